@@ -11,6 +11,7 @@
 #include "cache/caches.h"
 #include "cache/lazy_sync.h"
 #include "cache/limits.h"
+#include "cache/ranges.h"
 #include "cache/streams_pool.h"
 #include "cache/watch.h"
 #include "hip/device.h"
@@ -55,20 +56,11 @@ static size_t limit_of(int device) {
 
 /* ---- giving back ---- */
 
-/* A block that is in no pool and nobody's. It is unknown first, as HIP may hand its address to
- * another thread as soon as it has it. */
-static hipError_t free_by_hip(void *address, size_t size, int device) {
-    const hipError_t error = hip.Free(address);
-    observe(OBSERVED_BLOCK_FREED, address, size, device);
-    return error;
-}
-
 static bool give_block_back(struct block *block) {
-    void *address = block_address(block);
     if (!block_retire(block))
         return false;
     stats_eviction(CACHE_MEMORY);
-    REPORT(free_expression, free_by_hip(address, block->size, block->device), NULL);
+    REPORT(free_expression, block_free_by_hip(block, block_address(block)), NULL);
     return true;
 }
 
@@ -248,59 +240,61 @@ struct block_allocated block_allocate(uint64_t bytes, int device, struct stream 
 
 /* ---- freeing ---- */
 
-/* A block that is not kept: HIP takes it as stock gives it. */
-static __attribute__((noinline)) hipError_t free_now(struct block *block) {
-    void *address = block_address(block);
-    const size_t size = block->size;
-    const int device = block->device;
-    block_forget(block);
-    return free_by_hip(address, size, device);
-}
-
 static bool change_block(struct block *block, int from, int to) {
     return block && cas_acq_rel(&block->state, &from, to);
 }
 
+/* Frees an address where the program holds no block: memory that it got by HIP, or a mistake. HIP
+ * 5.2.3 takes an address inside a block for the block. */
+static struct block_freed free_unheld(void *address) {
+    struct block *around = block_around(address);
+    const bool is_known = around && device_kept(around->device);
+    const int state = is_known ? load_acquire(&around->state) : BLOCK_GONE;
+    const bool is_start = state != BLOCK_GONE && block_address(around) == address;
+    if (DOUBT(address_is_in_a_cached_block,
+              is_start || state == BLOCK_IDLE || state == BLOCK_GRAPH_OWNED))
+        return (struct block_freed){FREE_TWICE, hipSuccess};
+    ranges_drop(address); /* before HIP can hand it out again */
+    if (!around)
+        return (struct block_freed){FREE_TO_HIP, hip.Free(address)};
+    const bool shared = around->shared;
+    const hipError_t error = block_free_by_hip(around, address);
+    if (shared && error == hipSuccess)
+        lazy_visible(-1);
+    return (struct block_freed){FREE_TO_HIP, error};
+}
+
 /* Ends the program's hold of a block that is not BLOCK_LIVE. False if the free ends here; then
- * *verdict is its outcome. */
-static __attribute__((noinline)) bool end_hold(struct block *block, enum block_verdict *verdict) {
+ * *freed is its outcome. */
+static __attribute__((noinline)) bool end_hold(struct block *block, void *address,
+                                               struct block_freed *freed) {
     const int state = block ? load_acquire(&block->state) : BLOCK_GONE;
-    *verdict = FREE_DONE;
-    if (state == BLOCK_GONE) {
-        *verdict = runtime_leaves(block) ? FREE_DONE : FREE_UNKNOWN;
+    if (state == BLOCK_GONE && runtime_leaves(block))
         return false;
-    }
     if (state == BLOCK_GRAPH && block_leave_to_graph(block, NULL))
         return false;
     if (DOUBT(graph_has_just_begun_or_ended, state == BLOCK_GRAPH || state == BLOCK_LIVE))
-        return change_block(block, BLOCK_LIVE, BLOCK_IDLE) || end_hold(block, verdict);
+        return change_block(block, BLOCK_LIVE, BLOCK_IDLE) || end_hold(block, address, freed);
     if (change_block(block, BLOCK_SHARED, BLOCK_IDLE)) {
         lazy_visible(-1);
         return true;
     }
-    *verdict = block_is_kept(block) ? FREE_TWICE : FREE_UNKNOWN;
+    *freed = free_unheld(address);
     return false;
-}
-
-static bool hip_has(const struct block *block) {
-    return block->shared ? PROOF(hip_has_the_shared_block, block_confirm_shared(block))
-                         : PROOF(hip_has_the_block, block_confirm(block));
 }
 
 /* Waits for the device, as no fence says when the block is idle. The program named the null stream,
  * one that is gone, one of another device, or one of its own that the table does not know. Or too
  * many blocks have several fences. */
-static __attribute__((noinline)) hipError_t wait_for_idle(struct block *block) {
-    const int device = block->device;
+static __attribute__((noinline)) struct block_freed free_after_waiting(struct block *block) {
     const hipError_t error =
-        PROOF_VALUE(unordered_free_waits, stream_wait_for_device(device), hipSuccess);
+        PROOF_VALUE(unordered_free_waits, stream_wait_for_device(block->device), hipSuccess);
     if (UNLIKELY(DOUBT(nothing_says_it_is_idle, error != hipSuccess))) {
         device_forget_error(error);
-        return error;
+        return (struct block_freed){FREE_WAITED, block_free_by_hip(block, block_address(block))};
     }
-    block_clear_fences(block);
-    block_pools_settle(device);
-    return hipSuccess;
+    (void)block_pool_put(block, NULL, false);
+    return (struct block_freed){FREE_WAITED, hipSuccess};
 }
 
 struct block_freed block_free(void *address, struct stream *stream) {
@@ -309,24 +303,17 @@ struct block_freed block_free(void *address, struct stream *stream) {
     int live = BLOCK_LIVE;
     if (UNLIKELY(!block ||
                  !PROOF(block_is_freed_once, cas_acq_rel(&block->state, &live, BLOCK_IDLE))) &&
-        !end_hold(block, &freed.verdict))
+        !end_hold(block, address, &freed))
         return freed;
-    if (UNLIKELY(!exclusive_hip() && !hip_has(block)))
-        return (struct block_freed){FREE_TO_HIP, free_now(block)};
-    const bool in_order = LIKELY(stream && stream->device == block->device);
-    if (in_order)
-        block_fence(block, stream);
-    const bool care = !in_order || load_relaxed(&care_of_frees);
-    if (UNLIKELY(care && !(in_order && block_fence_others(block)))) {
-        freed.verdict = FREE_WAITED;
-        if (wait_for_idle(block) != hipSuccess) {
-            freed.error = free_now(block);
-            return freed;
-        }
-    }
+    if (UNLIKELY(!exclusive_hip() && !block_confirm(block)))
+        return (struct block_freed){FREE_TO_HIP, block_free_by_hip(block, address)};
     const int device = block->device;
     const size_t size = block->size;
-    block_pool_put(block); /* from here on it may be another thread's */
+    const bool in_order = LIKELY(stream && stream->device == device);
+    const bool care = !in_order || load_relaxed(&care_of_frees);
+    /* From where it is put on it may be another thread's. */
+    if (UNLIKELY(!in_order || !block_pool_put(block, stream, care)))
+        freed = free_after_waiting(block);
     if (UNLIKELY(care))
         keep_to_limit(device, size);
     return freed;
@@ -369,8 +356,7 @@ bool block_take_from_graph(void *address) {
         return false;
     const int device = block->device;
     const size_t size = block->size;
-    block_clear_fences(block);
-    block_pool_put(block);
+    (void)block_pool_put(block, NULL, false);
     keep_to_limit(device, size);
     return true;
 }
@@ -432,12 +418,12 @@ static size_t list_blocks(struct cached *out, size_t room) {
 
 static hipError_t evict_block(void *address) {
     struct block *block = block_find(address);
-    if (!block || !block_is_kept(block))
+    if (!block || !device_kept(block_device(block)) || load_acquire(&block->state) == BLOCK_GONE)
         return hipErrorNotFound;
     if (!stream_all_quiet() || !block_retire(block)) /* hipFree would wait, and others for it */
         return hipErrorNotReady;
     stats_eviction(CACHE_MEMORY);
-    return free_by_hip(address, block->size, block->device);
+    return block_free_by_hip(block, address);
 }
 
 const struct cache block_cache = {.name = "blocks",

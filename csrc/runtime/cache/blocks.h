@@ -43,16 +43,16 @@ struct block_allocated block_allocate(uint64_t bytes, int device, struct stream 
 /* The outcome of a free, and HIP's answer. */
 struct block_freed {
     enum block_verdict {
-        FREE_DONE,    /* it is kept */
-        FREE_TO_HIP,  /* HIP was given it */
-        FREE_WAITED,  /* it is kept, and the device was waited for */
-        FREE_TWICE,   /* nothing: the program does not hold it any more */
-        FREE_UNKNOWN, /* nothing: no block begins there */
+        FREE_DONE,   /* it is kept */
+        FREE_WAITED, /* the device was waited for, and it is kept; else HIP was given it */
+        FREE_TO_HIP, /* HIP was given the address */
+        FREE_TWICE,  /* nothing: the program has freed it before */
     } verdict;
     hipError_t error;
 };
 
-/* Takes a block back that was in use on `stream` (NULL: anywhere). */
+/* Frees what lies at an address, as mgpuMemFree does. A block of the program's is kept that was in
+ * use on `stream` (NULL: anywhere). */
 struct block_freed block_free(void *address, struct stream *stream);
 
 /* The program frees a block on a stream (NULL: not known), but a graph goes on to use it: nobody

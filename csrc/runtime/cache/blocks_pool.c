@@ -1,6 +1,8 @@
 #include "cache/blocks_pool.h"
 #include "base/proof.h"
 #include "base/state.h"
+#include "cache/fences.h"
+#include "cache/streams.h"
 #include "cache/streams_pool.h"
 
 #include <stdlib.h>
@@ -17,25 +19,28 @@ static struct block_pool *next_pool;    /* where the next search goes on; a hint
 
 /* ---- fences ---- */
 
+static void set_fence(struct fence *fence, struct stream *stream) {
+    store_relaxed(&fence->stream, stream);
+    store_relaxed(&fence->number, stream_next_fence(stream));
+}
+
+/* The list ends after a fence. */
+static void end_fences(struct fence *last) {
+    if (last->next)
+        store_relaxed(&last->next->stream, NULL);
+}
+
+void block_clear_fences(struct block *block) {
+    store_relaxed(&block->fence.stream, NULL);
+    end_fences(&block->fence);
+}
+
 static bool has_several_fences(const struct block *block) {
     const struct fence *second = load_acquire(&block->fence.next);
     return second && load_relaxed(&second->stream);
 }
 
-void block_clear_fences(struct block *block) {
-    store_relaxed(&block->fence.stream, NULL);
-    if (block->fence.next)
-        store_relaxed(&block->fence.next->stream, NULL);
-}
-
-/* The fence after this one, made if there was none. */
-static struct fence *next_fence(struct fence *fence) {
-    if (!fence->next)
-        store_release(&fence->next, (struct fence *)calloc(1, sizeof *fence));
-    return fence->next;
-}
-
-bool block_fence_others(struct block *block) {
+static __attribute__((noinline)) bool add_other_fences(struct block *block) {
     const int device = block->device;
     struct fence *last = &block->fence;
     for (struct stream *other = stream_first(); other; other = stream_next(other)) {
@@ -44,15 +49,14 @@ bool block_fence_others(struct block *block) {
             !PROOF(other_stream_is_of_the_device, load_relaxed(&other->device) == device) ||
             (stream_is_null(other) && stream_query_unheld(other)))
             continue;
-        struct fence *fence = next_fence(last);
-        if (!fence)
+        if (!last->next)
+            store_release(&last->next, (struct fence *)calloc(1, sizeof *last));
+        if (!last->next)
             return false;
-        store_relaxed(&fence->stream, other);
-        store_relaxed(&fence->number, stream_next_fence(other));
-        last = fence;
+        last = last->next;
+        set_fence(last, other);
     }
-    if (last->next)
-        store_relaxed(&last->next->stream, NULL);
+    end_fences(last);
     return last == &block->fence ||
            !DOUBT(too_many_blocks_wait, load_relaxed(&device_pools[device].waiting) +
                                                 load_relaxed(&shared_pools[device].waiting) >=
@@ -136,7 +140,26 @@ static struct block *take_overflow(struct block_pool *pool, struct block **link)
     return block;
 }
 
-void block_pool_put(struct block *block) {
+/* Under tables_lock. */
+static void drop_done_in(struct block_pool *pool) {
+    struct stream *holder;
+    for (int set = 0; set < POOL_SETS && pool->waiting; set++)
+        for (struct block *block = pool->overflow[set]; block; block = block->next_overflow)
+            if (has_several_fences(block) && is_ready(block, NULL, &holder)) {
+                block_clear_fences(block);
+                store_relaxed(&pool->waiting, pool->waiting - 1);
+            }
+}
+
+/* The device is idle. */
+static __attribute__((noinline)) void drop_done_fences(int device) {
+    pthread_mutex_lock(&tables_lock);
+    drop_done_in(&device_pools[device]);
+    drop_done_in(&shared_pools[device]);
+    pthread_mutex_unlock(&tables_lock);
+}
+
+static inline __attribute__((always_inline)) void put(struct block *block) {
     struct stream *stream = block->fence.stream;
     const bool several = has_several_fences(block);
     struct block_pool *pool = NULL;
@@ -159,6 +182,23 @@ void block_pool_put(struct block *block) {
     add_overflow(pool, block);
 }
 
+void block_pool_put_back(struct block *block) {
+    put(block);
+}
+
+bool block_pool_put(struct block *block, struct stream *stream, bool care) {
+    if (UNLIKELY(!stream)) {
+        block_clear_fences(block);
+        drop_done_fences(block->device);
+    } else {
+        set_fence(&block->fence, stream);
+        if (UNLIKELY(care && !add_other_fences(block)))
+            return false;
+    }
+    put(block);
+    return true;
+}
+
 /* Takes a block of this size that is ready for work in the order of `stream`. NULL if there is
  * none; then *holder is a stream that one of them waits for. */
 static struct block *take_ready(struct block_pool *pool, size_t size, const struct stream *stream,
@@ -172,7 +212,7 @@ static struct block *take_ready(struct block_pool *pool, size_t size, const stru
         if (LIKELY(block && is_ready(block, stream, holder)))
             return block;
         if (block)
-            block_pool_put(block);
+            block_pool_put_back(block);
     }
     struct block **link = &pool->overflow[set], *block = NULL;
     if (!load_relaxed(link))
@@ -218,24 +258,6 @@ struct block *block_pool_search(int device, size_t size, struct stream *stream, 
         store_release(&next_pool, pool);
     }
     return block;
-}
-
-/* Under tables_lock. */
-static void drop_done_fences(struct block_pool *pool) {
-    struct stream *holder;
-    for (int set = 0; set < POOL_SETS && pool->waiting; set++)
-        for (struct block *block = pool->overflow[set]; block; block = block->next_overflow)
-            if (has_several_fences(block) && is_ready(block, NULL, &holder)) {
-                block_clear_fences(block);
-                store_relaxed(&pool->waiting, pool->waiting - 1);
-            }
-}
-
-void block_pools_settle(int device) {
-    pthread_mutex_lock(&tables_lock);
-    drop_done_fences(&device_pools[device]);
-    drop_done_fences(&shared_pools[device]);
-    pthread_mutex_unlock(&tables_lock);
 }
 
 /* ---- taking out, whatever is in it ---- */

@@ -18,7 +18,6 @@
 #include "base/handles.h"
 #include "base/likely.h"
 #include "base/proof.h"
-#include "cache/streams.h"
 #include "cache/types.h"
 
 static inline size_t block_round(size_t bytes) {
@@ -51,26 +50,20 @@ static inline void block_note_use(struct block *block) {
     store_relaxed(&block->uses, block->uses + 1);
 }
 
-/* ---- fences ---- */
-
-/* Gives a block, which the caller owns, the one fence of the stream that it is freed on. */
-static inline void block_fence(struct block *block, struct stream *stream) {
-    store_relaxed(&block->fence.stream, stream);
-    store_relaxed(&block->fence.number, stream_next_fence(stream));
-}
-
-/* Adds a fence of each other stream of the device that is at work. False without memory for them,
- * or if so many blocks wait already that the free is to wait for the device, as stock's does. */
-bool block_fence_others(struct block *block);
-
-/* No work uses the block any more. */
-void block_clear_fences(struct block *block);
-
 /* ---- pools ---- */
 
-/* Puts a block away that the caller has just made IDLE, where its fences say that others find
- * it. */
-void block_pool_put(struct block *block);
+/* Puts a block away that the caller has just made IDLE: a free on `stream`, in whose order it was
+ * used. It gets the next fence of that stream, and with `care` one of each other stream of the
+ * device that is at work. NULL: no work uses it any more, and the device is idle. False, and
+ * nothing done, if the free is to wait for the device, as stock's does: so many blocks wait
+ * already, or there is no memory for fences. */
+bool block_pool_put(struct block *block, struct stream *stream, bool care);
+
+/* No work uses the block, which the caller owns, any more. */
+void block_clear_fences(struct block *block);
+
+/* Puts a block back that has its fences. */
+void block_pool_put_back(struct block *block);
 
 /* Takes a block of this size out of a way of a pool: the caller owns it. NULL if there is none. */
 static inline struct block *block_pool_take_way(struct block **way, size_t size) {
@@ -78,7 +71,7 @@ static inline struct block *block_pool_take_way(struct block **way, size_t size)
     if (!block || block_size(block) != size || !cas_acq_rel(way, &block, NULL))
         return NULL;
     if (UNLIKELY(block->size != size)) { /* gone and back meanwhile, as another block */
-        block_pool_put(block);
+        block_pool_put_back(block);
         return NULL;
     }
     CHECK(load_relaxed(&block->state) == BLOCK_IDLE || load_relaxed(&block->state) == BLOCK_GONE);
@@ -100,9 +93,6 @@ static inline struct block *block_pool_take_own(struct block_pool *pool, size_t 
  * of 8 other streams; the next search goes on behind them. Asks HIP about streams that nobody
  * holds. NULL if there is none. */
 struct block *block_pool_search(int device, size_t size, struct stream *stream, bool shared);
-
-/* The device is idle: drops the fences that are done. */
-void block_pools_settle(int device);
 
 /* Takes an idle block out of where it is; false if it is in no pool just now. Under tables_lock.
  */

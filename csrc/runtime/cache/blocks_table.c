@@ -3,6 +3,8 @@
 #include "base/atomics.h"
 #include "base/check.h"
 #include "base/handles.h"
+#include "base/likely.h"
+#include "base/observe.h"
 #include "base/proof.h"
 #include "base/state.h"
 #include "cache/ranges.h"
@@ -105,10 +107,16 @@ bool block_retire(struct block *block) {
     return owned;
 }
 
-void block_forget(struct block *block) {
+/* HIP may hand the address to another thread as soon as it has it: the block is unknown before. */
+hipError_t block_free_by_hip(struct block *block, void *address) {
+    const size_t size = block->size;
+    const int device = block->device;
     pthread_mutex_lock(&tables_lock);
     leave_table(block);
     pthread_mutex_unlock(&tables_lock);
+    const hipError_t error = hip.Free(address);
+    observe(OBSERVED_BLOCK_FREED, block_address(block), size, device);
+    return error;
 }
 
 struct block *block_first(void) {
@@ -123,22 +131,25 @@ struct block *block_around(const void *address) {
     return block && block->state != BLOCK_GONE ? block : NULL;
 }
 
+static __attribute__((noinline)) bool confirm_shared(const struct block *block) {
+    uint64_t number = 0;
+    return device_memory_number(block_address(block), &number) && number != 0 &&
+           number == block->number;
+}
+
 bool block_confirm(const struct block *block) {
     void *begin = NULL;
     size_t size = 0;
-    return hip.MemGetAddressRange(&begin, &size, block_address(block)) == hipSuccess &&
-           begin == block->handle.key && size >= block->size;
+    if (UNLIKELY(block->shared))
+        return PROOF(hip_has_the_shared_block, confirm_shared(block));
+    return PROOF(hip_has_the_block,
+                 hip.MemGetAddressRange(&begin, &size, block_address(block)) == hipSuccess &&
+                     begin == block->handle.key && size >= block->size);
 }
 
 void block_note_number(struct block *block) {
     if (!device_memory_number(block_address(block), &block->number))
         block->number = 0;
-}
-
-bool block_confirm_shared(const struct block *block) {
-    uint64_t number = 0;
-    return device_memory_number(block_address(block), &number) && number != 0 &&
-           number == block->number;
 }
 
 /* Under tables_lock, and with HIP's word for it from before. */
@@ -150,7 +161,7 @@ static void forget_block(struct block *block) {
 
 static bool outlives_reset(const struct block *block) {
     return block->shared && block->state != BLOCK_GONE &&
-           DOUBT(shared_block_outlives_the_reset, block_confirm_shared(block));
+           DOUBT(shared_block_outlives_the_reset, block_confirm(block));
 }
 
 /* HIP is not asked under the lock. A block that is entered meanwhile is of the time after the

@@ -14,26 +14,20 @@ struct block *block_find(const void *address);
  * without memory for the entry. */
 bool block_enter(void *address, size_t size, int device, int state);
 
-/* Takes an idle block out, wherever it is; the caller then frees its memory, and until then its
+/* Takes an idle block out, wherever it is; the caller then has HIP free it, and until then its
  * entry stays as it is. False if it is not idle. */
 bool block_retire(struct block *block);
 
-/* Takes note that hipFree has taken (or refused) the memory of a block that was not in a pool. */
-void block_forget(struct block *block);
+/* Has HIP free an address in a block that is in no pool, so nothing is known of the block any more.
+ * Returns HIP's answer. */
+hipError_t block_free_by_hip(struct block *block, void *address);
 
-/* Whether HIP has a block still, as far as can be told without a question about it. */
-static inline bool block_is_kept(const struct block *block) {
-    return device_kept(block_device(block)) && load_acquire(&block->state) != BLOCK_GONE;
-}
+/* Notes the number that HIP has for shared memory: NVIDIA's driver does not say where it begins. */
+void block_note_number(struct block *block);
 
 /* Asks HIP whether it still has the block as it was handed out. The program may have freed it by a
  * call of its own, or have reset the device. */
 bool block_confirm(const struct block *block);
-
-/* The same for shared memory, by the number that HIP had for it when it was entered. NVIDIA's
- * driver does not say where managed memory begins. */
-void block_note_number(struct block *block);
-bool block_confirm_shared(const struct block *block);
 
 /* All entries, newest first: handle_next leads on. */
 struct block *block_first(void);

@@ -185,20 +185,12 @@ bool stream_is_here(hipStream_t handle) {
            PROOF(hip_has_the_stream, exclusive_hip() || stream_ask_flags(handle, &flags));
 }
 
-/* All that was submitted before HIP was asked is done. The stream is idle now unless somebody has
- * submitted since. */
-static inline void complete(struct stream *stream, uint64_t submitted, uint64_t fence) {
-    stream_complete_fence(stream, fence);
-    store_release(&stream->completed, PROOF_VALUE(wait_covers_what_came_before, submitted,
-                                                  load_acquire(&stream->submitted)));
-}
-
 hipError_t stream_ask(struct stream *stream) {
     const uint64_t submitted = load_acquire(&stream->submitted);
     const uint64_t fence = stream_set_fence(stream);
     const hipError_t error = hip.StreamQuery(stream_handle(stream));
     if (device_answered(error))
-        complete(stream, submitted, fence);
+        stream_complete(stream, submitted, fence);
     return error;
 }
 
@@ -207,7 +199,7 @@ hipError_t stream_wait(struct stream *stream) {
     const uint64_t fence = stream_set_fence(stream);
     const hipError_t error = hip.StreamSynchronize(stream_handle(stream));
     if (LIKELY(error == hipSuccess))
-        complete(stream, submitted, fence);
+        stream_complete(stream, submitted, fence);
     else
         stream_launched(thread_get(), stream);
     return error;
@@ -240,7 +232,8 @@ static void complete_noted(bool done) {
         const uint64_t asked = load_relaxed(&stream->asked);       /* 0 if another life has begun */
         const uint64_t fence = load_relaxed(&stream->asked_fence); /* also of an idle stream */
         if (done && (asked || fence))
-            PROOF_STEP(wait_for_the_device_completes_streams, complete(stream, asked, fence));
+            PROOF_STEP(wait_for_the_device_completes_streams,
+                       stream_complete(stream, asked, fence));
         store_relaxed(&stream->asked, 0);
         store_relaxed(&stream->asked_fence, 0);
     }

@@ -15,11 +15,8 @@
 #include "cache/blocks.h"
 #include "cache/blocks_pool.h"
 #include "cache/blocks_table.h"
-#include "cache/lazy_sync.h"
-#include "cache/ranges.h"
 #include "cache/streams.h"
 #include "cache/thread.h"
-#include "cache/watch.h"
 #include "hip/hip.h"
 #include "hip/refusal.h"
 #include "hip/report.h"
@@ -108,45 +105,15 @@ void *told_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_s
 
 /* ---- mgpuMemFree ---- */
 
-/* An address that is no block's start: memory that the program got by HIP, or a mistake. */
-static void free_foreign(void *address) {
-    struct block *around = caches_on() && address ? block_around(address) : NULL;
-    if (around && device_kept(around->device) &&
-        DOUBT(address_is_in_a_cached_block, load_acquire(&around->state) == BLOCK_IDLE)) {
-        REPORT(free_expression, refusal_of_block(), &freed_twice, address);
-        return;
-    }
-    const bool managed = ranges_find(address, 1) == RANGE_MANAGED;
-    if (around) /* HIP 5.2.3 takes an address inside a block for the block */
-        block_forget(around);
-    ranges_drop(address); /* before HIP can hand it out again */
-    const hipError_t error = hip.Free(address);
-    if (error != hipSuccess)
-        report_failure(free_expression, error, &foreign_free, address);
-    else if (managed)
-        lazy_visible(-1);
-}
-
-/* True if the program held a block there. */
+/* False if the program has freed it before. */
 static inline bool free_memory_at(void *ptr, hipStream_t stream) {
     const struct block_freed freed = block_free(ptr, block_order(thread_get(), stream));
-    switch (freed.verdict) {
-    case FREE_DONE:
-        break;
-    case FREE_TO_HIP:
-        REPORT(free_expression, freed.error, &foreign_free, ptr);
-        break;
-    case FREE_WAITED:
-        REPORT(free_expression, freed.error, NULL);
-        break;
-    case FREE_TWICE:
+    if (UNLIKELY(freed.verdict == FREE_TWICE))
         REPORT(free_expression, refusal_of_block(), &freed_twice, ptr);
-        return false;
-    case FREE_UNKNOWN:
-        free_foreign(ptr);
-        return false;
-    }
-    return true;
+    else
+        REPORT(free_expression, freed.error, freed.verdict == FREE_TO_HIP ? &foreign_free : NULL,
+               ptr);
+    return freed.verdict != FREE_TWICE;
 }
 
 void impl_mgpuMemFree(void *ptr, hipStream_t stream) {
@@ -158,6 +125,6 @@ void told_mgpuMemFree(void *ptr, hipStream_t stream) {
     const bool held = block && block_held_by_program(block);
     const int device = held ? block_device(block) : 0;
     const size_t size = held ? block_size(block) : 0;
-    if (free_memory_at(ptr, stream))
+    if (free_memory_at(ptr, stream) && held)
         call_tell_held(device, -(ptrdiff_t)size);
 }

@@ -54,9 +54,9 @@ static inline void block_note_use(struct block *block) {
 
 /* Puts a block away that the caller has just made IDLE: a free on `stream`, in whose order it was
  * used. It gets the next fence of that stream, and with `care` one of each other stream of the
- * device that is at work. NULL: no work uses it any more, and the device is idle. False, and
- * nothing done, if the free is to wait for the device, as stock's does: so many blocks wait
- * already, or there is no memory for fences. */
+ * device that is at work. NULL: no work uses it any more, and the device is idle. False if the
+ * free is to wait for the device, as stock's does: many blocks wait already, or there is no memory
+ * for fences. Nothing is put away then. */
 bool block_pool_put(struct block *block, struct stream *stream, bool care);
 
 /* No work uses the block, which the caller owns, any more. */

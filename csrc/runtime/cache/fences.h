@@ -1,4 +1,4 @@
-/* What of a stream's past is done. */
+/* Tells how much of a stream's work is done. */
 #ifndef MGPU_RT_FENCES_H
 #define MGPU_RT_FENCES_H
 

@@ -93,6 +93,8 @@ def malloc(program: Program, thread: int, b: Bytes) -> None:
     if len(program.buffers) >= 12:
         return
     kinds = (ALLOCATED,) * 8 + (MALLOC, MALLOC, MANAGED, PINNED, MGPU_REGISTERED, REGISTERED)
+    if program.is_alone:
+        kinds = (ALLOCATED,) * 4 + (MGPU_REGISTERED,) * 3
     kind = kinds[b[0] % len(kinds)]
     count = WORDS[b[1] % len(WORDS)]
     stream = program.pick(program.streams, b[2]) if kind == ALLOCATED else program.null
@@ -182,7 +184,7 @@ def fill(program: Program, thread: int, b: Bytes) -> None:
     buffer = program.pick([x for x in program.buffers if x.kind in known], b[0])
     if buffer is None:
         return
-    who = (0, 0, 0, 1, 2, 3, 4)[b[1] % 7]
+    who = (0, 4)[b[1] % 2] if program.is_alone else (0, 0, 0, 1, 2, 3, 4)[b[1] % 7]
     stream = program.null if who == 2 else program.pick(program.streams, b[2])
     program.order(thread, stream, b[3], buffer)
     offset, count = _target(buffer, b[4])

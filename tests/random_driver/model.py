@@ -19,6 +19,14 @@ import numpy as np
 
 MOST_OBJECTS = 500  # of a kind in a program; player.h
 
+#: Lines by the place of the caller in them (steps.c). A line of another kind has none.
+CALLER = {
+    **dict.fromkeys(("up", "down", "copy", "sync", "stream", "unstream", "device"), 0),
+    **dict.fromkeys(("event", "record", "waitevent", "eventsync", "unevent", "uncrowd"), 0),
+    **dict.fromkeys(("load", "unload", "function", "launch"), 0),
+    "learn": 2,
+}
+
 #: Threads of a program (player.c).
 MAIN, THREAD_END, EXIT_LATE, EXIT_EARLY, DESTRUCTOR = 0, 10, 20, 21, 22
 
@@ -181,6 +189,7 @@ class Program:
         # Half of the programs use only streams of the library's. Blocks that are freed while other
         # streams are at work do not reach the pools.
         self.any_stream = head[0] & 4 != 0
+        self.is_alone = "foreign" in without  # nobody else in the process calls HIP
         self.memory = memory  # bytes that the device has, which must do; 0: enough
         self.lines: list[str] = []
         self.expected: dict[int, str | None] = {}
@@ -198,9 +207,8 @@ class Program:
         self._look_at(0)
 
     def script(self) -> Script:
-        return Script(
-            self.threads, self.exits, self.lines, self.expected, self.resets, self.crosses
-        )
+        crosses = self.crosses and not self.is_alone
+        return Script(self.threads, self.exits, self.lines, self.expected, self.resets, crosses)
 
     def thread(self, byte: int, passed: float) -> int:
         if self.exits and passed > 0.55 and self.ending.has_handlers:
@@ -241,6 +249,8 @@ class Program:
 
     def say(self, thread: int, name: str, *arguments: int | Object) -> int:
         words = [a.index if isinstance(a, Object) else int(a) for a in arguments]
+        if self.is_alone and name in CALLER:
+            words[CALLER[name]] = MGPU
         self.lines.append(" ".join(map(str, (thread, name, *words))))
         return len(self.lines)
 
@@ -411,7 +421,7 @@ class Program:
                 self.submit(stream, real=False)
             elif who == MGPU:
                 self.touch(thread, stream)
-            who = MGPU if who == MGPU else HIP
+            who = MGPU if who == MGPU or self.is_alone else HIP
             self.crosses |= (who == MGPU) != (buffer.kind == ALLOCATED)
             self.say(thread, "free", who, buffer, stream)
         else:

@@ -24,7 +24,7 @@ def _cases(paths: list[Path]) -> list[Path]:
 
 
 def main() -> int:
-    sides = {side.name: side for side in (*runner.SIDES, runner.OFF, *runner.IN_PYTHON)}
+    sides = {side.name: side for side in (*runner.ALL, *runner.IN_PYTHON)}
     parser = argparse.ArgumentParser(prog="tests.random_driver.play", description="play cases")
     parser.add_argument("--device", default="stub", choices=list(runner.DEVICES))
     parser.add_argument("--side", action="append", choices=list(sides))

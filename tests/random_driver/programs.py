@@ -71,7 +71,7 @@ class Plan:
 
 def plans(
     device: runner.Device,
-    sides: Sequence[runner.Side] = (*runner.SIDES, runner.OFF),
+    sides: Sequence[runner.Side] = runner.ALL,
     *,
     exits: bool = False,
     without: Sequence[str] = (),

@@ -56,6 +56,18 @@ SIDES = (
     _side("lazy", python="off", sync="lazy"),
 )
 
+#: With the user's word that nobody else calls HIP, so no foreign user takes part.
+_FOREIGN = ("foreign", "reset", "hoard", "held_back", "end-held")
+EXCLUSIVE = tuple(
+    replace(side, lacks=_FOREIGN)
+    for side in (
+        _side("exclusive", python="off", exclusive="on"),
+        _side("exclusive lazy", python="off", exclusive="on", sync="lazy"),
+        _side("exclusive tight", exclusive="on", memory_limit="1M", stream_limit="2"),
+    )
+)
+ALL = (*SIDES, *EXCLUSIVE, OFF)
+
 
 def _in_python(
     name: str, runtime: str, *, lacks: tuple[str, ...] = (), copies_wait: bool = False

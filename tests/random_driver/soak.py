@@ -64,7 +64,7 @@ def _play_seed(
     number: int,
     shrink: bool = False,
     without: tuple[str, ...] = (),
-    sides: tuple[runner.Side, ...] = (*runner.SIDES, runner.OFF),
+    sides: tuple[runner.Side, ...] = runner.ALL,
     shares: tuple[Share, ...] = SHARES,
 ) -> dict:
     """Plays the cases of one seed until one fails; what came of it, for the results."""
@@ -120,7 +120,7 @@ def soak(
     first: int,
     minutes: float,
     without: tuple[str, ...] = (),
-    sides: tuple[runner.Side, ...] = (*runner.SIDES, runner.OFF),
+    sides: tuple[runner.Side, ...] = runner.ALL,
 ) -> dict:
     """Plays seeds from the first on, until as many programs have been played as wanted."""
     begin, total, failures, last = time.monotonic(), {}, [], first
@@ -163,7 +163,7 @@ def main() -> int:
     parser.add_argument("--shrink", type=int, metavar="SEED")
     options = parser.parse_args()
     images.write("gfx90a")
-    sides = runner.IN_PYTHON if options.python else (*runner.SIDES, runner.OFF)
+    sides = runner.IN_PYTHON if options.python else runner.ALL
     if options.shrink is not None:
         one = _play_seed(options.shrink, shrink=True, without=tuple(options.without), sides=sides)
         print(one["error"] or "nothing differs")

@@ -20,7 +20,6 @@ SAMPLES = {
     "softgpu": (runner.SOFTGPU, 6, 6),
     "softgpu, two devices": (runner.SOFTGPU_TWO, 3, 3),
 }
-SIDES = (*runner.SIDES, runner.OFF)
 #: Actions that are left out, by commas (script.py), to look past a fault that is known.
 WITHOUT = tuple(filter(None, os.environ.get("RANDOM_DRIVER_WITHOUT", "").split(",")))
 
@@ -46,7 +45,7 @@ def _sample(examples: int):
 @pytest.mark.parametrize("name", SAMPLES)
 def test_random_programs_do_what_stock_does(name: str, exits: bool) -> None:
     device, many, one = SAMPLES[name]
-    _play(device, SIDES, one if exits else many, exits=exits)
+    _play(device, runner.ALL, one if exits else many, exits=exits)
 
 
 @pytest.mark.parametrize("side", runner.IN_PYTHON, ids=lambda side: side.name)

@@ -4,6 +4,7 @@
 #include "steps.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -95,6 +96,30 @@ static void host_drop(enum place place, void *address, size_t bytes) {
 
 enum { BY_MGPU, BY_MALLOC, BY_MANAGED, BY_PINNED, BY_MGPU_REGISTER, BY_REGISTER, BY_HEAP };
 
+/* Memory to be registered: places that are used again and never go back to the heap. The library
+ * may keep them registered, and the stub of HIP takes the memory of its devices from the heap. */
+enum { REGISTERED_PLACE = 1 << 20 };
+static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
+static void **free_places; /* each begins with the next one */
+
+static void *take_place(size_t bytes) {
+    if (bytes > REGISTERED_PLACE)
+        give_up("a buffer of %zu bytes is too large to be registered", bytes);
+    pthread_mutex_lock(&places_lock);
+    void **place = free_places;
+    if (place)
+        free_places = *place;
+    pthread_mutex_unlock(&places_lock);
+    return place ? place : aligned_alloc(4096, REGISTERED_PLACE);
+}
+
+static void give_place(void **place) {
+    pthread_mutex_lock(&places_lock);
+    *place = free_places;
+    free_places = place;
+    pthread_mutex_unlock(&places_lock);
+}
+
 /* malloc WHO BUFFER BYTES STREAM SHARED */
 static void play_malloc(const struct step *step) {
     void *address = NULL;
@@ -113,7 +138,7 @@ static void play_malloc(const struct step *step) {
         check(step, HIP(hipHostMalloc, void **, size_t, unsigned)(&address, bytes, 0));
         break;
     case BY_MGPU_REGISTER:
-        address = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
+        address = take_place(bytes);
         mgpuMemHostRegister(address, bytes);
         break;
     case BY_HEAP:
@@ -143,7 +168,7 @@ static void play_free(const struct step *step) {
         break;
     case BY_MGPU_REGISTER:
         mgpuMemHostUnregister(address);
-        free(address);
+        give_place(address);
         break;
     case BY_HEAP:
         free(address);

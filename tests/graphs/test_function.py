@@ -161,6 +161,58 @@ def test_graphs_give_way_to_an_allocation(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
+SCARCE = {"policies": ("builtin",), "MGPU_RT_STATS": "/dev/null", "HIPSTUB_MEMORY": str(1 << 20)}
+
+
+def leave_nothing(mgpu: Mgpu) -> None:
+    """The program takes all memory that there is by HIP itself."""
+    address = mgpu.stub_ffi.new("void **")
+    free = (1 << 20) - mgpu.stub.hipstub_live(b"bytes")
+    assert mgpu.stub.hipMalloc(address, free) == 0
+
+
+def graph_after_graph(mgpu: Mgpu, first: Functions, second: Functions) -> None:
+    """Memory lasts for one graph. The newer one is built, and no call has failed."""
+    arrays = [first.array(), second.array()]
+    second.lib.scale(arrays[1], arrays[1], 0, WORDS, 1, 2)
+    mgpu.lib.mgpu_rt_empty_cache()
+    for _ in range(3):
+        first.lib.scale(arrays[0], arrays[0], 0, WORDS, 1, 2)
+    leave_nothing(mgpu)
+    for _ in range(4 if second is first else 5):
+        second.lib.scale(arrays[1], arrays[1], 0, WORDS, 1, 2)
+    graphs, misuse = mgpu.stats()["graphs"], mgpu.stub.hipstub_misuse()
+    assert (graphs["built"], graphs["refused"], misuse, mgpu.stderr()) == (2, 0, 0, "")
+    first.lib.scale(arrays[0], arrays[0], 0, WORDS, 1, 2)  # memory serves this one again
+    assert mgpu.stub.hipstub_misuse() == 0
+    assert mgpu.stderr() == ""
+
+
+@in_child(**SCARCE)
+def test_a_graph_of_another_function_gives_way_to_a_graph(mgpu: Mgpu) -> None:
+    graph_after_graph(mgpu, Functions("scale"), Functions("scale", llvm=19))
+
+
+@in_child(**SCARCE)
+def test_a_graph_of_the_same_function_gives_way_to_a_graph(mgpu: Mgpu) -> None:
+    functions = Functions("scale")
+    graph_after_graph(mgpu, functions, functions)
+
+
+@in_child(**SCARCE)
+def test_graphs_that_have_no_memory_become_rare(mgpu: Mgpu) -> None:
+    """Two orders take turns, and memory lasts for one of them: no graph is built at each call."""
+    functions = Functions("scale")
+    arrays = [functions.array() for _ in range(2)]
+    functions.lib.scale(arrays[0], arrays[0], 0, WORDS, 1, 2)
+    leave_nothing(mgpu)
+    for call in range(5000):
+        functions.lib.scale(arrays[call % 2], arrays[call % 2], 0, WORDS, 1, 2)
+    built, _, plain = counted(mgpu)
+    assert 2 < built < 20 and plain > 4900
+    assert mgpu.stderr() == ""
+
+
 @in_child(**COUNTED)
 def test_arguments_that_always_change_run_plainly(mgpu: Mgpu) -> None:
     functions = Functions("scale")
@@ -229,6 +281,26 @@ def test_a_function_that_cannot_be_in_a_graph_runs_plainly(mgpu: Mgpu) -> None:
     assert said[1] == "mgpu_rt: 'registered' runs plainly from now on"
     assert counted(mgpu) == (0, 0, 5)
     assert mgpu.stats()["graphs"]["refused"] == 1
+
+
+@in_child(
+    policies=("builtin",),
+    MGPU_RT_STATS="/dev/null",
+    MGPU_RT_ERRORS="fail",
+    HIPSTUB_FAULT="hipGraphAddKernelNode:1:2",
+)
+def test_a_node_that_hip_refuses_is_no_failure_of_the_program(mgpu: Mgpu) -> None:
+    """The function runs plainly, so the process ends with the status of the program."""
+    functions = Functions("scale")
+    array = functions.array()
+    for _ in range(3):
+        functions.lib.scale(array, array, 0, WORDS, 1, 2)
+    said = mgpu.stderr().splitlines()
+    assert len(said) == 2, said
+    assert "the graph is not built: 'hipGraphAddKernelNode(&node, " in said[0]
+    assert said[0].endswith("failed with 'hipErrorOutOfMemory'")
+    assert counted(mgpu) == (0, 0, 3)
+    assert mgpu.stats()["failed"] == []
 
 
 @in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_CACHE="off")

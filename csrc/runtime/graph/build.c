@@ -45,6 +45,11 @@ void graph_fail(const char *format, ...) {
 void graph_fail_call(const char *expression, hipError_t error) {
     if (graph_building->failed)
         return;
+    if (DOUBT(failed_call_runs_again, graph_building->of_function)) {
+        const char *name = hip.GetErrorName(error);
+        graph_fail("'%s' failed with '%s'", expression, name ? name : "<unknown>");
+        return;
+    }
     report_failure(expression, error, NULL);
     PROOF_STEP(failed_call_ends_the_graph, graph_fail("the call above failed"));
 }

@@ -53,9 +53,10 @@ struct mgpu_rt_graph {
     hipGraph_t graph;
     hipGraphExec_t executable; /* NULL: it has no nodes */
     int device;
-    bool failed;   /* it cannot be built: calls do nothing until it is ended */
-    bool launched; /* once at least */
-    bool lost;     /* HIP has nothing of it any more: the device was reset, or the process ends */
+    bool of_function; /* mgpu-rt lower --graph: where it cannot be built, its calls run plainly */
+    bool failed;      /* it cannot be built: calls do nothing until it is ended */
+    bool launched;    /* once at least */
+    bool lost; /* HIP has nothing of it any more: the device was reset, or the process ends */
     struct graph_node *nodes;
     int node_count, node_room;
     struct graph_stream streams[GRAPH_STREAMS];
@@ -78,7 +79,8 @@ void graph_lock_anew(void);
 
 /* Says why the graph cannot be built, once, and that it is not. */
 void graph_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same of a call of HIP's that has failed. */
+/* The same of a call of HIP's that has failed. A call of a function fails once more, plainly, if it
+ * is the program's fault. */
 void graph_fail_call(const char *expression, hipError_t error);
 
 /* The stream of a handle; NULL where there is no room for one more, and the graph has failed. */

@@ -48,6 +48,9 @@ struct replayed {
 
 static struct replayed *all;
 
+/* The function whose graph the calling thread builds; NULL: none. */
+static __thread struct replayed *builds __attribute__((tls_model("initial-exec")));
+
 /* Lives as long as the process: the program's object points to it. */
 static struct replayed *state_of(struct mgpu_rt_graph_function *function, size_t bytes) {
     void *found = load_acquire(&function->state);
@@ -102,32 +105,49 @@ static enum mgpu_rt_graph_way plainly(void) {
 
 /* ---- a graph's end ---- */
 
+static void destroy(struct known_call *call) {
+    graph_destroy(call->graph);
+    call->graph = NULL;
+    PROOF_STEP(dropped_graph_waits_for_more_calls, call->same = 0);
+}
+
+static void want_more(struct replayed *state) {
+    if (state->wanted < MOST_WANTED)
+        PROOF_STEP(graphs_that_do_not_pay_are_rare, state->wanted *= 2);
+}
+
 static void drop_graph(struct replayed *state, struct known_call *call) {
     if (!call->graph)
         return;
     if (call->replays >= PAYS)
         state->wanted = 1;
-    else if (state->wanted < MOST_WANTED)
-        PROOF_STEP(graphs_that_do_not_pay_are_rare, state->wanted *= 2);
-    graph_destroy(call->graph);
-    call->graph = NULL;
+    else
+        want_more(state);
+    destroy(call);
 }
 
+/* For want of memory, which the next ones may not find either. */
 static int drop_graphs(struct replayed *state) {
     int dropped = 0;
-    for (struct known_call *call = state->known; call < state->known + ORDERS; call++) {
-        dropped += call->graph != NULL;
-        drop_graph(state, call);
-    }
+    for (struct known_call *call = state->known; call < state->known + ORDERS; call++)
+        if (call->graph) {
+            destroy(call);
+            dropped++;
+        }
+    if (dropped)
+        want_more(state);
     return dropped;
 }
 
-/* Their memory may be what HIP lacks. */
+/* Their memory may be what HIP lacks. A function whose graph this thread builds replays none of its
+ * others. */
 static int drop_idle_graphs(int device) {
     int dropped = 0;
     (void)device;
     for (struct replayed *state = load_acquire(&all); state; state = state->next)
-        if (own_state(state)) {
+        if (DOUBT(other_graphs_of_the_function_give_way, state == builds)) {
+            dropped += drop_graphs(state);
+        } else if (DOUBT(graphs_of_other_functions_give_way, own_state(state))) {
             dropped += drop_graphs(state);
             let_go(state);
         }
@@ -208,8 +228,11 @@ static enum mgpu_rt_graph_way decide(struct replayed *state, const char *name,
     if (call->same < state->wanted)
         return plainly();
     state->built = call;
-    if (graph_begin() == 0)
+    if (graph_begin() == 0) {
+        graph_building->of_function = true;
+        builds = state;
         return MGPU_RT_GRAPH_BUILDING;
+    }
     refuse(state, name);
     return plainly();
 }
@@ -239,6 +262,7 @@ enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, cons
 bool graph_leave(struct mgpu_rt_graph_function *function) {
     struct replayed *state = function->state;
     struct known_call *call = state->built;
+    builds = NULL;
     call->graph = graph_end();
     call->replays = 0;
     const bool done = call->graph && replay(call);

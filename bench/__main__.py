@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -14,6 +13,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
+from bench import records
 from bench.measure import (
     breakdown,
     calls,
@@ -226,7 +226,7 @@ def plot(results: tuple[Path, ...]) -> None:
     except ImportError as error:
         raise click.ClickException(f"{error}: pip install '.[bench]'") from None
     for path in results:
-        for drawn in plots.draw(json.loads(path.read_text(encoding="utf-8")), path):
+        for drawn in plots.draw(records.load(path), path):
             print(drawn)
 
 

@@ -5,9 +5,9 @@
 A test that counts on time fails then. The loads take turns from run to run (LOADS). N runs go on at
 once and are each other's load; a single one has busy processes beside it. The output of a failed
 run is kept under build/stress. Without tests it repeats those of `make test`, or with --check those
-of `make check`, and adds each run to the record, tests/stress.json. CONTRIBUTING.md says from it
-how many have passed since the last failure. build/stress/runs.json has each run as it ends. Exit
-status 1 if anything failed.
+of `make check`, and adds each run to the record, bench/results/suites/stress.json. CONTRIBUTING.md
+says from it how many have passed since the last failure. build/stress/runs.json has each run as it
+ends. Exit status 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import contextlib
 import dataclasses
 import datetime
 import functools
-import json
 import os
 import shutil
 import subprocess
@@ -30,9 +29,11 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench import records
+
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "build" / "stress"
-RECORD = ROOT / "tests" / "stress.json"
+RECORD = records.SUITES / "stress.json"
 PAGE = ROOT / "CONTRIBUTING.md"
 BEGIN, END = "<!-- make stress-tests -->\n", "<!-- end -->"
 RUNS = 20
@@ -166,13 +167,12 @@ def stress(runs: int, target: str, tests: list[str], jobs: int, turn: int = 0) -
 
 def recorded(path: Path) -> list[Run]:
     """The runs on record, the oldest first."""
-    return [Run(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
+    return [Run(**one) for one in records.load(path)]
 
 
 def record(runs: list[Run], path: Path) -> None:
-    """One run a line, so that runs of several machines can be put together."""
-    lines = ",\n".join(json.dumps(dataclasses.asdict(one)) for one in runs)
-    path.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    """Puts the runs on record, the oldest first."""
+    records.save([dataclasses.asdict(one) for one in runs], path)
 
 
 def _sentence(target: str, runs: list[Run]) -> str:

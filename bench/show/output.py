@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import json
 import os
 import platform
-import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -18,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bench import records
 from bench.setup.device import Device
 from bench.show.figures import Figure, Result
 from bench.show.table import number
@@ -155,19 +154,8 @@ def path_in(directory: Path, devices: Sequence[Device]) -> Path:
 
 def write(results: Sequence[Result], devices: Sequence[Device], path: Path) -> None:
     """Writes the file, or writes it anew."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_lines(as_json(results, devices)) + "\n", encoding="utf-8")
+    records.save(as_json(results, devices), path)
 
 
 def _now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-
-
-def _lines(content: dict[str, Any]) -> str:
-    """As JSON with one line for each figure and each row of data."""
-    text = json.dumps(content, indent=2, ensure_ascii=False)
-    return re.sub(r"^ {8}\{\n(.*?)\n {8}\}", _joined, text, flags=re.DOTALL | re.MULTILINE)
-
-
-def _joined(match: re.Match[str]) -> str:
-    return "        {" + re.sub(r"\s*\n\s*", " ", match[1]).strip() + "}"

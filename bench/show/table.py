@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from bench import records
 from bench.setup.sides import GRAPH, HOISTED, LLVM, OURS, SERIAL, STOCK, TITLES
 from mgpu_rt.selftest import result
 
@@ -397,4 +397,4 @@ def refreshed(text: str, root: Path) -> str:
 def _read(path: Path) -> Any:
     if path.suffix != ".json":
         return [_read(file) for file in sorted(path.glob("*.json"))]
-    return json.loads(path.read_text(encoding="utf-8"))
+    return records.load(path)

@@ -1,20 +1,20 @@
 """Runs the fuzzers: `python -m tests.fuzz [--seconds N] [--jobs N] READER ...` (make fuzz).
 
 Writes what they did to build/fuzz/results.json. If all had the ten minutes that README.md shows, to
-results.json here as well, and README.md's table anew.
+bench/results/suites as well, and README.md's table anew.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
+from bench import records
 from tests.fuzz import report, seeds
 
 BUILD = report.ROOT / "build" / "fuzz"
@@ -58,10 +58,9 @@ def _keep(runs: list[report.Run], seconds: int) -> None:
         "compiler": clang.splitlines()[0],
         "readers": [asdict(run) for run in runs],
     }
-    text = json.dumps(results, indent=2) + "\n"
-    (BUILD / "results.json").write_text(text)
+    records.save(results, BUILD / "results.json")
     if seconds >= report.ON_RECORD and {run.reader for run in runs} == set(seeds.SEEDS):
-        report.RESULTS.write_text(text)
+        records.save(results, report.RESULTS)
         report.README.write_text(report.refreshed(report.README.read_text()))
 
 

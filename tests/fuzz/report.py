@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench import records
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-RESULTS = HERE / "results.json"
+RESULTS = records.SUITES / "fuzz.json"
 README = HERE / "README.md"
-ON_RECORD = 600  # seconds a reader that the run in results.json takes
+ON_RECORD = 600  # seconds a reader that the run on record takes
 
 _TABLE = re.compile(r"(<!-- table -->\n).*?(<!-- end -->)", re.DOTALL)
 _LAST_STATE = re.compile(r"^#\d+\s.*\bcov: (\d+) ft: (\d+) corp: (\d+)/", re.MULTILINE)
@@ -55,6 +56,6 @@ def table(results: dict) -> str:
 
 
 def refreshed(text: str) -> str:
-    """README.md with the table of results.json."""
-    shown = table(json.loads(RESULTS.read_text(encoding="utf-8")))
+    """README.md with the table of the run on record."""
+    shown = table(records.load(RESULTS))
     return _TABLE.sub(lambda match: f"{match[1]}{shown}\n{match[2]}", text)

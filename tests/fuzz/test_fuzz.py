@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import datetime
 
+from bench import records
 from tests.fuzz import report, seeds
 
-RESULTS = json.loads(report.RESULTS.read_text(encoding="utf-8"))
+RESULTS = records.load(report.RESULTS)
 README = report.README.read_text(encoding="utf-8")
 
 

@@ -3,7 +3,7 @@
     python -m tests.random_driver.soak 20000 [--minutes M] [--seed S]
     python -m tests.random_driver.soak --shrink SEED        makes the failure of a seed small
 
-Writes date, counts, seeds and failures to tests/random_driver/results, and the table of
+Writes date, counts, seeds and failures to bench/results/suites/random.json, and the table of
 docs/record/soak.md. Exit status 1 if anything differed.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import functools
-import json
 import multiprocessing
 import os
 import sys
@@ -24,10 +23,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
+from bench import records
 from tests.random_driver import images, programs, runner, table
 from tests.rocm import packages, releases
 
-RESULTS = Path(__file__).resolve().parent / "results"
+RESULTS = records.SUITES / "random.json"
 EXAMPLES = 10  # cases of a seed
 
 #: The devices of 20 seeds, and whether the program goes on at the end of the process.
@@ -169,9 +169,8 @@ def main() -> int:
         print(one["error"] or "nothing differs")
         return one["error"] is not None
     results = soak(options.programs, options.seed, options.minutes, tuple(options.without), sides)
-    out = options.out or RESULTS / f"{results['date']}.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(results, indent=1) + "\n")
+    out = options.out or RESULTS
+    records.save(results, out)
     if options.out is None:
         table.write(out)
     print(f"{results['programs']} programs in {results['seconds']} s: {out}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+
+from bench import records
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "record" / "soak.md"
@@ -12,7 +13,7 @@ BEGIN, END = "<!-- table soak {} -->", "<!-- end -->"
 
 def render(results: Path) -> str:
     """The table, with the marks around it that name its source."""
-    read = json.loads(results.read_text())
+    read = records.load(results)
     lines = [
         BEGIN.format(results.relative_to(ROOT)),
         f"{read['date']}, {read['programs']:,} programs in {round(read['seconds'] / 60)} minutes "

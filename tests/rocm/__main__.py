@@ -1,4 +1,4 @@
-"""Runs every suite on every release, and writes tests/rocm/matrix.json and docs/record/tested.md.
+"""Runs every suite on every release, keeps what became of it, and writes docs/record/tested.md.
 
     python -m tests.rocm                    # all of it: make check-rocm
     python -m tests.rocm --only 7.2.4       # one release

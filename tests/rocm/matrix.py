@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import datetime
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+from bench import records
 from softgpu.tests.amd import rocrand, rocrtst
 from softgpu.tests.csmith import results as csmith
 from tests.rocm.releases import RELEASES, Release, find
 from tests.rocm.suites import SUITES
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = Path(__file__).with_name("matrix.json")
+RESULTS = records.SUITES / "rocm.json"
 DOCUMENT = ROOT / "docs" / "record" / "tested.md"
 
 Outcomes = Mapping[str, tuple[str, str]]  # test to (passed, failed or skipped; why)
@@ -28,7 +28,7 @@ NEWER_CHIPS = tuple({suite.chip for suite in SUITES if suite.chip})
 
 
 def load() -> dict:
-    return json.loads(RESULTS.read_text(encoding="utf-8"))
+    return records.load(RESULTS)
 
 
 def rows(
@@ -81,7 +81,7 @@ def replace(hip: str, suite: str, chip: str, new: list[dict]) -> None:
     kept = [row for row in results["rows"] if not is_old(row)]
     results["rows"] = sorted(kept + new, key=_order)
     results["date"] = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    records.save(results, RESULTS)
 
 
 def _order(row: Mapping) -> tuple:
@@ -161,7 +161,8 @@ _INTRODUCTION = """# What was tested on what
 
 `make check-rocm` fetches releases of AMD's HIP as Debian has them, without installing them. It runs
 the tests of the emulated device ([softgpu](../../softgpu/README.md)) on each, and writes
-this page from tests/rocm/matrix.json ({date}). `make test` runs HIP 5.2.3, which is Debian 12's.
+this page from bench/results/suites/rocm.json ({date}). `make test` runs HIP 5.2.3, which is
+Debian 12's.
 No AMD GPU was measured: an emulated device shows what AMD's HIP does at each call, and nothing of
 its hardware's speed. Counts and faults come from a recording stub of HIP.
 

@@ -1,4 +1,4 @@
-"""Runs the sums on two releases of hipSPARSE, and keeps what became of each in record.json: make
+"""Runs the sums on two releases of hipSPARSE, and keeps what became of each on record: make
 check-sparse."""
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bench import records
 from tests.rocm import packages, releases
 from tests.sparse.record import NEWER, RECORD
 
@@ -32,7 +33,7 @@ def main() -> int:
     right, found = _run(sums, lowered)
     right_too, found_too = _run("--rocm", NEWER, "-k", "softgpu", sums)
     outcomes = {**found, **{f"{NEWER} {name}": found_too[name] for name in found_too}}
-    RECORD.write_text(json.dumps(dict(sorted(outcomes.items())), indent=1) + "\n")
+    records.save(dict(sorted(outcomes.items())), RECORD)
     return int(not (right and right_too))
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from bench import records
 
 NEWER = "7.2.4"  # the release that the sums run on beside the machine's own
-RECORD = Path(__file__).with_name("record.json")
+RECORD = records.SUITES / "sparse.json"
 
 
 def load() -> dict[str, str]:
     """The outcome of each test, by its name."""
-    return json.loads(RECORD.read_text())
+    return records.load(RECORD)

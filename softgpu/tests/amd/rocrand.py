@@ -9,19 +9,19 @@ generate gigabytes, for which a GPU takes a second. Everything that had passed b
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from bench import records
 from softgpu.tests.amd.gtest import start
 from tests.rocm import packages
 from tests.rocm.releases import find
 from tests.rocm.surroundings import Surroundings, surroundings, without_chatter
 
-RESULTS = Path(__file__).with_name("rocrand.json")
+RESULTS = records.DEVICE / "rocrand.json"
 HIPS = ("5.7.1", "7.2.4")
 CHIP = "gfx90a"
 PACKAGES = ("librocrand1", "librocrand1-tests")
@@ -89,7 +89,7 @@ def _reason(stdout: str, test: str) -> str:
 
 
 def load() -> dict[str, dict[str, Outcome]]:
-    return json.loads(RESULTS.read_text(encoding="utf-8"))
+    return records.load(RESULTS)
 
 
 def section(results: Mapping[str, Mapping[str, Outcome]]) -> str:
@@ -138,7 +138,7 @@ def main() -> int:
             jobs = {name: pool.submit(run, here, root, name) for name in names}
         results[hip] = {name: job.result() for name, job in jobs.items()}
     if not sys.argv[1:] and set(results) == set(HIPS):
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        records.save(results, RESULTS)
     wrong = failures(results)
     print("\n".join(["Failed:", *wrong]) if wrong else "rocRAND: no test failed.")
     return int(bool(wrong))

@@ -9,7 +9,6 @@ only; a stand-in refuses all of that.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -18,12 +17,13 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from bench import records
 from softgpu.tests.amd import gtest
 from tests.rocm import packages
 from tests.rocm.releases import find
 from tests.rocm.surroundings import Surroundings, surroundings, without_chatter
 
-RESULTS = Path(__file__).with_name("rocrtst.json")
+RESULTS = records.DEVICE / "rocrtst.json"
 HIP = "7.2.4"
 CHIP = "gfx90a"
 PACKAGES = ("libhsa-runtime64-tests", "libhwloc15", "libudev1", "libcap2")
@@ -108,7 +108,7 @@ def run(here: Surroundings, root: Path, name: str) -> Outcome:
 
 
 def load() -> dict[str, Outcome]:
-    return {name: tuple(o) for name, o in json.loads(RESULTS.read_text(encoding="utf-8")).items()}
+    return {name: tuple(o) for name, o in records.load(RESULTS).items()}
 
 
 def section(outcomes: Mapping[str, Outcome]) -> str:
@@ -152,7 +152,7 @@ def main() -> int:
             zip(names, pool.map(lambda name: run(here, root, name), names), strict=True)
         )
     if not sys.argv[1:]:
-        RESULTS.write_text(json.dumps(outcomes, indent=1) + "\n")
+        records.save(outcomes, RESULTS)
     wrong = unexpected(outcomes)
     passed = sum(outcome == "passed" for outcome, _ in outcomes.values())
     print(f"rocrtst {HIP}, {CHIP}: {passed} of {len(outcomes)} passed")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 
+from bench import records
 from softgpu.tests.csmith.runner import CHIPS, ENDLESS, HIPS, RIGHT, Outcome, place
 
-RESULTS = Path(__file__).with_name("results.json")
+RESULTS = records.DEVICE / "csmith.json"
 
 #: Seeds that do not come out right, and whose doing it is.
 EXPECTED: dict[int, str] = {}
@@ -17,12 +16,16 @@ Outcomes = Mapping[int, Outcome]
 
 
 def load() -> dict[int, Outcome]:
-    return {int(seed): tuple(o) for seed, o in json.loads(RESULTS.read_text()).items()}
+    found = {seed: (what, words) for what, words, seeds in records.load(RESULTS) for seed in seeds}
+    return dict(sorted(found.items()))
 
 
 def write(outcomes: Outcomes) -> None:
-    rows = [f'"{seed}": {json.dumps(outcome)}' for seed, outcome in sorted(outcomes.items())]
-    RESULTS.write_text("{\n" + ",\n".join(rows) + "\n}\n")
+    """A line for each outcome, with its seeds."""
+    seeds: dict[Outcome, list[int]] = {}
+    for seed, outcome in sorted(outcomes.items()):
+        seeds.setdefault(outcome, []).append(seed)
+    records.save([[*outcome, found] for outcome, found in seeds.items()], RESULTS)
 
 
 def unexpected(outcomes: Outcomes) -> list[str]:

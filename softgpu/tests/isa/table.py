@@ -1,4 +1,4 @@
-"""The generated table of instructions: softgpu/src/isa/COVERAGE.md.
+"""The generated table of instructions: softgpu/records/COVERAGE.md.
 
 python -m softgpu.tests.isa.table            writes it
 python -m softgpu.tests.isa.table --corpus   first counts the corpus anew: ten minutes
@@ -6,19 +6,19 @@ python -m softgpu.tests.isa.table --corpus   first counts the corpus anew: ten m
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
+
+from bench import records
 
 from . import checked
 from .device import ROOT, TARGETS
 from .encodings import Row, rows
 
-TABLE = ROOT / "softgpu/src/isa/COVERAGE.md"
-COUNTS = Path(__file__).with_name("corpus.json")
+TABLE = ROOT / "softgpu/records/COVERAGE.md"
+COUNTS = records.DEVICE / "corpus.json"
 TITLES = {
     "sop1": "SOP1: scalar, one source",
     "sop2": "SOP2: scalar, two sources",
@@ -95,7 +95,7 @@ def whole_corpus(target: str) -> Iterator[tuple[str, bytes]]:
 
 @cache
 def counts() -> dict[str, dict[str, int]]:
-    return json.loads(COUNTS.read_text())
+    return records.load(COUNTS)
 
 
 def line(row: Row) -> str:
@@ -132,5 +132,5 @@ def text() -> str:
 
 if __name__ == "__main__":
     if "--corpus" in sys.argv:
-        COUNTS.write_text(json.dumps(count_corpus(), indent=1) + "\n")
+        records.save(count_corpus(), COUNTS)
     TABLE.write_text(text())

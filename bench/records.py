@@ -1,0 +1,41 @@
+"""Records: the latest outcome of each suite and benchmark, as JSON with a line for each part."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bench import ROOT
+
+#: Those of suites; the device's own are in softgpu/records, and the benchmarks' beside these.
+SUITES = ROOT / "bench" / "results" / "suites"
+DEVICE = ROOT / "softgpu" / "records"
+
+_WIDTH = 400
+
+
+def load(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def save(content: Any, path: Path) -> None:
+    """Writes the file, over an older one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_text(content) + "\n", encoding="utf-8")
+
+
+def _text(content: Any, indent: str = "") -> str:
+    """Gives a line to each part that is short or holds neither lists nor objects."""
+    line = json.dumps(content, ensure_ascii=False)
+    is_object = isinstance(content, dict)
+    parts = list(content.values()) if is_object else content if isinstance(content, list) else []
+    if len(line) <= _WIDTH or not any(isinstance(part, (dict, list)) for part in parts):
+        return line
+    inner = indent + " "
+    texts = [_text(part, inner) for part in parts]
+    if is_object:
+        names = [json.dumps(name, ensure_ascii=False) for name in content]
+        texts = [f"{name}: {text}" for name, text in zip(names, texts, strict=True)]
+    begin, end = "{}" if is_object else "[]"
+    return f"{begin}\n{inner}" + f",\n{inner}".join(texts) + f"\n{indent}{end}"

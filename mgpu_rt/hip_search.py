@@ -46,6 +46,20 @@ class NoProcess(OSError):
     """This machine starts no further process now."""
 
 
+def why_not(path: str) -> str:
+    """Why what MGPU_RT_HIP names is no library; empty if it may be one."""
+    if not os.path.exists(path):
+        return f"MGPU_RT_HIP={path}: there is no such file"
+    if os.path.isfile(path):
+        try:
+            with open(path, "rb") as file:
+                if file.read(4) == b"\x7fELF":
+                    return ""
+        except OSError as error:
+            return f"MGPU_RT_HIP={path}: {error.strerror}"
+    return f"MGPU_RT_HIP={path} is no library: name the file, as /opt/rocm/lib/libamdhip64.so"
+
+
 def find(base: Mapping[str, str]) -> list[Hip]:
     """The libraries that a program would try in this environment, in that order
     (csrc/runtime/hip/hip_search.h). A child process asks the library, since the loader reads

@@ -86,8 +86,8 @@ def device_environment(device: str, base: Mapping[str, str]) -> dict[str, str]:
 def _without_hip(base: Mapping[str, str]) -> str:
     """Why programs would find no HIP; empty if they may find one."""
     named = base.get("MGPU_RT_HIP", "")
-    if "/" in named and not Path(named).exists():
-        return f"MGPU_RT_HIP={named}: there is no such file"
+    if "/" in named and (why := hip_search.why_not(named)):
+        return why
     runtime()  # which looks for HIP
     if named or hip_search.find(base):
         return ""

@@ -86,8 +86,8 @@ def hip(base: Mapping[str, str] | None = None, build: Path | None = None) -> Pat
     environment = os.environ if base is None else base
     wanted = targets(environment)
     named = environment.get("MGPU_RT_HIP")
-    if named and not Path(named).exists():
-        raise SoftGpuUnavailable(f"MGPU_RT_HIP={named}: there is no such file")
+    if named and (why := hip_search.why_not(named)):
+        raise SoftGpuUnavailable(why)
     found = [Path(named)] if named else _candidates(environment)
     fit = [path for path in found if named or serves(str(path), build)]
     for path in fit:

@@ -186,7 +186,7 @@ def test_doctor_prints_long_paths_in_full() -> None:
 def test_doctor_names_the_way_to_a_hip_that_is_none(tmp_path: Path) -> None:
     """The other way to one that is not there."""
     hip = tmp_path / "libamdhip64.so"
-    hip.write_text("no library")
+    hip.write_bytes(b"\x7fELF, and no library")
     status, report = doctor(MGPU_RT_HIP=str(hip))
     assert status == 1
     assert f"MGPU_RT_HIP names {hip} (" in line(report, "HIP")

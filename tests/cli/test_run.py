@@ -484,6 +484,17 @@ def test_a_hip_that_is_not_there_is_refused_before_the_program_runs(
     assert not ran.exists()
 
 
+@pytest.mark.parametrize("device", ["hip", "softgpu"])
+def test_a_hip_that_is_no_library_is_refused(device: str, tmp_path: Path) -> None:
+    """Such as ROCm's folder: 47 calls failed, and the status was 0."""
+    text = tmp_path / "text"
+    text.write_text("INPUT(libamdhip64.so.6)")
+    for path in (tmp_path, text):
+        result = invoke("run", "--device", device, "true", MGPU_RT_HIP=str(path))
+        assert result.exit_code == 2
+        assert f"MGPU_RT_HIP={path} is no library: name the file, as /opt/rocm" in result.stderr
+
+
 def test_device_hip_without_a_hip_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The loader may find one by its name only."""
     monkeypatch.setattr(preload.hip_search, "find", lambda _: [])

@@ -115,6 +115,8 @@ def lower(
             raise CommandError("--link is for --emit executable: other forms are not linked")
         if graphs and (emit == "mlir" or llvm == 15):
             raise CommandError("--graph is for objects and executables of LLVM 19 and 22")
+        if os.path.isfile(program) and os.path.exists(out) and os.path.samefile(program, out):
+            raise CommandError(f"-o {out} is the program itself: name another file")
         text = lowering.with_iterations(_read(program), iterations)
         pipeline = pipelines.pipeline(llvm, chip, image=image)
         needs = pipeline.needs() if emit == "mlir" else object_files.needs(pipeline)

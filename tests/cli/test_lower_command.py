@@ -246,6 +246,16 @@ def test_an_error_of_the_linkers_is_shown(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_program_is_not_written_over(tmp_path: Path) -> None:
+    program, link = tmp_path / "program.mlir", tmp_path / "link"
+    program.write_text(FORUM.read_text())
+    link.symlink_to(program)
+    assert complaint(program, "-o", link) == (
+        f"mgpu-rt: -o {link} is the program itself: name another file\n"
+    )
+    assert program.read_text() == FORUM.read_text()
+
+
 @pytest.mark.parametrize(
     ("chip", "llvm"), [("gfx9999", 22), ("gfx9999", 15), ("gfx90", 22), ("MI300X", 22)]
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
+import threading
 import types
 from typing import Any
 
@@ -110,21 +111,26 @@ class CopyFailed(RuntimeError):
     program's."""
 
 
+#: Threads that begin at once would take each other's finder away.
+_binding = threading.Lock()
+
+
 def _with_hip_python(path: str) -> Any:
     """hip-python's module, bound to the file at `path`. Raises ImportError."""
     from rocm.bindings import hip
 
     finder = types.ModuleType("rocm_sdk")  # which it asks first, at its first call
     finder.find_libraries = lambda *_names: [path]  # type: ignore[attr-defined]
-    before = sys.modules.get("rocm_sdk")
-    sys.modules["rocm_sdk"] = finder
-    try:
-        hip.hipRuntimeGetVersion()
-    finally:
-        if before is None:
-            del sys.modules["rocm_sdk"]
-        else:
-            sys.modules["rocm_sdk"] = before
+    with _binding:
+        before = sys.modules.get("rocm_sdk")
+        sys.modules["rocm_sdk"] = finder
+        try:
+            hip.hipRuntimeGetVersion()
+        finally:
+            if before is None:
+                del sys.modules["rocm_sdk"]
+            else:
+                sys.modules["rocm_sdk"] = before
     return hip
 
 

@@ -8,6 +8,7 @@ acts on positive knowledge only, and asks HIP otherwise.
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
@@ -421,13 +422,15 @@ class Singleton(CachedRuntime):
     def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
         super().__init__(hip, **settings)
         self._only: dict[_Kept, int] = {}
+        self._making = threading.Lock()
 
     def stream_create(self) -> int:
         here = self._here
-        only = self._only.get(here)
-        # proof: hip_has_the_only_stream, else `if only is None:`
-        if only is None or self.hip.stream_flags(only) is None:
-            only = self._only[here] = super().stream_create()
+        with self._making:  # else threads that begin at once would have a stream each
+            only = self._only.get(here)
+            # proof: hip_has_the_only_stream, else `if only is None:`
+            if only is None or self.hip.stream_flags(only) is None:
+                only = self._only[here] = super().stream_create()
         return only
 
     def stream_destroy(self, stream: int) -> None:

@@ -151,6 +151,19 @@ def test_a_singleton_serves_all(mgpu: Mgpu) -> None:
 
 
 @in_child(**alone)
+def test_a_singleton_makes_one_stream_for_threads_that_begin_at_once(mgpu: Mgpu) -> None:
+    """Each made one, and those that lost theirs gave it back while others used it."""
+    mgpu.stub.hipstub_set_delay(b"hipStreamCreate:20000")
+    with mgpu_rt.intercept(Singleton()):
+        threads = [threading.Thread(target=mgpu.StreamCreate) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert mgpu.count("hipStreamCreate") == 1
+
+
+@in_child(**alone)
 def test_a_singleton_that_hip_destroyed_is_made_anew(mgpu: Mgpu) -> None:
     with mgpu_rt.intercept(Singleton()):
         stream = mgpu.StreamCreate()

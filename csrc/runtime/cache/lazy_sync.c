@@ -75,13 +75,6 @@ void lazy_settle(const struct stream *same) {
         report_failure("hipStreamSynchronize(stream)", error, &stream_fault);
 }
 
-bool lazy_was_used(void) {
-    pthread_mutex_lock(&tables_lock);
-    const bool used = round != 0;
-    pthread_mutex_unlock(&tables_lock);
-    return used;
-}
-
 void lazy_visible(int change) {
     fetch_add_relaxed(&visible, change);
 }

@@ -28,9 +28,6 @@ extern bool lazy_pending;
 /* Waits for the stream that was put off, unless it is `same`. */
 void lazy_settle(const struct stream *same);
 
-/* True once a synchronise was put off. */
-bool lazy_was_used(void);
-
 /* Host memory that kernels can write was added (1) or taken away (-1). */
 void lazy_visible(int change);
 

@@ -13,6 +13,7 @@
 #include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/report.h"
+#include "hip/rocr.h"
 
 enum { QUERIES_PER_CREATE = 2 };
 
@@ -363,34 +364,20 @@ bool stream_all_quiet(void) {
     return true;
 }
 
-static void do_nothing(hipStream_t stream, hipError_t error, void *data) {
-    (void)stream, (void)error, (void)data;
-}
-
-/* Waits until HIP has let go of the kernels that the stream has run. A thread of HIP's does so some
- * time after each has finished, and frees a module with its last kernel. The thread falls behind if
- * waits are put off. In 1 of 30 programs it met the end of HIP 7.2.4's libraries, and crashed. A
- * callback runs on that thread after all earlier work. */
-static void await_let_go(const struct stream *stream) {
-    if (hip.StreamAddCallback(stream_handle(stream), do_nothing, NULL, 0) == hipSuccess)
-        (void)hip.StreamSynchronize(stream_handle(stream));
-}
-
 void stream_give_back_idle(void) {
-    const bool is_behind = lazy_was_used();
+    bool has_destroyed = false;
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
         if ((state != STREAM_IDLE && state != STREAM_RETIRED) ||
             !device_kept(load_relaxed(&stream->device)) || !take_stream(stream, state))
             continue;
-        if (stream_ask(stream) != hipSuccess) {
+        if (stream_ask(stream) == hipSuccess)
+            has_destroyed |= give_stream_back(stream) == hipSuccess;
+        else
             (void)move_taken(stream, state);
-            continue;
-        }
-        if (DOUBT(hip_still_holds_kernels, is_behind))
-            await_let_go(stream);
-        (void)give_stream_back(stream);
     }
+    if (DOUBT(hip_still_holds_kernels, has_destroyed))
+        rocr_catch_up();
 }
 
 static int give_streams_back(int device) {

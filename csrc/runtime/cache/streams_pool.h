@@ -104,7 +104,8 @@ bool stream_choose(struct thread *thread, hipStream_t handle);
 void stream_unchoose(struct thread *thread);
 
 /* The process ends: destroys the streams that nobody holds and that HIP calls idle, also those that
- * the program destroyed with work pending. Does not wait. */
+ * the program destroyed with work pending. Then waits until HIP has let go of them, which takes as
+ * long as the work that the null stream waits for. */
 void stream_give_back_idle(void);
 
 extern const struct cache stream_cache;

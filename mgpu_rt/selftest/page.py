@@ -24,7 +24,9 @@ def body(result: Result) -> list[Element]:
     )
     sections = [
         _section("wrong", "What is wrong", [_wrong(wrong) for wrong in result.wrong]),
-        _section("failed", "Where HIP itself failed", [_wrong(one) for one in result.failed]),
+        _section(
+            "failed", "Faults that are not the library's", [_wrong(one) for one in result.failed]
+        ),
         _section("advice", "Advice", [element("p", result.advice)] if result.advice else []),
         _section("fast", "What is gained", _timings(result)),
         _section("untimed", "What has no time", [element("p", why) for why in result.untimed]),

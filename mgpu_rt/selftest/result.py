@@ -18,6 +18,10 @@ FORMAT = 2
 #: The side of a failure that stock's behaviour has too.
 HIP = "HIP"
 STOCK = "stock"
+#: The side of a kernel that leaves something else on the emulated device than on the GPU.
+EMULATOR = "emulated device"
+#: Their faults say nothing of the library.
+OTHERS = (HIP, EMULATOR)
 
 #: The verdicts. Only what was compared on every side, all of it, without a difference, is a yes.
 YES, NO, NOT_KNOWN = "yes", "no", "not known"
@@ -47,7 +51,7 @@ class Part:
     @property
     def differ(self) -> int:
         """How often stock's behaviour or the library is wrong."""
-        return sum(one.side != HIP for one in self.wrong)
+        return sum(one.side not in OTHERS for one in self.wrong)
 
 
 @dataclass
@@ -87,12 +91,12 @@ class Result:
     @property
     def wrong(self) -> list[Wrong]:
         """A fault of stock's behaviour or of the library."""
-        return [wrong for part in self.right for wrong in part.wrong if wrong.side != HIP]
+        return [wrong for part in self.right for wrong in part.wrong if wrong.side not in OTHERS]
 
     @property
     def failed(self) -> list[Wrong]:
-        """A failure of HIP itself, which says nothing of the library."""
-        return [wrong for part in self.right for wrong in part.wrong if wrong.side == HIP]
+        """A failure of HIP itself, or of the emulated device: it says nothing of the library."""
+        return [wrong for part in self.right for wrong in part.wrong if wrong.side in OTHERS]
 
     def document(self) -> dict[str, Any]:
         """For the file."""
@@ -102,7 +106,7 @@ class Result:
 def verdict(parts: list[dict[str, Any]]) -> str:
     """The verdict that follows from a document's `right`."""
     sides = {wrong["side"] for part in parts for wrong in part["wrong"]}
-    if sides - {HIP, STOCK}:
+    if sides - {STOCK, *OTHERS}:
         return NO
     complete = all(part["compared"] == part["total"] > 0 for part in parts)
     return YES if parts and complete and STOCK not in sides else NOT_KNOWN

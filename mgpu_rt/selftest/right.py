@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mgpu_rt import interpreter
-from mgpu_rt.selftest import children
+from mgpu_rt.selftest import children, emulator
 from mgpu_rt.selftest.bundle import OFFLOAD, Bundle, library_name
 from mgpu_rt.selftest.machine import MEASURE, PLAYER, Machine
-from mgpu_rt.selftest.result import HIP, STOCK, Part, Wrong
+from mgpu_rt.selftest.result import EMULATOR, HIP, STOCK, Part, Wrong
 from mgpu_rt.selftest.sequences import Case, Output, differences, run
 
 #: Seconds for one process. An emulated device takes a few, a GPU less.
@@ -87,6 +87,7 @@ def checks(
     found = [*_program_checks(bundle, machine, folder)]
     if machine.both is not None:
         found.append(_both_check(machine, folder))
+    found += _emulator_checks(bundle, machine, folder)
     images = folder / "images"
     found += [_python_check(part, machine, images / "plain0") for part in ("graph", "hook")]
     for kind in kinds:
@@ -202,6 +203,19 @@ def _failures(ended: children.Ended) -> tuple[list[str], list[str]]:
 def failures(said: Sequence[str]) -> list[str]:
     """The lines of calls that failed."""
     return [line for line in said if " failed with " in line]
+
+
+# ---- the emulated device ----
+
+
+def _emulator_checks(bundle: Bundle, machine: Machine, folder: Path) -> Iterator[Check]:
+    for name, words in emulator.commands(bundle, machine, folder):
+
+        def make(words=words) -> Findings:
+            compared, wrong = emulator.compare(words, machine)
+            return Findings([EMULATOR] if compared else [], wrong)
+
+        yield Check("emulated device", name, [EMULATOR], make)
 
 
 # ---- what Python adds ----

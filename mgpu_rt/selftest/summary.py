@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mgpu_rt.selftest.fast import HAND, by_side
-from mgpu_rt.selftest.result import HIP, NO, STOCK, YES, Result, Wrong
+from mgpu_rt.selftest.result import EMULATOR, HIP, NO, STOCK, YES, Result, Wrong
 
 #: The work of an iteration of each loop.
 ITERATION = {
@@ -17,7 +17,7 @@ def verdict(result: Result) -> str:
     """Right or not, in a sentence that says what was compared."""
     compared, total = (sum(getattr(p, n) for p in result.right) for n in ("compared", "total"))
     done = ", ".join(f"{part.name} {part.compared} of {part.total}" for part in result.right)
-    failed = f"; HIP itself failed in {len(result.failed)}" if result.failed else ""
+    failed = _failed(result)
     verdict = result.verdict
     if verdict == NO:
         differ = sum(wrong.side != STOCK for wrong in result.wrong)
@@ -29,6 +29,14 @@ def verdict(result: Result) -> str:
     if compared == 0:
         return f"NOT KNOWN: nothing was compared{failed}"
     return f"NOT KNOWN: only {compared} of {total} could be compared ({done}){failed}"
+
+
+def _failed(result: Result) -> str:
+    """Counts the faults that are not the library's, in words; "" if there are none."""
+    sides = [wrong.side for wrong in result.failed]
+    hip, emulator = sides.count(HIP), sides.count(EMULATOR)
+    said = f"; HIP itself failed in {hip}" if hip else ""
+    return said + (f"; the emulated device differs from the GPU in {emulator}" if emulator else "")
 
 
 def lines(result: Result, file: str = "") -> list[str]:
@@ -56,6 +64,8 @@ def blamed(wrong: Wrong) -> str:
     """The check and the side that is to blame."""
     if wrong.side == HIP:
         return f"{wrong.name}: HIP failed, not the library"
+    if wrong.side == EMULATOR:
+        return f"{wrong.name}: the emulated device or the GPU is wrong, not the library"
     return f"{wrong.name}, {wrong.side}"
 
 

@@ -287,6 +287,15 @@ def test_elements_are_compared(
     assert differing(launch("k"), b"", 0, Contents(left, left), allowed) is None  # nothing written
 
 
+def test_the_numbers_of_gpus_do_not_hide_an_emulated_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {**hip(), "HIP_VISIBLE_DEVICES": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert runs.side("before", ["sh"], "hip").environment["HIP_VISIBLE_DEVICES"] == "1"
+    assert "HIP_VISIBLE_DEVICES" not in runs.side("after", ["sh"], "gfx90a").environment
+
+
 # ---- differences that are seeded into the models ----
 
 

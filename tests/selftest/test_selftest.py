@@ -22,6 +22,7 @@ from mgpu_rt.cli.report import format
 from mgpu_rt.selftest import (
     bundle,
     children,
+    emulator,
     fast,
     machine,
     result,
@@ -240,6 +241,33 @@ def test_proofs_are_right(tmp_path: Path) -> None:
     """Two of the groups; the others are for `make check`."""
     part = proofs_played(tmp_path, "proofs-shared", "proofs-memory-others")
     assert (part.compared, part.total, part.wrong) == (2, 2, [])
+
+
+def test_the_emulated_device_is_held_against_a_gpu_of_its_kind(tmp_path: Path) -> None:
+    """An emulated gfx90a takes the place of the GPU, as far as diff can tell."""
+    read = bundle.read()
+    emulated = machine.find("softgpu", None, read, base=environment("softgpu"))
+    assert not [*emulator.commands(read, emulated, tmp_path)]
+    gpu = dataclasses.replace(emulated, kind="hip")
+    read.lay_out(gpu.chip, tmp_path)
+    assert [name for name, _ in emulator.commands(read, gpu, tmp_path)] == [
+        "emulator-22", "emulator-19",
+    ]  # fmt: skip
+    side = [str(machine.MEASURE), "programs", str(tmp_path / "programs/22.so"), "vecadd"]
+    assert emulator.compare(["--device", "hip,gfx90a", "--", *side], gpu) == (True, {})
+    compared, found = emulator.compare(
+        ["--device", "hip,gfx90a", "--", *side, "--", *side, "vecadd"], gpu
+    )
+    assert compared and "the runs part" in found[result.EMULATOR][0]
+    compared, found = emulator.compare(["--device", "hip,gfx90a", "--", *side[:-1], "none"], gpu)
+    assert not compared and "no such program: none" in "".join(found[result.HIP])
+
+
+def test_a_difference_of_the_emulated_device_is_no_verdict_on_the_library() -> None:
+    differs = result.Wrong("emulator-22", result.EMULATOR, ["launch 3 of 9"], "mgpu-rt selftest")
+    found = found_so(result.Part("emulated device", 1, 1, 1, [differs]))
+    assert (found.verdict, found.wrong, found.failed) == (result.YES, [], [differs])
+    assert "the emulated device differs from the GPU in 1" in summary.verdict(found)
 
 
 def test_no_gpu_that_hip_finds_is_said() -> None:

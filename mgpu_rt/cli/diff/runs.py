@@ -16,6 +16,8 @@ from mgpu_rt.runtime import noting
 from mgpu_rt.runtime.manifest import RecordedLaunch
 from mgpu_rt.runtime.replay import Recording
 
+#: Variables that choose GPUs by number. They say nothing of an emulated device.
+_NUMBERS_OF_GPUS = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 #: A launch of a run: its kernel's full name, and which one of that kernel's it is, from 1.
 Key = tuple[str, int]
 
@@ -61,6 +63,7 @@ def side(name: str, command: Sequence[str], device: str) -> Side:
         )
     chip = device if device in softgpu.TARGETS else ""
     if chip:
+        base = {name: value for name, value in base.items() if name not in _NUMBERS_OF_GPUS}
         base["MGPU_RT_SOFTGPU"], device = softgpu.with_targets(chip, base), "softgpu"
     device = preload.announced(device)
     executable.check(command[0])

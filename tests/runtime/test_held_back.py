@@ -170,7 +170,7 @@ def test_the_exit_waits_until_hip_7_has_let_go_of_the_streams(
     tmp_path: Path, program: str, version: str, calls: int
 ) -> None:
     """A thread of ROCr's still freed modules while HIP's libraries ended, and 1 of 30 programs
-    crashed. That thread may come to new code first, so it is asked twice."""
+    crashed. ROCr's thread may take a new handler before an older one, so there are two."""
     rocr = tmp_path / "libhsa-runtime64.so.1"
     rocr.with_suffix(".c").write_text(ROCR)
     command = ["cc", "-shared", "-fPIC", "-pthread", rocr.with_suffix(".c"), "-o", rocr]

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Of ROCr's interface (hsa.h, hsa_ext_amd.h); each function returns 0 for success. */
+/* ROCr's functions and types (hsa.h, hsa_ext_amd.h). Each function returns 0 for success. */
 enum { EQUAL = 0, SECONDS = 10 };
 struct signal {
     uint64_t handle;

@@ -35,7 +35,7 @@ const char *mgpu_rt_version(void) {
 int mgpu_rt_empty_cache(void) {
     runtime_start();
     lazy_settle(NULL);
-    return caches_give_back();
+    return caches_trim();
 }
 
 void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes)) {

@@ -145,7 +145,7 @@ static void run_exit(void) {
         if (options.caches && PROOF(hip_waits_at_its_end_anyway, hip_version >= HIP_7))
             stream_give_back_idle();
         report_held();
-        caches_forget(ALL_DEVICES);
+        caches_invalidate(ALL_DEVICES);
     }
     store_relaxed(&options.caches, 0);
     fetch_or_release(&runtime_mode, MODE_EXITING);

@@ -65,7 +65,7 @@ static void set_override(mgpu_rt_function *place, mgpu_rt_function instead) {
 static void end_exclusive_hip(void) {
     PROOF_STEP(override_may_call_hip, store_relaxed(&options.exclusive_on, false));
     PROOF_STEP(override_sees_settled_work, lazy_settle(NULL));
-    (void)registration_cache.give_back(ALL_DEVICES);
+    (void)registration_cache.trim(ALL_DEVICES);
 }
 
 static void make_room_by_override(int device, size_t bytes);

@@ -123,7 +123,7 @@ static void forget(void) {
     bool all_gone = true;
     program_forgets();
     const unsigned lone = explore_lone();
-    block_cache.forget(0);
+    block_cache.invalidate(0);
     for (const struct block *block = block_first(); block;
          block = (const struct block *)block->handle.next)
         all_gone &= block->state == BLOCK_GONE;
@@ -152,7 +152,7 @@ static void play(unsigned operation) {
         impl_mgpuStreamSynchronize(model_stream(1));
         break;
     case GIVE_BACK:
-        (void)block_cache.give_back(ALL_DEVICES);
+        (void)block_cache.trim(ALL_DEVICES);
         break;
     case EVICT:
         evict();
@@ -211,7 +211,7 @@ static void play_graph(unsigned operation) {
         capture(1);
         break;
     default:
-        (void)block_cache.give_back(ALL_DEVICES);
+        (void)block_cache.trim(ALL_DEVICES);
     }
 }
 

@@ -40,7 +40,7 @@ static void forget(void) {
     bool all_gone = true;
     program_forgets();
     const unsigned lone = explore_lone();
-    forget_events(ALL_DEVICES);
+    invalidate_events(ALL_DEVICES);
     for (struct event *event = handle_first(&event_map); event;
          event = (struct event *)event->handle.next)
         all_gone &= event->state == EVENT_GONE;
@@ -86,7 +86,7 @@ static void play(unsigned operation) {
         synchronize(0);
         break;
     case GIVE_BACK:
-        give_events_back(ALL_DEVICES);
+        trim_events(ALL_DEVICES);
         break;
     case THREAD_ENDS:
         release_slots(thread_get());
@@ -116,15 +116,15 @@ static void play_reset(unsigned operation) {
         break;
     default:
         program_hand(true);
-        (void)caches_give_back();
+        (void)caches_trim();
         program_hand(false);
     }
 }
 
 static bool in_chain(const struct event *event) {
-    const struct event *one = spare;
+    const struct event *one = idle;
     while (one && one != event)
-        one = one->next_spare;
+        one = one->next_idle;
     return one != NULL;
 }
 
@@ -147,7 +147,7 @@ static void check(void) {
         explore_require(world.held[i].state != IS_HELD || world.forgot ||
                             event_held((hipEvent_t)world.held[i].handle),
                         "the program's event was taken from it");
-    explore_require(spare || spare_end == &spare, "an empty chain ends where it begins");
+    explore_require(idle || idle_end == &idle, "an empty chain ends where it begins");
 }
 
 static bool program_holds(const struct event *event) {
@@ -163,7 +163,7 @@ static void check_between(void) {
         const bool held = program_holds(event), gone = event->state == EVENT_GONE;
         explore_require((held == (event->state >= EVENT_PAST)) || (gone && world.forgot),
                         "the program holds it if and only if its state says so");
-        explore_require(event->state != EVENT_SPARE || in_chain(event) || in_slots(event),
+        explore_require(event->state != EVENT_IDLE || in_chain(event) || in_slots(event),
                         "who looks for a spare event can find it");
         explore_require(gone || model_event_is_alive(event_handle(event)), "what is kept is HIP's");
         explore_require(!gone || world.forgot || !model_event_is_alive(event_handle(event)),

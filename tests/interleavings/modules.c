@@ -30,7 +30,7 @@ static void forget(void) {
     bool all_gone = true;
     program_forgets();
     const unsigned lone = explore_lone();
-    module_forget(ALL_DEVICES);
+    module_invalidate_all(ALL_DEVICES);
     for (const struct module *module = handle_first(&module_map); module;
          module = (const struct module *)module->handle.next)
         all_gone &= !module_is_known(module);
@@ -75,7 +75,7 @@ static void play(unsigned operation) {
         get_function(operation - FUNCTION_0);
         break;
     case GIVE_BACK:
-        module_cache.give_back(ALL_DEVICES);
+        module_cache.trim(ALL_DEVICES);
         break;
     case EVICT:
         module_cache.evict((void *)((struct module *)handle_first(&module_map))->handle.key);
@@ -125,7 +125,7 @@ static void play_reset(unsigned operation) {
         on_device(1, unload, 1);
         break;
     default:
-        program_reset_modules(1, module_forget);
+        program_reset_modules(1, module_invalidate_all);
     }
 }
 

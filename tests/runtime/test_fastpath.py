@@ -75,8 +75,8 @@ def test_writable_images_are_compared_once(calls: int) -> None:
 def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
     """50 kernels in 5 modules find room beside each other: the bounds are those of one kernel.
 
-    If two names lead to one slot, one of them lies beside it (function_find_near): 130 instructions
-    more. By the addresses that modules have in the stub's heap that is 7 of 50."""
+    If two names lead to one slot, one of them lies beside it (function_probe_thread): 130
+    instructions more. By the addresses that modules have in the stub's heap that is 7 of 50."""
     iterations, launches = 4, 50
     on = device.find("stub")
     program = build.executable("many", llvm, on.chip, iterations)

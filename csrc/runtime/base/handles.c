@@ -81,7 +81,7 @@ static struct handle *entry_new(const struct handle_map *map, const void *key) {
     return entry;
 }
 
-void *handle_enter(struct handle_map *map, const void *key) {
+void *handle_insert(struct handle_map *map, const void *key) {
     struct handle *entry = handle_find(map, key);
     struct handle *fresh = entry ? NULL : entry_new(map, key);
     if (!fresh)

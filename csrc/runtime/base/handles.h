@@ -60,7 +60,7 @@ static inline void *handle_find(const struct handle_map *map, const void *key) {
 
 /* The same; where there was none it is made, all zero but its key. NULL without memory. Takes
  * tables_lock, which the caller does not hold, and allocates without it. */
-void *handle_enter(struct handle_map *map, const void *key);
+void *handle_insert(struct handle_map *map, const void *key);
 
 /* All entries, newest first. */
 static inline void *handle_first(const struct handle_map *map) {

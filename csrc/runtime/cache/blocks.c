@@ -427,8 +427,8 @@ static hipError_t evict_block(void *address) {
 }
 
 const struct cache block_cache = {.name = "blocks",
-                                  .give_back = give_blocks_back,
-                                  .forget = block_forget_device,
+                                  .trim = give_blocks_back,
+                                  .invalidate = block_forget_device,
                                   .stream_begins = block_pool_stream_begins,
                                   .list = list_blocks,
                                   .evict = evict_block};

@@ -75,7 +75,7 @@ static void forget_past(const void *address, size_t size) {
 
 bool block_enter(void *address, size_t size, int device, int state) {
     const bool shared = state == BLOCK_SHARED;
-    struct block *block = handle_enter(&block_map, address);
+    struct block *block = handle_insert(&block_map, address);
     if (!block)
         return false;
     pthread_mutex_lock(&tables_lock);

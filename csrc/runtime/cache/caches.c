@@ -10,11 +10,11 @@ void caches_set(const struct cache *const *table) {
     caches = table;
 }
 
-int caches_give_back(void) {
+int caches_trim(void) {
     int count = 0;
     for (const struct cache *const *cache = caches; *cache; cache++)
-        if ((*cache)->give_back)
-            count += (*cache)->give_back(ALL_DEVICES);
+        if ((*cache)->trim)
+            count += (*cache)->trim(ALL_DEVICES);
     return count;
 }
 
@@ -22,10 +22,10 @@ int caches_give_back(void) {
  * after. */
 static pthread_mutex_t forgetting = PTHREAD_MUTEX_INITIALIZER;
 
-void caches_forget_if(int device, bool (*is_unseen)(void *), void *what) {
+void caches_invalidate_if(int device, bool (*is_unseen)(void *), void *what) {
     PROOF_STEP(one_thread_forgets_at_a_time, pthread_mutex_lock(&forgetting));
     if (PROOF(reset_was_not_seen_before, is_unseen(what)))
-        caches_forget(device);
+        caches_invalidate(device);
     PROOF_STEP(one_thread_forgets_at_a_time, pthread_mutex_unlock(&forgetting));
 }
 
@@ -33,13 +33,13 @@ void caches_forked(void) {
     forgetting = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
-void caches_forget(int device) {
+void caches_invalidate(int device) {
     const struct cache *const *cache = caches;
     while (*cache)
         cache++;
     while (cache-- != caches)
-        if ((*cache)->forget)
-            (*cache)->forget(device);
+        if ((*cache)->invalidate)
+            (*cache)->invalidate(device);
 }
 
 void caches_thread_ends(struct thread *thread) {
@@ -71,7 +71,7 @@ static bool is_shortage(hipError_t error) {
 bool caches_make_room(hipError_t error) {
     if (!caches_on() || !PROOF(memory_was_short, is_shortage(error)))
         return false;
-    (void)caches_give_back();
+    (void)caches_trim();
     (void)hip.GetLastError(); /* of the call, or of what was asked meanwhile */
     return true;
 }

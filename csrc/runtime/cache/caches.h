@@ -31,11 +31,11 @@ struct cached {
 struct cache {
     const char *name;
     /* Gives to HIP what nobody holds on a device; returns how many. May wait for work. */
-    int (*give_back)(int device);
+    int (*trim)(int device);
     /* From here on nothing that HIP has handed out on a device is known: it was reset, or HIP ends.
      * Other threads may be at work, and what they keep for themselves is theirs. Calls no HIP that
      * needs what is forgotten. */
-    void (*forget)(int device);
+    void (*invalidate)(int device);
     /* A thread ends: what it keeps for itself is for the others. */
     void (*thread_ends)(struct thread *thread);
     /* A stream was entered, perhaps with a handle that HIP has handed out before, on another
@@ -51,18 +51,17 @@ struct cache {
     hipError_t (*evict)(void *handle);
 };
 
-/* The one table, up to a NULL: they give back in this order, and forget in the reverse one. Set
- * before HIP is first called; it stays. */
+/* The one table, up to a NULL: they are trimmed in this order, and invalidated in the reverse one.
+ * Set before HIP is first called; it stays. */
 void caches_set(const struct cache *const *table);
 
 /* Gives to HIP all that nobody holds; returns how many. */
-int caches_give_back(void);
-void caches_forget(int device);
-/* The same for a thread that has seen a reset. It forgets nothing if another thread has seen that
- * reset before, as all that is known by now is of the time after. `is_unseen` says which, while
- * nobody else forgets. */
-void caches_forget_if(int device, bool (*is_unseen)(void *), void *what);
-/* In a child of fork: a thread of the parent's may have been forgetting. */
+int caches_trim(void);
+void caches_invalidate(int device);
+/* For a thread that has seen a reset. Does nothing if another thread has handled that reset:
+ * entries made since then are valid. `is_unseen` says so, while no other thread invalidates. */
+void caches_invalidate_if(int device, bool (*is_unseen)(void *), void *what);
+/* In a child of fork: a thread of the parent's may have been invalidating. */
 void caches_forked(void);
 void caches_thread_ends(struct thread *thread);
 void caches_stream_begins(struct stream *stream);

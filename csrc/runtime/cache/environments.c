@@ -170,4 +170,4 @@ static void forget_environments(int device) {
 }
 
 const struct cache environment_cache = {
-    .name = "environments", .give_back = environment_give_back, .forget = forget_environments};
+    .name = "environments", .trim = environment_give_back, .invalidate = forget_environments};

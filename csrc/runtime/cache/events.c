@@ -24,12 +24,12 @@ static inline int event_state(const struct event *event) {
 /* The rows of the table in types.h that are a compare-and-swap. */
 CHECKS bool event_may_change(int from, int to) {
     switch (from) {
-    case EVENT_SPARE:
+    case EVENT_IDLE:
         return to == EVENT_PAST || to == EVENT_GONE;
     case EVENT_PAST:
         return to != EVENT_PAST;
     default:
-        return from == EVENT_LIVE && (to == EVENT_SPARE || to == EVENT_GONE);
+        return from == EVENT_LIVE && (to == EVENT_IDLE || to == EVENT_GONE);
     }
 }
 
@@ -106,21 +106,21 @@ void event_time_all(void) {
     PROOF_STEP(kept_event_has_no_time, store_relaxed(&slots, 0));
     device_ask_all();
     for (struct event *event = handle_first(&event_map); event; event = handle_next(event))
-        if (event_change(event, EVENT_SPARE, EVENT_GONE))
+        if (event_change(event, EVENT_IDLE, EVENT_GONE))
             REPORT("hipEventDestroy(event)", hip.EventDestroy(event_handle(event)), NULL);
 }
 
 /* ---- the common pool, oldest first, under tables_lock ---- */
 
-static struct event *spare, **spare_end = &spare;
+static struct event *idle, **idle_end = &idle;
 
 static void queue(struct event *event) {
     pthread_mutex_lock(&tables_lock);
     if (!event->queued) {
         event->queued = true;
-        event->next_spare = NULL;
-        *spare_end = event;
-        spare_end = &event->next_spare;
+        event->next_idle = NULL;
+        *idle_end = event;
+        idle_end = &event->next_idle;
     }
     pthread_mutex_unlock(&tables_lock);
 }
@@ -129,26 +129,26 @@ static void queue(struct event *event) {
 static struct event *unqueue(struct event **link) {
     struct event *event = *link;
     CHECK(event->queued);
-    if (!(*link = event->next_spare))
-        spare_end = link;
+    if (!(*link = event->next_idle))
+        idle_end = link;
     event->queued = false;
     return event;
 }
 
-/* The oldest spare one of a device, or of any, moved to `state`; what is not spare any more is
- * dropped. */
+/* Takes the oldest idle event of a device, or of any, and moves it to `state`. Drops what is idle
+ * no longer. */
 static struct event *take_queued_event(int device, int state) {
     struct event *found = NULL;
     pthread_mutex_lock(&tables_lock);
-    for (struct event **link = &spare; *link && !found;) {
-        const bool is_spare = event_state(*link) == EVENT_SPARE;
-        if (is_spare &&
+    for (struct event **link = &idle; *link && !found;) {
+        const bool is_idle = event_state(*link) == EVENT_IDLE;
+        if (is_idle &&
             !PROOF(event_is_of_the_device, of_device(device, load_relaxed(&(*link)->device)))) {
-            link = &(*link)->next_spare;
+            link = &(*link)->next_idle;
             continue;
         }
         struct event *event = unqueue(link);
-        if (PROOF(queued_event_is_taken_once, event_change(event, EVENT_SPARE, state)))
+        if (PROOF(queued_event_is_taken_once, event_change(event, EVENT_IDLE, state)))
             found = event;
     }
     pthread_mutex_unlock(&tables_lock);
@@ -157,7 +157,7 @@ static struct event *take_queued_event(int device, int state) {
 
 /* An event that the caller has taken. */
 static void put_into_queue(struct event *event) {
-    if (event && PROOF(busy_event_was_not_forgotten, event_change(event, EVENT_PAST, EVENT_SPARE)))
+    if (event && PROOF(busy_event_was_not_forgotten, event_change(event, EVENT_PAST, EVENT_IDLE)))
         queue(event);
 }
 
@@ -171,12 +171,12 @@ static bool is_over(const struct event *event) {
 }
 
 /* The thread's newest one. */
-static inline struct event *take_own(struct thread *thread, int device) {
+static inline struct event *lookup_thread(struct thread *thread, int device) {
     struct event *event = thread->event_count ? thread->events[thread->event_count - 1] : NULL;
     if (UNLIKELY(!event || !PROOF(event_is_of_the_device, load_relaxed(&event->device) == device)))
         return NULL;
     thread->event_count--;
-    return PROOF(own_event_is_spare, event_change(event, EVENT_SPARE, EVENT_PAST)) ? event : NULL;
+    return PROOF(own_event_is_spare, event_change(event, EVENT_IDLE, EVENT_PAST)) ? event : NULL;
 }
 
 /* Not the one that the thread has just found to be at work. */
@@ -189,25 +189,25 @@ static __attribute__((noinline)) struct event *take_other(struct event *busy, in
     return NULL;
 }
 
-struct event *event_take(struct thread *thread, int device) {
+struct event *event_acquire(struct thread *thread, int device) {
     PROOF_STEP(reset_before_event_reuse, (void)device_kept(device));
     if (UNLIKELY(!event_cache_serves()))
         return NULL;
-    struct event *event = take_own(thread, device);
+    struct event *event = lookup_thread(thread, device);
     return LIKELY(event && is_over(event)) ? event : take_other(event, device);
 }
 
 /* ---- entering, recording, releasing ---- */
 
-void event_enter(hipEvent_t handle, int device) {
-    struct event *event = handle_enter(&event_map, handle);
+void event_insert(hipEvent_t handle, int device) {
+    struct event *event = handle_insert(&event_map, handle);
     if (!event)
         return;
     store_release(&event->state,
-                  EVENT_GONE); /* it may be spare: the program has had HIP destroy it */
+                  EVENT_GONE); /* it may be idle: the program has had HIP destroy it */
     store_relaxed(&event->device, device);
     event->captured = NULL;
-    store_release(&event->state, PROOF_VALUE(new_event_is_held, EVENT_LIVE, EVENT_SPARE));
+    store_release(&event->state, PROOF_VALUE(new_event_is_held, EVENT_LIVE, EVENT_IDLE));
     if (caches_on())
         device_watch(device);
 }
@@ -217,11 +217,11 @@ void event_note_record(struct event_found found) {
         PROOF_STEP(record_is_its_owners, (void)event_change(found.event, EVENT_PAST, EVENT_LIVE));
 }
 
-/* A spare event that the slots have no room for. */
+/* An idle event that the slots have no room for. */
 static __attribute__((noinline)) void release_slowly(struct event *event) {
     if (event_cache_serves())
         queue(event);
-    else if (event_change(event, EVENT_SPARE, EVENT_GONE)) /* before HIP hands it out anew */
+    else if (event_change(event, EVENT_IDLE, EVENT_GONE)) /* before HIP hands it out anew */
         REPORT("hipEventDestroy(event)", hip.EventDestroy(event_handle(event)), NULL);
 }
 
@@ -232,7 +232,7 @@ struct event_found event_release(struct thread *thread, hipEvent_t handle) {
         if (UNLIKELY(found.kind != EVENT_OURS))
             return found;
     } while (UNLIKELY(
-        !PROOF(event_is_released_once, event_change(found.event, found.state, EVENT_SPARE))));
+        !PROOF(event_is_released_once, event_change(found.event, found.state, EVENT_IDLE))));
     if (LIKELY(thread->event_count < load_relaxed(&slots)))
         thread->events[thread->event_count++] = found.event;
     else
@@ -242,7 +242,7 @@ struct event_found event_release(struct thread *thread, hipEvent_t handle) {
 
 /* ---- leaving ---- */
 
-bool event_leave(struct event *event) {
+bool event_remove(struct event *event) {
     const int state = event_state(event);
     return state >= EVENT_PAST && event_change(event, state, EVENT_GONE);
 }
@@ -254,7 +254,7 @@ static void release_slots(struct thread *thread) {
 
 /* Each leaves in one step. In two, another thread may see a reset in between. The program may then
  * create, destroy and create an event of the same handle, which looks like the one in hand. */
-static int give_events_back(int device) {
+static int trim_events(int device) {
     struct event *event;
     int count = 0;
     release_slots(thread_get());
@@ -264,13 +264,13 @@ static int give_events_back(int device) {
     return count;
 }
 
-static void forget_events(int device) {
+static void invalidate_events(int device) {
     for (struct event *event = handle_first(&event_map); event; event = handle_next(event))
         if (of_device(device, load_relaxed(&event->device)))
             PROOF_STEP(reset_ends_events, store_release(&event->state, EVENT_GONE));
 }
 
 const struct cache event_cache = {.name = "events",
-                                  .give_back = give_events_back,
-                                  .forget = forget_events,
+                                  .trim = trim_events,
+                                  .invalidate = invalidate_events,
                                   .thread_ends = release_slots};

@@ -1,6 +1,6 @@
 /* The events that mgpuEventCreate handed out: used again, but never with a past.
  *
- * Each thread keeps a few spare ones in slots of its own. A thread that only creates or only
+ * Each thread keeps a few idle ones in slots of its own. A thread that only creates or only
  * destroys exchanges them with the others through a common pool. A hit takes no lock. */
 #ifndef MGPU_RT_EVENTS_H
 #define MGPU_RT_EVENTS_H
@@ -66,24 +66,24 @@ unsigned event_flags(void);
 /* A module is new, and perhaps the library that brings it: that may ask for times, too. */
 void event_look_for_timer(void);
 
-/* The process asks for times. From here on no event is kept: a spare one has no timing, or has the
+/* The process asks for times. From here on no event is kept: an idle one has no timing, or has the
  * time of an earlier owner's record. So each event costs two calls of HIP's. */
 void event_time_all(void);
 
-/* A spare event of this device for the program, whose last record is complete by HIP's word; NULL
+/* An idle event of this device for the program, whose last record is complete by HIP's word; NULL
  * if there is none. */
-struct event *event_take(struct thread *thread, int device);
+struct event *event_acquire(struct thread *thread, int device);
 
 /* Enters an event that HIP has just made for the program, one with timing too. Without memory only
  * HIP knows it. */
-void event_enter(hipEvent_t handle, int device);
+void event_insert(hipEvent_t handle, int device);
 
-/* The program destroys what it names as an event: one that it held (EVENT_OURS) is spare now. */
+/* The program destroys what it names as an event: one that it held (EVENT_OURS) is idle now. */
 struct event_found event_release(struct thread *thread, hipEvent_t handle);
 
 /* The program destroys it, and HIP gets it: from here on nothing is known of its handle. False if
  * the program does not hold it. */
-bool event_leave(struct event *event);
+bool event_remove(struct event *event);
 
 /* HIP has recorded an event for the program. */
 void event_note_record(struct event_found found);

@@ -19,7 +19,7 @@ static void grow_function_slots(struct thread *thread) {
     thread->function_count = 0;
     for (size_t i = 0; i < old; i++) {
         const struct function_slot *slot = &thread->functions[i];
-        if (!slot->module || !module_lives_on(slot->module, slot->life))
+        if (!slot->module || !module_is_of(slot->module, slot->version_and_state))
             continue;
         slots[function_home(slot->handle, slot->name, bits)] = *slot;
         thread->function_count++;
@@ -38,7 +38,7 @@ static struct function_slot *choose_function_slot(struct thread *thread, hipModu
     for (size_t i = 0; i < SLOT_WINDOW; i++) {
         struct function_slot *slot = &thread->functions[(home + i) & mask];
         const bool empty = !slot->module;
-        if (empty || !module_lives_on(slot->module, slot->life)) {
+        if (empty || !module_is_of(slot->module, slot->version_and_state)) {
             thread->function_count += empty;
             return slot;
         }
@@ -56,12 +56,13 @@ static void bind_function_slot(const struct lookup *lookup, struct function *fun
         .name = name,
         .module = lookup->module,
         .function = function,
-        .life = module_life(lookup->generation, MODULE_LIVE),
+        .version_and_state = module_version_and_state(lookup->version, MODULE_LIVE),
         .constant = PROOF(name_stays_as_it_is, mapped_for_good(name, strlen(name) + 1))};
 }
 
-__attribute__((noinline)) hipFunction_t function_find_near(const struct thread *thread,
-                                                           hipModule_t handle, const char *name) {
+__attribute__((noinline)) hipFunction_t function_probe_thread(const struct thread *thread,
+                                                              hipModule_t handle,
+                                                              const char *name) {
     const size_t mask = ((size_t)1 << thread->function_bits) - 1;
     const size_t home = function_home(handle, name, thread->function_bits);
     for (size_t i = 1; i < SLOT_WINDOW; i++) {
@@ -81,7 +82,7 @@ static struct function *find_function(const struct module *module, const char *n
     return function;
 }
 
-hipFunction_t function_find_known(const struct lookup *lookup) {
+hipFunction_t function_lookup_table(const struct lookup *lookup) {
     pthread_mutex_lock(&tables_lock);
     struct function *function = find_function(lookup->module, lookup->name);
     hipFunction_t handle = function ? function->handle : NULL;
@@ -100,7 +101,7 @@ static struct function *function_new(const char *name) {
 }
 
 /* The entry of the name: `fresh`, unless there was one. */
-static struct function *enter_function(struct module *module, struct function *fresh) {
+static struct function *insert_function(struct module *module, struct function *fresh) {
     struct function *function = find_function(module, fresh->name);
     if (function)
         return function;
@@ -108,13 +109,13 @@ static struct function *enter_function(struct module *module, struct function *f
     return module->functions = fresh;
 }
 
-void function_enter(const struct lookup *lookup, hipFunction_t handle) {
+void function_insert(const struct lookup *lookup, hipFunction_t handle) {
     struct function *fresh = function_new(lookup->name), *function = NULL;
     if (!fresh)
         return;
     pthread_mutex_lock(&tables_lock);
-    if (module_generation(lookup->module) == lookup->generation) {
-        function = enter_function(lookup->module, fresh);
+    if (module_version(lookup->module) == lookup->version) {
+        function = insert_function(lookup->module, fresh);
         store_release(&function->handle, handle); /* read without the lock */
     }
     pthread_mutex_unlock(&tables_lock);

@@ -29,14 +29,14 @@ static inline size_t function_home(hipModule_t module, const char *name, unsigne
 static inline bool function_slot_serves(const struct function_slot *slot, hipModule_t handle,
                                         const char *name) {
     return PROOF(function_is_of_the_module, slot->handle == handle) && slot->name == name &&
-           slot->life == load_acquire(&slot->module->life) &&
+           slot->version_and_state == load_acquire(&slot->module->version_and_state) &&
            (slot->constant ||
             PROOF(function_has_the_name, strcmp(slot->function->name, name) == 0));
 }
 
 /* The hit of a look-up: what the thread has asked for lately. NULL if that is not this. */
-static inline hipFunction_t function_find_own(const struct thread *thread, hipModule_t handle,
-                                              const char *name) {
+static inline hipFunction_t function_lookup_thread(const struct thread *thread, hipModule_t handle,
+                                                   const char *name) {
     const size_t home = function_home(handle, name, thread->function_bits);
     const struct function_slot *slot = &thread->functions[home];
     return LIKELY(slot->module && function_slot_serves(slot, handle, name))
@@ -45,20 +45,21 @@ static inline hipFunction_t function_find_own(const struct thread *thread, hipMo
 }
 
 /* The same of the other slots that the name may have. */
-hipFunction_t function_find_near(const struct thread *thread, hipModule_t handle, const char *name);
+hipFunction_t function_probe_thread(const struct thread *thread, hipModule_t handle,
+                                    const char *name);
 
 /* A look-up that no slot of the thread serves. */
 struct lookup {
     struct thread *thread;
     const char *name;
     struct module *module;
-    uint32_t generation; /* of it, when the look-up began */
+    uint32_t version; /* of it, when the look-up began */
 };
 
 /* HIP's earlier answer; NULL if it was not asked. */
-hipFunction_t function_find_known(const struct lookup *lookup);
+hipFunction_t function_lookup_table(const struct lookup *lookup);
 
 /* Keeps HIP's answer, unless the module's entry serves another one by now, or without memory. */
-void function_enter(const struct lookup *lookup, hipFunction_t handle);
+void function_insert(const struct lookup *lookup, hipFunction_t handle);
 
 #endif

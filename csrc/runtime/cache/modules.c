@@ -39,7 +39,7 @@ static void grow_slots(struct thread *thread) {
     thread->module_count = 0;
     for (size_t i = 0; i < old; i++) {
         const struct module_slot *slot = &thread->modules[i];
-        if (!slot->module || !module_lives_on(slot->module, slot->life))
+        if (!slot->module || !module_is_of(slot->module, slot->version_and_state))
             continue;
         slots[slot_home((uintptr_t)slot->image, bits)] = *slot;
         thread->module_count++;
@@ -74,12 +74,12 @@ static void bind_slot(const struct load *load, struct module *module) {
     load->thread->loaded = module;
     if (module->shared)
         *choose_module_slot(load->thread, load->data) = (struct module_slot){
-            load->data, module, module_life(module_generation(module), MODULE_FREE),
+            load->data, module, module_version_and_state(module_version(module), MODULE_IDLE),
             load->constant};
 }
 
-__attribute__((noinline)) struct module *module_take_near(struct thread *thread,
-                                                          const void *image) {
+__attribute__((noinline)) struct module *module_probe_thread(struct thread *thread,
+                                                             const void *image) {
     const size_t home = slot_home((uintptr_t)image, thread->module_bits);
     const size_t mask = ((size_t)1 << thread->module_bits) - 1;
     for (size_t i = 1; i < SLOT_WINDOW; i++) {
@@ -94,13 +94,13 @@ __attribute__((noinline)) struct module *module_take_near(struct thread *thread,
 
 static struct module *images[IMAGE_BUCKETS];
 
-static void enter_image(struct module *module) {
+static void insert_image(struct module *module) {
     struct module **bucket = &images[module->hash % IMAGE_BUCKETS];
     module->next_image = *bucket;
     *bucket = module;
 }
 
-static void leave_image(struct module *module) {
+static void remove_image(struct module *module) {
     struct module **link = &images[module->hash % IMAGE_BUCKETS];
     while (*link && *link != module)
         link = &(*link)->next_image;
@@ -119,13 +119,13 @@ static bool has_image(const struct module *module, const struct image *image, ui
 static struct module *take_image(const struct load *load) {
     struct module *module = images[load->hash % IMAGE_BUCKETS];
     while (module &&
-           !(module_state(module) == MODULE_FREE &&
-             has_image(module, &load->image, load->hash, load->device) && module_take(module)))
+           !(module_state(module) == MODULE_IDLE &&
+             has_image(module, &load->image, load->hash, load->device) && module_acquire(module)))
         module = module->next_image;
     return module;
 }
 
-struct module *module_take_known(const struct load *load) {
+struct module *module_lookup_table(const struct load *load) {
     pthread_mutex_lock(&tables_lock);
     struct module *module = take_image(load);
     pthread_mutex_unlock(&tables_lock);
@@ -161,9 +161,9 @@ static void serve_image(struct module *module, const struct load *load) {
     module->last_use = module_clock;
     module_cost_all += module_cost(module);
     if (module->shared)
-        enter_image(module);
-    store_release(&module->generation, module_generation(module) + 1);
-    store_release(&module->state, PROOF_VALUE(new_module_is_held, MODULE_LIVE, MODULE_FREE));
+        insert_image(module);
+    store_release(&module->version, module_version(module) + 1);
+    store_release(&module->state, PROOF_VALUE(new_module_is_held, MODULE_LIVE, MODULE_IDLE));
     CHECK(module_is_known(module) && cost_agrees());
 }
 
@@ -172,28 +172,28 @@ static void serve_image(struct module *module, const struct load *load) {
 /* Makes a module unknown, whoever holds it. Under tables_lock. */
 static void end_module(struct module *module) {
     PROOF_STEP(slots_see_a_modules_end,
-               store_release(&module->generation, module_generation(module) + 1));
+               store_release(&module->version, module_version(module) + 1));
     PROOF_STEP(module_is_unknown_before_hip_has_it, store_release(&module->state, MODULE_GONE));
     for (struct function *function = module->functions; function; function = function->next)
         store_relaxed(&function->handle, NULL);
     if (module->shared)
-        leave_image(module);
+        remove_image(module);
     module_cost_all -= module_cost(module);
     CHECK(!module_is_known(module) && cost_agrees());
 }
 
-unsigned char *module_leave(struct module *module) {
+unsigned char *module_remove(struct module *module) {
     if (!module_is_known(module))
         return NULL; /* forgotten meanwhile */
     end_module(module);
     return module->copy;
 }
 
-bool module_leave_private(struct module *module, unsigned char **copy) {
+bool module_remove_private(struct module *module, unsigned char **copy) {
     pthread_mutex_lock(&tables_lock);
     const bool leaves = PROOF(no_graph_launches_its_kernels, module->graphs == 0);
     if (leaves)
-        *copy = module_leave(module);
+        *copy = module_remove(module);
     pthread_mutex_unlock(&tables_lock);
     return leaves;
 }
@@ -201,7 +201,7 @@ bool module_leave_private(struct module *module, unsigned char **copy) {
 void module_make_private(struct module *module) {
     pthread_mutex_lock(&tables_lock);
     if (module->shared)
-        leave_image(module);
+        remove_image(module);
     module->shared = false;
     pthread_mutex_unlock(&tables_lock);
 }
@@ -216,8 +216,8 @@ void module_invalidate(hipModule_t handle) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-bool module_enter(const struct load *load) {
-    struct module *module = handle_enter(&module_map, load->handle);
+bool module_insert(const struct load *load) {
+    struct module *module = handle_insert(&module_map, load->handle);
     if (!module)
         return false;
     pthread_mutex_lock(&tables_lock);
@@ -278,30 +278,30 @@ void module_function_name(hipFunction_t handle, char *name, size_t room) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* ---- forgetting ---- */
+/* ---- after a reset ---- */
 
 /* A module that somebody holds is left where it is, as he may read it just now. At exit HIP may,
  * too. */
-static unsigned char *forget_next(struct module **next, int device) {
+static unsigned char *invalidate_next(struct module **next, int device) {
     unsigned char *copy = NULL;
     while (*next && !copy) {
         struct module *module = *next;
         *next = handle_next(module);
         if (!PROOF(reset_ends_its_own_modules, of_device(device, module_device(module))))
             continue;
-        if (DOUBT(forgotten_module_is_nobodys, module_take(module)))
-            copy = module_leave(module);
+        if (DOUBT(forgotten_module_is_nobodys, module_acquire(module)))
+            copy = module_remove(module);
         else
-            PROOF_STEP(reset_ends_held_modules, (void)module_leave(module));
+            PROOF_STEP(reset_ends_held_modules, (void)module_remove(module));
     }
     return copy;
 }
 
-void module_forget(int device) {
+void module_invalidate_all(int device) {
     struct module *next = handle_first(&module_map);
     while (next) {
         pthread_mutex_lock(&tables_lock);
-        unsigned char *copy = forget_next(&next, device);
+        unsigned char *copy = invalidate_next(&next, device);
         pthread_mutex_unlock(&tables_lock);
         free(copy);
     }

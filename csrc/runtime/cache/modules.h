@@ -35,23 +35,23 @@ static inline int module_device(const struct module *module) {
     return load_acquire(&module->device);
 }
 
-static inline uint32_t module_generation(const struct module *module) {
-    return load_acquire(&module->generation);
+static inline uint32_t module_version(const struct module *module) {
+    return load_acquire(&module->version);
 }
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the state is the lower half of `life`");
-static inline uint64_t module_life(uint32_t generation, enum module_state state) {
-    return (uint64_t)generation << 32 | state;
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the state is the lower half");
+static inline uint64_t module_version_and_state(uint32_t version, enum module_state state) {
+    return (uint64_t)version << 32 | state;
 }
 
-/* Whether the entry serves the module still that it served in this life. */
-static inline bool module_lives_on(const struct module *module, uint64_t life) {
-    return life >> 32 == module_generation(module);
+/* Whether the entry serves the module still that it served in this version. */
+static inline bool module_is_of(const struct module *module, uint64_t version_and_state) {
+    return version_and_state >> 32 == module_version(module);
 }
 
-/* Whether the entry serves a module: its generation is odd. Under tables_lock. */
+/* Whether the entry serves a module: its version is odd. Under tables_lock. */
 static inline bool module_is_known(const struct module *module) {
-    return module_generation(module) % 2 != 0;
+    return module_version(module) % 2 != 0;
 }
 
 static inline int module_state(const struct module *module) {
@@ -60,7 +60,7 @@ static inline int module_state(const struct module *module) {
 
 /* The same; of one that the program has unloaded HIP was asked whether it has it still. */
 static inline int module_state_asked(const struct module *module) {
-    if (module_state(module) == MODULE_FREE)
+    if (module_state(module) == MODULE_IDLE)
         (void)device_kept(module_device(module));
     return module_state(module);
 }
@@ -71,38 +71,39 @@ static inline void module_note_use(struct module *module) {
     store_relaxed(&module->last_use, load_relaxed(&module_clock));
 }
 
-/* Takes a module that the program does not hold: it is the caller's until module_put. Under
+/* Takes a module that the program does not hold: it is the caller's until module_release. Under
  * tables_lock, as another thread may give the entry to another module otherwise. */
-static inline bool module_take(struct module *module) {
-    uint32_t expected = MODULE_FREE;
+static inline bool module_acquire(struct module *module) {
+    uint32_t expected = MODULE_IDLE;
     return PROOF(known_module_is_taken_once, cas_acq_rel(&module->state, &expected, MODULE_LIVE));
 }
 
-/* Moves an entry from one life to another; false if it has another one by now. */
+/* Changes the version and state of an entry; false if it has others by now. */
 static inline bool module_change(struct module *module, uint64_t from, uint64_t to) {
-    return PROOF(slots_module_is_taken_once, cas_acq_rel(&module->life, &from, to));
+    return PROOF(slots_module_is_taken_once, cas_acq_rel(&module->version_and_state, &from, to));
 }
 
-static inline void module_put(struct module *module) {
-    PROOF_STEP(unloaded_module_is_free, store_release(&module->state, MODULE_FREE));
+static inline void module_release(struct module *module) {
+    PROOF_STEP(unloaded_module_is_free, store_release(&module->state, MODULE_IDLE));
 }
 
 /* A load that the slot's module serves; NULL if it does not. The thread takes the module, of the
- * slot's generation and no other, before it looks at the bytes: nobody evicts it meanwhile. Its
- * device is that generation's, since one that is entered later changes `life` first. A module of
- * another device stays untouched, as a reset there may be seen at any time. */
+ * slot's version and no other, before it looks at the bytes: nobody evicts it meanwhile. Its
+ * device is that version's, since one that is entered later changes `version_and_state` first. A
+ * module of another device stays untouched, as a reset there may be seen at any time. */
 static inline struct module *module_of_slot(struct thread *thread, const struct module_slot *slot,
                                             const void *image) {
-    const uint64_t taken = MODULE_LIVE - MODULE_FREE;
+    const uint64_t taken = MODULE_LIVE - MODULE_IDLE;
     struct module *module = slot->module;
     if (UNLIKELY(!module || slot->image != image))
         return NULL;
     if (UNLIKELY(
             !PROOF(slots_module_is_of_the_device, hip_current_device() == module_device(module))))
         return NULL;
-    if (UNLIKELY(!PROOF_VALUE(slots_module_lives_on,
-                              module_change(module, slot->life, slot->life + taken),
-                              module_take(module))))
+    if (UNLIKELY(!PROOF_VALUE(
+            slots_module_lives_on,
+            module_change(module, slot->version_and_state, slot->version_and_state + taken),
+            module_acquire(module))))
         return NULL;
     if (LIKELY(slot->constant ||
                PROOF(image_there_is_the_same, image_lies_at(&module->image, image)))) {
@@ -110,18 +111,18 @@ static inline struct module *module_of_slot(struct thread *thread, const struct 
         thread->loaded = module;
         return module;
     }
-    (void)module_change(module, slot->life + taken, slot->life);
+    (void)module_change(module, slot->version_and_state + taken, slot->version_and_state);
     return NULL;
 }
 
 /* The hit of a load: a module of this image that the thread had lately, now the program's. */
-static inline struct module *module_take_own(struct thread *thread, const void *image) {
+static inline struct module *module_lookup_thread(struct thread *thread, const void *image) {
     const size_t home = slot_home((uintptr_t)image, thread->module_bits);
     return module_of_slot(thread, &thread->modules[home], image);
 }
 
 /* The same of the other slots that the image may have. */
-struct module *module_take_near(struct thread *thread, const void *image);
+struct module *module_probe_thread(struct thread *thread, const void *image);
 
 /* A load that the slot at the image's own place does not serve, and what comes of it. */
 struct load {
@@ -144,7 +145,7 @@ struct load module_load(struct thread *thread, const void *data);
 
 /* A module with these bytes on this device that the program does not hold, now the program's. The
  * image has moved, or the module was another thread's. NULL if there is none. */
-struct module *module_take_known(const struct load *load);
+struct module *module_lookup_table(const struct load *load);
 
 /* HIP has just handed out this handle for a module that does not enter the table. The program has
  * unloaded by HIP itself what had the handle before: nothing of that is known from here on. */
@@ -152,19 +153,19 @@ void module_invalidate(hipModule_t handle);
 
 /* Enters the module that HIP has just loaded for the program. Takes over load->copy. False without
  * memory: only HIP knows it then, and the copy stays. */
-bool module_enter(const struct load *load);
+bool module_insert(const struct load *load);
 
 /* The caller's module is to go back to HIP: from here on nothing is known of its handle. Returns
  * its copy, to be freed once HIP has unloaded it. Under tables_lock. */
-unsigned char *module_leave(struct module *module);
+unsigned char *module_remove(struct module *module);
 
 /* The function of this handle, and its module; NULL: none is known. Looks through all modules.
  * Under tables_lock. */
 const struct function *module_search(hipFunction_t handle, struct module **holder);
 
-/* The program unloads a module that nobody else may have: as module_leave, but takes tables_lock.
+/* The program unloads a module that nobody else may have: as module_remove, but takes tables_lock.
  * False if a graph launches kernels of it still: it stays loaded, and is nobody else's. */
-bool module_leave_private(struct module *module, unsigned char **copy);
+bool module_remove_private(struct module *module, unsigned char **copy);
 
 /* From here on nobody else may have it once the program has unloaded it. Takes tables_lock. */
 void module_make_private(struct module *module);
@@ -179,7 +180,7 @@ struct module *module_hold_function(hipFunction_t function);
 void module_function_name(hipFunction_t function, char *name, size_t room);
 
 /* From here on nothing is known of any module of a device: it was reset, or HIP ends. */
-void module_forget(int device);
+void module_invalidate_all(int device);
 
 /* The cost of all modules that HIP holds for the runtime, and of one, in bytes: the copy of its
  * image, and HIP's own part. The second is for who has taken it, both are for who has

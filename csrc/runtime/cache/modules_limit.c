@@ -59,11 +59,11 @@ struct evicted {
 
 /* Makes a module that nobody holds unknown. Under tables_lock. */
 static bool take_out(struct module *module, struct evicted *evicted) {
-    if (!module_is_known(module) || module->graphs || !module_take(module))
+    if (!module_is_known(module) || module->graphs || !module_acquire(module))
         return false;
     *evicted = (struct evicted){
         .handle = module_handle(module), .bytes = module_cost(module), .device = module->device};
-    evicted->copy = module_leave(module);
+    evicted->copy = module_remove(module);
     return true;
 }
 
@@ -80,7 +80,7 @@ static hipError_t unload(const struct evicted *evicted) {
 /* ---- choosing ---- */
 
 static bool may_leave(const struct module *module) {
-    return module_state(module) == MODULE_FREE && !module->pinned && !module->graphs;
+    return module_state(module) == MODULE_IDLE && !module->pinned && !module->graphs;
 }
 
 /* Lists the modules that may leave, the least recently used first, at most BATCH. Adds up what all
@@ -134,7 +134,7 @@ static size_t take_out_oldest(size_t keep, struct evicted *out) {
     return taken;
 }
 
-void evict_modules(uint64_t missed) {
+void module_enforce_limit(uint64_t missed) {
     struct evicted evicted[BATCH];
     pthread_mutex_lock(&tables_lock);
     size_t limit = cache_limits.module_bytes;
@@ -156,12 +156,12 @@ void evict_modules(uint64_t missed) {
         (void)unload(&evicted[i]);
 }
 
-static int give_modules_back(int device) {
+static int trim_modules(int device) {
     struct evicted evicted;
     struct module *module = handle_first(&module_map);
     int total = 0;
     for (; module; module = handle_next(module)) {
-        if (module_state(module) != MODULE_FREE || !of_device(device, module_device(module)))
+        if (module_state(module) != MODULE_IDLE || !of_device(device, module_device(module)))
             continue;
         pthread_mutex_lock(&tables_lock);
         const bool taken = take_out(module, &evicted);
@@ -196,7 +196,7 @@ static hipError_t evict_module(void *handle) {
     struct module *module = handle_find(&module_map, handle);
     if (!module || module_state(module) == MODULE_GONE)
         return hipErrorNotFound;
-    if (module_state(module) != MODULE_FREE || !device_kept(module_device(module)) ||
+    if (module_state(module) != MODULE_IDLE || !device_kept(module_device(module)) ||
         !stream_all_quiet())
         return hipErrorNotReady;
     pthread_mutex_lock(&tables_lock);
@@ -214,7 +214,7 @@ void module_pin(void *handle, int pinned) {
 }
 
 const struct cache module_cache = {.name = "modules",
-                                   .give_back = give_modules_back,
-                                   .forget = module_forget,
+                                   .trim = trim_modules,
+                                   .invalidate = module_invalidate_all,
                                    .list = list_modules,
                                    .evict = evict_module};

@@ -9,7 +9,7 @@ struct cache;
 /* After a miss for an image of this hash: unloads what is beyond the limit. An image that leaves
  * for the limit and comes back soon counts against the limit. If the limit costs a load again and
  * again, the library doubles it, and says so once. */
-void evict_modules(uint64_t missed);
+void module_enforce_limit(uint64_t missed);
 
 /* A pinned module is not evicted by a limit, only by the manager and mgpu_rt_empty_cache. */
 void module_pin(void *handle, int pinned);

@@ -63,7 +63,7 @@ struct load module_load(struct thread *thread, const void *data) {
     struct load load = {.thread = thread, .data = data};
 
     /* Another slot of the thread may have it. */
-    const struct module *kept = module_take_near(thread, data);
+    const struct module *kept = module_probe_thread(thread, data);
     if (kept)
         return *hit(&load, kept);
 
@@ -82,7 +82,7 @@ struct load module_load(struct thread *thread, const void *data) {
     load.device = hip_current_device();
     load.constant = PROOF(image_stays_as_it_is, mapped_for_good(data, load.image.size));
     load.hash = image_hash(&load.image);
-    kept = load.image.writable ? NULL : module_take_known(&load);
+    kept = load.image.writable ? NULL : module_lookup_table(&load);
     if (kept)
         return *hit(&load, kept);
 
@@ -97,8 +97,8 @@ struct load module_load(struct thread *thread, const void *data) {
     if (load.error != hipSuccess) {
         free(load.copy);
         load.image.bytes = data;
-    } else if (module_enter(&load)) {
-        evict_modules(load.hash);
+    } else if (module_insert(&load)) {
+        module_enforce_limit(load.hash);
     }
     return load;
 }

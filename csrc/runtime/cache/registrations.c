@@ -173,7 +173,7 @@ static int trim_all(int device) {
     return count;
 }
 
-const struct cache registration_cache = {.name = "registrations", .give_back = trim_all};
+const struct cache registration_cache = {.name = "registrations", .trim = trim_all};
 
 /* ---- stale ones ----
  *
@@ -447,7 +447,7 @@ static bool take_gone(struct registration *registration) {
 
 hipError_t registration_acquire(void *address, uint64_t bytes) {
     struct registration *registration =
-        address && bytes && !runtime_forked ? handle_enter(&registrations, address) : NULL;
+        address && bytes && !runtime_forked ? handle_insert(&registrations, address) : NULL;
     if (registration && use_again(registration, bytes)) {
         call_tell(CALL_HIT);
         return hipSuccess;

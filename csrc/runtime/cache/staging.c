@@ -309,6 +309,6 @@ static void forget_all_staging(int device) {
 }
 
 const struct cache staging_cache = {.name = "staging",
-                                    .give_back = give_staging_back,
-                                    .forget = forget_all_staging,
+                                    .trim = give_staging_back,
+                                    .invalidate = forget_all_staging,
                                     .stream_ends = leave_stream};

@@ -104,7 +104,7 @@ __attribute__((noinline)) void stream_note_untracked(int device) {
 /* ---- entering ---- */
 
 struct stream *stream_enter(hipStream_t handle, int device) {
-    struct stream *stream = handle_enter(&stream_map, handle);
+    struct stream *stream = handle_insert(&stream_map, handle);
     if (!stream)
         return NULL;
     pthread_mutex_lock(&tables_lock);
@@ -128,7 +128,7 @@ static void count_loans(int change) {
 }
 
 struct stream *stream_lend(hipStream_t handle, int device) {
-    struct stream *stream = handle_enter(&stream_map, handle);
+    struct stream *stream = handle_insert(&stream_map, handle);
     if (!stream)
         return NULL;
     PROOF_STEP(loan_is_entered_and_counted_at_once, pthread_mutex_lock(&tables_lock));

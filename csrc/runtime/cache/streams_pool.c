@@ -240,7 +240,7 @@ static void count_stream(void) {
 /* HIP does not know a stream that it never got back from here: somebody has reset the device. All
  * that was cached is gone with it. */
 static void note_reset(struct stream *stream) {
-    caches_forget_if(stream->device, forget_taken, stream);
+    caches_invalidate_if(stream->device, forget_taken, stream);
 }
 
 __attribute__((noinline)) bool stream_pool_refuse(struct stream *stream, hipError_t error) {
@@ -454,8 +454,8 @@ static hipError_t evict_stream(void *handle) {
 }
 
 const struct cache stream_cache = {.name = "streams",
-                                   .give_back = give_streams_back,
-                                   .forget = forget_streams,
+                                   .trim = give_streams_back,
+                                   .invalidate = forget_streams,
                                    .thread_ends = release_of_thread,
                                    .list = list_streams,
                                    .evict = evict_stream};

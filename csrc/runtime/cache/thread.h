@@ -19,7 +19,7 @@ struct event;
 struct module_slot {
     const void *image;
     struct module *module;
-    uint64_t life; /* of the module's entry when it is free and serves this module */
+    uint64_t version_and_state; /* of the module's entry when it is free and serves this module */
     bool constant; /* the image can neither change nor go away: a hit need not compare it */
 };
 
@@ -29,8 +29,8 @@ struct function_slot {
     const char *name;
     struct module *module;
     struct function *function;
-    uint64_t life; /* of the module's entry while the program holds the module */
-    bool constant; /* the name can neither change nor go away */
+    uint64_t version_and_state; /* of the module's entry while the program holds the module */
+    bool constant;              /* the name can neither change nor go away */
 };
 
 /* Pageable host memory, as HIP has said; true while the count of mappings stays (copy.c). */

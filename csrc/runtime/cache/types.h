@@ -109,22 +109,22 @@ struct staging {
 /* ---- events ----
  *
  *            from          to     by                  order
- * enter      any, GONE     LIVE   who had HIP make it release
- * take       SPARE         PAST   a create            cas acq_rel
- * put back   PAST          SPARE  who has taken it    cas acq_rel
+ * insert     any, GONE     LIVE   who had HIP make it release
+ * acquire    IDLE          PAST   a create            cas acq_rel
+ * put back   PAST          IDLE   who has taken it    cas acq_rel
  * record     PAST          LIVE   the owner           cas acq_rel
- * release    LIVE, PAST    SPARE  a destroy           cas acq_rel
- * give back  SPARE         GONE   who returns it      cas acq_rel
- * leave      LIVE, PAST    GONE   the owner           cas acq_rel
- * forget     any           GONE   who saw the reset   release
+ * release    LIVE, PAST    IDLE   a destroy           cas acq_rel
+ * trim       IDLE          GONE   who returns it      cas acq_rel
+ * remove     LIVE, PAST    GONE   the owner           cas acq_rel
+ * invalidate any           GONE   who saw the reset   release
  *
  * The program holds it if and only if state >= EVENT_PAST.
  * It lies in the common pool's chain if and only if `queued`. */
 enum event_state {
     EVENT_GONE,
-    EVENT_SPARE, /* destroyed by the program, and kept */
-    EVENT_PAST,  /* held by the program; HIP knows of it what an earlier owner recorded */
-    EVENT_LIVE,  /* held by the program; HIP knows of it what this owner did */
+    EVENT_IDLE, /* destroyed by the program, and kept */
+    EVENT_PAST, /* held by the program; HIP knows of it what an earlier owner recorded */
+    EVENT_LIVE, /* held by the program; HIP knows of it what this owner did */
 };
 
 struct event {
@@ -134,35 +134,34 @@ struct event {
     struct stream *captured; /* that it was recorded on last, if that captured; kept up while a
                                 stream is lent */
     /* The common pool's, under tables_lock. */
-    struct event *next_spare;
+    struct event *next_idle;
     bool queued;
 };
 
 /* ---- modules ----
  *
  *            from        to     by                              order
- * enter      any, GONE   LIVE   who had HIP load it             release, tables_lock
- * take       FREE        LIVE   a load that finds its slot      cas acq_rel, of `life`
+ * insert     any, GONE   LIVE   who had HIP load it             release, tables_lock
+ * acquire    IDLE        LIVE   a load that finds its slot      cas acq_rel, with the version
  *                               a load that searches, or who    cas acq_rel, tables_lock
  *                               evicts it
- * put back   LIVE        FREE   a load that finds other bytes   cas acq_rel, of `life`
- * put        LIVE        FREE   the owner: an unload            release
- * leave      LIVE        GONE   the owner, before HIP unloads   release, tables_lock
- * forget     any         GONE   who saw the reset               release, tables_lock
+ * put back   LIVE        IDLE   a load that finds other bytes   cas acq_rel, with the version
+ * release    LIVE        IDLE   the owner: an unload            release
+ * remove     LIVE        GONE   the owner, before HIP unloads   release, tables_lock
+ * invalidate any         GONE   who saw the reset               release, tables_lock
  *
  * Each load of the program's has one to itself, as with stock. A module that the program holds is
  * never handed out a second time, since only the program knows what else it does with it. When HIP
- * hands the same handle out again, the entry serves the new module, in a new generation.
- * generation is odd if and only if HIP has the module that the entry serves, as far as is known. A
- * put that comes after a forget makes FREE of GONE, and changes nothing else.
- * A thread without tables_lock takes the module of one generation or none, as both lie in one word.
+ * hands the same handle out again, the entry serves the new module, in a new version.
+ * version is odd if and only if HIP has the module that the entry serves, as far as is known. A
+ * release that comes after that makes IDLE of GONE, and changes nothing else.
+ * A thread without tables_lock takes the module of one version or none, as both lie in one word.
  * So it never has a module in hand that a reset has ended and that HIP has handed out anew since.
- * An unload puts by nothing but its state: its owner holds the module, and HIP forbids a reset of
- * the device meanwhile.
- * module_cost_all == the sum of module_cost of all that are not GONE. */
+ * An unload releases by nothing but its state: its owner holds the module, and HIP forbids a reset
+ * of the device meanwhile. module_cost_all == the sum of module_cost of all that are not GONE. */
 enum module_state {
     MODULE_GONE,
-    MODULE_FREE, /* the program has unloaded it; only the cache has it, and it is loaded */
+    MODULE_IDLE, /* the program has unloaded it; only the cache has it, and it is loaded */
     MODULE_LIVE, /* loaded for the program, once */
 };
 
@@ -177,10 +176,10 @@ struct function {
 struct module {
     struct handle handle;
     union {
-        uint64_t life; /* both */
+        uint64_t version_and_state; /* both */
         struct {
-            uint32_t state;      /* enum module_state */
-            uint32_t generation; /* changes where one begins or ends to be served */
+            uint32_t state;   /* enum module_state */
+            uint32_t version; /* changes where one begins or ends to be served */
         };
     };
     int device;

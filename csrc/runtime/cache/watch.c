@@ -59,7 +59,7 @@ static inline bool was_reset(void *of) {
 }
 
 static __attribute__((noinline)) bool see_reset(int device) {
-    caches_forget_if(device, was_reset, &watches[device]);
+    caches_invalidate_if(device, was_reset, &watches[device]);
     return false;
 }
 
@@ -88,4 +88,4 @@ static void forget_watch(int which) {
 }
 
 const struct cache watch_cache = {
-    .name = "watch", .give_back = ask_before_giving_back, .forget = forget_watch};
+    .name = "watch", .trim = ask_before_giving_back, .invalidate = forget_watch};

@@ -14,7 +14,7 @@ void device_watch(int device);
 
 /* To be asked before the library looks for anything kept on a device, to use it again or give it
  * back. True if nobody has reset the device since device_watch. Otherwise all that is of that
- * device is forgotten (caches_forget), so that what is found afterwards is HIP's still. Asked
+ * device is forgotten (caches_invalidate), so that what is found afterwards is HIP's still. Asked
  * afterwards it is too late: another thread may have seen the reset meanwhile, and watch the device
  * anew. Costs a question to HIP (0.1 µs), on AMD's devices, unless nobody else in the process calls
  * HIP. */

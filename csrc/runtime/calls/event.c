@@ -51,14 +51,14 @@ static __attribute__((noinline)) hipEvent_t create_event(int device) {
         return handle;
     if (event_cache_serves())
         stats_miss(CACHE_EVENTS);
-    event_enter(handle, device);
+    event_insert(handle, device);
     return handle;
 }
 
 static inline hipEvent_t take_or_create(bool told) {
     struct thread *thread = thread_get();
     const int device = hip_current_device();
-    struct event *event = event_take(thread, device);
+    struct event *event = event_acquire(thread, device);
     if (UNLIKELY(!event))
         return create_event(device);
     if (told)

@@ -66,7 +66,7 @@ static hipFunction_t ask_function(const struct lookup *lookup) {
         return NULL;
     }
     stats_miss(CACHE_FUNCTIONS);
-    function_enter(lookup, function);
+    function_insert(lookup, function);
     return function;
 }
 
@@ -83,7 +83,7 @@ static hipFunction_t ask_uncached(struct module *module, const char *name) {
 static hipFunction_t get_known(struct thread *thread, hipModule_t handle, const char *name) {
     struct module *module = caches_on() ? handle_find(&module_map, handle) : NULL;
     const int state = module ? module_state_asked(module) : MODULE_GONE;
-    if (name && PROOF(refused_module_was_unloaded, state == MODULE_FREE)) {
+    if (name && PROOF(refused_module_was_unloaded, state == MODULE_IDLE)) {
         report_unloaded(handle, name);
         return NULL;
     }
@@ -91,8 +91,8 @@ static hipFunction_t get_known(struct thread *thread, hipModule_t handle, const 
         return get_directly(handle, name);
     if (!cache_is_on(CACHE_FUNCTIONS))
         return ask_uncached(module, name);
-    const struct lookup lookup = {thread, name, module, module_generation(module)};
-    const hipFunction_t known = function_find_known(&lookup);
+    const struct lookup lookup = {thread, name, module, module_version(module)};
+    const hipFunction_t known = function_lookup_table(&lookup);
     if (!known)
         return ask_function(&lookup);
     call_tell(CALL_HIT);
@@ -101,7 +101,7 @@ static hipFunction_t get_known(struct thread *thread, hipModule_t handle, const 
 
 static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, hipModule_t handle,
                                                         const char *name) {
-    const hipFunction_t near = function_find_near(thread, handle, name);
+    const hipFunction_t near = function_probe_thread(thread, handle, name);
     if (!near)
         return get_known(thread, handle, name);
     call_tell(CALL_HIT);
@@ -110,7 +110,7 @@ static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, h
 
 static inline hipFunction_t get_function(hipModule_t module, const char *name, bool told) {
     struct thread *thread = thread_get();
-    const hipFunction_t own = function_find_own(thread, module, name);
+    const hipFunction_t own = function_lookup_thread(thread, module, name);
     if (UNLIKELY(!own))
         return get_slow(thread, module, name);
     if (told)

@@ -26,7 +26,7 @@ void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, 
     const int state = known ? module_state_asked(known) : MODULE_GONE;
     *devPtr = NULL;
     *bytes = 0;
-    if (state == MODULE_FREE) {
+    if (state == MODULE_IDLE) {
         REPORT(global_expression, refusal_of_module(), &inquiry_of_unloaded, text, (void *)module);
         return;
     }

@@ -124,7 +124,7 @@ static __attribute__((noinline)) void tell_hit(const struct module *module) {
 static inline hipModule_t load_image(void *image, bool told) {
     struct thread *thread = thread_get();
     PROOF_STEP(reset_before_module_reuse, (void)device_kept(hip_current_device()));
-    const struct module *own = module_take_own(thread, image);
+    const struct module *own = module_lookup_thread(thread, image);
     if (UNLIKELY(!own))
         return load_slow(thread, image);
     if (told)
@@ -149,7 +149,7 @@ static void unload_private(struct module *module) {
     const size_t bytes = module_cost(module);
     const int device = module->device;
     unsigned char *copy = NULL;
-    if (!module_leave_private(module, &copy))
+    if (!module_remove_private(module, &copy))
         return;
     observe(OBSERVED_MODULE_UNLOADED, handle, bytes, device);
     REPORT(unload_expression, hip.ModuleUnload(handle), &unknown_unload, (void *)handle);
@@ -162,10 +162,10 @@ static __attribute__((noinline)) void unload_slow(hipModule_t handle) {
     if (runtime_leaves(module))
         return;
     if (state == MODULE_LIVE && module->shared)
-        module_put(module);
+        module_release(module);
     else if (state == MODULE_LIVE)
         unload_private(module);
-    else if (state == MODULE_FREE)
+    else if (state == MODULE_IDLE)
         REPORT(unload_expression, refusal_of_module(), &unknown_unload, (void *)handle);
     else
         REPORT(unload_expression, hip.ModuleUnload(handle), handle ? &unknown_unload : &null_unload,
@@ -176,7 +176,7 @@ void impl_mgpuModuleUnload(hipModule_t handle) {
     struct module *module = thread_get()->loaded;
     if (LIKELY(module && module_handle(module) == handle && module->shared &&
                module_state(module) == MODULE_LIVE))
-        module_put(module);
+        module_release(module);
     else
         unload_slow(handle);
 }

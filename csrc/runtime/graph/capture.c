@@ -118,13 +118,13 @@ static hipEvent_t captured_event_create(void) {
     if (!handle)
         return NULL;
     stats_miss(CACHE_EVENTS);
-    event_enter(handle, hip_current_device());
+    event_insert(handle, hip_current_device());
     return handle;
 }
 
 static void captured_event_destroy(hipEvent_t handle) {
     struct event *event = event_held(handle);
-    if (event && event->captured && event_leave(event))
+    if (event && event->captured && event_remove(event))
         REPORT("hipEventDestroy(event)", hip.EventDestroy(handle), NULL);
     else
         impl_mgpuEventDestroy(handle);
@@ -211,7 +211,7 @@ static void captured_unload(hipModule_t handle) {
     }
     PROOF_STEP(captured_kernels_module_stays, module_hold(module));
     if (module->shared)
-        module_put(module);
+        module_release(module);
 }
 
 static void captured_launch(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,

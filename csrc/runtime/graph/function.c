@@ -155,7 +155,7 @@ static int drop_idle_graphs(int device) {
 }
 
 const struct cache function_graph_cache = {.name = "functions with graphs",
-                                           .give_back = drop_idle_graphs};
+                                           .trim = drop_idle_graphs};
 
 static void refuse(struct replayed *state, const char *name) {
     state->refused = true;

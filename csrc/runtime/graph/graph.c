@@ -199,7 +199,7 @@ static void end_unfinished(struct thread *thread) {
 }
 
 const struct cache graph_cache = {
-    .name = "graphs", .forget = forget_graphs, .thread_ends = end_unfinished};
+    .name = "graphs", .invalidate = forget_graphs, .thread_ends = end_unfinished};
 
 /* ---- launching ---- */
 
@@ -279,7 +279,7 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     lazy_end();
     if (DOUBT(graph_copies_idle_memory,
               load_relaxed(&registrations_idle))) /* memory that HIP has pinned may be a node's */
-        (void)registration_cache.give_back(ALL_DEVICES);
+        (void)registration_cache.trim(ALL_DEVICES);
     store_release(&graph->launched, true);
     const uint64_t begin = runtime_counting() ? stats_now() : 0;
     const hipError_t error = launch_on_device(graph, handle);

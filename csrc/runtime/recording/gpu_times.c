@@ -348,4 +348,4 @@ static void forget_gpu_times(int which) {
         forget_work(&ring[i], which);
 }
 
-const struct cache gpu_times_cache = {.name = "GPU times", .forget = forget_gpu_times};
+const struct cache gpu_times_cache = {.name = "GPU times", .invalidate = forget_gpu_times};

@@ -80,7 +80,7 @@ $(VENV)/.tools: tests/requirements.lock | needs-build
 	touch $@
 
 # Compiling waits for what it needs.
-$(RUNTIME_OBJECTS) $(CUHIP_OBJECTS) $(SOFTGPU_OBJECTS): | needs-build
+$(RUNTIME_OBJECTS) $(CUHIP_OBJECTS) $(SOFTGPU_OBJECTS) $(SOFTGPU_CHECK_OBJECTS): | needs-build
 build/python/_manager.c build/python/_runtime.c: | $(VENV)/.tools
 
 # The editable install makes the command mgpu-rt; it finds everything compiled.

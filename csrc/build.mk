@@ -37,8 +37,8 @@ $(HEADER): csrc/include/mgpu_rt.h
 # Softgpu takes the declarations of AMD's driver library from its header (libhsakmt-dev, in ROCm
 # hsakmt-roct-devel). SOFTGPU=no builds all else without it.
 SOFTGPU ?= yes
-DEVICES := $(if $(filter yes,$(SOFTGPU)),$(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF) $(COMGR_LIBRARY)) \
-	$(CUHIP_LIBRARY)
+DEVICES := $(if $(filter yes,$(SOFTGPU)),$(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF) $(COMGR_LIBRARY) \
+	$(SOFTGPU_CHECK_LIBRARY)) $(CUHIP_LIBRARY)
 
 .PHONY: native package
 native: $(LIBRARY) $(LINKS) $(PROBE) $(CMAKE_FILES) $(PKG_CONFIG_FILE) $(HEADER) $(PYTHON_MODULES) \
@@ -59,8 +59,9 @@ package: native $(FORWARDERS)
 	$(call lay,$(CUHIP_LIBRARY),lib/cuhip,755)
 	$(call lay,$(SELFTEST_PROGRAMS),lib/selftest,755)
 	$(if $(filter yes,$(SOFTGPU)),$(call lay,$(wildcard build/softgpu/*.so*),lib/softgpu,755))
+	$(if $(filter yes,$(SOFTGPU)),$(call lay,$(SOFTGPU_CHECK_LIBRARY),lib/softgpu/check,755))
 	$(call lay,$(HEADER),include,644)
 	$(call lay,$(PYTHON_MODULES),.,755)
 	$(call lay,csrc/abi.def csrc/runtime/base/options.def,.,644)
 	cd '$(OUT)' && $(STRIP) --strip-unneeded lib/libmlir_rocm_runtime.so lib/mgpu-rt-probe \
-		lib/*/*.so* lib/selftest/* _manager.abi3.so _runtime.abi3.so
+		lib/*/*.so* $(if $(filter yes,$(SOFTGPU)),lib/softgpu/check/*) lib/selftest/* _manager.abi3.so _runtime.abi3.so

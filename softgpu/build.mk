@@ -26,8 +26,13 @@ COMGR_LIBRARY := build/softgpu/libamd_comgr.so.2
 COMGR_SOURCES := $(wildcard softgpu/src/comgr/*.c)
 COMGR_OBJECTS := $(COMGR_SOURCES:softgpu/src/%.c=build/softgpu/obj/%.o) build/softgpu/obj/settings.o
 
+# The checker, `mgpu-rt check`: the same sources with their hooks, and its own.
+SOFTGPU_CHECK_OBJECTS := $(patsubst softgpu/src/%.c,build/softgpu/check/obj/%.o,\
+	$(SOFTGPU_SOURCES) $(wildcard softgpu/src/check/*.c))
+SOFTGPU_CHECK_LIBRARY := build/softgpu/check/libhsakmt.so.1
+
 .PHONY: softgpu
-softgpu: $(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF) $(COMGR_LIBRARY)
+softgpu: $(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF) $(COMGR_LIBRARY) $(SOFTGPU_CHECK_LIBRARY)
 
 $(SOFTGPU_LIBRARY): $(SOFTGPU_OBJECTS) $(SOFTGPU_MAP)
 	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(SOFTGPU_OBJECTS) -lm \
@@ -42,8 +47,16 @@ $(COMGR_LIBRARY): $(COMGR_OBJECTS)
 	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(COMGR_OBJECTS) -ldl \
 		-Wl,-z,nodelete -Wl,-soname,libamd_comgr.so.2 -Wl,-z,defs
 
+$(SOFTGPU_CHECK_LIBRARY): $(SOFTGPU_CHECK_OBJECTS) $(SOFTGPU_MAP)
+	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(SOFTGPU_CHECK_OBJECTS) -lm -ldl \
+		-Wl,-soname,libhsakmt.so.1 -Wl,--version-script=$(SOFTGPU_MAP) -Wl,-z,defs
+
+build/softgpu/check/obj/%.o: softgpu/src/%.c
+	@mkdir -p $(@D)
+	$(CC) $(SOFTGPU_CFLAGS) -DSOFTGPU_CHECK $(CFLAGS) -MMD -MP -c -o $@ $<
+
 build/softgpu/obj/%.o: softgpu/src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(SOFTGPU_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
--include $(SOFTGPU_OBJECTS:.o=.d) $(COMGR_OBJECTS:.o=.d)
+-include $(SOFTGPU_OBJECTS:.o=.d) $(SOFTGPU_CHECK_OBJECTS:.o=.d) $(COMGR_OBJECTS:.o=.d)

@@ -4,6 +4,7 @@
  * access fault by GPU" line and aborts. After the queue's error signal HIP names the error and
  * aborts (5, 6) or returns it from then on (7). The full story is printed here first, because
  * neither can carry it. */
+#include "check/hooks.h"
 #include "hsa_signal.h"
 #include "thunk.h"
 
@@ -35,6 +36,7 @@ static void flush_output(void) {
 
 void softgpu_report_fault(uint32_t node, uint64_t queue_va, const struct softgpu_fault *fault) {
     flush_output();
+    CHECK_STOPPED(fault->text);
     softgpu_say("%s", fault->text);
     bool told =
         fault->kind == SOFTGPU_FAULT_MEMORY && softgpu_raise_memory_fault(node, fault->address);

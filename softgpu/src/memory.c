@@ -2,6 +2,7 @@
  *
  * Device memory is memory of this process, taken from the machine page by page when touched. */
 #include "memory.h"
+#include "check/hooks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,14 +27,17 @@ static void *map_aligned(uint64_t size, uint64_t alignment, int protection) {
     uint64_t slack = alignment > SOFTGPU_PAGE ? alignment - SOFTGPU_PAGE : 0;
     if (size > UINT64_MAX - slack)
         return NULL;
-    char *pages = mmap(NULL, size + slack, protection, FLAGS, -1, 0);
+    uint64_t guard = CHECK_GUARD(size);
+    char *pages = mmap(NULL, size + guard + slack, protection, FLAGS, -1, 0);
     if (pages == MAP_FAILED)
         return NULL;
     uint64_t before = slack ? -(uintptr_t)pages & (alignment - 1) : 0;
     if (before)
         munmap(pages, before);
     if (slack - before)
-        munmap(pages + before + size, slack - before);
+        munmap(pages + before + size + guard, slack - before);
+    if (guard)
+        mprotect(pages + before + size, guard, PROT_NONE);
     return pages + before;
 }
 
@@ -173,7 +177,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtFreeMemory(void *memory, HSAuint64 size) {
     if (!mapping->scratch)
         used[mapping->node] -= mapping->size;
     softgpu_address_space_unlock();
-    munmap(mapping->host, mapping->size);
+    CHECK_UNMAP(mapping->host, mapping->size);
     free(mapping);
     return HSAKMT_STATUS_SUCCESS;
 }
@@ -200,6 +204,7 @@ static HSAKMT_STATUS register_new(char *user, uint64_t size, HsaMemFlags flags) 
         free(mapping);
         return HSAKMT_STATUS_NO_MEMORY;
     }
+    CHECK_REGISTERED(mapping->va + offset, size);
     return HSAKMT_STATUS_SUCCESS;
 }
 
@@ -242,7 +247,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDeregisterMemory(void *memory) {
         softgpu_mapping_remove(mapping);
     softgpu_address_space_unlock();
     if (last) {
-        munmap((void *)(uintptr_t)mapping->va, mapping->size);
+        CHECK_UNREGISTERED(mapping->va + (uint64_t)(mapping->user - mapping->host));
+        CHECK_UNMAP((void *)(uintptr_t)mapping->va, mapping->size);
         free(mapping);
     }
     return known ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_MEMORY_NOT_REGISTERED;

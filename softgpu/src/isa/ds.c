@@ -46,6 +46,7 @@ static void move_two(struct wave *w, const struct inst *i, enum move move) {
         lane_offsets(offset, base, ((uint32_t)i->imm >> 8 * n & 0xff) * two.scale);
         if (!softgpu_locate_lds(w, i, offset, mask, two.bytes, &a[n]))
             return;
+        mask = a[n].mask;
     }
     bool reads = i->dst.kind, writes = i->src[1].kind;
     if (reads && !writes && mask == UINT64_MAX) {

@@ -1,5 +1,6 @@
 /* FLAT, GLOBAL and SCRATCH. A flat address may lie in workgroup memory or in scratch: its upper
  * half says so. */
+#include "../check/hooks.h"
 #include "lanes.h"
 #include "memory.h"
 #include "operand.h"
@@ -76,10 +77,11 @@ void softgpu_run_load_lds(struct wave *w, const struct inst *i) {
     addresses(w, i, va);
     if (!softgpu_locate_global(w, i, va, mask, &a))
         return;
-    for (uint64_t m = mask; m; m &= m - 1) {
+    for (uint64_t m = a.mask; m; m &= m - 1) {
         int l = __builtin_ctzll(m);
         uint32_t to = first + 4 * (uint32_t)l, value = loaded_dword(a.at[l], move_of(i->row));
         if (to > size || size - to < 4) {
+            CHECK_SKIPS_LANE(a.mask, w, i, l, "workgroup memory", to, 4)
             softgpu_memory_fault(w, i, l, "access outside workgroup memory", to, 4);
             return;
         }

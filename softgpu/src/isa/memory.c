@@ -1,5 +1,6 @@
 /* From the addresses of lanes to bytes of this process, or to a fault. */
 #include "memory.h"
+#include "../check/hooks.h"
 #include "lanes.h"
 #include "operand.h"
 
@@ -95,6 +96,7 @@ bool softgpu_locate_global(struct wave *w, const struct inst *i, const uint64_t 
                            struct access *a) {
     uint64_t low, high;
     unsigned bytes = softgpu_move_bytes(move_of(i->row));
+    mask = CHECKED_LANES(w, i, va, mask);
     a->mask = mask;
     a->stride = 4;
     if (!mask)
@@ -133,6 +135,7 @@ bool softgpu_locate_lds(struct wave *w, const struct inst *i, const uint32_t *of
     for (uint64_t m = mask; m; m &= m - 1) {
         int l = __builtin_ctzll(m);
         if (offset[l] > size || size - offset[l] < bytes) {
+            CHECK_SKIPS_LANE(a->mask, w, i, l, "workgroup memory", offset[l], bytes)
             softgpu_memory_fault(w, i, l, "access outside workgroup memory", offset[l], bytes);
             return false;
         }
@@ -172,6 +175,7 @@ static bool locate_scratch(struct wave *w, const struct inst *i, uint64_t base,
     for (uint64_t m = mask; m; m &= m - 1) {
         int l = __builtin_ctzll(m);
         if (outside_scratch(w, base, offset[l], l, bytes)) {
+            CHECK_SKIPS_LANE(mask, w, i, l, "scratch memory", offset[l], bytes)
             softgpu_memory_fault(w, i, l, "access outside scratch memory (stack overflow?)",
                                  offset[l], bytes);
             return false;

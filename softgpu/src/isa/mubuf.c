@@ -1,5 +1,6 @@
 /* MUBUF: memory behind a descriptor of four SGPRs. Scratch is one that is swizzled; others are
  * arrays with a bound, beyond which loads give 0 and stores do nothing, dword by dword. */
+#include "../check/hooks.h"
 #include "lanes.h"
 #include "memory.h"
 #include "operand.h"
@@ -56,8 +57,9 @@ static void load_cut(struct wave *w, const struct inst *i, const struct place *p
     struct access a = {.mask = lanes, .stride = 4};
     for (uint64_t m = lanes; m; m &= m - 1) {
         int l = __builtin_ctzll(m);
-        char *host = places[l].have ? softgpu_host_address(w, places[l].va, places[l].have) : NULL;
-        if (places[l].have && !host) {
+        bool some = places[l].have && CHECKED_ACCESS(w, i, l, places[l].va, places[l].have);
+        char *host = some ? softgpu_host_address(w, places[l].va, places[l].have) : NULL;
+        if (some && !host) {
             softgpu_memory_fault(w, i, l, "access outside mapped memory", places[l].va,
                                  places[l].have);
             return;
@@ -73,7 +75,7 @@ static void store_cut(struct wave *w, const struct inst *i, const struct place *
                       uint64_t lanes) {
     for (uint64_t m = lanes; m; m &= m - 1) {
         int l = __builtin_ctzll(m);
-        if (!places[l].have)
+        if (!places[l].have || !CHECKED_ACCESS(w, i, l, places[l].va, places[l].have))
             continue;
         char *host = softgpu_host_address(w, places[l].va, places[l].have);
         if (!host) {

@@ -1,5 +1,6 @@
 /* SMEM: scalar loads and stores, the caches and the clocks. */
 #include "smem.h"
+#include "../check/hooks.h"
 #include "memory.h"
 #include "operand.h"
 
@@ -39,6 +40,8 @@ static void move(struct wave *w, const struct inst *i, bool buffer, bool store) 
     if (!buffer && i->src[2].kind == O_SGPR)
         va = base + w->s[i->src[2].reg] + (uint64_t)(i->imm_en ? (int64_t)i->imm : 0);
     va &= ~3ull;
+    if (!CHECKED_ACCESS(w, i, -1, va, have))
+        have = 0;
     char *host = have ? softgpu_host_address(w, va, have) : NULL;
     if (have && !host) {
         softgpu_memory_fault(w, i, -1, "scalar access outside mapped memory", va, have);
@@ -46,7 +49,8 @@ static void move(struct wave *w, const struct inst *i, bool buffer, bool store) 
     }
     uint32_t *s = &w->s[i->dst.reg];
     if (store) {
-        memcpy(host, s, have);
+        if (have)
+            memcpy(host, s, have);
         return;
     }
     memset(s, 0, bytes);

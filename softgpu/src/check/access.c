@@ -1,0 +1,246 @@
+/* Checks the accesses of a kernel's lanes. A wave's accesses mostly lie in one block: a few ranges
+ * that were allowed are remembered by each thread, until the map changes. */
+#include "../isa/memory.h"
+#include "hooks.h"
+#include "report.h"
+
+#include <elf.h>
+#include <stdio.h>
+
+enum { ALLOWED_RANGES = 8 };
+
+/* For stores none of a code object's is remembered: parts of it are read-only. */
+struct allowed {
+    uint64_t low, high;
+    bool stores;
+};
+
+static _Thread_local struct {
+    uint64_t generation;
+    unsigned next;
+    struct allowed ranges[ALLOWED_RANGES];
+} known;
+
+static bool is_known(uint64_t va, uint64_t bytes, bool store) {
+    uint64_t generation = softgpu_shadow_generation();
+    if (known.generation != generation) {
+        memset(&known, 0, sizeof known);
+        known.generation = generation;
+    }
+    for (unsigned n = 0; n < ALLOWED_RANGES; n++) {
+        const struct allowed *range = &known.ranges[n];
+        if (va >= range->low && va < range->high && bytes <= range->high - va &&
+            (range->stores || !store))
+            return true;
+    }
+    return false;
+}
+
+static void remember(const struct softgpu_finding *finding, bool stores) {
+    struct allowed *range = &known.ranges[known.next++ % ALLOWED_RANGES];
+    *range = (struct allowed){finding->low, finding->high, stores};
+}
+
+/* ---- code objects ---- */
+
+static bool find_code_object(uint64_t va, struct softgpu_range *range) {
+    return softgpu_find_range(va, range) && range->size >= sizeof(Elf64_Ehdr) &&
+           memcmp(range->host, ELFMAG, SELFMAG) == 0;
+}
+
+/* Whether an address lies in a segment of a loaded code object that kernels may not write to. */
+static bool is_read_only(uint64_t va, const struct softgpu_range *range) {
+    Elf64_Ehdr header;
+    memcpy(&header, range->host, sizeof header);
+    for (unsigned n = 0; n < header.e_phnum; n++) {
+        Elf64_Phdr segment;
+        uint64_t at = header.e_phoff + n * sizeof segment;
+        if (at > range->size || range->size - at < sizeof segment)
+            return false;
+        memcpy(&segment, range->host + at, sizeof segment);
+        if (segment.p_type == PT_LOAD && va - range->va - segment.p_vaddr < segment.p_memsz)
+            return !(segment.p_flags & PF_W);
+    }
+    return false;
+}
+
+/* ---- reports ---- */
+
+/* Kinds of faults beside the verdicts of the map. */
+enum { READ_ONLY = 16, OUTSIDE_GROUP, OUTSIDE_SCRATCH };
+
+/* HIP's own kernels copy and fill: the call that asked for it was checked (calls.c). */
+static bool is_hips(const struct dispatch *d) {
+    char name[64];
+    softgpu_kernel_name(d->packet->kernel_object, name, sizeof name);
+    return name[0] == '(' || strncmp(name, "__amd_rocclr_", 13) == 0;
+}
+
+static const char *way_of(const struct inst *i) {
+    if (i->encoding == E_SMEM)
+        return i->dst.kind && strncmp(i->row->name, "s_store", 7) != 0 &&
+                       strncmp(i->row->name, "s_buffer_store", 14) != 0
+                   ? "load"
+                   : "store";
+    if (move_of(i->row) == MV_ATOMIC_32 || move_of(i->row) == MV_ATOMIC_64)
+        return "atomic";
+    return i->dst.kind != O_NONE && i->src[1].kind == O_NONE ? "load" : "store";
+}
+
+static bool writes(const struct inst *i) {
+    return way_of(i)[0] != 'l';
+}
+
+static void put_access(struct softgpu_report *report, struct wave *w, const struct inst *i,
+                       int lane, uint64_t va, unsigned bytes) {
+    const struct dispatch *d = w->group->dispatch;
+    char kernel[512], instruction[256];
+    uint64_t pc = w->code->va + i->offset;
+    softgpu_kernel_name(d->packet->kernel_object, kernel, sizeof kernel);
+    softgpu_print(d->target, i, pc, instruction, sizeof instruction);
+    softgpu_report_text(report, "kernel", kernel);
+    softgpu_report_text(report, "target", d->context->target->name);
+    softgpu_report_number(report, "workgroup_x", w->group->id[0]);
+    softgpu_report_number(report, "workgroup_y", w->group->id[1]);
+    softgpu_report_number(report, "workgroup_z", w->group->id[2]);
+    softgpu_report_number(report, "wave", w->index);
+    if (lane >= 0)
+        softgpu_report_number(report, "lane", (unsigned)lane);
+    softgpu_report_number(report, "offset", pc - d->entry);
+    softgpu_report_text(report, "instruction", instruction);
+    softgpu_report_text(report, "access", way_of(i));
+    softgpu_report_number(report, "bytes", bytes);
+    softgpu_report_number(report, "address", va);
+}
+
+/* Whether the fault of an instruction has not been reported, whichever block it concerned. */
+static bool is_new(const struct wave *w, const struct inst *i, uint64_t kind) {
+    const uint64_t key[] = {w->group->dispatch->packet->kernel_object, w->code->va + i->offset,
+                            kind};
+    return softgpu_report_new(key, sizeof key / sizeof *key);
+}
+
+static const char *const kinds[] = {
+    [SOFTGPU_OUTSIDE] = "out-of-bounds",
+    [SOFTGPU_FREED] = "use-after-free",
+    [SOFTGPU_UNMAPPED] = "unmapped",
+};
+
+static const char *kind_of(const struct softgpu_finding *finding) {
+    bool late = finding->verdict == SOFTGPU_FREED && finding->block.registered;
+    return late ? "use-after-unregister" : kinds[finding->verdict];
+}
+
+static void report_finding(struct wave *w, const struct inst *i, int lane, uint64_t va,
+                           unsigned bytes, const struct softgpu_finding *finding) {
+    struct softgpu_report report;
+    uint64_t host;
+    if (!is_new(w, i, finding->verdict))
+        return;
+    softgpu_report_begin(&report, kind_of(finding));
+    put_access(&report, w, i, lane, va, bytes);
+    if (finding->has_block)
+        softgpu_report_block(&report, &finding->block);
+    else if (softgpu_registered_address(va, &host))
+        softgpu_report_text(&report, "note", "this is the host's address of registered memory");
+    softgpu_report_end(&report);
+}
+
+static void report_read_only(struct wave *w, const struct inst *i, int lane, uint64_t va,
+                             unsigned bytes) {
+    struct softgpu_report report;
+    if (!is_new(w, i, READ_ONLY))
+        return;
+    softgpu_report_begin(&report, "write-to-code");
+    put_access(&report, w, i, lane, va, bytes);
+    softgpu_report_end(&report);
+}
+
+/* A load that is left out gives 0, so that no loop waits for what it would have found. */
+static void load_nothing(struct wave *w, const struct inst *i, int lane) {
+    if (i->dst.kind == O_VGPR)
+        for (unsigned r = 0; r < softgpu_type_dwords(i->row->dst); r++)
+            w->v[i->dst.reg + r][lane] = 0;
+}
+
+void softgpu_check_outside(struct wave *w, const struct inst *i, int lane, const char *what,
+                           uint64_t va, unsigned bytes) {
+    struct softgpu_report report;
+    bool scratch = strstr(what, "scratch") != NULL;
+    const struct dispatch *d = w->group->dispatch;
+    load_nothing(w, i, lane);
+    if (!is_new(w, i, scratch ? OUTSIDE_SCRATCH : OUTSIDE_GROUP))
+        return;
+    softgpu_report_begin(&report, scratch ? "outside-scratch" : "outside-workgroup-memory");
+    put_access(&report, w, i, lane, va, bytes);
+    softgpu_report_number(&report, "size", scratch ? d->scratch_lane_size : d->lds_size);
+    softgpu_report_end(&report);
+}
+
+void softgpu_check_stopped(const char *text) {
+    struct softgpu_report report;
+    softgpu_report_begin(&report, "stopped");
+    softgpu_report_text(&report, "text", text);
+    softgpu_report_end(&report);
+}
+
+/* ---- accesses ---- */
+
+/* True for a scalar load that takes along bytes behind the block's end. LLVM loads a whole dword,
+ * or four dwords in place of three, where the address is aligned, and drops those bytes. */
+static bool is_widened(const struct inst *i, uint64_t va, unsigned bytes,
+                       const struct softgpu_finding *finding) {
+    enum { WIDEST = 16 };
+    return i->encoding == E_SMEM && !writes(i) && finding->verdict == SOFTGPU_OUTSIDE &&
+           bytes <= WIDEST && va % bytes == 0 && va - finding->block.va < finding->block.size;
+}
+
+/* False if the access is to be left out. */
+static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, unsigned bytes) {
+    struct softgpu_range range;
+    bool store = writes(i);
+    if (is_known(va, bytes, store))
+        return true;
+    struct softgpu_finding finding = softgpu_shadow_find(va, bytes);
+    if (finding.verdict != SOFTGPU_ALLOWED) {
+        if (is_widened(i, va, bytes, &finding) || is_hips(w->group->dispatch))
+            return true;
+        report_finding(w, i, lane, va, bytes, &finding);
+        return false;
+    }
+    bool code = find_code_object(va, &range);
+    if (store && code && is_read_only(va, &range) && !is_hips(w->group->dispatch)) {
+        report_read_only(w, i, lane, va, bytes);
+        return false;
+    }
+    remember(&finding, !code);
+    return true;
+}
+
+bool softgpu_check_access(struct wave *w, const struct inst *i, int lane, uint64_t va,
+                          unsigned bytes) {
+    return bytes == 0 || check(w, i, lane, va, bytes);
+}
+
+uint64_t softgpu_check_lanes(struct wave *w, const struct inst *i, const uint64_t *va,
+                             uint64_t mask) {
+    unsigned bytes = softgpu_move_bytes(move_of(i->row));
+    uint64_t low = UINT64_MAX, high = 0, allowed = mask;
+    if (!bytes || !mask)
+        return mask;
+    for (uint64_t m = mask; m; m &= m - 1) {
+        int l = __builtin_ctzll(m);
+        low = va[l] < low ? va[l] : low;
+        high = va[l] > high ? va[l] : high;
+    }
+    if (high - low < UINT64_MAX - bytes && is_known(low, high - low + bytes, writes(i)))
+        return mask;
+    for (uint64_t m = mask; m; m &= m - 1) {
+        int l = __builtin_ctzll(m);
+        if (check(w, i, l, va[l], bytes))
+            continue;
+        allowed &= ~(UINT64_C(1) << l);
+        load_nothing(w, i, l);
+    }
+    return allowed;
+}

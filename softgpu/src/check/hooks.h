@@ -1,0 +1,60 @@
+/* The places where the emulated device calls the checker: macros that are nothing in the ordinary
+ * build. Its bytes are those of sources without them (softgpu/tests/check/test_bytes.py). */
+#ifndef SOFTGPU_CHECK_HOOKS_H
+#define SOFTGPU_CHECK_HOOKS_H
+
+#ifdef SOFTGPU_CHECK
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct wave;
+struct inst;
+
+/* The lanes of the mask that may access memory at va; the others are reported and left out. */
+uint64_t softgpu_check_lanes(struct wave *w, const struct inst *i, const uint64_t *va,
+                             uint64_t mask);
+/* False if an access of one lane, or of the whole wave (-1), is reported and to be left out. */
+bool softgpu_check_access(struct wave *w, const struct inst *i, int lane, uint64_t va,
+                          unsigned bytes);
+/* Reports an access outside workgroup or scratch memory, which has no addresses of its own. */
+void softgpu_check_outside(struct wave *w, const struct inst *i, int lane, const char *what,
+                           uint64_t va, unsigned bytes);
+/* Reports what stops a kernel or the copy engine. */
+void softgpu_check_stopped(const char *text);
+/* The program's memory is the device's too, or no longer, at [va, va + size). */
+void softgpu_check_registered(uint64_t va, uint64_t size);
+void softgpu_check_unregistered(uint64_t va);
+/* Takes memory from pages and leaves their addresses taken, so that none serves again. */
+void softgpu_check_unmap(void *pages, uint64_t size);
+/* Bytes behind an allocation that nothing else gets. */
+uint64_t softgpu_check_guard(uint64_t size);
+
+#define CHECKED_LANES(w, i, va, mask) softgpu_check_lanes(w, i, va, mask)
+#define CHECKED_ACCESS(w, i, lane, va, bytes) softgpu_check_access(w, i, lane, va, bytes)
+/* In a loop over lanes: goes on without this one, whose access the ordinary build makes a fault. */
+#define CHECK_SKIPS_LANE(mask, w, i, lane, what, va, bytes)                                        \
+    if (1) {                                                                                       \
+        softgpu_check_outside(w, i, lane, what, va, bytes);                                        \
+        (mask) &= ~(UINT64_C(1) << (lane));                                                        \
+        continue;                                                                                  \
+    }
+#define CHECK_STOPPED(text) softgpu_check_stopped(text)
+#define CHECK_REGISTERED(va, size) softgpu_check_registered(va, size)
+#define CHECK_UNREGISTERED(va) softgpu_check_unregistered(va)
+#define CHECK_UNMAP(pages, size) softgpu_check_unmap(pages, size)
+#define CHECK_GUARD(size) softgpu_check_guard(size)
+
+#else
+
+#define CHECKED_LANES(w, i, va, mask) (mask)
+#define CHECKED_ACCESS(w, i, lane, va, bytes) true
+#define CHECK_SKIPS_LANE(mask, w, i, lane, what, va, bytes)
+#define CHECK_STOPPED(text)
+#define CHECK_REGISTERED(va, size)
+#define CHECK_UNREGISTERED(va)
+#define CHECK_UNMAP(pages, size) munmap(pages, size)
+#define CHECK_GUARD(size) UINT64_C(0)
+
+#endif
+#endif

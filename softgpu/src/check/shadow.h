@@ -1,0 +1,64 @@
+/* The checker's map of memory: each allocation as the program asked for it, and what became of it.
+ *
+ * A block stays in the map after its free, so that a later access finds who freed it. Addresses
+ * in no block belong to HIP, to code objects or to a program that calls HIP itself. Nothing is
+ * known of them, so an access is a fault only where nothing is mapped.
+ *
+ * Races and definedness will each hang a shadow of a block's bytes on its struct block.
+ *
+ * Every function may be called from any thread. */
+#ifndef SOFTGPU_CHECK_SHADOW_H
+#define SOFTGPU_CHECK_SHADOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SOFTGPU_FRAMES = 6 };
+
+/* The program's calls that lead to a place, innermost first: return addresses. */
+struct softgpu_place {
+    unsigned count;
+    void *frames[SOFTGPU_FRAMES];
+};
+
+struct softgpu_block {
+    uint64_t va, size; /* as asked for, in bytes */
+    bool registered;   /* host memory that the device reaches at va */
+    bool freed;
+    unsigned number; /* of the allocation, from 1 */
+    struct softgpu_place made, ended;
+};
+
+enum softgpu_verdict {
+    SOFTGPU_ALLOWED,
+    SOFTGPU_OUTSIDE, /* of the block */
+    SOFTGPU_FREED,   /* the block was */
+    SOFTGPU_UNMAPPED /* and there is no block nearby */
+};
+
+/* The answer about an access. */
+struct softgpu_finding {
+    enum softgpu_verdict verdict;
+    uint64_t low, high; /* SOFTGPU_ALLOWED: so are accesses within [low, high) */
+    struct softgpu_block block;
+    bool has_block;
+};
+
+struct softgpu_finding softgpu_shadow_find(uint64_t va, uint64_t bytes);
+
+/* Changes with the map: what softgpu_shadow_find allowed may be kept as long as it does not. */
+uint64_t softgpu_shadow_generation(void);
+
+void softgpu_shadow_add(uint64_t va, uint64_t size, bool registered,
+                        const struct softgpu_place *place);
+
+enum softgpu_end { SOFTGPU_LIVE, SOFTGPU_ENDED_BEFORE, SOFTGPU_NOT_ITS_BEGIN, SOFTGPU_NO_BLOCK };
+
+/* Judges a free of this address: of a live block, of one that was freed, or of none that begins
+ * there. *block: the block, unless there is none. */
+enum softgpu_end softgpu_shadow_judge(uint64_t va, struct softgpu_block *block);
+
+/* The live block that begins there is freed or unregistered. */
+void softgpu_shadow_end(uint64_t va, const struct softgpu_place *place);
+
+#endif

@@ -1,0 +1,1 @@
+"""The checker, `mgpu-rt check`."""

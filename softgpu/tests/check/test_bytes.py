@@ -1,0 +1,41 @@
+"""The device without the checker has the bytes of sources that do not name it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+from tests.support.patience import HANG
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+
+#: The rest of each hook in the ordinary build, as a macro of its own.
+REST = {
+    "CHECKED_LANES(w, i, va, mask)": "(mask)",
+    "CHECKED_ACCESS(w, i, lane, va, bytes)": "true",
+    "CHECK_SKIPS_LANE(mask, w, i, lane, what, va, bytes)": "",
+    "CHECK_STOPPED(text)": "",
+    "CHECK_REGISTERED(va, size)": "",
+    "CHECK_UNREGISTERED(va)": "",
+    "CHECK_UNMAP(pages, size)": "munmap(pages, size)",
+    "CHECK_GUARD(size)": "0ul",
+}
+PLAIN = ["-DSOFTGPU_CHECK_HOOKS_H", *(f"-D{name}={rest}" for name, rest in REST.items())]
+
+
+def preprocessed(source: Path, *options: str) -> str:
+    """Returns what the compiler gets, without blanks and suffixes of numbers."""
+    words = ["cc", "-E", "-P", "-std=c11", "-D_GNU_SOURCE", *options, source]
+    headers = ["-idirafter", "/usr/include/hsakmt", "-idirafter", "/opt/rocm/include"]
+    done = subprocess.run(
+        [*words, *headers], text=True, capture_output=True, check=True, timeout=HANG
+    )
+    return re.sub(r"\s+|(?<=\d)[uUlL]+", "", done.stdout)
+
+
+def test_hooks_cost_no_byte() -> None:
+    hooked = [path for path in SOURCE.rglob("*.c") if '/hooks.h"' in path.read_text()]
+    assert len(hooked) >= 6
+    for path in hooked:
+        assert preprocessed(path) == preprocessed(path, *PLAIN), path

@@ -27,4 +27,4 @@ mgpu-rt lower --llvm "$llvm" ${CHIP:+--chip "$CHIP"} --emit mlir "$here/sum.mlir
 # The library is the only thing that differs from a run with LLVM's own.
 mgpu-rt run --device "${DEVICE:-softgpu}" -- "$runner" "$lowered" \
     -e main --entry-point-result=i32 \
-    --shared-libs="$(mgpu-rt path)/libmlir_rocm_runtime.so"
+    --shared-libs="$(mgpu-rt config --path)/libmlir_rocm_runtime.so"

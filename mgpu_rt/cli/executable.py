@@ -111,8 +111,8 @@ def obstacle(program: str) -> str | None:
         return None  # the kernel will refuse it, or run it in an emulator whose loader complains
     if _is_static(head):
         return (
-            "it is statically linked: link it dynamically, with -L$(mgpu-rt path) "
-            "-lmlir_rocm_runtime -Wl,-rpath,$(mgpu-rt path)"
+            "it is statically linked: link it dynamically, with -L$(mgpu-rt config --path) "
+            "-lmlir_rocm_runtime -Wl,-rpath,$(mgpu-rt config --path)"
         )
     if _gains_rights(program):
         return "it is setuid, setgid or has capabilities: run a copy that has none"

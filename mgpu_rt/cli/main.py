@@ -184,13 +184,21 @@ def run(
 @click.option("--libs", is_flag=True, help="Print the linker's flags, with the path for programs.")
 @click.option("--cflags", is_flag=True, help="Print the compiler's flags, for mgpu_rt.h.")
 @click.option("--cmakedir", is_flag=True, help="Print the folder for CMake's mgpu_rt_DIR.")
+@click.option("--path", is_flag=True, help="Print the library's folder, for LD_PRELOAD and -L.")
+@click.option(
+    "--abi", is_flag=True, help="Show each function that programs call, and what serves it."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print paths, version and options as JSON.")
-def config(libs: bool, cflags: bool, cmakedir: bool, as_json: bool) -> None:
-    """Show every option, or how to build with the library."""
+def config(libs: bool, cflags: bool, cmakedir: bool, path: bool, abi: bool, as_json: bool) -> None:
+    """Show every option, how to build with the library, or the functions that it serves."""
     asked = (libs, cflags, cmakedir)
     wanted = [flags for flags, wish in zip(_building(), asked, strict=True) if wish]
     if as_json:
         _show_json()
+    elif path:
+        click.echo(_folder())
+    elif abi:
+        _show_abi()
     elif wanted:
         click.echo(" ".join(wanted))
     else:
@@ -224,6 +232,19 @@ def _show_json() -> None:
         "options": {option.variable: option.value() for option in options.options()},
     }
     parameters.show_json(values)
+
+
+def _folder() -> str:
+    try:
+        return os.path.dirname(mgpu_rt.library_path())
+    except FileNotFoundError as error:
+        raise CommandError(str(error)) from None
+
+
+def _show_abi() -> None:
+    from mgpu_rt.abi import left_out, markdown
+
+    click.echo(markdown() + "\n" + left_out(), nl=False)
 
 
 def _show_options() -> None:
@@ -279,18 +300,20 @@ def hoist(program: str, out: str, llvm: int | None) -> None:
         click.echo(f"mgpu-rt: {sentence}", err=True)
 
 
-@main.command()
+def _was_renamed(old: str, new: str) -> None:
+    """Says the option that a command became, on stderr; this release has both."""
+    click.echo(f"mgpu-rt: write `mgpu-rt {new}`: the next release has no `{old}`", err=True)
+
+
+@main.command(hidden=True)
 def abi() -> None:
-    """Show the functions that programs call: who calls them, what serves them, what is left out."""
-    from mgpu_rt.abi import left_out, markdown
+    """Show what `config --abi` shows."""
+    _was_renamed("abi", "config --abi")
+    _show_abi()
 
-    click.echo(markdown() + "\n" + left_out(), nl=False)
 
-
-@main.command()
+@main.command(hidden=True)
 def path() -> None:
-    """Print the library's directory, for cc's -L and -Wl,-rpath."""
-    try:
-        click.echo(os.path.dirname(mgpu_rt.library_path()))
-    except FileNotFoundError as error:
-        raise CommandError(str(error)) from None
+    """Print what `config --path` prints."""
+    _was_renamed("path", "config --path")
+    click.echo(_folder())

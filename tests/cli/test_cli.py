@@ -59,8 +59,18 @@ def test_an_option_that_is_not_understood_is_an_error() -> None:
 
 
 def test_path_and_abi_print_folder_and_tables() -> None:
-    assert invoke("path").stdout == f"{LIB}\n"
-    assert invoke("abi").stdout == f"{abi.markdown()}\n{abi.left_out()}"
+    assert invoke("config", "--path").stdout == f"{LIB}\n"
+    assert invoke("config", "--abi").stdout == f"{abi.markdown()}\n{abi.left_out()}"
+
+
+@pytest.mark.parametrize("old", ["path", "abi"])
+def test_a_command_of_the_release_before_names_the_new_one(old: str) -> None:
+    now, then = invoke("config", f"--{old}"), invoke(old)
+    assert then.stdout == now.stdout
+    assert then.stderr.splitlines() == [
+        f"mgpu-rt: write `mgpu-rt config --{old}`: the next release has no `{old}`"
+    ]
+    assert f"\n  {old} " not in invoke("--help").stdout
 
 
 def test_a_start_imports_only_what_every_command_needs() -> None:
@@ -172,7 +182,9 @@ def test_doctor_prints_a_list_for_people() -> None:
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_terminal_that_lacks_letters_ends_no_command(encoding: str) -> None:
     result = subprocess.run(
-        [COMMAND, "abi"], env=environment(PYTHONIOENCODING=encoding), capture_output=True
+        [COMMAND, "config", "--abi"],
+        env=environment(PYTHONIOENCODING=encoding),
+        capture_output=True,
     )
     assert (result.returncode, result.stderr) == (0, b"")
 

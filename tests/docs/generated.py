@@ -18,9 +18,9 @@ from tests.support.child import ROOT
 ABI = """# The ABI
 
 This page lists the functions of `libmlir_rocm_runtime.so`, the versions of LLVM whose programs call
-each, and what serves it. [csrc/abi.def](../csrc/abi.def) defines them, and `mgpu-rt abi` prints the
-same. Not every version passes a parameter whose name begins with `late_`, so the library never
-trusts it.
+each, and what serves it. [csrc/abi.def](../csrc/abi.def) defines them, and `mgpu-rt config --abi`
+prints the same. Not every version passes a parameter whose name begins with `late_`, so the library
+never trusts it.
 
 """
 
@@ -96,6 +96,8 @@ def _command(name: str, command: click.Command) -> Iterator[str]:
     if isinstance(command, click.Group):
         for inner in sorted(command.commands):
             yield from _command(f"{name} {inner}", command.commands[inner])
+        return
+    if command.hidden:  # of the release before
         return
     context = click.Context(command, info_name=name)
     usage = " ".join(command.collect_usage_pieces(context))

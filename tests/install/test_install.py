@@ -85,7 +85,7 @@ def test_the_wheel_tests_a_gpu_without_a_checkout(installed: Installed, tmp_path
     )
     assert "yes, all are as with stock's behaviour (programs 2 of 2)" in said
     assert json.loads(file.read_text())["device"]["target"].startswith("gfx906")
-    package = Path(installed.ask("path").strip()).parent
+    package = Path(installed.ask("config", "--path").strip()).parent
     parts = [package / "selftest" / "bundle.tar.xz", *(package / "lib" / "selftest").iterdir()]
     assert sum(path.stat().st_size for path in parts) < SELFTEST_SIZE
 
@@ -99,7 +99,7 @@ def test_llvms_names_lead_to_one_runtime(
     name: str, preloaded: bool, installed: Installed, tmp_path: Path
 ) -> None:
     """A filter of a few KB each, no copies: a process maps one runtime."""
-    library = Path(installed.ask("path").strip())
+    library = Path(installed.ask("config", "--path").strip())
     assert (library / name).stat().st_size < 8192
     program = stream_program(tmp_path, name)
     env = {"MGPU_RT_VERBOSE": "1", "MGPU_RT_PYTHON": "off"}
@@ -115,7 +115,7 @@ def test_a_path_of_the_package_may_have_a_space(wheel: Path, installed: Installe
     site = machine.unpack(wheel, wheel.parent / "größer als")
     moved = {"PYTHONPATH": str(site)}
     words = (installed.python, "-m", "mgpu_rt")
-    assert run(*words, "path", **moved) == f"{site}/mgpu_rt/lib\n"
+    assert run(*words, "config", "--path", **moved) == f"{site}/mgpu_rt/lib\n"
     result = attempt(*words, "doctor", "--device", "softgpu", **moved)
     assert result.returncode == 0, result.stdout
     assert "conflict" not in result.stdout
@@ -345,7 +345,7 @@ def test_pip_installs_from_the_source_archive(dist: Path, folder: Path) -> None:
     (tree,) = folder.glob("mgpu_rt-*/")
     editable = machine.install(Path(sys.executable), folder / "editable", "-e", tree)
     check(editable, folder / "work editable", THIS)
-    place = attempt(editable.command, "path").stdout.strip()
+    place = attempt(editable.command, "config", "--path").stdout.strip()
     assert place == f"{tree}/build/lib"
 
 

@@ -213,6 +213,32 @@ def test_graphs_that_have_no_memory_become_rare(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
+@in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_STATS="/dev/null")
+def test_memory_that_comes_back_as_another_builds_the_graph_anew(mgpu: Mgpu) -> None:
+    """Its address is as before, but HIP 6 and 7 look up what lies there when a node is made."""
+    functions = Functions("scale")
+    array = functions.array()
+    host = mgpu.ffi.cast("void *", int(functions.ffi.cast("uintptr_t", array)))
+
+    def calls(times: int) -> int:
+        for call in range(times):
+            if mgpu.on_stub:  # which runs no kernel
+                functions.lib.scale(array, array, 0, WORDS, 1, 2)
+            else:
+                functions.check(array, call, 2)
+        return counted(mgpu)[0]
+
+    assert calls(20) == 1
+    mgpu.MemHostRegister(host, 4 * WORDS)
+    assert calls(20) == 2
+    mgpu.MemHostUnregister(host)
+    assert calls(20) == 3
+    mgpu.MemHostRegister(host, 4 * WORDS)  # registered as before, but by another call
+    assert calls(20) == 4
+    mgpu.MemHostUnregister(host)
+    assert mgpu.stderr() == ""
+
+
 @in_child(**COUNTED)
 def test_arguments_that_always_change_run_plainly(mgpu: Mgpu) -> None:
     functions = Functions("scale")

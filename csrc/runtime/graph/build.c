@@ -2,6 +2,7 @@
 #include "base/abi.h"
 #include "base/proof.h"
 #include "hip/cuda.h"
+#include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/report.h"
 
@@ -100,6 +101,11 @@ void graph_event_leave(hipEvent_t handle) {
     if (event)
         *link = event->next;
     free(event);
+}
+
+uint64_t graph_memory_number(void *address) {
+    uint64_t number = 0;
+    return device_memory_number(address, &number) ? number : 0;
 }
 
 /* ---- what comes after what ---- */

@@ -38,6 +38,14 @@ struct graph_block {
     struct graph_block *next;
 };
 
+/* Memory that a function's graph copies or fills, and that is not the graph's own. HIP 6 and 7 look
+ * up what lies there when the node is made, and not when it runs. */
+struct graph_memory {
+    void *address;
+    uint64_t number; /* HIP's, of the allocation or registration that it lies in; 0: none */
+    struct graph_memory *next;
+};
+
 struct graph_module {
     struct module *module;
     struct graph_module *next;
@@ -64,6 +72,7 @@ struct mgpu_rt_graph {
     struct vector_clock host; /* what every node comes after, as the host has waited for it */
     struct graph_event *events;
     struct graph_block *blocks;
+    struct graph_memory *memory;
     struct graph_module *modules;
     struct mgpu_rt_graph *next; /* of all that were built; under tables_lock */
 };
@@ -89,6 +98,9 @@ struct graph_stream *graph_stream(hipStream_t handle);
 struct graph_event *graph_event(hipEvent_t handle);
 struct graph_event *graph_event_enter(hipEvent_t handle);
 void graph_event_leave(hipEvent_t handle);
+
+/* Asks HIP for the number of what lies at an address; 0: it knows of nothing there. */
+uint64_t graph_memory_number(void *address);
 
 /* Moves a clock on, to come after another one. */
 void clock_join(struct vector_clock *clock, const struct vector_clock *other);

@@ -203,7 +203,8 @@ static struct known_call *take_known(struct replayed *state, const char *name,
 /* The program goes on when its work is done, as it would have waited itself. False if nothing was
  * done. */
 static bool replay(struct known_call *call) {
-    if (DOUBT(graph_is_from_before_a_reset, graph_is_lost(call->graph)))
+    if (DOUBT(graph_is_from_before_a_reset, graph_is_lost(call->graph)) ||
+        !PROOF(memory_is_what_the_graph_copies, graph_memory_stays(call->graph)))
         return false;
     const hipStream_t stream = impl_mgpuStreamCreate();
     const bool launched = graph_launch(call->graph, stream) == 0;

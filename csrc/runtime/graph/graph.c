@@ -100,6 +100,10 @@ static void free_lists(struct mgpu_rt_graph *graph, bool known) {
         next = event->next;
         free(event);
     }
+    for (struct graph_memory *memory = graph->memory, *next; memory; memory = next) {
+        next = memory->next;
+        free(memory);
+    }
     free(graph->nodes);
     free(graph);
 }
@@ -215,6 +219,13 @@ static void count_replay(const struct mgpu_rt_graph *graph, uint64_t begin) {
 
 bool graph_is_lost(const struct mgpu_rt_graph *graph) {
     return runtime_exiting() || !device_kept(graph->device) || load_acquire(&graph->lost);
+}
+
+bool graph_memory_stays(const struct mgpu_rt_graph *graph) {
+    for (const struct graph_memory *memory = graph->memory; memory; memory = memory->next)
+        if (graph_memory_number(memory->address) != memory->number)
+            return false;
+    return true;
 }
 
 /* The device of a stream; the null stream is the current device's. HIP is asked about streams of

@@ -19,6 +19,10 @@ char *graph_dot(const struct mgpu_rt_graph *graph);
 /* Nothing of it is HIP's any more: its device was reset, or the process was forked. */
 bool graph_is_lost(const struct mgpu_rt_graph *graph);
 
+/* All memory of the program that a function's graph copies or fills is what it was when the graph
+ * was built. Asks HIP, once for each address. */
+bool graph_memory_stays(const struct mgpu_rt_graph *graph);
+
 /* The child of a fork has no graphs. */
 void graph_forked(void);
 

@@ -9,6 +9,7 @@
     with mgpu_rt.intercept(MyHook()):  # calls are looked at, or answered, in Python
     mgpu_rt.stats()["cache"]           # misses and evictions so far; hits, if asked for
     mgpu_rt.memory_summary()           # device memory: allocated, reserved, hits
+    mgpu_rt.memory_history()           # who holds what at the peak
     mgpu_rt.empty_cache()              # give back to the driver what nobody holds
     mgpu_rt.load()                     # the library in this process, with all its functions
 
@@ -42,6 +43,7 @@ __all__ = [
     "intercept",
     "library_path",
     "load",
+    "memory_history",
     "memory_summary",
     "stats",
     "use_stream",
@@ -76,6 +78,12 @@ def empty_cache() -> int:
     Returns the number of objects given back. Loads the library if need be, as `load` does.
     """
     return load().empty_cache()
+
+
+def memory_history() -> str:
+    """A table of what held device memory at its peak, by place of the program. Needs MGPU_RT_STATS
+    at the first call. Loads the library as `load` does."""
+    return load().memory_history()
 
 
 def memory_summary() -> str:

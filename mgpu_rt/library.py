@@ -140,6 +140,16 @@ class Library:
         """
         return memory_table.memory_summary(self.stats())
 
+    def memory_history(self) -> str:
+        """A table for people: which places of the program held how much of each device's memory
+        when it held the most.
+
+        A place is where mgpuMemAlloc returns to: a function with an offset, and the same place in
+        its file, for addr2line. A JIT's code has an address. Counts need MGPU_RT_STATS at the first
+        call.
+        """
+        return memory_table.memory_history(self.stats())
+
     def scratch(self, stream: Any = 0) -> Scratch:
         """A buffer of device memory that is kept from use to use, in the order of `stream`, a
         hipStream_t as int or cffi pointer."""

@@ -69,7 +69,7 @@ static void end_slow(const struct call *outer, const void *result) {
         return impl_##name args;                                                                   \
     }                                                                                              \
     static __attribute__((noinline, cold)) result slow_##name params {                             \
-        struct call call = {.function = ABI_##name, DETAIL_##name};                                \
+        struct call call = {.function = ABI_##name, .site = call_site, DETAIL_##name};             \
         result value = {0};                                                                        \
         if (begin_slow(&call)) {                                                                   \
             const ABI_TYPE(name) taken = (ABI_TYPE(name))override_answer(ABI_##name);              \
@@ -81,6 +81,7 @@ static void end_slow(const struct call *outer, const void *result) {
     EXPORT result name params {                                                                    \
         if (LIKELY(load_acquire(&runtime_mode) == 0))                                              \
             return impl_##name args;                                                               \
+        call_site = __builtin_return_address(0);                                                   \
         return slow_##name args;                                                                   \
     }
 #define MGPU_VOID(name, params, args, first, last)                                                 \

@@ -26,6 +26,7 @@ struct call {
     bool overridden; /* an override answers it (override.h) */
     bool native;     /* and has called this library */
     bool in_stream;  /* stream is an argument of it */
+    const void *site; /* where the program goes on after its call */
     uint64_t begin;
     hipStream_t stream;
     const void *image, *kernel;
@@ -46,6 +47,9 @@ struct call {
 /* By value, so that a thread that leaves a call by another way than its end leaves no pointer to a
  * frame that is gone. */
 extern __thread struct call call_now __attribute__((tls_model("initial-exec")));
+
+/* struct call's `site` of the call that the program makes: the slow entry reads it. */
+extern __thread const void *call_site __attribute__((tls_model("initial-exec")));
 
 /* Tells how the calling thread's call is served; the last word counts. */
 static inline void call_tell(enum call_how how) {

@@ -10,6 +10,7 @@
 
 struct counts counts;
 __thread struct call call_now __attribute__((tls_model("initial-exec")));
+__thread const void *call_site __attribute__((tls_model("initial-exec")));
 
 const char *const abi_names[] = {
 #define MGPU_FN(result, name, params, args, first, last) #name,

@@ -123,6 +123,17 @@ struct kept_counter {
     uint64_t changed, limited;
 };
 
+/* A place of the program that allocates memory of a device. It holds bytes and blocks now. It held
+ * the others when the program held the most of that device. */
+struct site_counter {
+    uint64_t bytes, blocks, peak_bytes, peak_blocks;
+    uint64_t offset;  /* in the file; in memory, if no file lies there */
+    char symbol[152]; /* with an offset; "": not known */
+    char file[160];   /* "": none, as with a JIT's code */
+};
+
+enum { SITES = 256 };
+
 enum { COUNT_PAGE = 4096, KERNELS = 1024, MODULES = 512, FAILURES = 1024 };
 
 /* On pages of their own: a file may lie under them (output.h). */
@@ -134,6 +145,10 @@ struct counts {
     struct cache_counter caches[CACHE_COUNT];
     struct copy_counter copies[COPY_WAYS];
     struct memory_account memory[MOST_DEVICES];
+    uint64_t site_keys[SITES];            /* keys.h */
+    struct site_counter sites[SITES + 1]; /* the last one: of all that have no row */
+    uint64_t site_devices[SITES + 1], site_held[MOST_DEVICES], site_peaks[MOST_DEVICES];
+    uint64_t site_grows[MOST_DEVICES]; /* 1: what the sites hold now is the most so far */
     struct graph_counter graphs;
     struct kept_counter kept;
     uint64_t failure_keys[FAILURES], failures[FAILURES]; /* of calls: keys.h, how many */

@@ -5,6 +5,7 @@
 #include "base/call.h"
 #include "base/counters.h"
 #include "cache/blocks_pool.h"
+#include "cache/sites.h"
 #include "cache/watch.h"
 
 /* The entry of an address, or NULL. Lock-free. */
@@ -42,8 +43,11 @@ void block_forget_device(int device);
 /* Tells that a block, if the program holds it, is the program's from this call on (1), or is not
  * any more (-1). */
 static inline void block_tell(const struct block *block, int sign) {
-    if (block)
-        call_tell_held(block_device(block), sign * (ptrdiff_t)block_size(block));
+    if (!block)
+        return;
+    const ptrdiff_t bytes = sign * (ptrdiff_t)block_size(block);
+    call_tell_held(block_device(block), bytes);
+    sites_count(block_address(block), block_device(block), bytes);
 }
 
 /* ---- accounts ---- */

@@ -15,6 +15,7 @@
 #include "cache/blocks.h"
 #include "cache/blocks_pool.h"
 #include "cache/blocks_table.h"
+#include "cache/sites.h"
 #include "cache/streams.h"
 #include "cache/thread.h"
 #include "hip/hip.h"
@@ -125,6 +126,8 @@ void told_mgpuMemFree(void *ptr, hipStream_t stream) {
     const bool held = block && block_held_by_program(block);
     const int device = held ? block_device(block) : 0;
     const size_t size = held ? block_size(block) : 0;
-    if (free_memory_at(ptr, stream) && held)
-        call_tell_held(device, -(ptrdiff_t)size);
+    if (!free_memory_at(ptr, stream) || !held)
+        return;
+    call_tell_held(device, -(ptrdiff_t)size);
+    sites_count(ptr, device, -(ptrdiff_t)size);
 }

@@ -52,4 +52,7 @@ bool mapped_for_good(const void *data, size_t size);
 enum { MAPPED_SYMBOL = 256 };
 bool mapped_symbol(const void *address, char name[MAPPED_SYMBOL]);
 
+/* The name of the function that an address lies in, and how far behind its begin; as above. */
+bool mapped_code_symbol(const void *address, char name[MAPPED_SYMBOL], size_t *offset);
+
 #endif

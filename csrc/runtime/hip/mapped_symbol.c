@@ -23,6 +23,8 @@ struct object {
     uintptr_t address; /* looked for */
     char path[PATH_MAX];
     uintptr_t value; /* of the symbol: the address as the file has it */
+    bool is_code;    /* the address may lie within the symbol */
+    size_t offset;   /* from where the symbol begins */
     size_t segments;
     ElfW(Phdr) segment[MOST_SEGMENTS];
 };
@@ -84,8 +86,16 @@ static bool find_symbols(int file, const ElfW(Ehdr) * header, uint32_t type, Elf
     return false;
 }
 
+static bool names(const ElfW(Sym) * symbol, const struct object *object) {
+    const unsigned type = ELF64_ST_TYPE(symbol->st_info);
+    if (symbol->st_shndx == SHN_UNDEF || !symbol->st_name)
+        return false;
+    return object->is_code ? type == STT_FUNC && object->value - symbol->st_value < symbol->st_size
+                           : type == STT_OBJECT && object->value == symbol->st_value;
+}
+
 /* 0: no name; where a name begins in the strings is never 0. */
-static uint32_t find_name(int file, const ElfW(Shdr) * symbols, uintptr_t value) {
+static uint32_t find_name(int file, const ElfW(Shdr) * symbols, struct object *object) {
     ElfW(Sym) some[STEP];
     for (uint64_t at = 0; at < symbols->sh_size; at += sizeof some) {
         const uint64_t left = symbols->sh_size - at;
@@ -93,27 +103,28 @@ static uint32_t find_name(int file, const ElfW(Shdr) * symbols, uintptr_t value)
         if (!read_at(file, some, size, symbols->sh_offset + at))
             return 0;
         for (size_t i = 0; i < size / sizeof *some; i++)
-            if (some[i].st_value == value && some[i].st_shndx != SHN_UNDEF && some[i].st_name &&
-                ELF64_ST_TYPE(some[i].st_info) == STT_OBJECT)
+            if (names(&some[i], object)) {
+                object->offset = object->value - some[i].st_value;
                 return some[i].st_name;
+            }
     }
     return 0;
 }
 
-static bool read_name(int file, const ElfW(Ehdr) * header, const struct object *object,
-                      uint32_t type, char name[MAPPED_SYMBOL]) {
+static bool read_name(int file, const ElfW(Ehdr) * header, struct object *object, uint32_t type,
+                      char name[MAPPED_SYMBOL]) {
     ElfW(Shdr) symbols, strings;
     if (!find_symbols(file, header, type, &symbols) ||
         !read_section(file, header, symbols.sh_link, &strings))
         return false;
-    const uint32_t at = find_name(file, &symbols, object->value);
+    const uint32_t at = find_name(file, &symbols, object);
     if (!at || at >= strings.sh_size || strings.sh_offset > (uint64_t)INT64_MAX - at)
         return false;
     const ssize_t size = pread(file, name, MAPPED_SYMBOL, (off_t)(strings.sh_offset + at));
     return size > 0 && memchr(name, '\0', (size_t)size);
 }
 
-static bool read_symbol(int file, const struct object *object, char name[MAPPED_SYMBOL]) {
+static bool read_symbol(int file, struct object *object, char name[MAPPED_SYMBOL]) {
     ElfW(Ehdr) header;
     struct stat status;
     return fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
@@ -123,17 +134,28 @@ static bool read_symbol(int file, const struct object *object, char name[MAPPED_
             read_name(file, &header, object, SHT_DYNSYM, name));
 }
 
-bool mapped_symbol(const void *address, char name[MAPPED_SYMBOL]) {
-    struct object object = {.address = (uintptr_t)address};
-    if (runtime_forked || mapped_walk(find_object, &object) != 1)
+static bool find_symbol(struct object *object, char name[MAPPED_SYMBOL]) {
+    if (runtime_forked || mapped_walk(find_object, object) != 1)
         return false;
     const int error = errno; /* the program's */
     const int before = PROOF_VALUE(symbol_file_is_closed, cancel_forbid(), PTHREAD_CANCEL_ENABLE);
-    const int file = open(object.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    const bool found = file >= 0 && read_symbol(file, &object, name);
+    const int file = open(object->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const bool found = file >= 0 && read_symbol(file, object, name);
     if (file >= 0)
         close(file);
     cancel_allow(before);
     errno = error;
+    return found;
+}
+
+bool mapped_symbol(const void *address, char name[MAPPED_SYMBOL]) {
+    struct object object = {.address = (uintptr_t)address};
+    return find_symbol(&object, name);
+}
+
+bool mapped_code_symbol(const void *address, char name[MAPPED_SYMBOL], size_t *offset) {
+    struct object object = {.address = (uintptr_t)address, .is_code = true};
+    const bool found = find_symbol(&object, name);
+    *offset = object.offset;
     return found;
 }

@@ -224,6 +224,26 @@ static void print_kept_counts(FILE *out, const struct kept_counter *kept) {
             load_relaxed(&kept->limited));
 }
 
+/* Prints the bytes of each site at the peak of a device. */
+static void print_peak(FILE *out, const struct counts *record, int device) {
+    bool first = true;
+    fputs("\"peak\": [", out);
+    for (size_t i = 0; i <= SITES; i++) {
+        const struct site_counter *site = &record->sites[i];
+        const bool grows = load_relaxed(&record->site_grows[device]);
+        const uint64_t bytes = load_relaxed(grows ? &site->bytes : &site->peak_bytes);
+        if (!bytes || record->site_devices[i] != (uint64_t)device)
+            continue;
+        fprintf(out, "%s{\"symbol\": ", json_separator(&first));
+        print_text_or_null(out, site->symbol);
+        fputs(", \"file\": ", out);
+        print_text_or_null(out, site->file);
+        fprintf(out, ", \"offset\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"blocks\": %" PRIu64 "}",
+                site->offset, bytes, load_relaxed(grows ? &site->blocks : &site->peak_blocks));
+    }
+    fputs("]}", out);
+}
+
 /* A device that no block was ever asked of is left out. */
 static void print_memory(FILE *out, const struct counts *record) {
     bool first = true;
@@ -235,10 +255,11 @@ static void print_memory(FILE *out, const struct counts *record) {
             continue;
         fprintf(out,
                 "%s\"%d\": {\"allocated\": %zu, \"peak_allocated\": %zu, \"reserved\": %zu, "
-                "\"peak_reserved\": %zu, \"blocks\": %" PRIu64 ", \"cached_blocks\": %" PRIu64 "}",
+                "\"peak_reserved\": %zu, \"blocks\": %" PRIu64 ", \"cached_blocks\": %" PRIu64 ", ",
                 json_separator(&first), device, account.allocated, counted->peak_allocated,
                 account.reserved, account.peak_reserved, account.blocks,
                 account.blocks - account.live);
+        print_peak(out, record, device);
     }
     fputs("}", out);
 }

@@ -70,9 +70,10 @@ void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
  *                `mgpu-rt lower --graph` that ran plainly
  *     kept       host memory that is registered though the program has unregistered it: ranges and
  *                bytes now; how many went to HIP because pages changed, because of the limit
- *     memory     of each device, in bytes: allocated, reserved, the peaks of both; blocks. peak: what
- *                the program's places held when it held the most: bytes, blocks; symbol and file
- *                that mgpuMemAlloc returns to (null: not known), offset in the file or in memory
+ *     memory     of each device, in bytes: allocated, reserved, the peaks of both; blocks. peak: by
+ *                place of the program, bytes and blocks that it held when the program held the
+ *                most. symbol and file that mgpuMemAlloc returns to (null: not known), and the
+ *                offset in that file, or in memory
  *     rendered   the tables that MGPU_RT_STATS=1 prints, as text (null: memory ran out)
  *     manager    none, starting, serving, ended
  *

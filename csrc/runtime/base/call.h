@@ -22,10 +22,10 @@ enum call_how {
 
 struct call {
     enum abi_index function;
-    bool begun;      /* else what fails is outside of any call */
-    bool overridden; /* an override answers it (override.h) */
-    bool native;     /* and has called this library */
-    bool in_stream;  /* stream is an argument of it */
+    bool begun;       /* else what fails is outside of any call */
+    bool overridden;  /* an override answers it (override.h) */
+    bool native;      /* and has called this library */
+    bool in_stream;   /* stream is an argument of it */
     const void *site; /* where the program goes on after its call */
     uint64_t begin;
     hipStream_t stream;

@@ -1,7 +1,8 @@
-/* Which places of the program hold a device's memory, and what each held at the peak. A place is the
- * return address of mgpuMemAlloc.
+/* Which places of the program hold a device's memory, and what each held at the peak. A place is
+ * the return address of mgpuMemAlloc.
  *
- * Counted with statistics only. Threads that allocate while the peak is noted may be in it or not. */
+ * Counted with statistics only. Threads that allocate while the peak is noted may be in it or not.
+ */
 #ifndef MGPU_RT_SITES_H
 #define MGPU_RT_SITES_H
 

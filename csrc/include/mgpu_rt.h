@@ -199,9 +199,9 @@ int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
  * MGPU_RT_RUNTIME puts those of a runtime in Python there by these. Calls that nothing has taken
  * the place of cost some 10 ns more meanwhile, and nothing at any other time.
  *
- * The library creates and destroys a lent stream itself (mgpu_rt_use_stream). While that stream
- * captures, the library answers all calls of the thread that lends it. No graph is built beside
- * such functions. One that was built before is replayed past them. */
+ * The library creates and destroys an external stream itself (mgpu_rt_use_stream). While that
+ * stream captures, the library answers all calls of the thread that uses it. No graph is built
+ * beside such functions. One that was built before is replayed past them. */
 typedef void (*mgpu_rt_function)(void); /* of the type that the function of that name has */
 
 /* This library's own function of that name ("mgpuStreamCreate"), whatever has taken its place; NULL

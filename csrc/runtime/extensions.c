@@ -45,10 +45,10 @@ void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes)) {
 int mgpu_rt_use_stream(hipStream_t handle) {
     runtime_start();
     struct thread *thread = thread_get();
-    stream_unchoose(thread);
-    if (!DOUBT(caller_lends_a_stream, handle))
+    stream_end_external(thread);
+    if (!DOUBT(caller_has_an_external_stream, handle))
         return 0;
-    return stream_choose(thread, handle) ? 0 : -1;
+    return stream_use_external(thread, handle) ? 0 : -1;
 }
 
 char *mgpu_rt_stats_json(void) {

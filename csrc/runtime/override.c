@@ -183,44 +183,45 @@ static mgpu_rt_function built(enum abi_index function) {
     return graph_call(function);
 }
 
-static void destroy_unless_lent(hipStream_t handle) {
+static void destroy_unless_external(hipStream_t handle) {
     void (*const override)(hipStream_t) =
         (void (*)(hipStream_t))load_acquire(&overrides[ABI_mgpuStreamDestroy]);
     const struct stream *stream = handle ? stream_find(thread_get(), handle) : NULL;
-    if (override &&
-        !(stream && DOUBT(lent_stream_is_the_callers_own, load_relaxed(&stream->borrowers))))
+    if (override && !(stream && DOUBT(external_stream_is_destroyed_by_the_caller,
+                                      load_relaxed(&stream->external_users))))
         override(handle);
     else
         impl_mgpuStreamDestroy(handle);
 }
 
-/* The override, or what answers in its place because of a lent stream; NULL: nobody. */
-static mgpu_rt_function beside_lent(enum abi_index function, mgpu_rt_function override) {
-    const struct stream *lent = thread_get()->chosen;
+/* The override, or what answers in its place because of an external stream; NULL: nobody. */
+static mgpu_rt_function beside_external(enum abi_index function, mgpu_rt_function override) {
+    const struct stream *external = thread_get()->external;
     if (DOUBT(override_belongs_in_no_capture, capture_on_thread())) {
-        report_once(&not_asked, (void *)stream_handle(lent));
+        report_once(&not_asked, (void *)stream_handle(external));
         return NULL;
     }
     if (function == ABI_mgpuStreamDestroy)
-        return (mgpu_rt_function)destroy_unless_lent;
-    return DOUBT(lent_stream_is_asked_for, lent && function == ABI_mgpuStreamCreate) ? NULL
-                                                                                     : override;
+        return (mgpu_rt_function)destroy_unless_external;
+    return DOUBT(external_stream_is_asked_for, external && function == ABI_mgpuStreamCreate)
+               ? NULL
+               : override;
 }
 
 mgpu_rt_function override_find(enum abi_index function) {
     if (graph_building)
         return built(function);
-    const bool lent = runtime_is(MODE_LENT);
+    const bool external = runtime_is(MODE_EXTERNAL);
     mgpu_rt_function override = NULL;
     if (runtime_is(MODE_OVERRIDE) && asks_overrides())
         override = load_acquire(&overrides[function]);
-    if (override && lent)
-        override = beside_lent(function, override);
+    if (override && external)
+        override = beside_external(function, override);
     if (override) {
         call_now.overridden = true;
         call_now.native = false; /* making a runtime may have made calls */
     }
-    return override || !lent || !PROOF(cache_serves_captures, caches_on())
+    return override || !external || !PROOF(cache_serves_captures, caches_on())
                ? override
                : capture_calls[function];
 }

@@ -2,7 +2,7 @@
  * function of the user's own (mgpu_rt_intercept), or a graph. MGPU_RT_RUNTIME names a class in
  * Python, whose overrides the first call sets.
  *
- * Costs nothing until it is asked for. MODE_OVERRIDE, MODE_GRAPH and MODE_LENT are bits of
+ * Costs nothing until it is asked for. MODE_OVERRIDE, MODE_GRAPH and MODE_EXTERNAL are bits of
  * runtime_mode, so only then calls take the slow entry and ask here. */
 #ifndef MGPU_RT_OVERRIDE_H
 #define MGPU_RT_OVERRIDE_H
@@ -26,16 +26,17 @@ int override_set(const char *name, mgpu_rt_function instead);
 /* The function that answers a call in place of its implementation; NULL: none. The order:
  *
  *     1. The graph that the calling thread builds. An override is not asked; it ends the building.
- *     2. A stream that the thread lends. mgpuStreamCreate returns it, mgpuStreamDestroy leaves it.
+ *     2. The thread's external stream. mgpuStreamCreate returns it, mgpuStreamDestroy leaves it.
  *        While it captures, its capture answers every call.
  *     3. An override.
- *     4. The capture of a stream that another thread lends.
+ *     4. The capture of another thread's external stream.
  *
  * Calls that an override makes are answered by 1, 4 and the implementations. The first override
  * ends MGPU_RT_EXCLUSIVE, and with it MGPU_RT_SYNC=lazy: it may call HIP, or look at memory. */
 static inline mgpu_rt_function override_answer(enum abi_index function) {
-    return UNLIKELY(runtime_is(MODE_OVERRIDE | MODE_GRAPH | MODE_LENT)) ? override_find(function)
-                                                                        : NULL;
+    return UNLIKELY(runtime_is(MODE_OVERRIDE | MODE_GRAPH | MODE_EXTERNAL))
+               ? override_find(function)
+               : NULL;
 }
 
 /* An override has answered the call at hand: tells which image it has loaded, as nobody else of the

@@ -1,4 +1,4 @@
-/* Two streams that the program holds, one that it lends, and as many as the caches keep. */
+/* Two streams that the program holds, an external one, and as many as the caches keep. */
 #include "cache/streams_pool.c"
 
 #include "program.h"
@@ -33,11 +33,12 @@ static void synchronize(unsigned object) {
     held->users--;
 }
 
-static void lend(void) {
+static void use_external(void) {
     struct thread *thread = thread_get();
-    explore_require(stream_choose(thread, model_stream(OWN)), "a stream is lent");
-    explore_require(impl_mgpuStreamCreate() == model_stream(OWN), "the stream that is lent serves");
-    stream_unchoose(thread);
+    explore_require(stream_use_external(thread, model_stream(OWN)),
+                    "a thread has an external stream");
+    explore_require(impl_mgpuStreamCreate() == model_stream(OWN), "the external stream serves");
+    stream_end_external(thread);
 }
 
 static void forget(void) {
@@ -46,7 +47,7 @@ static void forget(void) {
     const unsigned lone = explore_lone();
     forget_streams(ALL_DEVICES);
     for (struct stream *one = stream_first(); one; one = stream_next(one))
-        all_gone &= one->state == STREAM_GONE || one->state == STREAM_BORROWED;
+        all_gone &= one->state == STREAM_GONE || one->state == STREAM_EXTERNAL;
     program_require_gone(all_gone, lone);
 }
 
@@ -79,7 +80,7 @@ static const char *const names[] = {"create 0",
                                     "destroy 1",
                                     "launch on 1, or 0",
                                     "synchronise 0",
-                                    "lend and return",
+                                    "use an external stream",
                                     "give back",
                                     "give back at exit",
                                     "ask whether all is quiet",
@@ -104,7 +105,7 @@ static void play(unsigned operation) {
         synchronize(0);
         break;
     case LEND:
-        lend();
+        use_external();
         break;
     case GIVE_BACK:
         give_streams_back(ALL_DEVICES);
@@ -233,7 +234,7 @@ static bool in_slots(const struct stream *stream) {
 
 static bool is_chosen(const struct stream *stream) {
     for (const struct thread *thread = thread_list; thread; thread = thread->next)
-        if (thread->chosen == stream)
+        if (thread->external == stream)
             return true;
     return false;
 }
@@ -250,8 +251,8 @@ static void check(void) {
     }
     if (!explore_held(&tables_lock))
         for (struct stream *one = stream_first(); one; one = stream_next(one))
-            explore_require(one->borrowers == 0 || one->state != STREAM_GONE,
-                            "what is lent is borrowed");
+            explore_require(one->external_users == 0 || one->state != STREAM_GONE,
+                            "what threads use is not gone");
 }
 
 static void check_between(void) {
@@ -261,14 +262,15 @@ static void check_between(void) {
     for (struct stream *one = handle_first(&stream_map); one; one = handle_next(one)) {
         const int state = one->state;
         const bool alive = world.streams[model_number(stream_handle(one))].alive;
-        known += !stream_is_gone(one) && state != STREAM_BORROWED;
+        known += !stream_is_gone(one) && state != STREAM_EXTERNAL;
         explore_require(state != STREAM_TAKEN && state != STREAM_LOST, "nothing stays in hand");
         explore_require(program_holds(one) == (state == STREAM_LIVE) ||
                             (state == STREAM_GONE && (world.forgot || world.hand_between)) ||
                             world.exits,
                         "the program holds it if and only if its state says so");
-        explore_require((one->borrowers > 0) == is_chosen(one), "borrowers are counted");
-        explore_require(state != STREAM_BORROWED || one->borrowers, "what is borrowed is lent");
+        explore_require((one->external_users > 0) == is_chosen(one), "external_users are counted");
+        explore_require(state != STREAM_EXTERNAL || one->external_users,
+                        "what is external is used");
         explore_require(state == STREAM_GONE || alive, "what is kept is HIP's");
         explore_require(state != STREAM_GONE || !alive || world.forgot || world.hand_between ||
                             model_number(stream_handle(one)) == OWN,

@@ -17,7 +17,7 @@ def is_called_wrong(library: Path, folder: Path, *names: str) -> bool:
 
 
 def test_a_library_that_ignores_lent_streams_is_called_wrong(tmp_path: Path) -> None:
-    with without("caller_lends_a_stream") as library:
+    with without("caller_has_an_external_stream") as library:
         assert is_called_wrong(library, tmp_path, "proofs-captures")
 
 

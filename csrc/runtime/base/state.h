@@ -11,15 +11,15 @@
 
 /* 0 while calls take the fast path; any bit sends each call through the slow entry (entry.c). */
 enum {
-    MODE_UNSTARTED = 1, /* the options were not read, HIP was not looked for */
-    MODE_TIMED = 2,     /* MGPU_RT_STATS: each call is timed */
-    MODE_EXITING = 4,   /* the exit handler ran: nothing is cached any more */
-    MODE_LATE = 8,      /* so did what HIP registered since it was first called */
-    MODE_OVERRIDE = 64, /* a runtime of the user's own may answer (override.h) */
-    MODE_FORKED = 32,   /* a child of fork that records nothing before its first call */
-    MODE_OVER = 16,     /* and what HIP registered when it was opened: HIP is no more */
-    MODE_GRAPH = 256,   /* a thread builds a graph (graph/) */
-    MODE_LENT = 128,    /* a stream of the program is lent: it may capture (graph/) */
+    MODE_UNSTARTED = 1,  /* the options were not read, HIP was not looked for */
+    MODE_TIMED = 2,      /* MGPU_RT_STATS: each call is timed */
+    MODE_EXITING = 4,    /* the exit handler ran: nothing is cached any more */
+    MODE_LATE = 8,       /* so did what HIP registered since it was first called */
+    MODE_OVERRIDE = 64,  /* a runtime of the user's own may answer (override.h) */
+    MODE_FORKED = 32,    /* a child of fork that records nothing before its first call */
+    MODE_OVER = 16,      /* and what HIP registered when it was opened: HIP is no more */
+    MODE_GRAPH = 256,    /* a thread builds a graph (graph/) */
+    MODE_EXTERNAL = 128, /* a thread uses an external stream: it may capture (graph/) */
 };
 extern unsigned runtime_mode;
 

@@ -478,7 +478,7 @@ static bool devices_are_done(void) {
 static bool may_be_idle(const struct registration *registration) {
     return registration->watched && !load_seq_cst(&registration->stale) && may_watch() &&
            ranges_find(address_of(registration), registration->bytes) == RANGE_REGISTERED &&
-           !runtime_is(MODE_LENT) && make_room(registration->bytes) &&
+           !runtime_is(MODE_EXTERNAL) && make_room(registration->bytes) &&
            PROOF(no_work_uses_the_memory, devices_are_done());
 }
 

@@ -74,7 +74,7 @@ static void list_for_good(struct stream *stream, int device) {
     fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS);
     pthread_mutex_lock(&tables_lock);
     store_relaxed(&stream->device, device);
-    store_release(&stream->state, STREAM_BORROWED);
+    store_release(&stream->state, STREAM_EXTERNAL);
     PROOF_STEP(null_stream_is_listed, list_stream(stream));
     pthread_mutex_unlock(&tables_lock);
 }
@@ -115,39 +115,39 @@ struct stream *stream_enter(hipStream_t handle, int device) {
     return in_hand ? NULL : stream;
 }
 
-/* ---- streams of the program's own ---- */
+/* ---- external streams ---- */
 
-/* All loans. Under tables_lock. */
-static void count_loans(int change) {
-    static int loans;
-    loans += change;
-    if (loans)
-        fetch_or_release(&runtime_mode, MODE_LENT);
+/* Counts the threads that use one. Under tables_lock. */
+static void count_external(int change) {
+    static int users;
+    users += change;
+    if (users)
+        fetch_or_release(&runtime_mode, MODE_EXTERNAL);
     else
-        fetch_and_release(&runtime_mode, ~(unsigned)MODE_LENT);
+        fetch_and_release(&runtime_mode, ~(unsigned)MODE_EXTERNAL);
 }
 
-struct stream *stream_lend(hipStream_t handle, int device) {
+struct stream *stream_acquire_external(hipStream_t handle, int device) {
     struct stream *stream = handle_insert(&stream_map, handle);
     if (!stream)
         return NULL;
-    PROOF_STEP(loan_is_entered_and_counted_at_once, pthread_mutex_lock(&tables_lock));
+    PROOF_STEP(external_stream_is_entered_and_counted_at_once, pthread_mutex_lock(&tables_lock));
     if (stream_state(stream) == STREAM_GONE)
         begin_life(stream, device,
-                   PROOF_VALUE(lent_stream_is_the_callers, STREAM_BORROWED, STREAM_LIVE));
-    store_relaxed(&stream->borrowers, stream->borrowers + 1);
-    count_loans(1);
-    PROOF_STEP(loan_is_entered_and_counted_at_once, pthread_mutex_unlock(&tables_lock));
+                   PROOF_VALUE(external_stream_is_the_callers, STREAM_EXTERNAL, STREAM_LIVE));
+    store_relaxed(&stream->external_users, stream->external_users + 1);
+    count_external(1);
+    PROOF_STEP(external_stream_is_entered_and_counted_at_once, pthread_mutex_unlock(&tables_lock));
     return stream;
 }
 
-void stream_return(struct stream *stream) {
+void stream_release_external(struct stream *stream) {
     pthread_mutex_lock(&tables_lock);
-    CHECK(stream->borrowers > 0);
-    store_relaxed(&stream->borrowers, stream->borrowers - 1);
-    count_loans(-1);
+    CHECK(stream->external_users > 0);
+    store_relaxed(&stream->external_users, stream->external_users - 1);
+    count_external(-1);
     /* The program may destroy it from now on. */
-    if (!stream->borrowers && stream_state(stream) == STREAM_BORROWED) {
+    if (!stream->external_users && stream_state(stream) == STREAM_EXTERNAL) {
         if (!stream_is_idle(stream)) /* what is freed now waits for it still */
             PROOF_STEP(returned_stream_is_waited_for, store_seq_cst(&stream->has_waiters, true));
         PROOF_STEP(returned_stream_is_unknown, store_release(&stream->state, STREAM_GONE));

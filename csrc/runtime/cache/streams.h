@@ -59,7 +59,7 @@ static inline bool stream_is_gone(const struct stream *stream) {
 /* Held by the program, or its own. */
 static inline bool stream_is_live(const struct stream *stream) {
     const int state = stream_state(stream);
-    return LIKELY(state == STREAM_LIVE) || state == STREAM_BORROWED;
+    return LIKELY(state == STREAM_LIVE) || state == STREAM_EXTERNAL;
 }
 
 /* Whether HIP has a stream still that the program does not hold. */
@@ -79,7 +79,7 @@ static inline struct stream *stream_find(const struct thread *thread, hipStream_
  *
  * The null stream of a device has an entry of its own, in no table, which never leaves.
  *
- * Untracked work is that on a stream without an entry. The program made it by HIP and does not lend
+ * Untracked work is that on a stream without an entry. The program made it by HIP and does not name
  * it, or there was no memory for an entry. It is also work that HIP may go on with after it had a
  * stream back. HIP may hand out the handle of such a stream for another one, without a call here.
  * So only a wait for the device proves that the work is done. One entry for each device stands for
@@ -99,8 +99,8 @@ void stream_note_untracked(int device);
 
 /* ---- submissions ---- */
 
-/* Whether a block that is freed now has to wait for this entry. A stream that is no longer lent may
- * still be at work. Work of a stream that HIP had back is untracked. */
+/* Whether a block that is freed now has to wait for this entry. An external stream that nobody uses
+ * may still be at work. Work of a stream that HIP had back is untracked. */
 static inline bool stream_is_at_work(const struct stream *stream) {
     return !stream_is_idle(stream) &&
            (!stream_is_gone(stream) || load_acquire(&stream->has_waiters));
@@ -177,11 +177,11 @@ static inline void stream_leaves_work(const struct stream *stream) {
  * stream in hand that had the handle before. */
 struct stream *stream_enter(hipStream_t handle, int device);
 
-/* The entry of a stream that a thread lends, found or entered and counted at once: another thread
- * may end its own loan just then. NULL without memory. */
-struct stream *stream_lend(hipStream_t handle, int device);
-/* Ends a loan. */
-void stream_return(struct stream *stream);
+/* The entry of a thread's external stream, found or entered and counted at once: another thread may
+ * end its own use just then. NULL without memory. */
+struct stream *stream_acquire_external(hipStream_t handle, int device);
+/* Ends a use. */
+void stream_release_external(struct stream *stream);
 
 /* The entry of a stream that the runtime knows; NULL for any other handle. */
 static inline struct stream *stream_known(hipStream_t handle) {

@@ -153,7 +153,7 @@ static void count_out(void) {
 
 bool stream_pool_forget(struct stream *stream) {
     int state = stream_state(stream);
-    while (state > STREAM_LOST && state != STREAM_BORROWED)
+    while (state > STREAM_LOST && state != STREAM_EXTERNAL)
         if (PROOF(stream_is_forgotten_once,
                   cas_acq_rel_acquire(&stream->state, &state,
                                       DOUBT(stream_is_in_hand, state == STREAM_TAKEN)
@@ -403,27 +403,27 @@ static void forget_streams(int device) {
 
 /* ---- streams of the program's own ---- */
 
-void stream_unchoose(struct thread *thread) {
-    struct stream *stream = thread->chosen;
+void stream_end_external(struct thread *thread) {
+    struct stream *stream = thread->external;
     if (!stream)
         return;
-    thread->chosen = NULL;
-    stream_return(stream);
+    thread->external = NULL;
+    stream_release_external(stream);
 }
 
-bool stream_choose(struct thread *thread, hipStream_t handle) {
+bool stream_use_external(struct thread *thread, hipStream_t handle) {
     if (thread_is_none(thread))
         return false;
-    thread->chosen = stream_lend(handle, hip_current_device());
-    if (!thread->chosen)
+    thread->external = stream_acquire_external(handle, hip_current_device());
+    if (!thread->external)
         return false;
-    caches_stream_begins(thread->chosen);
+    caches_stream_begins(thread->external);
     return true;
 }
 
 static void release_of_thread(struct thread *thread) {
     struct stream *stream = thread->stream;
-    stream_unchoose(thread);
+    stream_end_external(thread);
     stream_pool_leave(stream);
 }
 
@@ -433,7 +433,7 @@ static size_t list_streams(struct cached *out, size_t room) {
     size_t count = 0;
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
-        if (state <= STREAM_LOST || state == STREAM_BORROWED)
+        if (state <= STREAM_LOST || state == STREAM_EXTERNAL)
             continue;
         if (count < room)
             out[count] =

@@ -62,7 +62,7 @@ static inline struct stream *stream_pool_take_own(struct thread *thread, int dev
     struct stream *stream = thread->stream;
     if (UNLIKELY(!stream ||
                  !PROOF(own_stream_is_of_the_device, load_relaxed(&stream->device) == device) ||
-                 thread->chosen))
+                 thread->external))
         return NULL;
     if (LIKELY(exclusive_hip()))
         return LIKELY(stream_change(stream, STREAM_IDLE, STREAM_LIVE)) ? stream : NULL;
@@ -77,7 +77,7 @@ static inline struct stream *stream_pool_take_own(struct thread *thread, int dev
 static inline bool stream_pool_keeps(const struct stream *stream, hipStream_t handle) {
     return stream && stream_handle(stream) == handle &&
            PROOF(kept_stream_is_idle, stream_is_idle(stream)) &&
-           !DOUBT(kept_stream_is_lent, load_relaxed(&stream->borrowers)) &&
+           !DOUBT(kept_stream_is_external, load_relaxed(&stream->external_users)) &&
            stream_pool_has_room() &&
            PROOF(destroyed_stream_is_held, stream_state(stream) == STREAM_LIVE);
 }
@@ -99,9 +99,9 @@ bool stream_query_unheld(struct stream *stream);
 bool stream_all_quiet(void);
 /* From now on mgpuStreamCreate returns this stream of the program on the calling thread. False
  * without memory. */
-bool stream_choose(struct thread *thread, hipStream_t handle);
+bool stream_use_external(struct thread *thread, hipStream_t handle);
 /* Ends that. */
-void stream_unchoose(struct thread *thread);
+void stream_end_external(struct thread *thread);
 
 /* The process ends: destroys the streams that nobody holds and that HIP calls idle, also those that
  * the program destroyed with work pending. Then waits until HIP has let go of them, which takes as

@@ -40,9 +40,9 @@ struct host_slot {
 };
 
 struct thread {
-    struct stream *stream; /* the stream it used last */
-    struct stream *chosen; /* mgpu_rt_use_stream */
-    struct module *loaded; /* what it loaded last */
+    struct stream *stream;   /* the stream it used last */
+    struct stream *external; /* mgpu_rt_use_stream */
+    struct module *loaded;   /* what it loaded last */
     struct module_slot *modules;
     struct function_slot *functions;
     unsigned module_bits, function_bits;

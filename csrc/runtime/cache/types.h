@@ -36,8 +36,8 @@ struct thread;
  * put        TAKEN          IDLE, RETIRED  who has taken it                cas acq_rel, in a queue
  * give back  TAKEN          GONE           who has taken it                cas acq_rel
  * let go     LOST           GONE           who has taken it                cas acq_rel
- * lend       GONE           BORROWED       a thread that chooses it        release, tables_lock
- * return     BORROWED       GONE           the last that did               cas, tables_lock
+ * use        GONE           EXTERNAL       a thread that names it          release, tables_lock
+ * end        EXTERNAL       GONE           the last that did               cas, tables_lock
  * forget     TAKEN          LOST           who saw the reset               cas acq_rel
  *            LIVE, IDLE,    GONE
  *            RETIRED
@@ -45,8 +45,8 @@ struct thread;
  * So a handle begins no second life while a thread has its first one in hand. Only HIP knows what
  * it hands out meanwhile (stream_enter).
  * It lies in a queue if and only if `queue`; one that is there may be held again.
- * stream_pool_total == the number of those that are not GONE, LOST or BORROWED.
- * borrowers == the number of threads that have chosen it.
+ * stream_pool_total == the number of those that are not GONE, LOST or EXTERNAL.
+ * external_users == the number of threads that use it as their external stream.
  * fences_done <= fences. All that was submitted is done if completed == submitted. */
 enum stream_state {
     STREAM_GONE,     /* HIP has it back: nothing is known of the handle any more */
@@ -54,7 +54,7 @@ enum stream_state {
     STREAM_IDLE,     /* idle, to be handed out */
     STREAM_LIVE,     /* held by the program */
     STREAM_RETIRED,  /* the program is done with it, but it has work pending */
-    STREAM_BORROWED, /* made by the program, and lent by mgpu_rt_use_stream; or a null stream's, or
+    STREAM_EXTERNAL, /* made by the program, and named by mgpu_rt_use_stream; or a null stream's, or
                         untracked work's */
     STREAM_TAKEN,    /* in the hands of a thread of which none of these is true just now */
 };
@@ -66,7 +66,7 @@ struct stream {
     int state;                    /* enum stream_state */
     uint64_t submitted;           /* names the last submission (streams.h) */
     uint64_t completed;           /* what `submitted` was when a wait began that is over */
-    unsigned borrowers;           /* under tables_lock */
+    unsigned external_users;      /* under tables_lock */
     bool has_waiters;             /* somebody waits for a fence */
     uint64_t fences, fences_done; /* numbers of the last one set, and of the last one done */
     struct block_pool *pool; /* memory that was given back on it (blocks_pool.h); NULL: none yet */
@@ -132,7 +132,7 @@ struct event {
     int state;               /* enum event_state */
     int device;              /* read by others as a hint */
     struct stream *captured; /* that it was recorded on last, if that captured; kept up while a
-                                stream is lent */
+                                stream is external */
     /* The common pool's, under tables_lock. */
     struct event *next_idle;
     bool queued;

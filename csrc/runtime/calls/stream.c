@@ -39,9 +39,9 @@ static hipStream_t create_new(struct thread *thread, int device) {
 }
 
 static __attribute__((noinline)) hipStream_t create_stream_slow(struct thread *thread, int device) {
-    if (thread->chosen) {
+    if (thread->external) {
         call_tell(CALL_BYPASS);
-        return stream_handle(thread->chosen);
+        return stream_handle(thread->external);
     }
     if (!cache_is_on(CACHE_STREAMS)) {
         hipStream_t handle = NULL;
@@ -88,8 +88,8 @@ static __attribute__((noinline)) void destroy_stream_slow(struct thread *thread,
     if (state <= STREAM_LOST) {
         REPORT(expression, hip.StreamDestroy(handle), handle ? &destroyed_twice : &null_destroyed,
                (void *)handle);
-    } else if (DOUBT(destroyed_stream_is_lent, load_relaxed(&stream->borrowers))) {
-        return; /* it is lent: the caller's */
+    } else if (DOUBT(destroyed_stream_is_external, load_relaxed(&stream->external_users))) {
+        return; /* it is external: the caller's */
     } else if (state == STREAM_LIVE && !exclusive_hip() &&
                !PROOF(destroyed_stream_is_ours, stream_is_ours(handle))) {
         PROOF_STEP(replaced_stream_was_at_work, stream_leaves_work(stream));

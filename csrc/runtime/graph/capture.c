@@ -29,12 +29,12 @@ struct capture {
     unsigned long long number; /* no other capture has it; 0: HIP does not say */
 };
 
-/* The capture of a stream that a thread lends. Also while a capture has failed and was not ended
+/* The capture of a thread's external stream. Also while a capture has failed and was not ended
  * yet. */
 static struct capture capture_on(struct stream *stream) {
     struct capture found = {NULL, 0};
     int status = hipStreamCaptureStatusNone;
-    if (!stream || !load_relaxed(&stream->borrowers))
+    if (!stream || !load_relaxed(&stream->external_users))
         return found;
     const hipError_t error =
         hip.StreamGetCaptureInfo(stream_handle(stream), &status, &found.number);
@@ -51,17 +51,17 @@ static struct capture capture_of_handle(hipStream_t handle) {
     return capture_on(handle ? stream_find(thread_get(), handle) : NULL);
 }
 
-/* For calls that name no stream: on the one that the thread lends. */
+/* For calls that name no stream: on the thread's external stream. */
 static struct capture capture_of_thread(void) {
-    return capture_on(thread_get()->chosen);
+    return capture_on(thread_get()->external);
 }
 
 bool capture_on_thread(void) {
-    return runtime_is(MODE_LENT) && capture_of_thread().stream;
+    return runtime_is(MODE_EXTERNAL) && capture_of_thread().stream;
 }
 
 bool capture_on_stream(hipStream_t handle) {
-    return runtime_is(MODE_LENT) && capture_of_handle(handle).stream;
+    return runtime_is(MODE_EXTERNAL) && capture_of_handle(handle).stream;
 }
 
 /* ---- calls of HIP's that a capture bears only in relaxed mode ---- */
@@ -92,7 +92,7 @@ static void captured_record(hipEvent_t handle, hipStream_t stream) {
 }
 
 /* The stream's own recorded work is over when it comes to the wait. HIP 5.7.1 refuses what comes
- * after such a wait; a lowered function that forks and joins has them on a lent stream. */
+ * after such a wait; a lowered function that forks and joins has them on an external stream. */
 static void captured_wait_event(hipStream_t handle, hipEvent_t event_handle) {
     const struct event *event = event_held(event_handle);
     const struct stream *stream = NULL;

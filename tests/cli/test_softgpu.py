@@ -10,6 +10,8 @@ import pytest
 from mgpu_rt import hip_search, layout
 from mgpu_rt.cli import options, softgpu
 
+ELF = b"\x7fELF"  # as the files of libraries begin
+
 
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -24,7 +26,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def hip(tmp_path: Path) -> str:
     library = tmp_path / "libamdhip64.so.5"
-    library.touch()
+    library.write_bytes(ELF)
     return str(library)
 
 
@@ -114,7 +116,7 @@ def _lay(folder: Path, name: str, knows: str) -> Path:
     """A HIP and its ROCr, which knows these targets."""
     folder.mkdir(parents=True)
     (folder / hip_search.HSA).write_text(f"libhsakmt.so.1 {knows}")
-    (folder / name).touch()
+    (folder / name).write_bytes(ELF)
     return folder / name
 
 

@@ -376,7 +376,7 @@ TABLES: dict[str, Callable[[Any, str], str]] = {
 }
 
 #: The files that show tables.
-SHOWN_IN = ("docs/record/figures.md", "softgpu/README.md")
+SHOWN_IN = ("docs/record/figures.md", "softgpu/REFERENCE.md")
 
 #: In a document: <!-- table KIND FILE DEVICE --> the table <!-- end -->; FILE may be a folder.
 _SHOWN = re.compile(r"<!-- table (\S+) (\S+) (\S+) -->\n(.*?)<!-- end -->", re.DOTALL)

@@ -125,7 +125,7 @@ def test_hip_judges_damaged_notes(mgpu: Mgpu) -> None:
 
 
 def test_cf_assert_is_not_lowered_by_llvm_22(tmp_path: Path) -> None:
-    """It puts the message outside of the gpu.module: the README says what to write instead."""
+    """It puts the message outside of the gpu.module; softgpu/REFERENCE.md says what to write."""
     program = tmp_path / "assert.mlir"
     text = (PROGRAMS / "abort.mlir").read_text()
     begin, end = text.index("scf.if"), text.index("gpu.return")

@@ -15,6 +15,7 @@ except ImportError:
 
 import mgpu_rt
 from mgpu_rt.cli import parameters
+from mgpu_rt.cli.check.command import check
 from mgpu_rt.cli.diff.command import diff
 from mgpu_rt.cli.errors import CommandError, tolerate_encodings
 from mgpu_rt.cli.inspect.command import inspect
@@ -72,6 +73,7 @@ for command in (
     record,
     replay,
     diff,
+    check,
     selftest,
     softgpu,
 ):

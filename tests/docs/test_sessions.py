@@ -19,7 +19,7 @@ from tests.support.command import COMMAND
 from tests.support.folders import locked
 from tests.support.patience import HANG
 
-PAGES = ("README.md", "docs/tutorial.md", "docs/commands.md", "docs/diff.md")
+PAGES = ("README.md", "docs/tutorial.md", "docs/commands.md", "docs/diff.md", "docs/check.md")
 
 
 @pytest.fixture

@@ -1,0 +1,155 @@
+"""The checker's reports: read from its file, as JSON and as text."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+Report = dict[str, Any]
+
+
+def read(path: Path) -> tuple[bool, list[Report]]:
+    """Returns whether the checker stood in the program's way, and its reports."""
+    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+    found = [json.loads(line) for line in lines if line.endswith("}")]
+    for report in found:
+        for frame in _frames(report):
+            frame.setdefault("symbol", symbol(frame["object"], frame["offset"]))
+    return bool(found), [report for report in found if report["kind"] != "begun"]
+
+
+def _frames(report: Report) -> list[dict[str, Any]]:
+    allocation = report.get("allocation", {})
+    return [
+        *report.get("place", []),
+        *allocation.get("allocated", []),
+        *allocation.get("freed", []),
+    ]
+
+
+def as_json(found: list[Report]) -> str:
+    """A list of all reports."""
+    return json.dumps({"reports": found}, indent=2) + "\n"
+
+
+def summary(count: int, shown: int) -> str:
+    """The last line."""
+    less = f", of which {shown} are shown (--limit)" if shown < count else ""
+    return f"{count} fault{'s' if count > 1 else ''}{less}"
+
+
+# ---- symbols of the program ----
+
+
+@functools.cache
+def _functions(path: str) -> list[tuple[int, int, str]]:
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
+
+    try:
+        with open(path, "rb") as file:
+            return [
+                (symbol["st_value"], symbol["st_size"], symbol.name)
+                for section in ELFFile(file).iter_sections()
+                if isinstance(section, SymbolTableSection)
+                for symbol in section.iter_symbols()
+                if symbol["st_info"]["type"] == "STT_FUNC"
+            ]
+    except (OSError, ELFError):
+        return []
+
+
+def symbol(path: str, offset: int) -> str:
+    """The function at an offset of a loaded object; empty if its file names none."""
+    for begin, size, name in _functions(path):
+        if begin <= offset < begin + size:
+            return name
+    return ""
+
+
+# ---- text ----
+
+_ACCESS = {"load": "loads", "store": "stores", "atomic": "updates"}
+
+
+def text(report: Report) -> str:
+    """A report as a compiler would print it: a line that says what, then where and whose."""
+    first, *rest = _what(report).split("\n")
+    lines = [f"error: {first} [{report['kind']}]", *rest]
+    if "kernel" in report:
+        lines.append(f"  at offset 0x{report['offset']:x}: {report['instruction']}")
+        group = ",".join(str(report[f"workgroup_{axis}"]) for axis in "xyz")
+        lane = f", lane {report['lane']}" if "lane" in report else ""
+        lines.append(f"  in workgroup ({group}), wave {report['wave']}{lane}")
+    if place := report.get("place"):
+        lines.append(f"  called by {_place(place)}")
+    if allocation := report.get("allocation"):
+        lines.append(f"  {_allocation(allocation)}")
+        for what in ("allocated", "freed"):
+            if allocation[what]:
+                lines.append(f"  {what} by {_place(allocation[what])}")
+    if note := report.get("note"):
+        lines.append(f"  {note}")
+    return "\n".join(lines)
+
+
+def _what(report: Report) -> str:
+    kind = report["kind"]
+    if kind == "stopped":
+        return report["text"]
+    if kind == "double-free":
+        return f"{report['call']} frees memory that was freed before"
+    if kind == "free-inside":
+        return f"{report['call']} frees by an address that is not the allocation's first"
+    who = f"kernel {report['kernel']}" if "kernel" in report else report["call"]
+    access = f"{who} {_ACCESS[report['access']]} {_bytes(report['bytes'])}"
+    where = f"at 0x{report['address']:x}"
+    if kind == "outside-workgroup-memory":
+        return f"{access} {where} of workgroup memory, which has {_bytes(report['size'])}"
+    if kind == "outside-scratch":
+        return f"{access} {where} of scratch memory, which has {_bytes(report['size'])} a lane"
+    if kind == "write-to-code":
+        return f"{access} {where}, in code or constants"
+    if kind == "unmapped":
+        return f"{access} {where}, where nothing is allocated"
+    return f"{access} {where}, {_distance(report)}"
+
+
+def _distance(report: Report) -> str:
+    """The place of an access, as seen from the allocation."""
+    allocation = report["allocation"]
+    begin, end = allocation["address"], allocation["address"] + allocation["bytes"]
+    address, last = report["address"], report["address"] + report["bytes"]
+    name = _name(allocation)
+    if report["kind"] == "use-after-free":
+        return f"in {name} after its free"
+    if report["kind"] == "use-after-unregister":
+        return f"in {name} after its unregister"
+    if address >= end:
+        return f"{_bytes(address - end)} behind {name}" if address > end else f"just behind {name}"
+    if address < begin:
+        return f"{_bytes(begin - address)} before {name}"
+    return f"the last {_bytes(last - end)} of them behind {name}"
+
+
+def _bytes(count: int) -> str:
+    return "1 byte" if count == 1 else f"{count:,} bytes"
+
+
+def _allocation(allocation: dict[str, Any]) -> str:
+    return f"{_name(allocation)} has {_bytes(allocation['bytes'])} at 0x{allocation['address']:x}"
+
+
+def _name(allocation: dict[str, Any]) -> str:
+    registered = allocation["memory"] == "registered"
+    return "registered memory" if registered else f"allocation {allocation['number']}"
+
+
+def _place(frames: list[dict[str, Any]]) -> str:
+    """The innermost call that has a name; else the innermost."""
+    frame = next((frame for frame in frames if frame["symbol"]), frames[0])
+    at = f"{Path(frame['object']).name}+0x{frame['offset']:x}"
+    return f"{frame['symbol']} ({at})" if frame["symbol"] else at

@@ -7,53 +7,14 @@
 
 /* ---- a thread's slots ---- */
 
-/* As those of modules. */
-static void grow_function_slots(struct thread *thread) {
-    const size_t old = (size_t)1 << thread->function_bits;
-    if (thread->function_count * 2 < old || thread->function_bits == LAST_SLOT_BITS)
-        return;
-    const unsigned bits = thread->function_bits + 1;
-    struct function_slot *slots = calloc(2 * old, sizeof *slots);
-    if (!slots)
-        return;
-    thread->function_count = 0;
-    for (size_t i = 0; i < old; i++) {
-        const struct function_slot *slot = &thread->functions[i];
-        if (!slot->module || !module_is_of(slot->module, slot->version_and_state))
-            continue;
-        slots[function_home(slot->handle, slot->name, bits)] = *slot;
-        thread->function_count++;
-    }
-    free(thread->functions);
-    thread->functions = slots;
-    thread->function_bits = bits;
-}
-
-/* The slot of a window that is to serve a new function: one out of use, else the first. */
-static struct function_slot *choose_function_slot(struct thread *thread, hipModule_t handle,
-                                                  const char *name) {
-    grow_function_slots(thread);
-    const size_t mask = ((size_t)1 << thread->function_bits) - 1;
-    const size_t home = function_home(handle, name, thread->function_bits);
-    for (size_t i = 0; i < SLOT_WINDOW; i++) {
-        struct function_slot *slot = &thread->functions[(home + i) & mask];
-        const bool empty = !slot->module;
-        if (empty || !module_is_of(slot->module, slot->version_and_state)) {
-            thread->function_count += empty;
-            return slot;
-        }
-    }
-    return &thread->functions[home];
-}
-
 static void bind_function_slot(const struct lookup *lookup, struct function *function) {
     const char *name = lookup->name;
     if (thread_is_none(lookup->thread))
         return;
     const hipModule_t handle = module_handle(lookup->module);
-    *choose_function_slot(lookup->thread, handle, name) = (struct function_slot){
-        .handle = handle,
-        .name = name,
+    *slot_choose(&lookup->thread->functions, handle, name) = (struct slot){
+        .key = name,
+        .of = handle,
         .module = lookup->module,
         .function = function,
         .version_and_state = module_version_and_state(lookup->version, MODULE_LIVE),
@@ -63,10 +24,9 @@ static void bind_function_slot(const struct lookup *lookup, struct function *fun
 __attribute__((noinline)) hipFunction_t function_probe_thread(const struct thread *thread,
                                                               hipModule_t handle,
                                                               const char *name) {
-    const size_t mask = ((size_t)1 << thread->function_bits) - 1;
-    const size_t home = function_home(handle, name, thread->function_bits);
-    for (size_t i = 1; i < SLOT_WINDOW; i++) {
-        const struct function_slot *slot = &thread->functions[(home + i) & mask];
+    const struct slot *slot = slot_home(&thread->functions, handle, name);
+    for (unsigned i = 1; i < SLOT_WINDOW; i++) {
+        slot = slot_after(&thread->functions, slot);
         if (slot->module && function_slot_serves(slot, handle, name))
             return function_handle(slot->function);
     }

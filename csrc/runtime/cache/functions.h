@@ -20,15 +20,11 @@ static inline hipFunction_t function_handle(const struct function *function) {
     return load_relaxed(&function->handle);
 }
 
-static inline size_t function_home(hipModule_t module, const char *name, unsigned bits) {
-    return slot_home((uintptr_t)module * 31 + (uintptr_t)name, bits);
-}
-
 /* The program holds the module, and the module is the one that was asked: so the answer is HIP's
  * still. */
-static inline bool function_slot_serves(const struct function_slot *slot, hipModule_t handle,
+static inline bool function_slot_serves(const struct slot *slot, hipModule_t handle,
                                         const char *name) {
-    return PROOF(function_is_of_the_module, slot->handle == handle) && slot->name == name &&
+    return PROOF(function_is_of_the_module, slot->of == handle) && slot->key == name &&
            slot->version_and_state == load_acquire(&slot->module->version_and_state) &&
            (slot->constant ||
             PROOF(function_has_the_name, strcmp(slot->function->name, name) == 0));
@@ -37,8 +33,7 @@ static inline bool function_slot_serves(const struct function_slot *slot, hipMod
 /* The hit of a look-up: what the thread has asked for lately. NULL if that is not this. */
 static inline hipFunction_t function_lookup_thread(const struct thread *thread, hipModule_t handle,
                                                    const char *name) {
-    const size_t home = function_home(handle, name, thread->function_bits);
-    const struct function_slot *slot = &thread->functions[home];
+    const struct slot *slot = slot_home(&thread->functions, handle, name);
     return LIKELY(slot->module && function_slot_serves(slot, handle, name))
                ? function_handle(slot->function)
                : NULL;

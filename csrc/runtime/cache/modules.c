@@ -26,64 +26,25 @@ size_t module_cost(const struct module *module) {
 
 /* ---- a thread's slots ---- */
 
-/* Doubles a table that is half full; without memory it stays as it is, and slots push each other
- * out. */
-static void grow_slots(struct thread *thread) {
-    const size_t old = (size_t)1 << thread->module_bits;
-    if (thread->module_count * 2 < old || thread->module_bits == LAST_SLOT_BITS)
-        return;
-    const unsigned bits = thread->module_bits + 1;
-    struct module_slot *slots = calloc(2 * old, sizeof *slots);
-    if (!slots)
-        return;
-    thread->module_count = 0;
-    for (size_t i = 0; i < old; i++) {
-        const struct module_slot *slot = &thread->modules[i];
-        if (!slot->module || !module_is_of(slot->module, slot->version_and_state))
-            continue;
-        slots[slot_home((uintptr_t)slot->image, bits)] = *slot;
-        thread->module_count++;
-    }
-    free(thread->modules);
-    thread->modules = slots;
-    thread->module_bits = bits;
-}
-
-/* The slot of a window that is to serve an image: its own, else one that serves none, else the
- * first. The table grows before it fills up, so that the last case stays rare. */
-static struct module_slot *choose_module_slot(struct thread *thread, const void *image) {
-    grow_slots(thread);
-    const size_t mask = ((size_t)1 << thread->module_bits) - 1;
-    const size_t home = slot_home((uintptr_t)image, thread->module_bits);
-    struct module_slot *chosen = &thread->modules[home];
-    for (size_t i = 0; i < SLOT_WINDOW; i++) {
-        struct module_slot *slot = &thread->modules[(home + i) & mask];
-        if (slot->image == image)
-            return slot;
-        if (chosen->module && !slot->module)
-            chosen = slot;
-    }
-    thread->module_count += !chosen->module;
-    return chosen;
-}
-
 /* The thread has just taken or loaded a module: its next load of the image finds it there. */
 static void bind_slot(const struct load *load, struct module *module) {
     if (thread_is_none(load->thread))
         return;
     load->thread->loaded = module;
     if (module->shared)
-        *choose_module_slot(load->thread, load->data) = (struct module_slot){
-            load->data, module, module_version_and_state(module_version(module), MODULE_IDLE),
-            load->constant};
+        *slot_choose(&load->thread->modules, NULL, load->data) = (struct slot){
+            .key = load->data,
+            .module = module,
+            .version_and_state = module_version_and_state(module_version(module), MODULE_IDLE),
+            .constant = load->constant};
 }
 
 __attribute__((noinline)) struct module *module_probe_thread(struct thread *thread,
                                                              const void *image) {
-    const size_t home = slot_home((uintptr_t)image, thread->module_bits);
-    const size_t mask = ((size_t)1 << thread->module_bits) - 1;
-    for (size_t i = 1; i < SLOT_WINDOW; i++) {
-        struct module *module = module_of_slot(thread, &thread->modules[(home + i) & mask], image);
+    const struct slot *slot = slot_home(&thread->modules, NULL, image);
+    for (unsigned i = 1; i < SLOT_WINDOW; i++) {
+        slot = slot_after(&thread->modules, slot);
+        struct module *module = module_of_slot(thread, slot, image);
         if (module)
             return module;
     }

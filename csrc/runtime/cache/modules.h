@@ -44,11 +44,6 @@ static inline uint64_t module_version_and_state(uint32_t version, enum module_st
     return (uint64_t)version << 32 | state;
 }
 
-/* Whether the entry serves the module still that it served in this version. */
-static inline bool module_is_of(const struct module *module, uint64_t version_and_state) {
-    return version_and_state >> 32 == module_version(module);
-}
-
 /* Whether the entry serves a module: its version is odd. Under tables_lock. */
 static inline bool module_is_known(const struct module *module) {
     return module_version(module) % 2 != 0;
@@ -91,11 +86,11 @@ static inline void module_release(struct module *module) {
  * slot's version and no other, before it looks at the bytes: nobody evicts it meanwhile. Its
  * device is that version's, since one that is entered later changes `version_and_state` first. A
  * module of another device stays untouched, as a reset there may be seen at any time. */
-static inline struct module *module_of_slot(struct thread *thread, const struct module_slot *slot,
+static inline struct module *module_of_slot(struct thread *thread, const struct slot *slot,
                                             const void *image) {
     const uint64_t taken = MODULE_LIVE - MODULE_IDLE;
     struct module *module = slot->module;
-    if (UNLIKELY(!module || slot->image != image))
+    if (UNLIKELY(!module || slot->key != image))
         return NULL;
     if (UNLIKELY(
             !PROOF(slots_module_is_of_the_device, hip_current_device() == module_device(module))))
@@ -117,8 +112,7 @@ static inline struct module *module_of_slot(struct thread *thread, const struct 
 
 /* The hit of a load: a module of this image that the thread had lately, now the program's. */
 static inline struct module *module_lookup_thread(struct thread *thread, const void *image) {
-    const size_t home = slot_home((uintptr_t)image, thread->module_bits);
-    return module_of_slot(thread, &thread->modules[home], image);
+    return module_of_slot(thread, slot_home(&thread->modules, NULL, image), image);
 }
 
 /* The same of the other slots that the image may have. */

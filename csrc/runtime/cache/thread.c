@@ -12,12 +12,9 @@
 __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
 struct thread *thread_list;
 
-static struct module_slot no_modules[2];
-static struct function_slot no_functions[2];
-struct thread thread_none = {.modules = no_modules,
-                             .functions = no_functions,
-                             .module_bits = 1,
-                             .function_bits = 1,
+static struct slot no_slots[2];
+struct thread thread_none = {.modules = {.table = no_slots, .bits = 1},
+                             .functions = {.table = no_slots, .bits = 1},
                              .event_count = EVENT_SLOTS};
 
 uint64_t thread_take_tickets(struct thread *thread) {
@@ -34,8 +31,8 @@ static pthread_key_t key;
 static bool key_made; /* otherwise the block of a thread that ends stays, and with it its events */
 
 static void free_block(struct thread *thread) {
-    free(thread->modules);
-    free(thread->functions);
+    free(thread->modules.table);
+    free(thread->functions.table);
     free(thread);
 }
 
@@ -60,11 +57,7 @@ static struct thread *make_block(void) {
     struct thread *thread = calloc(1, sizeof *thread);
     if (!thread)
         return NULL;
-    const size_t slots = (size_t)1 << FIRST_SLOT_BITS;
-    thread->module_bits = thread->function_bits = FIRST_SLOT_BITS;
-    thread->modules = calloc(slots, sizeof *thread->modules);
-    thread->functions = calloc(slots, sizeof *thread->functions);
-    if (thread->modules && thread->functions)
+    if (slots_init(&thread->modules) && slots_init(&thread->functions))
         return thread;
     free_block(thread);
     return NULL;

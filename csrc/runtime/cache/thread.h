@@ -5,33 +5,15 @@
 
 #include "base/abi.h"
 #include "base/likely.h"
+#include "cache/slots.h"
 
 #include <stdbool.h>
 
-enum { EVENT_SLOTS = 8, HOST_SLOTS = 4, FIRST_SLOT_BITS = 6 };
+enum { EVENT_SLOTS = 8, HOST_SLOTS = 4 };
 
 struct module;
-struct function;
 struct stream;
 struct event;
-
-/* "At this address lay the image of this module." Only its thread reads and writes it. */
-struct module_slot {
-    const void *image;
-    struct module *module;
-    uint64_t version_and_state; /* of the module's entry when it is free and serves this module */
-    bool constant; /* the image can neither change nor go away: a hit need not compare it */
-};
-
-/* "This name in this module is this function." */
-struct function_slot {
-    hipModule_t handle;
-    const char *name;
-    struct module *module;
-    struct function *function;
-    uint64_t version_and_state; /* of the module's entry while the program holds the module */
-    bool constant;              /* the name can neither change nor go away */
-};
 
 /* Pageable host memory, as HIP has said; true while the count of mappings stays (copy.c). */
 struct host_slot {
@@ -43,11 +25,8 @@ struct thread {
     struct stream *stream;   /* the stream it used last */
     struct stream *external; /* mgpu_rt_use_stream */
     struct module *loaded;   /* what it loaded last */
-    struct module_slot *modules;
-    struct function_slot *functions;
-    unsigned module_bits, function_bits;
-    size_t module_count, function_count; /* slots that were ever filled */
-    struct event *events[EVENT_SLOTS];   /* spare, unless somebody has taken them since */
+    struct slots modules, functions;
+    struct event *events[EVENT_SLOTS]; /* idle, unless somebody has taken them since */
     unsigned event_count;
     struct host_slot hosts[HOST_SLOTS];
     unsigned next_host;
@@ -73,7 +52,7 @@ struct thread *thread_new(void);
 /* True while no other thread that lives has called this library. */
 bool thread_is_alone(void);
 
-/* The calling thread's block, made at its first call (7 KB); or thread_none. */
+/* The calling thread's block, made at its first call (9 KB); or thread_none. */
 static inline struct thread *thread_get(void) {
     struct thread *thread = thread_self;
     return LIKELY(thread != NULL) ? thread : thread_new();

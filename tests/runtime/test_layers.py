@@ -26,9 +26,10 @@ LAYERS = ("", "python", "recording", "graph", "calls", "manager", "cache", "hip"
 #: Folders, and whose headers they may include beside their own.
 TREES = {
     "csrc/runtime": {"csrc", "csrc/include"},
-    "softgpu/src": {"softgpu/src/isa"},
+    "softgpu/src": {"softgpu/src/isa", "softgpu/src/check"},
+    "softgpu/src/check": {"softgpu/src", "softgpu/src/isa"},
     "softgpu/src/comgr": {"softgpu/src"},  # settings.h
-    "softgpu/src/isa": {"softgpu/src"},  # device.h, the machine that the code runs on
+    "softgpu/src/isa": {"softgpu/src", "softgpu/src/check"},  # device.h: the machine it runs on
     "csrc/cuhip": {"csrc"},
 }
 

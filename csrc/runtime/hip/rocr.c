@@ -35,7 +35,7 @@ static bool find_rocr(void) {
 
 static sem_t called;
 
-static bool note_call(int64_t value, void *data) {
+static bool post_called(int64_t value, void *data) {
     (void)value, (void)data;
     sem_post(&called);
     return false; /* once is enough */
@@ -56,7 +56,7 @@ static bool call_once(void) {
     struct signal signal;
     if (rocr.create(0, 0, NULL, &signal) != 0)
         return false;
-    const bool is_given = rocr.call_at(signal, EQUAL, 0, note_call, NULL) == 0;
+    const bool is_given = rocr.call_at(signal, EQUAL, 0, post_called, NULL) == 0;
     if (is_given && !is_called_in_time())
         return false; /* the signal stays, as the thread may still come to it */
     (void)rocr.destroy(signal);

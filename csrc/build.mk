@@ -62,6 +62,6 @@ package: native $(FORWARDERS)
 	$(if $(filter yes,$(SOFTGPU)),$(call lay,$(SOFTGPU_CHECK_LIBRARY),lib/softgpu/check,755))
 	$(call lay,$(HEADER),include,644)
 	$(call lay,$(PYTHON_MODULES),.,755)
-	$(call lay,csrc/abi.def csrc/runtime/base/options.def,.,644)
+	$(call lay,csrc/abi.def csrc/runtime/process/options.def,.,644)
 	cd '$(OUT)' && $(STRIP) --strip-unneeded lib/libmlir_rocm_runtime.so lib/mgpu-rt-probe \
 		lib/*/*.so* $(if $(filter yes,$(SOFTGPU)),lib/softgpu/check/*) lib/selftest/* _manager.abi3.so _runtime.abi3.so

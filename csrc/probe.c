@@ -4,10 +4,10 @@
  * --manager it waits until Python manages the caches, or will not. With --image it says why loads
  * must not share the image on its standard input, and nothing of one that they may share. With
  * --pages it says why registered memory cannot be kept here, and nothing where it can. */
-#include "cache/page_watch.h"
-#include "image/image.h"
+#include "memory/page_watch.h"
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"
+#include "modules/image/image.h"
 
 #include <stdio.h>
 #include <stdlib.h>

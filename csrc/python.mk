@@ -19,7 +19,7 @@ build/python/_manager.c: mgpu_rt/manager/build.py csrc/manager/manager.h
 	'$(HOST_PYTHON)' mgpu_rt/manager/build.py $@ >/dev/null
 	@touch $@ # which is left alone if it would be the same
 
-$(MANAGER_MODULE): build/python/_manager.c $(wildcard csrc/manager/*) csrc/runtime/base/channel.h
+$(MANAGER_MODULE): build/python/_manager.c $(wildcard csrc/manager/*) csrc/runtime/telemetry/channel.h
 	$(CC) -shared $(PYTHON_CFLAGS) -Icsrc/manager $(CFLAGS) $(LDFLAGS) -o $@ $< csrc/manager/manager.c
 
 build/python/_runtime.c: mgpu_rt/runtime/build.py mgpu_rt/abi.py csrc/abi.def

@@ -62,7 +62,7 @@ def why_not(path: str) -> str:
 
 def find(base: Mapping[str, str]) -> list[Hip]:
     """The libraries that a program would try in this environment, in that order
-    (csrc/runtime/hip/hip_search.h). A child process asks the library, since the loader reads
+    (csrc/runtime/driver/hip_search.h). A child process asks the library, since the loader reads
     LD_LIBRARY_PATH only at a start. If the library is not there, the loader's folders count. Raises
     NoProcess where no process can be started."""
     if not Path(probe()).exists():

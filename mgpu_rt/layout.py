@@ -18,7 +18,7 @@ PREFIX = PACKAGE if INSTALLED else CHECKOUT / "build"
 DEVICES = PREFIX / "lib" if INSTALLED else PREFIX
 
 #: The folders that hold the tables abi.def and options.def.
-TABLES = (PACKAGE, CHECKOUT / "csrc", CHECKOUT / "csrc" / "runtime" / "base")
+TABLES = (PACKAGE, CHECKOUT / "csrc", CHECKOUT / "csrc" / "runtime" / "process")
 
 
 def how_to_get(what: str) -> str:

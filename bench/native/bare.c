@@ -1,5 +1,5 @@
 /* Starts the library whose exported functions do not test whether it was started (build.py). */
-#include "lifecycle.h"
+#include "abi/lifecycle.h"
 
 __attribute__((constructor)) static void start(void) {
     runtime_start();

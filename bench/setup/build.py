@@ -123,11 +123,13 @@ def bare_runtime() -> Path:
         for folder in ("csrc", "mgpu_rt"):
             shutil.copytree(native.ROOT / folder, Path(scratch, folder))
         copy = Path(scratch, "csrc", "runtime")
-        shutil.copyfile(native.SOURCES / "bare.c", copy / "bare.c")
-        entry = copy / "entry.c"
+        shutil.copyfile(native.SOURCES / "bare.c", copy / "abi" / "bare.c")
+        entry = copy / "abi" / "entry.c"
         text = entry.read_text(encoding="utf-8")
         if text.count(_TEST) != 2:
-            raise native.Failed(f"{sources / 'entry.c'} no longer tests as {__file__} expects")
+            raise native.Failed(
+                f"{sources / 'abi' / 'entry.c'} no longer tests as {__file__} expects"
+            )
         entry.write_text(text.replace(_TEST, "true"), encoding="utf-8")
         bare = "build/lib/libmlir_rocm_runtime-bare.so"
         native.run(

@@ -1,7 +1,7 @@
-/* The manager's side of the channel, compiled into the cffi module mgpu_rt._manager. cffi calls these
- * without the GIL. */
+/* The manager's side of the channel, compiled into the cffi module mgpu_rt._manager. cffi calls
+ * these without the GIL. */
 #include "manager.h"
-#include "../runtime/base/channel.h"
+#include "../runtime/telemetry/channel.h"
 
 #include <errno.h>
 #include <signal.h>

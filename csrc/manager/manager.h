@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* See csrc/runtime/base/channel.h, which these repeat and the compiler compares. */
+/* See csrc/runtime/telemetry/channel.h, which these repeat and the compiler compares. */
 struct mgpu_event {
     uint64_t time, handle, bytes;
     int32_t kind, device;

@@ -16,7 +16,7 @@ OTHER_NAMES := libmlir_cuda_runtime.so $(foreach version,$(LLVM_VERSIONS),\
 	libmlir_rocm_runtime.so.$(version) libmlir_cuda_runtime.so.$(version))
 LINKS := $(OTHER_NAMES:%=build/lib/%)
 
-RUNTIME_SOURCES := $(wildcard csrc/runtime/*.c csrc/runtime/*/*.c)
+RUNTIME_SOURCES := $(wildcard csrc/runtime/*/*.c csrc/runtime/*/*/*.c)
 RUNTIME_OBJECTS := $(RUNTIME_SOURCES:csrc/runtime/%.c=build/runtime/%.o)
 
 # Across files: the exported functions take in the implementations, and these the tables' lookups.
@@ -47,7 +47,8 @@ $(LINKS): $(LIBRARY)
 	ln -sf $(<F) $@
 
 # With the readers of images and the watch of pages, which the library does not export.
-PROBE_SOURCES := csrc/probe.c csrc/runtime/cache/page_watch.c $(wildcard csrc/runtime/image/*.c)
+PROBE_SOURCES := csrc/probe.c csrc/runtime/memory/page_watch.c \
+	$(wildcard csrc/runtime/modules/image/*.c)
 
 $(PROBE): $(PROBE_SOURCES) $(LIBRARY)
 	$(CC) -std=c11 -D_GNU_SOURCE -O1 $(PORTABLE) -Wall -Wextra -Wpedantic -Icsrc/include \

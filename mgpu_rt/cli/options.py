@@ -1,4 +1,4 @@
-"""The options of the library: environment variables of csrc/runtime/base/options.def."""
+"""The options of the library: environment variables of csrc/runtime/process/options.def."""
 
 from __future__ import annotations
 

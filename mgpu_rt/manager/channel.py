@@ -20,7 +20,7 @@ from mgpu_rt.manager.protocol import (
     Pin,
 )
 
-#: enum channel_request of csrc/runtime/base/channel.h
+#: enum channel_request of csrc/runtime/telemetry/channel.h
 LIST, EVICT, PIN, LIMITS, LIMIT, MEMORY, SAY, WARN = range(8)
 
 ROOM = 4096  # events read at once: as many as the ring holds

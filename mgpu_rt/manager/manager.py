@@ -24,7 +24,7 @@ WAIT = 1.0  # seconds between two turns if nothing happens
 GAP = 0.02  # the least between two turns: one turn takes the events of a burst together
 
 
-#: The library reads there why it has no manager (csrc/runtime/base/channel.h).
+#: The library reads there why it has no manager (csrc/runtime/telemetry/channel.h).
 CHANNEL_FD, CHANNEL_REASON, CHANNEL_REASON_SIZE = 3, 40, 215
 
 

@@ -93,7 +93,7 @@ class Case:
     def with_nvidia(self) -> Case:
         """Leaves out what NVIDIA's driver does not have. Once it has ended nothing is computed, and
         each call fails; only stock's behaviour says so of what a cache keeps. It has no last error
-        for a call that the library refuses (csrc/runtime/hip/refusal.h)."""
+        for a call that the library refuses (csrc/runtime/driver/refusal.h)."""
         lines, expected = {}, {}
         for number, body in self.lines.items():
             known = self.expected[number]

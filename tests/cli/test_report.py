@@ -226,7 +226,7 @@ def test_gpu_times_have_a_table_of_their_own(tmp_path: Path) -> None:
 
 
 def test_functions_have_the_names_that_the_runtime_calls_them_by() -> None:
-    rows = (ROOT / "csrc" / "runtime" / "base" / "hip.def").read_text(encoding="utf-8")
+    rows = (ROOT / "csrc" / "runtime" / "driver" / "hip.def").read_text(encoding="utf-8")
     called = {f"hip{name}" for name in re.findall(r"^HIP_FN\(\w+, (\w+),", rows, re.MULTILINE)}
     limits = {name for _, make, take, _ in _LIMITS.values() for name in (make, take)}
     assert {*charts.MAKES, *QUESTIONS, *limits} <= called

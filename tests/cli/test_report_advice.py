@@ -125,7 +125,7 @@ def copies(size: int, *, behind: bool = False) -> dict[str, Any]:
 
 
 def test_advice_on_copies_names_their_cause(tmp_path: Path) -> None:
-    header = (ROOT / "csrc/runtime/cache/staging.h").read_text()
+    header = (ROOT / "csrc/runtime/memory/staging.h").read_text()
     assert "STAGING_UP_LIMIT = 1 << 19," in header
     (large,) = advice(read(tmp_path, **copies(LARGE + 1)))
     assert "10 of them are larger than 524.3 kB." in large.evidence

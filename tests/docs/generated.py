@@ -27,8 +27,8 @@ never trusts it.
 OPTIONS = """# Options
 
 The library reads these environment variables once, at the first call.
-[options.def](../csrc/runtime/base/options.def) defines them, and `mgpu-rt config` prints them with
-the values in force. In a program with rights that its caller lacks (set-uid) none counts.
+[options.def](../csrc/runtime/process/options.def) defines them, and `mgpu-rt config` prints them
+with the values in force. In a program with rights that its caller lacks (set-uid) none counts.
 
 | variable | default | |
 |---|---|---|

@@ -54,7 +54,7 @@ def test_the_script_for_two_gpus_runs(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_page_has_the_table_of_launchers() -> None:
-    """docs/mpi.md shows csrc/runtime/base/local_rank.def, in its order."""
+    """docs/mpi.md shows csrc/runtime/process/local_rank.def, in its order."""
     page = (ROOT / "docs" / "mpi.md").read_text(encoding="utf-8")
     rows = (f"| `{name}` | {launcher} |" for name, launcher in LAUNCHERS.items())
     assert "\n".join(rows) in page

@@ -1,6 +1,6 @@
 /* Files of several images, by their readers themselves: whatever they begin with. */
 #include "edge.h"
-#include "image/image.c"
+#include "modules/image/image.c"
 
 #include <string.h>
 

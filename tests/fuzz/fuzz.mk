@@ -14,26 +14,26 @@ fuzz_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic -fno-omit-f
     -fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all
 
 # What each reader is made of, in csrc/runtime.
-fuzz_images := $(addprefix image/,image kernel_names ptx)
+fuzz_images := $(addprefix modules/image/,image kernel_names ptx)
 fuzz_sources_image := $(fuzz_images)
-fuzz_sources_bundle := image/kernel_names image/ptx
-fuzz_includes_bundle := image/image
-fuzz_sources_metadata := image/metadata image/msgpack
+fuzz_sources_bundle := modules/image/kernel_names modules/image/ptx
+fuzz_includes_bundle := modules/image/image
+fuzz_sources_metadata := modules/image/metadata modules/image/msgpack
 fuzz_sources_names := $(fuzz_images)
-fuzz_sources_ptx := image/ptx
-fuzz_sources_options := base/options
+fuzz_sources_ptx := modules/image/ptx
+fuzz_sources_options := process/options
 FUZZ_READERS := image bundle metadata names ptx symbols options
 FUZZ_PROGRAMS := $(FUZZ_READERS:%=$(fuzz_dir)/fuzz-%)
 
 define fuzz_program
 $(fuzz_dir)/fuzz-$(1): tests/fuzz/$(1).c tests/fuzz/edge.c tests/fuzz/edge.h \
     $(fuzz_sources_$(1):%=csrc/runtime/%.c) $(fuzz_includes_$(1):%=csrc/runtime/%.c) \
-    $(wildcard csrc/runtime/*/*.h csrc/runtime/*/*.def)
+    $(wildcard csrc/runtime/*.h csrc/runtime/*/*.h csrc/runtime/*/*/*.h csrc/runtime/*/*.def)
 	@mkdir -p $$(@D)
 	$(FUZZ_CC) $(fuzz_flags) -Icsrc/runtime tests/fuzz/$(1).c tests/fuzz/edge.c \
 	    $(fuzz_sources_$(1):%=csrc/runtime/%.c) -o $$@
 endef
-fuzz_includes_symbols := hip/mapped_symbol
+fuzz_includes_symbols := process/mapped_symbol
 $(foreach reader,$(FUZZ_READERS),$(eval $(call fuzz_program,$(reader))))
 
 .PHONY: fuzz

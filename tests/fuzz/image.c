@@ -1,5 +1,5 @@
 /* The readers of images. What they call readable is read, and compared with itself. */
-#include "image/image.h"
+#include "modules/image/image.h"
 #include "edge.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The metadata of code objects: read, and rewritten in room of just the image's size. */
-#include "image/metadata.h"
+#include "modules/image/metadata.h"
 #include "edge.h"
 
 #include <elf.h>

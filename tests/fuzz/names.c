@@ -1,7 +1,7 @@
 /* The names of kernels and of what is lacking, of whatever is taken for an image, into room of any
  * size. */
 #include "edge.h"
-#include "image/image.h"
+#include "modules/image/image.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The settings: a value for each variable of the table, one a line. */
-#include "base/options.h"
+#include "process/options.h"
 #include "edge.h"
 
 #include <stdlib.h>
@@ -7,10 +7,10 @@
 
 static const char *const variables[] = {
 #define OPTION(field, variable, default_value, meaning) variable,
-#include "base/options.def"
+#include "process/options.def"
 #undef OPTION
 #define LAUNCHER(variable, launcher) variable,
-#include "base/local_rank.def"
+#include "process/local_rank.def"
 #undef LAUNCHER
 };
 enum { VARIABLES = sizeof variables / sizeof *variables };

@@ -1,5 +1,5 @@
 /* The reader of PTX: a text that ends with its last byte. */
-#include "image/ptx.h"
+#include "modules/image/ptx.h"
 #include "edge.h"
 
 #include <stdlib.h>

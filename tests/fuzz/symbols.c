@@ -11,7 +11,7 @@ static ssize_t counted_pread(int file, void *to, size_t size, off_t offset);
 
 /* The source itself, as its bound is for a whole process, and each input gets one. */
 #define pread counted_pread
-#include "hip/mapped_symbol.c"
+#include "process/mapped_symbol.c"
 #undef pread
 
 enum { ROOM = 1 << 14 }; /* more than it takes to read what a linker made, less than some claim */

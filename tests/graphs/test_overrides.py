@@ -1,5 +1,5 @@
 """Graphs, lent streams, MGPU_RT_SYNC=lazy and MGPU_RT_EXCLUSIVE beside hooks and runtimes: who
-answers a call, and what cannot be combined (csrc/runtime/override.h)."""
+answers a call, and what cannot be combined (csrc/runtime/abi/override.h)."""
 
 from __future__ import annotations
 

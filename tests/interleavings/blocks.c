@@ -1,12 +1,12 @@
 /* Two blocks that the program holds, on two streams at work; and what graphs and the host share. */
-#include "cache/types.h"
+#include "shared/types.h"
 #define POOL_WAYS 1
-#include "cache/blocks_pool.c"
+#include "memory/blocks_pool.c"
 
-#include "cache/blocks.h"
-#include "cache/blocks_table.h"
-#include "cache/caches.h"
+#include "memory/blocks.h"
+#include "memory/blocks_table.h"
 #include "program.h"
+#include "shared/caches.h"
 
 void *impl_mgpuMemAlloc(uint64_t bytes, hipStream_t stream, bool shared);
 void impl_mgpuMemFree(void *address, hipStream_t stream);

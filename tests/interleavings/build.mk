@@ -1,14 +1,14 @@
 # The explorer of interleavings: the runtime's caches and calls under a scheduler of threads.
 #     make -f tests/interleavings/build.mk build/interleavings/explore
-# WITHOUT=name leaves one proof out (csrc/runtime/base/proof.h).
+# WITHOUT=name leaves one proof out (csrc/runtime/proof.h).
 
 interleavings_dir ?= build/interleavings
 interleavings_here := tests/interleavings
 # Each includes the file of the cache of its name, to look at what is static there.
 interleavings_scenarios := events modules streams blocks staging
-interleavings_included := events modules streams_pool blocks_pool staging
-interleavings_layers := base cache calls hip image
-interleavings_runtime := $(filter-out $(interleavings_included:%=csrc/runtime/cache/%.c),$(foreach layer,$(interleavings_layers),$(wildcard csrc/runtime/$(layer)/*.c)))
+interleavings_included := streams/events modules/modules streams/streams_pool memory/blocks_pool memory/staging
+interleavings_layers := process telemetry modules/image driver shared streams modules memory launch sparse
+interleavings_runtime := $(filter-out $(interleavings_included:%=csrc/runtime/%.c),$(foreach layer,$(interleavings_layers),$(wildcard csrc/runtime/$(layer)/*.c)))
 interleavings_flags := -std=c11 -D_GNU_SOURCE -O1 -g -w -Icsrc/include -Icsrc/runtime -I$(interleavings_here) \
     -ffunction-sections -fno-builtin -DMGPU_RT_VERSION='""' $(WITHOUT:%=-DWITHOUT=%)
 interleavings_wrapped := pthread_mutex_lock pthread_mutex_unlock malloc calloc realloc \
@@ -33,4 +33,4 @@ $(interleavings_plain:%=$(interleavings_dir)/%.o): $(interleavings_dir)/%.o: $(i
 $(interleavings_dir)/explore: $(interleavings_objects) $(interleavings_plain:%=$(interleavings_dir)/%.o)
 	$(CC) -g $^ $(interleavings_wrapped:%=-Wl,--wrap=%) -Wl,--gc-sections -pthread -ldl -o $@
 
--include $(wildcard $(interleavings_dir)/*.d $(interleavings_dir)/*/*.d)
+-include $(wildcard $(interleavings_dir)/*.d $(interleavings_dir)/*/*.d $(interleavings_dir)/*/*/*.d)

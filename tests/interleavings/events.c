@@ -1,8 +1,8 @@
 /* Two events, or as many as the program holds at once, on two streams. */
-#include "cache/events.c"
+#include "streams/events.c"
 
-#include "cache/streams.h"
 #include "program.h"
+#include "streams/streams.h"
 
 static void create(unsigned object) {
     struct held *held = program_asks(object);

@@ -1,12 +1,12 @@
 #include "model.h"
 
-#include "base/options.h"
-#include "base/state.h"
-#include "cache/limits.h"
-#include "cache/streams.h"
-#include "calls/stream.h"
-#include "hip/hip.h"
-#include "image/image.h"
+#include "driver/hip.h"
+#include "modules/image/image.h"
+#include "process/options.h"
+#include "process/state.h"
+#include "shared/limits.h"
+#include "streams/mgpu_stream.h"
+#include "streams/streams.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "explore.h"
 
-#include "base/abi.h"
+#include "mgpu.h"
 
 #include <stdint.h>
 

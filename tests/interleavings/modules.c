@@ -1,9 +1,9 @@
 /* Two modules that the program holds, of one image or of two. */
-#include "cache/modules.c"
+#include "modules/modules.c"
 
-#include "cache/caches.h"
-#include "cache/modules_limit.h"
+#include "modules/modules_limit.h"
 #include "program.h"
+#include "shared/caches.h"
 
 static void load(unsigned object, unsigned image) {
     struct held *held = program_asks(object);

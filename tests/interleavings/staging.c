@@ -1,9 +1,9 @@
 /* Copies on two streams through one place of pinned memory, which has room for one copy. */
-#include "cache/staging.h"
+#include "memory/staging.h"
 #define STAGING_COUNT 1
 #define STAGING_UP 64
 #define STAGING_PIECE 64
-#include "cache/staging.c"
+#include "memory/staging.c"
 
 #include "program.h"
 

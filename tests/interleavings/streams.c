@@ -1,5 +1,5 @@
 /* Two streams that the program holds, an external one, and as many as the caches keep. */
-#include "cache/streams_pool.c"
+#include "streams/streams_pool.c"
 
 #include "program.h"
 

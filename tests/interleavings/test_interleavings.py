@@ -1,4 +1,4 @@
-"""All interleavings of three threads over each state table of cache/types.h, and mutants of its
+"""All interleavings of three threads over each state table of shared/types.h, and mutants of its
 transitions that they find. docs/record/interleavings.md has what was looked at."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 #include "threads.h"
 
-#include "base/abi.h"
-#include "cache/thread.h"
+#include "mgpu.h"
+#include "shared/thread.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -463,7 +463,9 @@ def test_a_manager_started_by_hand_refuses() -> None:
 
 def test_a_program_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
     """It may end before it has set the channel up, for which its manager waits."""
-    source = '#include "base/channel.h"\nint main(void) { printf("%zu", sizeof(struct channel)); }'
+    source = (
+        '#include "telemetry/channel.h"\nint main(void) { printf("%zu", sizeof(struct channel)); }'
+    )
     flags = ("-std=c11", "-D_GNU_SOURCE", "-include", "stdio.h", f"-I{ROOT}/csrc/runtime")
     size = subprocess.check_output([compile_c(tmp_path / "size", source, *flags)])
     ended = subprocess.Popen(["true"])

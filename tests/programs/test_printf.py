@@ -92,7 +92,7 @@ def test_a_failed_check_ends_the_program(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_printf_works_without_optimisation(policy: str, tmp_path: Path) -> None:
-    """Kernels whose metadata asks for a queue of OpenCL's: csrc/runtime/image/metadata.h."""
+    """Kernels that ask for a queue of OpenCL's: csrc/runtime/modules/image/metadata.h."""
     assert b"hidden_default_queue" in lower.code_object(VECADD, opt_level=0)
     python = {"MGPU_RT_PYTHON": "off"} if policy == "builtin" else {}
     outcome = run(VECADD, tmp_path, opt_level=0, **python)

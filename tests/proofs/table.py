@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tests.support.child import ROOT
 
 PAGE = ROOT / "docs" / "proofs.md"
-#: The macros of csrc/runtime/base/proof.h.
+#: The macros of csrc/runtime/proof.h.
 NAMED = re.compile(r"\b(?:PROOF|DOUBT|PROOF_STEP|PROOF_VALUE)\(\s*\"?(\w+)\b")
 ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 #: A proof of Python's, above its line: `# proof: name, else `code``. Without it the code stands

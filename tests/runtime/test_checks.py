@@ -1,4 +1,4 @@
-"""A library that asserts the tables of cache/types.h in place passes its tests."""
+"""A library that asserts the tables of shared/types.h in place passes its tests."""
 
 from __future__ import annotations
 

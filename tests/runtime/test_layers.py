@@ -21,7 +21,11 @@ CSRC = ROOT / "csrc"
 RUNTIME = CSRC / "runtime"
 
 #: From top to bottom, "" being csrc/runtime itself. A file includes its own folder and those below.
-LAYERS = ("", "python", "recording", "graph", "calls", "manager", "cache", "hip", "image", "base")
+LAYERS = (
+    *("abi", "python", "telemetry/recording", "manager"),
+    *("graphs", "sparse", "launch", "memory", "modules", "streams"),
+    *("shared", "driver", "modules/image", "telemetry", "process", ""),
+)
 
 #: Folders, and whose headers they may include beside their own.
 TREES = {
@@ -165,11 +169,11 @@ def test_no_files_call_each_other_in_a_circle(tree: str, tmp_path: Path) -> None
 
 def test_the_readme_has_the_file_of_each_call() -> None:
     text = (RUNTIME / "README.md").read_text()
-    rows = re.findall(r"^\| (`mgpu[^|]+) \| (calls/\w+\.c) \|", text, re.MULTILINE)
+    rows = re.findall(r"^\| (`mgpu[^|]+) \| (\w+/mgpu_\w+\.c) \|", text, re.MULTILINE)
     told = {(name, file) for names, file in rows for name in re.findall(r"`(mgpu\w+)`", names)}
     files = {
-        (name, f"calls/{path.name}")
-        for path in (RUNTIME / "calls").glob("*.c")
+        (name, str(path.relative_to(RUNTIME)))
+        for path in RUNTIME.glob("*/mgpu_*.c")
         for name in re.findall(r"\bimpl_(mgpu\w+)\([^;]*?\) \{", path.read_text())
     }
     assert told == files

@@ -12,8 +12,8 @@ from tests.support.child import ROOT, STUB, Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
-#: The variables that are known, as csrc/runtime/base/local_rank.def lists them: innermost first.
-LISTED = (ROOT / "csrc" / "runtime" / "base" / "local_rank.def").read_text(encoding="utf-8")
+#: The variables that are known, as csrc/runtime/process/local_rank.def lists them: innermost first.
+LISTED = (ROOT / "csrc" / "runtime" / "process" / "local_rank.def").read_text(encoding="utf-8")
 LAUNCHERS = dict(re.findall(r'^LAUNCHER\("(\w+)", "([^"]+)"\)$', LISTED, re.MULTILINE))
 
 #: Says on which device its first stream was made; an argument is chosen by the program before.

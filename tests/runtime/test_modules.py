@@ -1,4 +1,4 @@
-"""Modules that are kept: who may hold one, and what ends it (cache/types.h has the states)."""
+"""Modules that are kept: who may hold one, and what ends it (shared/types.h has the states)."""
 
 from __future__ import annotations
 

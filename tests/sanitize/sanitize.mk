@@ -22,9 +22,9 @@ sanitize_flags_thread := -O1 -DMGPU_RT_CHECK -fno-omit-frame-pointer -fsanitize=
 sanitize_flags := -std=c11 -D_GNU_SOURCE -g -fPIC -Wall -Wextra -Wpedantic -Werror
 sanitize_macros := -DMGPU_RT_VERSION='"sanitized"'
 
-sanitize_runtime := $(patsubst csrc/runtime/%.c,%,$(wildcard csrc/runtime/*.c csrc/runtime/*/*.c))
+sanitize_runtime := $(patsubst csrc/runtime/%.c,%,$(wildcard csrc/runtime/*/*.c csrc/runtime/*/*/*.c))
 sanitize_headers := $(wildcard csrc/*.def csrc/*.h csrc/include/*.h csrc/runtime/*.h \
-    csrc/runtime/*/*.h csrc/runtime/*/*.def)
+    csrc/runtime/*/*.h csrc/runtime/*/*/*.h csrc/runtime/*/*.def)
 sanitize_programs := host streams
 
 define sanitize_kind

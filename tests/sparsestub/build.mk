@@ -16,8 +16,8 @@ sparsestub_flags_libhipsparse.so.1 := -DPREFIX=hipsparse -DVERSION=300102
 sparsestub_flags_libcusparse.so.12 := -DPREFIX=cusparse -DVERSION=12510
 sparsestub_flags_libcusparseLt.so.0 := -DLT
 
-$(sparsestub_dir)/%: tests/sparsestub/sparsestub.c csrc/runtime/hip/sparse.def \
-    csrc/runtime/hip/sparselt.def
+$(sparsestub_dir)/%: tests/sparsestub/sparsestub.c csrc/runtime/sparse/sparse.def \
+    csrc/runtime/sparse/sparselt.def
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -D_GNU_SOURCE -O1 -g -fPIC -pthread -shared -Wall -Wextra -Wpedantic -Icsrc \
 	    -Wno-unused-parameter $(sparsestub_flags_$*) -Wl,-soname,$* $< -o $@

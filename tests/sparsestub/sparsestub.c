@@ -1,7 +1,7 @@
 /* A stand-in for hipSPARSE and cuSPARSE (-DPREFIX), and for cuSPARSELt (-DLT): computes nothing,
  * counts its calls, fails on demand, and notes what a library must never be asked for.
  *
- * The functions are those of csrc/runtime/hip/sparse.def and sparselt.def. Thread-safe. */
+ * The functions are those of csrc/runtime/sparse/sparse.def and sparselt.def. Thread-safe. */
 #include "hip_abi.h"
 
 #include <pthread.h>

@@ -84,9 +84,9 @@ def control() -> Path:
     return checkout((*PLAIN, "-DWITHOUT=none")) / "build" / "lib" / NAME
 
 
-#: The object that knows which proof is left out (csrc/runtime/base/proof.h): the others serve every
+#: The object that knows which proof is left out (csrc/runtime/proof.h): the others serve every
 #: library that lacks one.
-KNOWS = Path("base") / "state.o"
+KNOWS = Path("process") / "state.o"
 
 
 @contextmanager

@@ -1,5 +1,5 @@
 #include "manager/adopter.h"
-#include "base/proof.h"
+#include "proof.h"
 
 #include <signal.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 #include "manager/interpreter.h"
-#include "base/options.h"
-#include "base/proof.h"
-#include "hip/mapped.h"
+#include "process/mapped.h"
+#include "process/options.h"
+#include "proof.h"
 
 #include <stdio.h>
 #include <stdlib.h>

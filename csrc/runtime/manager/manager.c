@@ -4,18 +4,18 @@
  * only under `gate`, which manager_stop closes. It waits a while before it starts anything: a
  * program that is over in a second has no use for a manager. */
 #include "manager/manager.h"
-#include "base/atomics.h"
-#include "base/channel.h"
-#include "base/counters.h"
-#include "base/observe.h"
-#include "base/options.h"
-#include "base/proof.h"
-#include "base/state.h"
-#include "hip/hip.h"
-#include "hip/report.h"
+#include "atomics.h"
+#include "driver/hip.h"
+#include "driver/report.h"
 #include "manager/interpreter.h"
 #include "manager/services.h"
 #include "manager/spawn.h"
+#include "process/options.h"
+#include "process/state.h"
+#include "proof.h"
+#include "telemetry/channel.h"
+#include "telemetry/counters.h"
+#include "telemetry/observe.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -3,17 +3,17 @@
  * Runs on the library's own thread. All that comes from the channel is checked: a handle is only
  * compared with what is in a table, numbers are bounded. */
 #include "manager/services.h"
-#include "base/abi.h"
-#include "base/channel.h"
-#include "base/proof.h"
-#include "base/state.h"
-#include "cache/blocks.h"
-#include "cache/caches.h"
-#include "cache/limits.h"
-#include "cache/modules_limit.h"
-#include "cache/streams_pool.h"
-#include "hip/hip.h"
-#include "hip/report.h"
+#include "driver/hip.h"
+#include "driver/report.h"
+#include "memory/blocks.h"
+#include "mgpu.h"
+#include "modules/modules_limit.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/caches.h"
+#include "shared/limits.h"
+#include "streams/streams_pool.h"
+#include "telemetry/channel.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -11,9 +11,9 @@
  * be this process's child after all. Process 1 may not wait for it (adopter.h): it would stay as a
  * zombie. In both cases it is not started. */
 #include "manager/spawn.h"
-#include "base/channel.h"
-#include "base/proof.h"
 #include "manager/adopter.h"
+#include "proof.h"
+#include "telemetry/channel.h"
 
 #include <errno.h>
 #include <fcntl.h>

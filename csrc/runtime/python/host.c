@@ -1,8 +1,8 @@
 /* One binary for 3.10 to 3.13: PyPreConfig has one layout in all of them, and the flags of before
  * 3.8 are still obeyed. Everything is looked up by name, as nothing links to libpython. */
 #include "python/host.h"
-#include "hip/mapped.h"
 #include "manager/interpreter.h"
+#include "process/mapped.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -17,7 +17,7 @@ from mgpu_rt.cli.errors import CommandError
 from mgpu_rt.images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, Image, with_article
 
 #: The versions of code objects that each release of HIP loads, by its first hipRuntimeGetVersion.
-#: The runtime's advice says the same (calls/image_advice.c).
+#: The runtime's advice says the same (modules/image_advice.c).
 _TAKEN = ((60400000, (4, 5, 6)), (50700000, (4, 5)), (0, (4,)))
 _MAJOR, _MINOR = 10000000, 100000
 

@@ -1,5 +1,5 @@
 """A statistics file for people: the tables of `mgpu-rt run --stats`, as the library rendered them
-(csrc/runtime/recording/statistics.c), then copies, modules, caches and memory."""
+(csrc/runtime/telemetry/recording/statistics.c), then copies, modules, caches and memory."""
 
 from __future__ import annotations
 

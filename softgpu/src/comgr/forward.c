@@ -49,7 +49,7 @@ static int note_hip(struct dl_phdr_info *info, size_t size, void *path) {
 }
 
 /* HIP's compiler must not take the names of an LLVM that the program has:
- * csrc/runtime/hip/symbols.h. An allocator of the program rules RTLD_DEEPBIND out. */
+ * csrc/runtime/driver/symbols.h. An allocator of the program rules RTLD_DEEPBIND out. */
 static int binding(void) {
     const char *asked = getenv("MGPU_RT_TEST_SYMBOLS");
     if (asked && strcmp(asked, "shared") == 0)

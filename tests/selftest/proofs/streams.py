@@ -17,7 +17,7 @@ from tests.selftest.proofs.script import (
 
 streams = Group("streams", alone=True)
 others = Group("streams-others")
-#: NVIDIA's driver is not asked whether others left a stream busy (cache/streams_pool.h).
+#: NVIDIA's driver is not asked whether others left a stream busy (streams/streams_pool.h).
 left_busy = Group("streams-left-busy", amd=True)
 #: The library knows handles that HIP would take for others.
 handles = Group("handles", alone=True, known=True)

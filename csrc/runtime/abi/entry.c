@@ -1,0 +1,143 @@
+/* The exported functions. Each is one predictable test before its implementation, which is in the
+ * file of its concern. Statistics, the first call and the time after exit take the slow entry. */
+#include "abi/entry.h"
+#include "abi/lifecycle.h"
+#include "abi/override.h"
+#include "atomics.h"
+#include "driver/report.h"
+#include "likely.h"
+#include "mgpu.h"
+#include "process/state.h"
+#include "telemetry/call.h"
+#include "telemetry/recording/call_details.h"
+#include "telemetry/recording/recorder.h"
+
+/* Calls that only give back. The process frees at its end all that is held, and HIP may not bear
+ * them any more (llvm #190563). */
+static bool is_release(enum abi_index function) {
+    switch (function) {
+    case ABI_mgpuModuleUnload:
+    case ABI_mgpuStreamDestroy:
+    case ABI_mgpuEventDestroy:
+    case ABI_mgpuMemFree:
+    case ABI_mgpuMemHostUnregister:
+    case ABI_mgpuMemHostUnregisterMemRef:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static struct advice hip_is_over = {
+    .text = "mgpu functions were called after HIP's exit handlers: nothing is done any more. Link "
+            "with this library, so that HIP ends after the program's own destructors"};
+
+/* Begins a call on the slow way; false if it is to be left out. */
+static bool begin_slow(struct call *call) {
+    runtime_start();
+    call_enter(call);
+    if (LIKELY(!override_inside)) /* else it is part of a call, which is recorded */
+        recorder_begins(&call_now);
+    if (LIKELY(!runtime_is(MODE_OVER)))
+        return true;
+    if (!is_release(call_now.function))
+        report_not_made(hipErrorDeinitialized, &hip_is_over);
+    return false;
+}
+
+static void end_slow(const struct call *outer, const void *result) {
+    if (LIKELY(!override_inside)) {
+        if (UNLIKELY(call_now.overridden))
+            override_answered();
+        recorder_ended(&call_now, result);
+        call_now = *outer;
+    } else {
+        call_leave(outer);
+    }
+}
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* abi.def passes 0 for what no implementation reads. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+#define ABI_TYPE(name) __typeof__(&name)
+
+/* The told_ functions here are those of implementations that have nothing to tell. */
+#define MGPU_FN(result, name, params, args, first, last)                                           \
+    __attribute__((weak)) result told_##name params {                                              \
+        return impl_##name args;                                                                   \
+    }                                                                                              \
+    static __attribute__((noinline, cold)) result slow_##name params {                             \
+        struct call call = {.function = ABI_##name, .site = call_site, DETAIL_##name};             \
+        result value = {0};                                                                        \
+        if (begin_slow(&call)) {                                                                   \
+            const ABI_TYPE(name) taken = (ABI_TYPE(name))override_answer(ABI_##name);              \
+            value = taken ? taken args : told_##name args;                                         \
+        }                                                                                          \
+        end_slow(&call, &value);                                                                   \
+        return value;                                                                              \
+    }                                                                                              \
+    EXPORT result name params {                                                                    \
+        if (LIKELY(load_acquire(&runtime_mode) == 0))                                              \
+            return impl_##name args;                                                               \
+        call_site = __builtin_return_address(0);                                                   \
+        return slow_##name args;                                                                   \
+    }
+#define MGPU_VOID(name, params, args, first, last)                                                 \
+    __attribute__((weak)) void told_##name params {                                                \
+        impl_##name args;                                                                          \
+    }                                                                                              \
+    static __attribute__((noinline, cold)) void slow_##name params {                               \
+        struct call call = {.function = ABI_##name, DETAIL_##name};                                \
+        if (begin_slow(&call)) {                                                                   \
+            const ABI_TYPE(name) taken = (ABI_TYPE(name))override_answer(ABI_##name);              \
+            if (taken)                                                                             \
+                taken args;                                                                        \
+            else                                                                                   \
+                told_##name args;                                                                  \
+        }                                                                                          \
+        end_slow(&call, NULL);                                                                     \
+    }                                                                                              \
+    EXPORT void name params {                                                                      \
+        if (LIKELY(load_acquire(&runtime_mode) == 0))                                              \
+            impl_##name args;                                                                      \
+        else                                                                                       \
+            slow_##name args;                                                                      \
+    }
+#include "../../abi.def"
+#undef MGPU_FN
+#undef MGPU_VOID
+
+/* This library's functions for the user's runtime. They take the slow entry: a second caller of the
+ * implementations would cost the fast path, of which less would be inlined. */
+#define MGPU_FN(result, name, params, args, first, last)                                           \
+    static result native_##name params {                                                           \
+        const bool before = override_inside;                                                       \
+        override_inside = true;                                                                    \
+        result value = slow_##name args;                                                           \
+        override_inside = before;                                                                  \
+        return value;                                                                              \
+    }
+#define MGPU_VOID(name, params, args, first, last)                                                 \
+    static void native_##name params {                                                             \
+        const bool before = override_inside;                                                       \
+        override_inside = true;                                                                    \
+        slow_##name args;                                                                          \
+        override_inside = before;                                                                  \
+    }
+#include "../../abi.def"
+#undef MGPU_FN
+#undef MGPU_VOID
+
+mgpu_rt_function entry_native(const char *name) {
+    static const mgpu_rt_function natives[] = {
+#define MGPU_FN(result, name, params, args, first, last) (mgpu_rt_function) native_##name,
+#define MGPU_VOID(name, params, args, first, last) (mgpu_rt_function) native_##name,
+#include "../../abi.def"
+#undef MGPU_FN
+#undef MGPU_VOID
+    };
+    const int index = override_index(name);
+    return index < ABI_COUNT ? natives[index] : NULL;
+}

@@ -1,0 +1,367 @@
+/* The life of the library in a process: first call, fork, exit. */
+#include "abi/lifecycle.h"
+#include "abi/override.h"
+#include "atomics.h"
+#include "driver/cuda.h"
+#include "driver/hip.h"
+#include "driver/hip_open.h"
+#include "driver/report.h"
+#include "graphs/function.h"
+#include "graphs/graphs.h"
+#include "likely.h"
+#include "manager/manager.h"
+#include "memory/blocks.h"
+#include "memory/registrations.h"
+#include "memory/staging.h"
+#include "mgpu.h"
+#include "modules/modules_limit.h"
+#include "process/cancel.h"
+#include "process/mapped.h"
+#include "process/options.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/caches.h"
+#include "shared/limits.h"
+#include "shared/reset.h"
+#include "sparse/environments.h"
+#include "streams/events.h"
+#include "streams/lazy_sync.h"
+#include "streams/streams_pool.h"
+#include "telemetry/counters.h"
+#include "telemetry/recording/driver_calls.h"
+#include "telemetry/recording/gpu_times.h"
+#include "telemetry/recording/recorder.h"
+#include "telemetry/recording/start.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { EXIT_REGISTRATIONS = 8 };
+
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool options_known;
+static bool installing; /* under it */
+
+/* ---- the caches ---- */
+
+/* The watch first: the others give back what is there still, and who asks it meanwhile is told of a
+ * reset until they have forgotten. */
+static const struct cache *const caches[] = {
+    &watch_cache,  &function_graph_cache, &staging_cache,     &registration_cache,
+    &module_cache, &block_cache,          &environment_cache, &stream_cache,
+    &event_cache,  &gpu_times_cache,      &graph_cache,       NULL,
+};
+
+/* ---- fork ---- */
+
+/* In the order in which they are taken elsewhere, so that a child finds them free, and what they
+ * guard whole. Under these no allocator is called, as a fork may have the allocator's lock. */
+static pthread_mutex_t *const locks[] = {&tables_lock, &stream_pool_lock};
+enum { LOCKS = sizeof locks / sizeof *locks };
+
+static void before_fork(void) {
+    for (size_t i = 0; i < LOCKS; i++)
+        pthread_mutex_lock(locks[i]);
+    registrations_before_fork();
+}
+static void after_fork(void) {
+    for (size_t i = LOCKS; i-- > 0;)
+        pthread_mutex_unlock(locks[i]);
+}
+static void in_parent(void) {
+    after_fork();
+    registrations_after_fork();
+}
+
+/* A thread of the parent's may have been at the first call: the child makes its own, from the
+ * beginning. */
+static void start_anew(void) {
+    start_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    if (installing)
+        recorder_leave();
+    installing = false;
+}
+
+/* HIP works in a child if it has not started before. */
+static void in_child(void) {
+    const bool started = !(load_acquire(&runtime_mode) & MODE_UNSTARTED);
+    override_forked();
+    graph_forked();
+    caches_forked();
+    registrations_forked();
+    start_anew();
+    if (started) {
+        runtime_forked = true;
+        manager_forked();
+    }
+    if (started && stats_wanted()) {
+        recorder_leave();
+        fetch_or_release(&runtime_mode, MODE_FORKED);
+    } else if (started) {
+        stats_reset();
+    }
+    after_fork();
+}
+
+/* Before any call: another thread's first one holds a lock that a child would wait for. */
+__attribute__((constructor)) static void watch_forks(void) {
+    pthread_atfork(before_fork, in_parent, in_child);
+}
+
+/* ---- exit ---- */
+
+/* Counts the blocks that the program has not freed when the exit handlers run. The driver takes
+ * them back with the process, as with stock. */
+static void report_held(void) {
+    size_t bytes;
+    const size_t count = block_held(&bytes);
+    if (count)
+        report_verbose("%zu blocks of device memory (%zu bytes) were not freed by the program",
+                       count, bytes);
+}
+
+/* Runs before the exit handlers that HIP has registered since it was first called. Only idle
+ * streams go back, and only to HIP 7: it would call their signals leaked, and waits at its end
+ * for all work anyway. hipFree waits for the device, also for work that waits for the program.
+ * Before HIP 7 hipStreamDestroy waits for the stream's queue, which others share. Nobody can ask
+ * HIP whether a device is idle. The driver takes all of it with the process, as with stock. From
+ * here on every call is stock's. */
+static void run_exit(void) {
+    static bool ran;
+    if (ran)
+        return;
+    ran = true;
+    const int before = cancel_forbid();
+    override_end();
+    if (!runtime_forked) {
+        PROOF_STEP(manager_calls_no_hip_from_here_on, manager_stop());
+        lazy_settle(NULL);
+        PROOF_STEP(exit_reads_finished_times, gpu_times_close());
+        registrations_end();
+        if (options.caches && PROOF(hip_waits_at_its_end_anyway, hip_version >= HIP_7))
+            stream_give_back_idle();
+        report_held();
+        caches_invalidate(ALL_DEVICES);
+    }
+    store_relaxed(&options.caches, 0);
+    fetch_or_release(&runtime_mode, MODE_EXITING);
+    cancel_allow(before);
+}
+
+/* Exit handlers run last in, first out: registered before HIP is first called, and before it is
+ * opened, these run after what HIP registers then. */
+static void note_late(void) {
+    fetch_or_release(&runtime_mode, MODE_LATE);
+}
+
+static void note_end_of_hip(void) {
+    fetch_or_release(&runtime_mode, MODE_LATE | MODE_OVER);
+}
+
+/* The process of which `mgpu-rt run` was asked for statistics, a trace or a hook; 0: of none. */
+static long asked_of;
+
+/* At the start: a program may change its environment. */
+__attribute__((constructor)) static void note_asked(void) {
+    const char *process = options_path_variable("MGPU_RT_RUN_PROCESS");
+    asked_of = process ? strtol(process, NULL, 10) : 0;
+}
+
+/* Tells the user that there is nothing to show. Says nothing of a process that has had children:
+ * they may have made the calls. */
+static void report_no_call(void) {
+    struct rusage children;
+    if (asked_of != getpid() || !(load_acquire(&runtime_mode) & MODE_UNSTARTED))
+        return;
+    if (getrusage(RUSAGE_CHILDREN, &children) == 0 && children.ru_maxrss == 0)
+        report_line("'%s' called none of the library's functions, so there is nothing to show: "
+                    "name a program that MLIR lowered for a GPU",
+                    program_invocation_name);
+}
+
+/* After the program's global destructors, so that their calls are counted. */
+__attribute__((destructor)) static void close_recorder(void) {
+    const int before = cancel_forbid();
+    recorder_close();
+    report_no_call();
+    if (!runtime_forked)
+        report_cause_again();
+    cancel_allow(before);
+}
+
+static void close_quickly(void) {
+    const int before = cancel_forbid();
+    PROOF_STEP(quick_exit_reads_finished_times, gpu_times_close());
+    recorder_close();
+    cancel_allow(before);
+}
+
+static void register_run_exit(void) {
+    static int registrations;
+    if (fetch_add_relaxed(&registrations, 1) < EXIT_REGISTRATIONS)
+        atexit(run_exit);
+}
+
+/* ---- start ---- */
+
+/* HIP as it was opened when this library was loaded; path "" if it was not. */
+static struct hip_library early;
+
+static bool open_hip(struct hip_library *library, const char *wanted, bool silent) {
+    static bool registered;
+    if (!exchange_relaxed(&registered, true))
+        atexit(note_end_of_hip);
+    return hip_open(library, wanted, silent);
+}
+
+/* A program that imports mgpu* functions will call them, perhaps as late as in its destructors.
+ * With stock HIP is mapped before main, and so ends after those; opened now, it does so here. A
+ * program that this library was merely preloaded into pays for the look only. */
+__attribute__((constructor)) static void open_early(void) {
+    const char *wanted = options_path_variable("MGPU_RT_HIP");
+    const char *verbose = options_path_variable("MGPU_RT_VERBOSE");
+    if (!mapped_imports("mgpu"))
+        return;
+    options.verbose_on = verbose && strcmp(verbose, "1") == 0; /* the others: at the first call */
+    if (!open_hip(&early, wanted ? wanted : "", true))
+        early.path[0] = '\0';
+}
+
+static bool is_early(const char *wanted) {
+    const char *then = options_path_variable("MGPU_RT_HIP");
+    return early.path[0] && (!wanted[0] || (then && strcmp(then, wanted) == 0));
+}
+
+static bool find_hip(struct hip_library *library) {
+    if (is_early(options.hip)) {
+        *library = early;
+        return true;
+    }
+    return open_hip(library, options.hip, false);
+}
+
+/* HIP's facts about itself when it starts. */
+struct found {
+    int devices; /* -1: it does not say */
+    int version; /* 0: the same */
+    uint64_t begin, nanoseconds;
+};
+static const struct found nothing_found = {.devices = -1};
+
+static struct found start_hip(const struct hip_functions *functions) {
+    struct found found = nothing_found;
+    found.begin = stats_now();
+    const hipError_t started = functions->Init(0);
+    const hipError_t counted = functions->GetDeviceCount(&found.devices);
+    const hipError_t told = functions->RuntimeGetVersion(&found.version);
+    if (counted != hipSuccess)
+        found.devices = counted == hipErrorNoDevice ? 0 : -1;
+    if (started != hipSuccess || counted != hipSuccess || told != hipSuccess)
+        (void)functions->GetLastError(); /* the calls of the program are to meet the error */
+    found.nanoseconds = stats_now() - found.begin;
+    return found;
+}
+
+static void report_found(const char *path, int devices) {
+    char count[16];
+    if (devices >= 0)
+        snprintf(count, sizeof count, "%d", devices);
+    else
+        snprintf(count, sizeof count, "%s", options.caches ? "unknown" : "not asked");
+    report_verbose("HIP: %s, devices: %s; cache %s", path[0] ? path : "none", count, options.cache);
+}
+
+static void install(const struct hip_library *library, struct found found) {
+    start_initialised(found.begin, found.nanoseconds, found.version);
+    if (!options.caches)
+        found = nothing_found; /* as stock, which does not ask */
+    limits_set();
+    hip_device_count = found.devices > 0 ? found.devices : 1;
+    hip_no_device = found.devices == 0;
+    hip_version = found.version;
+    if (library->path[0]) {
+        hip_install(library);
+        cuda_find(library->path);
+    }
+    event_cache_open();
+    if (stats_wanted()) {
+        driver_calls_watch(PROOF(gpu_times_are_wanted, options.trace_gpu_on) && options.trace[0]);
+        recorder_open(false);
+        at_quick_exit(close_quickly); /* exit's own are run_exit and close_recorder */
+    }
+    report_found(library->path, found.devices);
+    if (stats_wanted())
+        fetch_or_release(&runtime_mode, MODE_TIMED);
+    fetch_and_release(&runtime_mode, ~(unsigned)MODE_UNSTARTED);
+}
+
+static void find_into(struct hip_library *library) {
+    struct found found = nothing_found;
+    const bool opened = find_hip(library);
+    atexit(note_late);
+    if (opened && (options.caches || stats_wanted()))
+        found = start_hip(&library->functions);
+    pthread_mutex_lock(&start_lock);
+    installing = true;
+    if (load_acquire(&runtime_mode) & MODE_UNSTARTED)
+        install(library, found);
+    installing = false;
+    pthread_mutex_unlock(&start_lock);
+}
+
+static __attribute__((noinline)) void find_on_stack(void) {
+    struct hip_library library;
+    find_into(&library);
+}
+
+/* On the heap: a path is too much for a thread with a stack of 16 KB. Without memory all the same.
+ */
+static void find_and_install(void) {
+    struct hip_library *library = malloc(sizeof *library);
+    if (library)
+        find_into(library);
+    else
+        find_on_stack();
+    free(library);
+}
+
+/* A child of fork has files of its own from its first call on: one that only runs another program
+ * has none. */
+static void open_in_child(void) {
+    pthread_mutex_lock(&start_lock);
+    if (runtime_is(MODE_FORKED))
+        recorder_open(true);
+    fetch_and_release(&runtime_mode, ~(unsigned)MODE_FORKED);
+    pthread_mutex_unlock(&start_lock);
+}
+
+static void make_start(void) {
+    pthread_mutex_lock(&start_lock);
+    if (!options_known) {
+        options_read(&options);
+        override_start();
+        caches_set(caches);
+        register_exit = register_run_exit;
+    }
+    options_known = true;
+    pthread_mutex_unlock(&start_lock);
+    find_and_install();
+    register_run_exit();
+    manager_start();
+}
+
+void runtime_start(void) {
+    const unsigned mode = load_acquire(&runtime_mode);
+    if (LIKELY(!(mode & (MODE_FORKED | MODE_UNSTARTED))))
+        return;
+    const int before = cancel_forbid();
+    if (mode & MODE_FORKED)
+        open_in_child();
+    if (mode & MODE_UNSTARTED)
+        make_start();
+    cancel_allow(before);
+}

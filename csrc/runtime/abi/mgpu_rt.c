@@ -1,0 +1,200 @@
+/* The functions of mgpu_rt.h and mgpu_rt_private.h, beyond the ABI. */
+#include "mgpu_rt.h"
+#include "abi/entry.h"
+#include "abi/lifecycle.h"
+#include "abi/override.h"
+#include "driver/hip.h"
+#include "driver/hip_search.h"
+#include "driver/report.h"
+#include "graphs/build.h"
+#include "graphs/function.h"
+#include "graphs/graphs.h"
+#include "likely.h"
+#include "mgpu.h"
+#include "mgpu_rt_private.h"
+#include "modules/image/image.h"
+#include "modules/module_name.h"
+#include "process/cancel.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/caches.h"
+#include "shared/thread.h"
+#include "streams/events.h"
+#include "streams/lazy_sync.h"
+#include "streams/streams_pool.h"
+#include "telemetry/recording/recorder.h"
+#include "telemetry/recording/recordings.h"
+#include "telemetry/recording/statistics.h"
+
+#include <stdio.h>
+
+const char *mgpu_rt_version(void) {
+    return MGPU_RT_VERSION;
+}
+
+int mgpu_rt_empty_cache(void) {
+    runtime_start();
+    lazy_settle(NULL);
+    return caches_trim();
+}
+
+void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes)) {
+    store_release(&asked_for_memory[ASKED_PROGRAM], make_room);
+}
+
+int mgpu_rt_use_stream(hipStream_t handle) {
+    runtime_start();
+    struct thread *thread = thread_get();
+    stream_end_external(thread);
+    if (!DOUBT(caller_has_an_external_stream, handle))
+        return 0;
+    return stream_use_external(thread, handle) ? 0 : -1;
+}
+
+char *mgpu_rt_stats_json(void) {
+    return statistics_json();
+}
+
+/* ---- graphs: an override sees nothing of what one replays ---- */
+
+int mgpu_rt_graph_begin(void) {
+    runtime_start();
+    if (!DOUBT(override_would_miss_the_graph, override_present()))
+        return graph_begin();
+    report_line("a graph is not built: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) "
+                "answers its calls");
+    return -1;
+}
+
+struct mgpu_rt_graph *mgpu_rt_graph_end(void) {
+    return graph_end();
+}
+
+int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream) {
+    static struct advice unseen = {
+        .text = "a graph is replayed: the hook or runtime (--hook, --runtime, mgpu_rt.intercept) "
+                "sees nothing of its work"};
+    if (override_present())
+        report_once(&unseen);
+    return graph_launch(graph, stream);
+}
+
+void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph) {
+    graph_destroy(graph);
+}
+
+size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph) {
+    return graph ? (size_t)graph->node_count : 0;
+}
+
+char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph) {
+    return graph_dot(graph);
+}
+
+int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
+                        size_t bytes) {
+    runtime_start();
+    return graph_enter(function, arguments, bytes, override_present());
+}
+
+int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function) {
+    return graph_leave(function) ? 0 : -1;
+}
+
+const char *mgpu_rt_take_error(void) {
+    const hipError_t error = report_take_error();
+    const char *name = error != hipSuccess ? hip.GetErrorName(error) : NULL;
+    return error == hipSuccess || name ? name : "<unknown>";
+}
+
+/* ---- scratch buffers: device memory of an owner, kept from use to use ---- */
+
+void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes) {
+    if (LIKELY(bytes <= scratch->capacity))
+        return scratch->data;
+    runtime_start();
+    if (DOUBT(nodes_use_the_scratch_buffer, graph_building && scratch->data))
+        graph_fail("it grows a scratch buffer that its nodes already use");
+    void *data = told_mgpuMemAlloc(bytes, scratch->stream, false);
+    recorder_memory();
+    if (!data)
+        return NULL;
+    mgpu_rt_scratch_release(scratch);
+    scratch->data = data;
+    scratch->capacity = bytes;
+    return data;
+}
+
+void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch) {
+    if (scratch->data && !runtime_exiting())
+        told_mgpuMemFree(scratch->data, scratch->stream);
+    recorder_memory();
+    scratch->data = NULL;
+    scratch->capacity = 0;
+}
+
+void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from) {
+    if (to == from)
+        return;
+    mgpu_rt_scratch_release(to);
+    *to = *from;
+    from->data = NULL;
+    from->capacity = 0;
+}
+
+/* ---- overrides ---- */
+
+mgpu_rt_function mgpu_rt_native(const char *name) {
+    return entry_native(name);
+}
+
+int mgpu_rt_intercept(const char *name, mgpu_rt_function instead) {
+    return override_set(name, instead);
+}
+
+void mgpu_rt_report(const char *call, int error) {
+    report_failure(call, error, NULL);
+}
+
+/* ---- mgpu_rt_private.h ---- */
+
+char *mgpu_rt_recording_json(const char *path) {
+    return recording_json(path);
+}
+
+unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size) {
+    const struct image described = image_describe(image);
+    if (name && size)
+        image_module_name(image, name, size);
+    return described.damage || !described.size ? 0 : image_hash(&described);
+}
+
+const char *mgpu_rt_hip_path(void) {
+    return hip_path();
+}
+
+unsigned mgpu_rt_event_flags(void) {
+    runtime_start();
+    return event_flags();
+}
+
+static char *list_hip(void) {
+    char *text = NULL;
+    size_t size;
+    FILE *lines = open_memstream(&text, &size);
+    if (!lines)
+        return NULL;
+    struct hip_candidates found = hip_search();
+    for (size_t i = 0; i < found.count; i++)
+        fprintf(lines, "%s\t%s\n", found.list[i].place, found.list[i].path);
+    hip_search_free(&found);
+    fclose(lines);
+    return text;
+}
+
+char *mgpu_rt_find_hip(void) {
+    const int before = cancel_forbid();
+    char *const text = list_hip();
+    cancel_allow(before);
+    return text;
+}

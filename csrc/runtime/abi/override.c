@@ -1,0 +1,267 @@
+#include "abi/override.h"
+#include "atomics.h"
+#include "driver/report.h"
+#include "graphs/build.h"
+#include "graphs/calls.h"
+#include "graphs/capture.h"
+#include "memory/registrations.h"
+#include "modules/mgpu_module.h"
+#include "process/options.h"
+#include "proof.h"
+#include "python/host.h"
+#include "shared/caches.h"
+#include "shared/thread.h"
+#include "streams/lazy_sync.h"
+#include "streams/streams.h"
+#include "telemetry/call.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { ROOM = 256 << 10 }; /* bytes of stack that Python and NumPy may want */
+
+__thread bool override_inside;
+
+static pthread_mutex_t overrides_lock = PTHREAD_MUTEX_INITIALIZER;
+static mgpu_rt_function overrides[ABI_COUNT], at_end, out_of_memory;
+
+static const char *const names[ABI_COUNT] = {
+#define MGPU_FN(result, name, params, args, first, last) #name,
+#define MGPU_VOID(name, params, args, first, last) #name,
+#include "../../abi.def"
+#undef MGPU_FN
+#undef MGPU_VOID
+};
+
+int override_index(const char *name) {
+    int index = 0;
+    if (DOUBT(no_name_was_given, !name))
+        return ABI_COUNT;
+    while (index < ABI_COUNT && strcmp(names[index], name) != 0)
+        index++;
+    return index;
+}
+
+/* ---- the user's functions ---- */
+
+static bool any_override(void) {
+    bool any = false;
+    for (int i = 0; i < ABI_COUNT; i++)
+        any |= load_acquire(&overrides[i]) != NULL;
+    return any;
+}
+
+static void set_override(mgpu_rt_function *place, mgpu_rt_function instead) {
+    pthread_mutex_lock(&overrides_lock);
+    store_release(place, instead);
+    if (instead)
+        fetch_or_release(&runtime_mode, MODE_OVERRIDE);
+    else if (!any_override() && !at_end)
+        fetch_and_release(&runtime_mode, ~(unsigned)MODE_OVERRIDE);
+    pthread_mutex_unlock(&overrides_lock);
+}
+
+/* An override may call HIP by itself, also on streams and memory of the library's. */
+static void end_exclusive_hip(void) {
+    PROOF_STEP(override_may_call_hip, store_relaxed(&options.exclusive_on, false));
+    PROOF_STEP(override_sees_settled_work, lazy_settle(NULL));
+    (void)registration_cache.trim(ALL_DEVICES);
+}
+
+static void make_room_by_override(int device, size_t bytes);
+
+static void set_room(mgpu_rt_function instead) {
+    store_release(&out_of_memory, instead);
+    store_release(&asked_for_memory[ASKED_OVERRIDE], instead ? make_room_by_override : NULL);
+}
+
+int override_set(const char *name, mgpu_rt_function instead) {
+    const int index = override_index(name);
+    const bool end = name && strcmp(name, "end") == 0;
+    const bool room = name && strcmp(name, "out_of_memory") == 0;
+    if (index == ABI_COUNT && !end && !room)
+        return -1;
+    if (instead && !end)
+        end_exclusive_hip();
+    if (room)
+        set_room(instead);
+    else
+        set_override(end ? &at_end : &overrides[index], instead);
+    return 0;
+}
+
+/* ---- a runtime in Python ---- */
+
+static uint32_t awaited; /* MGPU_RT_RUNTIME is set, and its class was not made yet */
+static bool begun;
+static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* All first calls wait here, so that none escapes what was asked for. A thread waits without the
+ * GIL, which the one that hosts may be waiting for. A module that is imported meanwhile may call
+ * mgpu*. */
+static void host(void) {
+    void *const gil = python_let_go();
+    pthread_mutex_lock(&host_lock);
+    python_take_back(gil);
+    if (load_acquire(&awaited)) {
+        begun = true;
+        override_inside = true;
+        python_host(options.runtime);
+        override_inside = false;
+        store_release(&awaited, 0);
+    }
+    pthread_mutex_unlock(&host_lock);
+}
+
+/* The address below which the calling thread's stack is too short; 0 if it is not known. */
+static uintptr_t find_floor(void) {
+    pthread_attr_t attributes;
+    void *lowest = NULL;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return 0;
+    const bool known = pthread_attr_getstack(&attributes, &lowest, &size) == 0;
+    pthread_attr_destroy(&attributes);
+    const uintptr_t here = (uintptr_t)&attributes;
+    const bool inside = here >= (uintptr_t)lowest && here < (uintptr_t)lowest + size;
+    return known && inside ? (uintptr_t)lowest + ROOM : 0;
+}
+
+static struct advice no_room = {
+    .text = "a thread has less than 256 KB of stack, too little for Python: its calls go past the "
+            "runtime that was asked for"};
+
+static bool has_room(void) {
+    static __thread uintptr_t floor = UINTPTR_MAX;
+    char here;
+    if (floor == UINTPTR_MAX)
+        floor = find_floor();
+    if ((uintptr_t)&here >= floor)
+        return true;
+    report_once(&no_room);
+    return false;
+}
+
+/* Calls of mgpu functions that the override makes go past all overrides. */
+static void make_room_by_override(int device, size_t bytes) {
+    void (*const ask)(int, size_t) = (void (*)(int, size_t))load_acquire(&out_of_memory);
+    const bool before = override_inside;
+    if (!ask || !has_room())
+        return;
+    override_inside = true;
+    ask(device, bytes);
+    override_inside = before;
+}
+
+/* False if calls of this thread go past all overrides. */
+static bool asks_overrides(void) {
+    if (override_inside || !has_room())
+        return false;
+    if (UNLIKELY(load_acquire(&awaited)))
+        host();
+    return true;
+}
+
+bool override_present(void) {
+    if (!runtime_is(MODE_OVERRIDE))
+        return false;
+    (void)asks_overrides(); /* so that it is made */
+    return any_override();
+}
+
+/* ---- the order ---- */
+
+static struct advice not_asked = {
+    .text = "stream %p captures: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) is not "
+            "asked for the calls of this thread until the capture ends"};
+
+/* An override in Python may call HIP by itself, or read memory into a buffer that it frees: neither
+ * belongs in a graph. */
+static mgpu_rt_function built(enum abi_index function) {
+    if (DOUBT(override_belongs_in_no_graph, !override_inside && override_present()))
+        graph_fail("a hook or runtime (--hook, --runtime, mgpu_rt.intercept) answers its calls");
+    return graph_call(function);
+}
+
+static void destroy_unless_external(hipStream_t handle) {
+    void (*const override)(hipStream_t) =
+        (void (*)(hipStream_t))load_acquire(&overrides[ABI_mgpuStreamDestroy]);
+    const struct stream *stream = handle ? stream_find(thread_get(), handle) : NULL;
+    if (override && !(stream && DOUBT(external_stream_is_destroyed_by_the_caller,
+                                      load_relaxed(&stream->external_users))))
+        override(handle);
+    else
+        impl_mgpuStreamDestroy(handle);
+}
+
+/* The override, or what answers in its place because of an external stream; NULL: nobody. */
+static mgpu_rt_function beside_external(enum abi_index function, mgpu_rt_function override) {
+    const struct stream *external = thread_get()->external;
+    if (DOUBT(override_belongs_in_no_capture, capture_on_thread())) {
+        report_once(&not_asked, (void *)stream_handle(external));
+        return NULL;
+    }
+    if (function == ABI_mgpuStreamDestroy)
+        return (mgpu_rt_function)destroy_unless_external;
+    return DOUBT(external_stream_is_asked_for, external && function == ABI_mgpuStreamCreate)
+               ? NULL
+               : override;
+}
+
+mgpu_rt_function override_find(enum abi_index function) {
+    if (graph_building)
+        return built(function);
+    const bool external = runtime_is(MODE_EXTERNAL);
+    mgpu_rt_function override = NULL;
+    if (runtime_is(MODE_OVERRIDE) && asks_overrides())
+        override = load_acquire(&overrides[function]);
+    if (override && external)
+        override = beside_external(function, override);
+    if (override) {
+        call_now.overridden = true;
+        call_now.native = false; /* making a runtime may have made calls */
+    }
+    return override || !external || !PROOF(cache_serves_captures, caches_on())
+               ? override
+               : capture_calls[function];
+}
+
+void override_answered(void) {
+    if (call_now.image && !call_now.loaded.image)
+        module_tell_image(call_now.image);
+}
+
+/* ---- begin and end ---- */
+
+void override_start(void) {
+    if (options.runtime[0]) {
+        store_release(&awaited, 1);
+        fetch_or_release(&runtime_mode, MODE_OVERRIDE);
+    }
+    if (awaited || any_override())
+        end_exclusive_hip();
+}
+
+static void answer_alone(void) {
+    fetch_and_release(&runtime_mode, ~(unsigned)MODE_OVERRIDE);
+    store_release(&awaited, 0);
+    for (int i = 0; i < ABI_COUNT; i++)
+        store_release(&overrides[i], NULL);
+    set_room(NULL);
+}
+
+/* A child whose parent has hosted nothing yet may do so itself. */
+void override_forked(void) {
+    host_lock = overrides_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread had them */
+    if (begun || !load_acquire(&awaited)) {
+        answer_alone();
+        at_end = NULL;
+    }
+}
+
+void override_end(void) {
+    const mgpu_rt_function end = exchange_acq_rel(&at_end, NULL);
+    answer_alone();
+    if (end && has_room())
+        end();
+}

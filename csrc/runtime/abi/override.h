@@ -1,0 +1,57 @@
+/* Says who answers a call in place of this library's implementation: an override, which is a
+ * function of the user's own (mgpu_rt_intercept), or a graph. MGPU_RT_RUNTIME names a class in
+ * Python, whose overrides the first call sets.
+ *
+ * Costs nothing until it is asked for. MODE_OVERRIDE, MODE_GRAPH and MODE_EXTERNAL are bits of
+ * runtime_mode, so only then calls take the slow entry and ask here. */
+#ifndef MGPU_RT_OVERRIDE_H
+#define MGPU_RT_OVERRIDE_H
+
+#include "likely.h"
+#include "mgpu.h"
+#include "mgpu_rt.h"
+#include "process/state.h"
+
+/* True while the calling thread is in a call that an override makes of this library. */
+extern __thread bool override_inside;
+
+/* The enum abi_index of a name; ABI_COUNT if there is no such function. */
+int override_index(const char *name);
+
+mgpu_rt_function override_find(enum abi_index function);
+
+/* Sets the override of a function, or of "end", as mgpu_rt_intercept does. */
+int override_set(const char *name, mgpu_rt_function instead);
+
+/* The function that answers a call in place of its implementation; NULL: none. The order:
+ *
+ *     1. The graph that the calling thread builds. An override is not asked; it ends the building.
+ *     2. The thread's external stream. mgpuStreamCreate returns it, mgpuStreamDestroy leaves it.
+ *        While it captures, its capture answers every call.
+ *     3. An override.
+ *     4. The capture of another thread's external stream.
+ *
+ * Calls that an override makes are answered by 1, 4 and the implementations. The first override
+ * ends MGPU_RT_EXCLUSIVE, and with it MGPU_RT_SYNC=lazy: it may call HIP, or look at memory. */
+static inline mgpu_rt_function override_answer(enum abi_index function) {
+    return UNLIKELY(runtime_is(MODE_OVERRIDE | MODE_GRAPH | MODE_EXTERNAL))
+               ? override_find(function)
+               : NULL;
+}
+
+/* An override has answered the call at hand: tells which image it has loaded, as nobody else of the
+ * library may have seen it. */
+void override_answered(void);
+
+/* True if there is an override of any function. Makes what MGPU_RT_RUNTIME names. */
+bool override_present(void);
+
+/* Once the options are read, before any call is answered. */
+void override_start(void);
+/* In a child of fork: this library answers, since the interpreter's threads are the parent's. */
+void override_forked(void);
+/* The process ends, and HIP still lives: tells the user's runtime. From here on this library
+ * answers. */
+void override_end(void);
+
+#endif

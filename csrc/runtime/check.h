@@ -1,0 +1,29 @@
+/* Asserts the tables of shared/types.h in place. `make CFLAGS=-DMGPU_RT_CHECK` builds a library
+ * that ends the process at an assertion that is false. `make sanitize` runs such builds, and so
+ * does tests/runtime/test_checks.py. In every other build CHECK stands for nothing. */
+#ifndef MGPU_RT_CHECK_H
+#define MGPU_RT_CHECK_H
+
+#ifdef MGPU_RT_CHECK
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(...)                                                                                 \
+    do {                                                                                           \
+        if (!(__VA_ARGS__)) {                                                                      \
+            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #__VA_ARGS__);       \
+            abort();                                                                               \
+        }                                                                                          \
+    } while (0)
+
+#else
+
+#define CHECK(...) (void)0
+
+#endif
+
+/* Declares a function for assertions only. */
+#define CHECKS static inline __attribute__((unused))
+
+#endif

@@ -1,0 +1,23 @@
+/* The functions that only a library for NVIDIA's GPUs has, beside those of hip.h. */
+#ifndef MGPU_RT_CUDA_H
+#define MGPU_RT_CUDA_H
+
+#include "mgpu.h"
+
+struct cuda_functions {
+#define CUDA_FN(result, name, params) result(*name) params;
+#include "driver/cuda.def"
+#undef CUDA_FN
+};
+
+/* NULL, each, unless HIP is csrc/cuhip. */
+extern struct cuda_functions cuda;
+
+/* Looks them up in the library that serves as HIP, by the path of it that the loader knows. */
+void cuda_find(const char *path);
+
+static inline bool cuda_present(void) {
+    return cuda.jit_level != NULL;
+}
+
+#endif

@@ -1,0 +1,133 @@
+#include "driver/device.h"
+#include "atomics.h"
+#include "driver/hip.h"
+#include "driver/hip_open.h"
+#include "driver/report.h"
+#include "likely.h"
+#include "mgpu.h"
+#include "process/cancel.h"
+#include "process/options.h"
+#include "process/state.h"
+#include "proof.h"
+#include "telemetry/counters.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+bool device_reaches_pageable(int device) {
+    enum { UNKNOWN, NO, YES };
+    static char answers[MOST_DEVICES];
+    if (device >= MOST_DEVICES)
+        return true;
+    char answer = load_relaxed(&answers[device]);
+    if (LIKELY(answer != UNKNOWN))
+        return answer == YES;
+    int value = 1;
+    if (!device_answered(
+            hip.DeviceGetAttribute(&value, hipDeviceAttributePageableMemoryAccess, device)))
+        value = 1;
+    answer = value ? YES : NO;
+    store_relaxed(&answers[device], answer);
+    return answer == YES;
+}
+
+/* HIP 7 and later keep the last error until it is read, and do not count "not ready" as one. */
+void device_forget_error(hipError_t error) {
+    if (PROOF(hip_keeps_it_as_the_last_error, error != hipErrorNotReady || hip_version < HIP_7))
+        PROOF_STEP(question_leaves_no_error, (void)hip.GetLastError());
+}
+
+/* ---- targets ---- */
+
+/* The structure of HIP's properties is 792 bytes long up to 5.7 and 1472 in later ones. The target
+ * stands behind the name, at an offset that depends on the release. */
+enum { PROPERTIES = 4096, PROPERTIES_NAME = 256, TARGET = 64 };
+
+struct targets {
+    char *text;
+    size_t size, used;
+};
+
+static void add_target(struct targets *targets, const char *properties) {
+    const char *found =
+        memmem(properties + PROPERTIES_NAME, PROPERTIES - PROPERTIES_NAME, "gfx", 3);
+    char target[TARGET];
+    if (!found)
+        return;
+    snprintf(target, sizeof target, "%s", found);
+    if (strstr(targets->text, target) || targets->used + strlen(target) + 3 > targets->size)
+        return;
+    targets->used += (size_t)snprintf(targets->text + targets->used, targets->size - targets->used,
+                                      "%s%s", targets->used ? ", " : "", target);
+}
+
+static void *ask_targets(void *data) {
+    const struct hip_functions *functions = stats_wanted() ? &hip_untimed : &hip;
+    int devices = 0;
+    if (functions->GetDeviceProperties == hip_missing.GetDeviceProperties ||
+        functions->GetDeviceCount(&devices) != hipSuccess)
+        return NULL;
+    for (int device = 0; device < devices; device++) {
+        char properties[PROPERTIES + 1] = "";
+        if (functions->GetDeviceProperties(properties, device) == hipSuccess)
+            add_target(data, properties);
+    }
+    return NULL;
+}
+
+void device_targets(char *text, size_t size) {
+    struct targets targets = {.text = text, .size = size};
+    sigset_t all, before;
+    pthread_t asking;
+    const int cancelled = cancel_forbid();
+    text[0] = '\0';
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* handlers are the program's threads' */
+    const bool started = pthread_create(&asking, NULL, ask_targets, &targets) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (started)
+        pthread_join(asking, NULL);
+    cancel_allow(cancelled);
+}
+
+/* ---- MGPU_RT_DEVICE ---- */
+
+static struct advice no_such_device = {
+    .text = "MGPU_RT_DEVICE names device %d; HIP has %d, counted from 0"};
+static struct advice shared_devices = {
+    .text = "this machine has more ranks than devices: local rank %d shares device %d of %d with "
+            "another rank"};
+
+static int count_devices(void) {
+    int count = 0;
+    return device_answered(hip.GetDeviceCount(&count)) ? count : 0;
+}
+
+static bool is_chosen(void) {
+    int device = 0;
+    return device_answered(hip.GetDevice(&device)) && device != 0;
+}
+
+/* Ranks beyond the devices share them. One rank of each machine says so: the first that has to. */
+static int device_of_rank(int rank, int count) {
+    if (count == 0)
+        return rank;
+    if (rank == count)
+        report_once(&shared_devices, rank, rank % count, count);
+    return PROOF_VALUE(ranks_share_devices, rank % count, rank);
+}
+
+void device_choose(void) {
+    if (DOUBT(program_has_chosen_a_device, is_chosen()))
+        return;
+    const int count = count_devices();
+    const int device = options.device_by_rank ? device_of_rank(options.device_number, count)
+                                              : options.device_number;
+    REPORT("hipSetDevice(MGPU_RT_DEVICE)", hip.SetDevice(device), &no_such_device, device, count);
+}
+
+bool device_memory_number(void *memory, uint64_t *number) {
+    return device_answered(hip.PointerGetAttribute(number, hipPointerAttributeBufferId, memory));
+}

@@ -1,0 +1,62 @@
+#include "driver/hip.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static char installed_path[4096];
+int hip_device_count = 1;
+bool hip_no_device;
+int hip_version;
+struct hip_functions hip_untimed;
+
+/* ---- before a library is there ---- */
+
+#define HIP_FN(need, name, params, args)                                                           \
+    static hipError_t absent_##name params {                                                       \
+        return hipErrorSharedObjectInitFailed;                                                     \
+    }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include "driver/hip.def"
+#pragma GCC diagnostic pop
+#undef HIP_FN
+
+/* As long as no library says them. */
+static const char *error_name(hipError_t error) {
+    switch (error) {
+#define HIP_ERROR(number, name)                                                                    \
+    case number:                                                                                   \
+        return #name;
+#include "../../hip_errors.def"
+#undef HIP_ERROR
+    default:
+        return NULL;
+    }
+}
+
+struct hip_functions hip = {
+#define HIP_FN(need, name, params, args) .name = absent_##name,
+#include "driver/hip.def"
+#undef HIP_FN
+    .GetErrorName = error_name,
+};
+
+/* ---- the library ---- */
+
+void hip_install(const struct hip_library *library) {
+    memcpy(installed_path, library->path, sizeof installed_path);
+    hip = library->functions;
+}
+
+const char *hip_path(void) {
+    return installed_path;
+}
+
+const char *hip_error_text(hipError_t error, char text[HIP_ERROR_TEXT]) {
+    const char *known = error_name(error), *name = known ? known : hip.GetErrorName(error);
+    if (name)
+        snprintf(text, HIP_ERROR_TEXT, "%s", name);
+    else
+        snprintf(text, HIP_ERROR_TEXT, "error %d", error);
+    return text;
+}

@@ -1,0 +1,167 @@
+/* Messages: stock's line on each failure, what to do about it once per cause. */
+#include "driver/report.h"
+#include "atomics.h"
+#include "driver/hip.h"
+#include "process/exit_status.h"
+#include "process/options.h"
+#include "process/printable.h"
+#include "proof.h"
+#include "telemetry/call.h"
+#include "telemetry/counters.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One write each, so that lines of several threads do not mix: since 2.37 glibc's fprintf writes to
+ * stderr in pieces of 128 bytes. */
+enum { LINE = 2048 };
+
+static void compose_line(char line[LINE], const char *begin, const char *format, va_list words) {
+    const int head = snprintf(line, LINE, "%s", begin);
+    vsnprintf(line + head, LINE - (size_t)head - 1, format, words);
+    const char *at = line; /* names of images and files may be hostile to a terminal */
+    char *end = line;
+    while (*at)
+        *end++ = next_printable(&at);
+    strcpy(end, "\n");
+}
+
+static void print_line(const char *begin, const char *format, va_list words) {
+    char line[LINE];
+    compose_line(line, begin, format, words);
+    fputs(line, stderr);
+}
+
+static __attribute__((format(printf, 1, 2))) void say_line(const char *format, ...) {
+    va_list words;
+    va_start(words, format);
+    print_line("", format, words);
+    va_end(words);
+}
+
+struct advice report_no_device = {
+    .text = "HIP finds no GPU here, so nothing runs. Emulate one: `mgpu-rt run --device softgpu -- "
+            "PROGRAM`. If the machine has a GPU, `mgpu-rt doctor` says why HIP does not find it",
+    .leads_to = NOTHING_RUNS};
+
+static struct advice no_emulated_device = {
+    .text = "HIP finds none of the GPUs that MGPU_RT_SOFTGPU asks for, so nothing runs: a line of "
+            "softgpu's says why, or HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES hides them",
+    .leads_to = NOTHING_RUNS};
+
+static unsigned explained; /* of enum consequence */
+
+/* ---- why nothing runs, said last as well as first ---- */
+
+enum { SCREEN = 24 }; /* lines that leave the first one in sight */
+static char *cause;   /* NULL: no message named it */
+static unsigned failures_since;
+
+void report_cause_again(void) {
+    const char *said = load_acquire(&cause);
+    const unsigned failures = load_relaxed(&failures_since);
+    if (said && failures > SCREEN)
+        fprintf(stderr, "mgpu_rt: the cause of these %u failures: %s", failures,
+                said + strlen("mgpu_rt: "));
+}
+
+static void explain(const struct advice *advice, va_list words) {
+    char line[LINE];
+    compose_line(line, "mgpu_rt: ", advice->text, words);
+    fputs(line, stderr);
+    if (advice->leads_to & NOTHING_RUNS)
+        store_release(&cause, strdup(line));
+}
+
+static bool first_time(struct advice *advice) {
+    return !exchange_relaxed(&advice->given, true);
+}
+
+/* True if nothing is left to say: a message has told its cause before. */
+static bool follows(const struct advice *advice) {
+    const unsigned before = fetch_or_relaxed(&explained, advice->leads_to);
+    return (before & (NOTHING_RUNS | PROOF_VALUE(cause_was_told, advice->follows, 0))) != 0;
+}
+
+/* AMD's HIP answers this for every call where there is no device. */
+static bool lacks_device(hipError_t error) {
+    return error == hipErrorNoDevice ||
+           DOUBT(hip_has_no_device, error == hipErrorInvalidDevice && hip_no_device);
+}
+
+/* Advice to emulate a device helps nobody who emulates one. */
+static struct advice *no_device(void) {
+    return options_path_variable("MGPU_RT_SOFTGPU") ? &no_emulated_device : &report_no_device;
+}
+
+/* For callers of functions that return nothing (mgpu_rt_take_error). */
+static __thread hipError_t thread_error __attribute__((tls_model("initial-exec")));
+
+hipError_t report_take_error(void) {
+    const hipError_t error = thread_error;
+    thread_error = hipSuccess;
+    return error;
+}
+
+/* Notes a failure, with or without a message of its own. */
+static void note_failure(hipError_t error) {
+    thread_error = error;
+    call_fail(error);
+    if (!call_now.begun && runtime_counting())
+        stats_failure(ABI_COUNT, error);
+    exit_status_fails();
+}
+
+void report_failure(const char *expression, hipError_t error, struct advice *advice, ...) {
+    note_failure(error);
+    const char *name = hip.GetErrorName(error);
+    say_line("'%s' failed with '%s'", expression, name ? name : "<unknown>");
+    fetch_add_relaxed(&failures_since, load_acquire(&cause) != NULL);
+    struct advice *told = lacks_device(error) ? no_device() : advice;
+    if (!told || follows(told) || !first_time(told))
+        return;
+    va_list words;
+    va_start(words, advice);
+    explain(told, words);
+    va_end(words);
+}
+
+void report_failure_in(const char *library, const char *expression, const char *reason,
+                       hipError_t error, struct advice *advice) {
+    note_failure(error);
+    say_line("%s '%s' failed with '%s'", library, expression, reason);
+    if (advice && !follows(advice) && first_time(advice))
+        say_line("mgpu_rt: %s", advice->text);
+}
+
+void report_once(struct advice *advice, ...) {
+    (void)follows(advice);
+    if (!first_time(advice))
+        return;
+    va_list words;
+    va_start(words, advice);
+    explain(advice, words);
+    va_end(words);
+}
+
+void report_not_made(hipError_t error, struct advice *advice) {
+    note_failure(error);
+    report_once(advice);
+}
+
+void report_line(const char *format, ...) {
+    va_list words;
+    va_start(words, format);
+    print_line("mgpu_rt: ", format, words);
+    va_end(words);
+}
+
+void report_verbose(const char *format, ...) {
+    if (!options.verbose_on)
+        return;
+    va_list words;
+    va_start(words, format);
+    print_line("mgpu_rt: ", format, words);
+    va_end(words);
+}

@@ -1,0 +1,131 @@
+#include "driver/symbols.h"
+#include "driver/report.h"
+#include "process/mapped.h"
+#include "process/options.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct advice allocator_forbids = {
+    .text = "this program has an LLVM of its own, whose names HIP's compiler may take, and an "
+            "allocator of its own (%s), with which HIP cannot be kept apart: HIP may crash. Run it "
+            "without that allocator"};
+
+/* The names that every LLVM exports, those that MLIR adds, and the C interface of Python's
+ * bindings. */
+static bool llvm_in_sight(void) {
+    static const char *const names[] = {"LLVMContextCreate", "_ZN4llvm11raw_ostreamD1Ev",
+                                        "_ZN4mlir11MLIRContextD1Ev", "mlirContextCreate"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (dlsym(RTLD_DEFAULT, names[i]))
+            return true;
+    return false;
+}
+
+/* The file of the allocator in force; NULL if that is libc's. A sanitizer brings one too, and ends
+ * the program at a dlopen with RTLD_DEEPBIND. */
+static const char *foreign_allocator(void) {
+    Dl_info info;
+    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    void *allocate = dlsym(RTLD_DEFAULT, "malloc");
+    if (!libc || allocate == dlsym(libc, "malloc"))
+        return NULL;
+    return dladdr(allocate, &info) ? info.dli_fname : "unknown";
+}
+
+/* A frame of its own, gone before HIP is opened: a first call may be made on a stack of 16 KB. */
+static __attribute__((noinline)) bool compiler_is_mapped(void) {
+    char compiler[PATH_MAX];
+    return mapped_library("libamd_comgr", compiler, sizeof compiler) != NULL;
+}
+
+bool symbols_own(void) {
+    const char *asked = options_path_variable("MGPU_RT_TEST_SYMBOLS"); /* own, shared: for tests */
+    if (asked)
+        return strcmp(asked, "own") == 0;
+    if (compiler_is_mapped() || !llvm_in_sight())
+        return false; /* bound already, for good or ill; or there is no LLVM */
+    const char *foreign = foreign_allocator();
+    if (foreign)
+        report_once(&allocator_forbids, foreign);
+    return !foreign;
+}
+
+int symbols_flags(bool own) {
+    /* Local: HIP's LLVM must not serve the symbols of another one in this process. */
+    return RTLD_LAZY | RTLD_LOCAL | (own ? RTLD_DEEPBIND : 0);
+}
+
+/* ---- the compiler ---- */
+
+struct search {
+    ElfW(Addr) base;
+    char name[64]; /* the compiler's file name; "" if HIP knows none */
+};
+
+/* The name stands in HIP itself, as what it needs or as a constant: libamd_comgr.so.2 or .3, by
+ * version. Guessing could load one that HIP does not want. */
+static void find_compiler_name(struct search *search, const char *begin, size_t size) {
+    static const char stem[] = "libamd_comgr";
+    const char *found = memmem(begin, size, stem, sizeof stem - 1);
+    if (!found)
+        return;
+    const size_t length = strnlen(found, size - (size_t)(found - begin));
+    if (length < sizeof search->name && length < size - (size_t)(found - begin))
+        memcpy(search->name, found, length + 1);
+}
+
+static int search_library(const struct dl_phdr_info *info, void *data) {
+    struct search *search = data;
+    if (info->dlpi_addr != search->base)
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum && !search->name[0]; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type == PT_LOAD && segment->p_flags == PF_R)
+            find_compiler_name(search, (const char *)(info->dlpi_addr + segment->p_vaddr),
+                               segment->p_filesz);
+    }
+    return 1;
+}
+
+/* The file that HIP's own dlopen would take: the loader matches what is open by name, so any other
+ * would be taken in its stead. `path` is the bare name if no directory of HIP's search has it. */
+static void find_compiler_file(void *library, const char *name, char *path, size_t size) {
+    Dl_serinfo head;
+    snprintf(path, size, "%s", name);
+    if (dlinfo(library, RTLD_DI_SERINFOSIZE, &head) != 0)
+        return;
+    Dl_serinfo *list = malloc(head.dls_size);
+    if (list && dlinfo(library, RTLD_DI_SERINFOSIZE, list) == 0 &&
+        dlinfo(library, RTLD_DI_SERINFO, list) == 0)
+        for (unsigned i = 0; i < list->dls_cnt; i++) {
+            char file[PATH_MAX];
+            snprintf(file, sizeof file, "%s/%s", list->dls_serpath[i].dls_name, name);
+            if (access(file, R_OK) == 0) {
+                snprintf(path, size, "%s", file);
+                break;
+            }
+        }
+    free(list);
+}
+
+void symbols_open_compiler(void *library) {
+    struct link_map *map = NULL;
+    struct search search = {0, ""};
+    char path[PATH_MAX];
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0)
+        return;
+    search.base = map->l_addr;
+    (void)mapped_walk(search_library, &search);
+    if (!search.name[0])
+        return;
+    find_compiler_file(library, search.name, path, sizeof path);
+    const bool opened = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_DEEPBIND) != NULL;
+    report_verbose("HIP's compiler %s: %s", path,
+                   opened ? "apart from the LLVM of this program" : dlerror());
+}

@@ -1,0 +1,120 @@
+/* A graph while it is built: nodes, and what each of them comes after.
+ *
+ * A stream's work is a chain. An event, a wait of the host's and memory that serves again make one
+ * chain come after another. A vector clock says of each stream up to which of its nodes. One thread
+ * builds, and the graph is its own until it is ended. */
+#ifndef MGPU_RT_GRAPH_BUILD_H
+#define MGPU_RT_GRAPH_BUILD_H
+
+#include "mgpu.h"
+
+#include <stdbool.h>
+
+enum { GRAPH_STREAMS = 32 };
+
+/* The number of each stream's last node that is over by then, from 1 on; 0: none. */
+struct vector_clock {
+    int node[GRAPH_STREAMS];
+};
+
+struct graph_stream {
+    hipStream_t handle;        /* NULL: the null stream, which comes after and before all others */
+    struct vector_clock clock; /* of its next node */
+};
+
+struct graph_event {
+    hipEvent_t handle;
+    bool recorded;
+    struct vector_clock clock;
+    struct graph_event *next;
+};
+
+/* Memory of the graph's own: nobody else gets it while the graph lives. */
+struct graph_block {
+    void *address;
+    size_t bytes;
+    bool freed;                /* by the program, and not handed out again */
+    struct vector_clock clock; /* of all streams at the free: stock's hipFree waits for all */
+    struct graph_block *next;
+};
+
+/* Memory that a function's graph copies or fills, and that is not the graph's own. HIP 6 and 7 look
+ * up what lies there when the node is made, and not when it runs. */
+struct graph_memory {
+    void *address;
+    uint64_t number; /* HIP's, of the allocation or registration that it lies in; 0: none */
+    struct graph_memory *next;
+};
+
+struct graph_module {
+    struct module *module;
+    struct graph_module *next;
+};
+
+struct graph_node {
+    hipGraphNode_t handle;
+    char label[64];
+    int after[GRAPH_STREAMS], after_count;
+};
+
+struct mgpu_rt_graph {
+    hipGraph_t graph;
+    hipGraphExec_t executable; /* NULL: it has no nodes */
+    int device;
+    bool of_function; /* mgpu-rt lower --graph: where it cannot be built, its calls run plainly */
+    bool failed;      /* it cannot be built: calls do nothing until it is ended */
+    bool launched;    /* once at least */
+    bool lost; /* HIP has nothing of it any more: the device was reset, or the process ends */
+    struct graph_node *nodes;
+    int node_count, node_room;
+    struct graph_stream streams[GRAPH_STREAMS];
+    int stream_count;
+    struct vector_clock host; /* what every node comes after, as the host has waited for it */
+    struct graph_event *events;
+    struct graph_block *blocks;
+    struct graph_memory *memory;
+    struct graph_module *modules;
+    struct mgpu_rt_graph *next; /* of all that were built; under tables_lock */
+};
+
+/* The graph that the calling thread builds; NULL: none. */
+extern __thread struct mgpu_rt_graph *graph_building __attribute__((tls_model("initial-exec")));
+
+/* One call of HIP's for graphs at a time: 5.2.3 deadlocks, and 7.2 builds wrong ones, where two
+ * threads make them. */
+void graph_lock(void);
+void graph_unlock(void);
+void graph_lock_anew(void);
+
+/* Says why the graph cannot be built, once, and that it is not. */
+void graph_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same of a call of HIP's that has failed. A call of a function fails once more, plainly, if it
+ * is the program's fault. */
+void graph_fail_call(const char *expression, hipError_t error);
+
+/* The stream of a handle; NULL where there is no room for one more, and the graph has failed. */
+struct graph_stream *graph_stream(hipStream_t handle);
+/* The event of a handle that was created or recorded while this graph is built; NULL: none. */
+struct graph_event *graph_event(hipEvent_t handle);
+struct graph_event *graph_event_enter(hipEvent_t handle);
+void graph_event_leave(hipEvent_t handle);
+
+/* Asks HIP for the number of what lies at an address; 0: it knows of nothing there. */
+uint64_t graph_memory_number(void *address);
+
+/* Moves a clock on, to come after another one. */
+void clock_join(struct vector_clock *clock, const struct vector_clock *other);
+/* All that the graph has so far. */
+struct vector_clock graph_now(void);
+
+/* The nodes that the next one of a stream comes after. */
+struct graph_place {
+    hipGraphNode_t after[GRAPH_STREAMS];
+    int numbers[GRAPH_STREAMS], count;
+};
+struct graph_place graph_place(struct graph_stream *stream);
+/* Takes a node that HIP has made there. */
+void graph_add(struct graph_stream *stream, const struct graph_place *place, hipGraphNode_t node,
+               const char *label);
+
+#endif

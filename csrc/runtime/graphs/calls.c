@@ -1,0 +1,424 @@
+#include "graphs/calls.h"
+#include "driver/cuda.h"
+#include "driver/device.h"
+#include "driver/hip.h"
+#include "graphs/build.h"
+#include "memory/blocks.h"
+#include "memory/blocks_table.h"
+#include "memory/registrations.h"
+#include "modules/modules.h"
+#include "process/options.h"
+#include "proof.h"
+#include "shared/thread.h"
+#include "streams/streams.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char launch_call[] =
+    "hipGraphAddKernelNode(&node, graph, dependencies, count, &params)";
+static const char fill_call[] = "hipGraphAddMemsetNode(&node, graph, dependencies, count, &params)";
+static const char copy_call[] =
+    "hipGraphAddMemcpyNode1D(&node, graph, dependencies, count, dst, src, sizeBytes, "
+    "hipMemcpyDefault)";
+
+/* ---- streams and events: edges ---- */
+
+static void built_synchronize(hipStream_t handle) {
+    const struct graph_stream *stream = graph_stream(handle);
+    if (!stream)
+        return;
+    const struct vector_clock all = graph_now();
+    PROOF_STEP(wait_for_a_stream_is_an_edge,
+               clock_join(&graph_building->host, handle ? &stream->clock : &all));
+}
+
+static hipEvent_t built_event_create(void) {
+    const hipEvent_t handle = told_mgpuEventCreate();
+    if (handle)
+        (void)graph_event_enter(handle);
+    return handle;
+}
+
+static void built_event_destroy(hipEvent_t handle) {
+    graph_event_leave(handle);
+    impl_mgpuEventDestroy(handle);
+}
+
+static void built_record(hipEvent_t handle, hipStream_t stream_handle) {
+    struct graph_stream *stream = graph_stream(stream_handle);
+    struct graph_event *event = stream ? graph_event_enter(handle) : NULL;
+    if (!event)
+        return;
+    clock_join(&stream->clock, &graph_building->host);
+    const struct vector_clock all = graph_now();
+    event->recorded = true;
+    event->clock = stream_handle ? stream->clock : all;
+}
+
+static void built_wait_event(hipStream_t stream_handle, hipEvent_t handle) {
+    const struct graph_event *event = graph_event(handle);
+    struct graph_stream *stream = graph_stream(stream_handle);
+    if (!event)
+        PROOF_STEP(event_is_of_the_graph,
+                   graph_fail("it waits for event %p, which the program created before the graph",
+                              (void *)handle));
+    else if (stream && event->recorded)
+        PROOF_STEP(wait_of_a_stream_is_an_edge, clock_join(&stream->clock, &event->clock));
+}
+
+/* LLVM 22 and older pass streams, too. */
+static void built_event_synchronize(hipEvent_t handle) {
+    const struct graph_event *event = graph_event(handle);
+    if (event && event->recorded)
+        PROOF_STEP(wait_for_an_event_is_an_edge, clock_join(&graph_building->host, &event->clock));
+    else if (!event && stream_known((hipStream_t)handle))
+        built_synchronize((hipStream_t)handle);
+    else if (!event)
+        impl_mgpuEventSynchronize(handle);
+}
+
+static struct mgpu_elapsed built_elapsed(void *first, void *second, void *third) {
+    (void)first, (void)second, (void)third;
+    graph_fail("it asks for the time between events");
+    return (struct mgpu_elapsed){.error = hipErrorNotSupported};
+}
+
+/* ---- memory ---- */
+
+static struct graph_block *block_of(const void *address) {
+    struct graph_block *block = graph_building->blocks;
+    while (block && block->address != address)
+        block = block->next;
+    return block;
+}
+
+/* One that was freed in this graph: all that comes comes after the free. */
+static struct graph_block *serve_again(uint64_t bytes) {
+    struct graph_block *block = graph_building->blocks;
+    while (block && !(block->freed && block->bytes == block_round(bytes) &&
+                      block_serve_graph(block->address)))
+        block = block->next;
+    if (!block)
+        return NULL;
+    block->freed = false;
+    PROOF_STEP(memory_that_serves_again_is_an_edge,
+               clock_join(&graph_building->host, &block->clock));
+    return block;
+}
+
+static void *new_block(uint64_t bytes) {
+    struct graph_block *block = calloc(1, sizeof *block);
+    struct block_allocated made = {NULL, CALL_MISS, hipErrorOutOfMemory};
+    if (block) /* for work in any order: the graph may be launched anywhere */
+        made = block_allocate(bytes, graph_building->device, NULL, false);
+    call_tell(made.how);
+    if (!made.address || !PROOF(block_is_the_graphs, block_give_graph(made.address))) {
+        free(block);
+        graph_fail_call("hipMalloc(&ptr, sizeBytes)", made.error);
+        return made.address;
+    }
+    block->address = made.address;
+    block->bytes = block_round(bytes);
+    block->next = graph_building->blocks;
+    graph_building->blocks = block;
+    return made.address;
+}
+
+static void *built_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
+    if (DOUBT(host_shares_the_memory, shared && !handle))
+        graph_fail("it allocates memory that the host shares");
+    if (!bytes)
+        return told_mgpuMemAlloc(bytes, handle, false);
+    if (!PROOF(cache_has_the_graphs_memory, block_serves(bytes, graph_building->device))) {
+        graph_fail("it allocates %llu bytes, which MGPU_RT_CACHE=%s leaves to HIP",
+                   (unsigned long long)bytes, options.cache);
+        return NULL;
+    }
+    const struct graph_block *block = serve_again(bytes);
+    void *address = block ? block->address : new_block(bytes);
+    block_tell(block_find(address), 1);
+    return address;
+}
+
+static void built_free(void *address, hipStream_t stream) {
+    struct graph_block *block = block_of(address);
+    (void)stream; /* it comes after all that there is */
+    if (!address)
+        return;
+    if (!block ||
+        !PROOF(graph_frees_its_block_once, block_leave_to_graph(block_find(address), NULL))) {
+        graph_fail("it frees %p, which it has not allocated", address);
+        return;
+    }
+    block_tell(block_find(address), -1);
+    block->freed = true;
+    block->clock = graph_now();
+}
+
+static void note_memory(void *address) {
+    struct graph_memory *memory = graph_building->memory;
+    while (memory && memory->address != address)
+        memory = memory->next;
+    if (!graph_building->of_function || memory || block_of(address))
+        return;
+    memory = calloc(1, sizeof *memory);
+    if (!memory) {
+        graph_fail("no memory for a node");
+        return;
+    }
+    memory->address = address;
+    memory->number = graph_memory_number(address);
+    memory->next = graph_building->memory;
+    graph_building->memory = memory;
+}
+
+static void built_copy(void *to, void *from, size_t bytes, hipStream_t handle) {
+    struct graph_stream *stream = graph_stream(handle);
+    hipGraphNode_t node = NULL;
+    char label[64];
+    if (!stream || graph_building->failed || !bytes)
+        return;
+    PROOF_STEP(graph_copies_no_idle_memory, registrations_yield(to, bytes));
+    PROOF_STEP(graph_copies_no_idle_memory, registrations_yield(from, bytes));
+    note_memory(to);
+    note_memory(from);
+    const struct graph_place place = graph_place(stream);
+    graph_lock();
+    const hipError_t error =
+        hip.GraphAddMemcpyNode1D(&node, graph_building->graph, place.after, (size_t)place.count, to,
+                                 from, bytes, hipMemcpyDefault);
+    graph_unlock();
+    if (error != hipSuccess) {
+        graph_fail_call(copy_call, error);
+        return;
+    }
+    snprintf(label, sizeof label, "copy %zu bytes", bytes);
+    graph_add(stream, &place, node, label);
+}
+
+static void add_fill(hipStream_t handle, const hipMemsetParams *params) {
+    struct graph_stream *stream = graph_stream(handle);
+    hipGraphNode_t node = NULL;
+    char label[64];
+    if (!stream || graph_building->failed || !params->width)
+        return;
+    note_memory(params->dst);
+    const struct graph_place place = graph_place(stream);
+    graph_lock();
+    const hipError_t error = hip.GraphAddMemsetNode(&node, graph_building->graph, place.after,
+                                                    (size_t)place.count, params);
+    graph_unlock();
+    if (error != hipSuccess) {
+        graph_fail_call(fill_call, error);
+        return;
+    }
+    snprintf(label, sizeof label, "fill %zu bytes", params->width * params->elementSize);
+    graph_add(stream, &place, node, label);
+}
+
+static void built_fill32(void *to, int value, size_t count, hipStream_t stream) {
+    add_fill(stream, &(hipMemsetParams){.dst = to,
+                                        .elementSize = 4,
+                                        .height = 1,
+                                        .pitch = 4 * count,
+                                        .value = (unsigned)value,
+                                        .width = count});
+}
+
+static void built_fill16(void *to, uint16_t value, size_t count, hipStream_t stream) {
+    add_fill(stream, &(hipMemsetParams){.dst = to,
+                                        .elementSize = 2,
+                                        .height = 1,
+                                        .pitch = 2 * count,
+                                        .value = value,
+                                        .width = count});
+}
+
+/* ---- modules and launches ---- */
+
+/* A run loads it anew, with fresh globals; the graph's is loaded once. */
+static void refuse_globals(hipModule_t handle) {
+    const struct module *module = handle ? handle_find(&module_map, handle) : NULL;
+    if (module && DOUBT(module_has_globals, module_state(module) == MODULE_LIVE && !module->shared))
+        graph_fail("it loads or unloads a module with writable globals, or with constants that HIP "
+                   "knows by name, which each run has anew");
+}
+
+static hipModule_t built_load(void *image, size_t size) {
+    const hipModule_t module = told_mgpuModuleLoad(image, size);
+    if (!module)
+        graph_fail("a module was not loaded");
+    refuse_globals(module);
+    return module;
+}
+
+static hipModule_t built_load_jit(void *assembly, int level, size_t size) {
+    const hipModule_t module = told_mgpuModuleLoadJIT(assembly, level, size);
+    if (!module)
+        graph_fail("a module was not loaded");
+    refuse_globals(module);
+    return module;
+}
+
+static void built_unload(hipModule_t module) {
+    refuse_globals(module);
+    impl_mgpuModuleUnload(module);
+}
+
+/* HIP keeps the module as long as the graph lives. */
+static bool hold_module_of(hipFunction_t function) {
+    struct module *module = module_hold_function(function);
+    if (!module && cache_is_on(CACHE_MODULES) && cache_is_on(CACHE_FUNCTIONS))
+        graph_fail("it launches %p, which is no function of a cached module", (void *)function);
+    else if (!module)
+        graph_fail("it launches a kernel, whose module MGPU_RT_CACHE=%s leaves to HIP",
+                   options.cache);
+    if (!module)
+        return false;
+    for (const struct graph_module *held = graph_building->modules; held; held = held->next)
+        if (held->module == module) {
+            module_let_go(module); /* it is held once already */
+            return true;
+        }
+    struct graph_module *held = calloc(1, sizeof *held);
+    if (!held) {
+        module_let_go(module);
+        graph_fail("no memory for a module");
+        return false;
+    }
+    held->module = module;
+    held->next = graph_building->modules;
+    graph_building->modules = held;
+    return true;
+}
+
+/* A launch refuses what 5.2.3 lets into a graph. */
+static bool has_local_memory(int32_t bytes) {
+    int most = 0;
+    if (bytes <= 0 || cuda_present())
+        return true;
+    const hipError_t error = hip.DeviceGetAttribute(
+        &most, hipDeviceAttributeMaxSharedMemoryPerBlock, graph_building->device);
+    if (error != hipSuccess)
+        device_forget_error(error);
+    return error != hipSuccess || bytes <= most;
+}
+
+static void add_launch(hipStream_t handle, const hipKernelNodeParams *params) {
+    struct graph_stream *stream = graph_stream(handle);
+    hipGraphNode_t node = NULL;
+    char label[64] = "kernel";
+    if (!stream || graph_building->failed || !hold_module_of(params->func))
+        return;
+    module_function_name(params->func, label, sizeof label);
+    const struct graph_place place = graph_place(stream);
+    graph_lock();
+    const hipError_t error = hip.GraphAddKernelNode(&node, graph_building->graph, place.after,
+                                                    (size_t)place.count, params);
+    graph_unlock();
+    if (error != hipSuccess)
+        graph_fail_call(launch_call, error);
+    else
+        graph_add(stream, &place, node, label);
+}
+
+static void built_launch(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
+                         intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
+                         hipStream_t stream, void **params, void **extra, size_t params_count) {
+    static void *none[1]; /* 5.2.3 and 5.7.1 want one of the two */
+    const double threads = (double)blockX * (double)blockY * (double)blockZ;
+    (void)params_count;
+    if (gridX < 1 || gridY < 1 || gridZ < 1 ||
+        DOUBT(no_gpu_has_such_blocks, threads < 1 || threads > 1024) || !has_local_memory(smem)) {
+        graph_fail("it launches a grid of %ld x %ld x %ld, blocks of %ld x %ld x %ld and %d bytes, "
+                   "which no GPU runs",
+                   (long)gridX, (long)gridY, (long)gridZ, (long)blockX, (long)blockY, (long)blockZ,
+                   (int)smem);
+        return;
+    }
+    add_launch(stream, &(hipKernelNodeParams){
+                           .blockDim = {(uint32_t)blockX, (uint32_t)blockY, (uint32_t)blockZ},
+                           .extra = extra,
+                           .func = function,
+                           .gridDim = {(uint32_t)gridX, (uint32_t)gridY, (uint32_t)gridZ},
+                           .kernelParams = params || extra ? params : none,
+                           .sharedMemBytes = (unsigned)smem});
+}
+
+static void built_set_device(int32_t device) {
+    if (DOUBT(graph_has_another_device, device != graph_building->device))
+        graph_fail("it switches to device %d", (int)device);
+    else
+        impl_mgpuSetDefaultDevice(device);
+}
+
+/* ---- what cannot be in a graph ---- */
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#define MGPU_FN(result, name, params, args, first, last)                                           \
+    static result refused_##name params {                                                          \
+        result nothing = {0};                                                                      \
+        graph_fail(#name " cannot be in a graph");                                                 \
+        return nothing;                                                                            \
+    }
+#define MGPU_VOID(name, params, args, first, last)                                                 \
+    static void refused_##name params {                                                            \
+        graph_fail(#name " cannot be in a graph");                                                 \
+    }
+#include "../../abi.def"
+#undef MGPU_FN
+#undef MGPU_VOID
+#pragma GCC diagnostic pop
+
+static const mgpu_rt_function refused[ABI_COUNT] = {
+#define MGPU_FN(result, name, params, args, first, last) (mgpu_rt_function) refused_##name,
+#define MGPU_VOID(name, params, args, first, last) MGPU_FN(void, name, params, args, first, last)
+#include "../../abi.def"
+#undef MGPU_FN
+#undef MGPU_VOID
+};
+
+static const mgpu_rt_function built[ABI_COUNT] = {
+    [ABI_mgpuStreamSynchronize] = (mgpu_rt_function)built_synchronize,
+    [ABI_mgpuStreamWaitEvent] = (mgpu_rt_function)built_wait_event,
+    [ABI_mgpuEventCreate] = (mgpu_rt_function)built_event_create,
+    [ABI_mgpuEventDestroy] = (mgpu_rt_function)built_event_destroy,
+    [ABI_mgpuEventRecord] = (mgpu_rt_function)built_record,
+    [ABI_mgpuEventSynchronize] = (mgpu_rt_function)built_event_synchronize,
+    [ABI_mgpuEventElapsedTime] = (mgpu_rt_function)built_elapsed,
+    [ABI_mgpuMemAlloc] = (mgpu_rt_function)built_alloc,
+    [ABI_mgpuMemFree] = (mgpu_rt_function)built_free,
+    [ABI_mgpuMemcpy] = (mgpu_rt_function)built_copy,
+    [ABI_mgpuMemset16] = (mgpu_rt_function)built_fill16,
+    [ABI_mgpuMemset32] = (mgpu_rt_function)built_fill32,
+    [ABI_mgpuModuleLoad] = (mgpu_rt_function)built_load,
+    [ABI_mgpuModuleLoadJIT] = (mgpu_rt_function)built_load_jit,
+    [ABI_mgpuModuleUnload] = (mgpu_rt_function)built_unload,
+    [ABI_mgpuLaunchKernel] = (mgpu_rt_function)built_launch,
+    [ABI_mgpuSetDefaultDevice] = (mgpu_rt_function)built_set_device,
+};
+
+/* Nothing of these is the GPU's work. */
+static bool is_hosts_alone(enum abi_index function) {
+    switch (function) {
+    case ABI_mgpuStreamCreate:
+    case ABI_mgpuStreamDestroy:
+    case ABI_mgpuModuleGetFunction:
+    case ABI_mgpuModuleGetGlobal:
+    case ABI_mgpuModuleOccupancyMaxActiveBlocks:
+    case ABI_mgpuTensorMapEncodeTiled:
+    case ABI_mgpuTensorMapEncodeTiledMemref:
+        return true;
+    default:
+        return false;
+    }
+}
+
+mgpu_rt_function graph_call(enum abi_index function) {
+    if (is_hosts_alone(function))
+        return NULL;
+    return built[function] ? built[function]
+                           : PROOF_VALUE(call_is_no_part_of_a_graph, refused[function], NULL);
+}

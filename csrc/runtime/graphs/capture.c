@@ -1,0 +1,242 @@
+#include "graphs/capture.h"
+#include "driver/cuda.h"
+#include "driver/device.h"
+#include "driver/hip.h"
+#include "driver/report.h"
+#include "memory/blocks.h"
+#include "memory/blocks_table.h"
+#include "modules/modules.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/thread.h"
+#include "streams/events.h"
+#include "streams/streams.h"
+#include "telemetry/counters.h"
+
+static struct advice not_captured = {
+    .text =
+        "stream %p captures, but this release of HIP runs launches of a module's kernels at once "
+        "and leaves them out of the graph (5.3 and later capture them). Build the graph by "
+        "mgpu_rt_graph_begin instead"};
+static struct advice no_memory_captured = {
+    .text = "no device memory for %llu bytes while stream %p captures: during a capture the caches "
+            "give nothing back"};
+
+/* ---- does it capture? ---- */
+
+struct capture {
+    struct stream *stream;     /* NULL: it does not */
+    unsigned long long number; /* no other capture has it; 0: HIP does not say */
+};
+
+/* The capture of a thread's external stream. Also while a capture has failed and was not ended
+ * yet. */
+static struct capture capture_on(struct stream *stream) {
+    struct capture found = {NULL, 0};
+    int status = hipStreamCaptureStatusNone;
+    if (!stream || !load_relaxed(&stream->external_users))
+        return found;
+    const hipError_t error =
+        hip.StreamGetCaptureInfo(stream_handle(stream), &status, &found.number);
+    if (error == hipErrorNotSupported)
+        return found;
+    if (error != hipSuccess)
+        device_forget_error(error);
+    else if (PROOF(stream_captures_now, status != hipStreamCaptureStatusNone))
+        found.stream = stream;
+    return found;
+}
+
+static struct capture capture_of_handle(hipStream_t handle) {
+    return capture_on(handle ? stream_find(thread_get(), handle) : NULL);
+}
+
+/* For calls that name no stream: on the thread's external stream. */
+static struct capture capture_of_thread(void) {
+    return capture_on(thread_get()->external);
+}
+
+bool capture_on_thread(void) {
+    return runtime_is(MODE_EXTERNAL) && capture_of_thread().stream;
+}
+
+bool capture_on_stream(hipStream_t handle) {
+    return runtime_is(MODE_EXTERNAL) && capture_of_handle(handle).stream;
+}
+
+/* ---- calls of HIP's that a capture bears only in relaxed mode ---- */
+
+static int relax(void) {
+    int mode = hipStreamCaptureModeRelaxed;
+    return hip.ThreadExchangeStreamCaptureMode(&mode) == hipSuccess ? mode : -1;
+}
+
+static void relax_no_more(int before) {
+    if (before >= 0)
+        (void)hip.ThreadExchangeStreamCaptureMode(&before);
+}
+
+/* ---- waits ---- */
+
+static void captured_synchronize(hipStream_t handle) {
+    if (!DOUBT(synchronised_stream_captures, capture_of_handle(handle).stream))
+        impl_mgpuStreamSynchronize(handle);
+}
+
+static void captured_record(hipEvent_t handle, hipStream_t stream) {
+    struct event *event = event_held(handle);
+    if (event)
+        event->captured = PROOF_VALUE(event_is_of_a_capture, capture_of_handle(stream).stream,
+                                      stream_known(stream));
+    impl_mgpuEventRecord(handle, stream);
+}
+
+/* The stream's own recorded work is over when it comes to the wait. HIP 5.7.1 refuses what comes
+ * after such a wait; a lowered function that forks and joins has them on an external stream. */
+static void captured_wait_event(hipStream_t handle, hipEvent_t event_handle) {
+    const struct event *event = event_held(event_handle);
+    const struct stream *stream = NULL;
+    if (event && event->captured && !cuda_present() && hip_version < HIP_6_0)
+        stream = capture_of_handle(handle).stream;
+    if (!stream || event->captured != stream)
+        impl_mgpuStreamWaitEvent(handle, event_handle);
+}
+
+static void captured_event_synchronize(hipEvent_t handle) {
+    const struct event *event = event_held(handle);
+    if (!event || !capture_on(event->captured).stream)
+        impl_mgpuEventSynchronize(handle);
+}
+
+/* A spare event is asked whether its last record is done. */
+static hipEvent_t captured_event_create(void) {
+    hipEvent_t handle = NULL;
+    if (!capture_of_thread().stream)
+        return told_mgpuEventCreate();
+    REPORT("hipEventCreateWithFlags(&event, hipEventDisableTiming)",
+           hip.EventCreateWithFlags(&handle, hipEventDisableTiming), NULL);
+    if (!handle)
+        return NULL;
+    stats_miss(CACHE_EVENTS);
+    event_insert(handle, hip_current_device());
+    return handle;
+}
+
+static void captured_event_destroy(hipEvent_t handle) {
+    struct event *event = event_held(handle);
+    if (event && event->captured && event_remove(event))
+        REPORT("hipEventDestroy(event)", hip.EventDestroy(handle), NULL);
+    else
+        impl_mgpuEventDestroy(handle);
+}
+
+/* ---- memory ---- */
+
+static void *captured_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
+    const struct capture capture = capture_of_handle(handle);
+    hipError_t error;
+    if (!DOUBT(block_is_for_a_capture, capture.stream) ||
+        !block_serves(bytes, capture.stream->device))
+        return told_mgpuMemAlloc(bytes, handle, shared);
+    const int before = relax();
+    void *address = block_alloc_captured(bytes, capture.stream, capture.number, &error);
+    relax_no_more(before);
+    if (error != hipSuccess)
+        report_failure("hipMalloc(&ptr, sizeBytes)", error,
+                       error == hipErrorOutOfMemory ? &no_memory_captured : NULL,
+                       (unsigned long long)bytes, (void *)handle);
+    block_tell(block_find(address), 1);
+    return address;
+}
+
+/* The graph uses the block whenever it is launched, so nobody else is to have it. No HIP says
+ * reliably when the graph is gone (docs/graphs.md, "Graphs of others"). */
+static void captured_free(void *address, hipStream_t handle) {
+    struct capture capture = capture_of_handle(handle);
+    if (!handle)
+        capture = capture_of_thread();
+    struct block *block =
+        DOUBT(graph_may_use_a_freed_block, capture.stream) ? block_find(address) : NULL;
+    if (block && block_leave_to_graph(block, capture.stream))
+        block_tell(block, -1);
+    else
+        told_mgpuMemFree(address, handle);
+}
+
+/* As HIP has it: neither through pinned memory nor by questions. */
+static void captured_copy(void *to, void *from, size_t bytes, hipStream_t handle) {
+    const struct capture capture = capture_of_handle(handle);
+    if (!DOUBT(copy_runs_with_its_graph, capture.stream)) {
+        told_mgpuMemcpy(to, from, bytes, handle);
+        return;
+    }
+    REPORT("hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)",
+           hip.MemcpyAsync(to, from, bytes, hipMemcpyDefault, handle), NULL);
+    stream_launched(thread_get(), capture.stream);
+}
+
+/* ---- modules and launches ---- */
+
+static hipModule_t captured_load(void *image, size_t size) {
+    const bool captures = capture_of_thread().stream != NULL;
+    const int before = captures ? relax() : -1;
+    const hipModule_t module = told_mgpuModuleLoad(image, size);
+    relax_no_more(before);
+    return module;
+}
+
+static hipModule_t captured_load_jit(void *assembly, int level, size_t size) {
+    const bool captures = capture_of_thread().stream != NULL;
+    const int before = captures ? relax() : -1;
+    const hipModule_t module = told_mgpuModuleLoadJIT(assembly, level, size);
+    relax_no_more(before);
+    return module;
+}
+
+static hipFunction_t captured_function(hipModule_t module, const char *name) {
+    const bool captures = capture_of_thread().stream != NULL;
+    const int before = captures ? relax() : -1;
+    const hipFunction_t function = told_mgpuModuleGetFunction(module, name);
+    relax_no_more(before);
+    return function;
+}
+
+/* The graph launches its kernels: other loads may have it, HIP does not get it back. One with
+ * writable globals is nobody else's either. */
+static void captured_unload(hipModule_t handle) {
+    struct module *module = capture_of_thread().stream ? handle_find(&module_map, handle) : NULL;
+    if (!module || module_state(module) != MODULE_LIVE) {
+        impl_mgpuModuleUnload(handle);
+        return;
+    }
+    PROOF_STEP(captured_kernels_module_stays, module_hold(module));
+    if (module->shared)
+        module_release(module);
+}
+
+static void captured_launch(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
+                            intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
+                            hipStream_t stream, void **params, void **extra, size_t params_count) {
+    if (!not_captured.given && hip_version && hip_version < HIP_5_3 && !cuda_present() &&
+        capture_of_handle(stream).stream)
+        report_once(&not_captured, (void *)stream);
+    impl_mgpuLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, stream,
+                          params, extra, params_count);
+}
+
+const mgpu_rt_function capture_calls[ABI_COUNT] = {
+    [ABI_mgpuStreamSynchronize] = (mgpu_rt_function)captured_synchronize,
+    [ABI_mgpuEventRecord] = (mgpu_rt_function)captured_record,
+    [ABI_mgpuStreamWaitEvent] = (mgpu_rt_function)captured_wait_event,
+    [ABI_mgpuEventSynchronize] = (mgpu_rt_function)captured_event_synchronize,
+    [ABI_mgpuEventCreate] = (mgpu_rt_function)captured_event_create,
+    [ABI_mgpuEventDestroy] = (mgpu_rt_function)captured_event_destroy,
+    [ABI_mgpuMemAlloc] = (mgpu_rt_function)captured_alloc,
+    [ABI_mgpuMemFree] = (mgpu_rt_function)captured_free,
+    [ABI_mgpuMemcpy] = (mgpu_rt_function)captured_copy,
+    [ABI_mgpuModuleLoad] = (mgpu_rt_function)captured_load,
+    [ABI_mgpuModuleLoadJIT] = (mgpu_rt_function)captured_load_jit,
+    [ABI_mgpuModuleGetFunction] = (mgpu_rt_function)captured_function,
+    [ABI_mgpuModuleUnload] = (mgpu_rt_function)captured_unload,
+    [ABI_mgpuLaunchKernel] = (mgpu_rt_function)captured_launch,
+};

@@ -1,0 +1,276 @@
+/* A function that `mgpu-rt lower --graph` has wrapped: plainly, built, or replayed. */
+#include "graphs/function.h"
+#include "driver/cuda.h"
+#include "driver/hip.h"
+#include "driver/report.h"
+#include "graphs/build.h"
+#include "graphs/capture.h"
+#include "graphs/graphs.h"
+#include "mgpu.h"
+#include "process/options.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/caches.h"
+#include "shared/thread.h"
+#include "telemetry/counters.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A graph that was replayed less often than that did not pay. The next one then takes twice as many
+ * calls with the same arguments. */
+enum { PAYS = 16, MOST_WANTED = 1024 };
+
+/* Programs swap two buffers at each step, or rotate three: each order has a graph. */
+enum { ORDERS = 4 };
+
+/* Arguments that calls had, and their graph. */
+struct known_call {
+    struct mgpu_rt_graph *graph; /* NULL: none */
+    unsigned replays;            /* of that */
+    unsigned same;               /* further calls with these arguments since they are known */
+    unsigned last;               /* the number of the last one */
+    int device;                  /* of these calls; -1: none yet */
+    unsigned char *arguments;
+};
+
+struct replayed {
+    struct replayed *next;
+    unsigned busy; /* it is one thread's; calls of others, and those within its own, run plainly */
+    unsigned calls;
+    unsigned wanted;  /* so many calls with the same arguments lead to a graph */
+    unsigned unknown; /* calls in a row with arguments that no call had */
+    bool refused;     /* its calls cannot be in a graph */
+    size_t bytes;     /* of its arguments */
+    struct known_call known[ORDERS], *built; /* the last of them that a graph was begun for */
+    unsigned char arguments[];
+};
+
+static struct replayed *all;
+
+/* The function whose graph the calling thread builds; NULL: none. */
+static __thread struct replayed *builds __attribute__((tls_model("initial-exec")));
+
+/* Lives as long as the process: the program's object points to it. */
+static struct replayed *state_of(struct mgpu_rt_graph_function *function, size_t bytes) {
+    void *found = load_acquire(&function->state);
+    if (found)
+        return found;
+    struct replayed *state = calloc(1, sizeof *state + ORDERS * bytes);
+    if (!state)
+        return NULL;
+    state->bytes = bytes;
+    state->wanted = 1;
+    for (unsigned i = 0; i < ORDERS; i++) {
+        state->known[i].device = -1;
+        state->known[i].arguments = state->arguments + i * bytes;
+    }
+    if (!cas_acq_rel_acquire(&function->state, &found, (void *)state)) {
+        free(state); /* another thread was first */
+        return found;
+    }
+    state->next = load_acquire(&all);
+    while (!cas_acq_rel_acquire(&all, &state->next, state))
+        ;
+    return state;
+}
+
+static bool own_state(struct replayed *state) {
+    unsigned nobody = 0;
+    return cas_acq_rel(&state->busy, &nobody, 1);
+}
+
+static void let_go(struct replayed *state) {
+    store_release(&state->busy, 0);
+}
+
+static struct advice beside_others = {
+    .text = "'%s' runs without a graph while other threads make calls: HIP before 6.3 may run it "
+            "with arguments of theirs"};
+
+/* Before HIP 6.3 a graph may go wrong beside another thread that launches the same kernel. */
+static bool may_replay(const char *name) {
+    if (cuda_present() || hip_version >= HIP_6_3 ||
+        PROOF(no_other_thread_launches, thread_is_alone()))
+        return true;
+    report_once(&beside_others, name);
+    return false;
+}
+
+static enum mgpu_rt_graph_way plainly(void) {
+    if (runtime_counting())
+        fetch_add_relaxed(&counts.graphs.plain, 1);
+    return MGPU_RT_GRAPH_PLAINLY;
+}
+
+/* ---- a graph's end ---- */
+
+static void destroy(struct known_call *call) {
+    graph_destroy(call->graph);
+    call->graph = NULL;
+    PROOF_STEP(dropped_graph_waits_for_more_calls, call->same = 0);
+}
+
+static void want_more(struct replayed *state) {
+    if (state->wanted < MOST_WANTED)
+        PROOF_STEP(graphs_that_do_not_pay_are_rare, state->wanted *= 2);
+}
+
+static void drop_graph(struct replayed *state, struct known_call *call) {
+    if (!call->graph)
+        return;
+    if (call->replays >= PAYS)
+        state->wanted = 1;
+    else
+        want_more(state);
+    destroy(call);
+}
+
+/* For want of memory, which the next ones may not find either. */
+static int drop_graphs(struct replayed *state) {
+    int dropped = 0;
+    for (struct known_call *call = state->known; call < state->known + ORDERS; call++)
+        if (call->graph) {
+            destroy(call);
+            dropped++;
+        }
+    if (dropped)
+        want_more(state);
+    return dropped;
+}
+
+/* Their memory may be what HIP lacks. A function whose graph this thread builds replays none of its
+ * others. */
+static int drop_idle_graphs(int device) {
+    int dropped = 0;
+    (void)device;
+    for (struct replayed *state = load_acquire(&all); state; state = state->next)
+        if (DOUBT(other_graphs_of_the_function_give_way, state == builds)) {
+            dropped += drop_graphs(state);
+        } else if (DOUBT(graphs_of_other_functions_give_way, own_state(state))) {
+            dropped += drop_graphs(state);
+            let_go(state);
+        }
+    return dropped;
+}
+
+const struct cache function_graph_cache = {.name = "functions with graphs",
+                                           .trim = drop_idle_graphs};
+
+static void refuse(struct replayed *state, const char *name) {
+    state->refused = true;
+    drop_graphs(state);
+    report_line("'%s' runs plainly from now on", name);
+}
+
+/* ---- arguments ---- */
+
+static struct advice changing = {
+    .text = "'%s' has run without a graph, as each of %d calls had other arguments: a graph serves "
+            "those of the call that built it"};
+
+/* The calls with these arguments on the current device. The first one of them takes the place of
+ * those that are longest ago. */
+static struct known_call *take_known(struct replayed *state, const char *name,
+                                     const void *arguments) {
+    const int device = hip_current_device();
+    struct known_call *oldest = state->known;
+    state->calls++;
+    for (struct known_call *call = state->known; call < state->known + ORDERS; call++) {
+        if (call->device == device &&
+            PROOF(arguments_are_those_of_the_graph,
+                  memcmp(call->arguments, arguments, state->bytes) == 0)) {
+            state->unknown = 0;
+            call->same++;
+            call->last = state->calls;
+            return call;
+        }
+        if (call->last < oldest->last)
+            oldest = call;
+    }
+    drop_graph(state, oldest);
+    oldest->device = device;
+    oldest->same = 0;
+    oldest->last = state->calls;
+    memcpy(oldest->arguments, arguments, state->bytes);
+    if (++state->unknown == PAYS)
+        report_once(&changing, name, PAYS);
+    return oldest;
+}
+
+/* ---- a call ---- */
+
+/* The program goes on when its work is done, as it would have waited itself. False if nothing was
+ * done. */
+static bool replay(struct known_call *call) {
+    if (DOUBT(graph_is_from_before_a_reset, graph_is_lost(call->graph)) ||
+        !PROOF(memory_is_what_the_graph_copies, graph_memory_stays(call->graph)))
+        return false;
+    const hipStream_t stream = impl_mgpuStreamCreate();
+    const bool launched = graph_launch(call->graph, stream) == 0;
+    if (launched)
+        impl_mgpuStreamSynchronize(stream);
+    impl_mgpuStreamDestroy(stream);
+    call->replays += launched;
+    return launched;
+}
+
+static enum mgpu_rt_graph_way decide(struct replayed *state, const char *name,
+                                     const void *arguments) {
+    if (DOUBT(function_fits_no_graph, state->refused))
+        return plainly();
+    struct known_call *call = take_known(state, name, arguments);
+    if (call->graph && replay(call))
+        return MGPU_RT_GRAPH_DONE;
+    if (call->graph) {
+        drop_graph(state, call);
+        call->same = 1;
+    }
+    if (call->same < state->wanted)
+        return plainly();
+    state->built = call;
+    if (graph_begin() == 0) {
+        graph_building->of_function = true;
+        builds = state;
+        return MGPU_RT_GRAPH_BUILDING;
+    }
+    refuse(state, name);
+    return plainly();
+}
+
+static struct advice answered = {
+    .text = "'%s' runs plainly: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) answers "
+            "its calls"};
+
+enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
+                                   size_t bytes, bool overridden) {
+    if (DOUBT(call_is_within_a_graph, graph_building) || !caches_on() || runtime_exiting() ||
+        DOUBT(call_is_within_a_capture, capture_on_thread()) || !may_replay(function->name))
+        return plainly();
+    if (DOUBT(override_sees_no_replay, overridden)) {
+        report_once(&answered, function->name);
+        return plainly();
+    }
+    struct replayed *state = state_of(function, bytes);
+    if (!state || !own_state(state))
+        return plainly();
+    const enum mgpu_rt_graph_way way = decide(state, function->name, arguments);
+    if (way != MGPU_RT_GRAPH_BUILDING)
+        let_go(state);
+    return way;
+}
+
+bool graph_leave(struct mgpu_rt_graph_function *function) {
+    struct replayed *state = function->state;
+    struct known_call *call = state->built;
+    builds = NULL;
+    call->graph = graph_end();
+    call->replays = 0;
+    const bool done = call->graph && replay(call);
+    if (!done) {
+        refuse(state, function->name);
+        (void)plainly(); /* counts */
+    }
+    let_go(state);
+    return done;
+}

@@ -1,0 +1,339 @@
+/* A graph's life: begin, end, launch, destroy, and its picture. */
+#include "driver/device.h"
+#include "driver/hip.h"
+#include "driver/report.h"
+#include "graphs/build.h"
+#include "graphs/capture.h"
+#include "graphs/graphs.h"
+#include "memory/blocks.h"
+#include "memory/registrations.h"
+#include "modules/modules.h"
+#include "process/options.h"
+#include "process/printable.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/caches.h"
+#include "shared/reset.h"
+#include "shared/thread.h"
+#include "streams/lazy_sync.h"
+#include "streams/mgpu_stream.h"
+#include "streams/streams.h"
+#include "telemetry/counters.h"
+#include "telemetry/trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char launch_expression[] = "hipGraphLaunch(graph, stream)";
+static struct advice other_device = {
+    .text = "the graph was built on device %d, and is launched on a stream of device %d: launch it "
+            "on a stream of its own device"};
+static struct advice other_graph = {
+    .text = "stream %p captures: a graph of this library is no part of another graph, which would "
+            "use its memory after its end"};
+
+/* ---- all graphs ---- */
+
+static struct mgpu_rt_graph *all; /* under tables_lock */
+
+static void enter_graph(struct mgpu_rt_graph *graph) {
+    pthread_mutex_lock(&tables_lock);
+    graph->next = all;
+    all = graph;
+    pthread_mutex_unlock(&tables_lock);
+}
+
+static void leave_graphs(const struct mgpu_rt_graph *graph) {
+    pthread_mutex_lock(&tables_lock);
+    struct mgpu_rt_graph **link = &all;
+    while (*link && *link != graph)
+        link = &(*link)->next;
+    if (*link)
+        *link = graph->next;
+    pthread_mutex_unlock(&tables_lock);
+}
+
+static void forget_graphs(int device) {
+    pthread_mutex_lock(&tables_lock);
+    for (struct mgpu_rt_graph *graph = all; graph; graph = graph->next)
+        if (of_device(device, graph->device))
+            store_release(&graph->lost, true);
+    pthread_mutex_unlock(&tables_lock);
+}
+
+/* In the child, which has only this thread; tables_lock is held across the fork. */
+void graph_forked(void) {
+    graph_lock_anew();
+    graph_building = NULL;
+    for (struct mgpu_rt_graph *graph = all; graph; graph = graph->next)
+        PROOF_STEP(fork_ends_graphs, graph->lost = true);
+}
+
+/* Threads that build. Under tables_lock. */
+static void count_builders(int change) {
+    static int builders;
+    pthread_mutex_lock(&tables_lock);
+    builders += change;
+    if (builders)
+        fetch_or_release(&runtime_mode, MODE_GRAPH);
+    else
+        fetch_and_release(&runtime_mode, ~(unsigned)MODE_GRAPH);
+    pthread_mutex_unlock(&tables_lock);
+}
+
+/* ---- ending one ---- */
+
+static void free_lists(struct mgpu_rt_graph *graph, bool known) {
+    for (struct graph_block *block = graph->blocks, *next; block; block = next) {
+        next = block->next;
+        if (known)
+            block_take_from_graph(block->address);
+        free(block);
+    }
+    for (struct graph_module *module = graph->modules, *next; module; module = next) {
+        next = module->next;
+        if (known)
+            module_let_go(module->module);
+        free(module);
+    }
+    for (struct graph_event *event = graph->events, *next; event; event = next) {
+        next = event->next;
+        free(event);
+    }
+    for (struct graph_memory *memory = graph->memory, *next; memory; memory = next) {
+        next = memory->next;
+        free(memory);
+    }
+    free(graph->nodes);
+    free(graph);
+}
+
+static void end_events(struct mgpu_rt_graph *graph) {
+    for (struct graph_event *event = graph->events, *next; event; event = next) {
+        next = event->next;
+        free(event);
+    }
+    graph->events = NULL;
+}
+
+/* HIP waits for nothing; memory that goes back to the pools has to be idle. */
+static void end_graph(struct mgpu_rt_graph *graph) {
+    const bool known = !graph_is_lost(graph);
+    leave_graphs(graph);
+    if (known && DOUBT(graph_may_run_still, graph->launched))
+        REPORT("hipDeviceSynchronize()", stream_wait_for_device(graph->device), NULL);
+    graph_lock();
+    if (known && graph->executable)
+        REPORT("hipGraphExecDestroy(graph)", hip.GraphExecDestroy(graph->executable), NULL);
+    if (known)
+        REPORT("hipGraphDestroy(graph)", hip.GraphDestroy(graph->graph), NULL);
+    graph_unlock();
+    free_lists(graph, known);
+}
+
+/* ---- building ---- */
+
+int graph_begin(void) {
+    if (graph_building) {
+        PROOF_STEP(graph_within_a_graph_ends_it,
+                   graph_fail("the program begins another graph before it ends this one"));
+        return -1;
+    }
+    if (!caches_on() || runtime_exiting()) {
+        report_line("a graph is not built: %s",
+                    caches_on() ? "the process ends" : "it needs MGPU_RT_CACHE=on");
+        return -1;
+    }
+    struct mgpu_rt_graph *graph = calloc(1, sizeof *graph);
+    if (!graph)
+        return -1;
+    lazy_settle(NULL);
+    graph->device = hip_current_device();
+    graph_lock();
+    const hipError_t error = hip.GraphCreate(&graph->graph, 0);
+    graph_unlock();
+    if (error != hipSuccess) {
+        report_failure("hipGraphCreate(&graph, 0)", error, NULL);
+        free(graph);
+        return -1;
+    }
+    (void)thread_get(); /* so that its end is seen */
+    enter_graph(graph);
+    graph_building = graph;
+    count_builders(1);
+    return 0;
+}
+
+static void instantiate(struct mgpu_rt_graph *graph) {
+    graph_lock();
+    const hipError_t error =
+        graph->node_count && !graph->failed
+            ? hip.GraphInstantiate(&graph->executable, graph->graph, NULL, NULL, 0)
+            : hipSuccess;
+    graph_unlock();
+    if (error != hipSuccess)
+        graph_fail_call("hipGraphInstantiate(&executable, graph, NULL, NULL, 0)", error);
+}
+
+struct mgpu_rt_graph *graph_end(void) {
+    struct mgpu_rt_graph *graph = graph_building;
+    if (!graph)
+        return NULL;
+    if (DOUBT(building_ends_on_another_device, hip_current_device() != graph->device))
+        graph_fail("it begins on device %d and ends on device %d", graph->device,
+                   hip_current_device());
+    instantiate(graph);
+    graph_building = NULL;
+    count_builders(-1);
+    end_events(graph);
+    if (runtime_counting())
+        fetch_add_relaxed(graph->failed ? &counts.graphs.refused : &counts.graphs.built, 1);
+    if (!graph->failed)
+        return graph;
+    end_graph(graph);
+    return NULL;
+}
+
+static void end_unfinished(struct thread *thread) {
+    (void)thread;
+    if (!graph_building)
+        return;
+    graph_fail("the thread that builds it ends");
+    (void)graph_end();
+}
+
+const struct cache graph_cache = {
+    .name = "graphs", .invalidate = forget_graphs, .thread_ends = end_unfinished};
+
+/* ---- launching ---- */
+
+static void count_replay(const struct mgpu_rt_graph *graph, uint64_t begin) {
+    fetch_add_relaxed(&counts.graphs.launches, 1);
+    fetch_add_relaxed(&counts.graphs.nodes, (uint64_t)graph->node_count);
+    if (trace_on())
+        trace_add(&(struct trace_event){.kind = TRACE_GRAPH,
+                                        .begin = begin,
+                                        .nanoseconds = stats_now() - begin,
+                                        .bytes = (uint64_t)graph->node_count});
+}
+
+bool graph_is_lost(const struct mgpu_rt_graph *graph) {
+    return runtime_exiting() || !device_kept(graph->device) || load_acquire(&graph->lost);
+}
+
+bool graph_memory_stays(const struct mgpu_rt_graph *graph) {
+    for (const struct graph_memory *memory = graph->memory; memory; memory = memory->next)
+        if (graph_memory_number(memory->address) != memory->number)
+            return false;
+    return true;
+}
+
+/* The device of a stream; the null stream is the current device's. HIP is asked about streams of
+ * the program; the graph's device where it does not say. */
+static int device_of(const struct mgpu_rt_graph *graph, const struct stream *stream,
+                     hipStream_t handle) {
+    int device = graph->device;
+    if (hip_device_count == 1)
+        return device;
+    if (stream && stream_state(stream) == STREAM_LIVE)
+        return stream->device;
+    if (!handle)
+        return hip_current_device();
+    return device_answered(hip.StreamGetDevice(handle, &device)) ? device : graph->device;
+}
+
+/* HIP 5.2.3 crashes where the current device is another one than the graph's. */
+static hipError_t launch_on_device(const struct mgpu_rt_graph *graph, hipStream_t handle) {
+    const int current = hip_current_device();
+    hipError_t error = DOUBT(hip_crashes_on_another_device, current != graph->device)
+                           ? hip.SetDevice(graph->device)
+                           : hipSuccess;
+    graph_lock();
+    if (error == hipSuccess)
+        error = hip.GraphLaunch(graph->executable, handle);
+    graph_unlock();
+    if (current != graph->device)
+        (void)hip.SetDevice(current);
+    return error;
+}
+
+int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
+    struct thread *thread = thread_get();
+    struct stream *stream;
+    if (graph_building) {
+        PROOF_STEP(launch_of_a_graph_ends_it, graph_fail("it launches another graph"));
+        return -1;
+    }
+    if (!graph) {
+        report_failure(launch_expression, hipErrorInvalidValue, NULL);
+        return -1;
+    }
+    if (graph_is_lost(graph)) {
+        report_failure(launch_expression, hipErrorContextIsDestroyed, NULL);
+        return -1;
+    }
+    if (!stream_usable(thread, handle, &stream, launch_expression))
+        return -1;
+    const int device = device_of(graph, stream, handle);
+    if (DOUBT(stream_is_of_another_device, device != graph->device)) {
+        report_failure(launch_expression, hipErrorInvalidDevice, &other_device, graph->device,
+                       device);
+        return -1;
+    }
+    if (DOUBT(capture_would_keep_the_graph, capture_on_stream(handle))) {
+        report_failure(launch_expression, hipErrorStreamCaptureUnsupported, &other_graph,
+                       (void *)handle);
+        return -1;
+    }
+    if (!graph->executable)
+        return 0;
+    lazy_end();
+    if (DOUBT(graph_copies_idle_memory,
+              load_relaxed(&registrations_idle))) /* memory that HIP has pinned may be a node's */
+        (void)registration_cache.trim(ALL_DEVICES);
+    store_release(&graph->launched, true);
+    const uint64_t begin = runtime_counting() ? stats_now() : 0;
+    const hipError_t error = launch_on_device(graph, handle);
+    stream_launched(thread, stream);
+    if (error != hipSuccess)
+        report_failure(launch_expression, error, NULL);
+    else if (begin)
+        count_replay(graph, begin);
+    return error == hipSuccess ? 0 : -1;
+}
+
+void graph_destroy(struct mgpu_rt_graph *graph) {
+    if (graph)
+        end_graph(graph);
+}
+
+/* A kernel may have any name. */
+static void print_label(FILE *out, const char *label) {
+    fputc('"', out);
+    while (*label) {
+        if (*label == '"' || *label == '\\')
+            fputc('\\', out);
+        fputc(next_printable(&label), out);
+    }
+    fputc('"', out);
+}
+
+char *graph_dot(const struct mgpu_rt_graph *graph) {
+    char *text = NULL;
+    size_t size;
+    FILE *out = graph ? open_memstream(&text, &size) : NULL;
+    if (!out)
+        return NULL;
+    fputs("digraph {\n", out);
+    for (int i = 0; i < graph->node_count; i++) {
+        const struct graph_node *node = &graph->nodes[i];
+        fprintf(out, "  %d [label=", i);
+        print_label(out, node->label);
+        fputs("]\n", out);
+        for (int j = 0; j < node->after_count; j++)
+            fprintf(out, "  %d -> %d\n", node->after[j], i);
+    }
+    fputs("}\n", out);
+    fclose(out);
+    return text;
+}

@@ -1,0 +1,177 @@
+/* mgpuLaunchKernel and its kin. Costs what HIP's own call costs, a test and a store. */
+#include "driver/cuda.h"
+#include "driver/hip.h"
+#include "driver/report.h"
+#include "launch/clusters.h"
+#include "launch/launch_advice.h"
+#include "likely.h"
+#include "mgpu.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/caches.h"
+#include "shared/thread.h"
+#include "streams/lazy_sync.h"
+#include "streams/mgpu_stream.h"
+#include "streams/streams.h"
+
+static struct advice null_function = {
+    .text = "a null function was launched: mgpuModuleGetFunction failed, see the message before",
+    .follows = NULL_FUNCTION};
+static struct advice unknown_symbol = {
+    .text =
+        "%p is no kernel's host symbol, or its grid of %ld x %ld x %ld does not fit: the object "
+        "that registers the kernel (__hipRegisterFunction) must be linked in"};
+static struct advice no_clusters = {
+    .text =
+        "this GPU has no workgroup clusters, or this HIP cannot launch them (AMD's have them from "
+        "gfx1250 on, with HIP 7): the kernel was not launched. Lower without `clusters in`"};
+
+static struct advice bad_cluster = {
+    .text =
+        "clusters of %u x %u x %u in a grid of %u x %u x %u: the GPU has to have them (sm_90 or "
+        "gfx1250, and later), each size of the grid has to be a multiple of the cluster's, and "
+        "a cluster holds at most 8 workgroups (gfx1250: 16)"};
+
+static const char launch_expression[] =
+    "hipModuleLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, stream, "
+    "params, extra)";
+static const char cooperative_expression[] =
+    "hipModuleLaunchCooperativeKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, "
+    "stream, params)";
+
+#define LAUNCH                                                                                     \
+    (&(struct launch){                                                                             \
+        function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, smem, stream, params, extra})
+
+static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
+    return x > 1 || y > 1 || z > 1;
+}
+
+/* A launch that failed: once more if memory was short, else reported. */
+static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
+                                                          const struct launch *launch) {
+    const intptr_t *grid = launch->grid, *block = launch->block;
+    if (DOUBT(launch_may_succeed_with_room,
+              error == hipErrorOutOfMemory && caches_make_room(error)))
+        error = hip.ModuleLaunchKernel(launch->function, (unsigned)grid[0], (unsigned)grid[1],
+                                       (unsigned)grid[2], (unsigned)block[0], (unsigned)block[1],
+                                       (unsigned)block[2], (unsigned)launch->smem, launch->stream,
+                                       launch->params, launch->extra);
+    if (error != hipSuccess && !launch->function)
+        report_failure(launch_expression, error, &null_function);
+    else if (error != hipSuccess)
+        advise_launch(launch_expression, error, launch);
+}
+
+void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
+                           intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
+                           hipStream_t stream, void **params, void **extra,
+                           size_t late_params_count) {
+    (void)late_params_count; /* garbage before LLVM 18 */
+    struct thread *thread = thread_get();
+    struct stream *known;
+    if (!stream_usable(thread, stream, &known, launch_expression))
+        return;
+    const hipError_t error = hip.ModuleLaunchKernel(
+        function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
+        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra);
+    stream_launched(thread, known);
+    if (UNLIKELY(error != hipSuccess))
+        launch_failed(error, LAUNCH);
+}
+
+static dim3 dim3_of(const intptr_t size[3]) {
+    return (dim3){(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2]};
+}
+
+static hipError_t ask_for_clusters(const struct launch *launch, const intptr_t cluster[3],
+                                   bool cooperative) {
+    if (cuda_present())
+        return cuda.launch_cluster(launch->function, dim3_of(cluster), dim3_of(launch->grid),
+                                   dim3_of(launch->block), (unsigned)launch->smem, cooperative,
+                                   launch->stream, launch->params, launch->extra);
+    return clusters_launch(&(struct cluster_launch){
+        launch->function, dim3_of(launch->grid), dim3_of(launch->block), dim3_of(cluster),
+        (unsigned)launch->smem, cooperative, launch->stream, launch->params, launch->extra});
+}
+
+static void launch_cluster(const struct launch *launch, const intptr_t cluster[3],
+                           bool cooperative) {
+    const intptr_t *grid = launch->grid;
+    struct stream *known;
+    if (!launch->function) {
+        report_failure(launch_expression, hipErrorInvalidImage, &null_function);
+        return;
+    }
+    if (!stream_usable(thread_get(), launch->stream, &known, launch_expression))
+        return;
+    const hipError_t error = ask_for_clusters(launch, cluster, cooperative);
+    stream_launched(thread_get(), known);
+    if (error == hipErrorNotSupported && !cuda_present())
+        report_failure(launch_expression, error, &no_clusters);
+    else if (error != hipSuccess)
+        report_failure(launch_expression, error, &bad_cluster, (unsigned)cluster[0],
+                       (unsigned)cluster[1], (unsigned)cluster[2], (unsigned)grid[0],
+                       (unsigned)grid[1], (unsigned)grid[2]);
+}
+
+/* HIP's cooperative launch does not take `extra`. */
+void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, intptr_t gridY,
+                                      intptr_t gridZ, intptr_t clusterX, intptr_t clusterY,
+                                      intptr_t clusterZ, intptr_t blockX, intptr_t blockY,
+                                      intptr_t blockZ, int32_t smem, hipStream_t stream,
+                                      void **params, void **extra) {
+    struct stream *known;
+    if (function && is_cluster(clusterX, clusterY, clusterZ)) {
+        launch_cluster(LAUNCH, (intptr_t[]){clusterX, clusterY, clusterZ}, true);
+        return;
+    }
+    if (!stream_usable(thread_get(), stream, &known, cooperative_expression))
+        return;
+    const hipError_t error = RETRY(hip.ModuleLaunchCooperativeKernel(
+        function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
+        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params));
+    stream_launched(thread_get(), known);
+    if (error != hipSuccess && !function)
+        report_failure(cooperative_expression, error, &null_function);
+    else if (error != hipSuccess)
+        advise_launch(cooperative_expression, error, LAUNCH);
+}
+
+void impl_mgpuLaunchClusterKernel(hipFunction_t function, intptr_t clusterX, intptr_t clusterY,
+                                  intptr_t clusterZ, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
+                                  intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
+                                  hipStream_t stream, void **params, void **extra,
+                                  size_t late_params_count) {
+    (void)late_params_count; /* AMD's fork passes it */
+    if (cuda_present() || is_cluster(clusterX, clusterY, clusterZ))
+        launch_cluster(LAUNCH, (intptr_t[]){clusterX, clusterY, clusterZ}, false);
+    else
+        impl_mgpuLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, stream,
+                              params, extra, 0);
+}
+
+void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
+                             intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
+                             hipStream_t stream, void **params, void **extra,
+                             size_t late_params_count) {
+    (void)extra; /* hipLaunchKernel does not take it */
+    (void)late_params_count;
+    static const char expression[] =
+        "hipLaunchKernel(function, dim3(gridX, gridY, gridZ), dim3(blockX, blockY, blockZ), "
+        "params, smem, stream)";
+    const dim3 grid = {(uint32_t)gridX, (uint32_t)gridY, (uint32_t)gridZ};
+    const dim3 block = {(uint32_t)blockX, (uint32_t)blockY, (uint32_t)blockZ};
+    struct stream *known;
+    if (!stream_usable(thread_get(), stream, &known, expression))
+        return;
+    lazy_end();
+    const hipError_t error =
+        RETRY(hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream));
+    stream_launched(thread_get(), known);
+    if (error != hipSuccess && !symbol)
+        report_failure(expression, error, &null_function);
+    else if (error != hipSuccess)
+        report_failure(expression, error, &unknown_symbol, symbol, (long)gridX, (long)gridY,
+                       (long)gridZ);
+}

@@ -1,0 +1,208 @@
+/* mgpuMemcpy, mgpuMemset16, mgpuMemset32.
+ *
+ * A copy means the same as with stock. It comes in the stream's order. When the call returns,
+ * pageable memory that is its source is free, and pageable memory that is its end is filled.
+ * Between pageable memory and a block of ours it goes through pinned memory (staging.h); all others
+ * are HIP's.
+ *
+ * An address that no table has is not host memory for that: it may be a module's global, another
+ * library's, managed or mapped memory. HIP is asked, where the answer matters: only for a copy that
+ * would be staged. If nobody else calls HIP, an answer holds until a call of ours changes what some
+ * address is. */
+#include "atomics.h"
+#include "driver/cuda.h"
+#include "driver/device.h"
+#include "driver/exclusive.h"
+#include "driver/hip.h"
+#include "driver/report.h"
+#include "likely.h"
+#include "memory/registrations.h"
+#include "memory/staging.h"
+#include "process/options.h"
+#include "proof.h"
+#include "shared/ranges.h"
+#include "shared/thread.h"
+#include "streams/mgpu_stream.h"
+#include "streams/streams.h"
+#include "telemetry/call.h"
+
+static struct advice bad_copy = {
+    .text = "copy of %llu bytes from %p to %p: check that both allocations hold that many"};
+static struct advice bad_fill = {.text = "fill of %llu elements of %d bytes at %p: check that "
+                                         "device memory of that size begins there"};
+
+static const char copy_expression[] =
+    "hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)";
+
+/* HIP refuses pageable memory up to version 5, and describes it as without device address since. */
+static bool hip_calls_pageable(const void *address) {
+    struct {
+        hipPointerAttribute_t is;
+        uint64_t room[8]; /* for what a later HIP may add */
+    } pointer = {.is = {.device_pointer = NULL}};
+    if (cuda_present())
+        return cuda.memory_type(address) == 0;
+    const hipError_t error = hip.PointerGetAttributes(&pointer.is, address);
+    if (error != hipSuccess)
+        device_forget_error(error);
+    return error == hipErrorInvalidValue ||
+           (error == hipSuccess && !pointer.is.device_pointer && !pointer.is.is_managed);
+}
+
+static bool is_remembered(const struct thread *thread, uintptr_t begin, uintptr_t end,
+                          uint64_t mappings) {
+    for (size_t i = 0; i < HOST_SLOTS; i++)
+        if (thread->hosts[i].begin <= begin && end <= thread->hosts[i].end &&
+            thread->hosts[i].mappings == mappings)
+            return true;
+    return false;
+}
+
+/* Whether these bytes are pageable host memory, by HIP's word. Both ends are asked about: what HIP
+ * knows may begin behind the first byte. */
+static bool is_pageable(struct thread *thread, const void *address, size_t bytes) {
+    const uintptr_t begin = (uintptr_t)address, end = begin + bytes;
+    const uint64_t mappings = ranges_now() + 1; /* never 0, which an empty slot has */
+    const enum range_kind kind = ranges_find(address, bytes);
+    if (kind != RANGE_NONE && kind != RANGE_MIXED) /* mixed: or the table is just being written */
+        return false;
+    if (exclusive_hip() && is_remembered(thread, begin, end, mappings))
+        return true;
+    if (!PROOF(hip_knows_nothing_there,
+               hip_calls_pageable(address) &&
+                   (bytes <= 1 || hip_calls_pageable((const char *)address + bytes - 1))))
+        return false;
+    if (exclusive_hip() && !thread_is_none(thread))
+        thread->hosts[thread->next_host++ % HOST_SLOTS] = (struct host_slot){begin, end, mappings};
+    return true;
+}
+
+static bool is_block(const void *address, size_t bytes) {
+    return ranges_find(address, bytes) == RANGE_DEVICE;
+}
+
+/* Nothing that writes memory is pending on a stream, nor on the null stream, which it waits for. */
+static bool is_quiet(struct stream *stream) {
+    if (stream_has_kernels(stream) || stream_state(stream) != STREAM_LIVE)
+        return false;
+    if (exclusive_hip())
+        return PROOF(null_stream_writes_no_source, stream_is_idle(&stream_null[stream->device]));
+    return device_answered(hip.StreamQuery(NULL)) && stream_ask(stream) == hipSuccess;
+}
+
+/* True if the source has its last value already, so that it may be read now. Nothing that comes
+ * before the copy in the stream's order can write it. NVIDIA's driver knows what its kernels write.
+ * AMD's calls a module's global an invalid pointer, just as it does pageable memory, so there the
+ * stream has to have nothing pending. So too where kernels reach pageable memory. */
+static bool is_settled(struct stream *stream) {
+    return (cuda_present() && !device_reaches_pageable(stream->device)) ||
+           PROOF(source_has_its_last_value, is_quiet(stream));
+}
+
+static void report_copy(hipError_t error, const struct copy *copy) {
+    report_failure(copy_expression, error, &bad_copy, (unsigned long long)copy->bytes, copy->from,
+                   copy->to);
+}
+
+static void submit_copy(const struct copy *copy) {
+    registrations_yield(copy->to, copy->bytes);
+    registrations_yield(copy->from, copy->bytes);
+    const hipError_t error =
+        hip.MemcpyAsync(copy->to, copy->from, copy->bytes, hipMemcpyDefault, copy->handle);
+    if (UNLIKELY(error != hipSuccess))
+        report_copy(error, copy);
+}
+
+static void copy_by_hip(const struct copy *copy) {
+    submit_copy(copy);
+    stream_launched(copy->thread, copy->stream); /* it may write host memory */
+}
+
+/* NVIDIA's driver takes the bytes of a small copy during the call. */
+static bool hip_takes_at_once(const struct copy *copy) {
+    return cuda_present() && copy->bytes <= STAGING_CUDA_TAKES;
+}
+
+/* To a block: what HIP submits by itself writes no host memory, whatever the source is. True if the
+ * bytes went through pinned memory. */
+static bool copy_up(const struct copy *copy) {
+    hipError_t error = hipSuccess;
+    if (!hip_takes_at_once(copy) && copy->bytes <= STAGING_UP_LIMIT && is_settled(copy->stream) &&
+        is_pageable(copy->thread, copy->from, copy->bytes) && staging_up(copy, &error)) {
+        if (UNLIKELY(error != hipSuccess))
+            report_copy(error, copy);
+        return true;
+    }
+    submit_copy(copy);
+    stream_submitted(copy->thread, copy->stream);
+    return false;
+}
+
+/* True if that was all: from a block to pageable memory, through pinned memory. */
+static bool copy_down(const struct copy *copy) {
+    hipError_t error = hipSuccess;
+    if (copy->bytes > STAGING_DOWN_LIMIT || !is_block(copy->from, copy->bytes) ||
+        !is_pageable(copy->thread, copy->to, copy->bytes) || !staging_down(copy, &error))
+        return false;
+    if (UNLIKELY(error != hipSuccess))
+        report_failure(copy_expression, error, &stream_fault);
+    return true;
+}
+
+/* True if it went through pinned memory. */
+static inline __attribute__((always_inline)) bool copy_bytes(struct copy *copy) {
+    const bool cached = cache_is_on(CACHE_STAGING) && copy->to && copy->from && copy->bytes &&
+                        copy->handle && copy->stream;
+    if (cached && is_block(copy->to, copy->bytes))
+        return copy_up(copy);
+    if (cached && copy_down(copy))
+        return true;
+    copy_by_hip(copy);
+    return false;
+}
+
+void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {
+    struct copy copy = {thread_get(), NULL, handle, dst, src, sizeBytes};
+    if (stream_usable(copy.thread, handle, &copy.stream, copy_expression))
+        (void)copy_bytes(&copy);
+}
+
+/* Whether pinned memory would be of use: between a block and memory that nobody here has pinned. */
+static bool may_be_staged(const struct copy *copy) {
+    const enum range_kind to = ranges_find(copy->to, copy->bytes);
+    const enum range_kind from = ranges_find(copy->from, copy->bytes);
+    return (to == RANGE_DEVICE && PROOF(source_is_unpinned, from == RANGE_NONE) &&
+            !DOUBT(driver_takes_it_at_once, hip_takes_at_once(copy))) ||
+           (PROOF(target_is_unpinned, to == RANGE_NONE) && from == RANGE_DEVICE);
+}
+
+void told_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {
+    struct copy copy = {thread_get(), NULL, handle, dst, src, sizeBytes};
+    if (!stream_usable(copy.thread, handle, &copy.stream, copy_expression))
+        return;
+    const bool staged = copy_bytes(&copy);
+    if (call_now.error == hipSuccess && (staged || may_be_staged(&copy)))
+        call_tell(staged ? CALL_HIT : CALL_BYPASS);
+}
+
+void impl_mgpuMemset32(void *dst, int value, size_t count, hipStream_t handle) {
+    static const char expression[] =
+        "hipMemsetD32Async(reinterpret_cast<hipDeviceptr_t>(dst), value, count, stream)";
+    struct stream *stream;
+    if (!stream_usable(thread_get(), handle, &stream, expression))
+        return;
+    REPORT(expression, hip.MemsetD32Async(dst, value, count, handle), &bad_fill,
+           (unsigned long long)count, 4, dst);
+    stream_launched(thread_get(), stream);
+}
+
+void impl_mgpuMemset16(void *dst, uint16_t value, size_t count, hipStream_t handle) {
+    static const char expression[] =
+        "hipMemsetD16Async(reinterpret_cast<hipDeviceptr_t>(dst), value, count, stream)";
+    struct stream *stream;
+    if (!stream_usable(thread_get(), handle, &stream, expression))
+        return;
+    REPORT(expression, hip.MemsetD16Async(dst, value, count, handle), &bad_fill,
+           (unsigned long long)count, 2, dst);
+    stream_launched(thread_get(), stream);
+}

@@ -1,0 +1,102 @@
+/* mgpuMemHostRegister and its kin: host memory that a kernel can reach.
+ *
+ * A registration outlives its unregister only where its pages can be watched, and only if nobody
+ * else in the process calls HIP (memory/registrations.h). Pages that stay pinned after the program
+ * has unmapped them would be another memory's. */
+#include "driver/hip.h"
+#include "driver/report.h"
+#include "memory/registrations.h"
+#include "mgpu.h"
+#include "shared/thread.h"
+#include "streams/lazy_sync.h"
+
+static struct advice not_registered = {
+    .text = "host memory at %p (%llu bytes) could not be registered: is it mapped, writable, and "
+            "not registered already?"};
+static struct advice not_unregistered = {
+    .text = "host memory at %p could not be unregistered: it was not registered from this address"};
+static struct advice strided = {
+    .text = "a memref of rank %lld is not contiguous. As stock does, the library registers as many "
+            "bytes as it has elements: kernels cannot reach the rest"};
+static struct advice no_device_pointer = {
+    .text = "host memory at %p has no device address: gpu.host_register it first"};
+
+void impl_mgpuMemHostRegister(void *ptr, uint64_t sizeBytes) {
+    (void)thread_get();
+    const hipError_t error = registration_acquire(ptr, sizeBytes);
+    if (error != hipSuccess) {
+        report_failure("hipHostRegister(ptr, sizeBytes, 0)", error, &not_registered, ptr,
+                       (unsigned long long)sizeBytes);
+        return;
+    }
+    lazy_visible(1);
+}
+
+void impl_mgpuMemHostUnregister(void *ptr) {
+    (void)thread_get();
+    const hipError_t error = registration_release(ptr);
+    if (error != hipSuccess) {
+        report_failure("hipHostUnregister(ptr)", error, &not_unregistered, ptr);
+        return;
+    }
+    lazy_visible(-1);
+}
+
+static char *first_element(const struct mgpu_memref *memref, int64_t element_bytes) {
+    return memref->aligned + memref->offset * element_bytes;
+}
+
+/* Elements of a memref; sets *dense to whether they follow each other without gaps. */
+static int64_t count_elements(int64_t rank, const struct mgpu_memref *memref, bool *dense) {
+    const int64_t *sizes = memref->sizes_and_strides, *strides = sizes + rank;
+    int64_t count = 1;
+    *dense = true;
+    for (int64_t i = rank - 1; i >= 0; i--) {
+        *dense &= strides[i] == count || sizes[i] == 1;
+        count *= sizes[i];
+    }
+    return count;
+}
+
+void impl_mgpuMemHostRegisterMemRef(int64_t rank, struct mgpu_memref *descriptor,
+                                    int64_t elementSizeBytes) {
+    bool dense;
+    const int64_t count = count_elements(rank, descriptor, &dense);
+    if (!dense)
+        report_once(&strided, (long long)rank);
+    impl_mgpuMemHostRegister(first_element(descriptor, elementSizeBytes),
+                             (uint64_t)(count * elementSizeBytes));
+}
+
+void impl_mgpuMemHostUnregisterMemRef(int64_t rank, struct mgpu_memref *descriptor,
+                                      int64_t elementSizeBytes) {
+    (void)rank;
+    impl_mgpuMemHostUnregister(first_element(descriptor, elementSizeBytes));
+}
+
+/* As stock: of device 0, which becomes the thread's current one. */
+static void *device_pointer(void *host) {
+    void *device = NULL;
+    (void)thread_get();
+    registrations_yield(host, 1);
+    REPORT("hipSetDevice(0)", hip.SetDevice(0), NULL);
+    REPORT("hipHostGetDevicePointer((void **)devicePtr, hostPtr, 0)",
+           hip.HostGetDevicePointer(&device, host, 0), &no_device_pointer, host);
+    return device;
+}
+
+struct mgpu_memref_float impl_mgpuMemGetDeviceMemRef1dFloat(float *allocated, float *aligned,
+                                                            int64_t offset, int64_t size,
+                                                            int64_t stride) {
+    (void)allocated;
+    float *device = device_pointer(aligned);
+    return (struct mgpu_memref_float){device, device, offset, size, stride};
+}
+
+struct mgpu_memref_int32 impl_mgpuMemGetDeviceMemRef1dInt32(int32_t *allocated, int32_t *aligned,
+                                                            int64_t offset, int64_t size,
+                                                            int64_t stride) {
+    (void)allocated;
+    int32_t *device = device_pointer(aligned);
+    return (struct mgpu_memref_int32){device, device, offset, size, stride};
+}

@@ -1,0 +1,133 @@
+/* mgpuMemAlloc, mgpuMemFree.
+ *
+ * Stock calls hipMalloc and hipFree, and hipFree waits for the whole device. Here a block goes back
+ * to a pool of its stream and comes from there (blocks_pool.h). All but a block of the program's
+ * stream, in its order, takes the careful way: it waits for the device, as stock does.
+ *
+ * Unless nobody else in the process calls HIP (exclusive.h), the library asks HIP whether a freed
+ * block is still the one that it handed out. The program may have freed it by hipFree, and its
+ * address may be a smaller one's by now. */
+#include "driver/hip.h"
+#include "driver/refusal.h"
+#include "driver/report.h"
+#include "likely.h"
+#include "memory/blocks.h"
+#include "memory/blocks_pool.h"
+#include "memory/blocks_table.h"
+#include "process/options.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/sites.h"
+#include "shared/thread.h"
+#include "streams/streams.h"
+#include "telemetry/call.h"
+
+static struct advice out_of_memory = {
+    .text = "no device memory for %llu bytes: the program holds %llu bytes on device %d, and "
+            "nothing is cached any more"};
+static struct advice foreign_free = {
+    .text = "mgpuMemFree was given %p, which is not the start of a device allocation, or already "
+            "freed"};
+static struct advice freed_twice = {.text = "mgpuMemFree was given %p, which was freed before"};
+
+static const char malloc_expression[] = "hipMalloc(&ptr, sizeBytes)";
+static const char free_expression[] = "hipFree(ptr)";
+
+/* ---- mgpuMemAlloc ---- */
+
+static void report_no_memory(hipError_t error, uint64_t bytes, int device) {
+    struct advice *advice =
+        PROOF(memory_was_refused, error == hipErrorOutOfMemory) ? &out_of_memory : NULL;
+    report_failure(malloc_expression, error, advice, (unsigned long long)bytes,
+                   (unsigned long long)(device < MOST_DEVICES ? block_reserved(device) : 0),
+                   device);
+}
+
+/* False if nobody is asked. A function that is asked may allocate, and free anything. */
+static bool ask_for_memory(uint64_t bytes) {
+    static __thread bool asking;
+    bool asked = false;
+    if (DOUBT(allocation_is_of_who_is_asked, asking))
+        return false;
+    asking = true;
+    for (int i = 0; i < ASKED; i++) {
+        void (*const make_room)(int, size_t) = load_acquire(&asked_for_memory[i]);
+        asked |= make_room != NULL;
+        if (make_room)
+            make_room(hip_current_device(), bytes);
+    }
+    asking = false;
+    return asked;
+}
+
+/* *device: of the memory. To ask HIP for it after a failure would clear HIP's last error. */
+static inline struct block_allocated try_allocating(uint64_t bytes, hipStream_t handle,
+                                                    bool host_shared, int *device) {
+    struct stream *stream = block_order(thread_get(), handle);
+    *device = hip_current_device();
+    /* LLVM 17 and older leave garbage in the flag, but never pass a null stream. */
+    const bool shared = host_shared && PROOF(flag_was_passed, !handle);
+    return block_allocate(bytes, *device, stream, shared);
+}
+
+/* After a failure, which left its error with HIP. */
+static __attribute__((noinline)) void *
+allocate_again(uint64_t bytes, hipStream_t handle, bool host_shared, hipError_t error, int device) {
+    struct block_allocated made = {.error = error};
+    if (error == hipErrorOutOfMemory && ask_for_memory(bytes)) {
+        (void)hip.GetLastError();
+        made = try_allocating(bytes, handle, host_shared, &device);
+        call_tell(made.how);
+    }
+    if (made.error != hipSuccess)
+        report_no_memory(made.error, bytes, device);
+    return made.address; /* stock returns an uninitialised pointer after a failure */
+}
+
+static inline void *allocate(uint64_t bytes, hipStream_t handle, bool host_shared, bool told) {
+    int device;
+    const struct block_allocated made = try_allocating(bytes, handle, host_shared, &device);
+    if (told)
+        call_tell(made.how);
+    if (UNLIKELY(made.error != hipSuccess))
+        return allocate_again(bytes, handle, host_shared, made.error, device);
+    return made.address;
+}
+
+void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_shared) {
+    return allocate(sizeBytes, handle, late_host_shared, false);
+}
+
+void *told_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_shared) {
+    void *address = allocate(sizeBytes, handle, late_host_shared, true);
+    block_tell(block_find(address), 1);
+    return address;
+}
+
+/* ---- mgpuMemFree ---- */
+
+/* False if the program has freed it before. */
+static inline bool free_memory_at(void *ptr, hipStream_t stream) {
+    const struct block_freed freed = block_free(ptr, block_order(thread_get(), stream));
+    if (UNLIKELY(freed.verdict == FREE_TWICE))
+        REPORT(free_expression, refusal_of_block(), &freed_twice, ptr);
+    else
+        REPORT(free_expression, freed.error, freed.verdict == FREE_TO_HIP ? &foreign_free : NULL,
+               ptr);
+    return freed.verdict != FREE_TWICE;
+}
+
+void impl_mgpuMemFree(void *ptr, hipStream_t stream) {
+    (void)free_memory_at(ptr, stream);
+}
+
+void told_mgpuMemFree(void *ptr, hipStream_t stream) {
+    const struct block *block = block_find(ptr);
+    const bool held = block && block_held_by_program(block);
+    const int device = held ? block_device(block) : 0;
+    const size_t size = held ? block_size(block) : 0;
+    if (!free_memory_at(ptr, stream) || !held)
+        return;
+    call_tell_held(device, -(ptrdiff_t)size);
+    sites_count(ptr, device, -(ptrdiff_t)size);
+}

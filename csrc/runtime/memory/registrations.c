@@ -1,0 +1,520 @@
+#include "memory/registrations.h"
+#include "driver/device.h"
+#include "driver/exclusive.h"
+#include "driver/hip.h"
+#include "driver/report.h"
+#include "memory/page_watch.h"
+#include "process/options.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/caches.h"
+#include "shared/handles.h"
+#include "shared/ranges.h"
+#include "streams/streams.h"
+#include "telemetry/counters.h"
+
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The states of a registration.
+ *
+ *           from        to     by                                     order
+ * register  GONE        TAKEN  who asks HIP for it                    cas seq_cst
+ *           TAKEN       HELD   who was given it                       seq_cst
+ * hit       IDLE        TAKEN  a register of these bytes              cas seq_cst
+ * release   HELD        TAKEN  an unregister                          cas seq_cst
+ * keep      TAKEN       IDLE   an unregister                          seq_cst
+ * trim      IDLE        TAKEN  who gives it to HIP                    cas seq_cst
+ * end       TAKEN       GONE   who gave it to HIP                     seq_cst
+ *
+ * It is in the ranges unless it is GONE. registrations_idle == the bytes of all that are IDLE, or
+ * TAKEN from there.
+ * The thread that reads events sets `stale`, and so does a fork, in any state. A thread that makes
+ * a registration IDLE looks at `stale` afterwards. After `stale` is set the IDLE ones are looked
+ * through. So one of the two trims it. */
+enum registration_state {
+    REGISTRATION_GONE, /* HIP does not have it, as far as is known */
+    REGISTRATION_HELD, /* by the program */
+    REGISTRATION_IDLE, /* the program has unregistered it, and HIP has it still */
+    REGISTRATION_TAKEN /* a thread owns it and is moving it to another state */
+};
+
+struct registration {
+    struct handle handle; /* the address */
+    struct range range;
+    size_t bytes;
+    int device;      /* the thread's current one when HIP registered it */
+    int state;       /* enum registration_state */
+    bool stale;      /* other pages may lie there now */
+    bool watched;    /* `stale` tells of every such change since before HIP pinned the pages */
+    unsigned wasted; /* how often it went stale since it was last used again */
+    uint64_t last_use;
+};
+
+static struct handle_map registrations = HANDLE_MAP(struct registration);
+size_t registrations_idle;
+
+static uint64_t uses;                                        /* the clock of last_use */
+static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER; /* ranges and what is watched agree */
+
+static void *address_of(const struct registration *registration) {
+    return (void *)registration->handle.key;
+}
+
+static bool move(struct registration *registration, int from, int to) {
+    return cas_seq_cst(&registration->state, &from, to);
+}
+
+/* The last registration that begins before `end` and shares bytes with [begin, end). Under
+ * tables_lock. */
+static struct registration *last_in(uintptr_t begin, uintptr_t end) {
+    while (begin < end) {
+        void *address = ranges_begin((void *)begin, end - begin);
+        if (!address)
+            return NULL;
+        struct registration *found = handle_find(&registrations, address);
+        if (found && found->range.begin == (uintptr_t)address && found->range.end > begin &&
+            load_seq_cst(&found->state) != REGISTRATION_GONE)
+            return found;
+        end = (uintptr_t)address;
+    }
+    return NULL;
+}
+
+/* ---- giving back to HIP ---- */
+
+/* Pages that another registration shares stay watched. */
+static void unwatch(const struct registration *registration) {
+    uintptr_t begin = page_of((uintptr_t)address_of(registration));
+    uintptr_t end = page_of((uintptr_t)address_of(registration) + registration->bytes - 1);
+    pthread_mutex_lock(&tables_lock);
+    ranges_remove((uintptr_t)address_of(registration));
+    const bool last_shared =
+        DOUBT(last_page_is_watched_for_another, last_in(end, end + page_bytes));
+    if (DOUBT(first_page_is_watched_for_another, last_in(begin, begin + page_bytes)))
+        begin += page_bytes;
+    pthread_mutex_unlock(&tables_lock);
+    end += last_shared ? 0 : page_bytes;
+    if (registration->watched && begin < end)
+        page_watch_remove(begin, end - begin);
+}
+
+/* For who has taken it, and given it to HIP. */
+static void end(struct registration *registration) {
+    pthread_mutex_lock(&watching);
+    unwatch(registration);
+    pthread_mutex_unlock(&watching);
+    store_seq_cst(&registration->state, REGISTRATION_GONE);
+}
+
+/* An unregister leaves it registered; and that ends. */
+static void count_kept(size_t bytes) {
+    (void)fetch_add_relaxed(&registrations_idle, bytes);
+    (void)fetch_add_relaxed(&counts.kept.ranges, 1);
+    (void)fetch_add_relaxed(&counts.kept.bytes, bytes);
+}
+static void count_taken(size_t bytes) {
+    (void)fetch_sub_relaxed(&registrations_idle, bytes);
+    (void)fetch_sub_relaxed(&counts.kept.ranges, 1);
+    (void)fetch_sub_relaxed(&counts.kept.bytes, bytes);
+}
+
+/* For who has taken an idle one. It counts as idle until HIP has it, so that a copy waits for that
+ * (registrations_yield). */
+static void give_to_hip(struct registration *registration) {
+    const hipError_t error = hip.HostUnregister(address_of(registration));
+    if (error != hipSuccess)
+        device_forget_error(error);
+    const bool changed = load_seq_cst(&registration->stale);
+    registration->wasted += changed;
+    (void)fetch_add_relaxed(&counts.kept.changed, changed);
+    stats_eviction(CACHE_REGISTRATIONS);
+    count_taken(registration->bytes);
+    end(registration);
+}
+
+static bool trim(struct registration *registration) {
+    if (runtime_forked) /* HIP does not survive that */
+        return false;
+    if (!move(registration, REGISTRATION_IDLE, REGISTRATION_TAKEN))
+        return false;
+    give_to_hip(registration);
+    return true;
+}
+
+void registrations_yield_to(const void *address, size_t bytes) {
+    const enum range_kind kind = ranges_find(address, bytes);
+    uintptr_t end = (uintptr_t)address + bytes;
+    if (PROOF(memory_is_not_idle, kind != RANGE_IDLE && kind != RANGE_MIXED))
+        return;
+    for (;;) {
+        pthread_mutex_lock(&tables_lock);
+        struct registration *found = last_in((uintptr_t)address, end);
+        pthread_mutex_unlock(&tables_lock);
+        if (!found)
+            return;
+        while (load_seq_cst(&found->state) == REGISTRATION_TAKEN)
+            sched_yield(); /* another thread trims it, or has HIP register it */
+        (void)trim(found);
+        end = (uintptr_t)address_of(found);
+    }
+}
+
+static int trim_all(int device) {
+    int count = 0;
+    (void)device;
+    for (struct registration *each = handle_first(&registrations); each; each = handle_next(each))
+        count += trim(each);
+    return count;
+}
+
+const struct cache registration_cache = {.name = "registrations", .trim = trim_all};
+
+/* ---- stale ones ----
+ *
+ * Their pages stay pinned until HIP has them back, so a thread of its own gives them back. The one
+ * that reads events must not: HIP may unmap memory. */
+
+static sem_t some_are_stale;
+static pthread_mutex_t calling_hip = PTHREAD_MUTEX_INITIALIZER;
+static bool ended; /* under it */
+
+static void trim_stale(void) {
+    for (struct registration *each = handle_first(&registrations); each; each = handle_next(each))
+        if (load_seq_cst(&each->stale))
+            (void)trim(each);
+}
+
+static void *trim_when_stale(void *unused) {
+    (void)unused;
+    for (bool goes_on = true; goes_on;) {
+        while (sem_wait(&some_are_stale) != 0)
+            continue;
+        pthread_mutex_lock(&calling_hip);
+        if (!ended)
+            trim_stale();
+        goes_on = !ended;
+        pthread_mutex_unlock(&calling_hip);
+    }
+    return NULL;
+}
+
+/* On the thread that reads events. */
+static void pages_changed(uintptr_t begin, size_t bytes) {
+    uintptr_t end = begin + bytes;
+    pthread_mutex_lock(&tables_lock);
+    for (struct registration *each; (each = last_in(begin, end)); end = (uintptr_t)address_of(each))
+        PROOF_STEP(replaced_pages_are_stale, store_seq_cst(&each->stale, true));
+    pthread_mutex_unlock(&tables_lock);
+    sem_post(&some_are_stale);
+}
+
+void registrations_end(void) {
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec++; /* HIP may wait for a kernel that waits for the program */
+    if (pthread_mutex_timedlock(&calling_hip, &limit) != 0)
+        return;
+    ended = true;
+    pthread_mutex_unlock(&calling_hip);
+}
+
+void registrations_before_fork(void) {
+    for (struct registration *each = handle_first(&registrations); each; each = handle_next(each))
+        PROOF_STEP(forked_pages_are_stale, store_seq_cst(&each->stale, true));
+}
+
+void registrations_after_fork(void) {
+    if (!handle_first(&registrations))
+        return;
+    registrations_before_fork();
+    sem_post(&some_are_stale);
+}
+
+void registrations_forked(void) {
+    page_watch_forked();
+    store_relaxed(&registrations_idle, 0);
+    watching = calling_hip = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+/* ---- whether pages are watched ---- */
+
+static bool watches;
+
+static bool start_trimming(void) {
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool created = sem_init(&some_are_stale, 0, 0) == 0 &&
+                         pthread_create(&thread, NULL, trim_when_stale, NULL) == 0 &&
+                         pthread_detach(thread) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return created;
+}
+
+static void start_watching(void) {
+    const char *reason = start_trimming() ? page_watch_open(pages_changed) : "no thread";
+    watches = !reason;
+    if (reason)
+        report_verbose("registered memory: nothing is kept, %s", reason);
+    else
+        report_verbose("registered memory: registrations outlive their unregister");
+}
+
+static void say_no_word(void) {
+    report_verbose("registered memory: nothing is kept, %s",
+                   exclusive_hip() ? "as MGPU_RT_CACHE leaves out registrations"
+                                   : "as that takes MGPU_RT_EXCLUSIVE=on, and no hook or runtime "
+                                     "in Python");
+}
+
+static bool may_watch(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT, said = PTHREAD_ONCE_INIT;
+    if (runtime_forked || runtime_exiting())
+        return false;
+    if (!exclusive_hip() || !cache_is_on(CACHE_REGISTRATIONS)) {
+        pthread_once(&said, say_no_word);
+        return false;
+    }
+    pthread_once(&once, start_watching);
+    return watches;
+}
+
+/* ---- the limit ---- */
+
+/* Whether the kernel counts what HIP pins against RLIMIT_MEMLOCK: something is registered now. */
+static bool pins_count_as_locked(void) {
+    char line[128];
+    unsigned long kilobytes = 0;
+    FILE *status = fopen("/proc/self/status", "re");
+    while (status && fgets(line, sizeof line, status) &&
+           sscanf(line, "VmPin: %lu", &kilobytes) != 1)
+        continue;
+    if (status)
+        fclose(status);
+    return kilobytes != 0;
+}
+
+/* The share of the machine's memory that MGPU_RT_MEMORY_LIMIT names for a device's; half of what
+ * may be locked, where pinned memory counts as that. */
+static size_t find_limit(void) {
+    struct rlimit locked;
+    size_t most = options.memory_limit_bytes;
+    if (!most)
+        most = (size_t)((double)sysconf(_SC_PHYS_PAGES) * (double)page_bytes *
+                        options.memory_limit_fraction);
+    if (getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur / 2 < most &&
+        pins_count_as_locked())
+        most = locked.rlim_cur / 2;
+    return most;
+}
+
+static bool trim_oldest(void) {
+    struct registration *oldest = NULL;
+    for (struct registration *each = handle_first(&registrations); each; each = handle_next(each))
+        if (load_seq_cst(&each->state) == REGISTRATION_IDLE &&
+            (!oldest || load_relaxed(&each->last_use) < load_relaxed(&oldest->last_use)))
+            oldest = each;
+    if (!oldest || !trim(oldest))
+        return false;
+    (void)fetch_add_relaxed(&counts.kept.limited, 1);
+    return true;
+}
+
+static bool make_room(size_t bytes) {
+    static size_t limit; /* 0: not known yet */
+    if (!load_relaxed(&limit))
+        store_relaxed(&limit, find_limit() + 1);
+    if (bytes >= limit)
+        return false;
+    while (load_relaxed(&registrations_idle) + bytes >= limit)
+        if (!trim_oldest())
+            return false;
+    return true;
+}
+
+/* ---- registering ---- */
+
+/* A program that unmaps what it registered each time gains nothing, and would pay for events. */
+enum { MOST_WASTED = 4, ATTEMPTS = 64 };
+
+/* Whether the pages that HIP has pinned lie there still. Another thread may be unmapping some other
+ * watched memory just now: then the question is asked again. */
+static bool pages_are_the_same(const struct registration *registration) {
+    for (int i = 0; i < ATTEMPTS && !load_seq_cst(&registration->stale); i++) {
+        if (PROOF(no_change_is_under_way, page_watch_settled()))
+            return !load_seq_cst(&registration->stale);
+        sched_yield();
+    }
+    return false;
+}
+
+static void set_kind(struct registration *registration, enum range_kind kind) {
+    pthread_mutex_lock(&tables_lock);
+    store_relaxed(&registration->range.kind, kind);
+    ranges_change();
+    pthread_mutex_unlock(&tables_lock);
+}
+
+/* A hit: the idle registration of exactly these bytes, on this device. */
+static bool use_again(struct registration *registration, size_t bytes) {
+    if (!move(registration, REGISTRATION_IDLE, REGISTRATION_TAKEN))
+        return false;
+    if (!PROOF(all_bytes_are_registered, registration->bytes == bytes) ||
+        !PROOF(registered_on_this_device, registration->device == hip_current_device()) ||
+        !pages_are_the_same(registration)) {
+        give_to_hip(registration);
+        return false;
+    }
+    set_kind(registration, RANGE_REGISTERED);
+    count_taken(bytes);
+    registration->wasted = 0;
+    store_seq_cst(&registration->state, REGISTRATION_HELD);
+    return true;
+}
+
+/* Enters one that the thread has taken, and watches its pages before HIP pins them. False if the
+ * bytes are another's: HIP is to say what that means. */
+static bool enter_watched(struct registration *registration, void *address, size_t bytes) {
+    const bool watch = registration->wasted < MOST_WASTED && may_watch();
+    registration->bytes = bytes;
+    store_seq_cst(&registration->stale, false);
+    pthread_mutex_lock(&watching);
+    pthread_mutex_lock(&tables_lock);
+    const bool alone = ranges_begin(address, bytes) == NULL;
+    if (alone)
+        ranges_add(&registration->range, (uintptr_t)address, bytes, RANGE_MIXED);
+    pthread_mutex_unlock(&tables_lock);
+    registration->watched = alone && watch && page_watch_add(address, bytes);
+    pthread_mutex_unlock(&watching);
+    return alone;
+}
+
+/* HIP may refuse because of what is idle: for want of memory that may be pinned, say. */
+static hipError_t register_by_hip(void *address, size_t bytes) {
+    const hipError_t error = hip.HostRegister(address, bytes, 0);
+    if (error == hipSuccess || !load_relaxed(&registrations_idle))
+        return error;
+    (void)trim_all(ALL_DEVICES);
+    (void)hip.GetLastError();
+    return hip.HostRegister(address, bytes, 0);
+}
+
+static hipError_t register_entered(struct registration *registration) {
+    void *const address = address_of(registration);
+    const hipError_t error = register_by_hip(address, registration->bytes);
+    if (error != hipSuccess) {
+        end(registration);
+        return error;
+    }
+    if (registration->watched &&
+        !PROOF(pages_are_of_no_file, pages_are_private(address, registration->bytes)))
+        store_seq_cst(&registration->stale, true); /* no event tells when those are replaced */
+    if (registration->watched && !load_seq_cst(&registration->stale))
+        stats_miss(CACHE_REGISTRATIONS);
+    registration->device = hip_current_device();
+    set_kind(registration, RANGE_REGISTERED);
+    store_seq_cst(&registration->state, REGISTRATION_HELD);
+    return error;
+}
+
+/* HIP has registered bytes that the table calls another's: those ended without this library. */
+static void enter_accepted(struct registration *registration, size_t bytes) {
+    if (!registration || !(move(registration, REGISTRATION_HELD, REGISTRATION_TAKEN) ||
+                           move(registration, REGISTRATION_GONE, REGISTRATION_TAKEN))) {
+        ranges_change(); /* HIP is asked what it is */
+        return;
+    }
+    registration->watched = false;
+    registration->bytes = bytes;
+    pthread_mutex_lock(&tables_lock);
+    ranges_add(&registration->range, (uintptr_t)address_of(registration), bytes, RANGE_REGISTERED);
+    pthread_mutex_unlock(&tables_lock);
+    store_seq_cst(&registration->state, REGISTRATION_HELD);
+}
+
+static bool take_gone(struct registration *registration) {
+    while (load_seq_cst(&registration->state) == REGISTRATION_TAKEN)
+        sched_yield();
+    return move(registration, REGISTRATION_GONE, REGISTRATION_TAKEN);
+}
+
+hipError_t registration_acquire(void *address, uint64_t bytes) {
+    struct registration *registration =
+        address && bytes && !runtime_forked ? handle_insert(&registrations, address) : NULL;
+    if (registration && use_again(registration, bytes)) {
+        call_tell(CALL_HIT);
+        return hipSuccess;
+    }
+    call_tell(CALL_BYPASS);
+    registrations_yield(address, bytes);
+    if (registration && take_gone(registration)) {
+        if (enter_watched(registration, address, bytes))
+            return register_entered(registration);
+        store_seq_cst(&registration->state, REGISTRATION_GONE);
+    }
+    const hipError_t error = register_by_hip(address, bytes);
+    if (error == hipSuccess)
+        enter_accepted(registration, bytes);
+    return error;
+}
+
+/* ---- unregistering ---- */
+
+static bool devices_are_done(void) {
+    bool done = true;
+    for (int device = 0; device < hip_device_count && done; device++)
+        done = stream_wait_for_device(device) == hipSuccess;
+    return done;
+}
+
+/* Whether one that the program unregisters may be idle. Waits for the work that may use it. */
+static bool may_be_idle(const struct registration *registration) {
+    return registration->watched && !load_seq_cst(&registration->stale) && may_watch() &&
+           ranges_find(address_of(registration), registration->bytes) == RANGE_REGISTERED &&
+           !runtime_is(MODE_EXTERNAL) && make_room(registration->bytes) &&
+           PROOF(no_work_uses_the_memory, devices_are_done());
+}
+
+static hipError_t release_by_hip(void *address) {
+    const hipError_t error = hip.HostUnregister(address);
+    if (error != hipSuccess)
+        return error;
+    pthread_mutex_lock(&tables_lock);
+    struct registration *around = last_in((uintptr_t)address, (uintptr_t)address + 1);
+    pthread_mutex_unlock(&tables_lock);
+    if (around && move(around, REGISTRATION_HELD, REGISTRATION_TAKEN))
+        end(around);
+    else
+        ranges_change();
+    return error;
+}
+
+hipError_t registration_release(void *address) {
+    struct registration *registration =
+        runtime_forked ? NULL : handle_find(&registrations, address);
+    registrations_yield(address, 1);
+    if (!registration || !move(registration, REGISTRATION_HELD, REGISTRATION_TAKEN))
+        return release_by_hip(address);
+    if (may_be_idle(registration)) {
+        set_kind(registration, RANGE_IDLE);
+        count_kept(registration->bytes);
+        store_relaxed(&registration->last_use, fetch_add_relaxed(&uses, 1));
+        store_seq_cst(&registration->state, REGISTRATION_IDLE);
+        if (load_seq_cst(&registration->stale))
+            (void)trim(registration);
+        return hipSuccess;
+    }
+    const hipError_t error = hip.HostUnregister(address);
+    if (error == hipSuccess)
+        end(registration);
+    else
+        store_seq_cst(&registration->state, REGISTRATION_HELD);
+    return error;
+}

@@ -1,0 +1,49 @@
+/* Host memory that is registered with HIP (mgpuMemHostRegister).
+ *
+ * With MGPU_RT_EXCLUSIVE=on a registration may outlive its unregister. It is idle then, and the
+ * next register of these bytes is a hit. The proof is that no page was replaced since before HIP
+ * pinned them (page_watch.h). Without that word, and where pages cannot be watched, every call is
+ * HIP's.
+ *
+ * HIP calls the memory of an idle registration pinned; for the program it is pageable. So the
+ * registration is released before HIP is given an address of such memory. */
+#ifndef MGPU_RT_REGISTRATIONS_H
+#define MGPU_RT_REGISTRATIONS_H
+
+#include "atomics.h"
+#include "mgpu.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Registers memory; returns HIP's answer. */
+hipError_t registration_acquire(void *address, uint64_t bytes);
+
+/* Unregisters it: all work that may use it is done when the call returns, as after HIP's own.
+ * Returns HIP's answer. */
+hipError_t registration_release(void *address);
+
+/* Bytes of idle registrations. */
+extern size_t registrations_idle;
+
+/* Before HIP is given an address of host memory that the program has not registered: releases the
+ * idle registrations that share bytes with it. */
+void registrations_yield_to(const void *address, size_t bytes);
+static inline void registrations_yield(const void *address, size_t bytes) {
+    if (__builtin_expect(load_relaxed(&registrations_idle) != 0, 0))
+        registrations_yield_to(address, bytes);
+}
+
+/* End the use of all registrations around a fork, in the parent. Afterwards the parent's page may
+ * be another one than HIP has pinned. registrations_before_fork is called under tables_lock. */
+void registrations_before_fork(void);
+void registrations_after_fork(void);
+void registrations_forked(void); /* in the child */
+
+/* At exit: no thread of this library's calls HIP any more. */
+void registrations_end(void);
+
+extern const struct cache registration_cache;
+
+#endif

@@ -1,0 +1,70 @@
+/* The ABI: the types that cross it, and a prototype for each line of abi.def. */
+#ifndef MGPU_RT_MGPU_H
+#define MGPU_RT_MGPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* HIP's handles are handed to the program as HIP made them, so that it can mix mgpu* calls with HIP
+ * calls of its own. */
+#include "../hip_abi.h"
+
+/* HIP's releases, as hipRuntimeGetVersion numbers them: 50221153 is 5.2.3. */
+enum {
+    HIP_5_3 = 50300000,
+    HIP_5_7 = 50700000,
+    HIP_6_0 = 60000000,
+    HIP_6_3 = 60300000,
+    HIP_6_4 = 60400000,
+    HIP_7 = 70000000
+};
+
+/* The head of a memref descriptor; sizes[rank] and then strides[rank] follow. */
+struct mgpu_memref {
+    char *allocated;
+    char *aligned;
+    int64_t offset;
+    int64_t sizes_and_strides[];
+};
+
+/* Descriptors of rank 1, returned by value (in memory that the caller provides). */
+struct mgpu_memref_float {
+    float *allocated, *aligned;
+    int64_t offset, size, stride;
+};
+
+struct mgpu_memref_int32 {
+    int32_t *allocated, *aligned;
+    int64_t offset, size, stride;
+};
+
+/* Returned in a register each, xmm0 and rax: callers of mgpuEventElapsedTime read the one or the
+ * other. */
+struct mgpu_elapsed {
+    float milliseconds;
+    int64_t error; /* hipError_t */
+};
+
+/* One index a function, in the order of abi.def: the statistics count by it. */
+enum abi_index {
+#define MGPU_FN(result, name, params, args, first, last) ABI_##name,
+#define MGPU_VOID(name, params, args, first, last) ABI_##name,
+#include "../abi.def"
+#undef MGPU_FN
+#undef MGPU_VOID
+    ABI_COUNT
+};
+
+/* The exported functions, and behind each its implementation, named impl_<name>. told_<name> does
+ * the same for the slow entry, and tells how the call was served (telemetry/call.h). */
+#define MGPU_FN(result, name, params, args, first, last)                                           \
+    result name params;                                                                            \
+    result impl_##name params;                                                                     \
+    result told_##name params;
+#define MGPU_VOID(name, params, args, first, last) MGPU_FN(void, name, params, args, first, last)
+#include "../abi.def"
+#undef MGPU_FN
+#undef MGPU_VOID
+
+#endif

@@ -1,0 +1,74 @@
+/* Reads images of device code.
+ *
+ * mgpuModuleLoad's size argument cannot be believed: LLVM 12 to 17 do not pass it. So the size
+ * comes from the image. It is in the ELF header, the table of a clang offload bundle, and the
+ * header of a compressed one or of NVIDIA's fatbin. PTX ends with a 0. */
+#ifndef MGPU_RT_IMAGE_H
+#define MGPU_RT_IMAGE_H
+
+#include "proof.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MACHINE_CUDA = 190, MACHINE_AMDGPU = 224 };
+
+enum image_kind {
+    IMAGE_UNKNOWN,
+    IMAGE_ELF,        /* a code object (AMDGPU), a cubin (NVIDIA) or a foreign ELF */
+    IMAGE_BUNDLE,     /* __CLANG_OFFLOAD_BUNDLE__ */
+    IMAGE_COMPRESSED, /* CCOB */
+    IMAGE_FATBIN,     /* NVIDIA's bundle of cubins and PTX */
+    IMAGE_PTX,        /* NVIDIA's assembly, terminated by 0 */
+    IMAGE_TEXT,       /* other assembly */
+    IMAGE_BITCODE,    /* LLVM's */
+};
+
+struct image {
+    const unsigned char *bytes;
+    size_t size; /* 0: not known, so HIP is to look, and nothing is cached */
+    size_t head; /* the bytes that determine the size; compared first */
+    enum image_kind kind;
+    uint16_t machine;     /* e_machine of an ELF */
+    bool sized_by_tables; /* the head does not tell the size */
+    bool writable;        /* holds device globals that a kernel can write, or may hold some */
+    bool settable;        /* no kernel can write, but the host sets a constant by its name */
+    bool opaque;          /* parts of it are packed, or of a kind that is not read here */
+    const char *damage;   /* why no driver can load it, which may crash with it; NULL: none known */
+};
+
+/* Reads what lies at `data`. Touches only memory that can be read, however damaged the image is.
+ * Costs a few microseconds, and a system call of 50 ns for each page: for misses only. */
+struct image image_describe(const void *data);
+
+/* The same as image_lies_at, for images whose head does not tell their size. */
+bool image_lies_at_by_parts(const struct image *image, const void *data);
+
+/* True if the image's bytes lie at `data` too. The head is compared first: only if it is equal, as
+ * many bytes can be read at `data` as the image has. */
+static inline bool image_lies_at(const struct image *image, const void *data) {
+    if (__builtin_expect(image->sized_by_tables, 0))
+        return image_lies_at_by_parts(image, data);
+    return __builtin_memcmp(image->bytes, data, image->head) == 0 &&
+           PROOF(every_byte_of_an_image_compared,
+                 __builtin_memcmp(image->bytes + image->head, (const char *)data + image->head,
+                                  image->size - image->head) == 0);
+}
+
+uint64_t image_hash(const struct image *image);
+
+/* "an ELF for x86-64", for messages. */
+const char *image_kind_text(const struct image *image);
+
+/* Writes the names of an image's kernels, separated by ", ", at most `size` bytes with the 0.
+ * Returns `text`. */
+char *image_kernel_names(const struct image *image, char *text, size_t size);
+
+/* Likewise, the names that a code object needs and does not define: AMD's HIP refuses it. */
+char *image_undefined_names(const struct image *image, char *text, size_t size);
+
+/* Likewise, the targets ("gfx90a:xnack+") of the entries of an offload bundle. */
+char *image_bundle_targets(const struct image *image, char *text, size_t size);
+
+#endif

@@ -1,0 +1,256 @@
+#include "modules/image/metadata.h"
+#include "mgpu.h"
+#include "modules/image/msgpack.h"
+#include "proof.h"
+
+#include <elf.h>
+#include <string.h>
+
+enum { AMDGPU_METADATA = 32, NOTE_ALIGNMENT = 4 };
+
+/* MessagePack: a short string is 0xa0 plus its length, then the bytes. Maps and arrays count their
+ * elements, not their bytes, so a string may be replaced by a shorter one. */
+#define KEY "\xab.value_kind"
+#define NONE KEY "\xabhidden_none"
+
+static const struct kind {
+    const char *text;
+    size_t size;
+} unwanted[] = {
+#define KIND(prefix, name) {KEY prefix name, sizeof(KEY prefix name) - 1}
+    KIND("\xb4", "hidden_default_queue"),
+    KIND("\xb8", "hidden_completion_action"),
+#undef KIND
+};
+enum { KINDS = sizeof unwanted / sizeof *unwanted };
+
+bool metadata_wants_queue(const struct image *image) {
+    if (image->kind != IMAGE_ELF || image->machine != EM_AMDGPU)
+        return false;
+    for (size_t i = 0; i < KINDS; i++)
+        if (memmem(image->bytes, image->size, unwanted[i].text, unwanted[i].size))
+            return true;
+    return false;
+}
+
+bool metadata_needs_copy(const struct image *image, int release) {
+    return PROOF(hip_reads_old_metadata_only, release > 0 && release < HIP_5_3) &&
+           metadata_wants_queue(image);
+}
+
+static const struct kind *unwanted_at(const unsigned char *bytes, size_t size) {
+    for (size_t i = 0; i < KINDS; i++)
+        if (size >= unwanted[i].size && memcmp(bytes, unwanted[i].text, unwanted[i].size) == 0)
+            return &unwanted[i];
+    return NULL;
+}
+
+/* Moves metadata down to `to`, with the replacements; returns how long it is there. */
+static size_t rewrite(unsigned char *to, const unsigned char *from, size_t size) {
+    size_t used = 0;
+    for (size_t at = 0; at < size;) {
+        const struct kind *kind = unwanted_at(from + at, size - at);
+        if (kind) {
+            memcpy(to + used, NONE, sizeof NONE - 1);
+            used += sizeof NONE - 1;
+            at += kind->size;
+        } else {
+            to[used++] = from[at++];
+        }
+    }
+    return used;
+}
+
+/* ---- notes ---- */
+
+static size_t padded(size_t size) {
+    return (size + NOTE_ALIGNMENT - 1) & ~(size_t)(NOTE_ALIGNMENT - 1);
+}
+
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* A note of a segment: its head is its header and its name, its text follows. */
+struct note {
+    Elf64_Nhdr header;
+    size_t head, text, length; /* length: with the padding, which the last one may lack */
+};
+
+/* False behind the last one, and where the rest is damaged: HIP is to say so. */
+static bool note_at(const unsigned char *segment, size_t size, size_t at, struct note *note) {
+    const size_t rest = size - at;
+    if (rest < sizeof note->header)
+        return false;
+    memcpy(&note->header, segment + at, sizeof note->header);
+    note->head = sizeof note->header + padded(note->header.n_namesz);
+    note->text = note->header.n_descsz;
+    if (note->head > rest || note->text > rest - note->head)
+        return false;
+    note->length = smaller(note->head + padded(note->text), rest);
+    return true;
+}
+
+/* Moves the notes of a segment together as they shrink; returns how long they are then. */
+static size_t rewrite_notes(unsigned char *segment, size_t size) {
+    size_t used = 0, at = 0;
+    struct note note;
+    for (; note_at(segment, size, at, &note); at += note.length) {
+        const unsigned char *from = segment + at;
+        unsigned char *to = segment + used;
+        size_t text = note.text;
+        memmove(to, from, note.head);
+        if (note.header.n_type == AMDGPU_METADATA)
+            text = rewrite(to + note.head, from + note.head, text);
+        else
+            memmove(to + note.head, from + note.head, text);
+        note.header.n_descsz = (Elf64_Word)text;
+        memcpy(to, &note.header, sizeof note.header);
+        const size_t end = smaller(note.head + padded(text), note.length);
+        memset(to + note.head + text, 0, end - note.head - text);
+        used += end;
+    }
+    memmove(segment + used, segment + at, size - at);
+    used += size - at;
+    memset(segment + used, 0, size - used);
+    return used;
+}
+
+/* The number of program headers, copied to *header; 0 if they are not within the file. */
+static unsigned segment_count(const unsigned char *bytes, size_t size, Elf64_Ehdr *header) {
+    if (size < sizeof *header)
+        return 0;
+    memcpy(header, bytes, sizeof *header);
+    const uint64_t offset = header->e_phoff;
+    const bool inside = offset <= size && header->e_phnum <= (size - offset) / sizeof(Elf64_Phdr);
+    return inside ? header->e_phnum : 0;
+}
+
+/* Compilers make one or two; those of a damaged file may all be the same bytes. */
+enum { NOTE_SEGMENTS = 16 };
+
+/* True if the program header at an address is of notes within the file of `size` bytes; it is
+ * copied to *segment. `seen` counts them: no more than NOTE_SEGMENTS are looked at. */
+static bool note_segment_at(const unsigned char *at, size_t size, Elf64_Phdr *segment,
+                            unsigned *seen) {
+    memcpy(segment, at, sizeof *segment);
+    return segment->p_type == PT_NOTE && segment->p_offset <= size &&
+           segment->p_filesz <= size - segment->p_offset && (*seen)++ < NOTE_SEGMENTS;
+}
+
+static void shorten_section(unsigned char *bytes, size_t size, const Elf64_Ehdr *header,
+                            uint64_t offset, uint64_t length) {
+    Elf64_Shdr section;
+    if (header->e_shoff > size || header->e_shnum > (size - header->e_shoff) / sizeof section)
+        return;
+    for (unsigned i = 0; i < header->e_shnum; i++) {
+        unsigned char *at = bytes + header->e_shoff + i * sizeof section;
+        memcpy(&section, at, sizeof section);
+        if (section.sh_type != SHT_NOTE || section.sh_offset != offset)
+            continue;
+        section.sh_size = length;
+        memcpy(at, &section, sizeof section);
+    }
+}
+
+void metadata_drop_queue(unsigned char *bytes, size_t size) {
+    Elf64_Ehdr header;
+    Elf64_Phdr segment;
+    const unsigned count = segment_count(bytes, size, &header);
+    unsigned seen = 0;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned char *at = bytes + header.e_phoff + i * sizeof segment;
+        if (!note_segment_at(at, size, &segment, &seen))
+            continue;
+        const size_t left = rewrite_notes(bytes + segment.p_offset, segment.p_filesz);
+        segment.p_filesz = segment.p_memsz = left;
+        /* Notes that overlap the headers are damage: what is where was read before. */
+        memcpy(at, &segment, sizeof segment);
+        shorten_section(bytes, size, &header, segment.p_offset, left);
+    }
+}
+
+/* ---- what the metadata say ---- */
+
+/* The metadata of a code object; false if it has none. */
+static bool find_metadata(const struct image *image, struct msgpack *metadata) {
+    Elf64_Ehdr header;
+    Elf64_Phdr segment;
+    const bool ours = image->kind == IMAGE_ELF && image->machine == EM_AMDGPU;
+    const unsigned count = ours ? segment_count(image->bytes, image->size, &header) : 0;
+    unsigned seen = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const unsigned char *at = image->bytes + header.e_phoff + i * sizeof segment;
+        if (!note_segment_at(at, image->size, &segment, &seen))
+            continue;
+        const unsigned char *notes = image->bytes + segment.p_offset;
+        struct note note;
+        for (size_t n = 0; note_at(notes, segment.p_filesz, n, &note); n += note.length) {
+            metadata->at = notes + n + note.head;
+            metadata->end = metadata->at + note.text;
+            if (note.header.n_type == AMDGPU_METADATA)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The value of a key of the map that is next; false if there is no such map or key. */
+static bool find_key(struct msgpack map, const char *key, struct msgpack *value) {
+    uint32_t pairs;
+    const char *text;
+    size_t length;
+    if (!msgpack_map(&map, &pairs))
+        return false;
+    for (; pairs > 0; pairs--) {
+        if (!msgpack_text(&map, &text, &length))
+            return false;
+        *value = map;
+        if (length == strlen(key) && memcmp(text, key, length) == 0)
+            return true;
+        if (!msgpack_skip(&map))
+            return false;
+    }
+    return false;
+}
+
+static bool has_name(struct msgpack kernel, const char *name) {
+    struct msgpack value;
+    const char *text;
+    size_t length;
+    return find_key(kernel, ".name", &value) && msgpack_text(&value, &text, &length) &&
+           length == strlen(name) && memcmp(text, name, length) == 0;
+}
+
+uint64_t metadata_block_limit(const struct image *image, const char *kernel) {
+    struct msgpack metadata, kernels, value;
+    uint32_t count;
+    uint64_t limit;
+    if (!find_metadata(image, &metadata) || !find_key(metadata, "amdhsa.kernels", &kernels) ||
+        !msgpack_array(&kernels, &count))
+        return 0;
+    for (; count > 0; count--) {
+        if (has_name(kernels, kernel))
+            return find_key(kernels, ".max_flat_workgroup_size", &value) &&
+                           msgpack_number(&value, &limit)
+                       ? limit
+                       : 0;
+        if (!msgpack_skip(&kernels))
+            return 0;
+    }
+    return 0;
+}
+
+bool metadata_chip(const struct image *image, const char **chip, size_t *length) {
+    struct msgpack metadata, value;
+    if (!find_metadata(image, &metadata) || !find_key(metadata, "amdhsa.target", &value) ||
+        !msgpack_text(&value, chip, length))
+        return false;
+    /* Behind the triple, whose environment is empty; a chip may have dashes: gfx9-generic. */
+    const char *dashes = memmem(*chip, *length, "--", 2);
+    if (dashes) {
+        *length -= (size_t)(dashes + 2 - *chip);
+        *chip = dashes + 2;
+    }
+    return *length > 0;
+}

@@ -1,0 +1,53 @@
+#include "modules/image/ptx.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static bool is_space(char c) {
+    return isspace((unsigned char)c) != 0;
+}
+
+static bool is_of_word(char c) {
+    return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
+}
+
+/* An instruction's word begins with a letter (ld.global.f32), a directive's with a point; several
+ * may stand without a space (.visible.global). */
+static bool is_instructions(const char *text, const char *at) {
+    enum { LONGEST = 256 }; /* what goes on for longer is no instruction's word */
+    const char *const begin = at - text > LONGEST ? at - LONGEST : text;
+    while (at > begin && (is_of_word(at[-1]) || at[-1] == '.'))
+        at--;
+    return *at != '.' && (at == text || at > begin);
+}
+
+bool ptx_has(const char *text, const char *directive) {
+    const size_t length = strlen(directive);
+    for (const char *at = strstr(text, directive); at; at = strstr(at + length, directive))
+        if (!is_of_word(at[length]) && !is_instructions(text, at))
+            return true;
+    return false;
+}
+
+/* A directive between spaces: `.entry` in a name is none. */
+static const char *find_directive(const char *text, const char *directive) {
+    const size_t length = strlen(directive);
+    for (const char *at = strstr(text, directive); at; at = strstr(at + length, directive))
+        if ((at == text || is_space(at[-1]) || at[-1] == ';' || at[-1] == '}') &&
+            is_space(at[length]))
+            return at;
+    return NULL;
+}
+
+const char *ptx_next_kernel(const char **position, int *length) {
+    const char *name = find_directive(*position, ".entry");
+    if (!name)
+        return NULL;
+    name += strlen(".entry");
+    while (is_space(*name))
+        name++;
+    const size_t count = strcspn(name, " \t\r\n(;{");
+    *length = (int)count;
+    *position = name + count;
+    return name;
+}

@@ -1,0 +1,269 @@
+#include "modules/modules.h"
+#include "check.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/reset.h"
+#include "telemetry/observe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { IMAGE_BUCKETS = 1024 };
+
+struct handle_map module_map = HANDLE_MAP(struct module);
+uint64_t module_clock = 1;
+size_t module_cost_all;
+
+/* HIP 5.2.3 keeps 34 KB for a module of 4.4 KB besides its bytes. Entries, names and slots here are
+ * the rest (measured: 53 KB for each new image of 5 KB). */
+enum { COST_OF_ANY = 40 << 10 };
+
+size_t module_cost(const struct module *module) {
+    const size_t size = module->image.size;
+    return COST_OF_ANY + size + (module->copy ? module_pages(size) : 0);
+}
+
+/* ---- a thread's slots ---- */
+
+/* The thread has just taken or loaded a module: its next load of the image finds it there. */
+static void bind_slot(const struct load *load, struct module *module) {
+    if (thread_is_none(load->thread))
+        return;
+    load->thread->loaded = module;
+    if (module->shared)
+        *slot_choose(&load->thread->modules, NULL, load->data) = (struct slot){
+            .key = load->data,
+            .module = module,
+            .version_and_state = module_version_and_state(module_version(module), MODULE_IDLE),
+            .constant = load->constant};
+}
+
+__attribute__((noinline)) struct module *module_probe_thread(struct thread *thread,
+                                                             const void *image) {
+    const struct slot *slot = slot_home(&thread->modules, NULL, image);
+    for (unsigned i = 1; i < SLOT_WINDOW; i++) {
+        slot = slot_after(&thread->modules, slot);
+        struct module *module = module_of_slot(thread, slot, image);
+        if (module)
+            return module;
+    }
+    return NULL;
+}
+
+/* ---- the table of images, under tables_lock ---- */
+
+static struct module *images[IMAGE_BUCKETS];
+
+static void insert_image(struct module *module) {
+    struct module **bucket = &images[module->hash % IMAGE_BUCKETS];
+    module->next_image = *bucket;
+    *bucket = module;
+}
+
+static void remove_image(struct module *module) {
+    struct module **link = &images[module->hash % IMAGE_BUCKETS];
+    while (*link && *link != module)
+        link = &(*link)->next_image;
+    if (*link)
+        *link = module->next_image;
+}
+
+static bool has_image(const struct module *module, const struct image *image, uint64_t hash,
+                      int device) {
+    return module->hash == hash && PROOF(module_is_of_the_device, module->device == device) &&
+           module->image.size == image->size &&
+           memcmp(module->image.bytes, image->bytes, image->size) == 0;
+}
+
+/* Only one that is free is compared: a program may hold hundreds of modules of one image. */
+static struct module *take_image(const struct load *load) {
+    struct module *module = images[load->hash % IMAGE_BUCKETS];
+    while (module &&
+           !(module_state(module) == MODULE_IDLE &&
+             has_image(module, &load->image, load->hash, load->device) && module_acquire(module)))
+        module = module->next_image;
+    return module;
+}
+
+struct module *module_lookup_table(const struct load *load) {
+    pthread_mutex_lock(&tables_lock);
+    struct module *module = take_image(load);
+    pthread_mutex_unlock(&tables_lock);
+    if (!module)
+        return NULL;
+    module_note_use(module);
+    bind_slot(load, module);
+    return module;
+}
+
+/* ---- entering ---- */
+
+/* Whether module_cost_all is the sum of what is served. Under tables_lock. */
+CHECKS bool cost_agrees(void) {
+    size_t cost = 0;
+    for (const struct module *module = handle_first(&module_map); module;
+         module = handle_next(module))
+        cost += module_is_known(module) ? module_cost(module) : 0;
+    return cost == module_cost_all;
+}
+
+/* Under tables_lock. */
+static void serve_image(struct module *module, const struct load *load) {
+    store_relaxed(&module_clock, module_clock + 1);
+    module->image = load->image;
+    module->copy = load->copy;
+    module->hash = load->hash;
+    store_release(&module->device, load->device); /* after the end of the one before */
+    module->shared = !load->image.writable;
+    module->pinned = false;
+    module->graphs = 0;
+    module->uses = 1;
+    module->last_use = module_clock;
+    module_cost_all += module_cost(module);
+    if (module->shared)
+        insert_image(module);
+    store_release(&module->version, module_version(module) + 1);
+    store_release(&module->state, PROOF_VALUE(new_module_is_held, MODULE_LIVE, MODULE_IDLE));
+    CHECK(module_is_known(module) && cost_agrees());
+}
+
+/* ---- leaving ---- */
+
+/* Makes a module unknown, whoever holds it. Under tables_lock. */
+static void end_module(struct module *module) {
+    PROOF_STEP(slots_see_a_modules_end,
+               store_release(&module->version, module_version(module) + 1));
+    PROOF_STEP(module_is_unknown_before_hip_has_it, store_release(&module->state, MODULE_GONE));
+    for (struct function *function = module->functions; function; function = function->next)
+        store_relaxed(&function->handle, NULL);
+    if (module->shared)
+        remove_image(module);
+    module_cost_all -= module_cost(module);
+    CHECK(!module_is_known(module) && cost_agrees());
+}
+
+unsigned char *module_remove(struct module *module) {
+    if (!module_is_known(module))
+        return NULL; /* forgotten meanwhile */
+    end_module(module);
+    return module->copy;
+}
+
+bool module_remove_private(struct module *module, unsigned char **copy) {
+    pthread_mutex_lock(&tables_lock);
+    const bool leaves = PROOF(no_graph_launches_its_kernels, module->graphs == 0);
+    if (leaves)
+        *copy = module_remove(module);
+    pthread_mutex_unlock(&tables_lock);
+    return leaves;
+}
+
+void module_make_private(struct module *module) {
+    pthread_mutex_lock(&tables_lock);
+    if (module->shared)
+        remove_image(module);
+    module->shared = false;
+    pthread_mutex_unlock(&tables_lock);
+}
+
+void module_invalidate(hipModule_t handle) {
+    struct module *module = handle_find(&module_map, handle);
+    if (!module)
+        return;
+    pthread_mutex_lock(&tables_lock);
+    if (module_is_known(module))
+        end_module(module);
+    pthread_mutex_unlock(&tables_lock);
+}
+
+bool module_insert(const struct load *load) {
+    struct module *module = handle_insert(&module_map, load->handle);
+    if (!module)
+        return false;
+    pthread_mutex_lock(&tables_lock);
+    if (module_is_known(module)) /* HIP had the handle back from somebody else */
+        end_module(module);
+    serve_image(module, load);
+    pthread_mutex_unlock(&tables_lock);
+    observe(OBSERVED_MODULE_LOADED, load->handle, module_cost(module), load->device);
+    device_watch(load->device);
+    bind_slot(load, module);
+    return true;
+}
+
+/* ---- graphs ---- */
+
+static void count_graphs(struct module *module, int change) {
+    pthread_mutex_lock(&tables_lock);
+    module->graphs += (unsigned)change;
+    pthread_mutex_unlock(&tables_lock);
+}
+
+void module_hold(struct module *module) {
+    count_graphs(module, 1);
+}
+
+void module_let_go(struct module *module) {
+    count_graphs(module, -1);
+}
+
+const struct function *module_search(hipFunction_t handle, struct module **holder) {
+    for (*holder = handle_first(&module_map); *holder; *holder = handle_next(*holder)) {
+        const struct function *function = module_is_known(*holder) ? (*holder)->functions : NULL;
+        while (function && load_relaxed(&function->handle) != handle)
+            function = function->next;
+        if (function)
+            return function;
+    }
+    return NULL;
+}
+
+struct module *module_hold_function(hipFunction_t handle) {
+    struct module *module = NULL;
+    pthread_mutex_lock(&tables_lock);
+    const bool held =
+        handle && module_search(handle, &module) && module_state(module) == MODULE_LIVE;
+    if (held)
+        PROOF_STEP(graph_holds_its_module, module->graphs++);
+    pthread_mutex_unlock(&tables_lock);
+    return held ? module : NULL;
+}
+
+void module_function_name(hipFunction_t handle, char *name, size_t room) {
+    struct module *module = NULL;
+    pthread_mutex_lock(&tables_lock);
+    const struct function *function = module_search(handle, &module);
+    if (function)
+        snprintf(name, room, "%s", function->name);
+    pthread_mutex_unlock(&tables_lock);
+}
+
+/* ---- after a reset ---- */
+
+/* A module that somebody holds is left where it is, as he may read it just now. At exit HIP may,
+ * too. */
+static unsigned char *invalidate_next(struct module **next, int device) {
+    unsigned char *copy = NULL;
+    while (*next && !copy) {
+        struct module *module = *next;
+        *next = handle_next(module);
+        if (!PROOF(reset_ends_its_own_modules, of_device(device, module_device(module))))
+            continue;
+        if (DOUBT(forgotten_module_is_nobodys, module_acquire(module)))
+            copy = module_remove(module);
+        else
+            PROOF_STEP(reset_ends_held_modules, (void)module_remove(module));
+    }
+    return copy;
+}
+
+void module_invalidate_all(int device) {
+    struct module *next = handle_first(&module_map);
+    while (next) {
+        pthread_mutex_lock(&tables_lock);
+        unsigned char *copy = invalidate_next(&next, device);
+        pthread_mutex_unlock(&tables_lock);
+        free(copy);
+    }
+}

@@ -1,0 +1,191 @@
+/* The modules that HIP holds, or held, and the images that they were loaded from.
+ *
+ * A module that the program has unloaded stays loaded until a load of the same bytes takes it.
+ * Until then only the cache has it. A hit costs about 30 instructions, one of them locked. One that
+ * the program holds serves nobody else. The address only finds the candidate: a JIT reuses
+ * addresses, so the bytes decide. A load compares them (0.05 to 0.1 µs for 5 KB, 0.2 with cold
+ * caches). It need not if the loader's tables proved, when the slot was filled, that they cannot
+ * change. The images of a lowered program are its constants. */
+#ifndef MGPU_RT_MODULES_H
+#define MGPU_RT_MODULES_H
+
+#include "atomics.h"
+#include "driver/hip.h"
+#include "likely.h"
+#include "mgpu.h"
+#include "proof.h"
+#include "shared/reset.h"
+#include "shared/slots.h"
+#include "shared/thread.h"
+#include "shared/types.h"
+#include "telemetry/call.h"
+
+extern struct handle_map module_map;
+
+/* Counts the misses, the clock by which the least recently used is found: a hit reads it, nothing
+ * else writes it. Under tables_lock. */
+extern uint64_t module_clock;
+
+static inline hipModule_t module_handle(const struct module *module) {
+    return (hipModule_t)module->handle.key;
+}
+
+/* For a module that the caller has not taken: the entry may come to serve another one meanwhile. */
+static inline int module_device(const struct module *module) {
+    return load_acquire(&module->device);
+}
+
+static inline uint32_t module_version(const struct module *module) {
+    return load_acquire(&module->version);
+}
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the state is the lower half");
+static inline uint64_t module_version_and_state(uint32_t version, enum module_state state) {
+    return (uint64_t)version << 32 | state;
+}
+
+/* Whether the entry serves a module: its version is odd. Under tables_lock. */
+static inline bool module_is_known(const struct module *module) {
+    return module_version(module) % 2 != 0;
+}
+
+static inline int module_state(const struct module *module) {
+    return (int)load_acquire(&module->state);
+}
+
+/* The same; of one that the program has unloaded HIP was asked whether it has it still. */
+static inline int module_state_asked(const struct module *module) {
+    if (module_state(module) == MODULE_IDLE)
+        (void)device_kept(module_device(module));
+    return module_state(module);
+}
+
+/* By who has taken it; others may read meanwhile. */
+static inline void module_note_use(struct module *module) {
+    store_relaxed(&module->uses, module->uses + 1);
+    store_relaxed(&module->last_use, load_relaxed(&module_clock));
+}
+
+/* Takes a module that the program does not hold: it is the caller's until module_release. Under
+ * tables_lock, as another thread may give the entry to another module otherwise. */
+static inline bool module_acquire(struct module *module) {
+    uint32_t expected = MODULE_IDLE;
+    return PROOF(known_module_is_taken_once, cas_acq_rel(&module->state, &expected, MODULE_LIVE));
+}
+
+/* Changes the version and state of an entry; false if it has others by now. */
+static inline bool module_change(struct module *module, uint64_t from, uint64_t to) {
+    return PROOF(slots_module_is_taken_once, cas_acq_rel(&module->version_and_state, &from, to));
+}
+
+static inline void module_release(struct module *module) {
+    PROOF_STEP(unloaded_module_is_free, store_release(&module->state, MODULE_IDLE));
+}
+
+/* A load that the slot's module serves; NULL if it does not. The thread takes the module, of the
+ * slot's version and no other, before it looks at the bytes: nobody evicts it meanwhile. Its
+ * device is that version's, since one that is entered later changes `version_and_state` first. A
+ * module of another device stays untouched, as a reset there may be seen at any time. */
+static inline struct module *module_of_slot(struct thread *thread, const struct slot *slot,
+                                            const void *image) {
+    const uint64_t taken = MODULE_LIVE - MODULE_IDLE;
+    struct module *module = slot->module;
+    if (UNLIKELY(!module || slot->key != image))
+        return NULL;
+    if (UNLIKELY(
+            !PROOF(slots_module_is_of_the_device, hip_current_device() == module_device(module))))
+        return NULL;
+    if (UNLIKELY(!PROOF_VALUE(
+            slots_module_lives_on,
+            module_change(module, slot->version_and_state, slot->version_and_state + taken),
+            module_acquire(module))))
+        return NULL;
+    if (LIKELY(slot->constant ||
+               PROOF(image_there_is_the_same, image_lies_at(&module->image, image)))) {
+        module_note_use(module);
+        thread->loaded = module;
+        return module;
+    }
+    (void)module_change(module, slot->version_and_state + taken, slot->version_and_state);
+    return NULL;
+}
+
+/* The hit of a load: a module of this image that the thread had lately, now the program's. */
+static inline struct module *module_lookup_thread(struct thread *thread, const void *image) {
+    return module_of_slot(thread, slot_home(&thread->modules, NULL, image), image);
+}
+
+/* The same of the other slots that the image may have. */
+struct module *module_probe_thread(struct thread *thread, const void *image);
+
+/* A load that the slot at the image's own place does not serve, and what comes of it. */
+struct load {
+    struct thread *thread;
+    const void *data; /* the program's image */
+    hipModule_t handle;
+    enum call_how how;  /* a hit, a miss, a bypass; refused if the image is damaged */
+    hipError_t error;   /* HIP's */
+    struct image image; /* its bytes are NULL if nobody has read it */
+    uint64_t hash;
+    int device;
+    bool constant;       /* the image can neither change nor go away */
+    unsigned char *copy; /* of it, or NULL */
+    const void *for_hip; /* what HIP is to load */
+};
+
+/* Loads an image for the program, by another slot of the thread, the table of images, or HIP
+ * (modules_load.c). Reports nothing. */
+struct load module_load(struct thread *thread, const void *data);
+
+/* A module with these bytes on this device that the program does not hold, now the program's. The
+ * image has moved, or the module was another thread's. NULL if there is none. */
+struct module *module_lookup_table(const struct load *load);
+
+/* HIP has just handed out this handle for a module that does not enter the table. The program has
+ * unloaded by HIP itself what had the handle before: nothing of that is known from here on. */
+void module_invalidate(hipModule_t handle);
+
+/* Enters the module that HIP has just loaded for the program. Takes over load->copy. False without
+ * memory: only HIP knows it then, and the copy stays. */
+bool module_insert(const struct load *load);
+
+/* The caller's module is to go back to HIP: from here on nothing is known of its handle. Returns
+ * its copy, to be freed once HIP has unloaded it. Under tables_lock. */
+unsigned char *module_remove(struct module *module);
+
+/* The function of this handle, and its module; NULL: none is known. Looks through all modules.
+ * Under tables_lock. */
+const struct function *module_search(hipFunction_t handle, struct module **holder);
+
+/* The program unloads a module that nobody else may have: as module_remove, but takes tables_lock.
+ * False if a graph launches kernels of it still: it stays loaded, and is nobody else's. */
+bool module_remove_private(struct module *module, unsigned char **copy);
+
+/* From here on nobody else may have it once the program has unloaded it. Takes tables_lock. */
+void module_make_private(struct module *module);
+
+/* A graph launches kernels of a module that the program holds. From here on HIP does not get it
+ * back, until as many have let it go. */
+void module_hold(struct module *module);
+void module_let_go(struct module *module);
+/* The same of the module that the program holds and that has this function; NULL: none is known. */
+struct module *module_hold_function(hipFunction_t function);
+/* The name of such a function. */
+void module_function_name(hipFunction_t function, char *name, size_t room);
+
+/* From here on nothing is known of any module of a device: it was reset, or HIP ends. */
+void module_invalidate_all(int device);
+
+/* The cost of all modules that HIP holds for the runtime, and of one, in bytes: the copy of its
+ * image, and HIP's own part. The second is for who has taken it, both are for who has
+ * tables_lock. */
+extern size_t module_cost_all;
+size_t module_cost(const struct module *module);
+
+/* The room of a copy, which is aligned to pages. */
+enum { MODULE_PAGE = 4096 };
+static inline size_t module_pages(size_t bytes) {
+    return (bytes + MODULE_PAGE - 1) / MODULE_PAGE * MODULE_PAGE;
+}
+
+#endif

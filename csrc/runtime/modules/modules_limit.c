@@ -1,0 +1,220 @@
+/* Eviction of modules.
+ *
+ * Stock unloads a module when the program does, right after the launch in programs of LLVM 20 and
+ * older. Here that comes later, so no kernel is in more danger. But an unload may wait for work,
+ * where stock would not have waited at that place. So modules leave while no stream is at work; if
+ * they then hold twice the limit, they leave as with stock. */
+#include "modules/modules_limit.h"
+#include "atomics.h"
+#include "driver/hip.h"
+#include "driver/report.h"
+#include "mgpu.h"
+#include "modules/modules.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/caches.h"
+#include "shared/handles.h"
+#include "shared/limits.h"
+#include "shared/reset.h"
+#include "streams/streams_pool.h"
+#include "telemetry/counters.h"
+#include "telemetry/observe.h"
+
+#include <stdlib.h>
+
+enum { BATCH = 64, GHOSTS = 256, FALSE_EVICTIONS = 8, MISSES_BETWEEN = 16 };
+
+static struct advice limit_thrashes = {
+    .text = "MGPU_RT_MODULE_LIMIT (%zu bytes) is too small: the cache unloaded modules that the "
+            "program then loaded again. The library raises the limit to %zu bytes"};
+
+/* ---- what was unloaded for the limit lately ---- */
+
+static uint64_t ghosts[GHOSTS]; /* hashes of images, under tables_lock */
+static unsigned false_evictions;
+
+static void note_eviction(uint64_t hash) {
+    ghosts[hash % GHOSTS] = hash;
+}
+
+/* True if the limit has cost too many loads by now. Under tables_lock. */
+static bool is_thrashing(uint64_t missed) {
+    if (!missed || ghosts[missed % GHOSTS] != missed)
+        return false;
+    ghosts[missed % GHOSTS] = 0;
+    if (!DOUBT(limit_costs_loads, ++false_evictions >= FALSE_EVICTIONS))
+        return false;
+    false_evictions = 0;
+    return true;
+}
+
+/* ---- taking out ---- */
+
+struct evicted {
+    hipModule_t handle;
+    unsigned char *copy;
+    size_t bytes;
+    int device;
+};
+
+/* Makes a module that nobody holds unknown. Under tables_lock. */
+static bool take_out(struct module *module, struct evicted *evicted) {
+    if (!module_is_known(module) || module->graphs || !module_acquire(module))
+        return false;
+    *evicted = (struct evicted){
+        .handle = module_handle(module), .bytes = module_cost(module), .device = module->device};
+    evicted->copy = module_remove(module);
+    return true;
+}
+
+static hipError_t unload(const struct evicted *evicted) {
+    stats_eviction(CACHE_MODULES);
+    const hipError_t error = hip.ModuleUnload(evicted->handle);
+    observe(OBSERVED_MODULE_UNLOADED, evicted->handle, evicted->bytes, evicted->device);
+    if (error != hipSuccess)
+        report_failure("hipModuleUnload(module)", error, NULL);
+    free(evicted->copy);
+    return error;
+}
+
+/* ---- choosing ---- */
+
+static bool may_leave(const struct module *module) {
+    return module_state(module) == MODULE_IDLE && !module->pinned && !module->graphs;
+}
+
+/* Lists the modules that may leave, the least recently used first, at most BATCH. Adds up what all
+ * of them cost. Under tables_lock. */
+static size_t list_oldest(struct module *oldest[BATCH], size_t *cost) {
+    size_t count = 0;
+    *cost = 0;
+    for (struct module *module = handle_first(&module_map); module; module = handle_next(module)) {
+        if (!may_leave(module))
+            continue;
+        const uint64_t use = load_relaxed(&module->last_use);
+        size_t at = count < BATCH ? count++ : BATCH;
+        *cost += module_cost(module);
+        for (; at > 0 && load_relaxed(&oldest[at - 1]->last_use) > use; at--)
+            if (at < BATCH)
+                oldest[at] = oldest[at - 1];
+        if (at < BATCH)
+            oldest[at] = module;
+    }
+    return count;
+}
+
+/* A look is one at all modules. If the last look has left more than the limit, as the program holds
+ * it, the next one waits. Under tables_lock. */
+static size_t cost_then;
+static uint64_t clock_then;
+
+static bool look_due(size_t limit) {
+    return module_cost_all > limit &&
+           (module_cost_all > cost_then + limit / 8 || module_clock >= clock_then + MISSES_BETWEEN);
+}
+
+/* Takes out the least recently used modules, at most BATCH, until what is idle fits; returns how
+ * many. */
+static size_t take_out_oldest(size_t keep, struct evicted *out) {
+    struct module *oldest[BATCH];
+    size_t cost, taken = 0;
+    pthread_mutex_lock(&tables_lock);
+    const size_t count = list_oldest(oldest, &cost);
+    for (size_t i = 0; i < count && cost > keep; i++) {
+        const size_t of_this = module_cost(oldest[i]);
+        if (!take_out(oldest[i], &out[taken]))
+            continue;
+        taken++;
+        cost -= of_this;
+        note_eviction(oldest[i]->hash);
+    }
+    cost_then = module_cost_all;
+    clock_then = module_clock;
+    pthread_mutex_unlock(&tables_lock);
+    return taken;
+}
+
+void module_enforce_limit(uint64_t missed) {
+    struct evicted evicted[BATCH];
+    pthread_mutex_lock(&tables_lock);
+    size_t limit = cache_limits.module_bytes;
+    const bool thrashing = is_thrashing(missed);
+    if (thrashing)
+        cache_limits.module_bytes = limit * 2;
+    const bool due = !thrashing && look_due(limit);
+    pthread_mutex_unlock(&tables_lock);
+    if (thrashing)
+        report_once(&limit_thrashes, limit, limit * 2);
+    if (!due)
+        return;
+    device_ask_all();
+    const size_t keep = limit - limit / 8;
+    const size_t count = take_out_oldest(
+        stream_all_quiet() ? keep : PROOF_VALUE(leak_stops_no_eviction, 2 * keep, SIZE_MAX),
+        evicted);
+    for (size_t i = 0; i < count; i++)
+        (void)unload(&evicted[i]);
+}
+
+static int trim_modules(int device) {
+    struct evicted evicted;
+    struct module *module = handle_first(&module_map);
+    int total = 0;
+    for (; module; module = handle_next(module)) {
+        if (module_state(module) != MODULE_IDLE || !of_device(device, module_device(module)))
+            continue;
+        pthread_mutex_lock(&tables_lock);
+        const bool taken = take_out(module, &evicted);
+        pthread_mutex_unlock(&tables_lock);
+        total += taken && unload(&evicted) == hipSuccess;
+    }
+    return total;
+}
+
+/* ---- for the manager ---- */
+
+static size_t list_modules(struct cached *out, size_t room) {
+    size_t count = 0;
+    pthread_mutex_lock(&tables_lock);
+    for (const struct module *module = handle_first(&module_map); module;
+         module = handle_next(module)) {
+        const int state = module_state(module);
+        if (state == MODULE_GONE)
+            continue;
+        if (count < room)
+            out[count] =
+                (struct cached){module_handle(module), module_cost(module),
+                                load_relaxed(&module->uses), module->device, state == MODULE_LIVE};
+        count++;
+    }
+    pthread_mutex_unlock(&tables_lock);
+    return count;
+}
+
+static hipError_t evict_module(void *handle) {
+    struct evicted evicted;
+    struct module *module = handle_find(&module_map, handle);
+    if (!module || module_state(module) == MODULE_GONE)
+        return hipErrorNotFound;
+    if (module_state(module) != MODULE_IDLE || !device_kept(module_device(module)) ||
+        !stream_all_quiet())
+        return hipErrorNotReady;
+    pthread_mutex_lock(&tables_lock);
+    const bool taken = take_out(module, &evicted);
+    pthread_mutex_unlock(&tables_lock);
+    return taken ? unload(&evicted) : hipErrorNotReady;
+}
+
+void module_pin(void *handle, int pinned) {
+    pthread_mutex_lock(&tables_lock);
+    struct module *module = handle_find(&module_map, handle);
+    if (module)
+        module->pinned = pinned != 0;
+    pthread_mutex_unlock(&tables_lock);
+}
+
+const struct cache module_cache = {.name = "modules",
+                                   .trim = trim_modules,
+                                   .invalidate = module_invalidate_all,
+                                   .list = list_modules,
+                                   .evict = evict_module};

@@ -1,0 +1,54 @@
+#include "process/exit_status.h"
+#include "atomics.h"
+#include "process/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* The process that `failures` are of: a child of fork has its parent's handlers, and not its
+ * failures. */
+static pid_t failing;
+static unsigned failures;
+static bool registered; /* the handlers, and they have not run since */
+
+static bool changes(int status) {
+    store_release(&registered, false);
+    if (status != EXIT_SUCCESS || load_acquire(&failing) != getpid())
+        return false;
+    const unsigned count = load_relaxed(&failures);
+    fprintf(stderr,
+            "mgpu_rt: %u call%s failed, so the exit status is 1 in place of 0 "
+            "(MGPU_RT_ERRORS=fail)\n",
+            count, count == 1 ? "" : "s");
+    return true;
+}
+
+/* glibc's exit bears being called by one of its handlers: it goes on with those that are left, and
+ * with the new status. */
+static void at_exit(int status, void *nothing) {
+    (void)nothing;
+    if (changes(status))
+        exit(EXIT_FAILURE);
+}
+
+/* glibc hands the status to handlers of quick_exit too, behind the argument that theirs have. */
+static void at_quick(void *nothing, int status) {
+    (void)nothing;
+    if (changes(status))
+        quick_exit(EXIT_FAILURE);
+}
+
+/* Handlers that are registered while others run are called next, so a late failure counts. */
+void exit_status_fails(void) {
+    if (!options.errors_fail)
+        return;
+    const pid_t process = getpid();
+    if (exchange_acq_rel(&failing, process) != process)
+        store_relaxed(&failures, 0);
+    fetch_add_relaxed(&failures, 1);
+    if (exchange_acq_rel(&registered, true))
+        return;
+    on_exit(at_exit, NULL);
+    at_quick_exit((void (*)(void))at_quick);
+}

@@ -1,0 +1,256 @@
+#include "process/mapped.h"
+#include "process/state.h"
+#include "proof.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+/* ---- the walk ---- */
+
+struct walk {
+    mapped_visit *visit;
+    void *data;
+};
+
+static int visit_object(struct dl_phdr_info *info, size_t info_size, void *data) {
+    (void)info_size;
+    const struct walk *walk = data;
+    return walk->visit(info, walk->data);
+}
+
+int mapped_walk(mapped_visit *visit, void *data) {
+    struct walk walk = {visit, data};
+    return dl_iterate_phdr(visit_object, &walk);
+}
+
+struct wanted {
+    const char *prefix, *but;
+    char *path;
+    size_t size;
+};
+
+static int compare_name(const struct dl_phdr_info *info, void *data) {
+    const struct wanted *wanted = data;
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *name = slash ? slash + 1 : info->dlpi_name;
+    if (strncmp(name, wanted->prefix, strlen(wanted->prefix)) != 0 ||
+        strcmp(info->dlpi_name, wanted->but) == 0)
+        return 0;
+    snprintf(wanted->path, wanted->size, "%s", info->dlpi_name);
+    return 1;
+}
+
+bool mapped_find(const char *prefix, const char *but, char *path, size_t size) {
+    struct wanted wanted = {prefix, but, path, size};
+    return mapped_walk(compare_name, &wanted) == 1;
+}
+
+void *mapped_library(const char *prefix, char *path, size_t size) {
+    return mapped_find(prefix, "", path, size) ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+}
+
+/* Its dynamic section; NULL if it has none. */
+static const ElfW(Dyn) * dynamic_section(const struct dl_phdr_info *info) {
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            return (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    return NULL;
+}
+
+/* ---- imports ---- */
+
+struct dynamic {
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    const uint32_t *gnu_hash, *hash;
+    bool filters; /* the loader looks for its symbols elsewhere */
+};
+
+/* The loader has turned the tables' offsets into addresses, save for objects that it maps read-only
+ * (the vdso). */
+static const void *table_at(const struct dl_phdr_info *info, ElfW(Addr) value) {
+    return (const void *)(value < info->dlpi_addr ? value + info->dlpi_addr : value);
+}
+
+static struct dynamic dynamic_of(const struct dl_phdr_info *info) {
+    struct dynamic dynamic = {NULL, NULL, NULL, NULL, false};
+    const ElfW(Dyn) *entry = dynamic_section(info);
+    for (; entry && entry->d_tag != DT_NULL; entry++) {
+        const void *table = table_at(info, entry->d_un.d_ptr);
+        if (entry->d_tag == DT_SYMTAB)
+            dynamic.symbols = table;
+        else if (entry->d_tag == DT_STRTAB)
+            dynamic.strings = table;
+        else if (entry->d_tag == DT_GNU_HASH)
+            dynamic.gnu_hash = table;
+        else if (entry->d_tag == DT_HASH)
+            dynamic.hash = table;
+        else if (entry->d_tag == DT_FILTER)
+            dynamic.filters = true;
+    }
+    return dynamic;
+}
+
+/* Symbols up to here may be imported ones: in GNU's table those that are not hashed come first. */
+static size_t count_imports(const struct dynamic *dynamic) {
+    if (dynamic->gnu_hash)
+        return dynamic->gnu_hash[1];
+    return dynamic->hash ? dynamic->hash[1] : 0;
+}
+
+static int imports(const struct dl_phdr_info *info, void *data) {
+    const char *prefix = data;
+    const struct dynamic dynamic = dynamic_of(info);
+    const size_t length = strlen(prefix);
+    if (!dynamic.symbols || !dynamic.strings)
+        return 0;
+    const size_t count = count_imports(&dynamic);
+    for (size_t i = 1; i < count; i++)
+        if (dynamic.symbols[i].st_shndx == SHN_UNDEF &&
+            strncmp(dynamic.strings + dynamic.symbols[i].st_name, prefix, length) == 0)
+            return 1;
+    return 0;
+}
+
+bool mapped_imports(const char *prefix) {
+    return mapped_walk(imports, (void *)(uintptr_t)prefix) == 1;
+}
+
+/* ---- definitions ---- */
+
+static uint32_t gnu_hash_of(const char *name) {
+    uint32_t hash = 5381;
+    for (; *name; name++)
+        hash = hash * 33 + (unsigned char)*name;
+    return hash;
+}
+
+/* The symbol that GNU's hash table of an object has for a name; NULL: none. */
+static const ElfW(Sym) * find_symbol(const struct dynamic *dynamic, const char *name) {
+    const uint32_t *head =
+        dynamic->gnu_hash; /* buckets, first hashed symbol, words of the filter */
+    if (!head || !dynamic->symbols || !dynamic->strings || !head[0])
+        return NULL;
+    const uint32_t hash = gnu_hash_of(name);
+    const uint32_t *buckets = head + 4 + head[2] * (sizeof(ElfW(Addr)) / sizeof *head);
+    const uint32_t *chain = buckets + head[0] - head[1];
+    for (uint32_t at = buckets[hash % head[0]]; at >= head[1]; at++) {
+        const ElfW(Sym) *symbol = &dynamic->symbols[at];
+        if ((chain[at] | 1) == (hash | 1) && strcmp(dynamic->strings + symbol->st_name, name) == 0)
+            return symbol;
+        if (chain[at] & 1) /* the last of its bucket */
+            return NULL;
+    }
+    return NULL;
+}
+
+struct definition {
+    const char *name;
+    mapped_code address;
+};
+
+static int defines(const struct dl_phdr_info *info, void *data) {
+    struct definition *definition = data;
+    const struct dynamic dynamic = dynamic_of(info);
+    const ElfW(Sym) *symbol = find_symbol(&dynamic, definition->name);
+    if (!symbol || symbol->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC ||
+        dynamic.filters || find_symbol(&dynamic, "mgpu_rt_version"))
+        return 0;
+    definition->address = (mapped_code)(info->dlpi_addr + symbol->st_value);
+    return 1;
+}
+
+mapped_code mapped_function(const char *name) {
+    struct definition definition = {name, NULL};
+    (void)mapped_walk(defines, &definition);
+    return definition.address;
+}
+
+static int read_objects(struct dl_phdr_info *info, size_t size, void *data) {
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs))
+        *(unsigned long long *)data = info->dlpi_adds;
+    return 1;
+}
+
+unsigned long long mapped_objects(void) {
+    unsigned long long objects = 0;
+    (void)dl_iterate_phdr(read_objects, &objects);
+    return objects;
+}
+
+bool mapped_home(char *path, size_t size) {
+    static const char here; /* any object of this library */
+    Dl_info info;
+    char file[PATH_MAX];
+    if (!dladdr(&here, &info) || !realpath(info.dli_fname, file))
+        return false;
+    for (int level = 0; level < 3; level++) {
+        char *slash = strrchr(file, '/');
+        if (!slash)
+            return false;
+        *slash = '\0';
+    }
+    const int length = snprintf(path, size, "%s", file);
+    return length > 0 && (size_t)length < size;
+}
+
+struct range {
+    uintptr_t begin, size;
+};
+
+static bool holds(const struct dl_phdr_info *info, const ElfW(Phdr) * segment,
+                  const struct range *range) {
+    const uintptr_t offset = range->begin - (info->dlpi_addr + segment->p_vaddr);
+    return segment->p_type == PT_LOAD && offset < segment->p_filesz &&
+           range->size <= segment->p_filesz - offset;
+}
+
+/* Flags of the dynamic section that bear on the question. */
+struct promises {
+    bool text_relocations; /* the loader writes to segments that the file calls unwritable */
+    bool never_unloaded;
+};
+
+static struct promises promises_of(const struct dl_phdr_info *info) {
+    struct promises promises = {false, false};
+    const ElfW(Dyn) *entry = dynamic_section(info);
+    for (; entry && entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == DT_TEXTREL ||
+            (entry->d_tag == DT_FLAGS && (entry->d_un.d_val & DF_TEXTREL)))
+            promises.text_relocations = true;
+        if (entry->d_tag == DT_FLAGS_1 && (entry->d_un.d_val & DF_1_NODELETE))
+            promises.never_unloaded = true;
+    }
+    return promises;
+}
+
+/* 1: proved; -1: this object holds the bytes and cannot promise; 0: another object holds them. */
+static int promise(const struct dl_phdr_info *info, void *data) {
+    const struct range *range = data;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (!holds(info, segment, range))
+            continue;
+        const struct promises promises = promises_of(info);
+        const bool program = (uintptr_t)info->dlpi_phdr == getauxval(AT_PHDR);
+        return PROOF(nobody_writes_there, !(segment->p_flags & PF_W)) &&
+                       PROOF(loader_wrote_nothing_there, !promises.text_relocations) &&
+                       PROOF(object_is_never_unloaded, program || promises.never_unloaded)
+                   ? 1
+                   : -1;
+    }
+    return 0;
+}
+
+/* dl_iterate_phdr takes a lock that the loader holds only while it changes its list, never while it
+ * runs constructors. */
+bool mapped_for_good(const void *data, size_t size) {
+    struct range range = {(uintptr_t)data, size};
+    return !runtime_forked && mapped_walk(promise, &range) == 1;
+}

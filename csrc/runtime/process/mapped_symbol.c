@@ -1,0 +1,161 @@
+/* The symbol at an address, from the file that the loader has mapped there. Every read has a bound,
+ * and so has all of it together: the file may be anything by now. */
+#include "atomics.h"
+#include "process/cancel.h"
+#include "process/mapped.h"
+#include "process/state.h"
+#include "proof.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- the object that holds the address ---- */
+
+enum { MOST_SEGMENTS = 64, STEP = 256 };
+
+struct object {
+    uintptr_t address; /* looked for */
+    char path[PATH_MAX];
+    uintptr_t value; /* of the symbol: the address as the file has it */
+    bool is_code;    /* the address may lie within the symbol */
+    size_t offset;   /* from where the symbol begins */
+    size_t segments;
+    ElfW(Phdr) segment[MOST_SEGMENTS];
+};
+
+static bool covers(const struct dl_phdr_info *info, uintptr_t address) {
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type == PT_LOAD &&
+            address - (info->dlpi_addr + segment->p_vaddr) < segment->p_filesz)
+            return true;
+    }
+    return false;
+}
+
+static int find_object(const struct dl_phdr_info *info, void *data) {
+    struct object *object = data;
+    if (!covers(info, object->address))
+        return 0;
+    object->value = object->address - info->dlpi_addr;
+    object->segments = info->dlpi_phnum <= MOST_SEGMENTS ? info->dlpi_phnum : 0;
+    memcpy(object->segment, info->dlpi_phdr, object->segments * sizeof *object->segment);
+    snprintf(object->path, sizeof object->path, "%s",
+             info->dlpi_name[0] ? info->dlpi_name : "/proc/self/exe");
+    return 1;
+}
+
+/* ---- its file ---- */
+
+enum { MOST_WORK = 1 << 28, READ = 256 }; /* READ: what a read costs beside its bytes */
+static uint64_t work;                     /* bytes read by all look-ups of the process */
+
+static bool read_at(int file, void *to, size_t size, uint64_t offset) {
+    return offset <= INT64_MAX &&
+           PROOF(symbols_come_to_an_end, add_fetch_relaxed(&work, size + READ) <= MOST_WORK) &&
+           pread(file, to, size, (off_t)offset) == (ssize_t)size;
+}
+
+/* Whether it is still the file that the loader has mapped. */
+static bool has_segments(int file, const ElfW(Ehdr) * header, const struct object *object) {
+    ElfW(Phdr) segment[MOST_SEGMENTS];
+    const size_t size = object->segments * sizeof *segment;
+    return size && header->e_phnum == object->segments &&
+           read_at(file, segment, size, header->e_phoff) &&
+           memcmp(segment, object->segment, size) == 0;
+}
+
+static bool read_section(int file, const ElfW(Ehdr) * header, size_t number, ElfW(Shdr) * section) {
+    return number < header->e_shnum && header->e_shentsize == sizeof *section &&
+           read_at(file, section, sizeof *section, header->e_shoff + number * sizeof *section);
+}
+
+/* A static symbol has its name only in .symtab, which a stripped file lacks. */
+static bool find_symbols(int file, const ElfW(Ehdr) * header, uint32_t type, ElfW(Shdr) * symbols) {
+    for (size_t i = 0; i < header->e_shnum; i++)
+        if (!read_section(file, header, i, symbols))
+            return false;
+        else if (symbols->sh_type == type)
+            return symbols->sh_entsize == sizeof(ElfW(Sym));
+    return false;
+}
+
+static bool names(const ElfW(Sym) * symbol, const struct object *object) {
+    const unsigned type = ELF64_ST_TYPE(symbol->st_info);
+    if (symbol->st_shndx == SHN_UNDEF || !symbol->st_name)
+        return false;
+    return object->is_code ? type == STT_FUNC && object->value - symbol->st_value < symbol->st_size
+                           : type == STT_OBJECT && object->value == symbol->st_value;
+}
+
+/* 0: no name; where a name begins in the strings is never 0. */
+static uint32_t find_name(int file, const ElfW(Shdr) * symbols, struct object *object) {
+    ElfW(Sym) some[STEP];
+    for (uint64_t at = 0; at < symbols->sh_size; at += sizeof some) {
+        const uint64_t left = symbols->sh_size - at;
+        const size_t size = left < sizeof some ? (size_t)left : sizeof some;
+        if (!read_at(file, some, size, symbols->sh_offset + at))
+            return 0;
+        for (size_t i = 0; i < size / sizeof *some; i++)
+            if (names(&some[i], object)) {
+                object->offset = object->value - some[i].st_value;
+                return some[i].st_name;
+            }
+    }
+    return 0;
+}
+
+static bool read_name(int file, const ElfW(Ehdr) * header, struct object *object, uint32_t type,
+                      char name[MAPPED_SYMBOL]) {
+    ElfW(Shdr) symbols, strings;
+    if (!find_symbols(file, header, type, &symbols) ||
+        !read_section(file, header, symbols.sh_link, &strings))
+        return false;
+    const uint32_t at = find_name(file, &symbols, object);
+    if (!at || at >= strings.sh_size || strings.sh_offset > (uint64_t)INT64_MAX - at)
+        return false;
+    const ssize_t size = pread(file, name, MAPPED_SYMBOL, (off_t)(strings.sh_offset + at));
+    return size > 0 && memchr(name, '\0', (size_t)size);
+}
+
+static bool read_symbol(int file, struct object *object, char name[MAPPED_SYMBOL]) {
+    ElfW(Ehdr) header;
+    struct stat status;
+    return fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+           read_at(file, &header, sizeof header, 0) &&
+           PROOF(file_is_the_mapped_one, has_segments(file, &header, object)) &&
+           (read_name(file, &header, object, SHT_SYMTAB, name) ||
+            read_name(file, &header, object, SHT_DYNSYM, name));
+}
+
+static bool find_symbol(struct object *object, char name[MAPPED_SYMBOL]) {
+    if (runtime_forked || mapped_walk(find_object, object) != 1)
+        return false;
+    const int error = errno; /* the program's */
+    const int before = PROOF_VALUE(symbol_file_is_closed, cancel_forbid(), PTHREAD_CANCEL_ENABLE);
+    const int file = open(object->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const bool found = file >= 0 && read_symbol(file, object, name);
+    if (file >= 0)
+        close(file);
+    cancel_allow(before);
+    errno = error;
+    return found;
+}
+
+bool mapped_symbol(const void *address, char name[MAPPED_SYMBOL]) {
+    struct object object = {.address = (uintptr_t)address};
+    return find_symbol(&object, name);
+}
+
+bool mapped_code_symbol(const void *address, char name[MAPPED_SYMBOL], size_t *offset) {
+    struct object object = {.address = (uintptr_t)address, .is_code = true};
+    const bool found = find_symbol(&object, name);
+    *offset = object.offset;
+    return found;
+}

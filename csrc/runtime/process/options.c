@@ -1,0 +1,233 @@
+#include "process/options.h"
+#include "proof.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+struct options options = {.caches = ALL_CACHES,
+                          .device_number = -1,
+                          .module_limit_bytes = (size_t)256 << 20,
+                          .python_delay_ms = 1000,
+                          .stream_limit_count = 32,
+                          .memory_limit_fraction = 0.25};
+
+/* An option that makes no sense: says so, with what is done instead. */
+static void complain(const char *variable, const char *value, const char *problem) {
+    fprintf(stderr, "mgpu_rt: %s='%s' %s\n", variable, value, problem);
+}
+
+/* A program may have rights that its caller lacks (set-uid, AT_SECURE). The caller must not tell it
+ * what code to run, what files to write and when to wait: no variable counts there. */
+static const char *variable_or(const char *variable, const char *fallback) {
+    const char *value =
+        PROOF_VALUE(caller_has_the_programs_rights, secure_getenv(variable), getenv(variable));
+    return value && value[0] ? value : fallback;
+}
+
+const char *options_path_variable(const char *name) {
+    return variable_or(name, NULL);
+}
+
+/* The number in `text`, or `fallback` with a message. */
+static long number(const char *variable, const char *text, long fallback, const char *problem) {
+    char *end;
+    errno = 0;
+    const long value = strtol(text, &end, 10);
+    if (end != text && *end == '\0' && errno == 0 && value >= 0 && value <= 1 << 30)
+        return value;
+    complain(variable, text, problem);
+    return fallback;
+}
+
+static const char default_limit[] = "is not a number from 0 on: the default is used";
+static const char default_device[] = "is not a number from 0 on: HIP's default device is used";
+
+static double unit(char letter) {
+    switch (letter) {
+    case 'K':
+    case 'k':
+        return 1 << 10;
+    case 'M':
+    case 'm':
+        return 1 << 20;
+    case 'G':
+    case 'g':
+        return 1 << 30;
+    default:
+        return 0;
+    }
+}
+
+/* With a point, whatever the program's locale writes. */
+static double decimal(const char *text, char **end) {
+    const locale_t plain = newlocale(LC_ALL_MASK, "C", NULL);
+    const double value = plain ? strtod_l(text, end, plain) : strtod(text, end);
+    if (plain)
+        freelocale(plain);
+    return value;
+}
+
+/* "512M", "1000000", "0.5". False if it is no such thing, or more than any machine has. */
+static bool read_size(const char *text, double *value, bool *in_units) {
+    char *end;
+    *value = decimal(text, &end);
+    *in_units = *end != '\0';
+    const double factor = *in_units ? unit(*end) : 1;
+    if (end == text || factor == 0 || (*in_units && end[1]))
+        return false;
+    *value *= factor;
+    return *value >= 0 && *value < 1e18;
+}
+
+static void read_memory_limit(struct options *out) {
+    double value;
+    bool in_units;
+    out->memory_limit_bytes = 0;
+    out->memory_limit_fraction = 0.25;
+    if (!read_size(out->memory_limit, &value, &in_units))
+        complain(
+            "MGPU_RT_MEMORY_LIMIT", out->memory_limit,
+            "is neither a number of bytes such as 512M nor a fraction such as 0.5: 0.25 is used");
+    else if (in_units || value > 1)
+        out->memory_limit_bytes = (size_t)value | 1;
+    else
+        out->memory_limit_fraction = value;
+}
+
+static void read_module_limit(struct options *out) {
+    double value;
+    bool in_units;
+    out->module_limit_bytes = (size_t)256 << 20;
+    if (read_size(out->module_limit, &value, &in_units))
+        out->module_limit_bytes = (size_t)value;
+    else
+        complain("MGPU_RT_MODULE_LIMIT", out->module_limit,
+                 "is not a number of bytes such as 64M: 256M is used");
+}
+
+/* The place of a value among `count` known ones; the first, with a message, for any other. */
+static int choice(const char *variable, const char *value, const char *const *known, int count,
+                  const char *problem) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(value, known[i]) == 0)
+            return i;
+    complain(variable, value, problem);
+    return 0;
+}
+
+static const char *const on_off[] = {"on", "off", "1", "0"};
+enum { ON_OFF = sizeof on_off / sizeof *on_off };
+
+/* on is what any other value counts as, with a message. */
+static bool is_on(const char *variable, const char *value) {
+    return choice(variable, value, on_off, ON_OFF, "is neither on nor off: on is used") % 2 == 0;
+}
+
+static bool is_off(const char *value) {
+    return strcmp(value, "off") == 0 || strcmp(value, "0") == 0;
+}
+
+/* The bit of a name of so many letters; 0 if it is none's. */
+static unsigned cache_bit(const char *name, size_t length) {
+    static const char *const names[CACHE_NAMES] = {"modules", "functions",     "streams", "events",
+                                                   "memory",  "registrations", "staging"};
+    for (unsigned cache = 0; cache < CACHE_NAMES; cache++)
+        if (strlen(names[cache]) == length && strncmp(names[cache], name, length) == 0)
+            return 1U << cache;
+    return 0;
+}
+
+/* "on", "off", or the names of those that are on. */
+static unsigned read_caches(const char *value) {
+    unsigned caches = 0;
+    if (is_off(value))
+        return 0;
+    for (const char *name = value; name; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL) {
+        const unsigned bit = cache_bit(name, strcspn(name, ","));
+        caches |= PROOF_VALUE(only_named_caches_are_on, bit, ALL_CACHES);
+        if (bit)
+            continue;
+        if (strcmp(value, "on") != 0 && strcmp(value, "1") != 0)
+            complain("MGPU_RT_CACHE", value,
+                     "is neither on nor off nor a list of modules, functions, streams, events, "
+                     "memory, registrations, staging: on is used");
+        return ALL_CACHES;
+    }
+    return caches;
+}
+
+/* The place of results: "" for none. */
+static void read_outputs(struct options *out) {
+    if (is_off(out->stats))
+        out->stats = "";
+    if (strcmp(out->stats, "on") == 0)
+        out->stats = "1";
+    if (is_off(out->trace))
+        out->trace = "";
+    if (strcmp(out->trace, "on") == 0 || strcmp(out->trace, "1") == 0) {
+        complain("MGPU_RT_TRACE", out->trace, "is not a path: no trace is written");
+        out->trace = "";
+    }
+}
+
+static int local_rank(void) {
+    static const char *const variables[] = {
+#define LAUNCHER(variable, launcher) variable,
+#include "process/local_rank.def"
+#undef LAUNCHER
+    };
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *value = variable_or(variables[i], NULL);
+        if (value)
+            return (int)number(variables[i], value, -1, default_device);
+    }
+    complain("MGPU_RT_DEVICE", "local-rank",
+             "but no launcher has set a rank, so HIP's default device is used; looked for:"
+#define LAUNCHER(variable, launcher) " " variable
+#include "process/local_rank.def"
+#undef LAUNCHER
+    );
+    return -1;
+}
+
+void options_read(struct options *out) {
+#define OPTION(field, variable, default_value, meaning)                                            \
+    out->field = variable_or(variable, default_value);
+#include "process/options.def"
+#undef OPTION
+    static const char *const off_on[] = {"off", "on"};
+    static const char *const sync_modes[] = {"strict", "lazy"};
+    if (getauxval(AT_SECURE))
+        out->python = "off";
+    read_outputs(out);
+    out->caches = read_caches(out->cache);
+    out->sync_lazy = choice("MGPU_RT_SYNC", out->sync, sync_modes, 2,
+                            "is neither strict nor lazy: strict is used") == 1;
+    out->exclusive_on = choice("MGPU_RT_EXCLUSIVE", out->exclusive, off_on, 2,
+                               "is neither on nor off: off is used") == 1;
+    out->trace_gpu_on = choice("MGPU_RT_TRACE_GPU", out->trace_gpu, off_on, 2,
+                               "is neither on nor off: off is used") == 1;
+    static const char *const error_modes[] = {"report", "fail"};
+    out->errors_fail = choice("MGPU_RT_ERRORS", out->errors, error_modes, 2,
+                              "is neither report nor fail: report is used") == 1;
+    const char *load = variable_or("MGPU_RT_LOAD", NULL);
+    if (load)
+        complain("MGPU_RT_LOAD", load, "has no effect: each image is loaded at once");
+    read_memory_limit(out);
+    out->verbose_on = is_on("MGPU_RT_VERBOSE", out->verbose);
+    read_module_limit(out);
+    if (out->policy[0]) /* who names one wants it from the start */
+        out->python_delay = variable_or("MGPU_RT_PYTHON_DELAY", "0");
+    out->python_delay_ms = number("MGPU_RT_PYTHON_DELAY", out->python_delay, 1000, default_limit);
+    out->stream_limit_count = number("MGPU_RT_STREAM_LIMIT", out->stream_limit, 32, default_limit);
+    out->device_number = -1;
+    out->device_by_rank = strcmp(out->device, "local-rank") == 0;
+    if (out->device_by_rank)
+        out->device_number = local_rank();
+    else if (out->device[0])
+        out->device_number = (int)number("MGPU_RT_DEVICE", out->device, -1, default_device);
+}

@@ -1,0 +1,28 @@
+/* Names of images, kernels and files, in lines for a terminal. */
+#ifndef MGPU_RT_PRINTABLE_H
+#define MGPU_RT_PRINTABLE_H
+
+#include "proof.h"
+
+/* Returns the size of the control character that a text begins with: one of ASCII, of UTF-8, or of
+ * bidirectional text. 0 for any other character, and at the end. */
+static inline int control_bytes(const char *text) {
+    const unsigned char *at = (const unsigned char *)text;
+    if (*at && DOUBT(character_controls_a_terminal, *at < ' ' || *at == 0x7f))
+        return 1;
+    if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f)
+        return 2;
+    if (at[0] == 0xe2 && at[1] == 0x80)
+        return at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xa8 && at[2] <= 0xae) ? 3 : 0;
+    return at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9 ? 3 : 0;
+}
+
+/* Returns the character to show for the one at `*at`, and moves `*at` behind that. */
+static inline char next_printable(const char **at) {
+    const int hidden = control_bytes(*at);
+    const char shown = hidden ? '?' : **at;
+    *at += hidden ? hidden : 1;
+    return shown;
+}
+
+#endif

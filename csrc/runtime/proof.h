@@ -1,0 +1,41 @@
+/* Names the conditions that the library relies on. docs/proofs.md says what each proves, and what
+ * goes wrong without it.
+ *
+ *     PROOF(name, condition)              has to hold; without the proof it always does
+ *     DOUBT(name, condition)              must not hold; without the proof it never does
+ *     PROOF_STEP(name, statement)         without the proof it is left out
+ *     PROOF_VALUE(name, value, without)   `without` the proof the other value
+ *
+ * `make CFLAGS=-DWITHOUT=name` builds the library without one proof, and a test then fails
+ * (tests/proofs). In every other build the macros stand for what is in them, and nothing else. Only
+ * process/state.c knows the name, so that all other objects serve every such build. */
+#ifndef MGPU_RT_PROOF_H
+#define MGPU_RT_PROOF_H
+
+#ifdef WITHOUT
+
+#include <string.h>
+
+extern const char proof_left_out[]; /* process/state.c */
+#define PROOF_STANDS(name) (strcmp(#name, proof_left_out) != 0)
+
+#define PROOF(name, ...) (!PROOF_STANDS(name) || (__VA_ARGS__))
+#define DOUBT(name, ...) (PROOF_STANDS(name) && (__VA_ARGS__))
+#define PROOF_STEP(name, ...)                                                                      \
+    do {                                                                                           \
+        if (PROOF_STANDS(name)) {                                                                  \
+            __VA_ARGS__;                                                                           \
+        }                                                                                          \
+    } while (0)
+#define PROOF_VALUE(name, value, without) (PROOF_STANDS(name) ? (value) : (without))
+
+#else
+
+#define PROOF(name, ...) (__VA_ARGS__)
+#define DOUBT(name, ...) (__VA_ARGS__)
+#define PROOF_STEP(name, ...) __VA_ARGS__
+#define PROOF_VALUE(name, value, without) (value)
+
+#endif
+
+#endif

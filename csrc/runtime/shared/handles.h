@@ -1,0 +1,73 @@
+/* A map from a handle of HIP's to what the runtime knows of it.
+ *
+ * A lookup takes no lock: about 9 instructions and two cache lines, however many entries there are.
+ * Entries are never removed or freed, so a reader may look at any of them at any time. The owner of
+ * an object marks its entry when the object is destroyed. HIP may hand the same handle out once
+ * more, as allocators do; the entry is then used again. The cost is 64 to 256 bytes for each handle
+ * ever seen.
+ *
+ * A table is an array of pointers, at most half full, that is searched from a key's place on. A
+ * larger one replaces it with all that was in it. The old one stays, for late readers: they find in
+ * it what was entered before they began. */
+#ifndef MGPU_RT_HANDLES_H
+#define MGPU_RT_HANDLES_H
+
+#include "atomics.h"
+#include "likely.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* First member of each entry. */
+struct handle {
+    const void *key;     /* written before the entry can be seen, and never again */
+    struct handle *next; /* all entries, newest first */
+};
+
+struct handle_table {
+    unsigned shift;           /* of a key's product, to its place */
+    size_t mask;              /* places, less one */
+    struct handle *places[2]; /* or more */
+};
+
+struct handle_map {
+    struct handle_table *table;
+    struct handle *all;
+    size_t count;
+    size_t size, alignment; /* of an entry */
+};
+
+/* The table of a map without entries. */
+extern struct handle_table handle_no_table;
+#define HANDLE_MAP(type)                                                                           \
+    {.table = &handle_no_table, .size = sizeof(type), .alignment = _Alignof(type)}
+
+static inline size_t handle_place(const struct handle_table *table, const void *key) {
+    return ((uintptr_t)key * UINT64_C(0x9E3779B97F4A7C15)) >> table->shift;
+}
+
+/* The entry of a handle, or NULL. Lock-free. */
+static inline void *handle_find(const struct handle_map *map, const void *key) {
+    const struct handle_table *table = load_acquire(&map->table);
+    size_t place = handle_place(table, key);
+    struct handle *entry = load_acquire(&table->places[place]);
+    while (UNLIKELY(entry && entry->key != key)) {
+        place = (place + 1) & table->mask;
+        entry = load_acquire(&table->places[place]);
+    }
+    return entry;
+}
+
+/* The same; where there was none it is made, all zero but its key. NULL without memory. Takes
+ * tables_lock, which the caller does not hold, and allocates without it. */
+void *handle_insert(struct handle_map *map, const void *key);
+
+/* All entries, newest first. */
+static inline void *handle_first(const struct handle_map *map) {
+    return load_acquire(&map->all);
+}
+static inline void *handle_next(const void *entry) {
+    return ((const struct handle *)entry)->next;
+}
+
+#endif

@@ -1,0 +1,151 @@
+/* A treap by address: a binary tree that is a heap of the addresses' hashes. So its depth is
+ * logarithmic in whatever order addresses come. Its nodes lie in the entries of blocks and of
+ * registered memory, which are never freed. So nothing is allocated here, and readers may walk it
+ * without a lock. A sequence tells them whether it was written meanwhile. */
+#include "shared/ranges.h"
+#include "process/state.h"
+
+#include <stdbool.h>
+
+enum { ATTEMPTS = 4, STEPS = 64 /* a reader looks after so many whether it runs in a circle */ };
+
+static struct range *root; /* no two share bytes */
+static uint64_t sequence;  /* odd while the tree is written */
+uint64_t ranges_changes;
+
+static void begin_write(void) {
+    store_relaxed(&sequence, sequence + 1);
+    fence_seq_cst();
+}
+
+static void end_write(void) {
+    store_release(&sequence, sequence + 1);
+}
+
+/* ---- looking ---- */
+
+/* The last range that begins before an address. */
+static struct range *last_before(uintptr_t end, uint64_t now) {
+    struct range *found = NULL, *range = load_acquire(&root);
+    for (unsigned steps = 1; range; steps++) {
+        if (load_relaxed(&range->begin) < end) {
+            found = range;
+            range = load_acquire(&range->right);
+        } else {
+            range = load_acquire(&range->left);
+        }
+        if (steps % STEPS == 0 && load_relaxed(&sequence) != now)
+            break;
+    }
+    return found;
+}
+
+static enum range_kind look_up(uintptr_t begin, uintptr_t end, uint64_t now) {
+    const struct range *range = last_before(end, now);
+    if (!range || load_relaxed(&range->end) <= begin)
+        return RANGE_NONE;
+    const bool inside = load_relaxed(&range->begin) <= begin && end <= load_relaxed(&range->end);
+    return inside ? (enum range_kind)load_relaxed(&range->kind) : RANGE_MIXED;
+}
+
+enum range_kind ranges_find(const void *address, size_t bytes) {
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const uint64_t before = load_acquire(&sequence);
+        if (before & 1)
+            continue;
+        const enum range_kind kind =
+            look_up((uintptr_t)address, (uintptr_t)address + bytes, before);
+        fence_acquire();
+        if (load_relaxed(&sequence) == before)
+            return kind;
+    }
+    return RANGE_MIXED;
+}
+
+/* ---- changing ---- */
+
+static uint64_t height(const struct range *range) {
+    return range->begin * UINT64_C(0x9E3779B97F4A7C15);
+}
+
+static void set(struct range **link, struct range *range) {
+    store_release(link, range);
+}
+
+/* It takes the place of the first that is less high; what is there goes to its two sides. */
+static void insert(struct range *fresh) {
+    struct range **link = &root;
+    while (*link && height(*link) >= height(fresh))
+        link = (*link)->begin < fresh->begin ? &(*link)->right : &(*link)->left;
+    struct range *rest = *link, **left = &fresh->left, **right = &fresh->right;
+    set(link, fresh);
+    while (rest) {
+        const bool before = rest->begin < fresh->begin;
+        set(before ? left : right, rest);
+        *(before ? &left : &right) = before ? &rest->right : &rest->left;
+        rest = before ? rest->right : rest->left;
+    }
+    set(left, NULL);
+    set(right, NULL);
+}
+
+/* The nodes below it take its place, the higher one first. */
+static void lift_below(struct range **link) {
+    struct range *left = (*link)->left, *right = (*link)->right;
+    while (left && right) {
+        const bool is_left = height(left) >= height(right);
+        struct range *higher = is_left ? left : right;
+        set(link, higher);
+        link = is_left ? &higher->right : &higher->left;
+        *(is_left ? &left : &right) = *link;
+    }
+    set(link, left ? left : right);
+}
+
+static void remove_range(const struct range *range) {
+    struct range **link = &root;
+    while (*link != range)
+        link = (*link)->begin < range->begin ? &(*link)->right : &(*link)->left;
+    begin_write();
+    lift_below(link);
+    end_write();
+}
+
+/* A range that shares bytes with these; NULL if there is none. */
+static struct range *overlapping(uintptr_t begin, uintptr_t end) {
+    struct range *range = last_before(end, sequence);
+    return range && range->end > begin ? range : NULL;
+}
+
+void ranges_add(struct range *range, uintptr_t begin, size_t bytes, enum range_kind kind) {
+    const struct range *stale;
+    ranges_change();
+    while ((stale = overlapping(begin, begin + bytes)))
+        remove_range(stale);
+    if (!bytes)
+        return;
+    begin_write();
+    store_relaxed(&range->begin, begin);
+    store_relaxed(&range->end, begin + bytes);
+    store_relaxed(&range->kind, kind);
+    insert(range);
+    end_write();
+}
+
+void ranges_remove(uintptr_t begin) {
+    const struct range *range = overlapping(begin, begin + 1);
+    ranges_change();
+    if (range && range->begin == begin)
+        remove_range(range);
+}
+
+void *ranges_begin(const void *address, size_t bytes) {
+    const struct range *range = overlapping((uintptr_t)address, (uintptr_t)address + bytes);
+    return range ? (void *)range->begin : NULL;
+}
+
+void ranges_drop(const void *address) {
+    pthread_mutex_lock(&tables_lock);
+    ranges_remove((uintptr_t)address);
+    pthread_mutex_unlock(&tables_lock);
+}

@@ -1,0 +1,56 @@
+/* Which addresses belong to device memory, managed memory and registered host memory of this
+ * library's making.
+ *
+ * HIP can say what a pointer is, for 0.1 to 1.2 µs (it walks the process's mappings for one that it
+ * does not know). This table answers in 10 ns, without a lock. It says nothing of any other
+ * address: a module's globals, other libraries' memory and pageable memory all are unknown here. */
+#ifndef MGPU_RT_RANGES_H
+#define MGPU_RT_RANGES_H
+
+#include "atomics.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum range_kind {
+    RANGE_NONE,       /* nothing of ours in these bytes */
+    RANGE_DEVICE,     /* hipMalloc */
+    RANGE_MANAGED,    /* hipMallocManaged */
+    RANGE_REGISTERED, /* hipHostRegister */
+    RANGE_IDLE,       /* that too, but the program has unregistered it (registrations.h) */
+    RANGE_MIXED,      /* partly inside, or not known: HIP has to be asked */
+};
+
+/* In the entry of what it is: never freed, and always of the same address. */
+struct range {
+    struct range *left, *right;
+    uintptr_t begin, end;
+    uintptr_t kind; /* enum range_kind */
+};
+
+/* Both need tables_lock, and allocate nothing. A range that overlaps older ones ends those: HIP
+ * would not have handed out, or registered, what is still another's. */
+void ranges_add(struct range *range, uintptr_t begin, size_t bytes, enum range_kind kind);
+/* Removes the range that starts at `begin`, if any. */
+void ranges_remove(uintptr_t begin);
+
+/* ranges_remove, for who does not hold tables_lock. */
+void ranges_drop(const void *address);
+
+/* The kind of `bytes` bytes from an address on. Lock-free. */
+enum range_kind ranges_find(const void *address, size_t bytes);
+
+/* The begin of a range that shares bytes with these; NULL if none does. Needs tables_lock. */
+void *ranges_begin(const void *address, size_t bytes);
+
+/* Counts the calls that may have changed what some address is: while it stays, an answer of HIP's
+ * stays, where nobody else calls HIP. */
+extern uint64_t ranges_changes;
+static inline uint64_t ranges_now(void) {
+    return load_acquire(&ranges_changes);
+}
+static inline void ranges_change(void) {
+    fetch_add_acq_rel(&ranges_changes, 1);
+}
+
+#endif

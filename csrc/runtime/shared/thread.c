@@ -1,0 +1,100 @@
+#include "shared/thread.h"
+#include "atomics.h"
+#include "driver/device.h"
+#include "process/options.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/caches.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+__thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
+struct thread *thread_list;
+
+static struct slot no_slots[2];
+struct thread thread_none = {.modules = {.table = no_slots, .bits = 1},
+                             .functions = {.table = no_slots, .bits = 1},
+                             .event_count = EVENT_SLOTS};
+
+uint64_t thread_take_tickets(struct thread *thread) {
+    static uint64_t given;
+    const uint64_t first =
+        PROOF_VALUE(ticket_is_no_other_threads, fetch_add_relaxed(&given, TICKET_BLOCK), given) + 1;
+    if (!thread_is_none(thread))
+        thread->ticket = first;
+    return first;
+}
+
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static bool key_made; /* otherwise the block of a thread that ends stays, and with it its events */
+
+static void free_block(struct thread *thread) {
+    free(thread->modules.table);
+    free(thread->functions.table);
+    free(thread);
+}
+
+static void thread_end(void *block) {
+    struct thread *thread = block;
+    caches_thread_ends(thread);
+    pthread_mutex_lock(&tables_lock);
+    struct thread **link = &thread_list;
+    while (*link != thread)
+        link = &(*link)->next;
+    *link = thread->next;
+    pthread_mutex_unlock(&tables_lock);
+    thread_self = NULL;
+    free_block(thread);
+}
+
+static void make_key(void) {
+    key_made = pthread_key_create(&key, thread_end) == 0;
+}
+
+static struct thread *make_block(void) {
+    struct thread *thread = calloc(1, sizeof *thread);
+    if (!thread)
+        return NULL;
+    if (slots_init(&thread->modules) && slots_init(&thread->functions))
+        return thread;
+    free_block(thread);
+    return NULL;
+}
+
+/* Once: the program may choose another one. */
+static void choose_device(void) {
+    static __thread bool chosen;
+    if (chosen)
+        return;
+    chosen = true;
+    if (DOUBT(option_names_a_device, options.device_number >= 0))
+        device_choose();
+}
+
+struct thread *thread_new(void) {
+    struct thread *thread = make_block();
+    if (!thread) {
+        choose_device();
+        return &thread_none;
+    }
+    pthread_once(&key_once, make_key);
+    pthread_mutex_lock(&tables_lock);
+    thread->next = thread_list;
+    thread_list = thread;
+    pthread_mutex_unlock(&tables_lock);
+    if (key_made)
+        pthread_setspecific(key, thread);
+    thread_self = thread;
+    choose_device();
+    return thread;
+}
+
+bool thread_is_alone(void) {
+    const struct thread *self = thread_get();
+    pthread_mutex_lock(&tables_lock);
+    const bool alone = thread_list == self && !self->next;
+    pthread_mutex_unlock(&tables_lock);
+    return alone;
+}

@@ -1,0 +1,270 @@
+/* The entries of the caches, their states, and who may move them from which to which.
+ *
+ * One pattern for all: an entry belongs to whoever has moved its state by a compare-and-swap. Its
+ * other places (a thread's slot, a queue, a chain) are hints. A thread that finds it there takes it
+ * by its state, or drops it. State 0 is "gone": HIP has the handle back, or had it taken by a
+ * reset, and nothing is known of it. Entries are never freed, so that a hint may be stale. */
+#ifndef MGPU_RT_TYPES_H
+#define MGPU_RT_TYPES_H
+
+#include "mgpu.h"
+#include "modules/image/image.h"
+#include "process/state.h"
+#include "shared/handles.h"
+#include "shared/ranges.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct block_pool;
+struct staging;
+struct stream_queue;
+struct thread;
+
+/* ---- streams ----
+ *
+ *            from           to             by                              order
+ * enter      GONE           LIVE           who had HIP make it             release, tables_lock
+ * keep       LIVE           IDLE           a destroy, of the thread's      release; cas acq_rel
+ *                                          last one, if it is idle         where others call HIP
+ * reuse      IDLE           LIVE           a create, of the thread's       cas acq_rel
+ *                                          last one
+ * leave      LIVE           TAKEN          any other destroy               cas acq_rel
+ * take       IDLE, RETIRED  TAKEN          any other create, or who asks   cas acq_rel
+ *                                          HIP about it or gives it back
+ * hand out   TAKEN          LIVE           who has taken it: a create      cas acq_rel
+ * put        TAKEN          IDLE, RETIRED  who has taken it                cas acq_rel, in a queue
+ * give back  TAKEN          GONE           who has taken it                cas acq_rel
+ * let go     LOST           GONE           who has taken it                cas acq_rel
+ * use        GONE           EXTERNAL       a thread that names it          release, tables_lock
+ * end        EXTERNAL       GONE           the last that did               cas, tables_lock
+ * forget     TAKEN          LOST           who saw the reset               cas acq_rel
+ *            LIVE, IDLE,    GONE
+ *            RETIRED
+ *
+ * So a handle begins no second life while a thread has its first one in hand. Only HIP knows what
+ * it hands out meanwhile (stream_enter).
+ * It lies in a queue if and only if `queue`; one that is there may be held again.
+ * stream_pool_total == the number of those that are not GONE, LOST or EXTERNAL.
+ * external_users == the number of threads that use it as their external stream.
+ * fences_done <= fences. All that was submitted is done if completed == submitted. */
+enum stream_state {
+    STREAM_GONE,     /* HIP has it back: nothing is known of the handle any more */
+    STREAM_LOST,     /* the same; but a thread that had taken it before has still to let go */
+    STREAM_IDLE,     /* idle, to be handed out */
+    STREAM_LIVE,     /* held by the program */
+    STREAM_RETIRED,  /* the program is done with it, but it has work pending */
+    STREAM_EXTERNAL, /* made by the program, and named by mgpu_rt_use_stream; or a null stream's, or
+                        untracked work's */
+    STREAM_TAKEN,    /* in the hands of a thread of which none of these is true just now */
+};
+
+/* Two threads on two streams share nothing; what a hit touches is the first cache line. */
+struct stream {
+    struct handle handle;
+    int device;
+    int state;                    /* enum stream_state */
+    uint64_t submitted;           /* names the last submission (streams.h) */
+    uint64_t completed;           /* what `submitted` was when a wait began that is over */
+    unsigned external_users;      /* under tables_lock */
+    bool has_waiters;             /* somebody waits for a fence */
+    uint64_t fences, fences_done; /* numbers of the last one set, and of the last one done */
+    struct block_pool *pool; /* memory that was given back on it (blocks_pool.h); NULL: none yet */
+    struct staging *staging; /* pinned memory it copied through last, or NULL */
+    struct stream_queue *queue;   /* of those that nobody holds; NULL: in none */
+    struct stream *newer, *older; /* there */
+    uint64_t asked, asked_fence; /* what `submitted` was, and the fence, when somebody began to wait
+                                   for the device (that thread's own); 0: nobody does */
+    struct stream *next_listed;  /* streams.h; written under tables_lock */
+    bool listed;                 /* there; under tables_lock */
+    uint64_t put_off; /* what `submitted` was at a synchronise that was put off (lazy_sync.h) */
+} __attribute__((aligned(64)));
+
+/* ---- staging ----
+ *
+ *          from  to  by                                  order
+ * take     0     1   a copy, or who gives back, forgets  exchange acquire
+ * release  1     0   who has taken it                    release
+ *
+ * All but `taken` is for who has taken it; others read the owner as a hint. A stream's copies go
+ * through it if it is the stream's `staging` and the stream is its owner.
+ * used <= STAGING_UP. The device reads the first `used` bytes until `fence` is done:
+ * until then it gets no other owner. */
+enum { STAGING_PIECES = 4 /* of a copy from the device, in flight at once */ };
+
+/* Pinned memory for one stream at a time; a program with more streams at work than there are of
+ * these copies as HIP does. */
+struct staging {
+    int taken;            /* by a thread that copies just now */
+    struct stream *owner; /* whose copies may be under way */
+    char *up, *down;      /* NULL: not asked for yet */
+    bool no_up, no_down;  /* asked for in vain */
+    size_t used;          /* of `up`, since `fence` was last done */
+    uint64_t fence;
+    uint64_t last_use;
+    int device; /* the events' */
+    hipEvent_t events[STAGING_PIECES];
+};
+
+/* ---- events ----
+ *
+ *            from          to     by                  order
+ * insert     any, GONE     LIVE   who had HIP make it release
+ * acquire    IDLE          PAST   a create            cas acq_rel
+ * put back   PAST          IDLE   who has taken it    cas acq_rel
+ * record     PAST          LIVE   the owner           cas acq_rel
+ * release    LIVE, PAST    IDLE   a destroy           cas acq_rel
+ * trim       IDLE          GONE   who returns it      cas acq_rel
+ * remove     LIVE, PAST    GONE   the owner           cas acq_rel
+ * invalidate any           GONE   who saw the reset   release
+ *
+ * The program holds it if and only if state >= EVENT_PAST.
+ * It lies in the common pool's chain if and only if `queued`. */
+enum event_state {
+    EVENT_GONE,
+    EVENT_IDLE, /* destroyed by the program, and kept */
+    EVENT_PAST, /* held by the program; HIP knows of it what an earlier owner recorded */
+    EVENT_LIVE, /* held by the program; HIP knows of it what this owner did */
+};
+
+struct event {
+    struct handle handle;
+    int state;               /* enum event_state */
+    int device;              /* read by others as a hint */
+    struct stream *captured; /* that it was recorded on last, if that captured; kept up while a
+                                stream is external */
+    /* The common pool's, under tables_lock. */
+    struct event *next_idle;
+    bool queued;
+};
+
+/* ---- modules ----
+ *
+ *            from        to     by                              order
+ * insert     any, GONE   LIVE   who had HIP load it             release, tables_lock
+ * acquire    IDLE        LIVE   a load that finds its slot      cas acq_rel, with the version
+ *                               a load that searches, or who    cas acq_rel, tables_lock
+ *                               evicts it
+ * put back   LIVE        IDLE   a load that finds other bytes   cas acq_rel, with the version
+ * release    LIVE        IDLE   the owner: an unload            release
+ * remove     LIVE        GONE   the owner, before HIP unloads   release, tables_lock
+ * invalidate any         GONE   who saw the reset               release, tables_lock
+ *
+ * Each load of the program's has one to itself, as with stock. A module that the program holds is
+ * never handed out a second time, since only the program knows what else it does with it. When HIP
+ * hands the same handle out again, the entry serves the new module, in a new version.
+ * version is odd if and only if HIP has the module that the entry serves, as far as is known. A
+ * release that comes after that makes IDLE of GONE, and changes nothing else.
+ * A thread without tables_lock takes the module of one version or none, as both lie in one word.
+ * So it never has a module in hand that a reset has ended and that HIP has handed out anew since.
+ * An unload releases by nothing but its state: its owner holds the module, and HIP forbids a reset
+ * of the device meanwhile. module_cost_all == the sum of module_cost of all that are not GONE. */
+enum module_state {
+    MODULE_GONE,
+    MODULE_IDLE, /* the program has unloaded it; only the cache has it, and it is loaded */
+    MODULE_LIVE, /* loaded for the program, once */
+};
+
+/* A kernel of a module. A stale slot of a thread may still look at its name. When the entry of its
+ * module serves another module, it serves the kernel of that name there. */
+struct function {
+    hipFunction_t handle; /* NULL: to be asked for */
+    struct function *next;
+    char name[];
+};
+
+struct module {
+    struct handle handle;
+    union {
+        uint64_t version_and_state; /* both */
+        struct {
+            uint32_t state;   /* enum module_state */
+            uint32_t version; /* changes where one begins or ends to be served */
+        };
+    };
+    int device;
+    /* Describes the module that it serves; its bytes are there as long as it is not GONE. */
+    struct image image;
+    unsigned char *copy; /* where they are, unless they are a constant of the program's */
+    uint64_t hash;
+    bool shared;             /* may be kept and handed out again (image.h says which) */
+    uint64_t uses, last_use; /* the owner's */
+    /* Under tables_lock. */
+    bool pinned;               /* no limit evicts it */
+    unsigned graphs;           /* that launch its kernels: HIP does not get it back */
+    struct module *next_image; /* chain of the table of images */
+    struct function *functions;
+};
+
+/* ---- blocks ----
+ *
+ *            from          to            by                                  order
+ * enter      any           LIVE, SHARED  who had HIP make it                 release, tables_lock
+ * free       LIVE, SHARED  IDLE          a free of the program's             cas acq_rel
+ * hand out   IDLE          LIVE, SHARED  who took it out of where it lies    release
+ * leave      any           GONE          who gives it to HIP, saw the reset  release, tables_lock
+ * enter      any           GRAPH         who had HIP make it for a graph     release, tables_lock
+ * leave to   LIVE, SHARED, GRAPH_OWNED   a free of the program's while it    cas acq_rel
+ * its graph  GRAPH                       builds a graph; of GRAPH any free
+ * serve on   GRAPH_OWNED   GRAPH         an allocation of the same graph     cas acq_rel
+ *
+ * "leave" may meet a block that a thread has in hand: what that thread makes of it is no block of
+ * the account's any more.
+ * The account of a device == the sum of the sizes of all that are `booked`. All but GONE are,
+ * unless they were in hand when the device was forgotten.
+ * A block of GRAPH_OWNED is in no pool, and no cache gives it to anybody. An idle block is in one
+ * way, in one chain, or in the hands of who takes or puts it. */
+enum { BLOCK_GRAIN = 256, POOL_SETS = 16, POOL_WAYS = 4 };
+
+enum block_state {
+    BLOCK_GONE,        /* HIP has it back */
+    BLOCK_LIVE,        /* held by the program */
+    BLOCK_SHARED,      /* the same of managed memory: a state of its own, so that the free of device
+                        * memory, the hit, need not ask */
+    BLOCK_IDLE,        /* in a pool */
+    BLOCK_GRAPH,       /* held by the program; and a graph uses it as long as that lives */
+    BLOCK_GRAPH_OWNED, /* the program has freed it; a graph uses it still */
+};
+
+/* Done once all is done that the stream had been given at the free. */
+struct fence {
+    struct stream *stream; /* NULL: the list ends before this fence */
+    uint64_t number;       /* among the stream's */
+    struct fence *next;    /* never freed, but used again */
+};
+
+/* Never freed; when HIP hands the same address out again, the entry serves the new block. */
+struct block {
+    struct handle handle; /* the address */
+    size_t size;
+    int device;
+    int state;          /* enum block_state */
+    bool shared;        /* managed memory, which the host reaches too */
+    bool booked;        /* the device's account and the ranges have it; under tables_lock */
+    bool outlives;      /* it does the reset that is being looked at (block_forget_device) */
+    uint64_t number;    /* of shared memory: HIP's for it, 0 if it is not known */
+    struct fence fence; /* IDLE: what it waits for. First the stream that it was freed on, then
+                           others, if they were at work. GRAPH_OWNED: the stream only */
+    uint64_t graph;     /* GRAPH, GRAPH_OWNED: the number of the capture it was made for, or 0 */
+    uint64_t uses;      /* how often it was handed out */
+    uint64_t last_use;  /* block_clock when it was given back last */
+    struct range range;
+    struct block *next_overflow;
+};
+
+/* The clock by which the least recently used block is found. Counts the blocks that HIP was asked
+ * for, and beyond the limit the frees. */
+extern uint64_t block_clock;
+
+/* Blocks given back. A block is in one way or in one chain; who takes it out of there owns it. One
+ * with several fences is in a chain of its device's pool; no other block has several. */
+struct block_pool {
+    struct block *ways[POOL_SETS][POOL_WAYS];
+    struct block *overflow[POOL_SETS]; /* chains; written under tables_lock */
+    size_t waiting;                    /* blocks with several fences; under tables_lock */
+    struct stream *owner;              /* NULL: a device's */
+    int device;                        /* the blocks', for good; the owner's handle may move */
+    struct block_pool *next;           /* all streams' pools; never freed */
+};
+
+#endif

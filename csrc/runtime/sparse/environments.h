@@ -1,0 +1,34 @@
+/* The environments of hipSPARSE and cuSPARSE (their handles), which mgpuCreateSparseEnv and
+ * mgpuDestroySparseEnv would make and destroy: 1 ms and more, and memory of the device.
+ *
+ * An environment has memory of the device that its kernels work in, and the stream that they go to.
+ * So one serves one call at a time, and one stream for as long as it lives. Its later work on that
+ * stream comes after its earlier work. Stock has one for the process, on the null stream. */
+#ifndef MGPU_RT_ENVIRONMENTS_H
+#define MGPU_RT_ENVIRONMENTS_H
+
+#include "mgpu.h"
+
+struct cache;
+
+struct environment {
+    void *handle; /* the library's */
+    hipStream_t stream;
+    int device;
+    bool stale; /* it is in use while its device was reset */
+    bool taken;
+    uint64_t used; /* counts up: who was used least recently leaves first */
+    struct environment *next;
+};
+
+/* One for a stream of the thread's current device, which nobody else gets until it is given back.
+ * NULL, and the library's answer in *status. */
+struct environment *environment_take(int device, hipStream_t stream, int *status);
+void environment_give(struct environment *environment);
+
+/* Destroys those of all devices that no call uses; returns how many. */
+int environment_give_back(int device);
+
+extern const struct cache environment_cache;
+
+#endif

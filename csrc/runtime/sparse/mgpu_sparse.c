@@ -1,0 +1,237 @@
+/* Sparse matrices: the environment, and descriptors of vectors and matrices.
+ *
+ * A descriptor is the library's, and costs it an allocation on the host: none is kept. Their work
+ * buffers are the program's, of mgpuMemAlloc. */
+#include "sparse/mgpu_sparse.h"
+#include "driver/cuda.h"
+#include "driver/hip.h"
+#include "process/options.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/caches.h"
+#include "sparse/sparse.h"
+#include "streams/mgpu_stream.h"
+
+enum { BASE_ZERO = 0 };
+
+static struct advice sparse_no_environment = {
+    .text = "the program has not called mgpuCreateSparseEnv, which has to come before what is "
+            "computed with sparse matrices"};
+
+/* Made by the program and not destroyed, as in stock: for the process. */
+static int environments_open;
+
+/* ---- the environment ---- */
+
+static struct environment *take_environment(hipStream_t stream, const char *expression) {
+    int status;
+    struct environment *environment = environment_take(hip_current_device(), stream, &status);
+    if (!environment)
+        sparse_failed(expression, status, NULL);
+    return environment;
+}
+
+static const char create_expression[] = "%1$sCreate(&%1$s_env)";
+
+void impl_mgpuCreateSparseEnv(void) {
+    (void)thread_get();
+    (void)sparse_open();
+    struct environment *environment = take_environment(NULL, create_expression);
+    if (!environment)
+        return;
+    environment_give(environment);
+    fetch_add_relaxed(&environments_open, 1);
+}
+
+/* It stays for the next one, unless nothing is kept. */
+void impl_mgpuDestroySparseEnv(void) {
+    (void)thread_get();
+    (void)sparse_open();
+    int count = load_relaxed(&environments_open);
+    while (count > 0 && !cas_acq_rel(&environments_open, &count, count - 1))
+        continue;
+    const int status = count > 0 ? SPARSE_SUCCESS : sparse.Destroy(NULL);
+    if (status != SPARSE_SUCCESS)
+        sparse_failed("%1$sDestroy(%1$s_env)", status, &sparse_no_environment);
+    if (count <= 1 && !caches_on())
+        (void)environment_give_back(ALL_DEVICES);
+}
+
+static const char *set_stream_expression(void) {
+    return cuda_present() ? "cusparseSetStream(handle, stream)"
+                          : "hipsparseSetStream(handle, stream)";
+}
+
+bool sparse_begin(struct sparse_work *work, hipStream_t stream, const char *expression) {
+    *work = (struct sparse_work){.expression = expression, .thread = thread_get()};
+    (void)sparse_open();
+    if (!stream_usable(work->thread, stream, &work->stream, set_stream_expression()))
+        return false;
+    lazy_end(); /* nothing is known of the library's kernels */
+    if (load_relaxed(&environments_open) == 0)
+        return true; /* the library says what it says without */
+    work->environment = take_environment(stream, expression);
+    work->handle = work->environment ? work->environment->handle : NULL;
+    return work->environment != NULL;
+}
+
+void sparse_end(struct sparse_work *work, int status) {
+    PROOF_STEP(sparse_work_marks_its_stream, stream_launched(work->thread, work->stream));
+    if (work->environment)
+        environment_give(work->environment);
+    if (status != SPARSE_SUCCESS)
+        sparse_failed(work->expression, status, work->environment ? NULL : &sparse_no_environment);
+}
+
+/* ---- descriptors ---- */
+
+/* SPARSE_MAKE(call): the library's call that makes something; once more if memory was short. */
+#define SPARSE_MAKE(call)                                                                          \
+    __extension__({                                                                                \
+        (void)thread_get();                                                                        \
+        (void)sparse_open();                                                                       \
+        int answer_ = (call);                                                                      \
+        if (answer_ == SPARSE_NO_MEMORY && caches_make_room(hipErrorOutOfMemory))                  \
+            answer_ = (call);                                                                      \
+        answer_;                                                                                   \
+    })
+
+static void *made(void *descriptor, int status, const char *expression) {
+    if (status == SPARSE_SUCCESS)
+        return descriptor;
+    sparse_failed(expression, status, NULL);
+    return NULL;
+}
+
+static void destroyed(int status, const char *expression) {
+    if (status != SPARSE_SUCCESS)
+        sparse_failed(expression, status, NULL);
+}
+
+void *impl_mgpuCreateDnVec(intptr_t size, void *values, int32_t dtp, hipStream_t stream) {
+    void *vec = NULL;
+    (void)stream;
+    const int status = SPARSE_MAKE(sparse.CreateDnVec(&vec, size, values, dtp));
+    return made(vec, status, "%1$sCreateDnVec(&vec, size, values, dTp)");
+}
+
+void impl_mgpuDestroyDnVec(void *v, hipStream_t stream) {
+    (void)stream;
+    destroyed(SPARSE_MAKE(sparse.DestroyDnVec(v)), "%1$sDestroyDnVec(vec)");
+}
+
+/* Asked of the library, which says it of an environment only. */
+static int row_order(void) {
+    static int known = -1;
+    int order = load_relaxed(&known), status;
+    if (order >= 0 || !sparse_open())
+        return order;
+    struct environment *environment = environment_take(hip_current_device(), NULL, &status);
+    if (!environment)
+        return order;
+    order = sparse_row_order(environment->handle);
+    environment_give(environment);
+    store_relaxed(&known, order);
+    return order;
+}
+
+void *impl_mgpuCreateDnMat(intptr_t rows, intptr_t cols, void *values, int32_t dtp,
+                           hipStream_t stream) {
+    void *mat = NULL;
+    (void)stream;
+    const int status =
+        SPARSE_MAKE(sparse.CreateDnMat(&mat, rows, cols, cols, values, dtp, row_order()));
+    return made(mat, status,
+                "%1$sCreateDnMat(&mat, rows, cols, cols, values, dTp, %2$s_ORDER_ROW)");
+}
+
+void impl_mgpuDestroyDnMat(void *m, hipStream_t stream) {
+    (void)stream;
+    destroyed(SPARSE_MAKE(sparse.DestroyDnMat(m)), "%1$sDestroyDnMat(mat)");
+}
+
+void *impl_mgpuCreateCoo(intptr_t rows, intptr_t cols, intptr_t nnz, void *rowIdxs, void *colIdxs,
+                         void *values, int32_t itp, int32_t dtp, hipStream_t stream) {
+    void *mat = NULL;
+    (void)stream;
+    const int status = SPARSE_MAKE(
+        sparse.CreateCoo(&mat, rows, cols, nnz, rowIdxs, colIdxs, values, itp, BASE_ZERO, dtp));
+    return made(mat, status,
+                "%1$sCreateCoo(&mat, rows, cols, nnz, rowIdxs, colIdxs, values, iTp, "
+                "%2$s_INDEX_BASE_ZERO, dTp)");
+}
+
+void *impl_mgpuCreateCooAoS(intptr_t rows, intptr_t cols, intptr_t nnz, void *idxs, void *values,
+                            int32_t itp, int32_t dtp, hipStream_t stream) {
+    void *mat = NULL;
+    (void)stream;
+    const int status =
+        SPARSE_MAKE(sparse.CreateCooAoS(&mat, rows, cols, nnz, idxs, values, itp, BASE_ZERO, dtp));
+    return made(mat, status,
+                "%1$sCreateCooAoS( &mat, rows, cols, nnz, idxs, values, iTp, "
+                "%2$s_INDEX_BASE_ZERO, dTp)");
+}
+
+void *impl_mgpuCreateCsr(intptr_t rows, intptr_t cols, intptr_t nnz, void *rowPos, void *colIdxs,
+                         void *values, int32_t ptp, int32_t itp, int32_t dtp, hipStream_t stream) {
+    void *mat = NULL;
+    (void)stream;
+    const int status = SPARSE_MAKE(
+        sparse.CreateCsr(&mat, rows, cols, nnz, rowPos, colIdxs, values, ptp, itp, BASE_ZERO, dtp));
+    return made(mat, status,
+                "%1$sCreateCsr(&mat, rows, cols, nnz, rowPos, colIdxs, values, pTp, iTp, "
+                "%2$s_INDEX_BASE_ZERO, dTp)");
+}
+
+void *impl_mgpuCreateCsc(intptr_t rows, intptr_t cols, intptr_t nnz, void *colPos, void *rowIdxs,
+                         void *values, int32_t ptp, int32_t itp, int32_t dtp, hipStream_t stream) {
+    void *mat = NULL;
+    (void)stream;
+    const int status = SPARSE_MAKE(
+        sparse.CreateCsc(&mat, rows, cols, nnz, colPos, rowIdxs, values, ptp, itp, BASE_ZERO, dtp));
+    return made(mat, status,
+                "%1$sCreateCsc(&mat, rows, cols, nnz, colPos, rowIdxs, values, pTp, iTp, "
+                "%2$s_INDEX_BASE_ZERO, dTp)");
+}
+
+void *impl_mgpuCreateBsr(intptr_t brows, intptr_t bcols, intptr_t bnnz, intptr_t rBsz,
+                         intptr_t cBsz, void *rowPos, void *colIdxs, void *values, int32_t ptp,
+                         int32_t itp, int32_t dtp, hipStream_t stream) {
+    void *mat = NULL;
+    (void)stream;
+    const int status =
+        SPARSE_MAKE(sparse.CreateBsr(&mat, brows, bcols, bnnz, rBsz, cBsz, rowPos, colIdxs, values,
+                                     ptp, itp, BASE_ZERO, dtp, row_order()));
+    return made(mat, status,
+                "%1$sCreateBsr( &mat, brows, bcols, bnnz, rBsz, cBsz, rowPos, colIdxs, values, "
+                "pTp, iTp, %2$s_INDEX_BASE_ZERO, dTp, %2$s_ORDER_ROW)");
+}
+
+void impl_mgpuDestroySpMat(void *m, hipStream_t stream) {
+    (void)stream;
+    destroyed(SPARSE_MAKE(sparse.DestroySpMat(m)), "%1$sDestroySpMat(mat)");
+}
+
+void impl_mgpuSpMatGetSize(void *m, void *r, void *c, void *n, hipStream_t stream) {
+    (void)stream;
+    destroyed(SPARSE_MAKE(sparse.SpMatGetSize(m, r, c, n)),
+              "%1$sSpMatGetSize(matDescr, rows, cols, nnz)");
+}
+
+void impl_mgpuSetCsrPointers(void *m, void *p, void *c, void *v, hipStream_t stream) {
+    (void)stream;
+    destroyed(SPARSE_MAKE(sparse.CsrSetPointers(m, p, c, v)),
+              "%1$sCsrSetPointers(matDescr, p, c, v)");
+}
+
+void *impl_mgpuSpGEMMCreateDescr(hipStream_t stream) {
+    void *descriptor = NULL;
+    (void)stream;
+    const int status = SPARSE_MAKE(sparse.SpGEMM_createDescr(&descriptor));
+    return made(descriptor, status, "%1$sSpGEMM_createDescr(&spgemmDesc)");
+}
+
+void impl_mgpuSpGEMMDestroyDescr(void *s, hipStream_t stream) {
+    (void)stream;
+    destroyed(SPARSE_MAKE(sparse.SpGEMM_destroyDescr(s)), "%1$sSpGEMM_destroyDescr(spgemmDesc)");
+}

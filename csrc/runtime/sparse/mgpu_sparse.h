@@ -1,0 +1,31 @@
+/* The begin and the end of every call that computes with sparse matrices. */
+#ifndef MGPU_RT_MGPU_SPARSE_H
+#define MGPU_RT_MGPU_SPARSE_H
+
+#include "mgpu.h"
+#include "shared/thread.h"
+#include "sparse/environments.h"
+#include "streams/streams.h"
+
+/* A computation on a stream, from sparse_begin to sparse_end. */
+struct sparse_work {
+    const char *expression;
+    struct thread *thread;
+    struct stream *stream;           /* NULL: the null stream, or one that the program made by
+                                      * HIP */
+    struct environment *environment; /* NULL: the program has made none */
+    void *handle;                    /* the environment's, or NULL */
+};
+
+/* Takes an environment for the stream. False, and reported, if the program has destroyed the stream
+ * or no environment can be had. */
+bool sparse_begin(struct sparse_work *work, hipStream_t stream, const char *expression);
+
+/* Gives the environment back, and reports a status that is a failure. */
+void sparse_end(struct sparse_work *work, int status);
+
+/* 1 and 0 in a type of cuSPARSE's numbers, for the host's alpha and beta. */
+const void *sparse_one(int type);
+const void *sparse_zero(void);
+
+#endif

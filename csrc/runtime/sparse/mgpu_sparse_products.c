@@ -1,0 +1,172 @@
+/* Sparse matrices: products. On the stream that is passed, where stock takes the null stream
+ * whatever is passed. */
+#include "driver/cuda.h"
+#include "sparse/mgpu_sparse.h"
+#include "sparse/sparse.h"
+
+enum { DEFAULT_ALGORITHM = 0 }; /* of every operation, in every version */
+
+/* ---- alpha and beta ---- */
+
+/* cudaDataType_t; hipDataType has the same numbers. */
+enum {
+    R_32F = 0,
+    R_16F = 2,
+    C_32F = 4,
+    C_16F = 6,
+    R_32I = 10,
+    C_32I = 11,
+    R_16BF = 14,
+    C_16BF = 15,
+};
+
+/* For any other type 1 is a double, as in stock. An imaginary part of 0 follows; stock has none
+ * there, and passes a double for an integer. */
+const void *sparse_one(int type) {
+    static const uint16_t half[2] = {0x3c00}, brain[2] = {0x3f80};
+    static const float single[2] = {1};
+    static const int32_t integer[2] = {1};
+    static const double wide[2] = {1};
+    switch (type) {
+    case R_16F:
+    case C_16F:
+        return half;
+    case R_16BF:
+    case C_16BF:
+        return brain;
+    case R_32F:
+    case C_32F:
+        return single;
+    case R_32I:
+    case C_32I:
+        return integer;
+    default:
+        return wide;
+    }
+}
+
+const void *sparse_zero(void) {
+    static const double zeros[2];
+    return zeros;
+}
+
+/* ---- matrix times vector ---- */
+
+intptr_t impl_mgpuSpMVBufferSize(int32_t ma, void *a, void *x, void *y, int32_t ctp,
+                                 hipStream_t stream) {
+    struct sparse_work work;
+    size_t bytes = 0;
+    const void *one = sparse_one(ctp);
+    if (sparse_begin(&work, stream,
+                     "%1$sSpMV_bufferSize( %1$s_env, modeA, alphap, matA, vecX, betap, vecY, cTp, "
+                     "%2$s_SPMV_ALG_DEFAULT, &bufferSize)"))
+        sparse_end(&work, sparse.SpMV_bufferSize(work.handle, ma, one, a, x, one, y, ctp,
+                                                 DEFAULT_ALGORITHM, &bytes));
+    return (intptr_t)bytes;
+}
+
+void impl_mgpuSpMV(int32_t ma, void *a, void *x, void *y, int32_t ctp, void *buf,
+                   hipStream_t stream) {
+    struct sparse_work work;
+    const void *one = sparse_one(ctp);
+    if (sparse_begin(&work, stream,
+                     "%1$sSpMV(%1$s_env, modeA, alphap, matA, vecX, betap, vecY, cTp, "
+                     "%2$s_SPMV_ALG_DEFAULT, buf)"))
+        sparse_end(&work,
+                   sparse.SpMV(work.handle, ma, one, a, x, one, y, ctp, DEFAULT_ALGORITHM, buf));
+}
+
+/* ---- matrix times dense matrix ---- */
+
+intptr_t impl_mgpuSpMMBufferSize(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t ctp,
+                                 hipStream_t stream) {
+    struct sparse_work work;
+    size_t bytes = 0;
+    const void *one = sparse_one(ctp);
+    if (sparse_begin(&work, stream,
+                     "%1$sSpMM_bufferSize( %1$s_env, modeA, modeB, alphap, matA, matB, betap, "
+                     "matC, cTp, %2$s_SPMM_ALG_DEFAULT, &bufferSize)"))
+        sparse_end(&work, sparse.SpMM_bufferSize(work.handle, ma, mb, one, a, b, one, c, ctp,
+                                                 DEFAULT_ALGORITHM, &bytes));
+    return (intptr_t)bytes;
+}
+
+void impl_mgpuSpMM(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t ctp, void *buf,
+                   hipStream_t stream) {
+    struct sparse_work work;
+    const void *one = sparse_one(ctp);
+    if (sparse_begin(&work, stream,
+                     "%1$sSpMM(%1$s_env, modeA, modeB, alphap, matA, matB, betap, matC, cTp, "
+                     "%2$s_SPMM_ALG_DEFAULT, buf)"))
+        sparse_end(&work, sparse.SpMM(work.handle, ma, mb, one, a, b, one, c, ctp,
+                                      DEFAULT_ALGORITHM, buf));
+}
+
+/* ---- dense times dense, where the sparse one has elements ---- */
+
+intptr_t impl_mgpuSDDMMBufferSize(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t ctp,
+                                  hipStream_t stream) {
+    struct sparse_work work;
+    size_t bytes = 0;
+    const void *one = sparse_one(ctp);
+    if (sparse_begin(&work, stream,
+                     "%1$sSDDMM_bufferSize( %1$s_env, modeA, modeB, alphap, matA, matB, betap, "
+                     "matC, cTp, %2$s_SDDMM_ALG_DEFAULT, &bufferSize)"))
+        sparse_end(&work, sparse.SDDMM_bufferSize(work.handle, ma, mb, one, a, b, one, c, ctp,
+                                                  DEFAULT_ALGORITHM, &bytes));
+    return (intptr_t)bytes;
+}
+
+void impl_mgpuSDDMM(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t ctp, void *buf,
+                    hipStream_t stream) {
+    struct sparse_work work;
+    const void *one = sparse_one(ctp);
+    if (sparse_begin(&work, stream,
+                     "%1$sSDDMM(%1$s_env, modeA, modeB, alphap, matA, matB, betap, matC, cTp, "
+                     "%2$s_SDDMM_ALG_DEFAULT, buf)"))
+        sparse_end(&work, sparse.SDDMM(work.handle, ma, mb, one, a, b, one, c, ctp,
+                                       DEFAULT_ALGORITHM, buf));
+}
+
+/* ---- matrix times matrix ---- */
+
+/* Stock passes 1. hipSPARSE 5.3 then gives wrong values; 0 means the same, as C begins empty. */
+static const void *product_beta(int type) {
+    return cuda_present() ? sparse_one(type) : sparse_zero();
+}
+
+intptr_t impl_mgpuSpGEMMWorkEstimation(void *s, int32_t ma, int32_t mb, void *a, void *b, void *c,
+                                       int32_t ctp, intptr_t bs, void *buf, hipStream_t stream) {
+    struct sparse_work work;
+    size_t bytes = (size_t)bs;
+    if (sparse_begin(&work, stream,
+                     "%1$sSpGEMM_workEstimation( %1$s_env, modeA, modeB, alphap, matA, matB, "
+                     "betap, matC, cTp, %2$s_SPGEMM_DEFAULT, spgemmDesc, &newBufferSize, buf)"))
+        sparse_end(&work, sparse.SpGEMM_workEstimation(work.handle, ma, mb, sparse_one(ctp), a, b,
+                                                       product_beta(ctp), c, ctp, DEFAULT_ALGORITHM,
+                                                       s, &bytes, buf));
+    return (intptr_t)bytes;
+}
+
+intptr_t impl_mgpuSpGEMMCompute(void *s, int32_t ma, int32_t mb, void *a, void *b, void *c,
+                                int32_t ctp, intptr_t bs, void *buf, hipStream_t stream) {
+    struct sparse_work work;
+    size_t bytes = (size_t)bs;
+    if (sparse_begin(&work, stream,
+                     "%1$sSpGEMM_compute( %1$s_env, modeA, modeB, alphap, matA, matB, betap, matC, "
+                     "cTp, %2$s_SPGEMM_DEFAULT, spgemmDesc, &newBufferSize2, buf2)"))
+        sparse_end(&work, sparse.SpGEMM_compute(work.handle, ma, mb, sparse_one(ctp), a, b,
+                                                product_beta(ctp), c, ctp, DEFAULT_ALGORITHM, s,
+                                                &bytes, buf));
+    return (intptr_t)bytes;
+}
+
+void impl_mgpuSpGEMMCopy(void *s, int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t ctp,
+                         hipStream_t stream) {
+    struct sparse_work work;
+    if (sparse_begin(&work, stream,
+                     "%1$sSpGEMM_copy(%1$s_env, modeA, modeB, alphap, matA, matB, betap, matC, "
+                     "cTp, %2$s_SPGEMM_DEFAULT, spgemmDesc)"))
+        sparse_end(&work, sparse.SpGEMM_copy(work.handle, ma, mb, sparse_one(ctp), a, b,
+                                             product_beta(ctp), c, ctp, DEFAULT_ALGORITHM, s));
+}

@@ -1,0 +1,322 @@
+#include "sparse/sparse.h"
+#include "driver/cuda.h"
+#include "driver/hip.h"
+#include "process/mapped.h"
+#include "process/options.h"
+#include "process/state.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HIPSPARSE_3 = 300000 }; /* of ROCm 6, with cuSPARSE's numbers */
+enum { PATH_BYTES = 1024 };    /* a first call may be made on a stack of 16 KB */
+
+static struct advice no_hipsparse = {
+    .text = "hipSPARSE (libhipsparse) was not found, so nothing is computed with sparse matrices. "
+            "Install it from the same ROCm as HIP: the package hipsparse, on Debian libhipsparse0; "
+            "or name its folder in LD_LIBRARY_PATH"};
+static struct advice no_cusparse = {
+    .text = "cuSPARSE (libcusparse) was not found, so nothing is computed with sparse matrices. "
+            "Install it: of CUDA's packages libcusparse, of Python's nvidia-cusparse; or name its "
+            "folder in LD_LIBRARY_PATH"};
+static struct advice no_cusparselt = {
+    .text = "cuSPARSELt (libcusparseLt) was not found, so no 2:4 sparse matrix is multiplied. "
+            "Install it: of CUDA's packages libcusparselt0, of Python's nvidia-cusparselt-cu12 or "
+            "-cu13; or name its folder in LD_LIBRARY_PATH"};
+static struct advice not_on_amd = {
+    .text = "only NVIDIA's cuSPARSELt multiplies 2:4 sparse matrices, and this HIP is AMD's: the "
+            "product is not computed. Lower without 2:4 encodings"};
+static struct advice needs_another_hip = {
+    .text =
+        "%s needs another HIP than %s, which mgpu_rt uses: install hipSPARSE from the same ROCm"};
+static struct advice sparse_too_old = {
+    .text = "%s lacks a function that is needed: nothing is computed with sparse matrices. Install "
+            "ROCm 5 or CUDA 11.3, or later"};
+static struct advice sparse_lacks = {.text = "%s has no %s%s: such a matrix cannot be made here"};
+
+struct sparse_functions sparse;
+struct sparselt_functions sparselt;
+
+/* The libraries that are open. */
+static struct {
+    const char *title, *lower, *upper;
+    const char *(*error_text)(int status);
+    char path[PATH_BYTES];
+} opened;
+
+enum need { REQUIRED, OPTIONAL };
+
+/* ---- without a library, or without one of its functions ---- */
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#define SPARSE_FN(need, name, params)                                                              \
+    static int no_sparse_##name params {                                                           \
+        return SPARSE_NO_LIBRARY;                                                                  \
+    }                                                                                              \
+    static int lacks_sparse_##name params {                                                        \
+        report_once(&sparse_lacks, opened.path, opened.lower, #name);                              \
+        return SPARSE_NOT_SUPPORTED;                                                               \
+    }
+#include "sparse/sparse.def"
+#undef SPARSE_FN
+#define SPARSELT_FN(need, name, params)                                                            \
+    static int no_sparselt_##name params {                                                         \
+        return need == OPTIONAL ? SPARSE_SUCCESS : SPARSE_NO_LIBRARY;                              \
+    }
+#include "sparse/sparselt.def"
+#undef SPARSELT_FN
+#pragma GCC diagnostic pop
+
+/* ---- one library ---- */
+
+/* Fills the table; false if the library lacks a required function. */
+static bool resolve_sparse(void *library, const char *prefix) {
+    char symbol[64];
+    struct sparse_functions found;
+#define SPARSE_FN(need, name, params)                                                              \
+    snprintf(symbol, sizeof symbol, "%s" #name, prefix);                                           \
+    *(void **)&found.name = dlsym(library, symbol);                                                \
+    if (!found.name && need == REQUIRED)                                                           \
+        return false;                                                                              \
+    if (!found.name)                                                                               \
+        found.name = lacks_sparse_##name;
+#include "sparse/sparse.def"
+#undef SPARSE_FN
+    sparse = found;
+    return true;
+}
+
+static bool resolve_sparselt(void *library) {
+    struct sparselt_functions found;
+#define SPARSELT_FN(need, name, params)                                                            \
+    *(void **)&found.name = dlsym(library, "cusparseLt" #name);                                    \
+    if (!found.name && need == REQUIRED)                                                           \
+        return false;                                                                              \
+    if (!found.name)                                                                               \
+        found.name = no_sparselt_##name;
+#include "sparse/sparselt.def"
+#undef SPARSELT_FN
+    sparselt = found;
+    return true;
+}
+
+/* No LLVM is in these libraries, so RTLD_LOCAL keeps them and the program apart (symbols.h). They
+ * find HIP, which is open, by its SONAME. */
+static void *open_file(const char *folder, const char *name) {
+    char path[PATH_BYTES];
+    const int length = snprintf(path, sizeof path, "%s%s%s", folder, folder[0] ? "/" : "", name);
+    if (length < 0 || (size_t)length >= sizeof path)
+        return NULL;
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+static void note_path(void *library, const char *name) {
+    struct link_map *map = NULL;
+    const bool known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map;
+    snprintf(opened.path, sizeof opened.path, "%s", known ? map->l_name : name);
+}
+
+/* ---- hipSPARSE ---- */
+
+/* Its SONAME by HIP's major version; the plain name where that is not known. */
+static const char *hipsparse_name(void) {
+    int version = 0;
+    if (hip.RuntimeGetVersion(&version) != hipSuccess)
+        version = 0;
+    switch (version / 10000000) {
+    case 5:
+        return "libhipsparse.so.0";
+    case 6:
+        return "libhipsparse.so.1";
+    case 7:
+        return "libhipsparse.so.4";
+    default:
+        return "libhipsparse.so";
+    }
+}
+
+/* A library of another release has brought its own HIP, which knows nothing of our streams. */
+static bool serves_this_hip(void) {
+    char other[PATH_BYTES];
+    if (!mapped_find("libamdhip64.so", hip_path(), other, sizeof other))
+        return true;
+    report_once(&needs_another_hip, opened.path, hip_path());
+    return false;
+}
+
+static void *open_beside_hip(const char *name) {
+    char folder[PATH_BYTES];
+    snprintf(folder, sizeof folder, "%s", hip_path());
+    char *slash = strrchr(folder, '/');
+    if (!slash)
+        return NULL;
+    *slash = '\0';
+    return open_file(folder, name);
+}
+
+static void *open_hipsparse(void) {
+    const char *name = hipsparse_name();
+    const bool had_another = !serves_this_hip();
+    void *library = mapped_library("libhipsparse.so", opened.path, sizeof opened.path);
+    if (!library)
+        library = open_beside_hip(name);
+    if (!library)
+        library = open_file("", name);
+    if (!library)
+        return NULL;
+    note_path(library, name);
+    if (had_another || serves_this_hip())
+        return library;
+    dlclose(library);
+    return NULL;
+}
+
+/* ---- NVIDIA's ---- */
+
+/* Folders of CUDA's libraries beside the loader's own: CUDA's, and Python's packages. */
+static void *open_nvidia(const char *name, const char *package) {
+    char folder[PATH_BYTES], home[PATH_BYTES];
+    const char *cuda_path = options_path_variable("CUDA_PATH");
+    void *library = open_file("", name);
+    snprintf(folder, sizeof folder, "%s/lib64", cuda_path ? cuda_path : "/usr/local/cuda");
+    if (!library)
+        library = open_file(folder, name);
+    if (library || !mapped_home(home, sizeof home))
+        return library;
+    if (snprintf(folder, sizeof folder, "%s/nvidia/%s/lib", home, package) < (int)sizeof folder)
+        library = open_file(folder, name);
+    return library;
+}
+
+static void *open_cusparse(void) {
+    static const char *const names[] = {"libcusparse.so.12", "libcusparse.so.13",
+                                        "libcusparse.so.11", "libcusparse.so"};
+    void *library = mapped_library("libcusparse.so", opened.path, sizeof opened.path);
+    for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++) {
+        library = open_nvidia(names[i], "cusparse");
+        if (!library)
+            library = open_nvidia(names[i], "cu13");
+    }
+    if (library)
+        note_path(library, names[0]);
+    return library;
+}
+
+/* ---- opening ---- */
+
+static pthread_once_t sparse_once = PTHREAD_ONCE_INIT, sparselt_once = PTHREAD_ONCE_INIT;
+static bool sparse_is_open, sparselt_is_open;
+
+static void open_sparse(void) {
+    char symbol[64];
+    static const struct sparse_functions absent = {
+#define SPARSE_FN(need, name, params) .name = no_sparse_##name,
+#include "sparse/sparse.def"
+#undef SPARSE_FN
+    };
+    sparse = absent;
+    opened.title = cuda_present() ? "cuSPARSE" : "hipSPARSE";
+    opened.lower = cuda_present() ? "cusparse" : "hipsparse";
+    opened.upper = cuda_present() ? "CUSPARSE" : "HIPSPARSE";
+    void *library = cuda_present() ? open_cusparse() : open_hipsparse();
+    if (!library)
+        return;
+    if (!resolve_sparse(library, opened.lower)) {
+        report_once(&sparse_too_old, opened.path);
+        return;
+    }
+    snprintf(symbol, sizeof symbol, "%sGetErrorString", opened.lower);
+    *(void **)&opened.error_text = dlsym(library, symbol);
+    sparse_is_open = true;
+    register_exit();
+    report_verbose("%s: %s", opened.title, opened.path);
+}
+
+bool sparse_open(void) {
+    (void)pthread_once(&sparse_once, open_sparse);
+    return sparse_is_open;
+}
+
+static void open_sparselt(void) {
+    static const struct sparselt_functions absent = {
+#define SPARSELT_FN(need, name, params) .name = no_sparselt_##name,
+#include "sparse/sparselt.def"
+#undef SPARSELT_FN
+    };
+    sparselt = absent;
+    if (!cuda_present())
+        return;
+    void *library = open_nvidia("libcusparseLt.so.0", "cusparselt");
+    if (!library)
+        library = open_nvidia("libcusparseLt.so.0", "cu13");
+    if (!library || !resolve_sparselt(library))
+        return;
+    sparselt_is_open = true;
+    register_exit();
+    report_verbose("cuSPARSELt is open");
+}
+
+bool sparselt_open(void) {
+    (void)pthread_once(&sparselt_once, open_sparselt);
+    return sparselt_is_open;
+}
+
+int sparse_row_order(void *handle) {
+    int version = 0;
+    if (cuda_present())
+        return 2;
+    (void)sparse.GetVersion(handle, &version);
+    return version >= HIPSPARSE_3 ? 2 : 0;
+}
+
+/* ---- failures ---- */
+
+/* The statuses of both libraries, in words. */
+static const char *status_text(int status) {
+    static const char *const words[] = {"success",
+                                        "the library was not initialized",
+                                        "resource allocation failed",
+                                        "invalid value",
+                                        "the device's architecture lacks a feature",
+                                        "access to device memory failed",
+                                        "the program failed to execute on the device",
+                                        "an internal operation failed",
+                                        "the matrix type is not supported",
+                                        "zero pivot",
+                                        "the operation is not supported",
+                                        "insufficient resources"};
+    if (status == SPARSE_NO_LIBRARY)
+        return "library not found";
+    return status >= 0 && (size_t)status < sizeof words / sizeof *words ? words[status]
+                                                                        : "<unknown>";
+}
+
+/* For mgpu_rt_take_error: HIP's nearest. */
+static hipError_t error_of(int status) {
+    static const hipError_t errors[] = {
+        [1] = hipErrorNotInitialized, [SPARSE_NO_MEMORY] = hipErrorOutOfMemory,
+        [3] = hipErrorInvalidValue,   [6] = hipErrorLaunchFailure,
+        [8] = hipErrorNotSupported,   [SPARSE_NOT_SUPPORTED] = hipErrorNotSupported};
+    const bool known = status > 0 && (size_t)status < sizeof errors / sizeof *errors;
+    if (status == SPARSE_NO_LIBRARY)
+        return hipErrorSharedObjectInitFailed;
+    return known && errors[status] ? errors[status] : hipErrorUnknown;
+}
+
+void sparse_failed(const char *expression, int status, struct advice *advice) {
+    char text[512];
+    const char *reason = opened.error_text ? opened.error_text(status) : status_text(status);
+    struct advice *absence = cuda_present() ? &no_cusparse : &no_hipsparse;
+    snprintf(text, sizeof text, expression, opened.lower, opened.upper);
+    report_failure_in(opened.title, text, reason, error_of(status),
+                      status == SPARSE_NO_LIBRARY ? absence : advice);
+}
+
+void sparselt_failed(const char *expression, int status) {
+    struct advice *absence = cuda_present() ? &no_cusparselt : &not_on_amd;
+    report_failure_in("cuSPARSE", expression, status_text(status), error_of(status),
+                      status == SPARSE_NO_LIBRARY ? absence : NULL);
+}

@@ -1,0 +1,52 @@
+/* The libraries for sparse matrices: hipSPARSE, or cuSPARSE and cuSPARSELt where HIP is csrc/cuhip.
+ *
+ * Not linked, as HIP is not, and opened at the first call that needs one: rocSPARSE, which serves
+ * hipSPARSE, is 1.3 GB of kernels. */
+#ifndef MGPU_RT_SPARSE_H
+#define MGPU_RT_SPARSE_H
+
+#include "driver/report.h"
+#include "mgpu.h"
+
+/* Answers of the libraries, which have the same numbers, and one of the runtime's own. */
+enum sparse_status {
+    SPARSE_SUCCESS = 0,
+    SPARSE_NO_MEMORY = 2,
+    SPARSE_NOT_SUPPORTED = 10,
+    SPARSE_NO_LIBRARY = -1,
+};
+
+struct sparse_functions {
+#define SPARSE_FN(need, name, params) int(*name) params;
+#include "sparse/sparse.def"
+#undef SPARSE_FN
+};
+
+struct sparselt_functions {
+#define SPARSELT_FN(need, name, params) int(*name) params;
+#include "sparse/sparselt.def"
+#undef SPARSELT_FN
+};
+
+/* Callable after sparse_open, whatever that has answered: where there is no library, each function
+ * answers SPARSE_NO_LIBRARY. */
+extern struct sparse_functions sparse;
+extern struct sparselt_functions sparselt;
+
+/* Finds and opens the library, once a process; thread-safe. False if there is none; a message tells
+ * so when a call fails for it. To be called after HIP was opened. */
+bool sparse_open(void);
+
+/* The same of cuSPARSELt, of which AMD has nothing that takes LLVM's handles. */
+bool sparselt_open(void);
+
+/* A dense matrix's rows follow each other, as the open library numbers that. The handle is one of
+ * its environments. */
+int sparse_row_order(void *handle);
+
+/* Prints stock's line for a status that is a failure, and once per cause what to do about it. The
+ * expression is stock's, with %1$s where that has "cusparse" and %2$s where it has "CUSPARSE". */
+void sparse_failed(const char *expression, int status, struct advice *advice);
+void sparselt_failed(const char *expression, int status);
+
+#endif

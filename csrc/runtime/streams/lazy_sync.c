@@ -1,0 +1,113 @@
+#include "streams/lazy_sync.h"
+#include "atomics.h"
+#include "driver/device.h"
+#include "driver/exclusive.h"
+#include "driver/report.h"
+#include "likely.h"
+#include "mgpu.h"
+#include "process/options.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/thread.h"
+
+#include <string.h>
+
+bool lazy_pending;
+
+/* Under tables_lock. `round` counts how often it was put off: a wait that began before the last
+ * time does not settle it. */
+static struct stream *put_off;
+static uint64_t round;
+
+static int visible;          /* pieces of host memory that kernels can write */
+static bool possible = true; /* no kernel is known that prints, nor a second stream */
+
+static bool is_observable(const struct stream *stream) {
+    return stream_state(stream) != STREAM_LIVE || !load_relaxed(&possible) ||
+           DOUBT(kernels_see_host_memory, load_relaxed(&visible)) || runtime_exiting() ||
+           !exclusive_hip() ||
+           DOUBT(kernels_reach_the_host, device_reaches_pageable(stream->device));
+}
+
+bool lazy_put_off(struct stream *stream) {
+    const uint64_t submitted = load_acquire(&stream->submitted);
+    if (is_observable(stream))
+        return false;
+    if (lazy_has_put_off(stream))
+        return true;
+    pthread_mutex_lock(&tables_lock);
+    const bool done = !put_off || put_off == stream;
+    if (done) {
+        store_relaxed(&stream->put_off, submitted);
+        put_off = stream;
+        round++;
+        store_release(&lazy_pending, true);
+    }
+    pthread_mutex_unlock(&tables_lock);
+    return done;
+}
+
+static struct stream *current(uint64_t *at) {
+    pthread_mutex_lock(&tables_lock);
+    struct stream *stream = put_off;
+    *at = round;
+    pthread_mutex_unlock(&tables_lock);
+    return stream;
+}
+
+static void clear(const struct stream *stream, uint64_t at) {
+    pthread_mutex_lock(&tables_lock);
+    if (put_off == stream && round == at) {
+        put_off = NULL;
+        store_release(&lazy_pending, false);
+    }
+    pthread_mutex_unlock(&tables_lock);
+}
+
+void lazy_settle(const struct stream *same) {
+    uint64_t at;
+    struct stream *stream = current(&at);
+    if (!stream || stream == same)
+        return;
+    const hipError_t error = stream_is_idle(stream) ? hipSuccess : stream_wait(stream);
+    clear(stream, at);
+    if (error != hipSuccess)
+        report_failure("hipStreamSynchronize(stream)", error, &stream_fault);
+}
+
+void lazy_visible(int change) {
+    fetch_add_relaxed(&visible, change);
+}
+
+void lazy_end(void) {
+    store_relaxed(&possible, false);
+}
+
+/* A program that holds several streams at once wants them to run at once. A put-off synchronise of
+ * one would hold up the work of the other, and would also wait for all that came since. */
+void lazy_note_stream(void) {
+    if (LIKELY(!options.sync_lazy))
+        return;
+    for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+        if (stream_state(stream) == STREAM_LIVE || stream_state(stream) == STREAM_RETIRED)
+            PROOF_STEP(streams_may_run_at_once, lazy_end());
+    lazy_settle(NULL);
+}
+
+/* Kernels that print, or assert, take HIP's buffer for it as a hidden argument, which the metadata
+ * of a code object names; NVIDIA's call vprintf. */
+static bool is_silent(const struct image *image) {
+    static const char *const words[] = {"hostcall", "printf"};
+    bool silent = !image->opaque;
+    for (size_t i = 0; i < sizeof words / sizeof *words && silent; i++)
+        silent = PROOF(kernels_do_not_print,
+                       !memmem(image->bytes, image->size, words[i], strlen(words[i])));
+    return silent;
+}
+
+void lazy_note_image(const struct image *image) {
+    if (!options.sync_lazy || is_silent(image))
+        return;
+    report_verbose("a kernel may print: from now on MGPU_RT_SYNC=lazy waits at each synchronise");
+    lazy_end();
+}

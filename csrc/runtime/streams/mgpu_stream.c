@@ -1,0 +1,176 @@
+/* mgpuStreamCreate, mgpuStreamDestroy, mgpuStreamSynchronize.
+ *
+ * A hit of create is one compare-and-swap on the thread's own last stream, a hit of destroy a
+ * store. Unless nobody else in the process calls HIP (exclusive.h), the library asks HIP before it
+ * hands out a stream. Others may have used it, or have reset the device: HIP says whether it is
+ * there and idle. */
+#include "streams/mgpu_stream.h"
+#include "driver/exclusive.h"
+#include "driver/hip.h"
+#include "driver/refusal.h"
+#include "driver/report.h"
+#include "process/options.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/caches.h"
+#include "streams/streams_pool.h"
+#include "telemetry/counters.h"
+
+static struct advice destroyed_twice = {
+    .text = "stream %p was destroyed before; HIP may have given its handle to another stream"};
+static struct advice used_after_destroy = {
+    .text = "the program uses stream %p after mgpuStreamDestroy"};
+static struct advice null_destroyed = {.text =
+                                           "the null stream is HIP's own and is never destroyed"};
+
+/* ---- mgpuStreamCreate ---- */
+
+static hipStream_t create_new(struct thread *thread, int device) {
+    hipStream_t handle = NULL;
+    const hipError_t error = RETRY(hip.StreamCreate(&handle));
+    register_exit();
+    if (error != hipSuccess) {
+        report_failure("hipStreamCreate(&stream)", error, NULL);
+        return NULL;
+    }
+    stats_miss(CACHE_STREAMS);
+    stream_pool_enter(thread, handle, device);
+    return handle;
+}
+
+static __attribute__((noinline)) hipStream_t create_stream_slow(struct thread *thread, int device) {
+    if (thread->external) {
+        call_tell(CALL_BYPASS);
+        return stream_handle(thread->external);
+    }
+    if (!cache_is_on(CACHE_STREAMS)) {
+        hipStream_t handle = NULL;
+        call_tell(CALL_BYPASS);
+        REPORT("hipStreamCreate(&stream)", hip.StreamCreate(&handle), NULL);
+        return handle;
+    }
+    lazy_note_stream();
+    const struct stream *stream = stream_pool_take(thread, device);
+    if (!stream)
+        return create_new(thread, device);
+    call_tell(CALL_HIT);
+    return stream_handle(stream);
+}
+
+static inline hipStream_t create_stream(bool told) {
+    struct thread *thread = thread_get();
+    const int device = hip_current_device();
+    const struct stream *own = stream_pool_take_own(thread, device);
+    if (UNLIKELY(!own))
+        return create_stream_slow(thread, device);
+    if (told)
+        call_tell(CALL_HIT);
+    return stream_handle(own);
+}
+
+hipStream_t impl_mgpuStreamCreate(void) {
+    return create_stream(false);
+}
+
+hipStream_t told_mgpuStreamCreate(void) {
+    return create_stream(true);
+}
+
+/* ---- mgpuStreamDestroy ---- */
+
+static __attribute__((noinline)) void destroy_stream_slow(struct thread *thread,
+                                                          hipStream_t handle) {
+    static const char expression[] = "hipStreamDestroy(stream)";
+    struct stream *stream = handle ? stream_find(thread, handle) : NULL;
+    const int state = stream ? stream_state(stream) : STREAM_GONE;
+    if (runtime_leaves(stream))
+        return;
+    if (state <= STREAM_LOST) {
+        REPORT(expression, hip.StreamDestroy(handle), handle ? &destroyed_twice : &null_destroyed,
+               (void *)handle);
+    } else if (DOUBT(destroyed_stream_is_external, load_relaxed(&stream->external_users))) {
+        return; /* it is external: the caller's */
+    } else if (state == STREAM_LIVE && !exclusive_hip() &&
+               !PROOF(destroyed_stream_is_ours, stream_is_ours(handle))) {
+        PROOF_STEP(replaced_stream_was_at_work, stream_leaves_work(stream));
+        (void)stream_pool_forget(stream);
+        REPORT(expression, hip.StreamDestroy(handle), NULL);
+    } else if (!stream_pool_release(stream)) {
+        if (stream_is_kept(stream))
+            REPORT(expression, refusal_of_stream(), &destroyed_twice, (void *)handle);
+        else /* another one's by now */
+            REPORT(expression, hip.StreamDestroy(handle), NULL);
+    }
+}
+
+static __attribute__((noinline)) void destroy_after_asking(struct thread *thread,
+                                                           hipStream_t handle) {
+    struct stream *own = thread->stream;
+    if (!stream_pool_keeps(own, handle) || !PROOF(kept_stream_is_ours, stream_is_ours(handle)) ||
+        !stream_change(own, STREAM_LIVE, STREAM_IDLE))
+        destroy_stream_slow(thread, handle);
+}
+
+/* A stream that the program holds is nobody else's to take: a store does, where nobody resets the
+ * device. */
+void impl_mgpuStreamDestroy(hipStream_t handle) {
+    struct thread *thread = thread_get();
+    struct stream *own = thread->stream;
+    if (LIKELY(exclusive_hip() && stream_pool_keeps(own, handle)))
+        store_release(&own->state, STREAM_IDLE);
+    else
+        destroy_after_asking(thread, handle);
+}
+
+bool stream_report_dead(struct stream **stream, const char *expression) {
+    if (stream_is_kept(*stream)) {
+        REPORT(expression, refusal_of_stream(), &used_after_destroy,
+               (void *)stream_handle(*stream));
+        return false;
+    }
+    *stream = NULL; /* the device was reset: another one's by now */
+    return true;
+}
+
+/* ---- mgpuStreamSynchronize ---- */
+
+static __attribute__((noinline)) void synchronize_null(const char *expression) {
+    struct stream *stream = stream_of_null();
+    lazy_settle(stream);
+    REPORT(expression, stream ? stream_wait(stream) : hip.StreamSynchronize(NULL), &stream_fault);
+}
+
+static __attribute__((noinline)) void synchronize_slow(struct thread *thread, hipStream_t handle,
+                                                       const char *expression) {
+    struct stream *stream;
+    if (UNLIKELY(!handle)) {
+        synchronize_null(expression);
+        return;
+    }
+    /* One that was given back is reported and waited for all the same: stock's destroy would have
+     * waited for its work. */
+    const bool usable = stream_usable(thread, handle, &stream, expression);
+    if (UNLIKELY(stream && stream_is_known_idle(stream)))
+        return;
+    if (UNLIKELY(options.sync_lazy && stream && lazy_put_off(stream)))
+        return;
+    const hipError_t error = LIKELY(stream) ? stream_wait(stream) : hip.StreamSynchronize(handle);
+    if (UNLIKELY(error != hipSuccess))
+        report_failure(expression, error, &stream_fault);
+    else if (UNLIKELY(!usable))
+        PROOF_STEP(wait_leaves_the_error,
+                   (void)refusal_of_stream()); /* up to HIP 6 it has cleared the last error */
+}
+
+void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression) {
+    struct stream *stream = stream_find(thread, handle); /* NULL of the null stream */
+    if (UNLIKELY(!stream || !stream_is_live(stream) || load_acquire(&lazy_pending) ||
+                 options.sync_lazy || stream_is_known_idle(stream)))
+        synchronize_slow(thread, handle, expression);
+    else
+        REPORT(expression, stream_wait(stream), &stream_fault);
+}
+
+void impl_mgpuStreamSynchronize(hipStream_t stream) {
+    stream_synchronize(thread_get(), stream, "hipStreamSynchronize(stream)");
+}

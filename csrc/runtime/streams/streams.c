@@ -1,0 +1,258 @@
+#include "streams/streams.h"
+#include "check.h"
+#include "driver/device.h"
+#include "driver/hip.h"
+#include "mgpu.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/limits.h"
+
+struct handle_map stream_map = HANDLE_MAP(struct stream);
+struct stream *stream_list;
+struct stream stream_null[MOST_DEVICES], stream_untracked[MOST_DEVICES];
+
+struct advice stream_fault = {
+    .text = "this call returns an error of earlier work: a kernel or a copy on this device has "
+            "failed"};
+
+/* The length of the list, under tables_lock; and how many may be gone in it. */
+static size_t listed;
+static size_t gone;
+
+/* Takes those out that HIP has back, unless a block waits for their fence still. Under
+ * tables_lock. */
+static void sweep_list(const struct stream *stays) {
+    struct stream **link = &stream_list;
+    store_relaxed(&gone, 0);
+    while (*link) {
+        struct stream *each = *link;
+        each->listed =
+            each == stays || !stream_is_gone(each) ||
+            DOUBT(blocks_wait_for_a_stream_that_is_gone, load_acquire(&each->has_waiters));
+        if (each->listed) {
+            link = &each->next_listed;
+        } else {
+            store_release(link, each->next_listed);
+            listed--;
+        }
+    }
+}
+
+/* The list is swept once half of it may be gone, so that a stream costs as much among many. Under
+ * tables_lock. */
+static void list_stream(struct stream *stream) {
+    if (load_relaxed(&gone) && 2 * load_relaxed(&gone) >= listed)
+        sweep_list(stream);
+    if (stream->listed)
+        return;
+    stream->listed = true;
+    listed++;
+    store_release(&stream->next_listed, stream_list);
+    store_release(&stream_list, stream);
+}
+
+void stream_count_gone(void) {
+    fetch_add_relaxed(&gone, 1);
+}
+
+/* Under tables_lock. */
+static void begin_life(struct stream *stream, int device, int state) {
+    list_stream(stream);
+    if (stream_first() != stream || stream_next(stream))
+        PROOF_STEP(frees_mind_other_streams,
+                   fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS));
+    store_relaxed(&stream->asked, 0);
+    store_relaxed(&stream->asked_fence, 0);
+    store_relaxed(&stream->device, device);
+    store_release(&stream->state, state);
+}
+
+/* ---- null streams and untracked work ---- */
+
+/* An entry that never leaves again. */
+static void list_for_good(struct stream *stream, int device) {
+    fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS);
+    pthread_mutex_lock(&tables_lock);
+    store_relaxed(&stream->device, device);
+    store_release(&stream->state, STREAM_EXTERNAL);
+    PROOF_STEP(null_stream_is_listed, list_stream(stream));
+    pthread_mutex_unlock(&tables_lock);
+}
+
+__attribute__((noinline)) struct stream *stream_of_null(void) {
+    const int device = hip_current_device();
+    if (device >= MOST_DEVICES)
+        return NULL;
+    if (UNLIKELY(stream_is_gone(&stream_null[device])))
+        list_for_good(&stream_null[device], device);
+    return &stream_null[device];
+}
+
+__attribute__((noinline)) void stream_note_untracked(int device) {
+    const uint64_t ticket = thread_next_ticket(thread_get());
+    for (int each = 0; each < hip_device_count && each < MOST_DEVICES; each++) {
+        struct stream *work = &stream_untracked[each];
+        if (!of_device(PROOF_VALUE(untracked_device_is_unknown, device, hip_current_device()),
+                       each))
+            continue;
+        if (UNLIKELY(stream_is_gone(work)))
+            list_for_good(work, each);
+        store_release(&work->submitted, ticket);
+    }
+}
+
+/* ---- entering ---- */
+
+struct stream *stream_enter(hipStream_t handle, int device) {
+    struct stream *stream = handle_insert(&stream_map, handle);
+    if (!stream)
+        return NULL;
+    pthread_mutex_lock(&tables_lock);
+    const bool in_hand = DOUBT(handle_is_in_hand, stream_state(stream) == STREAM_LOST);
+    if (!in_hand)
+        begin_life(stream, device, PROOF_VALUE(new_stream_is_held, STREAM_LIVE, STREAM_IDLE));
+    pthread_mutex_unlock(&tables_lock);
+    return in_hand ? NULL : stream;
+}
+
+/* ---- external streams ---- */
+
+/* Counts the threads that use one. Under tables_lock. */
+static void count_external(int change) {
+    static int users;
+    users += change;
+    if (users)
+        fetch_or_release(&runtime_mode, MODE_EXTERNAL);
+    else
+        fetch_and_release(&runtime_mode, ~(unsigned)MODE_EXTERNAL);
+}
+
+struct stream *stream_acquire_external(hipStream_t handle, int device) {
+    struct stream *stream = handle_insert(&stream_map, handle);
+    if (!stream)
+        return NULL;
+    PROOF_STEP(external_stream_is_entered_and_counted_at_once, pthread_mutex_lock(&tables_lock));
+    if (stream_state(stream) == STREAM_GONE)
+        begin_life(stream, device,
+                   PROOF_VALUE(external_stream_is_the_callers, STREAM_EXTERNAL, STREAM_LIVE));
+    store_relaxed(&stream->external_users, stream->external_users + 1);
+    count_external(1);
+    PROOF_STEP(external_stream_is_entered_and_counted_at_once, pthread_mutex_unlock(&tables_lock));
+    return stream;
+}
+
+void stream_release_external(struct stream *stream) {
+    pthread_mutex_lock(&tables_lock);
+    CHECK(stream->external_users > 0);
+    store_relaxed(&stream->external_users, stream->external_users - 1);
+    count_external(-1);
+    /* The program may destroy it from now on. */
+    if (!stream->external_users && stream_state(stream) == STREAM_EXTERNAL) {
+        if (!stream_is_idle(stream)) /* what is freed now waits for it still */
+            PROOF_STEP(returned_stream_is_waited_for, store_seq_cst(&stream->has_waiters, true));
+        PROOF_STEP(returned_stream_is_unknown, store_release(&stream->state, STREAM_GONE));
+        stream_count_gone();
+    }
+    pthread_mutex_unlock(&tables_lock);
+}
+
+/* ---- asking HIP, and waiting ---- */
+
+/* HIP 7 has flags for whatever address it is given, but looks up the stream for its device. */
+bool stream_ask_flags_by(const struct hip_functions *functions, hipStream_t handle,
+                         unsigned *flags) {
+    int device;
+    hipError_t error = hipSuccess;
+    if (hip_version >= HIP_7)
+        PROOF_STEP(hip_7_looks_the_stream_up, error = functions->StreamGetDevice(handle, &device));
+    if (error == hipSuccess)
+        error = functions->StreamGetFlags(handle, flags);
+    return device_answered(error);
+}
+
+bool stream_ask_flags(hipStream_t handle, unsigned *flags) {
+    return stream_ask_flags_by(&hip, handle, flags);
+}
+
+__attribute__((noinline)) bool stream_is_ours(hipStream_t handle) {
+    unsigned flags = 0;
+    return stream_ask_flags(handle, &flags) && flags == 0;
+}
+
+bool stream_is_here(hipStream_t handle) {
+    unsigned flags;
+    return stream_known(handle) &&
+           PROOF(hip_has_the_stream, exclusive_hip() || stream_ask_flags(handle, &flags));
+}
+
+hipError_t stream_ask(struct stream *stream) {
+    const uint64_t submitted = load_acquire(&stream->submitted);
+    const uint64_t fence = stream_set_fence(stream);
+    const hipError_t error = hip.StreamQuery(stream_handle(stream));
+    if (device_answered(error))
+        stream_complete(stream, submitted, fence);
+    return error;
+}
+
+hipError_t stream_wait(struct stream *stream) {
+    const uint64_t submitted = load_acquire(&stream->submitted);
+    const uint64_t fence = stream_set_fence(stream);
+    const hipError_t error = hip.StreamSynchronize(stream_handle(stream));
+    if (LIKELY(error == hipSuccess))
+        stream_complete(stream, submitted, fence);
+    else
+        stream_launched(thread_get(), stream);
+    return error;
+}
+
+bool stream_any_busy(void) {
+    for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+        if (stream_is_at_work(stream))
+            return true;
+    return false;
+}
+
+/* One waiter at a time notes what the streams of the device have been given, and that it is done.
+ */
+static bool noting;
+
+static bool note_submitted(int device) {
+    if (exchange_acquire(&noting, true))
+        return false;
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+        if (load_relaxed(&stream->device) == device) {
+            store_relaxed(&stream->asked, load_acquire(&stream->submitted));
+            store_relaxed(&stream->asked_fence, stream_set_fence(stream));
+        }
+    return true;
+}
+
+static void complete_noted(bool done) {
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
+        const uint64_t asked = load_relaxed(&stream->asked);       /* 0 if another life has begun */
+        const uint64_t fence = load_relaxed(&stream->asked_fence); /* also of an idle stream */
+        if (done && (asked || fence))
+            PROOF_STEP(wait_for_the_device_completes_streams,
+                       stream_complete(stream, asked, fence));
+        store_relaxed(&stream->asked, 0);
+        store_relaxed(&stream->asked_fence, 0);
+    }
+    store_release(&noting, false);
+}
+
+/* Each of several threads here waits by itself. One that finds another waiting knows nothing yet.
+ */
+hipError_t stream_wait_for_device(int device) {
+    if (exclusive_hip() && !stream_any_busy())
+        return hipSuccess;
+    const int current = hip_current_device();
+    hipError_t error = current != device ? hip.SetDevice(device) : hipSuccess;
+    const bool noted = note_submitted(device);
+    if (error == hipSuccess)
+        error = hip.DeviceSynchronize();
+    if (noted)
+        complete_noted(error == hipSuccess);
+    if (current != device)
+        (void)hip.SetDevice(current);
+    return error;
+}

@@ -1,0 +1,202 @@
+/* The streams that mgpuStreamCreate handed out.
+ *
+ * One shared stream serves while one is live; a program that holds several at once gets more. A
+ * stream is reused only when idle: new work never queues behind another owner's. */
+#ifndef MGPU_RT_STREAMS_H
+#define MGPU_RT_STREAMS_H
+
+#include "atomics.h"
+#include "check.h"
+#include "driver/exclusive.h"
+#include "driver/report.h"
+#include "likely.h"
+#include "mgpu.h"
+#include "proof.h"
+#include "shared/handles.h"
+#include "shared/reset.h"
+#include "shared/thread.h"
+#include "shared/types.h"
+#include "streams/fences.h"
+
+struct hip_functions;
+
+extern struct handle_map stream_map;
+
+static inline hipStream_t stream_handle(const struct stream *stream) {
+    return (hipStream_t)stream->handle.key;
+}
+
+static inline int stream_state(const struct stream *stream) {
+    return load_acquire(&stream->state);
+}
+
+/* The rows of the table in types.h that are a compare-and-swap. */
+CHECKS bool stream_may_change(int from, int to) {
+    switch (from) {
+    case STREAM_LIVE:
+        return to == STREAM_IDLE || to == STREAM_TAKEN;
+    case STREAM_IDLE:
+        return to == STREAM_LIVE || to == STREAM_TAKEN;
+    case STREAM_RETIRED:
+        return to == STREAM_TAKEN;
+    case STREAM_TAKEN:
+        return to == STREAM_LIVE || to == STREAM_IDLE || to == STREAM_RETIRED || to == STREAM_GONE;
+    default:
+        return from == STREAM_LOST && to == STREAM_GONE;
+    }
+}
+
+static inline bool stream_change(struct stream *stream, int from, int to) {
+    CHECK(stream_may_change(from, to));
+    return cas_acq_rel(&stream->state, &from, to);
+}
+
+/* Nothing is known of its handle. */
+static inline bool stream_is_gone(const struct stream *stream) {
+    return stream_state(stream) <= STREAM_LOST;
+}
+
+/* Held by the program, or its own. */
+static inline bool stream_is_live(const struct stream *stream) {
+    const int state = stream_state(stream);
+    return LIKELY(state == STREAM_LIVE) || state == STREAM_EXTERNAL;
+}
+
+/* Whether HIP has a stream still that the program does not hold. */
+static inline bool stream_is_kept(const struct stream *stream) {
+    return device_kept(load_relaxed(&stream->device)) &&
+           PROOF(refused_stream_is_ours, !stream_is_gone(stream));
+}
+
+/* The entry of a stream, or NULL if the runtime did not make it. A hit of the thread's last stream
+ * costs 3 instructions. */
+static inline struct stream *stream_find(const struct thread *thread, hipStream_t handle) {
+    struct stream *last = thread->stream;
+    return LIKELY(last && last->handle.key == handle) ? last : handle_find(&stream_map, handle);
+}
+
+/* ---- null streams and untracked work ----
+ *
+ * The null stream of a device has an entry of its own, in no table, which never leaves.
+ *
+ * Untracked work is that on a stream without an entry. The program made it by HIP and does not name
+ * it, or there was no memory for an entry. It is also work that HIP may go on with after it had a
+ * stream back. HIP may hand out the handle of such a stream for another one, without a call here.
+ * So only a wait for the device proves that the work is done. One entry for each device stands for
+ * all of it. */
+extern struct stream stream_null[MOST_DEVICES], stream_untracked[MOST_DEVICES];
+
+/* The entry of the current device's null stream. NULL: of a device that no table knows. */
+struct stream *stream_of_null(void);
+
+static inline bool stream_is_null(const struct stream *stream) {
+    return stream >= stream_null && stream < stream_null + MOST_DEVICES;
+}
+
+/* Untracked work was submitted, or goes on without its stream. The device of a stream that the
+ * program made is not known: then it counts as ALL_DEVICES. */
+void stream_note_untracked(int device);
+
+/* ---- submissions ---- */
+
+/* Whether a block that is freed now has to wait for this entry. An external stream that nobody uses
+ * may still be at work. Work of a stream that HIP had back is untracked. */
+static inline bool stream_is_at_work(const struct stream *stream) {
+    return !stream_is_idle(stream) &&
+           (!stream_is_gone(stream) || load_acquire(&stream->has_waiters));
+}
+
+/* Something that may write host memory may be pending: kernels, above all. Their names are odd. */
+static inline bool stream_has_kernels(const struct stream *stream) {
+    const uint64_t completed = load_acquire(&stream->completed);
+    const uint64_t submitted = load_acquire(&stream->submitted);
+    return submitted != completed && submitted % 2;
+}
+
+/* To be called after each launch. After, not before: another thread's synchronise may come in
+ * between. The stream then stays marked busy, which costs a query and never a wrong reuse. */
+static inline void stream_launched(struct thread *thread, struct stream *stream) {
+    if (LIKELY(stream))
+        PROOF_STEP(launch_marks_its_stream,
+                   store_release(&stream->submitted, thread_next_ticket(thread)));
+    else
+        PROOF_STEP(launch_elsewhere_is_noted, stream_note_untracked(ALL_DEVICES));
+}
+
+/* To be called after each submission that writes no host memory: copies to the device, events. Does
+ * not hide that there are kernels too. */
+static inline void stream_submitted(struct thread *thread, struct stream *stream) {
+    uint64_t last = stream ? load_acquire(&stream->submitted) : 0;
+    if (!stream || DOUBT(kernels_are_pending, stream_has_kernels(stream)) ||
+        !cas_acq_rel(&stream->submitted, &last, thread_next_ticket(thread) + 1))
+        stream_launched(thread, stream);
+}
+
+/* Waits for all that was submitted to a stream of the table. Returns HIP's answer. */
+hipError_t stream_wait(struct stream *stream);
+
+/* A stream's flags, as HIP has them; false if it has no such stream. */
+bool stream_ask_flags(hipStream_t handle, unsigned *flags);
+
+/* The same by these functions of HIP's. */
+bool stream_ask_flags_by(const struct hip_functions *functions, hipStream_t handle,
+                         unsigned *flags);
+
+/* Whether a stream that the program destroys is of the kind that the runtime makes. The program may
+ * have destroyed ours by HIP itself, and have got another one at its address. Asks HIP. */
+bool stream_is_ours(hipStream_t handle);
+
+/* HIP's answer about a stream that the caller has taken. hipSuccess: all is done, and so is a
+ * fence. hipErrorNotReady: work is pending. Any other: HIP does not know the stream. Leaves the
+ * thread's last error as stock would find it. */
+hipError_t stream_ask(struct stream *stream);
+
+/* The advice for an error of earlier work that a wait has brought to light. */
+extern struct advice stream_fault;
+
+/* All streams that are not gone, and some that are. Read without a lock. A stream that leaves still
+ * leads on, and one that comes back leads to the beginning, so none that stays is missed. */
+extern struct stream *stream_list;
+static inline struct stream *stream_first(void) {
+    return load_acquire(&stream_list);
+}
+static inline struct stream *stream_next(const struct stream *stream) {
+    return load_acquire(&stream->next_listed);
+}
+
+/* To be called once a stream is gone, so that the list is swept in time. */
+void stream_count_gone(void);
+
+/* To be called before HIP has a stream back: work of it may go on. */
+static inline void stream_leaves_work(const struct stream *stream) {
+    if (!stream_is_idle(stream))
+        stream_note_untracked(load_relaxed(&stream->device));
+}
+
+/* Enters a handle that HIP has just returned. NULL without memory, and while a thread has the
+ * stream in hand that had the handle before. */
+struct stream *stream_enter(hipStream_t handle, int device);
+
+/* The entry of a thread's external stream, found or entered and counted at once: another thread may
+ * end its own use just then. NULL without memory. */
+struct stream *stream_acquire_external(hipStream_t handle, int device);
+/* Ends a use. */
+void stream_release_external(struct stream *stream);
+
+/* The entry of a stream that the runtime knows; NULL for any other handle. */
+static inline struct stream *stream_known(hipStream_t handle) {
+    struct stream *stream = handle_find(&stream_map, handle);
+    return stream && !stream_is_gone(stream) ? stream : NULL;
+}
+
+/* Whether the runtime knows the handle as a stream, and HIP has it as one. The program may have
+ * destroyed a stream of ours by HIP itself, and an event may lie at its address by now. */
+bool stream_is_here(hipStream_t handle);
+
+/* True if one of the runtime's streams may have work pending. Asks no driver. */
+bool stream_any_busy(void);
+
+/* Waits for all work on a device, unless it is known that there is none. */
+hipError_t stream_wait_for_device(int device);
+
+#endif

@@ -1,0 +1,461 @@
+/* The streams that nobody holds, and which of them leave. */
+#include "streams/streams_pool.h"
+#include "check.h"
+#include "driver/cuda.h"
+#include "driver/device.h"
+#include "driver/hip.h"
+#include "driver/report.h"
+#include "driver/rocr.h"
+#include "likely.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/caches.h"
+#include "shared/reset.h"
+#include "streams/lazy_sync.h"
+#include "telemetry/counters.h"
+#include "telemetry/observe.h"
+
+enum { QUERIES_PER_CREATE = 2 };
+
+pthread_mutex_t stream_pool_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- the queues ----
+ *
+ * The streams that the program does not hold, by device: those last known to be idle, and those
+ * destroyed with work pending, oldest first. Under stream_pool_lock. A thread takes its own last
+ * stream without the lock, so a queued stream may be held again: who finds it so drops it.
+ */
+
+struct stream_queue {
+    struct stream *oldest, *newest;
+};
+static struct stream_queue idle[MOST_DEVICES], retired[MOST_DEVICES];
+static size_t queued; /* in all queues */
+size_t stream_pool_total;
+
+static void queue_append(struct stream_queue *queue, struct stream *stream) {
+    stream->queue = queue;
+    stream->older = queue->newest;
+    stream->newer = NULL;
+    *(queue->newest ? &queue->newest->newer : &queue->oldest) = stream;
+    queue->newest = stream;
+    queued++;
+}
+
+static void queue_drop(struct stream *stream) {
+    struct stream_queue *queue = stream->queue;
+    *(stream->older ? &stream->older->newer : &queue->oldest) = stream->newer;
+    *(stream->newer ? &stream->newer->older : &queue->newest) = stream->older;
+    stream->queue = NULL;
+    queued--;
+}
+
+/* The state of the streams that a queue is for. */
+static int state_in_queue(const struct stream_queue *queue) {
+    return queue >= idle && queue < idle + MOST_DEVICES ? STREAM_IDLE : STREAM_RETIRED;
+}
+
+/* Takes a stream that the program does not hold. From here on it is the caller's, who puts it into
+ * a queue, hands it out, or gives it back. */
+static bool take_stream(struct stream *stream, int from) {
+    return stream_change(stream, from, STREAM_TAKEN);
+}
+
+/* The caller's stream is in that state now, unless it was forgotten meanwhile. */
+static bool move_taken(struct stream *stream, int to) {
+    if (stream_change(stream, STREAM_TAKEN, to))
+        return true;
+    PROOF_STEP(lost_stream_is_let_go, (void)stream_change(stream, STREAM_LOST, STREAM_GONE));
+    return false;
+}
+
+static int device_of_queue(const struct stream_queue *queue) {
+    return (int)(queue - (state_in_queue(queue) == STREAM_IDLE ? idle : retired));
+}
+
+/* Puts a stream that the caller has taken into a queue, where the others find it; not one that was
+ * forgotten meanwhile. */
+static void queue_add(struct stream_queue *queue, struct stream *stream) {
+    if (stream->queue != queue) {
+        if (stream->queue)
+            queue_drop(stream);
+        queue_append(queue, stream);
+    }
+    if (!PROOF(queued_stream_was_not_forgotten, move_taken(stream, state_in_queue(queue))))
+        queue_drop(stream);
+}
+
+/* Takes a stream out, the newest or the oldest; NULL if the queue is empty. After a reset HIP may
+ * have made one anew on another device, under a handle that still lies here. It goes into its own
+ * device's queue, as its thread may have left it meanwhile. */
+static struct stream *queue_take(struct stream_queue *queue, bool newest) {
+    while (queue->oldest) {
+        struct stream *stream = newest ? queue->newest : queue->oldest;
+        queue_drop(stream);
+        if (!PROOF(queued_stream_is_taken_once, take_stream(stream, state_in_queue(queue))))
+            continue;
+        if (PROOF(queued_stream_is_of_the_device,
+                  load_relaxed(&stream->device) == device_of_queue(queue)))
+            return stream;
+        PROOF_STEP(
+            moved_stream_changes_its_queue,
+            queue_add(queue + load_relaxed(&stream->device) - device_of_queue(queue), stream));
+    }
+    return NULL;
+}
+
+static struct stream *take_queued(struct stream_queue *queue, bool newest) {
+    pthread_mutex_lock(&stream_pool_lock);
+    struct stream *stream = queue_take(queue, newest);
+    pthread_mutex_unlock(&stream_pool_lock);
+    return stream;
+}
+
+/* The last stream of a thread that does not hold it just now. */
+static struct stream *take_from_threads(int device) {
+    struct stream *found = NULL;
+    pthread_mutex_lock(&tables_lock);
+    for (struct thread *thread = thread_list; thread && !found; thread = thread->next) {
+        struct stream *stream = load_relaxed(&thread->stream);
+        if (stream && load_relaxed(&stream->device) == device && take_stream(stream, STREAM_IDLE))
+            found = stream;
+    }
+    pthread_mutex_unlock(&tables_lock);
+    return found;
+}
+
+static void queue_put(struct stream_queue *queue, struct stream *stream) {
+    pthread_mutex_lock(&stream_pool_lock);
+    queue_add(queue, stream);
+    pthread_mutex_unlock(&stream_pool_lock);
+}
+
+bool stream_query_unheld(struct stream *stream) {
+    const int state = stream_state(stream);
+    if (stream_is_null(stream))
+        return PROOF(null_stream_is_of_the_device, hip_current_device() == stream->device) &&
+               PROOF(null_stream_is_done, stream_ask(stream) == hipSuccess);
+    if ((state != STREAM_IDLE && state != STREAM_RETIRED) ||
+        !device_kept(load_relaxed(&stream->device)) || !take_stream(stream, state))
+        return false;
+    const bool done = stream_ask(stream) == hipSuccess;
+    queue_put(state == STREAM_IDLE ? &idle[stream->device] : &retired[stream->device], stream);
+    return done;
+}
+
+/* ---- leaving ---- */
+
+static void count_out(void) {
+    CHECK(load_relaxed(&stream_pool_total) > 0);
+    fetch_sub_relaxed(&stream_pool_total, 1);
+    stream_count_gone();
+}
+
+bool stream_pool_forget(struct stream *stream) {
+    int state = stream_state(stream);
+    while (state > STREAM_LOST && state != STREAM_EXTERNAL)
+        if (PROOF(stream_is_forgotten_once,
+                  cas_acq_rel_acquire(&stream->state, &state,
+                                      DOUBT(stream_is_in_hand, state == STREAM_TAKEN)
+                                          ? STREAM_LOST
+                                          : STREAM_GONE))) {
+            count_out();
+            return true;
+        }
+    return false;
+}
+
+/* The same of one that the caller has taken. False if it was forgotten meanwhile. */
+static bool forget_taken(void *taken) {
+    struct stream *stream = taken;
+    const bool known = move_taken(stream, STREAM_GONE);
+    if (known)
+        count_out();
+    return known;
+}
+
+/* Gives HIP back a stream that the caller has taken. Blocks that were freed on it are anybody's
+ * afterwards, so their work has to be done: HIP's destroy does not wait on every device. */
+static hipError_t give_stream_back(struct stream *stream) {
+    lazy_settle(NULL);
+    const uint64_t fence = stream_set_fence(stream);
+    if (fence && hip.StreamSynchronize(stream_handle(stream)) == hipSuccess) {
+        stream_complete_fence(stream, fence);
+        PROOF_STEP(nothing_waits_for_a_destroyed_stream,
+                   store_release(&stream->has_waiters, false));
+    } else {
+        PROOF_STEP(stream_goes_back_at_work, stream_leaves_work(stream));
+    }
+    caches_stream_ends(stream);
+    if (!PROOF(stream_is_unknown_before_hip_has_it, forget_taken(stream)))
+        return hipSuccess; /* forgotten meanwhile: HIP does not have it any more */
+    const hipError_t error = hip.StreamDestroy(stream_handle(stream));
+    observe(OBSERVED_STREAM_DESTROYED, stream->handle.key, 0, stream->device);
+    return error;
+}
+
+/* Takes the stream that is the first to leave: idle before busy, the oldest first. Under
+ * stream_pool_lock. */
+static struct stream *take_oldest_stream(int device) {
+    struct stream *stream = queue_take(&idle[device], false);
+    return stream ? stream : queue_take(&retired[device], false);
+}
+
+/* While the program does not hold more streams than the limit, HIP gets one of them back. It may be
+ * at work: stock gives back each. */
+static void trim_streams(int device) {
+    while (device_kept(device)) {
+        pthread_mutex_lock(&stream_pool_lock);
+        struct stream *stream = DOUBT(streams_exceed_the_limit, queued > cache_limits.streams)
+                                    ? take_oldest_stream(device)
+                                    : NULL;
+        pthread_mutex_unlock(&stream_pool_lock);
+        if (!stream)
+            return;
+        stats_eviction(CACHE_STREAMS);
+        REPORT("hipStreamDestroy(stream)", give_stream_back(stream), NULL);
+    }
+}
+
+/* More streams exist than may lie idle, so those that threads keep for themselves count too. From
+ * now on each destroy puts its stream into a queue (is_simple). */
+static void queue_those_of_threads(void) {
+    pthread_mutex_lock(&tables_lock);
+    for (struct thread *thread = thread_list; thread; thread = thread->next) {
+        struct stream *stream = load_relaxed(&thread->stream);
+        if (stream && take_stream(stream, STREAM_IDLE))
+            queue_put(&idle[stream->device], stream);
+    }
+    pthread_mutex_unlock(&tables_lock);
+}
+
+/* One more was created. */
+static void count_stream(void) {
+    if (add_fetch_relaxed(&stream_pool_total, 1) == cache_limits.streams + 1)
+        queue_those_of_threads();
+}
+
+/* ---- handing out ---- */
+
+/* HIP does not know a stream that it never got back from here: somebody has reset the device. All
+ * that was cached is gone with it. */
+static void note_reset(struct stream *stream) {
+    caches_invalidate_if(stream->device, forget_taken, stream);
+}
+
+__attribute__((noinline)) bool stream_pool_refuse(struct stream *stream, hipError_t error) {
+    (void)stream_change(stream, STREAM_LIVE, STREAM_TAKEN); /* the thread's own */
+    if (error == hipErrorNotReady)
+        queue_put(&retired[stream->device], stream);
+    else
+        note_reset(stream);
+    return false;
+}
+
+/* Looks at the streams that were destroyed with work pending, oldest first, a few at a time. Those
+ * that are still at work go behind the others. */
+static struct stream *take_retired(int device) {
+    const struct stream *first = NULL;
+    const int most = PROOF_VALUE(destroyed_streams_are_asked_about, QUERIES_PER_CREATE, 0);
+    for (int queries = 0; queries < most; queries++) {
+        struct stream *stream = take_queued(&retired[device], false);
+        if (!stream)
+            return NULL;
+        const hipError_t error = stream == first ? hipErrorNotReady : stream_ask(stream);
+        if (error == hipSuccess)
+            return stream;
+        if (error != hipErrorNotReady) {
+            note_reset(stream);
+            return NULL;
+        }
+        queue_put(&retired[device], stream);
+        first = first ? first : stream;
+    }
+    return NULL;
+}
+
+static struct stream *take_idle_stream(int device) {
+    struct stream *stream;
+    while ((stream = take_queued(&idle[device], true)))
+        if (stream_pool_confirm(stream))
+            return stream;
+    stream = take_from_threads(device);
+    return stream && stream_pool_confirm(stream) ? stream : NULL;
+}
+
+/* The one before, perhaps another device's, is for whoever finds it. */
+static void make_last(struct thread *thread, struct stream *stream) {
+    struct stream *before = thread->stream;
+    if (thread_is_none(thread))
+        return;
+    store_relaxed(&thread->stream, stream);
+    PROOF_STEP(last_stream_is_left_to_others, stream_pool_leave(before));
+}
+
+struct stream *stream_pool_take(struct thread *thread, int device) {
+    if (device >= MOST_DEVICES)
+        return NULL;
+    PROOF_STEP(reset_before_stream_reuse, (void)device_kept(device));
+    struct stream *stream = take_idle_stream(device);
+    if (!stream)
+        stream = take_retired(device);
+    if (!stream || !PROOF(stream_was_not_forgotten, move_taken(stream, STREAM_LIVE)))
+        return NULL;
+    make_last(thread, stream);
+    return stream;
+}
+
+/* HIP hands out a handle again that it did not get back from here: the program has destroyed that
+ * stream by HIP itself. AMD's 5.2.3 to 7.2.4 wait for its work then, but promise nothing, and
+ * NVIDIA's driver does not wait. Memory that was freed on it, or copies through pinned memory, are
+ * not in the order of the stream that has the handle now. */
+static void end_past(hipStream_t handle) {
+    struct stream *stream = handle_find(&stream_map, handle);
+    if (LIKELY(!stream))
+        return;
+    PROOF_STEP(replaced_stream_was_at_work, stream_leaves_work(stream));
+    (void)stream_pool_forget(stream);
+    if (!load_acquire(&stream->has_waiters)) {
+        stream_complete_all(stream);
+        return;
+    }
+    const uint64_t fence = stream_set_fence(stream);
+    if (device_answered(stream_wait_for_device(stream->device)))
+        stream_complete_fence(stream, fence);
+}
+
+void stream_pool_enter(struct thread *thread, hipStream_t handle, int device) {
+    PROOF_STEP(past_of_a_new_handle_ends, end_past(handle));
+    struct stream *stream = device < MOST_DEVICES ? stream_enter(handle, device) : NULL;
+    if (!stream)
+        return;
+    make_last(thread, stream);
+    observe(OBSERVED_STREAM_CREATED, handle, 0, device);
+    device_watch(device);
+    count_stream();
+    caches_stream_begins(stream);
+}
+
+bool stream_pool_release(struct stream *stream) {
+    const bool is_idle = stream_is_idle(stream) || lazy_has_put_off(stream);
+    if (!PROOF(stream_is_released_once, stream_change(stream, STREAM_LIVE, STREAM_TAKEN)))
+        return false;
+    queue_put(PROOF(released_stream_is_idle, is_idle) ? &idle[stream->device]
+                                                      : &retired[stream->device],
+              stream);
+    trim_streams(stream->device);
+    return true;
+}
+
+void stream_pool_leave(struct stream *stream) {
+    if (stream && take_stream(stream, STREAM_IDLE))
+        queue_put(&idle[stream->device], stream);
+}
+
+bool stream_all_quiet(void) {
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
+        const int state = stream_state(stream);
+        const bool counts = state == STREAM_LIVE || state == STREAM_TAKEN || !stream_handle(stream);
+        if (counts && !stream_is_idle(stream))
+            return false; /* HIP may not even know it any more: the program may have destroyed it */
+        if (state == STREAM_RETIRED && !stream_query_unheld(stream))
+            return false;
+    }
+    return true;
+}
+
+void stream_give_back_idle(void) {
+    bool has_destroyed = false;
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
+        const int state = stream_state(stream);
+        if ((state != STREAM_IDLE && state != STREAM_RETIRED) ||
+            !device_kept(load_relaxed(&stream->device)) || !take_stream(stream, state))
+            continue;
+        if (stream_ask(stream) == hipSuccess)
+            has_destroyed |= give_stream_back(stream) == hipSuccess;
+        else
+            (void)move_taken(stream, state);
+    }
+    if (DOUBT(hip_still_holds_kernels, has_destroyed))
+        rocr_catch_up();
+}
+
+static int give_streams_back(int device) {
+    int count = 0;
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+        if (of_device(device, load_relaxed(&stream->device)) && take_stream(stream, STREAM_IDLE) &&
+            stream_pool_confirm(stream) && give_stream_back(stream) == hipSuccess)
+            count++;
+    return count;
+}
+
+static void forget_streams(int device) {
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+        if (PROOF(reset_ends_its_own_streams, of_device(device, load_relaxed(&stream->device)))) {
+            (void)stream_pool_forget(stream);
+            stream_complete_fence(
+                stream, PROOF_VALUE(completed_fence_was_set, stream_set_fence(stream),
+                                    stream_next_fence(stream))); /* its work is gone, too */
+            stream_complete_all(stream);
+            store_release(&stream->has_waiters, false);
+        }
+}
+
+/* ---- streams of the program's own ---- */
+
+void stream_end_external(struct thread *thread) {
+    struct stream *stream = thread->external;
+    if (!stream)
+        return;
+    thread->external = NULL;
+    stream_release_external(stream);
+}
+
+bool stream_use_external(struct thread *thread, hipStream_t handle) {
+    if (thread_is_none(thread))
+        return false;
+    thread->external = stream_acquire_external(handle, hip_current_device());
+    if (!thread->external)
+        return false;
+    caches_stream_begins(thread->external);
+    return true;
+}
+
+static void release_of_thread(struct thread *thread) {
+    struct stream *stream = thread->stream;
+    stream_end_external(thread);
+    stream_pool_leave(stream);
+}
+
+/* ---- for the manager ---- */
+
+static size_t list_streams(struct cached *out, size_t room) {
+    size_t count = 0;
+    for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
+        const int state = stream_state(stream);
+        if (state <= STREAM_LOST || state == STREAM_EXTERNAL)
+            continue;
+        if (count < room)
+            out[count] =
+                (struct cached){stream_handle(stream), 0, 0, stream->device, state == STREAM_LIVE};
+        count++;
+    }
+    return count;
+}
+
+static hipError_t evict_stream(void *handle) {
+    struct stream *stream = stream_known(handle);
+    if (!stream)
+        return hipErrorNotFound;
+    if (!device_kept(load_relaxed(&stream->device)) || !take_stream(stream, STREAM_IDLE))
+        return hipErrorNotReady;
+    stats_eviction(CACHE_STREAMS);
+    return give_stream_back(stream);
+}
+
+const struct cache stream_cache = {.name = "streams",
+                                   .trim = give_streams_back,
+                                   .invalidate = forget_streams,
+                                   .thread_ends = release_of_thread,
+                                   .list = list_streams,
+                                   .evict = evict_stream};

@@ -1,0 +1,121 @@
+/* The memory that this library shares with its manager, a Python process of its own.
+ *
+ * The program side is manager.c, observe.c and services.c; the manager's side is csrc/manager. One
+ * writer each unless said otherwise. Neither side trusts the other. A place is masked before it is
+ * used, a handle is looked up before it is followed, and nobody waits without a limit.
+ *
+ * CHANNEL_LAYOUT grows with every change here: a library and a package of different versions
+ * do not talk (`version` says which they are). */
+#ifndef MGPU_RT_CHANNEL_H
+#define MGPU_RT_CHANNEL_H
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    CHANNEL_MAGIC = 0x7570676d,
+    CHANNEL_LAYOUT = 2,
+    CHANNEL_EVENTS = 4096, /* a power of two: that many events wait, the rest is summed up */
+    CHANNEL_ROOM = 16384,  /* things in one list */
+    CHANNEL_TEXT = 1024,
+    CHANNEL_KINDS = 6, /* enum observed */
+    CHANNEL_FD = 3,    /* the manager finds the memory there */
+};
+
+/* Something happened (observe.h). */
+struct channel_event {
+    uint64_t time; /* ns, CLOCK_MONOTONIC */
+    uint64_t handle, bytes;
+    int32_t kind, device;
+};
+
+/* A place in the ring. `turn` says whose it is. The place of an event n is free for it while turn
+ * is n, and holds it while turn is n + 1. */
+struct channel_cell {
+    uint64_t turn;
+    struct channel_event event;
+};
+
+/* One thing that a cache holds (struct cached of shared/caches.h). */
+struct channel_cached {
+    uint64_t handle, bytes, uses;
+    int32_t device, held;
+};
+
+/* The questions that the manager may ask. `answer` is a hipError_t, or for a list how many there
+ * are. */
+enum channel_request {
+    REQUEST_LIST,   /* of `kind`: answer of them, as many as fit into `cached` */
+    REQUEST_EVICT,  /* `handle` of `kind` */
+    REQUEST_PIN,    /* the module `handle`; value: 1 or 0 */
+    REQUEST_LIMITS, /* fills `limits` */
+    REQUEST_LIMIT,  /* of `kind` (of a device for blocks) becomes `value` */
+    REQUEST_MEMORY, /* free and total bytes of `device` into `memory` */
+    REQUEST_SAY,    /* `text`, with MGPU_RT_VERBOSE */
+    REQUEST_WARN,   /* `text`, in any case */
+};
+
+enum channel_kind { KIND_MODULE, KIND_STREAM, KIND_BLOCK };
+
+enum channel_state { CHANNEL_STARTING, CHANNEL_SERVING, CHANNEL_FAILED };
+
+struct channel {
+    uint32_t magic, layout;
+    char version[32];
+    char reason[216]; /* why there will be no manager; at a place that Python knows without cffi */
+    uint32_t ready;   /* the library has set up what is below */
+    uint32_t state;   /* enum channel_state; the manager's */
+    char python[24];  /* the manager's version of Python, and its process: set before `state` */
+    int32_t process;
+
+    /* Held for life by the library's thread and by the manager. The kernel gives a robust mutex up
+     * when its holder ends, by whatever way (exec, too). */
+    pthread_mutex_t program, manager;
+
+    /* Rung by either side for whatever the library's thread is to look at. */
+    uint32_t bell;
+    uint32_t asked, answered; /* requests so far */
+    struct {
+        int32_t request, kind, device;
+        uint64_t handle, value;
+        int64_t answer;
+    } call;
+    struct {
+        uint64_t module_bytes, streams, memory_bytes[64];
+    } limits;
+    struct {
+        uint64_t available, total;
+    } memory;
+    char text[CHANNEL_TEXT];
+
+    uint32_t turns;                 /* looks for events, at least one a second */
+    uint32_t asleep;                /* the manager waits for events */
+    uint64_t unsaid[CHANNEL_KINDS]; /* events that found the ring full */
+    _Alignas(64) uint64_t next;     /* event to come; any thread of the program's */
+    _Alignas(64) uint64_t read;     /* event to read; the manager's */
+    struct channel_cell cells[CHANNEL_EVENTS];
+    struct channel_cached cached[CHANNEL_ROOM];
+};
+
+enum { CHANNEL_REASON = 40 }; /* where mgpu_rt/manager/manager.py writes it */
+_Static_assert(offsetof(struct channel, reason) == CHANNEL_REASON, "manager.py knows it");
+
+/* Returns once *word is not `value`, or somebody has rung, or the time is up. */
+static inline void channel_wait(uint32_t *word, uint32_t value, uint64_t milliseconds) {
+    const struct timespec limit = {(time_t)(milliseconds / 1000),
+                                   (long)(milliseconds % 1000 * 1000000)};
+    syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0);
+}
+
+/* A system call of a microsecond: only where somebody is known to wait. */
+static inline void channel_ring(uint32_t *word) {
+    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+#endif

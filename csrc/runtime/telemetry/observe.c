@@ -1,0 +1,63 @@
+/* A bounded queue of many writers and one reader, in memory that the manager shares.
+ *
+ * A writer takes a number, writes the place of that number and marks it as written. It waits for
+ * nobody, not even for a writer that was stopped half way. The place of such a one is never read;
+ * the ring fills up, and the manager reads the tables instead. */
+#include "telemetry/observe.h"
+#include "atomics.h"
+#include "likely.h"
+#include "proof.h"
+#include "telemetry/channel.h"
+#include "telemetry/counters.h"
+
+/* NULL unless a manager listens. Its bytes stay mapped for the life of the process. */
+static struct channel *listening;
+
+void observe_listen(struct channel *channel) {
+    store_release(&listening, channel);
+}
+
+enum { TRIES = 64 }; /* other writers were faster, or the reader has spoiled the ring */
+
+/* The place for the next event, and its number; NULL if the ring is full. */
+static struct channel_cell *take_place(struct channel *channel, uint64_t *number) {
+    uint64_t next = load_relaxed(&channel->next);
+    for (int i = 0; i < TRIES; i++) {
+        struct channel_cell *cell = &channel->cells[next % CHANNEL_EVENTS];
+        const int64_t lead = (int64_t)(load_acquire(&cell->turn) - next);
+        if (lead < 0)
+            return NULL;
+        if (lead == 0 && cas_weak_relaxed(&channel->next, &next, next + 1)) {
+            *number = next;
+            return cell;
+        }
+        if (lead > 0)
+            next = load_relaxed(&channel->next);
+    }
+    return NULL;
+}
+
+/* At most once for each time that the manager lay down: it sleeps some milliseconds between. */
+static void wake(struct channel *channel) {
+    if (load_seq_cst(&channel->asleep) && exchange_seq_cst(&channel->asleep, 0))
+        channel_ring(&channel->asleep);
+}
+
+void observe(enum observed what, const void *handle, size_t bytes, int device) {
+    struct channel *channel = load_acquire(&listening);
+    uint64_t number;
+    if (LIKELY(!channel))
+        return;
+    struct channel_cell *cell = take_place(channel, &number);
+    if (cell) {
+        cell->event = (struct channel_event){.time = stats_now(),
+                                             .handle = (uintptr_t)handle,
+                                             .bytes = bytes,
+                                             .kind = (int32_t)what,
+                                             .device = device};
+        store_seq_cst(&cell->turn, number + 1);
+    } else {
+        PROOF_STEP(lost_events_are_counted, fetch_add_seq_cst(&channel->unsaid[what], 1));
+    }
+    wake(channel);
+}

@@ -1,0 +1,353 @@
+#include "telemetry/output.h"
+#include "proof.h"
+#include "telemetry/output_name.h"
+#include "telemetry/output_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *why(int error) {
+    switch (error) {
+    case ELOOP:
+        return "it is a symbolic link, and none is followed: name the file that it leads to";
+    case ENXIO:
+        return "nobody has opened it to read";
+    case ETIMEDOUT:
+        return "its reader has taken nothing for 10 seconds";
+    default:
+        return strerror(error);
+    }
+}
+_Static_assert(OUTPUT_PATIENCE == 10, "why says so");
+
+void output_give_up(struct output *output, int error) {
+    if (!output->failed)
+        fprintf(stderr, "mgpu_rt: %s: cannot write '%s': %s\n", output->variable, output->path,
+                why(error));
+    output->failed = true;
+}
+
+/* ---- what a path leads to ---- */
+
+/* The kernel's names of what the program has open: no one else can have put a link there. */
+static bool names_a_descriptor(const char *path) {
+    return strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0 ||
+           ((strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/proc/", 6) == 0) &&
+            !strstr(path, "/../"));
+}
+
+static enum output_place place_of(const char *path) {
+    struct stat found;
+    if (lstat(path, &found) != 0)
+        return OUTPUT_FILE;
+    if (S_ISLNK(found.st_mode))
+        return names_a_descriptor(path) ? OUTPUT_DESCRIPTOR
+                                        : PROOF_VALUE(path_is_no_link, OUTPUT_LINK, OUTPUT_FILE);
+    return S_ISREG(found.st_mode) ? OUTPUT_FILE : OUTPUT_DEVICE;
+}
+
+/* The name for this process: the plain one, or the second, third ... of that. */
+static bool name_it(struct output *output, int number) {
+    char word[24];
+    output_name(output->path, sizeof output->path, output->pattern, output->forked);
+    snprintf(word, sizeof word, "%d", number);
+    return number == 1 || output_name_insert(output->path, sizeof output->path, word);
+}
+
+void output_choose(struct output *output, const char *variable, const char *pattern, bool forked) {
+    memset(output, 0, sizeof *output);
+    output->variable = variable;
+    output->pattern = pattern;
+    output->forked = forked;
+    (void)name_it(output, 1);
+    output->place = place_of(output->path);
+}
+
+/* ---- what is to take a file's place ---- */
+
+/* A new one is readable by its owner only; a file of this user's keeps its mode. Another user's
+ * does not: who may write it may also end the program, by cutting off what is mapped. */
+static void keep_mode(int file, const char *path) {
+    struct stat old;
+    if (lstat(path, &old) == 0 && S_ISREG(old.st_mode) &&
+        PROOF(mode_is_of_this_user, old.st_uid == geteuid()))
+        PROOF_STEP(file_keeps_its_mode, (void)fchmod(file, old.st_mode & 0777));
+}
+
+/* Beside it, under a short name that no other process makes, be it in another container. */
+static int create_beside(struct output *output) {
+    enum { TRIES = 100 };
+    const char *name = strrchr(output->path, '/');
+    const int folder = name ? (int)(name + 1 - output->path) : 0;
+    int file = -1;
+    for (int i = 0; i < TRIES && file < 0 && (i == 0 || errno == EEXIST); i++) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        snprintf(output->beside, sizeof output->beside, "%.*s.mgpu_rt-%lx-%lx.new", folder,
+                 output->path, (long)getpid(), now.tv_nsec + i);
+        file = open(output->beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    }
+    if (file >= 0)
+        keep_mode(file, output->path);
+    return file;
+}
+
+/* ---- the head ---- */
+
+static const char head_format[] = "mgpu_rt " MGPU_RT_VERSION " recording of %s";
+
+bool output_is_record(const char head[OUTPUT_HEAD], const char *kind) {
+    char begin[128];
+    snprintf(begin, sizeof begin, head_format, kind);
+    return strncmp(head, begin, strlen(begin)) == 0;
+}
+
+/* When a process was started, in the kernel's ticks: what tells it from a later one with its id. 0
+ * if there is none. */
+static unsigned long long started(long process) {
+    char path[64], line[1024];
+    unsigned long long ticks = 0;
+    snprintf(path, sizeof path, "/proc/%ld/stat", process);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    const char *at = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+    enum { FIELDS_BETWEEN = 20 }; /* the name's end is field 2, the start is field 22 */
+    for (int i = 0; at && i < FIELDS_BETWEEN; i++)
+        at = strchr(at + 1, ' ');
+    if (at)
+        ticks = strtoull(at, NULL, 10);
+    fclose(file);
+    return ticks;
+}
+
+enum { HEAD_TEXT = 256 };
+
+static void compose_head(char text[HEAD_TEXT], const char *kind) {
+    const char *command = strcmp(kind, "a trace") == 0 ? "trace" : "stats";
+    const int begun = snprintf(text, HEAD_TEXT, head_format, kind);
+    snprintf(
+        text + begun, HEAD_TEXT - (size_t)begun,
+        " by process %ld since %llu, which has not ended by exit: `mgpu-rt %s FILE` shows it\n",
+        (long)getpid(), started(getpid()), command);
+}
+
+/* Whether a process that lives still records there: this one, before an exec, has no lock on it. */
+static bool is_of_the_living(int file) {
+    char head[HEAD_TEXT] = "";
+    long process;
+    unsigned long long since;
+    if (pread(file, head, sizeof head - 1, 0) <= 0 || strncmp(head, "mgpu_rt ", 8) != 0)
+        return false;
+    const char *line = strstr(head, " by process ");
+    return line && sscanf(line, " by process %ld since %llu", &process, &since) == 2 && since &&
+           started(process) == since;
+}
+
+/* ---- taking a name ----
+ *
+ * A process holds the lock of the file in which it records, and of a file whose place it takes. If
+ * several begin over an old file one has its name, and the others take the next ones. The lock is
+ * the open file's, which a mapping keeps open. */
+
+static bool is_at(int file, const char *path) {
+    struct stat open_file, named;
+    return fstat(file, &open_file) == 0 && lstat(path, &named) == 0 &&
+           open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
+}
+
+/* True on a file system without locks, too. */
+static bool lock(int file) {
+    return flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+enum taking { TAKEN, HELD, CHANGED, REFUSED };
+
+static enum taking rename_over(const struct output *output) {
+    return rename(output->beside, output->path) == 0 ? TAKEN : REFUSED;
+}
+
+static enum taking replace_open(const struct output *output, int old) {
+    struct stat found;
+    if (fstat(old, &found) != 0 || !S_ISREG(found.st_mode) ||
+        !PROOF(nobody_locks_the_recording, lock(old)) ||
+        DOUBT(recorder_lives, is_of_the_living(old)))
+        return HELD;
+    return is_at(old, output->path) ? rename_over(output) : CHANGED;
+}
+
+static enum taking replace_old(const struct output *output) {
+    const int flags = O_RDONLY | PROOF_VALUE(second_name_is_no_link, O_NOFOLLOW, 0) |
+                      PROOF_VALUE(second_name_is_not_waited_for, O_NONBLOCK, 0) | O_NOCTTY |
+                      O_CLOEXEC;
+    const int old = open(output->path, flags);
+    if (old < 0 && errno == ENOENT)
+        return CHANGED;
+    if (old < 0 && (errno == ELOOP || errno == ENXIO))
+        return HELD;
+    if (old < 0)
+        return rename_over(output); /* which the folder's owner may do */
+    const enum taking result = replace_open(output, old);
+    const int error = errno;
+    close(old);
+    errno = error;
+    return result;
+}
+
+static enum taking take_name(const struct output *output) {
+    struct stat found;
+    if (link(output->beside, output->path) == 0) {
+        unlink(output->beside);
+        return TAKEN;
+    }
+    if (errno != EEXIST && lstat(output->path, &found) != 0)
+        return rename_over(output); /* a file system without links */
+    return replace_old(output);
+}
+
+/* Gives the finished file its name, or with a number the first that is nobody's. */
+static bool publish(struct output *output) {
+    enum { MOST = 10000 };
+    int number = 1;
+    for (int i = 0; i < MOST; i++) {
+        const enum taking result = take_name(output);
+        if (result == TAKEN || result == REFUSED)
+            return result == TAKEN;
+        if (result == HELD && !name_it(output, ++number))
+            break;
+    }
+    errno = EEXIST;
+    return false;
+}
+
+/* ---- recording ---- */
+
+/* Whole or not at all; errno says why not. */
+static bool write_all(int file, const void *bytes, size_t size, off_t at) {
+    for (size_t done = 0; done < size;) {
+        const ssize_t written =
+            pwrite(file, (const char *)bytes + done, size - done, at + (off_t)done);
+        if (written < 0 && errno != EINTR)
+            return false;
+        done += written > 0 ? (size_t)written : 0;
+    }
+    return true;
+}
+
+static bool fill(int file, const char *kind, const void *content, size_t size) {
+    char head[HEAD_TEXT];
+    compose_head(head, kind);
+    while ((errno = posix_fallocate(file, 0, (off_t)(OUTPUT_HEAD + size))) == EINTR)
+        continue;
+    return errno == 0 && write_all(file, head, strlen(head), 0) &&
+           (!content || write_all(file, content, size, OUTPUT_HEAD));
+}
+
+/* Over the pages of `content`, if there are some: they are left alone until the file is mapped. */
+static void *map(int file, void *content, size_t size) {
+    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, OUTPUT_HEAD);
+    if (pages == MAP_FAILED)
+        return NULL;
+    if (content && mremap(pages, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, content) != content) {
+        munmap(pages, size);
+        return NULL;
+    }
+    return content ? content : pages;
+}
+
+/* A limit on the size of files would end the program by SIGXFSZ. */
+static bool is_within_limit(size_t size) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= OUTPUT_HEAD + size;
+}
+
+/* True if the recording has the place. A file that has it by then is another's. */
+static bool note_file(struct output *output, int file) {
+    struct stat made;
+    if (fstat(file, &made) != 0 || !publish(output))
+        return false;
+    output->device = made.st_dev;
+    output->inode = made.st_ino;
+    return true;
+}
+
+void *output_record(struct output *output, const char *kind, void *content, size_t size) {
+    if (output->place == OUTPUT_LINK)
+        output_give_up(output, ELOOP);
+    if (output->place != OUTPUT_FILE || !PROOF(limit_allows_the_recording, is_within_limit(size)))
+        return NULL;
+    const int file = create_beside(output);
+    if (file < 0) {
+        const int error = errno;
+        if (access(output->path, W_OK) == 0) /* in a folder that is not ours */
+            output->place = OUTPUT_FOREIGN_FOLDER;
+        else
+            output_give_up(output, error);
+        return NULL;
+    }
+    void *pages = NULL;
+    PROOF_STEP(recording_is_locked, (void)lock(file));
+    if (!fill(file, kind, content, size))
+        output_give_up(output, errno);
+    else if ((pages = map(file, content, size)) && !note_file(output, file))
+        output_give_up(output, errno);
+    if (!pages || output->failed)
+        unlink(output->beside);
+    close(file);
+    return pages;
+}
+
+/* ---- at exit ---- */
+
+static int open_place(struct output *output) {
+    const int flags =
+        O_WRONLY | PROOF_VALUE(reader_is_not_waited_for, O_NONBLOCK, 0) | O_NOCTTY | O_CLOEXEC;
+    switch (output->place) {
+    case OUTPUT_FILE:
+        return create_beside(output);
+    case OUTPUT_FOREIGN_FOLDER:
+        return open(output->path, flags | O_NOFOLLOW | O_TRUNC);
+    case OUTPUT_DESCRIPTOR: /* after what the program has written there */
+        return open(output->path, flags | O_APPEND);
+    default:
+        return open(output->path, flags | O_NOFOLLOW);
+    }
+}
+
+FILE *output_open(struct output *output) {
+    if (output->failed)
+        return NULL;
+    const int file = open_place(output);
+    FILE *stream = file < 0 ? NULL : output_write_open(&output->write, file);
+    if (!stream)
+        output_give_up(output, errno);
+    return stream;
+}
+
+/* Another process may record there by now, if somebody has moved or removed the recording. */
+static bool replace_recording(struct output *output) {
+    struct stat found;
+    if (PROOF(name_is_still_ours, lstat(output->path, &found) == 0 && output->inode &&
+                                      found.st_ino == output->inode &&
+                                      found.st_dev == output->device))
+        return rename(output->beside, output->path) == 0;
+    return publish(output);
+}
+
+void output_close(struct output *output, FILE *file) {
+    (void)fclose(file);
+    errno = output->write.error;
+    if (!errno && (output->place != OUTPUT_FILE || replace_recording(output)))
+        return;
+    output_give_up(output, errno);
+    if (output->place == OUTPUT_FILE)
+        unlink(output->beside);
+}

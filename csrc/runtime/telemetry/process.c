@@ -1,0 +1,40 @@
+#include "telemetry/process.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* torchrun; Open MPI; whatever is built on PMIx; MPICH, Intel MPI and HPE Cray's; MVAPICH 3 and 2;
+ * PALS; Flux; Slurm. Innermost first: a launcher may run inside another. */
+static const char *const rank_variables[] = {
+    "RANK",        "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+    "PMI_RANK",    "MVP_COMM_WORLD_RANK",  "MV2_COMM_WORLD_RANK",
+    "PALS_RANKID", "FLUX_TASK_RANK",       "SLURM_PROCID"};
+
+/* So general a name is torchrun's only beside another of its. */
+static bool is_foreign(const char *variable) {
+    return strcmp(variable, "RANK") == 0 && !secure_getenv("LOCAL_RANK");
+}
+
+int process_rank(void) {
+    for (size_t i = 0; i < sizeof rank_variables / sizeof *rank_variables; i++) {
+        const char *value = secure_getenv(rank_variables[i]);
+        char *end;
+        if (!value || !value[0] || is_foreign(rank_variables[i]))
+            continue;
+        const long rank = strtol(value, &end, 10);
+        return *end == '\0' && rank >= 0 && rank <= 1 << 30 ? (int)rank : -1;
+    }
+    return -1;
+}
+
+struct process process_now(void) {
+    struct process process = {
+        .id = getpid(), .rank = process_rank(), .begin = stats_now(), .date = time(NULL)};
+    snprintf(process.program, sizeof process.program, "%s", program_invocation_short_name);
+    return process;
+}

@@ -1,0 +1,49 @@
+#include "telemetry/recording/json.h"
+
+#include <stddef.h>
+
+static bool continues(unsigned char byte) {
+    return (byte & 0xC0) == 0x80;
+}
+
+/* The bytes of the character that begins here; 0 if none does. The second byte tells what is too
+ * long for its value, a half of a pair, or beyond Unicode. */
+static size_t utf8_length(const unsigned char *at) {
+    const unsigned char low = at[0] == 0xE0 ? 0xA0 : at[0] == 0xF0 ? 0x90 : 0x80;
+    const unsigned char high = at[0] == 0xED ? 0x9F : at[0] == 0xF4 ? 0x8F : 0xBF;
+    if (at[0] < 0x80)
+        return 1;
+    if (at[0] < 0xC2 || at[0] > 0xF4 || at[1] < low || at[1] > high)
+        return 0;
+    if (at[0] < 0xE0)
+        return 2;
+    if (!continues(at[2]))
+        return 0;
+    if (at[0] < 0xF0)
+        return 3;
+    return continues(at[3]) ? 4 : 0;
+}
+
+void json_text(FILE *out, const char *text) {
+    const unsigned char *at = (const unsigned char *)text;
+    fputc('"', out);
+    while (*at) {
+        const size_t length = utf8_length(at);
+        if (length == 0)
+            fputc('?', out);
+        else if (*at < ' ' || *at == 0x7F)
+            fprintf(out, "\\u%04x", *at);
+        else if (*at == '"' || *at == '\\')
+            fprintf(out, "\\%c", *at);
+        else
+            fwrite(at, 1, length, out);
+        at += length ? length : 1;
+    }
+    fputc('"', out);
+}
+
+const char *json_separator(bool *first) {
+    const char *text = *first ? "" : ", ";
+    *first = false;
+    return text;
+}

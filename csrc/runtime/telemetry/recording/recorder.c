@@ -1,0 +1,352 @@
+#include "telemetry/recording/recorder.h"
+#include "atomics.h"
+#include "driver/hip.h"
+#include "memory/blocks_table.h"
+#include "process/options.h"
+#include "process/state.h"
+#include "proof.h"
+#include "shared/ranges.h"
+#include "telemetry/counters.h"
+#include "telemetry/keys.h"
+#include "telemetry/output.h"
+#include "telemetry/process.h"
+#include "telemetry/recording/start.h"
+#include "telemetry/recording/statistics.h"
+#include "telemetry/recording/trace_json.h"
+#include "telemetry/trace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* The last meaning of a handle of HIP's: 1 + its row or number, 0 if it has none. A handle that HIP
+ * hands out again is given its new meaning. */
+enum { HANDLES = 4096 };
+struct meanings {
+    uint64_t handles[HANDLES];
+    uint16_t meaning[HANDLES];
+};
+static struct meanings modules, kernels, streams;
+
+static void set_meaning(struct meanings *table, const void *handle, size_t meaning) {
+    bool fresh;
+    const size_t place =
+        handle ? key_enter(table->handles, HANDLES, (uintptr_t)handle, &fresh) : HANDLES;
+    if (place < HANDLES)
+        store_relaxed(&table->meaning[place], (uint16_t)meaning);
+}
+
+static size_t meaning_of(const struct meanings *table, const void *handle) {
+    const size_t place = handle ? key_find(table->handles, HANDLES, (uintptr_t)handle) : HANDLES;
+    return place < HANDLES ? load_relaxed(&table->meaning[place]) : 0;
+}
+
+/* ---- modules ---- */
+
+static void count_load(const struct call *call, hipModule_t handle) {
+    set_meaning(&modules, handle, call->loaded.image);
+    if (!call->loaded.image)
+        return;
+    struct module_counter *module = &counts.modules[call->loaded.image - 1];
+    fetch_add_relaxed(&module->loads, 1);
+    fetch_add_relaxed(&module->driver_loads, call->loaded.driver_loads);
+}
+
+/* ---- kernels ---- */
+
+/* FNV-1a, begun with the image's hash. */
+static uint64_t kernel_key(uint64_t image, const char *name) {
+    uint64_t key = UINT64_C(0xCBF29CE484222325) ^ image;
+    for (; *name; name++)
+        key = (key ^ (unsigned char)*name) * UINT64_C(0x100000001B3);
+    return key ? key : 1;
+}
+
+/* module: the image's row + 1; 0 if it has none. */
+static void name_kernel(size_t row, size_t module, const char *name) {
+    struct kernel_name *kernel = &counts.kernel_names[row];
+    if (module) {
+        kernel->image = counts.module_keys[module - 1];
+        memcpy(kernel->module, counts.modules[module - 1].name, sizeof kernel->module);
+    }
+    snprintf(kernel->name, sizeof kernel->name, "%s", name);
+    if (trace_on())
+        trace_now->kernel_names[row] = *kernel;
+}
+
+/* HIP was asked for a kernel. */
+static void enter_kernel(const struct call *call, const hipFunction_t *handle) {
+    bool fresh;
+    if (!*handle || !call->name)
+        return;
+    const size_t module = meaning_of(&modules, call->module);
+    const uint64_t image = module ? counts.module_keys[module - 1] : 0;
+    const size_t row =
+        key_enter(counts.kernel_keys, KERNELS, kernel_key(image, call->name), &fresh);
+    if (row < KERNELS && fresh)
+        name_kernel(row, module, call->name);
+    set_meaning(&kernels, *handle, row < KERNELS ? row + 1 : 0);
+}
+
+size_t recorder_kernel(const void *handle) {
+    const size_t row = meaning_of(&kernels, handle) - 1;
+    return row < KERNELS ? row : KERNELS;
+}
+
+/* The kernel's row. */
+static size_t count_launch(const struct call *call, uint64_t nanoseconds) {
+    const size_t row = recorder_kernel(call->kernel);
+    stats_call(row < KERNELS ? &counts.kernels[row] : &counts.other_kernels, nanoseconds);
+    return row;
+}
+
+/* ---- copies ---- */
+
+static enum copy_way way_of(const struct call *call) {
+    const bool to = ranges_find(call->to, call->bytes) == RANGE_DEVICE;
+    const bool from = ranges_find(call->from, call->bytes) == RANGE_DEVICE;
+    if (to)
+        return from ? COPY_ON_DEVICE : COPY_TO_DEVICE;
+    return from ? COPY_FROM_DEVICE : COPY_UNKNOWN;
+}
+
+static void count_copy(enum copy_way way, uint64_t bytes) {
+    fetch_add_relaxed(&counts.copies[way].calls, 1);
+    fetch_add_relaxed(&counts.copies[way].bytes, bytes);
+}
+
+/* ---- memory ---- */
+
+static void trace_memory(int device, const struct memory_account *memory) {
+    const size_t held = load_relaxed(&memory->allocated);
+    if (trace_on())
+        trace_add(
+            &(struct trace_event){.kind = TRACE_MEMORY,
+                                  .function = (uint16_t)device,
+                                  .begin = stats_now(),
+                                  .nanoseconds = held,
+                                  .bytes = memory->reserved > held ? memory->reserved - held : 0});
+}
+
+static void count_held(struct memory_account *memory, ptrdiff_t bytes) {
+    const size_t now = add_fetch_relaxed(&memory->allocated, (size_t)bytes);
+    size_t peak = load_relaxed(&memory->peak_allocated);
+    fetch_add_relaxed(&memory->live, bytes > 0 ? 1 : UINT64_MAX);
+    while (bytes > 0 && now > peak && !cas_weak_relaxed(&memory->peak_allocated, &peak, now))
+        continue;
+}
+
+/* Looks at all devices, as any call, and the manager, may give memory back. */
+static void count_memory(const struct call *call) {
+    for (int device = 0; device < hip_device_count && device < MOST_DEVICES; device++) {
+        struct memory_account *memory = &counts.memory[device];
+        const struct memory_account ledger = block_ledger(device);
+        const ptrdiff_t held = call->device == device ? call->held : 0;
+        if (!held && memory->reserved == ledger.reserved && memory->blocks == ledger.blocks)
+            continue;
+        memory->reserved = ledger.reserved;
+        memory->peak_reserved = ledger.peak_reserved;
+        memory->blocks = ledger.blocks;
+        if (held)
+            count_held(memory, held);
+        trace_memory(device, memory);
+    }
+}
+
+void recorder_memory(void) {
+    if (runtime_counting())
+        count_memory(&call_now);
+    call_now.held = 0;
+}
+
+/* ---- a call ---- */
+
+static uint16_t last_stream;
+
+uint16_t recorder_stream(hipStream_t stream) {
+    bool fresh;
+    const size_t known = meaning_of(&streams, stream);
+    if (known || !stream)
+        return (uint16_t)known;
+    const size_t place = key_enter(streams.handles, HANDLES, (uintptr_t)stream, &fresh);
+    if (place == HANDLES)
+        return TRACE_NO_STREAM;
+    const uint16_t number = add_fetch_relaxed(&last_stream, 1);
+    store_relaxed(&streams.meaning[place], number);
+    return number;
+}
+
+/* The cache that serves a function; CACHE_COUNT if none does. */
+static enum cache_kind cache_behind(enum abi_index function) {
+    switch (function) {
+    case ABI_mgpuModuleLoad:
+    case ABI_mgpuModuleLoadJIT:
+        return CACHE_MODULES;
+    case ABI_mgpuModuleGetFunction:
+        return CACHE_FUNCTIONS;
+    case ABI_mgpuStreamCreate:
+        return CACHE_STREAMS;
+    case ABI_mgpuEventCreate:
+        return CACHE_EVENTS;
+    case ABI_mgpuMemAlloc:
+        return CACHE_MEMORY;
+    case ABI_mgpuMemHostRegister:
+    case ABI_mgpuMemHostRegisterMemRef:
+        return CACHE_REGISTRATIONS;
+    default:
+        return CACHE_COUNT;
+    }
+}
+
+void recorder_begins(struct call *call) {
+    if (runtime_counting() && call->function != ABI_mgpuSetDefaultDevice)
+        start_device();
+    call->begin = stats_now();
+}
+
+/* Counts of some functions only. The kernel's row; TRACE_NO_KERNEL if it launches none. */
+static size_t count_details(const struct call *call, const void *result, uint64_t nanoseconds) {
+    switch (call->function) {
+    case ABI_mgpuModuleLoad:
+    case ABI_mgpuModuleLoadJIT:
+        if (*(const hipModule_t *)result)
+            count_load(call, *(const hipModule_t *)result);
+        break;
+    case ABI_mgpuModuleGetFunction:
+        if (call->how != CALL_HIT)
+            enter_kernel(call, result);
+        break;
+    case ABI_mgpuLaunchKernel:
+    case ABI_mgpuLaunchKernelCooperative:
+    case ABI_mgpuLaunchClusterKernel:
+    case ABI_mgpuLaunchKernelRT:
+        return count_launch(call, nanoseconds);
+    case ABI_mgpuMemcpy:
+        count_copy(way_of(call), call->bytes);
+        break;
+    case ABI_mgpuMemset16:
+    case ABI_mgpuMemset32:
+        count_copy(COPY_FILL, call->bytes);
+        break;
+    default:
+        break;
+    }
+    return TRACE_NO_KERNEL;
+}
+
+void recorder_ended(const struct call *call, const void *result) {
+    const enum cache_kind cache = cache_behind(call->function);
+    if (!PROOF(counts_are_wanted, runtime_counting()))
+        return; /* the first call of all, or one after the exit */
+    const uint64_t nanoseconds = stats_now() - call->begin;
+    stats_call(&counts.abi[call->function], nanoseconds);
+    if (cache < CACHE_COUNT && call->how == CALL_HIT)
+        stats_hit(cache);
+    if (call->error != hipSuccess)
+        stats_failure(call->function, call->error);
+    if (call->overridden && !call->native)
+        fetch_add_relaxed(&counts.overridden, 1);
+    store_relaxed(&counts.last, call->begin + nanoseconds);
+    count_memory(call);
+    const size_t kernel = count_details(call, result, nanoseconds);
+    if (trace_on())
+        trace_add(&(struct trace_event){.kind = TRACE_PROGRAM,
+                                        .function = (uint16_t)call->function,
+                                        .begin = call->begin,
+                                        .nanoseconds = nanoseconds,
+                                        .bytes = call->bytes,
+                                        .kernel = (uint16_t)kernel,
+                                        .stream = call->in_stream ? recorder_stream(call->stream)
+                                                                  : TRACE_NO_STREAM,
+                                        .detail = (uint16_t)call->how,
+                                        .error = (uint16_t)call->error});
+}
+
+/* ---- the files ---- */
+
+static struct output stats_output, trace_output;
+static bool is_open;
+
+/* MGPU_RT_STATS is a path, "1" for the table, or both: "1,PATH". */
+static bool wants_table(void) {
+    return strcmp(options.stats, "1") == 0 || strncmp(options.stats, "1,", 2) == 0;
+}
+
+static const char *stats_path(void) {
+    if (!wants_table())
+        return options.stats;
+    return options.stats[1] ? options.stats + 2 : "";
+}
+
+/* Without a file that could be mapped, the trace is in memory until the end. */
+static struct trace *trace_pages(void) {
+    struct trace *trace = output_record(&trace_output, "a trace", NULL, sizeof *trace);
+    if (trace || trace_output.failed)
+        return trace;
+    trace = mmap(NULL, sizeof *trace, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (PROOF(trace_has_memory, trace != MAP_FAILED))
+        return trace;
+    output_give_up(&trace_output, errno);
+    return NULL;
+}
+
+void recorder_open(bool forked) {
+    is_open = true;
+    counts.process = process_now();
+    if (stats_path()[0]) {
+        output_choose(&stats_output, "MGPU_RT_STATS", stats_path(), forked);
+        (void)output_record(&stats_output, "statistics", &counts, sizeof counts);
+    }
+    if (options.trace[0]) {
+        output_choose(&trace_output, "MGPU_RT_TRACE", options.trace, forked);
+        struct trace *trace = trace_pages();
+        if (trace)
+            trace->process = counts.process;
+        trace_into(trace);
+    }
+    start_record(forked);
+}
+
+void recorder_leave(void) {
+    is_open = false;
+    stats_reset();
+    trace_into(NULL);
+    memset(&modules, 0, sizeof modules);
+    memset(&kernels, 0, sizeof kernels);
+    memset(&streams, 0, sizeof streams);
+    last_stream = 0;
+}
+
+static void write_stats(void) {
+    FILE *out = output_open(&stats_output);
+    if (!out)
+        return;
+    statistics_print(out);
+    fputc('\n', out);
+    output_close(&stats_output, out);
+}
+
+static void write_trace(void) {
+    FILE *out = trace_on() ? output_open(&trace_output) : NULL;
+    if (!out)
+        return;
+    const struct trace_kept kept = trace_print(out, trace_now, "exit");
+    output_close(&trace_output, out);
+    if (kept.lost)
+        fprintf(stderr, "mgpu_rt: MGPU_RT_TRACE: of %zu events the newest %zu were kept\n",
+                kept.events + kept.lost, kept.events);
+}
+
+void recorder_close(void) {
+    if (!is_open)
+        return;
+    is_open = false;
+    recorder_memory();
+    if (wants_table())
+        statistics_print_tables(stderr, &counts);
+    if (stats_path()[0])
+        write_stats();
+    write_trace();
+}

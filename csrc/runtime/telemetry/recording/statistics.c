@@ -1,0 +1,155 @@
+/* How counts and times of the program's calls, of the driver's and of kernels are shown. */
+#include "telemetry/recording/statistics.h"
+#include "driver/hip.h"
+#include "mgpu.h"
+#include "process/printable.h"
+#include "telemetry/counters.h"
+#include "telemetry/recording/kernel_label.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct row {
+    const char *name;
+    struct counter counter;
+};
+
+/* Enough for any of the tables. */
+struct rows {
+    size_t count;
+    struct row rows[KERNELS + ABI_COUNT + HIP_COUNT];
+    struct kernel_labels labels;
+    struct kernel_text texts[KERNELS];
+};
+
+static int by_time(const void *a, const void *b) {
+    const struct row *left = a, *right = b;
+    return (left->counter.nanoseconds < right->counter.nanoseconds) -
+           (left->counter.nanoseconds > right->counter.nanoseconds);
+}
+
+static void add_row(struct rows *table, const char *name, const struct counter *counter) {
+    if (counter->calls)
+        table->rows[table->count++] = (struct row){name, *counter};
+}
+
+static const char rule[] = "------ ----------- ----------- --------- --------------------\n";
+
+/* An image may name its kernels in a way that is hostile to a terminal. */
+static void print_row_name(FILE *out, const char *name) {
+    while (*name)
+        fputc(next_printable(&name), out);
+    fputc('\n', out);
+}
+
+/* The columns of `ltrace -c`. Forgets the rows. */
+static void print_table(FILE *out, const char *title, const char *what, struct rows *table) {
+    struct counter total = {0, 0};
+    for (size_t i = 0; i < table->count; i++) {
+        total.calls += table->rows[i].counter.calls;
+        total.nanoseconds += table->rows[i].counter.nanoseconds;
+    }
+    qsort(table->rows, table->count, sizeof *table->rows, by_time);
+    fprintf(out, "%s\n%% time     seconds  usecs/call     calls      %s\n%s", title, what, rule);
+    for (size_t i = 0; i < table->count; i++) {
+        const struct row *row = &table->rows[i];
+        const double time = (double)row->counter.nanoseconds;
+        fprintf(out, "%6.2f %11.6f %11.2f %9" PRIu64 " ",
+                total.nanoseconds ? 100 * time / (double)total.nanoseconds : 0.0, time / 1e9,
+                time / 1e3 / (double)row->counter.calls, row->counter.calls);
+        print_row_name(out, row->name);
+    }
+    fprintf(out, "%s100.00 %11.6f %11s %9" PRIu64 " total\n", rule, (double)total.nanoseconds / 1e9,
+            "", total.calls);
+    table->count = 0;
+}
+
+const char *statistics_release(int64_t version, char text[STATISTICS_RELEASE]) {
+    enum { MAJOR = 10000000, MINOR = 100000 };
+    snprintf(text, STATISTICS_RELEASE, "%" PRId64 ".%" PRId64 ".%" PRId64, version / MAJOR,
+             version % MAJOR / MINOR, version % MINOR);
+    return text;
+}
+
+/* As mgpu_rt/cli/stats/listing.py shows them; nothing where there are none. */
+static void print_failures(FILE *out, const struct counts *record) {
+    char error[HIP_ERROR_TEXT];
+    for (size_t i = 0; i < FAILURES; i++)
+        if (record->failures[i])
+            fprintf(out, "mgpu_rt: %" PRIu64 " call%s of %s failed with %s\n", record->failures[i],
+                    record->failures[i] == 1 ? "" : "s",
+                    abi_name(failure_function(record->failure_keys[i])),
+                    hip_error_text(failure_error(record->failure_keys[i]), error));
+}
+
+static void print_overridden(FILE *out, const struct counts *record) {
+    if (record->overridden)
+        fprintf(out,
+                "mgpu_rt: a runtime in place of this library answered %" PRIu64
+                " calls: what it called of the driver is not counted\n",
+                record->overridden);
+}
+
+static void print_graphs(FILE *out, const struct graph_counter *graphs) {
+    if (graphs->built || graphs->refused || graphs->plain)
+        fprintf(out,
+                "mgpu_rt: graphs: built %" PRIu64 ", refused %" PRIu64 ", launches %" PRIu64
+                " in place of %" PRIu64 ", plain calls %" PRIu64 "\n",
+                graphs->built, graphs->refused, graphs->launches, graphs->nodes, graphs->plain);
+}
+
+static void print_registrations(FILE *out, const struct counts *record) {
+    const struct kept_counter *kept = &record->kept;
+    const struct cache_counter *cache = &record->caches[CACHE_REGISTRATIONS];
+    if (cache->misses)
+        fprintf(out,
+                "mgpu_rt: registered memory: hits %" PRIu64 ", misses %" PRIu64 ", kept %" PRIu64
+                " (%" PRIu64 " bytes), given back %" PRIu64 ": %" PRIu64
+                " as pages changed, %" PRIu64 " for the limit\n",
+                cache->hits, cache->misses, kept->ranges, kept->bytes, cache->evictions,
+                kept->changed, kept->limited);
+}
+
+static void print_start(FILE *out, const struct counts *record) {
+    char release[STATISTICS_RELEASE], date[32];
+    const time_t began = (time_t)record->process.date;
+    struct tm utc = {0}; /* a damaged recording may have any date */
+    const bool emulated = strstr(record->start.device, "(emulated)") != NULL;
+    (void)gmtime_r(&began, &utc);
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &utc);
+    fprintf(out, "mgpu_rt: HIP's start, paid once and in no time above: %.6f s\n",
+            (double)record->start.nanoseconds / 1e9);
+    fprintf(out, "mgpu_rt: on %s, HIP %s, %s%s\n",
+            record->start.device[0] ? record->start.device : "an unknown device",
+            record->start.version ? statistics_release(record->start.version, release)
+                                  : "of an unknown release",
+            date, emulated ? "; EMULATED: times are no GPU's" : "");
+}
+
+void statistics_print_tables(FILE *out, const struct counts *record) {
+    struct rows *table = calloc(1, sizeof *table);
+    if (!table)
+        return;
+    print_failures(out, record);
+    for (size_t i = 0; i < ABI_COUNT; i++)
+        add_row(table, abi_names[i], &record->abi[i]);
+    print_table(out, "mgpu_rt: calls of the program", "function", table);
+    for (size_t i = 0; i < HIP_COUNT; i++)
+        add_row(table, hip_names[i], &record->hip[i]);
+    if (table->count || !record->overridden)
+        print_table(out, "mgpu_rt: calls of the driver", "function", table);
+    print_overridden(out, record);
+    kernel_labels(&table->labels, record->kernel_names);
+    for (size_t i = 0; i < KERNELS; i++)
+        add_row(table, kernel_label(&table->labels, i, &table->texts[i]), &record->kernels[i]);
+    add_row(table, "(others)", &record->other_kernels);
+    if (table->count)
+        print_table(out, "mgpu_rt: launches of kernels", "kernel", table);
+    print_graphs(out, &record->graphs);
+    print_registrations(out, record);
+    print_start(out, record);
+    free(table);
+}

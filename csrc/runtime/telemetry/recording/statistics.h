@@ -1,0 +1,24 @@
+/* The statistics as they are printed; telemetry/counters.h counts. */
+#ifndef MGPU_RT_STATISTICS_H
+#define MGPU_RT_STATISTICS_H
+
+#include "telemetry/counters.h"
+
+#include <stdio.h>
+
+/* Writes HIP's release as AMD does ("5.2.21153") into `text`, and returns that. */
+enum { STATISTICS_RELEASE = 48 };
+const char *statistics_release(int64_t version, char text[STATISTICS_RELEASE]);
+
+/* Prints for people the calls of the program and of the driver, the launches of kernels, HIP's
+ * start. The JSON has these lines as "rendered", so `mgpu-rt stats` shows what an exit prints. */
+void statistics_print_tables(FILE *out, const struct counts *record);
+
+/* JSON, without a line's end: of this process, and of one that has left a recording. */
+void statistics_print(FILE *out);
+void statistics_print_record(FILE *out, const struct counts *record);
+
+/* Returns the statistics so far as JSON, as mgpu_rt_stats_json does. */
+char *statistics_json(void);
+
+#endif

@@ -1,0 +1,17 @@
+/* A trace as Chrome's trace events, for ui.perfetto.dev. */
+#ifndef MGPU_RT_TRACE_JSON_H
+#define MGPU_RT_TRACE_JSON_H
+
+#include "telemetry/trace.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct trace_kept {
+    size_t events, lost;
+};
+
+/* ended: how the process did. */
+struct trace_kept trace_print(FILE *out, const struct trace *trace, const char *ended);
+
+#endif

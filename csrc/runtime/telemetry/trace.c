@@ -1,0 +1,52 @@
+#include "telemetry/trace.h"
+#include "atomics.h"
+#include "telemetry/keys.h"
+
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct trace *trace_now;
+
+static __thread uint32_t known_thread __attribute__((tls_model("initial-exec")));
+
+/* The thread's name when its first event is kept. */
+static void name_thread(struct trace *trace, uint32_t thread) {
+    bool fresh;
+    const size_t place = key_enter(trace->thread_keys, TRACE_THREADS, thread, &fresh);
+    if (place < TRACE_THREADS)
+        prctl(PR_GET_NAME, trace->thread_names[place]);
+}
+
+static uint32_t this_thread(struct trace *trace) {
+    if (!known_thread) {
+        known_thread = (uint32_t)syscall(SYS_gettid);
+        name_thread(trace, known_thread);
+    }
+    return known_thread;
+}
+
+void trace_add(const struct trace_event *event) {
+    struct trace *trace = trace_now;
+    const uint64_t number = fetch_add_relaxed(&trace->next, 1);
+    struct trace_event *place = &trace->events[number % TRACE_EVENTS];
+    const uint32_t thread = this_thread(trace);
+    store_release(&place->number, 0);
+    fence_release();
+    place->begin = event->begin;
+    place->nanoseconds = event->nanoseconds;
+    place->bytes = event->bytes;
+    place->thread = thread;
+    place->kind = event->kind;
+    place->function = event->function;
+    place->kernel = event->kernel;
+    place->stream = event->stream;
+    place->detail = event->detail;
+    place->error = event->error;
+    store_release(&place->number, number + 1);
+}
+
+void trace_into(struct trace *trace) {
+    known_thread = 0;
+    trace_now = trace;
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.selftest.proofs.graphs import call, host_buffers
+from tests.selftest.proofs.graphs import build, built, call, host_buffers, replay
 from tests.selftest.proofs.script import (
     HEAP,
     HIP,
@@ -146,6 +146,25 @@ def a_capture_leaves_waits_out(p: Script) -> None:
     graph = captured(p, stream)
     launch(p, graph, stream)
     p.read(block, stream, filled(6))
+    p.lend(NULL)
+
+
+@captures
+def a_graph_is_no_part_of_a_capture(p: Script) -> None:
+    first = p.stream()
+    block = p.alloc(first)
+    build(p)
+    inner = p.stream()
+    p.fill(block, 5, inner)
+    p.unstream(inner)
+    graph = built(p)
+    p.unstream(first)
+    stream = lend(p)
+    capture(p, stream, RELAXED)
+    p.failures.append("hipGraphLaunch(graph, stream)")
+    replay(p, graph, stream, "-1")
+    captured(p, stream)
+    p.step("ungraph", graph)
     p.lend(NULL)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.selftest.proofs.graphs import build, built, call, host_buffers, replay
 from tests.selftest.proofs.memory import taken_early
 from tests.selftest.proofs.modules import run
 from tests.selftest.proofs.script import (
@@ -14,6 +15,7 @@ from tests.selftest.proofs.script import (
     Script,
     content,
     filled,
+    mixed,
     pattern,
 )
 
@@ -125,11 +127,41 @@ def handles_that_come_back_elsewhere_are_others(p: Script) -> None:
 
 @graphs
 def a_graph_is_of_one_device(p: Script) -> None:
-    p.step("build", says="0")
-    on(p, 1)
-    p.step("built", 1, says="null")
-    on(p, 0)
-    job(p, 1)
+    for switches in (((1, 0), (0, 0)), ((1, HIP),)):
+        build(p)
+        for device, who in switches:
+            on(p, device, who)
+        built(p, "null")
+        on(p, 0)
+        job(p, 1)
+
+
+@graphs
+def a_graph_runs_on_its_device_alone(p: Script) -> None:
+    """Whichever device is the current one."""
+    own, module = p.stream(), p.load("plain0")
+    block = p.alloc(own)
+    build(p)
+    inner = p.stream()
+    p.fill(block, 5, inner)
+    p.launch(p.function(module), inner, block, 2)
+    p.unstream(inner)
+    graph = built(p)
+    p.fill(block, 1, own)
+    p.sync(own)
+    on(p, 1, HIP)
+    elsewhere = p.stream()
+    p.failures.append("hipGraphLaunch(graph, stream)")
+    replay(p, graph, elsewhere, "-1")
+    p.unstream(elsewhere)
+    replay(p, graph, own)
+    p.sync(own)
+    on(p, 0, HIP)
+    p.read(block, own, content(mixed([5] * WORDS, "plain0", 2)))
+    p.step("ungraph", graph)
+    p.free(block, own)
+    p.unload(module)
+    p.unstream(own)
 
 
 @option
@@ -253,8 +285,6 @@ def events_of_before_a_reset_are_hips(p: Script) -> None:
 
 @resets
 def functions_are_built_anew_after_a_reset(p: Script) -> None:
-    from tests.selftest.proofs.graphs import call, host_buffers
-
     (host,) = host_buffers(p, 1)
     for _ in range(2):
         for number in range(4):

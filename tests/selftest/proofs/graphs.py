@@ -366,6 +366,22 @@ def a_function_within_another_one_is_right(p: Script) -> None:
         call(p, host, number, 2)
 
 
+@graphs
+def a_function_within_a_graph_is_part_of_it(p: Script) -> None:
+    stream, (host,) = p.stream(), host_buffers(p, 1)
+    for number in range(4):
+        call(p, host, number, 2)
+    p.step("hostset", host, WORDS, 7)
+    build(p)
+    p.step("call", 0, host, WORDS, 2, 0)
+    graph = built(p)
+    p.see(host, content(pattern(7)))
+    replay(p, graph, stream)
+    p.sync(stream)
+    p.see(host, content(mixed(pattern(7), "plain0", 2)))
+    p.step("ungraph", graph)
+
+
 @functions
 def functions_of_several_threads_are_right(p: Script) -> None:
     p.threads = 3

@@ -30,7 +30,7 @@ TWO = "gfx90a,gfx90a"
 WITNESS = re.compile(r"(?:, )?`selftest[^`]*`")
 #: Why no check notices; docs/proofs.md says what each word means.
 REASON = re.compile(r", selftest: (\w+)")
-REASONS = ("race", "failure", "cost", "device", "words", "open")
+REASONS = ("race", "failure", "cost", "device", "words", "outside", "open")
 
 
 def checks_of(library: Path, folder: Path, names: Sequence[str] = ()) -> list[right.Check]:

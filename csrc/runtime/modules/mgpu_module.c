@@ -9,6 +9,7 @@
 #include "modules/image_advice.h"
 #include "modules/module_name.h"
 #include "modules/modules.h"
+#include "modules/modules_load.h"
 #include "process/options.h"
 #include "process/state.h"
 #include "proof.h"

@@ -133,10 +133,6 @@ struct load {
     const void *for_hip; /* what HIP is to load */
 };
 
-/* Loads an image for the program, by another slot of the thread, the table of images, or HIP
- * (modules_load.c). Reports nothing. */
-struct load module_load(struct thread *thread, const void *data);
-
 /* A module with these bytes on this device that the program does not hold, now the program's. The
  * image has moved, or the module was another thread's. NULL if there is none. */
 struct module *module_lookup_table(const struct load *load);

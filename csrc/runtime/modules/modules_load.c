@@ -1,9 +1,8 @@
-/* Loads an image for the program. */
+#include "modules/modules_load.h"
 #include "driver/exclusive.h"
 #include "driver/hip.h"
 #include "modules/image/image.h"
 #include "modules/image/metadata.h"
-#include "modules/modules.h"
 #include "modules/modules_limit.h"
 #include "process/mapped.h"
 #include "process/options.h"

@@ -137,7 +137,7 @@ def test_a_fifo_is_no_rocm_runtime(place: Path) -> None:
         ("inspect", "--no-device", "image"),
         ("lower", FORUM, "--emit", "mlir", "-o", "-"),
         ("config",),
-        ("path",),
+        ("config", "--path"),
     ],
     ids=lambda words: words[0],
 )

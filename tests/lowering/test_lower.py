@@ -161,7 +161,7 @@ def test_every_loop_of_the_programs_can_be_set() -> None:
     with_loop.remove(PROGRAMS / "vecadd.mlir")  # its loop only fills the arrays
     for path in with_loop:
         assert lower.with_iterations(path.read_text(), 7) != path.read_text()
-    assert len(with_loop) == 9
+    assert len(with_loop) == 10
 
 
 # ---- tools ---------------------------------------------------------------------------------------

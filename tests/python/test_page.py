@@ -18,7 +18,7 @@ PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8").split("## The m
 
 def test_examples_of_the_page_run(tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     shutil.copy(lower.lower(KERNELS, llvm=22), tmp_path / "kernels.o")
     result = subprocess.run(
         [sys.executable, "-c", "\n".join(blocks)],

@@ -24,6 +24,7 @@ from mgpu_rt.runtime.objects import Buffer
 from tests.cli import seeded
 from tests.cli.seeded import SEEDS, Seed
 from tests.python_runtime.hooked import hip, program
+from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command
 from tests.support.folders import folder
 
@@ -285,6 +286,19 @@ def test_elements_are_compared(
         assert (found.count, found.index) == (count, index)
         assert values in (None, found.values)
     assert differing(launch("k"), b"", 0, Contents(left, left), allowed) is None  # nothing written
+
+
+def test_variables_that_kernels_write_are_not_called_equal(tmp_path: Path) -> None:
+    """The kernel counts its launches in a variable."""
+    counts = program(ROOT / "bench" / "programs" / "globals.mlir", iterations=5)
+    found = diff(tmp_path / "out", "--", counts, "--", counts)
+    assert (found.returncode, found.stdout.splitlines()[2:]) == (
+        2,
+        [
+            "5 launches compared: equal",
+            "not compared: variables that kernels can write, 'launches'",
+        ],
+    )
 
 
 def test_the_numbers_of_gpus_do_not_hide_an_emulated_device(

@@ -17,12 +17,14 @@ from mgpu_rt import interpreter
 from mgpu_rt.cli.diff.elements import Allowed, Contents, Differing, differing
 from mgpu_rt.cli.diff.matching import Pair, matched
 from mgpu_rt.cli.diff.runs import Notes, Side, key, run
+from mgpu_rt.images import image as images
 from mgpu_rt.runtime.folder import BLOBS, Folder
 from mgpu_rt.runtime.manifest import RecordedLaunch, line_of
 from mgpu_rt.runtime.replay import Recording
 from mgpu_rt.text import shown
 
 ROOM, MOST = 1 << 30, 256  # bytes, and launches, that one run records whole, if it is more than one
+_MOST = 3  # variables that a line names
 CROSSED = "crossed"
 
 
@@ -315,9 +317,20 @@ def _holes(notes: Sequence[Notes], pairs: Sequence[Pair]) -> list[str]:
     unknown = [words for p in pairs for one in (p.before, p.after) for words in one.not_recorded]
     if unknown:
         lines.append(f"not compared, at {len(unknown)} places: {unknown[0]}")
+    if names := sorted({name for one in notes for name in _variables(one)}):
+        listed = ", ".join(f"'{shown(name)}'" for name in names[:_MOST])
+        lines.append(f"not compared: variables that kernels can write, {listed}")
     if not any(pair.before.blocks for pair in pairs):
         lines.append("not compared: no argument of a launch leads to device memory")
     return lines
+
+
+def _variables(notes: Notes) -> Iterator[str]:
+    """The variables of modules that kernels of the run can write."""
+    for name in {launch.image for launch in notes.launches}:
+        found = images.at(notes.recording.blob(name))
+        for part in [found, *found.entries] if found else []:
+            yield from (variable.name for variable in part.globals)
 
 
 def _sampled(asked: Request, pairs: Sequence[Pair]) -> list[str]:

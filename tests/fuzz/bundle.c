@@ -1,29 +1,25 @@
 /* Files of several images, by their readers themselves: whatever they begin with. */
 #include "edge.h"
-#include "modules/image/image.c"
+#include "modules/image/formats.h"
 
 #include <string.h>
 
 static void (*const readers[])(struct image *, struct view *) = {
-    describe_bundle, describe_compressed, describe_fatbin, describe_elf};
+    image_describe_bundle, image_describe_compressed, image_describe_fatbin, image_describe_elf};
 enum { READERS = sizeof readers / sizeof *readers, FATBIN_HEADER = 16 };
 
 static void read_with(unsigned number, const unsigned char *bytes, size_t limit) {
     struct image image = {.bytes = bytes};
     char targets[40];
     struct view view = {.bytes = bytes, .limit = limit};
-    if (readers[number] == describe_fatbin && !view_holds(&view, 0, FATBIN_HEADER))
-        return; /* it is called behind is_fatbin */
+    if (readers[number] == image_describe_fatbin && !view_holds(&view, 0, FATBIN_HEADER))
+        return; /* it is called behind image_is_fatbin */
     readers[number](&image, &view);
     HOLDS(image.size <= limit);
     HOLDS(image.head <= image.size);
     if (image.size)
-        (void)image_hash(&image);
-    if (image.size && image.kind == IMAGE_BUNDLE)
-        HOLDS(bundle_table_lies_at(&image, bytes) &&
+        HOLDS(image_lies_at(&image, bytes) &&
               strlen(image_bundle_targets(&image, targets, sizeof targets)) < sizeof targets);
-    if (image.size && image.kind == IMAGE_ELF)
-        HOLDS(elf_tables_lie_at(&image, bytes));
 }
 
 /* The first byte chooses the reader, and whether it is told where the file ends. */

@@ -271,7 +271,11 @@ static hipError_t module_function(hipFunction_t *function, hipModule_t module, c
 }
 
 struct image __wrap_image_describe(const void *data) {
-    return (struct image){.bytes = data, .size = IMAGE_BYTES, .head = 16, .kind = IMAGE_ELF};
+    return (struct image){.bytes = data,
+                          .size = IMAGE_BYTES,
+                          .head = 16,
+                          .hash = data == model_images[1] ? 2 : 1,
+                          .kind = IMAGE_ELF};
 }
 bool __wrap_mapped_for_good(const void *data, size_t bytes) {
     (void)data;

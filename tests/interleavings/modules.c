@@ -137,7 +137,7 @@ static bool program_holds(const struct module *module) {
 }
 
 static bool in_images(const struct module *module) {
-    const struct module *one = images[module->hash % IMAGE_BUCKETS];
+    const struct module *one = images[module->image.hash % IMAGE_BUCKETS];
     while (one && one != module)
         one = one->next_image;
     return one != NULL;

@@ -163,10 +163,9 @@ char *mgpu_rt_recording_json(const char *path) {
 }
 
 unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size) {
-    const struct image described = image_describe(image);
     if (name && size)
         image_module_name(image, name, size);
-    return described.damage || !described.size ? 0 : image_hash(&described);
+    return image_describe(image).hash;
 }
 
 const char *mgpu_rt_hip_path(void) {

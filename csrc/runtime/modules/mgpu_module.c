@@ -69,11 +69,11 @@ static void fill_row(struct module_counter *row, const struct image *image) {
 
 /* Tells the calling thread's call which image it has loaded, by its row in the counters. An image
  * that gets a row there is named by its gpu.module. */
-static void tell(const struct image *image, uint64_t hash) {
+static void tell(const struct image *image) {
     bool fresh;
     if (!runtime_counting())
         return;
-    const size_t row = key_enter(counts.module_keys, MODULES, hash ? hash : 1, &fresh);
+    const size_t row = key_enter(counts.module_keys, MODULES, image->hash, &fresh);
     if (row < MODULES && !load_acquire(&counts.modules[row].bytes))
         fill_row(&counts.modules[row], image);
     call_now.loaded.image = row < MODULES ? row + 1 : 0;
@@ -83,8 +83,8 @@ void module_tell_image(const void *data) {
     if (!runtime_counting())
         return;
     const struct image image = image_describe(data);
-    if (!image.damage && image.size)
-        tell(&image, image_hash(&image));
+    if (image.hash)
+        tell(&image);
 }
 
 /* ---- mgpuModuleLoad ---- */
@@ -104,8 +104,8 @@ static hipModule_t report_load(struct load *load) {
         advise_image(load_expression, load->error, &load->image);
     } else {
         call_now.loaded.driver_loads += load->how != CALL_HIT;
-        if (load->hash)
-            tell(&load->image, load->hash);
+        if (load->image.hash)
+            tell(&load->image);
         else if (!load->image.bytes)
             module_tell_image(load->data);
     }
@@ -119,7 +119,7 @@ static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, co
 
 static __attribute__((noinline)) void tell_hit(const struct module *module) {
     call_tell(CALL_HIT);
-    PROOF_STEP(hit_tells_its_image, tell(&module->image, module->hash));
+    PROOF_STEP(hit_tells_its_image, tell(&module->image));
 }
 
 static inline hipModule_t load_image(void *image, bool told) {

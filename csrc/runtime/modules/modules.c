@@ -56,32 +56,31 @@ __attribute__((noinline)) struct module *module_probe_thread(struct thread *thre
 static struct module *images[IMAGE_BUCKETS];
 
 static void insert_image(struct module *module) {
-    struct module **bucket = &images[module->hash % IMAGE_BUCKETS];
+    struct module **bucket = &images[module->image.hash % IMAGE_BUCKETS];
     module->next_image = *bucket;
     *bucket = module;
 }
 
 static void remove_image(struct module *module) {
-    struct module **link = &images[module->hash % IMAGE_BUCKETS];
+    struct module **link = &images[module->image.hash % IMAGE_BUCKETS];
     while (*link && *link != module)
         link = &(*link)->next_image;
     if (*link)
         *link = module->next_image;
 }
 
-static bool has_image(const struct module *module, const struct image *image, uint64_t hash,
-                      int device) {
-    return module->hash == hash && PROOF(module_is_of_the_device, module->device == device) &&
+static bool has_image(const struct module *module, const struct image *image, int device) {
+    return module->image.hash == image->hash &&
+           PROOF(module_is_of_the_device, module->device == device) &&
            module->image.size == image->size &&
            memcmp(module->image.bytes, image->bytes, image->size) == 0;
 }
 
 /* Only one that is free is compared: a program may hold hundreds of modules of one image. */
 static struct module *take_image(const struct load *load) {
-    struct module *module = images[load->hash % IMAGE_BUCKETS];
-    while (module &&
-           !(module_state(module) == MODULE_IDLE &&
-             has_image(module, &load->image, load->hash, load->device) && module_acquire(module)))
+    struct module *module = images[load->image.hash % IMAGE_BUCKETS];
+    while (module && !(module_state(module) == MODULE_IDLE &&
+                       has_image(module, &load->image, load->device) && module_acquire(module)))
         module = module->next_image;
     return module;
 }
@@ -113,7 +112,6 @@ static void serve_image(struct module *module, const struct load *load) {
     store_relaxed(&module_clock, module_clock + 1);
     module->image = load->image;
     module->copy = load->copy;
-    module->hash = load->hash;
     store_release(&module->device, load->device); /* after the end of the one before */
     module->shared = !load->image.writable;
     module->pinned = false;

@@ -126,7 +126,6 @@ struct load {
     enum call_how how;  /* a hit, a miss, a bypass; refused if the image is damaged */
     hipError_t error;   /* HIP's */
     struct image image; /* its bytes are NULL if nobody has read it */
-    uint64_t hash;
     int device;
     bool constant;       /* the image can neither change nor go away */
     unsigned char *copy; /* of it, or NULL */

@@ -126,7 +126,7 @@ static size_t take_out_oldest(size_t keep, struct evicted *out) {
             continue;
         taken++;
         cost -= of_this;
-        note_eviction(oldest[i]->hash);
+        note_eviction(oldest[i]->image.hash);
     }
     cost_then = module_cost_all;
     clock_then = module_clock;

@@ -44,7 +44,6 @@ static struct load *hit(struct load *load, const struct module *module) {
     load->how = CALL_HIT;
     load->handle = module_handle(module);
     load->image = module->image;
-    load->hash = module->hash;
     return load;
 }
 
@@ -80,7 +79,6 @@ struct load module_load(struct thread *thread, const void *data) {
     load.image.writable |= DOUBT(others_may_set_constants, load.image.settable && !exclusive_hip());
     load.device = hip_current_device();
     load.constant = PROOF(image_stays_as_it_is, mapped_for_good(data, load.image.size));
-    load.hash = image_hash(&load.image);
     kept = load.image.writable ? NULL : module_lookup_table(&load);
     if (kept)
         return *hit(&load, kept);
@@ -97,7 +95,7 @@ struct load module_load(struct thread *thread, const void *data) {
         free(load.copy);
         load.image.bytes = data;
     } else if (module_insert(&load)) {
-        module_enforce_limit(load.hash);
+        module_enforce_limit(load.image.hash);
     }
     return load;
 }

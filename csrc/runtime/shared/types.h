@@ -185,8 +185,7 @@ struct module {
     int device;
     /* Describes the module that it serves; its bytes are there as long as it is not GONE. */
     struct image image;
-    unsigned char *copy; /* where they are, unless they are a constant of the program's */
-    uint64_t hash;
+    unsigned char *copy;     /* where they are, unless they are a constant of the program's */
     bool shared;             /* may be kept and handed out again (image.h says which) */
     uint64_t uses, last_use; /* the owner's */
     /* Under tables_lock. */

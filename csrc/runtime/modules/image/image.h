@@ -1,4 +1,4 @@
-/* Reads images of device code.
+/* An image of device code: its bytes, and all that reading them tells.
  *
  * mgpuModuleLoad's size argument cannot be believed: LLVM 12 to 17 do not pass it. So the size
  * comes from the image. It is in the ELF header, the table of a clang offload bundle, and the
@@ -27,8 +27,9 @@ enum image_kind {
 
 struct image {
     const unsigned char *bytes;
-    size_t size; /* 0: not known, so HIP is to look, and nothing is cached */
-    size_t head; /* the bytes that determine the size; compared first */
+    size_t size;   /* 0: not known, so HIP is to look, and nothing is cached */
+    size_t head;   /* the bytes that determine the size; compared first */
+    uint64_t hash; /* of the bytes, not 0; 0 without a size */
     enum image_kind kind;
     uint16_t machine;     /* e_machine of an ELF */
     bool sized_by_tables; /* the head does not tell the size */
@@ -55,8 +56,6 @@ static inline bool image_lies_at(const struct image *image, const void *data) {
                  __builtin_memcmp(image->bytes + image->head, (const char *)data + image->head,
                                   image->size - image->head) == 0);
 }
-
-uint64_t image_hash(const struct image *image);
 
 /* "an ELF for x86-64", for messages. */
 const char *image_kind_text(const struct image *image);

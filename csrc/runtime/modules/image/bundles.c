@@ -1,0 +1,233 @@
+/* Reads files that hold several images: clang's offload bundles, NVIDIA's fatbins.
+ *
+ * The driver takes the entry for its GPU and does not look at the others. So a damaged one is no
+ * reason to refuse the rest. The driver is then given all of it, uncached. */
+#include "modules/image/formats.h"
+#include "proof.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ENTRIES = 1024, NAME_BYTES = 4096 }; /* more are not looked at */
+
+/* The known part of a file's entries so far. */
+struct contents {
+    uint64_t end;  /* of the last one, from the begin of the file */
+    bool readable; /* one that has bytes can be read */
+    bool doubtful; /* one cannot, or is damaged */
+    bool writable; /* one holds globals that a kernel can write, or may hold some */
+    bool settable; /* one holds constants that the host can set */
+    bool opaque;   /* one is packed, or of a kind that is not read here */
+};
+
+static void add_elf(struct contents *contents, struct image *whole, struct view *entry) {
+    struct image image = {.bytes = entry->bytes};
+    image_describe_elf(&image, entry);
+    contents->doubtful |= image.damage != NULL;
+    contents->writable |= DOUBT(bundle_entry_is_writable, image.writable) || image.size == 0;
+    contents->settable |= image.settable;
+    if (image.machine)
+        whole->machine = image.machine;
+}
+
+static void add_entry(struct contents *contents, struct image *whole, struct view *view,
+                      uint64_t offset, uint64_t size) {
+    if (DOUBT(bundle_entry_is_empty, size == 0))
+        return;
+    if (!view_holds(view, offset, size)) {
+        contents->doubtful = true;
+        return;
+    }
+    struct view entry = view_part(view, offset, size);
+    contents->readable = true;
+    if (offset + size > contents->end)
+        contents->end = offset + size;
+    if (image_is_elf(&entry))
+        add_elf(contents, whole, &entry);
+    else
+        contents->writable = contents->opaque = true;
+}
+
+/* ---- clang's offload bundle ---- */
+
+bool image_is_bundle(struct view *view) {
+    static const char magic[] = "__CLANG_OFFLOAD_BUNDLE__";
+    return view_holds(view, 0, BUNDLE_MAGIC) && memcmp(view->bytes, magic, BUNDLE_MAGIC) == 0;
+}
+
+static uint64_t count_of(const unsigned char *bundle) {
+    uint64_t count;
+    memcpy(&count, bundle + BUNDLE_MAGIC, sizeof count);
+    return count;
+}
+
+static struct bundle_entry bundle_entry_at(const unsigned char *bundle, size_t at) {
+    struct bundle_entry entry;
+    memcpy(&entry, bundle + at, sizeof entry);
+    return entry;
+}
+
+/* False if the table cannot be read to its end. */
+static bool read_bundle_table(struct contents *contents, struct image *image, struct view *view) {
+    const uint64_t count = count_of(view->bytes);
+    size_t at = BUNDLE_HEAD;
+    for (uint64_t i = 0; i < count; i++) {
+        if (i == ENTRIES || !view_holds(view, at, sizeof(struct bundle_entry)))
+            return false;
+        const struct bundle_entry entry = bundle_entry_at(view->bytes, at);
+        at += sizeof entry;
+        if (entry.name_size > NAME_BYTES || !view_holds(view, at, entry.name_size))
+            return false;
+        at += entry.name_size;
+        add_entry(contents, image, view, entry.offset, entry.size);
+    }
+    if (at > contents->end)
+        contents->end = at;
+    return true;
+}
+
+void image_describe_bundle(struct image *image, struct view *view) {
+    struct contents contents = {.end = BUNDLE_HEAD};
+    image->kind = IMAGE_BUNDLE;
+    if (!view_holds(view, 0, BUNDLE_HEAD)) {
+        image->damage = "it ends within its bundle header";
+        return;
+    }
+    contents.doubtful |= !read_bundle_table(&contents, image, view);
+    if (contents.doubtful && !contents.readable)
+        image->damage = "its bundle table points outside it: it is truncated or overwritten";
+    if (contents.doubtful || !view_holds(view, 0, contents.end))
+        return;
+    image->size = contents.end;
+    image->head = BUNDLE_HEAD;
+    image->sized_by_tables = true;
+    image->writable = contents.writable;
+    image->settable = contents.settable && !contents.writable;
+    image->opaque = contents.opaque;
+}
+
+/* ---- the same, compressed ---- */
+
+enum { COMPRESSED_HEAD = 16 };
+
+bool image_is_compressed(struct view *view) {
+    return view_holds(view, 0, 4) && memcmp(view->bytes, "CCOB", 4) == 0;
+}
+
+/* Magic, version and method (2 bytes each), then by version: 2: size and uncompressed size in 4
+ * bytes; 3: in 8 bytes. The others do not say their size, or not here: HIP is to look. Nobody can
+ * see inside without unpacking it, so it may hold writable globals. */
+void image_describe_compressed(struct image *image, struct view *view) {
+    uint16_t version;
+    uint64_t size = 0;
+    image->kind = IMAGE_COMPRESSED;
+    image->writable = image->opaque = true;
+    if (!view_holds(view, 0, COMPRESSED_HEAD))
+        return;
+    memcpy(&version, view->bytes + 4, sizeof version);
+    if (version == 2)
+        memcpy(&size, view->bytes + 8, 4);
+    else if (version == 3)
+        memcpy(&size, view->bytes + 8, 8);
+    if (size < COMPRESSED_HEAD)
+        return;
+    if (!view_holds(view, 0, size)) {
+        image->damage = "it is shorter than its header says: it is truncated";
+        return;
+    }
+    image->size = size;
+    image->head = COMPRESSED_HEAD;
+}
+
+/* ---- NVIDIA's fatbin ---- */
+
+struct fatbin_header {
+    uint32_t magic;
+    uint16_t version, header_size;
+    uint64_t size; /* of the entries behind it */
+};
+struct fatbin_entry {
+    uint16_t kind, version;
+    uint32_t header_size;
+    uint64_t size;
+    uint32_t packed_size, unused;
+};
+enum { FATBIN_ELF = 2 };
+
+bool image_is_fatbin(struct view *view) {
+    static const unsigned char magic[] = {0x50, 0xED, 0x55, 0xBA};
+    return view_holds(view, 0, sizeof(struct fatbin_header)) &&
+           memcmp(view->bytes, magic, sizeof magic) == 0;
+}
+
+/* The entries are made of one source, so the cubins that can be read tell whether there are
+ * globals. PTX and packed entries need not be looked at. */
+static void read_entries(struct contents *contents, struct image *image, struct view *view,
+                         uint64_t at) {
+    bool seen = false;
+    struct fatbin_entry entry;
+    while (view_holds(view, at, sizeof entry)) {
+        memcpy(&entry, view->bytes + at, sizeof entry);
+        const uint64_t from = at + entry.header_size;
+        if (entry.header_size < sizeof entry ||
+            !PROOF(fatbin_entry_is_readable, view_holds(view, from, entry.size))) {
+            contents->doubtful = true;
+            break;
+        }
+        struct view part = view_part(view, from, entry.size);
+        if (entry.kind == FATBIN_ELF && image_is_elf(&part)) {
+            add_elf(contents, image, &part);
+            seen = true;
+        }
+        at = from + entry.size;
+    }
+    contents->writable |= !seen;
+}
+
+void image_describe_fatbin(struct image *image, struct view *view) {
+    struct fatbin_header header;
+    uint64_t size;
+    image->kind = IMAGE_FATBIN;
+    image->machine = MACHINE_CUDA;
+    image->opaque = true; /* PTX and cubins in it are packed as a rule */
+    memcpy(&header, view->bytes, sizeof header);
+    if (__builtin_add_overflow(header.size, header.header_size, &size) ||
+        header.header_size < sizeof header || !view_holds(view, 0, size)) {
+        image->damage = "it is shorter than its header says: it is truncated";
+        return;
+    }
+    struct contents contents = {0};
+    struct view whole = view_part(view, 0, size);
+    read_entries(&contents, image, &whole, header.header_size);
+    image->writable = contents.writable;
+    image->settable = contents.settable && !contents.writable;
+    if (contents.doubtful)
+        return;
+    image->size = size;
+    image->head = sizeof header;
+}
+
+/* ---- for messages ---- */
+
+char *image_bundle_targets(const struct image *image, char *text, size_t size) {
+    size_t at = BUNDLE_HEAD, used = 0;
+    text[0] = '\0';
+    if (image->kind != IMAGE_BUNDLE || image->size == 0)
+        return text;
+    for (uint64_t count = count_of(image->bytes); count > 0; count--) {
+        const struct bundle_entry entry = bundle_entry_at(image->bytes, at);
+        const char *name = (const char *)image->bytes + at + sizeof entry;
+        const char *dashes = memmem(name, entry.name_size, "--", 2);
+        at += sizeof entry + entry.name_size;
+        if (!dashes || dashes + 2 == name + entry.name_size)
+            continue; /* the host's has no target */
+        const int length = (int)(name + entry.name_size - (dashes + 2));
+        const int added =
+            snprintf(text + used, size - used, "%s%.*s", used ? ", " : "", length, dashes + 2);
+        if (added < 0 || (size_t)added >= size - used)
+            break;
+        used += (size_t)added;
+    }
+    text[used] = '\0';
+    return text;
+}

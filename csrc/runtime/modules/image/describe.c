@@ -1,0 +1,125 @@
+/* Reads an image: chooses the reader of its format, and adds the hash. Names the kinds for
+ * messages. */
+#include "modules/image/formats.h"
+#include "modules/image/ptx.h"
+#include "proof.h"
+
+#include <string.h>
+
+static void describe_text(struct image *image, struct view *view) {
+    const char *text = (const char *)image->bytes;
+    image->kind = IMAGE_TEXT;
+    const size_t length = view_text_length(view);
+    if (length == SIZE_MAX || !strstr(text, ".version"))
+        return;
+    image->kind = IMAGE_PTX;
+    image->machine = MACHINE_CUDA;
+    image->size = length + 1;
+    image->head = 1;
+    image->sized_by_tables = true; /* by all of it */
+    image->writable = ptx_has(text, ".global");
+    image->settable = !image->writable && ptx_has(text, ".const");
+}
+
+enum { TEXT = 8 }; /* so many bytes tell a text */
+
+static bool is_text(struct view *view) {
+    const unsigned char *bytes = view->bytes;
+    for (size_t i = 0; i < TEXT && bytes[i]; i++)
+        if (bytes[i] >= 127 || (bytes[i] < 32 && !memchr("\t\n\r", bytes[i], 3)))
+            return false;
+    return bytes[0] != '\0';
+}
+
+static bool is_bitcode(struct view *view) {
+    return memcmp(view->bytes, "BC\xC0\xDE", 4) == 0;
+}
+
+static void describe_bitcode(struct image *image, struct view *view) {
+    (void)view;
+    image->kind = IMAGE_BITCODE;
+}
+
+/* ---- the hash ---- */
+
+/* 8 bytes a step; only spreads images over buckets, equality is by bytes. */
+static inline uint64_t mixed(uint64_t hash, const unsigned char *bytes) {
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    return hash ^ hash >> 29;
+}
+
+/* In four lanes, as each step waits for the one before it. */
+static uint64_t hash_of(const struct image *image) {
+    uint64_t lanes[4] = {image->size * 0x9E3779B97F4A7C15u, 1, 2, 3}, hash = 0;
+    size_t at = 0;
+    for (; at + sizeof lanes <= image->size; at += sizeof lanes)
+        for (size_t i = 0; i < 4; i++)
+            lanes[i] = mixed(lanes[i], image->bytes + at + 8 * i);
+    for (; at + 8 <= image->size; at += 8)
+        lanes[0] = mixed(lanes[0], image->bytes + at);
+    for (size_t i = 0; i < 4; i++)
+        hash = mixed(hash, (const unsigned char *)&lanes[i]);
+    return hash ? hash : 1;
+}
+
+/* ---- any image ---- */
+
+static const struct format {
+    bool (*begins)(struct view *view);
+    void (*describe)(struct image *image, struct view *view);
+} formats[] = {
+    {image_is_elf, image_describe_elf},       {image_is_compressed, image_describe_compressed},
+    {image_is_bundle, image_describe_bundle}, {image_is_fatbin, image_describe_fatbin},
+    {is_bitcode, describe_bitcode},           {is_text, describe_text},
+};
+
+/* HIP reads as many bytes before it knows what it has, and no image has fewer. */
+enum { LOOK = 24 };
+
+struct image image_describe(const void *data) {
+    struct image image = {.bytes = data, .kind = IMAGE_UNKNOWN};
+    struct view view = {.bytes = data, .limit = SIZE_MAX};
+    if (!PROOF(first_bytes_are_readable, view_holds(&view, 0, LOOK))) {
+        image.damage = "no 24 bytes can be read at its address, and it takes more";
+        return image;
+    }
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (formats[i].begins(&view)) {
+            formats[i].describe(&image, &view);
+            break;
+        }
+    if (image.size)
+        image.hash = hash_of(&image);
+    return image;
+}
+
+const char *image_kind_text(const struct image *image) {
+    switch (image->kind) {
+    case IMAGE_ELF:
+        switch (image->machine) {
+        case MACHINE_AMDGPU:
+            return "an AMDGPU code object";
+        case MACHINE_CUDA:
+            return "an NVIDIA cubin";
+        default:
+            return "an ELF for another machine";
+        }
+    case IMAGE_BUNDLE:
+        return "a clang offload bundle";
+    case IMAGE_COMPRESSED:
+        return "a compressed offload bundle";
+    case IMAGE_FATBIN:
+        return "an NVIDIA fatbin";
+    case IMAGE_PTX:
+        return "PTX, NVIDIA's assembly, not binary code";
+    case IMAGE_TEXT:
+        return "text (assembly or PTX), not binary code";
+    case IMAGE_BITCODE:
+        return "LLVM bitcode, not binary code";
+    case IMAGE_UNKNOWN:
+        break;
+    }
+    return "neither a code object nor an offload bundle";
+}

@@ -1,0 +1,214 @@
+/* Reads code objects of AMD's, and cubins: their size, and whether a kernel or the host can write
+ * to their globals. */
+#include "modules/image/formats.h"
+#include "proof.h"
+
+#include <elf.h>
+#include <string.h>
+
+bool image_is_elf(struct view *view) {
+    return view_holds(view, 0, SELFMAG) && memcmp(view->bytes, ELFMAG, SELFMAG) == 0;
+}
+
+static Elf64_Shdr section_of(const unsigned char *bytes, const Elf64_Ehdr *header, unsigned index) {
+    Elf64_Shdr section; /* an image may lie at any address */
+    memcpy(&section, bytes + header->e_shoff + index * sizeof section, sizeof section);
+    return section;
+}
+
+static uint64_t sections_size(const Elf64_Ehdr *header) {
+    return (uint64_t)header->e_shnum * sizeof(Elf64_Shdr);
+}
+
+static uint64_t segments_size(const Elf64_Ehdr *header) {
+    return (uint64_t)header->e_phnum * sizeof(Elf64_Phdr);
+}
+
+/* The end of a part of the file; UINT64_MAX if no file reaches that far. */
+static uint64_t end_of(uint64_t offset, uint64_t size) {
+    uint64_t end;
+    return __builtin_add_overflow(offset, size, &end) ? UINT64_MAX : end;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+static uint64_t tables_end(const Elf64_Ehdr *header) {
+    return larger(end_of(header->e_shoff, sections_size(header)),
+                  end_of(header->e_phoff, segments_size(header)));
+}
+
+static uint64_t section_end(const Elf64_Shdr *section) {
+    return section->sh_type == SHT_NOBITS ? 0 : end_of(section->sh_offset, section->sh_size);
+}
+
+/* How much HIP reads of a code object without being told its size: to the end of the section that
+ * begins last (amd::Elf::getElfSize). HIP would crash on one that cannot be read. */
+static uint64_t size_to_hip(const unsigned char *bytes, const Elf64_Ehdr *header) {
+    uint64_t last = header->e_shoff, end = end_of(last, sections_size(header));
+    for (unsigned i = 0; i < header->e_shnum; i++) {
+        const Elf64_Shdr section = section_of(bytes, header, i);
+        if (section.sh_offset <= last)
+            continue;
+        last = section.sh_offset;
+        end = larger(last, section_end(&section));
+    }
+    return end;
+}
+
+/* To the end of all that any of its headers names. */
+static uint64_t whole_size(const unsigned char *bytes, const Elf64_Ehdr *header) {
+    uint64_t end = tables_end(header);
+    for (unsigned i = 0; i < header->e_shnum; i++) {
+        const Elf64_Shdr section = section_of(bytes, header, i);
+        end = larger(end, section_end(&section));
+    }
+    for (unsigned i = 0; i < header->e_phnum; i++) {
+        Elf64_Phdr segment;
+        memcpy(&segment, bytes + header->e_phoff + i * sizeof segment, sizeof segment);
+        end = larger(end, end_of(segment.p_offset, segment.p_filesz));
+    }
+    return end;
+}
+
+/* The names of an image's sections or symbols; NULL if it does not say them. */
+struct names {
+    const char *text;
+    uint64_t size;
+};
+
+static struct names names_at(const struct image *image, const Elf64_Ehdr *header, unsigned index) {
+    const struct names none = {NULL, 0};
+    if (index >= header->e_shnum)
+        return none;
+    const Elf64_Shdr table = section_of(image->bytes, header, index);
+    const char *text = (const char *)image->bytes + table.sh_offset;
+    if (table.sh_type != SHT_STRTAB || table.sh_size == 0 || text[table.sh_size - 1] != '\0')
+        return none;
+    return (struct names){text, table.sh_size};
+}
+
+/* Names of sections that a running kernel cannot write, though the loader may. .nv.shared is
+ * workgroup memory. */
+static bool is_loaders(const char *name) {
+    static const char *const loaders[] = {".dynamic", ".relro_padding", ".got", ".got.plt"};
+    for (size_t i = 0; i < sizeof loaders / sizeof *loaders; i++)
+        if (strcmp(name, loaders[i]) == 0)
+            return true;
+    return strncmp(name, ".nv.shared", strlen(".nv.shared")) == 0;
+}
+
+/* Whatever is doubtful counts as writable: then the module is not shared. */
+static bool is_writable(const Elf64_Shdr *section, const struct names *names) {
+    const uint64_t both = SHF_WRITE | SHF_ALLOC;
+    if ((section->sh_flags & both) != both || section->sh_size == 0)
+        return false;
+    return section->sh_name >= names->size || !is_loaders(names->text + section->sh_name);
+}
+
+static bool has_writable(const struct image *image, const Elf64_Ehdr *header) {
+    const struct names names = names_at(image, header, header->e_shstrndx);
+    for (unsigned i = 1; i < header->e_shnum; i++) {
+        const Elf64_Shdr section = section_of(image->bytes, header, i);
+        if (DOUBT(section_is_writable, is_writable(&section, &names)))
+            return true;
+    }
+    return false;
+}
+
+/* ---- constants that the host can set ----
+ *
+ * No kernel writes them. But HIP gives their addresses by their names (hipModuleGetGlobal), and
+ * copies to them. */
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t length = strlen(text), wanted = strlen(end);
+    return length >= wanted && strcmp(text + length - wanted, end) == 0;
+}
+
+/* A symbol that HIP knows, of a variable; not the descriptor of a kernel. */
+static bool is_variable(const Elf64_Sym *symbol, const char *names, uint64_t size) {
+    return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_shndx != SHN_UNDEF &&
+           (symbol->st_name >= size || !ends_with(names + symbol->st_name, ".kd"));
+}
+
+/* Whatever is doubtful counts, here too. */
+static bool has_variables(const struct image *image, const Elf64_Ehdr *header,
+                          const Elf64_Shdr *table) {
+    const struct names names = names_at(image, header, table->sh_link);
+    for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table->sh_size; at += sizeof(Elf64_Sym)) {
+        Elf64_Sym symbol;
+        memcpy(&symbol, image->bytes + table->sh_offset + at, sizeof symbol);
+        if (is_variable(&symbol, names.text, names.size))
+            return true;
+    }
+    return false;
+}
+
+/* CUDA's __constant__ variables have a section of their own. */
+static bool is_constants(const Elf64_Shdr *section, const struct names *names) {
+    static const char constants[] = ".nv.constant3";
+    return section->sh_size != 0 && section->sh_name < names->size &&
+           strncmp(names->text + section->sh_name, constants, sizeof constants - 1) == 0;
+}
+
+static bool has_settable(const struct image *image, const Elf64_Ehdr *header) {
+    const struct names names = names_at(image, header, header->e_shstrndx);
+    for (unsigned i = 1; i < header->e_shnum; i++) {
+        const Elf64_Shdr section = section_of(image->bytes, header, i);
+        if (section.sh_type == SHT_DYNSYM ? has_variables(image, header, &section)
+                                          : is_constants(&section, &names))
+            return true;
+    }
+    return false;
+}
+
+/* A form that is read here. The driver judges the others. */
+static bool is_plain(const Elf64_Ehdr *header) {
+    return header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
+           header->e_shentsize == sizeof(Elf64_Shdr) && header->e_shnum > 0 &&
+           (header->e_phentsize == sizeof(Elf64_Phdr) || header->e_phnum == 0);
+}
+
+void image_describe_elf(struct image *image, struct view *view) {
+    Elf64_Ehdr header;
+    image->kind = IMAGE_ELF;
+    if (!view_holds(view, 0, sizeof header)) {
+        image->damage = "it ends within its ELF header";
+        return;
+    }
+    memcpy(&header, view->bytes, sizeof header);
+    image->machine = header.e_machine;
+    /* AMD's HIP takes none, and up to 6 it crashes with some: a stripped program, for example. */
+    if (image->machine != MACHINE_AMDGPU && image->machine != MACHINE_CUDA) {
+        image->damage = "it is an ELF for another machine (x86-64?), not for a GPU";
+        return;
+    }
+    /* With the first AMD's HIP crashes, with the second up to 6; 7 refuses it. */
+    if (image->machine == MACHINE_AMDGPU &&
+        DOUBT(elf_crashes_hip, header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shnum == 0)) {
+        image->damage = "it is an ELF of 32 bits, or one without sections";
+        return;
+    }
+    if (!is_plain(&header))
+        return;
+    if (!view_holds(view, header.e_shoff, sections_size(&header)) ||
+        !view_holds(view, 0, size_to_hip(view->bytes, &header))) {
+        image->damage = "its headers point outside it: it is truncated or overwritten";
+        return;
+    }
+    const bool has_segments = view_holds(view, header.e_phoff, segments_size(&header));
+    const uint64_t size = has_segments ? whole_size(view->bytes, &header) : 0;
+    if (!has_segments || !PROOF(whole_elf_is_readable, view_holds(view, 0, size))) {
+        /* AMD's HIP may never look there; NVIDIA's driver does, and would crash. */
+        if (image->machine == MACHINE_CUDA)
+            image->damage = "its headers point outside it: it is truncated or overwritten";
+        return;
+    }
+    image->size = size;
+    image->head = sizeof header;
+    image->sized_by_tables = size > tables_end(&header);
+    image->writable = has_writable(image, &header);
+    image->settable = !image->writable && has_settable(image, &header);
+}

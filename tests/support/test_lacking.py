@@ -40,7 +40,16 @@ ENDS = {"": "4 skipped", "true": "2 failed, 1 skipped, 1 error"}
 @pytest.mark.parametrize(("ci", "ends"), ENDS.items(), ids=["here", "on CI"])
 def test_missing_tools_are_named(ci: str, ends: str, tmp_path: Path) -> None:
     (tmp_path / "test_x.py").write_text(LACKS)
-    words = ["-q", "-rsf", "-p", "conftest", "-p", "no:cacheprovider", "-p", "no:warnings"]
+    words = [
+        "-q",
+        "-rsf",
+        "-p",
+        "tests.support.suites",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:warnings",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words, f"--rootdir={tmp_path}", tmp_path],
         cwd=ROOT,

@@ -1,4 +1,7 @@
-"""Rules for every test: its turn in `make check`, its worker, and the meaning of a missing tool."""
+"""Rules for every test: its turn in `make check`, its worker, and the meaning of a missing tool.
+
+Hooks of pytest's: tests/conftest.py and softgpu/tests/conftest.py import them.
+"""
 
 from __future__ import annotations
 

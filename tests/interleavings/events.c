@@ -194,7 +194,7 @@ static void set_up(bool exclusive) {
 
 /* Nothing is held; a spare event lies in the chain. */
 static void set_up_reset(bool exclusive) {
-    static const struct cache *const caches[] = {&watch_cache, &event_cache, NULL};
+    static const struct cache *const caches[] = {&reset_cache, &event_cache, NULL};
     caches_set(caches);
     model_start(0, exclusive);
     impl_mgpuEventDestroy(impl_mgpuEventCreate());

@@ -302,7 +302,7 @@ static void set_up(bool exclusive) {
 
 /* Nothing is held; one stream lies in a queue with work on it, and one that is idle. */
 static void set_up_reset(bool exclusive) {
-    static const struct cache *const caches[] = {&watch_cache, &stream_cache, NULL};
+    static const struct cache *const caches[] = {&reset_cache, &stream_cache, NULL};
     caches_set(caches);
     model_start(0, exclusive);
     const hipStream_t busy = impl_mgpuStreamCreate(), idle_one = impl_mgpuStreamCreate();

@@ -48,10 +48,10 @@ static bool installing; /* under it */
 
 /* ---- the caches ---- */
 
-/* The watch first: the others give back what is there still, and who asks it meanwhile is told of a
- * reset until they have forgotten. */
+/* reset_cache comes first, so that a reset is detected before any other cache releases handles. It
+ * is invalidated last: until then each thread that asks sees the reset. */
 static const struct cache *const caches[] = {
-    &watch_cache,  &function_graph_cache, &staging_cache,     &registration_cache,
+    &reset_cache,  &function_graph_cache, &staging_cache,     &registration_cache,
     &module_cache, &block_cache,          &environment_cache, &stream_cache,
     &event_cache,  &gpu_times_cache,      &graph_cache,       NULL,
 };

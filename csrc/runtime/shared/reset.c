@@ -49,7 +49,7 @@ void device_watch(int device) {
         store_release(&watch->claimed, false);
 }
 
-static inline bool was_reset(void *of) {
+static bool was_reset(void *of) {
     const struct watch *watch = of;
     uint64_t number = 0;
     void *memory = load_acquire(&watch->memory);
@@ -58,13 +58,16 @@ static inline bool was_reset(void *of) {
            DOUBT(device_was_reset, !device_memory_number(memory, &number) || number != before);
 }
 
-static __attribute__((noinline)) bool see_reset(int device) {
+/* Apart from device_kept, which a hit takes in. */
+static __attribute__((noinline)) bool ask_watch(int device) {
+    if (!can_watch(device) || LIKELY(!was_reset(&watches[device])))
+        return true;
     caches_invalidate_if(device, was_reset, &watches[device]);
     return false;
 }
 
-bool watch_ask(int device) {
-    return !can_watch(device) || LIKELY(!was_reset(&watches[device])) || see_reset(device);
+bool device_kept(int device) {
+    return exclusive_hip() || ask_watch(device);
 }
 
 void device_ask_all(void) {
@@ -72,14 +75,14 @@ void device_ask_all(void) {
         (void)device_kept(device);
 }
 
-/* The other caches give back after this. */
-static int ask_before_giving_back(int device) {
+/* Detects resets before any other cache releases handles. */
+static int trim_watches(int device) {
     (void)device;
     PROOF_STEP(reset_before_making_room, device_ask_all());
     return 0;
 }
 
-static void forget_watch(int which) {
+static void invalidate_watches(int which) {
     for (int device = 0; device < MOST_DEVICES; device++)
         if (of_device(which, device)) {
             store_release(&watches[device].memory, NULL);
@@ -87,5 +90,5 @@ static void forget_watch(int which) {
         }
 }
 
-const struct cache watch_cache = {
-    .name = "watch", .trim = ask_before_giving_back, .invalidate = forget_watch};
+const struct cache reset_cache = {
+    .name = "reset", .trim = trim_watches, .invalidate = invalidate_watches};

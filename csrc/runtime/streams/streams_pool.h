@@ -66,7 +66,7 @@ static inline struct stream *stream_pool_take_own(struct thread *thread, int dev
         return NULL;
     if (LIKELY(exclusive_hip()))
         return LIKELY(stream_change(stream, STREAM_IDLE, STREAM_LIVE)) ? stream : NULL;
-    return PROOF(reset_before_stream_reuse, watch_ask(device)) &&
+    return PROOF(reset_before_stream_reuse, device_kept(device)) &&
                    stream_change(stream, STREAM_IDLE, STREAM_LIVE) && stream_pool_confirm(stream)
                ? stream
                : NULL;

@@ -1,9 +1,12 @@
+/* mgpuEventCreate, mgpuEventDestroy, mgpuEventSynchronize, mgpuEventRecord, mgpuStreamWaitEvent,
+ * and the cache of events. */
 #include "streams/events.h"
 #include "check.h"
 #include "driver/cuda.h"
 #include "driver/device.h"
 #include "driver/exclusive.h"
 #include "driver/hip.h"
+#include "driver/refusal.h"
 #include "driver/report.h"
 #include "likely.h"
 #include "mgpu.h"
@@ -13,7 +16,41 @@
 #include "proof.h"
 #include "shared/caches.h"
 #include "shared/reset.h"
+#include "shared/thread.h"
+#include "streams/mgpu_stream.h"
 #include "streams/streams.h"
+#include "telemetry/call.h"
+#include "telemetry/counters.h"
+
+/* The kinds of handle that a call may name as an event. */
+enum event_kind {
+    EVENT_OURS,      /* an event that the program holds */
+    EVENT_FOREIGN,   /* nothing is known of it: HIP judges it */
+    EVENT_STREAM,    /* a stream that the library knows and HIP has */
+    EVENT_DESTROYED, /* an event that the program has destroyed and HIP has */
+};
+
+struct event_found {
+    enum event_kind kind;
+    int state;           /* of the entry */
+    struct event *event; /* the entry of the handle, whatever it serves; NULL: there is none */
+};
+
+/* An event for the program; or NULL, and HIP's error. */
+struct event_acquired {
+    hipEvent_t handle;
+    enum call_how how; /* a hit, a miss, a bypass */
+    hipError_t error;
+};
+
+static struct advice stream_as_event = {
+    .text = "stream %p was passed as an event; give the token of a gpu.wait that returns one"};
+static struct advice stream_served = {
+    .text =
+        "stream %p was passed to mgpuEventSynchronize or mgpuEventDestroy, as LLVM 22 and older "
+        "do (llvm #170833): taken as mgpuStreamSynchronize and mgpuStreamDestroy"};
+static struct advice destroyed_event = {
+    .text = "event %p was destroyed before; HIP may have given its handle to another event"};
 
 struct handle_map event_map = HANDLE_MAP(struct event);
 
@@ -51,7 +88,9 @@ void event_cache_open(void) {
     slots = cache_is_on(CACHE_EVENTS) && (exclusive_hip() || may_ask) ? EVENT_SLOTS : 0;
 }
 
-bool event_cache_serves(void) {
+/* False if MGPU_RT_CACHE leaves events out. False on AMD's HIP from 6 on too, as nobody can ask it
+ * whether the last record is complete. MGPU_RT_EXCLUSIVE=on needs no such question. */
+static inline bool cache_serves(void) {
     return load_relaxed(&slots) != 0;
 }
 
@@ -69,12 +108,18 @@ static __attribute__((noinline)) enum event_kind kind_of_other(const struct even
                                                                                    : EVENT_FOREIGN;
 }
 
-struct event_found event_resolve(hipEvent_t handle) {
+/* Judges a handle. Asks HIP nothing about an event that the program holds. */
+static inline struct event_found event_resolve(hipEvent_t handle) {
     struct event *event = handle_find(&event_map, handle);
     const int state = event ? event_state(event) : EVENT_GONE;
     if (LIKELY(event && !DOUBT(event_was_destroyed, state < EVENT_PAST)))
         return (struct event_found){EVENT_OURS, state, event};
     return (struct event_found){kind_of_other(event, handle), state, event};
+}
+
+struct event *event_held(hipEvent_t handle) {
+    const struct event_found found = event_resolve(handle);
+    return found.kind == EVENT_OURS ? found.event : NULL;
 }
 
 /* ---- events with timing ---- */
@@ -161,7 +206,7 @@ static void put_into_queue(struct event *event) {
         queue(event);
 }
 
-/* ---- taking ---- */
+/* ---- mgpuEventCreate ---- */
 
 /* Whether the last record of a kept event is complete. Otherwise a wait for the event would wait
  * for the work of an earlier owner. */
@@ -189,16 +234,6 @@ static __attribute__((noinline)) struct event *take_other(struct event *busy, in
     return NULL;
 }
 
-struct event *event_acquire(struct thread *thread, int device) {
-    PROOF_STEP(reset_before_event_reuse, (void)device_kept(device));
-    if (UNLIKELY(!event_cache_serves()))
-        return NULL;
-    struct event *event = lookup_thread(thread, device);
-    return LIKELY(event && is_over(event)) ? event : take_other(event, device);
-}
-
-/* ---- entering, recording, releasing ---- */
-
 void event_insert(hipEvent_t handle, int device) {
     struct event *event = handle_insert(&event_map, handle);
     if (!event)
@@ -212,32 +247,152 @@ void event_insert(hipEvent_t handle, int device) {
         device_watch(device);
 }
 
-void event_note_record(struct event_found found) {
-    if (found.state == EVENT_PAST)
-        PROOF_STEP(record_is_its_owners, (void)event_change(found.event, EVENT_PAST, EVENT_LIVE));
+static __attribute__((noinline)) struct event_acquired create_event(int device) {
+    const unsigned flags = event_flags(); /* may end the caching of events */
+    struct event_acquired made = {.how = cache_serves() ? CALL_MISS : CALL_BYPASS};
+    made.error = RETRY(hip.EventCreateWithFlags(&made.handle, flags));
+    if (made.handle && (made.how == CALL_MISS || flags == hipEventDefault))
+        event_insert(made.handle, device);
+    return made;
 }
 
-/* An idle event that the slots have no room for. */
+/* Takes the thread's newest idle event, else the common pool's oldest, else HIP's. */
+static inline struct event_acquired event_acquire(struct thread *thread, int device) {
+    struct event *event = NULL;
+    PROOF_STEP(reset_before_event_reuse, (void)device_kept(device));
+    if (LIKELY(cache_serves())) {
+        event = lookup_thread(thread, device);
+        if (UNLIKELY(!event || !is_over(event)))
+            event = take_other(event, device);
+    }
+    return LIKELY(event) ? (struct event_acquired){event_handle(event), CALL_HIT, hipSuccess}
+                         : create_event(device);
+}
+
+static __attribute__((noinline)) void report_created(struct event_acquired made) {
+    if (made.error == hipSuccess && made.how == CALL_MISS)
+        stats_miss(CACHE_EVENTS);
+    else
+        call_tell(CALL_BYPASS);
+    REPORT("hipEventCreateWithFlags(&event, hipEventDisableTiming)", made.error, NULL);
+}
+
+static inline hipEvent_t acquire_and_report(bool told) {
+    struct thread *thread = thread_get();
+    const struct event_acquired made = event_acquire(thread, hip_current_device());
+    if (UNLIKELY(made.how != CALL_HIT))
+        report_created(made);
+    else if (told)
+        call_tell(CALL_HIT);
+    return made.handle;
+}
+
+hipEvent_t impl_mgpuEventCreate(void) {
+    return acquire_and_report(false);
+}
+
+hipEvent_t told_mgpuEventCreate(void) {
+    return acquire_and_report(true);
+}
+
+/* ---- calls that name an event ---- */
+
+/* True if HIP is not to see the handle: the library then reports a failure of `expression`. */
+static bool is_refused(struct event_found found, hipEvent_t handle, const char *expression) {
+    if (LIKELY(found.kind <= EVENT_FOREIGN))
+        return false;
+    REPORT(expression, refusal_of_event(),
+           found.kind == EVENT_STREAM ? &stream_as_event : &destroyed_event, (void *)handle);
+    return true;
+}
+
+/* A blocking gpu.wait may have a stream as its token, as a block argument. LLVM 22 and older then
+ * lower it to mgpuEventSynchronize and mgpuEventDestroy. */
+static bool is_served_as_stream(struct event_found found, hipEvent_t handle) {
+    if (LIKELY(found.kind != EVENT_STREAM))
+        return false;
+    report_once(&stream_served, (void *)handle);
+    return true;
+}
+
+/* False if HIP knows a record of an earlier owner only. For this owner the event counts as never
+ * recorded, and there is nothing to wait for. If others call HIP, the program may have recorded it
+ * by a call of its own. HIP knows, and the work of the owner before is over. */
+static inline bool may_be_recorded(struct event_found found) {
+    return !exclusive_hip() || PROOF(owner_has_recorded_the_event, found.state != EVENT_PAST);
+}
+
+/* Releases an idle event that the slots have no room for. */
 static __attribute__((noinline)) void release_slowly(struct event *event) {
-    if (event_cache_serves())
+    if (cache_serves())
         queue(event);
     else if (event_change(event, EVENT_IDLE, EVENT_GONE)) /* before HIP hands it out anew */
         REPORT("hipEventDestroy(event)", hip.EventDestroy(event_handle(event)), NULL);
 }
 
-struct event_found event_release(struct thread *thread, hipEvent_t handle) {
+void impl_mgpuEventDestroy(hipEvent_t handle) {
+    static const char expression[] = "hipEventDestroy(event)";
+    struct thread *thread = thread_get();
     struct event_found found;
-    do { /* once more if another thread has recorded or destroyed it just now */
+    do /* once more if another thread has recorded or destroyed it just now */
         found = event_resolve(handle);
-        if (UNLIKELY(found.kind != EVENT_OURS))
-            return found;
-    } while (UNLIKELY(
+    while (UNLIKELY(
+        found.kind == EVENT_OURS &&
         !PROOF(event_is_released_once, event_change(found.event, found.state, EVENT_IDLE))));
-    if (LIKELY(thread->event_count < load_relaxed(&slots)))
-        thread->events[thread->event_count++] = found.event;
-    else
-        release_slowly(found.event);
-    return found;
+    if (LIKELY(found.kind == EVENT_OURS)) {
+        if (LIKELY(thread->event_count < load_relaxed(&slots)))
+            thread->events[thread->event_count++] = found.event;
+        else
+            release_slowly(found.event);
+    } else if (runtime_leaves(found.event)) {
+        return;
+    } else if (is_served_as_stream(found, handle)) {
+        impl_mgpuStreamDestroy((hipStream_t)handle);
+    } else if (!is_refused(found, handle, expression)) {
+        REPORT(expression, hip.EventDestroy(handle), NULL);
+    }
+}
+
+/* Says nothing of the stream that we have recorded it on. The program may have recorded it on
+ * another one since, by HIP itself. HIP does not tell which record it has waited for. */
+void impl_mgpuEventSynchronize(hipEvent_t handle) {
+    static const char expression[] = "hipEventSynchronize(event)";
+    struct thread *thread = thread_get();
+    const struct event_found found = event_resolve(handle);
+    if (is_served_as_stream(found, handle))
+        stream_synchronize(thread, (hipStream_t)handle, expression);
+    else if (!is_refused(found, handle, expression) && may_be_recorded(found))
+        REPORT(expression, hip.EventSynchronize(handle), NULL);
+}
+
+void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
+    static const char expression[] = "hipEventRecord(event, stream)";
+    struct thread *thread = thread_get();
+    struct stream *stream;
+    if (!stream_usable(thread, stream_handle, &stream, expression))
+        return;
+    const struct event_found found = event_resolve(handle);
+    if (is_refused(found, handle, expression))
+        return;
+    const hipError_t error = hip.EventRecord(handle, stream_handle);
+    if (UNLIKELY(error != hipSuccess))
+        report_failure(expression, error, NULL);
+    else if (found.state == EVENT_PAST)
+        PROOF_STEP(record_is_its_owners, (void)event_change(found.event, EVENT_PAST, EVENT_LIVE));
+    stream_submitted(thread, stream);
+}
+
+void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event_handle) {
+    static const char expression[] = "hipStreamWaitEvent(stream, event, 0)";
+    struct thread *thread = thread_get();
+    struct stream *stream;
+    if (!stream_usable(thread, handle, &stream, expression))
+        return;
+    const struct event_found found = event_resolve(event_handle);
+    if (is_refused(found, event_handle, expression) || !may_be_recorded(found))
+        return;
+    REPORT(expression, hip.StreamWaitEvent(handle, event_handle, 0), NULL);
+    stream_launched(thread, stream); /* it now depends on kernels, perhaps */
 }
 
 /* ---- leaving ---- */

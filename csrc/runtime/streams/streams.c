@@ -159,8 +159,7 @@ void stream_release_external(struct stream *stream) {
 /* ---- asking HIP, and waiting ---- */
 
 /* HIP 7 has flags for whatever address it is given, but looks up the stream for its device. */
-bool stream_ask_flags_by(const struct hip_functions *functions, hipStream_t handle,
-                         unsigned *flags) {
+bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle, unsigned *flags) {
     int device;
     hipError_t error = hipSuccess;
     if (hip_version >= HIP_7)
@@ -170,19 +169,20 @@ bool stream_ask_flags_by(const struct hip_functions *functions, hipStream_t hand
     return device_answered(error);
 }
 
-bool stream_ask_flags(hipStream_t handle, unsigned *flags) {
-    return stream_ask_flags_by(&hip, handle, flags);
-}
-
 __attribute__((noinline)) bool stream_is_ours(hipStream_t handle) {
     unsigned flags = 0;
-    return stream_ask_flags(handle, &flags) && flags == 0;
+    return stream_ask_flags(&hip, handle, &flags) && flags == 0;
+}
+
+struct stream *stream_known(hipStream_t handle) {
+    struct stream *stream = handle_find(&stream_map, handle);
+    return stream && !stream_is_gone(stream) ? stream : NULL;
 }
 
 bool stream_is_here(hipStream_t handle) {
     unsigned flags;
     return stream_known(handle) &&
-           PROOF(hip_has_the_stream, exclusive_hip() || stream_ask_flags(handle, &flags));
+           PROOF(hip_has_the_stream, exclusive_hip() || stream_ask_flags(&hip, handle, &flags));
 }
 
 hipError_t stream_ask(struct stream *stream) {

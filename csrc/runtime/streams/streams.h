@@ -135,12 +135,8 @@ static inline void stream_submitted(struct thread *thread, struct stream *stream
 /* Waits for all that was submitted to a stream of the table. Returns HIP's answer. */
 hipError_t stream_wait(struct stream *stream);
 
-/* A stream's flags, as HIP has them; false if it has no such stream. */
-bool stream_ask_flags(hipStream_t handle, unsigned *flags);
-
-/* The same by these functions of HIP's. */
-bool stream_ask_flags_by(const struct hip_functions *functions, hipStream_t handle,
-                         unsigned *flags);
+/* Asks for a stream's flags by these functions of HIP's; false if HIP has no such stream. */
+bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle, unsigned *flags);
 
 /* Whether a stream that the program destroys is of the kind that the runtime makes. The program may
  * have destroyed ours by HIP itself, and have got another one at its address. Asks HIP. */
@@ -184,10 +180,7 @@ struct stream *stream_acquire_external(hipStream_t handle, int device);
 void stream_release_external(struct stream *stream);
 
 /* The entry of a stream that the runtime knows; NULL for any other handle. */
-static inline struct stream *stream_known(hipStream_t handle) {
-    struct stream *stream = handle_find(&stream_map, handle);
-    return stream && !stream_is_gone(stream) ? stream : NULL;
-}
+struct stream *stream_known(hipStream_t handle);
 
 /* Whether the runtime knows the handle as a stream, and HIP has it as one. The program may have
  * destroyed a stream of ours by HIP itself, and an event may lie at its address by now. */

@@ -228,7 +228,7 @@ static void leave_work(struct work *work, enum state state) {
 /* HIP's own word: it ends a process that records an event on a stream which it has destroyed. */
 static bool is_timeable(hipStream_t stream) {
     unsigned flags;
-    return !stream || stream_ask_flags_by(&hip_untimed, stream, &flags);
+    return !stream || stream_ask_flags(&hip_untimed, stream, &flags);
 }
 
 /* The next place. It is NULL if the oldest is at work still, and the next submission has the next

@@ -50,6 +50,19 @@ def test_a_job_after_a_reset_gets_new_memory(mgpu: Mgpu) -> None:
     assert not mgpu.on_stub or mgpu.stub.hipstub_misuse() == 0
 
 
+@in_child(backends=BACKENDS, MGPU_RT_EXCLUSIVE="on", **TWO)
+def test_a_reset_by_an_override_is_seen(mgpu: Mgpu) -> None:
+    """What was cached before it, too: nobody else called HIP until then."""
+    job(mgpu, 1)
+    mgpu.passes_on("mgpuMemset16")
+    reset(mgpu, 0)
+    own = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipMalloc(own, 64 * KIB) == 0  # perhaps where the block was
+    job(mgpu, 2)
+    assert mgpu.stderr() == ""
+    assert not mgpu.on_stub or mgpu.stub.hipstub_misuse() == 0
+
+
 @in_child(**TWO)
 def test_a_reset_of_one_device_keeps_the_others_cache(mgpu: Mgpu) -> None:
     image = mgpu.image(code_object("forum"))

@@ -163,6 +163,21 @@ def test_03_constants_are_shared_if_nobody_else_calls_hip(mgpu: Mgpu) -> None:
     assert mgpu.count("hipModuleLoadData") == 1
 
 
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_03_constants_are_not_shared_from_the_first_override_on(mgpu: Mgpu) -> None:
+    """It may set them through HIP: of a module that is held, or of the next load."""
+    buffer = mgpu.image(exports_a_constant())
+    held = mgpu.load(buffer)
+    mgpu.ModuleUnload(mgpu.load(buffer))
+    mgpu.passes_on("mgpuMemset16")
+    assert mgpu.count("hipModuleUnload") == 1  # of the one that was idle
+    for module in (held, mgpu.load(buffer)):
+        address, value = _constant(mgpu, module)
+        assert mgpu.stub.hipMemcpy(address, value, 4, 1) == 0
+        mgpu.ModuleUnload(module)
+    assert mgpu.count("hipModuleLoadData") == mgpu.count("hipModuleUnload") == 3
+
+
 @in_child(backends=("softgpu",))
 def test_03_a_constant_that_was_set_is_the_images_again(mgpu: Mgpu) -> None:
     buffer = mgpu.image(exports_a_constant())

@@ -30,8 +30,11 @@ void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, 
         REPORT(global_expression, refusal_of_module(), &inquiry_of_unloaded, text, (void *)module);
         return;
     }
-    if (state == MODULE_LIVE)
+    if (state == MODULE_LIVE) {
+        pthread_mutex_lock(&tables_lock);
         module_make_private(known);
+        pthread_mutex_unlock(&tables_lock);
+    }
     REPORT(global_expression, hip.ModuleGetGlobal(devPtr, bytes, module, name), &no_such_global,
            (void *)module, text);
 }

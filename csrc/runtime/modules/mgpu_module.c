@@ -47,9 +47,7 @@ static enum unshared why_unshared(const struct image *image) {
     if (!cache_is_on(CACHE_MODULES))
         return UNSHARED_CACHE_OFF;
     if (!image->writable)
-        return UNSHARED_NOT;
-    if (image->settable)
-        return UNSHARED_SETTABLE;
+        return module_may_share(image) ? UNSHARED_NOT : UNSHARED_SETTABLE;
     return image->opaque ? UNSHARED_OPAQUE : UNSHARED_WRITABLE;
 }
 

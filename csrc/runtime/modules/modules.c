@@ -1,5 +1,6 @@
 #include "modules/modules.h"
 #include "check.h"
+#include "driver/exclusive.h"
 #include "process/state.h"
 #include "proof.h"
 #include "shared/reset.h"
@@ -98,6 +99,11 @@ struct module *module_lookup_table(const struct load *load) {
 
 /* ---- entering ---- */
 
+bool module_may_share(const struct image *image) {
+    return !image->writable &&
+           !DOUBT(others_may_set_constants, image->settable && !exclusive_hip());
+}
+
 /* Whether module_cost_all is the sum of what is served. Under tables_lock. */
 CHECKS bool cost_agrees(void) {
     size_t cost = 0;
@@ -113,7 +119,7 @@ static void serve_image(struct module *module, const struct load *load) {
     module->image = load->image;
     module->copy = load->copy;
     store_release(&module->device, load->device); /* after the end of the one before */
-    module->shared = !load->image.writable;
+    module->shared = module_may_share(&load->image);
     module->pinned = false;
     module->graphs = 0;
     module->uses = 1;
@@ -158,11 +164,9 @@ bool module_remove_private(struct module *module, unsigned char **copy) {
 }
 
 void module_make_private(struct module *module) {
-    pthread_mutex_lock(&tables_lock);
     if (module->shared)
         remove_image(module);
     module->shared = false;
-    pthread_mutex_unlock(&tables_lock);
 }
 
 void module_invalidate(hipModule_t handle) {

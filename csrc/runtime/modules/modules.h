@@ -132,6 +132,10 @@ struct load {
     const void *for_hip; /* what HIP is to load */
 };
 
+/* True if loads may have one module of an image, one after another: what one has changed there, the
+ * next would find. */
+bool module_may_share(const struct image *image);
+
 /* A module with these bytes on this device that the program does not hold, now the program's. The
  * image has moved, or the module was another thread's. NULL if there is none. */
 struct module *module_lookup_table(const struct load *load);
@@ -156,7 +160,7 @@ const struct function *module_search(hipFunction_t handle, struct module **holde
  * False if a graph launches kernels of it still: it stays loaded, and is nobody else's. */
 bool module_remove_private(struct module *module, unsigned char **copy);
 
-/* From here on nobody else may have it once the program has unloaded it. Takes tables_lock. */
+/* From here on nobody else may have it once the program has unloaded it. Under tables_lock. */
 void module_make_private(struct module *module);
 
 /* A graph launches kernels of a module that the program holds. From here on HIP does not get it

@@ -14,6 +14,10 @@ void module_enforce_limit(uint64_t missed);
 /* A pinned module is not evicted by a limit, only by the manager and mgpu_rt_empty_cache. */
 void module_pin(void *handle, int pinned);
 
+/* MGPU_RT_EXCLUSIVE has ended: no module of an image with constants is shared from here on. Unloads
+ * the idle ones. */
+void module_unshare_constants(void);
+
 extern const struct cache module_cache;
 
 #endif

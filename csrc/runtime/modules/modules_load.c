@@ -1,5 +1,4 @@
 #include "modules/modules_load.h"
-#include "driver/exclusive.h"
 #include "driver/hip.h"
 #include "modules/image/image.h"
 #include "modules/image/metadata.h"
@@ -76,10 +75,9 @@ struct load module_load(struct thread *thread, const void *data) {
         return *load_uncached(&load);
 
     /* A module of these bytes may be idle. */
-    load.image.writable |= DOUBT(others_may_set_constants, load.image.settable && !exclusive_hip());
     load.device = hip_current_device();
     load.constant = PROOF(image_stays_as_it_is, mapped_for_good(data, load.image.size));
-    kept = load.image.writable ? NULL : module_lookup_table(&load);
+    kept = module_may_share(&load.image) ? module_lookup_table(&load) : NULL;
     if (kept)
         return *hit(&load, kept);
 

@@ -21,8 +21,9 @@ static struct watch {
     uint64_t number;
 } watches[MOST_DEVICES];
 
+/* With MGPU_RT_EXCLUSIVE, too: an override ends that, and may reset the device. */
 static bool can_watch(int device) {
-    return device < MOST_DEVICES && !exclusive_hip() && !cuda_present();
+    return device < MOST_DEVICES && !cuda_present();
 }
 
 /* False without memory: then there is little to be cached, too. */

@@ -52,7 +52,7 @@ def test_a_job_after_a_reset_gets_new_memory(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS, MGPU_RT_EXCLUSIVE="on", **TWO)
 def test_a_reset_by_an_override_is_seen(mgpu: Mgpu) -> None:
-    """What was cached before it, too: nobody else called HIP until then."""
+    """It ends MGPU_RT_EXCLUSIVE, so memory that was cached before serves nobody."""
     job(mgpu, 1)
     mgpu.passes_on("mgpuMemset16")
     reset(mgpu, 0)

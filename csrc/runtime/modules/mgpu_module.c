@@ -141,34 +141,11 @@ hipModule_t told_mgpuModuleLoad(void *image, size_t late_size) {
     return load_image(image, true);
 }
 
-/* A module that is not shared goes back to HIP at once, as with stock: the next load is to see
- * fresh globals. */
-static void unload_private(struct module *module) {
-    const hipModule_t handle = module_handle(module);
-    const size_t bytes = module_cost(module);
-    const int device = module->device;
-    unsigned char *copy = NULL;
-    if (!module_remove_private(module, &copy))
-        return;
-    observe(OBSERVED_MODULE_UNLOADED, handle, bytes, device);
-    REPORT(unload_expression, hip.ModuleUnload(handle), &unknown_unload, (void *)handle);
-    free(copy);
-}
-
 static __attribute__((noinline)) void unload_slow(hipModule_t handle) {
-    struct module *module = handle ? handle_find(&module_map, handle) : NULL;
-    const int state = module ? module_state_asked(module) : MODULE_GONE;
-    if (runtime_leaves(module))
-        return;
-    if (state == MODULE_LIVE && module->shared)
-        module_release(module);
-    else if (state == MODULE_LIVE)
-        unload_private(module);
-    else if (state == MODULE_IDLE)
-        REPORT(unload_expression, refusal_of_module(), &unknown_unload, (void *)handle);
-    else
-        REPORT(unload_expression, hip.ModuleUnload(handle), handle ? &unknown_unload : &null_unload,
-               (void *)handle);
+    const struct module_unloaded unloaded = module_unload(handle);
+    REPORT(unload_expression,
+           unloaded.verdict == UNLOAD_TWICE ? refusal_of_module() : unloaded.error,
+           handle ? &unknown_unload : &null_unload, (void *)handle);
 }
 
 void impl_mgpuModuleUnload(hipModule_t handle) {

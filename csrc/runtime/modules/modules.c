@@ -147,20 +147,20 @@ static void end_module(struct module *module) {
     CHECK(!module_is_known(module) && cost_agrees());
 }
 
-unsigned char *module_remove(struct module *module) {
+bool module_remove(struct module *module, struct removed_module *removed) {
     if (!module_is_known(module))
-        return NULL; /* forgotten meanwhile */
+        return false;
+    *removed = (struct removed_module){module_handle(module), module->copy, module_cost(module),
+                                       module->device};
     end_module(module);
-    return module->copy;
+    return true;
 }
 
-bool module_remove_private(struct module *module, unsigned char **copy) {
-    pthread_mutex_lock(&tables_lock);
-    const bool leaves = PROOF(no_graph_launches_its_kernels, module->graphs == 0);
-    if (leaves)
-        *copy = module_remove(module);
-    pthread_mutex_unlock(&tables_lock);
-    return leaves;
+hipError_t module_unload_removed(const struct removed_module *removed) {
+    const hipError_t error = hip.ModuleUnload(removed->handle);
+    observe(OBSERVED_MODULE_UNLOADED, removed->handle, removed->bytes, removed->device);
+    free(removed->copy);
+    return error;
 }
 
 void module_make_private(struct module *module) {
@@ -246,18 +246,18 @@ void module_function_name(hipFunction_t handle, char *name, size_t room) {
 /* A module that somebody holds is left where it is, as he may read it just now. At exit HIP may,
  * too. */
 static unsigned char *invalidate_next(struct module **next, int device) {
-    unsigned char *copy = NULL;
-    while (*next && !copy) {
+    struct removed_module removed = {.copy = NULL}, held;
+    while (*next && !removed.copy) {
         struct module *module = *next;
         *next = handle_next(module);
         if (!PROOF(reset_ends_its_own_modules, of_device(device, module_device(module))))
             continue;
         if (DOUBT(forgotten_module_is_nobodys, module_acquire(module)))
-            copy = module_remove(module);
+            (void)module_remove(module, &removed);
         else
-            PROOF_STEP(reset_ends_held_modules, (void)module_remove(module));
+            PROOF_STEP(reset_ends_held_modules, (void)module_remove(module, &held));
     }
-    return copy;
+    return removed.copy;
 }
 
 void module_invalidate_all(int device) {

@@ -148,17 +148,24 @@ void module_invalidate(hipModule_t handle);
  * memory: only HIP knows it then, and the copy stays. */
 bool module_insert(const struct load *load);
 
-/* The caller's module is to go back to HIP: from here on nothing is known of its handle. Returns
- * its copy, to be freed once HIP has unloaded it. Under tables_lock. */
-unsigned char *module_remove(struct module *module);
+/* A module that nobody knows any more, and HIP has still. */
+struct removed_module {
+    hipModule_t handle;
+    unsigned char *copy; /* of its image, to be freed once HIP has unloaded it */
+    size_t bytes;
+    int device;
+};
+
+/* The caller's module is to go back to HIP: from here on nothing is known of its handle. False if
+ * nothing was known before. Under tables_lock. */
+bool module_remove(struct module *module, struct removed_module *removed);
+
+/* Makes HIP unload it; returns HIP's answer. */
+hipError_t module_unload_removed(const struct removed_module *removed);
 
 /* The function of this handle, and its module; NULL: none is known. Looks through all modules.
  * Under tables_lock. */
 const struct function *module_search(hipFunction_t handle, struct module **holder);
-
-/* The program unloads a module that nobody else may have: as module_remove, but takes tables_lock.
- * False if a graph launches kernels of it still: it stays loaded, and is nobody else's. */
-bool module_remove_private(struct module *module, unsigned char **copy);
 
 /* From here on nobody else may have it once the program has unloaded it. Under tables_lock. */
 void module_make_private(struct module *module);

@@ -50,30 +50,17 @@ static bool is_thrashing(uint64_t missed) {
 
 /* ---- taking out ---- */
 
-struct evicted {
-    hipModule_t handle;
-    unsigned char *copy;
-    size_t bytes;
-    int device;
-};
-
 /* Makes a module that nobody holds unknown. Under tables_lock. */
-static bool take_out(struct module *module, struct evicted *evicted) {
-    if (!module_is_known(module) || module->graphs || !module_acquire(module))
-        return false;
-    *evicted = (struct evicted){
-        .handle = module_handle(module), .bytes = module_cost(module), .device = module->device};
-    evicted->copy = module_remove(module);
-    return true;
+static bool take_out(struct module *module, struct removed_module *evicted) {
+    return module_is_known(module) && !module->graphs && module_acquire(module) &&
+           module_remove(module, evicted);
 }
 
-static hipError_t unload(const struct evicted *evicted) {
+static hipError_t unload(const struct removed_module *evicted) {
     stats_eviction(CACHE_MODULES);
-    const hipError_t error = hip.ModuleUnload(evicted->handle);
-    observe(OBSERVED_MODULE_UNLOADED, evicted->handle, evicted->bytes, evicted->device);
+    const hipError_t error = module_unload_removed(evicted);
     if (error != hipSuccess)
         report_failure("hipModuleUnload(module)", error, NULL);
-    free(evicted->copy);
     return error;
 }
 
@@ -115,7 +102,7 @@ static bool look_due(size_t limit) {
 
 /* Takes out the least recently used modules, at most BATCH, until what is idle fits; returns how
  * many. */
-static size_t take_out_oldest(size_t keep, struct evicted *out) {
+static size_t take_out_oldest(size_t keep, struct removed_module *out) {
     struct module *oldest[BATCH];
     size_t cost, taken = 0;
     pthread_mutex_lock(&tables_lock);
@@ -135,7 +122,7 @@ static size_t take_out_oldest(size_t keep, struct evicted *out) {
 }
 
 void module_enforce_limit(uint64_t missed) {
-    struct evicted evicted[BATCH];
+    struct removed_module evicted[BATCH];
     pthread_mutex_lock(&tables_lock);
     size_t limit = cache_limits.module_bytes;
     const bool thrashing = is_thrashing(missed);
@@ -157,7 +144,7 @@ void module_enforce_limit(uint64_t missed) {
 }
 
 static int trim_modules(int device) {
-    struct evicted evicted;
+    struct removed_module evicted;
     struct module *module = handle_first(&module_map);
     int total = 0;
     for (; module; module = handle_next(module)) {
@@ -172,7 +159,7 @@ static int trim_modules(int device) {
 }
 
 void module_unshare_constants(void) {
-    struct evicted evicted;
+    struct removed_module evicted;
     for (struct module *module = handle_first(&module_map); module; module = handle_next(module)) {
         pthread_mutex_lock(&tables_lock);
         const bool settable = module_is_known(module) && module->shared && module->image.settable;
@@ -208,7 +195,7 @@ static size_t list_modules(struct cached *out, size_t room) {
 }
 
 static hipError_t evict_module(void *handle) {
-    struct evicted evicted;
+    struct removed_module evicted;
     struct module *module = handle_find(&module_map, handle);
     if (!module || module_state(module) == MODULE_GONE)
         return hipErrorNotFound;

@@ -97,3 +97,27 @@ struct load module_load(struct thread *thread, const void *data) {
     }
     return load;
 }
+
+struct module_unloaded module_unload(hipModule_t handle) {
+    struct removed_module removed;
+    struct module *module = handle ? handle_find(&module_map, handle) : NULL;
+    const int state = module ? module_state_asked(module) : MODULE_GONE;
+    if (runtime_leaves(module))
+        return (struct module_unloaded){UNLOAD_DONE, hipSuccess};
+    if (state == MODULE_IDLE)
+        return (struct module_unloaded){UNLOAD_TWICE, hipSuccess};
+    if (state == MODULE_GONE)
+        return (struct module_unloaded){UNLOAD_TO_HIP, hip.ModuleUnload(handle)};
+    if (module->shared) {
+        module_release(module);
+        return (struct module_unloaded){UNLOAD_DONE, hipSuccess};
+    }
+    pthread_mutex_lock(&tables_lock);
+    const bool leaves = PROOF(no_graph_launches_its_kernels, module->graphs == 0);
+    const bool known = leaves && module_remove(module, &removed);
+    pthread_mutex_unlock(&tables_lock);
+    if (!leaves)
+        return (struct module_unloaded){UNLOAD_DONE, hipSuccess};
+    return (struct module_unloaded){UNLOAD_TO_HIP, known ? module_unload_removed(&removed)
+                                                         : hip.ModuleUnload(handle)};
+}

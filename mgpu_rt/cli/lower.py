@@ -53,6 +53,13 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
     "[default: bin if ptxas is in PATH]",
 )
 @click.option(
+    "-g",
+    "lines",
+    is_flag=True,
+    help="Add line tables: debuggers and `mgpu-rt check` then name the program's lines. For AMD's "
+    "GPUs, with --llvm 19 and 22.",
+)
+@click.option(
     "--iterations",
     type=click.IntRange(min=0),
     metavar="N",
@@ -92,6 +99,7 @@ def lower(
     chip: str | None,
     emit: str,
     image: str | None,
+    lines: bool,
     iterations: int | None,
     links: tuple[str, ...],
     graphs: tuple[str, ...],
@@ -118,7 +126,8 @@ def lower(
         if os.path.isfile(program) and os.path.exists(out) and os.path.samefile(program, out):
             raise CommandError(f"-o {out} is the program itself: name another file")
         text = lowering.with_iterations(_read(program), iterations)
-        pipeline = pipelines.pipeline(llvm, chip, image=image)
+        name = program if program != "-" else "<stdin>"
+        pipeline = pipelines.pipeline(llvm, chip, image=image, lines=name if lines else "")
         needs = pipeline.needs() if emit == "mlir" else object_files.needs(pipeline)
         if absent := toolchain.missing(needs):
             raise _without(absent)

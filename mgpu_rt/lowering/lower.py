@@ -19,15 +19,19 @@ def lower(
     opt_level: int = 2,
     image: str | None = None,
     first: str = "",
+    lines: bool = False,
 ) -> Path:
     """Lowers a program to a position-independent host object file and returns its path.
 
-    ``chip``, ``image`` and ``first`` are those of `pipelines`. ``out`` is where a copy is put;
-    without it the path returned is the kept one, which must not be changed. Raises
-    ToolchainMissing, LoweringFailed, ValueError.
+    ``lines`` adds line tables, which name the program by its file's name. ``chip``, ``image`` and
+    ``first`` are those of `pipelines`. ``out`` is where a copy is put; without it the path returned
+    is the kept one, which must not be changed. Raises ToolchainMissing, LoweringFailed, ValueError.
     """
     text = with_iterations(program.read_text(), iterations)
-    pipeline = pipelines.pipeline(llvm, chip, image=image, opt_level=opt_level, first=first)
+    name = program.name if lines else ""
+    pipeline = pipelines.pipeline(
+        llvm, chip, image=image, opt_level=opt_level, first=first, lines=name
+    )
     kept = cache.kept(
         program.stem,
         ".o",

@@ -24,7 +24,7 @@ DEVICE_PASSES = (
     "{first}gpu-kernel-outlining,expand-strided-metadata,"
     "rocdl-attach-target{{chip={chip} abi=400 O={opt}}},"
     "gpu.module(convert-scf-to-cf,convert-gpu-to-rocdl{{chipset={chip} runtime=HIP}},"
-    "reconcile-unrealized-casts),gpu-module-to-binary{{format=bin}}"
+    "reconcile-unrealized-casts),{lines}gpu-module-to-binary{{format=bin}}"
 )
 NVIDIA_PASSES = (
     "{first}gpu-kernel-outlining,expand-strided-metadata,"
@@ -36,6 +36,8 @@ HOST_PASSES = (
     "convert-scf-to-cf,gpu-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,"
     "convert-cf-to-llvm,convert-arith-to-llvm,reconcile-unrealized-casts"
 )
+#: Gives functions in the LLVM dialect a line table, which names the lines of the program.
+LINES_PASS = "ensure-debug-info-scope-on-llvm-func"
 FORUM_PASSES = (
     "-gpu-kernel-outlining",
     "-convert-scf-to-cf",
@@ -60,7 +62,7 @@ class Pipeline:
 
     ``image`` is the form of the device code: bin, or isa (PTX), which is for NVIDIA's chips.
     ``first`` are passes that go before the others (not for 15), for operations that those do not
-    take.
+    take. ``lines``: with line tables, which name the program so (not for 15, nor for NVIDIA).
     """
 
     llvm: int
@@ -68,6 +70,7 @@ class Pipeline:
     image: str
     opt_level: int = 2
     first: str = ""
+    lines: str = ""
 
     @property
     def nvidia(self) -> bool:
@@ -96,11 +99,25 @@ class Pipeline:
         """The steps to the LLVM dialect. Raises ToolchainMissing."""
         if self.llvm == 15:
             return [Step(_forum_command(self.chip))]
+        named = self._naming_steps()
+        passes = f"{HOST_PASSES},{LINES_PASS}" if self.lines else HOST_PASSES
         if self.llvm == 22:
-            return [self._device_step(HOST_PASSES)]
+            return [*named, self._device_step(passes)]
         opt = toolchain.tool("mlir-opt", self.llvm)
-        host = Step([opt, f"--pass-pipeline=builtin.module({HOST_PASSES})"])
-        return [self._device_step(), *([_ENDED_PTX] if self.nvidia else []), host]
+        host = Step([opt, f"--pass-pipeline=builtin.module({passes})", *self._shown_lines()])
+        return [*named, self._device_step(), *([_ENDED_PTX] if self.nvidia else []), host]
+
+    def _naming_steps(self) -> list[Step]:
+        """Write each operation's line into the program: a tool that reads stdin knows no name."""
+        if not self.lines:
+            return []
+        name = re.sub(r'[\\"]', r"\\\g<0>", self.lines)
+        name = re.sub(r"[\\&|]", r"\\\g<0>", name)
+        shown = Step([toolchain.tool("mlir-opt", 22), *self._shown_lines()])
+        return [shown, Step(["sed", f's|loc("<stdin>":|loc("{name}":|g'])]
+
+    def _shown_lines(self) -> list[str]:
+        return ["--mlir-print-debuginfo"] if self.lines else []
 
     def _device_step(self, further: str = "") -> Step:
         """Compiles the program's gpu.modules, by 22, and runs further passes."""
@@ -109,9 +126,11 @@ class Pipeline:
             opt=self.opt_level,
             image=self.image,
             first=self.first and f"{self.first},",
+            lines=self.lines and f"{LINES_PASS},",
         )
         passes = ",".join(filter(None, (passes, further)))
         command = [toolchain.tool("mlir-opt", 22), f"--pass-pipeline=builtin.module({passes})"]
+        command += self._shown_lines()
         return Step(command, _cuda() if self.nvidia else {}, needs_rocm=not self.nvidia)
 
     def llvm_dialect(self, text: str) -> bytes:
@@ -137,6 +156,7 @@ def pipeline(
     image: str | None = None,
     opt_level: int = 2,
     first: str = "",
+    lines: str = "",
 ) -> Pipeline:
     """The pipeline of a release for a chip, by default gfx90a, or for 15 gfx906 as in the forum's
     report. Raises ValueError where there is none."""
@@ -145,7 +165,9 @@ def pipeline(
     if llvm == 15 and _is_nvidia(chip or ""):
         raise ValueError("LLVM 15 lowers by the forum's command, which is for AMD's GPUs")
     chip = chip or (FORUM_CHIP if llvm == 15 else DEFAULT_CHIP)
-    return Pipeline(llvm, chip, _form(chip, image), opt_level, first)
+    if lines and (llvm == 15 or _is_nvidia(chip)):
+        raise ValueError("line tables (-g) are for AMD's GPUs, with LLVM 19 and 22")
+    return Pipeline(llvm, chip, _form(chip, image), opt_level, first, lines)
 
 
 def _is_nvidia(chip: str) -> bool:

@@ -21,14 +21,16 @@ HERE = Path(__file__).parent
 
 
 @functools.cache
-def program(source: Path = HERE / "nan.mlir", iterations: int | None = None) -> Path:
+def program(
+    source: Path = HERE / "nan.mlir", iterations: int | None = None, *, lines: bool = False
+) -> Path:
     """Linked with the library."""
     parts = [library(), print_library()]
     return object_files.link(
-        [lower.lower(source, llvm=22, iterations=iterations)],
+        [lower.lower(source, llvm=22, iterations=iterations, lines=lines)],
         libraries=parts,
         rpath=[part.parent for part in parts],
-        out=folder("hooks") / source.stem,
+        out=folder("hooks") / (f"{source.stem}-g" if lines else source.stem),
     )
 
 

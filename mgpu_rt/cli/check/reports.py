@@ -7,16 +7,25 @@ import json
 from pathlib import Path
 from typing import Any
 
+from mgpu_rt.images import lines
+from mgpu_rt.images.lines import Lines
+
 Report = dict[str, Any]
 
 
 def read(path: Path) -> tuple[bool, list[Report]]:
     """Returns whether the checker stood in the program's way, and its reports."""
-    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
-    found = [json.loads(line) for line in lines if line.endswith("}")]
+    written = path.read_text(errors="replace").splitlines() if path.exists() else []
+    found = [json.loads(line) for line in written if line.endswith("}")]
     for report in found:
+        if "image" in report:
+            image = path.with_name(f"{path.name}.{report.pop('image')}")
+            if place := _place_in(str(image), report.pop("code")):
+                report["line"] = place
         for frame in _frames(report):
             frame.setdefault("symbol", symbol(frame["object"], frame["offset"]))
+            if place := _place_in(frame["object"], frame["offset"]):
+                frame["line"] = place
     return bool(found), [report for report in found if report["kind"] != "begun"]
 
 
@@ -40,7 +49,20 @@ def summary(count: int, shown: int) -> str:
     return f"{count} fault{'s' if count > 1 else ''}{less}"
 
 
-# ---- symbols of the program ----
+# ---- symbols and lines of the program ----
+
+
+@functools.cache
+def _lines(path: str) -> Lines:
+    try:
+        return lines.read(Path(path).read_bytes())
+    except OSError:
+        return Lines([], {})
+
+
+def _place_in(path: str, offset: int) -> str:
+    """The file and the line at an offset of a loaded object; empty if it has no line table."""
+    return _lines(path).at(offset)
 
 
 @functools.cache
@@ -78,22 +100,30 @@ _ACCESS = {"load": "loads", "store": "stores", "atomic": "updates"}
 def text(report: Report) -> str:
     """A report as a compiler would print it: a line that says what, then where and whose."""
     first, *rest = _what(report).split("\n")
-    lines = [f"error: {first} [{report['kind']}]", *rest]
+    said = [f"error: {first} [{report['kind']}]", *rest]
     if "kernel" in report:
-        lines.append(f"  at offset 0x{report['offset']:x}: {report['instruction']}")
-        group = ",".join(str(report[f"workgroup_{axis}"]) for axis in "xyz")
-        lane = f", lane {report['lane']}" if "lane" in report else ""
-        lines.append(f"  in workgroup ({group}), wave {report['wave']}{lane}")
+        said += [f"  {line}" for line in _instruction(report)]
     if place := report.get("place"):
-        lines.append(f"  called by {_place(place)}")
+        said.append(f"  called by {_place(place)}")
     if allocation := report.get("allocation"):
-        lines.append(f"  {_allocation(allocation)}")
+        said.append(f"  {_allocation(allocation)}")
         for what in ("allocated", "freed"):
             if allocation[what]:
-                lines.append(f"  {what} by {_place(allocation[what])}")
+                said.append(f"  {what} by {_place(allocation[what])}")
     if note := report.get("note"):
-        lines.append(f"  {note}")
-    return "\n".join(lines)
+        said.append(f"  {note}")
+    return "\n".join(said)
+
+
+def _instruction(report: Report) -> list[str]:
+    """An instruction, and the lane that executed it."""
+    line = f"{report['line']}, " if "line" in report else ""
+    group = ",".join(str(report[f"workgroup_{axis}"]) for axis in "xyz")
+    lane = f", lane {report['lane']}" if "lane" in report else ""
+    return [
+        f"at {line}offset 0x{report['offset']:x}: {report['instruction']}",
+        f"in workgroup ({group}), wave {report['wave']}{lane}",
+    ]
 
 
 def _what(report: Report) -> str:
@@ -151,5 +181,5 @@ def _name(allocation: dict[str, Any]) -> str:
 def _place(frames: list[dict[str, Any]]) -> str:
     """The innermost call that has a name; else the innermost."""
     frame = next((frame for frame in frames if frame["symbol"]), frames[0])
-    at = f"{Path(frame['object']).name}+0x{frame['offset']:x}"
+    at = frame.get("line") or f"{Path(frame['object']).name}+0x{frame['offset']:x}"
     return f"{frame['symbol']} ({at})" if frame["symbol"] else at

@@ -18,6 +18,7 @@ from mgpu_rt.cli.diff.elements import Allowed, Contents, Differing, differing
 from mgpu_rt.cli.diff.matching import Pair, matched
 from mgpu_rt.cli.diff.runs import Notes, Side, key, run
 from mgpu_rt.images import image as images
+from mgpu_rt.images import lines as line_tables
 from mgpu_rt.runtime.folder import BLOBS, Folder
 from mgpu_rt.runtime.manifest import RecordedLaunch, line_of
 from mgpu_rt.runtime.replay import Recording
@@ -243,6 +244,8 @@ def _said(asked: Request, found: _Found, total: int) -> list[str]:
         crossed = replace(crossed, arguments=pair.before.arguments)
     _write(asked.out / CROSSED, crossed, after, before)
     lines = [f"launch {pair.number} of {total} is the first that differs: {_name(pair.before)}"]
+    if place := line_tables.read(before.blob(pair.before.image)).of(pair.before.kernel):
+        lines.append(f"  its kernel begins at {place}")
     if pair.before.label != pair.after.label:
         lines.append(f"  after, its kernel is {_name(pair.after)}")
     geometry = [(one.grid, one.block, one.shared) for one in (pair.before, pair.after)]

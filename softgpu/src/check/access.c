@@ -2,6 +2,7 @@
  * that were allowed are remembered by each thread, until the map changes. */
 #include "../isa/memory.h"
 #include "hooks.h"
+#include "images.h"
 #include "report.h"
 
 #include <elf.h>
@@ -108,6 +109,12 @@ static void put_access(struct softgpu_report *report, struct wave *w, const stru
         softgpu_report_number(report, "lane", (unsigned)lane);
     softgpu_report_number(report, "offset", pc - d->entry);
     softgpu_report_text(report, "instruction", instruction);
+    unsigned image;
+    uint64_t code;
+    if (softgpu_image_find(pc, &image, &code)) {
+        softgpu_report_number(report, "image", image);
+        softgpu_report_number(report, "code", code);
+    }
     softgpu_report_text(report, "access", way_of(i));
     softgpu_report_number(report, "bytes", bytes);
     softgpu_report_number(report, "address", va);

@@ -1,6 +1,7 @@
-/* The program's calls that allocate, free, copy and fill. The checker overrides them by
- * mgpu_rt_intercept, as any runtime of a user's may, so the library knows nothing of it. */
+/* The program's calls that load modules, allocate, free, copy and fill. The checker overrides them
+ * by mgpu_rt_intercept, as any runtime of a user's may, so the library knows nothing of it. */
 #include "hooks.h"
+#include "images.h"
 #include "report.h"
 
 #include <dlfcn.h>
@@ -10,6 +11,7 @@
 typedef void (*function)(void);
 
 static struct {
+    void *(*load)(void *, size_t);
     void *(*alloc)(uint64_t, void *, bool);
     void (*free)(void *, void *);
     void (*copy)(void *, void *, size_t, void *);
@@ -46,6 +48,11 @@ void softgpu_check_registered(uint64_t va, uint64_t size) {
 
 void softgpu_check_unregistered(uint64_t va) {
     softgpu_shadow_end(va, NULL);
+}
+
+static void *load(void *image, size_t size) {
+    softgpu_image_add(image);
+    return native.load(image, size);
 }
 
 static void *alloc(uint64_t size, void *stream, bool shared) {
@@ -142,6 +149,7 @@ __attribute__((constructor)) static void stand_before(void) {
         void **native;
         function instead;
     } calls[] = {
+        {"mgpuModuleLoad", (void **)&native.load, (function)load},
         {"mgpuMemAlloc", (void **)&native.alloc, (function)alloc},
         {"mgpuMemFree", (void **)&native.free, (function)free_block},
         {"mgpuMemcpy", (void **)&native.copy, (function)copy},

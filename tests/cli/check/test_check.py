@@ -55,9 +55,9 @@ def check(*words: object, **env: str) -> subprocess.CompletedProcess[str]:
 @functools.cache
 def faults() -> tuple[subprocess.CompletedProcess[str], list[Report]]:
     """A run of faults.mlir, and its reports."""
-    program(HERE / "faults.mlir")
-    out = program(HERE / "faults.mlir").with_suffix(".json")
-    done = check("--json", out, "--", program(HERE / "faults.mlir"))
+    built = program(HERE / "faults.mlir", lines=True)
+    out = built.with_suffix(".json")
+    done = check("--json", out, "--", built)
     return done, json.loads(out.read_text())["reports"]
 
 
@@ -99,13 +99,44 @@ def test_a_report_says_where_and_whose() -> None:
     assert "loads 4 bytes at 0x" in done.stderr and "4 bytes before allocation 1 [" in done.stderr
 
 
+#: An operation of MLIR for each access of a kernel, and for each call.
+OPERATIONS = {
+    "load": ("memref.load", "memref.atomic_rmw"),
+    "store": ("memref.store", "llvm.store"),
+    "atomic": ("memref.atomic_rmw",),
+    "mgpuMemcpy": ("gpu.memcpy",),
+    "mgpuMemset32": ("gpu.memset",),
+    "mgpuMemFree": ("gpu.dealloc",),
+}
+
+
+def test_a_report_says_the_line() -> None:
+    text = (HERE / "faults.mlir").read_text().splitlines()
+    done, found = faults()
+    for report in found:
+        file, number = (report.get("line") or report["place"][0]["line"]).split(":")
+        line, above = text[int(number) - 1], text[: int(number)]
+        operations = OPERATIONS[report.get("call") or report["access"]]
+        assert file == "faults.mlir" and any(each in line for each in operations), report
+        if kernel := report.get("kernel"):
+            function = next(each for each in reversed(above) if "gpu.func" in each)
+            assert f"@{kernel}(" in function, report
+    assert "\n  at faults.mlir:12, offset 0x" in done.stderr
+    assert "called by main (faults.mlir:1" in done.stderr
+
+
+def test_without_a_line_table_a_report_says_the_place_in_the_code() -> None:
+    done = check("--limit", 1, "--", program(HERE / "faults.mlir"))
+    assert "\n  at offset 0x" in done.stderr and "main (faults+0x" in done.stderr
+
+
 def test_a_right_program_keeps_its_status() -> None:
     done = check("--", program(HERE / "right.mlir"))
     assert (done.returncode, done.stderr) == (7, "")
 
 
 def test_reports_are_limited() -> None:
-    done = check("--limit", 2, "--", program(HERE / "faults.mlir"))
+    done = check("--limit", 2, "--", program(HERE / "faults.mlir", lines=True))
     assert done.returncode == 1
     assert done.stderr.count("error: ") == 2
     assert done.stderr.endswith("mgpu-rt: 18 faults, of which 2 are shown (--limit)\n")

@@ -1,0 +1,86 @@
+"""Line tables: the place in the source of an address in an ELF file."""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import io
+import posixpath
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from elftools.dwarf.dwarfinfo import DWARFInfo
+    from elftools.elf.elffile import ELFFile
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The rows of a file's line tables, and where its functions begin."""
+
+    rows: list[tuple[int, str]]  # by address; an empty place ends what is before it
+    functions: dict[str, int]
+
+    def at(self, address: int) -> str:
+        """The place, as "file:line", of an address as in the file; empty if none is known."""
+        index = bisect.bisect_right(self.rows, address, key=lambda row: row[0])
+        return self.rows[index - 1][1] if index else ""
+
+    def of(self, function: str) -> str:
+        """The place where a function begins; empty if none is known."""
+        return self.at(self.functions[function]) if function in self.functions else ""
+
+
+#: Larger tables are left out: pyelftools reads a megabyte in a second or so.
+_MOST = 2 << 20
+
+
+@functools.lru_cache(maxsize=64)
+def read(content: bytes) -> Lines:
+    """The line tables of an ELF file; without any, or in a damaged file, no rows."""
+    from elftools.elf.elffile import ELFFile
+
+    try:
+        file = ELFFile(io.BytesIO(content))
+        table = file.get_section_by_name(".debug_line")
+        rows = _rows(file.get_dwarf_info()) if table and table["sh_size"] <= _MOST else []
+        return Lines(sorted(rows, key=lambda row: row[0]), _functions(file) if rows else {})
+    except Exception:  # pyelftools raises any on a damaged file
+        return Lines([], {})
+
+
+def _functions(file: ELFFile) -> dict[str, int]:
+    table: Any = file.get_section_by_name(".symtab") or file.get_section_by_name(".dynsym")
+    symbols = table.iter_symbols() if table else ()
+    return {s.name: s["st_value"] for s in symbols if s["st_info"]["type"] == "STT_FUNC"}
+
+
+def _rows(dwarf: DWARFInfo) -> list[tuple[int, str]]:
+    rows: list[tuple[int, str]] = []
+    for unit in dwarf.iter_CUs():
+        folder = unit.get_top_DIE().attributes.get("DW_AT_comp_dir")
+        program: Any = dwarf.line_program_for_CU(unit)
+        if program is None:
+            continue
+        names = _names(program.header, folder.value.decode() if folder else "")
+        for entry in program.get_entries():
+            if (state := entry.state) is None:
+                continue
+            known = state.line and not state.end_sequence and state.file in names
+            rows.append((state.address, f"{names[state.file]}:{state.line}" if known else ""))
+    return rows
+
+
+def _names(header: Any, folder: str) -> dict[int, str]:
+    """The paths of a line table's files, by their numbers, which begin at 1 before DWARF 5.
+
+    MLIR writes a relative folder into the unit and into the table: both are of the program's path.
+    """
+    later = header["version"] >= 5
+    folders = [each.decode() for each in header["include_directory"]]
+    folders = [folder, *(folders[1:] if later else folders)]
+    names = {}
+    for number, each in enumerate(header["file_entry"], 0 if later else 1):
+        parent = folders[each.dir_index] if each.dir_index < len(folders) else ""
+        names[number] = posixpath.join(parent, each.name.decode())
+    return names

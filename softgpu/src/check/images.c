@@ -1,0 +1,104 @@
+#include "images.h"
+#include "../device.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_IMAGES = 256 };
+
+struct image {
+    char *bytes;
+    uint64_t size;
+    bool written;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct image images[MOST_IMAGES];
+    unsigned count;
+} known = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The size of an ELF file as linkers write it: its table of sections is the last part. */
+static uint64_t size_of(const void *image) {
+    Elf64_Ehdr header;
+    if (memcmp(image, ELFMAG, SELFMAG) != 0)
+        return 0;
+    memcpy(&header, image, sizeof header);
+    return header.e_shoff + (uint64_t)header.e_shnum * header.e_shentsize;
+}
+
+static bool is_kept(const void *image, uint64_t size) {
+    for (unsigned n = 0; n < known.count; n++)
+        if (known.images[n].size == size && memcmp(known.images[n].bytes, image, size) == 0)
+            return true;
+    return false;
+}
+
+void softgpu_image_add(const void *image) {
+    uint64_t size = image ? size_of(image) : 0;
+    if (!size)
+        return;
+    pthread_mutex_lock(&known.lock);
+    char *copy = known.count < MOST_IMAGES && !is_kept(image, size) ? (char *)malloc(size) : NULL;
+    if (copy)
+        known.images[known.count++] =
+            (struct image){.bytes = memcpy(copy, image, size), .size = size};
+    pthread_mutex_unlock(&known.lock);
+}
+
+/* Whether a loaded code object has the code of an image. */
+static bool is_loaded_from(const struct softgpu_range *range, const struct image *image) {
+    Elf64_Ehdr header;
+    memcpy(&header, image->bytes, sizeof header);
+    for (unsigned n = 0; n < header.e_phnum; n++) {
+        Elf64_Phdr segment;
+        uint64_t at = header.e_phoff + n * sizeof segment;
+        if (at > image->size || image->size - at < sizeof segment)
+            return false;
+        memcpy(&segment, image->bytes + at, sizeof segment);
+        if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X))
+            continue;
+        return segment.p_offset + segment.p_filesz <= image->size &&
+               segment.p_vaddr + segment.p_filesz <= range->size &&
+               memcmp(range->host + segment.p_vaddr, image->bytes + segment.p_offset,
+                      segment.p_filesz) == 0;
+    }
+    return false;
+}
+
+static void write_file(struct image *image, unsigned number) {
+    const char *reports = secure_getenv("MGPU_RT_CHECK");
+    char path[4096];
+    if (image->written || !reports || !*reports)
+        return;
+    image->written = true;
+    snprintf(path, sizeof path, "%s.%u", reports, number);
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file < 0)
+        return;
+    if (write(file, image->bytes, image->size) < 0)
+        unlink(path);
+    close(file);
+}
+
+bool softgpu_image_find(uint64_t va, unsigned *number, uint64_t *offset) {
+    struct softgpu_range range;
+    bool found = false;
+    if (!softgpu_find_range(va, &range) || range.size < sizeof(Elf64_Ehdr) ||
+        memcmp(range.host, ELFMAG, SELFMAG) != 0)
+        return false;
+    pthread_mutex_lock(&known.lock);
+    for (unsigned n = 0; n < known.count && !found; n++) {
+        found = is_loaded_from(&range, &known.images[n]);
+        if (found)
+            write_file(&known.images[n], *number = n);
+    }
+    pthread_mutex_unlock(&known.lock);
+    *offset = va - range.va;
+    return found;
+}

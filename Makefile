@@ -91,8 +91,7 @@ $(VENV)/.ready: $(VENV)/.tools pyproject.toml setup.py | native
 demo: all needs-tools $(STOCK_LIBRARIES)
 	$(BIN)/python -m bench.demo
 
-# tests/support/suites.py says which tests are whose, and how many go on at once. T: files or folders, or
-# names of tests.
+# A test's markers say which suite it is of (pyproject.toml). T: files or folders, or names of tests.
 T ?= tests softgpu/tests
 PYTEST := $(BIN)/python -m pytest -q -n auto
 

@@ -18,6 +18,8 @@ from bench.setup import build, device, models, native, sides
 from bench.show import table
 from tests.support.patience import HANG
 
+pytestmark = pytest.mark.check  # models are built by all variants and releases
+
 MLP = MODELS[0]
 SIDES = (sides.GRAPH, sides.HAND_GRAPH)
 

@@ -6,7 +6,7 @@ import mmap
 import struct
 
 from tests.cuhip.driver import CuStub
-from tests.support.child import POLICIES, Mgpu, in_child
+from tests.support.child import PYTHON_IN_CHECK, Mgpu, in_child
 from tests.support.images import code_object
 
 PTX = """//
@@ -228,7 +228,7 @@ def test_a_tensor_map_describes_its_memref(mgpu: Mgpu) -> None:
         assert "failed with 'hipErrorInvalidValue'" in mgpu.stderr()
 
 
-@in_child(policies=POLICIES[:1], backends=("stub",))
+@in_child(policies=PYTHON_IN_CHECK[:1], backends=("stub",))
 def test_tensor_maps_are_refused_on_amd(mgpu: Mgpu) -> None:
     box = mgpu.ffi.new("int64_t[]", [1])
     numbers = mgpu.ffi.new("int64_t[]", [0, 0, 0, 1, 1])

@@ -19,7 +19,8 @@ from tests.support.command import COMMAND
 from tests.support.folders import locked
 from tests.support.patience import HANG
 
-PAGES = ("README.md", "docs/tutorial.md", "docs/commands.md", "docs/diff.md", "docs/check.md")
+PAGES = ("README.md", "docs/commands.md", "docs/diff.md", "docs/check.md")
+TUTORIAL = pytest.param("docs/tutorial.md", marks=pytest.mark.check)  # ten minutes of a reader's
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [*PAGES, TUTORIAL])
 def test_a_session_prints_what_the_page_shows(page: str, folder: Path) -> None:
     _follow(page, folder)
 

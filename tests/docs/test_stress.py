@@ -25,6 +25,7 @@ def test_two():
 """
 
 
+@pytest.mark.check
 def test_failures_by_chance_are_counted_and_their_logs_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from tests.examples.conftest import EXAMPLES, Run, shown
 
+pytestmark = pytest.mark.check  # built against an installed library
+
 PROGRAMS = {
     "linked": "linked.cpp",
     "graph": "graph.c",

@@ -6,10 +6,14 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from mgpu_rt.cli import softgpu
 from tests.examples.conftest import EXAMPLES, Run, shown
 from tests.runtime.test_local_rank import LAUNCHERS
 from tests.support.child import ROOT
+
+pytestmark = pytest.mark.check  # built against an installed library
 
 NUMBERS = 60000
 TOTAL = NUMBERS * (NUMBERS + 1) * (2 * NUMBERS + 1) // 6

@@ -6,6 +6,8 @@ import pytest
 
 from tests.examples.conftest import Run, shown
 
+pytestmark = pytest.mark.check  # run with an installed library
+
 
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_a_runner_prints_the_sum(llvm: int, run: Run) -> None:

@@ -22,6 +22,7 @@ from tests.programs.test_programs import GPU_PROGRAMS, printed, rounds
 from tests.snippets.outcomes import outcomes
 from tests.support.child import (
     BUILD,
+    POLICIES,
     ROOT,
     Mgpu,
     environment,
@@ -33,6 +34,8 @@ from tests.support.patience import HANG
 from tests.support.programs import STOCK, build, execute, run_environment, ways
 
 pytestmark = pytest.mark.gpu
+
+on_gpu = in_child(policies=POLICIES, backends=("cuda",))
 
 IMAGES = ("bin", "isa")
 KILOBYTES_100 = 25_600 * 4
@@ -73,7 +76,7 @@ def _zeros(mgpu: Mgpu, count: int):
 # ---- streams -------------------------------------------------------------------------------------
 
 
-@in_child(backends=("cuda",))
+@on_gpu
 def test_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
     """On two streams, many times over: they end only if both run at once."""
     meet, flags = _kernel(mgpu, "meet"), _zeros(mgpu, 2)
@@ -89,7 +92,7 @@ def test_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-@in_child(backends=("cuda",))
+@on_gpu
 def test_the_null_stream_waits_for_the_others(mgpu: Mgpu) -> None:
     """A synchronise of the null stream covers what the other streams were given before."""
     ffi, flags = FFI(), _zeros(mgpu, 2)
@@ -131,17 +134,17 @@ def _through_workgroup_memory(mgpu: Mgpu, image: str) -> None:
     assert mgpu.stderr() == ""
 
 
-@in_child(backends=("cuda",))
+@on_gpu
 def test_a_kernel_may_have_100_kb_of_workgroup_memory(mgpu: Mgpu) -> None:
     _through_workgroup_memory(mgpu, "bin")
 
 
-@in_child(backends=("cuda",))
+@on_gpu
 def test_a_kernel_in_ptx_may_have_100_kb_of_workgroup_memory(mgpu: Mgpu) -> None:
     _through_workgroup_memory(mgpu, "isa")
 
 
-@in_child(backends=("cuda",))
+@on_gpu
 def test_a_kernel_runs_in_clusters(mgpu: Mgpu) -> None:
     kernel, out, null = _kernel(mgpu, "cluster_size"), _zeros(mgpu, 8), mgpu.null
     mgpu.launch(kernel, grid=(8, 1, 1), params=_params(mgpu, out))
@@ -163,7 +166,7 @@ def test_a_kernel_runs_in_clusters(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-@in_child(backends=("cuda",))
+@on_gpu
 def test_both_forms_of_a_tensor_map_are_equal(mgpu: Mgpu) -> None:
     """The memref's form is the plain one with the dimensions turned round, put on the device."""
     float32, ffi = 7, mgpu.ffi
@@ -206,7 +209,7 @@ def test_the_tensor_memory_accelerator_loads_the_right_tile(image: str, tmp_path
     assert outcome.stdout.split() == tile
 
 
-@in_child(backends=("cuda",))
+@on_gpu
 def test_the_compilers_log_is_printed(mgpu: Mgpu) -> None:
     text = b".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { nonsense; }\n\0"
     assert not mgpu.lib.mgpuModuleLoadJIT(mgpu.image(text), 2, 0)

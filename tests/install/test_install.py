@@ -58,10 +58,12 @@ def installed(wheel: Path, folder: Path) -> Installed:
 # ---- the sample ----
 
 
+@pytest.mark.check
 def test_an_installed_wheel_serves_programs(installed: Installed, folder: Path) -> None:
     check(installed, folder / "work", THIS)
 
 
+@pytest.mark.check
 def test_a_wheel_has_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path: Path) -> None:
     assert "-cp310-abi3-linux_" in wheel.name
     files = [path for path in machine.unpack(wheel, tmp_path).rglob("*") if path.is_file()]
@@ -76,6 +78,7 @@ def test_a_wheel_has_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path
     assert "py.typed" in names
 
 
+@pytest.mark.check
 def test_the_wheel_tests_a_gpu_without_a_checkout(installed: Installed, tmp_path: Path) -> None:
     """And what it carries for that is small."""
     file = tmp_path / "found.json"
@@ -90,6 +93,7 @@ def test_the_wheel_tests_a_gpu_without_a_checkout(installed: Installed, tmp_path
     assert sum(path.stat().st_size for path in parts) < SELFTEST_SIZE
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("preloaded", (True, False))
 @pytest.mark.parametrize(
     "name",
@@ -111,6 +115,7 @@ def test_llvms_names_lead_to_one_runtime(
     assert result.stderr.count("mgpu_rt: HIP: ") == 1
 
 
+@pytest.mark.check
 def test_a_path_of_the_package_may_have_a_space(wheel: Path, installed: Installed) -> None:
     site = machine.unpack(wheel, wheel.parent / "größer als")
     moved = {"PYTHONPATH": str(site)}
@@ -121,6 +126,7 @@ def test_a_path_of_the_package_may_have_a_space(wheel: Path, installed: Installe
     assert "conflict" not in result.stdout
 
 
+@pytest.mark.check
 def test_the_installed_command_lowers_into_an_executable(
     installed: Installed, tmp_path: Path
 ) -> None:
@@ -143,6 +149,7 @@ def assert_is_report(page: str) -> None:
 # ---- what stands in the way ----
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("find", "replace", "said"),
     [
@@ -165,6 +172,7 @@ def test_a_library_that_does_not_fit_is_named(
     assert said in load.stderr.splitlines()[-1]
 
 
+@pytest.mark.check
 def test_pip_refuses_a_wheel_of_another_machine(
     wheel: Path, installed: Installed, tmp_path: Path
 ) -> None:
@@ -179,6 +187,7 @@ def test_pip_refuses_a_wheel_of_another_machine(
     assert not target.exists()
 
 
+@pytest.mark.check
 def test_doctor_names_a_missing_package_of_python(wheel: Path, tmp_path: Path) -> None:
     bare = machine.install(Path(sys.executable), tmp_path / "bare", wheel, options=("--no-deps",))
     result = attempt(bare.command, "doctor")
@@ -191,6 +200,7 @@ def test_doctor_names_a_missing_package_of_python(wheel: Path, tmp_path: Path) -
     assert "No module named 'cffi'" in line["text"] or line["state"] == "ok", line
 
 
+@pytest.mark.check
 def test_the_plain_wheel_reads_images(wheel: Path, installed: Installed, tmp_path: Path) -> None:
     """In the command and in the API; an installation without pip's dependencies says what lacks."""
     image = tmp_path / "image"
@@ -209,6 +219,7 @@ def test_the_plain_wheel_reads_images(wheel: Path, installed: Installed, tmp_pat
     assert f"{bare.python} -m pip install pyelftools msgpack" in refused.stderr
 
 
+@pytest.mark.check
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes another user's place")
 def test_a_user_without_a_home_can_run_programs(installed: Installed, folder: Path) -> None:
     """In an installation that he cannot write to."""
@@ -220,6 +231,7 @@ def test_a_user_without_a_home_can_run_programs(installed: Installed, folder: Pa
     assert attempt(*words, "doctor", "--device", "softgpu", **env).returncode == 0
 
 
+@pytest.mark.check
 def test_missing_tools_are_named(tmp_path: Path) -> None:
     """By what is there, not by a list of packages; and where to say that it lies elsewhere."""
     tools = tmp_path / "bin"
@@ -243,6 +255,7 @@ def test_missing_tools_are_named(tmp_path: Path) -> None:
 # ---- make install ----
 
 
+@pytest.mark.check
 def test_make_install_can_be_moved_and_undone(tmp_path: Path, installed: Installed) -> None:
     """Into a staging folder that is then moved to its place; and out again."""
     stage, prefix = tmp_path / "stage", tmp_path / "usr"
@@ -270,6 +283,7 @@ def test_make_install_can_be_moved_and_undone(tmp_path: Path, installed: Install
     assert [path for path in prefix.rglob("*") if not path.is_dir()] == []
 
 
+@pytest.mark.check
 def test_a_failed_make_install_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "bin").write_text("in the way")
     result = attempt("make", "-C", ROOT, f"PREFIX={tmp_path}", "install")

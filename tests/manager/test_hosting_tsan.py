@@ -11,6 +11,8 @@ from tests.support.folders import folder
 from tests.support.hosting import KERNEL, host, image, promptly, run_program
 from tests.support.variants import build
 
+pytestmark = pytest.mark.check  # builds the library with a sanitizer
+
 SANITIZE = "-fsanitize=thread"
 
 

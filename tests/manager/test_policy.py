@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
 from mgpu_rt.manager import (
@@ -21,9 +22,12 @@ from mgpu_rt.manager import (
 from mgpu_rt.manager.memory_cache import MemoryCache
 from mgpu_rt.manager.mirror import Mirror
 from mgpu_rt.manager.module_cache import ModuleCache
-from tests.support.child import Mgpu, in_child
+from tests.support import child
+from tests.support.child import POLICIES, Mgpu
 from tests.support.images import code_object
 from tests.support.patience import HANG
+
+in_child = functools.partial(child.in_child, policies=POLICIES)
 
 KERNEL = "test_func"
 

@@ -22,6 +22,7 @@ from tests.support.child import library
 from tests.support.command import COMMAND
 from tests.support.compiled import compile_c
 from tests.support.programs import Outcome, Way, execute, run, run_environment
+from tests.support.suites import in_check
 
 RUNNER_UTILS = [
     toolchain.runner(22).parent.parent / "lib" / f"libmlir_{name}.so.22.1"
@@ -78,7 +79,7 @@ def good(outcome: Outcome) -> None:
 # ---- results and counts --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("program", "llvm"), PROGRAMS)
+@pytest.mark.parametrize(("program", "llvm"), in_check(PROGRAMS, lambda program, llvm: llvm < 22))
 def test_jit_is_as_ahead_of_time(program: str, llvm: int) -> None:
     """The output and the number of calls of each function of the driver are the same.
 

@@ -6,8 +6,12 @@ import re
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.support.child import BUILD
 from tests.support.variants import checkout, make
+
+pytestmark = pytest.mark.check  # builds the library twice
 
 FLAGS = ("-O1", "-g0", "-w")
 MACRO = re.compile(r"\b(PROOF|DOUBT|PROOF_STEP|PROOF_VALUE|CHECK)\(")

@@ -8,6 +8,8 @@ from tests.proofs import table, witnesses
 from tests.proofs.python import python_without
 from tests.support.variants import without
 
+pytestmark = pytest.mark.check  # builds the library once for each proof
+
 CODE = table.in_code()
 
 

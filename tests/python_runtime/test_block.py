@@ -20,6 +20,8 @@ from tests.support.command import COMMAND
 from tests.support.folders import folder
 from tests.support.patience import HANG
 
+pytestmark = pytest.mark.check  # a whole model with hooks
+
 BLOCK = next(model for model in MODELS if model.name == "block")
 #: In both normalisations: what keeps the root's argument above zero.
 SMALL = "%small = arith.constant 1.000000e-05 : f32"

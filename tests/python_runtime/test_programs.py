@@ -11,7 +11,10 @@ from tests.support import programs
 NAMES = [name for name in PRINTED if name != "spin"]  # which waits for a GPU's clock
 RUNS = [(name, 22, runtime) for name in NAMES for runtime in RUNTIMES]
 RUNS += [
-    (name, llvm, RUNTIMES[2]) for name in NAMES for llvm in programs.releases(name) if llvm != 22
+    pytest.param(name, llvm, RUNTIMES[2], marks=pytest.mark.check)
+    for name in NAMES
+    for llvm in programs.releases(name)
+    if llvm != 22
 ]
 
 

@@ -49,7 +49,9 @@ def test_random_programs_do_what_stock_does(name: str, exits: bool) -> None:
 
 
 @pytest.mark.parametrize("side", runner.IN_PYTHON, ids=lambda side: side.name)
-@pytest.mark.parametrize("name", ["stub", "stub, reuse", "softgpu"])
+@pytest.mark.parametrize(
+    "name", ["stub", pytest.param("stub, reuse", marks=pytest.mark.check), "softgpu"]
+)
 def test_random_programs_with_runtimes_in_python_do_what_stock_does(
     name: str, side: runner.Side
 ) -> None:

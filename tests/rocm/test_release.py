@@ -20,6 +20,8 @@ from tests.rocm.surroundings import Popen, Surroundings
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
+pytestmark = pytest.mark.check  # a newer release of HIP, which is downloaded
+
 LIBRARY = softgpu.BUILD / "lib" / "libmlir_rocm_runtime.so"
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -19,6 +19,7 @@ from mgpu_rt import abi
 from tests.last_error.compare import PENDING, SOURCES, STOCK, Left, Played, differences, play
 from tests.support.child import ROOT, Mgpu, in_child, library
 from tests.support.images import code_object
+from tests.support.suites import in_check
 
 HIP_6, HIP_7, NEVER = 60000000, 70000000, 1 << 31
 
@@ -102,7 +103,7 @@ def _played(stock: bool, device: str, pending: str) -> Played:
 
 
 @pytest.mark.parametrize("pending", PENDING)
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", in_check(DEVICES, lambda name: name == "softgpu"))
 def test_every_situation_ends_as_with_stock(device: str, pending: str) -> None:
     ours, stocks = _played(False, device, pending), _played(True, device, pending)
     backend = DEVICES[device][0]
@@ -119,7 +120,7 @@ def test_every_situation_ends_as_with_stock(device: str, pending: str) -> None:
     assert certain - found.keys() == set(), "these differ no more"
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", in_check(DEVICES, lambda name: name == "softgpu"))
 def test_the_library_ends_the_process_only_where_stock_does(device: str) -> None:
     """And not where HIP would read what cannot be read."""
     ours, stocks = _played(False, device, "none"), _played(True, device, "none")
@@ -138,7 +139,7 @@ def test_without_the_cache_nothing_differs(pending: str) -> None:
 
 
 @pytest.mark.parametrize("pending", ["none", "device"])
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", in_check(DEVICES, lambda name: name == "softgpu"))
 def test_events_around_what_is_submitted_change_nothing(device: str, pending: str) -> None:
     backend, settings = DEVICES[device]
     timed = {"MGPU_RT_TRACE": "/dev/null", "MGPU_RT_TRACE_GPU": "on", **settings}

@@ -150,6 +150,7 @@ def objects(tree: str, files: list[Path], scratch: Path) -> list[Path]:
         return list(pool.map(compiled, files))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("tree", TREES)
 def test_no_files_call_each_other_in_a_circle(tree: str, tmp_path: Path) -> None:
     """A common header can hide that two files use each other's functions."""

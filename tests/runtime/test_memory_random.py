@@ -11,6 +11,7 @@ import pytest
 
 from tests.support import memory_model
 from tests.support.child import BUILD, Mgpu, environment, in_child, run_child
+from tests.support.suites import in_check
 
 BODIES = str(BUILD / "hipstub" / "kernels.so")
 DELAYS = "300,0,2000,50,800,10,1500,100,400"  # microseconds: the null stream, then the others
@@ -51,7 +52,7 @@ def _program(mgpu: Mgpu) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-@pytest.mark.parametrize(("mode", "seed"), STUB)
+@pytest.mark.parametrize(("mode", "seed"), in_check(STUB, lambda mode, seed: seed > 0))
 def test_random_allocations_on_the_stub_follow_the_model(
     mode: dict[str, str], seed: int, threads: int
 ) -> None:
@@ -59,7 +60,7 @@ def test_random_allocations_on_the_stub_follow_the_model(
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-@pytest.mark.parametrize(("mode", "seed"), DEVICE)
+@pytest.mark.parametrize(("mode", "seed"), in_check(DEVICE, lambda mode, seed: seed > 0))
 def test_random_allocations_on_softgpu_follow_the_model(
     mode: dict[str, str], seed: int, threads: int
 ) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.child import STUB, Mgpu, environment, in_child, library
+from tests.support.child import PYTHON_IN_CHECK, STUB, Mgpu, environment, in_child, library
 from tests.support.compiled import LIB, RUNTIME, compile_c
 from tests.support.images import code_object
 from tests.support.patience import HANG
@@ -268,7 +268,7 @@ def _left_by(program: Path, out: Path, patience: float, awaited: str, **env: str
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a set-uid program")
-@in_child(policies=("python",))
+@in_child(policies=PYTHON_IN_CHECK[:1])
 def test_a_set_uid_program_takes_no_code_and_no_paths(_: Mgpu) -> None:
     with _open_directory() as directory:
         shutil.copy(library(), directory / RUNTIME)

@@ -64,6 +64,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict, str]:
     return ended.stdout, json.loads(file.read_text()), page.read_text()
 
 
+@pytest.mark.check
 def test_results_are_right_in_about_ten_lines(made: tuple[str, dict, str]) -> None:
     lines = made[0].splitlines()
     assert len(lines) <= 11
@@ -74,6 +75,7 @@ def test_results_are_right_in_about_ten_lines(made: tuple[str, dict, str]) -> No
     assert lines[-1].startswith("file:     ")
 
 
+@pytest.mark.check
 def test_file_has_the_form_of_the_schema(made: tuple[str, dict, str]) -> None:
     document = made[1]
     assert result.faults(document) == []
@@ -85,6 +87,7 @@ def test_file_has_the_form_of_the_schema(made: tuple[str, dict, str]) -> None:
     assert document["advice"]
 
 
+@pytest.mark.check
 def test_file_names_no_machine_user_or_path(made: tuple[str, dict, str]) -> None:
     text = json.dumps(made[1])
     assert not re.search(rf"\b{re.escape(os.uname().nodename)}\b", text)
@@ -92,6 +95,7 @@ def test_file_names_no_machine_user_or_path(made: tuple[str, dict, str]) -> None
         assert name not in text
 
 
+@pytest.mark.check
 def test_page_shows_what_was_found(made: tuple[str, dict, str]) -> None:
     _, document, page = made
     assert "softgpu gfx90a" in page
@@ -99,6 +103,7 @@ def test_page_shows_what_was_found(made: tuple[str, dict, str]) -> None:
     assert "hipStreamQuery" in page and "churn, LLVM 22" in page
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
@@ -144,6 +149,7 @@ def interrupted(at: str, *words: object) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("at", "only", "checked"),
     [
@@ -170,6 +176,7 @@ def test_an_interrupt_keeps_the_results_so_far(
     assert ("right:    yes" in said) == complete and "ended early: interrupted" in said
 
 
+@pytest.mark.check
 def test_an_interrupt_before_the_first_check_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

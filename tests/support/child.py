@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 import json
 import os
 import re
@@ -41,10 +42,15 @@ LACKING = 78
 #: Every test of the runtime is made with the manager in Python, which comes up meanwhile,
 #: and without.
 POLICIES = ("python", "builtin")
+#: `make test` has the manager's own tests, and all programs run with it.
+PYTHON_IN_CHECK = (pytest.param("python", marks=pytest.mark.check), "builtin")
 AT_ONCE = {"MGPU_RT_PYTHON_DELAY": "0"}
 
 #: The backend: the recording stub, or AMD's HIP 5.2.3 on the emulated device.
 BACKENDS = ("stub", "softgpu")
+
+ParameterSet = type(pytest.param())
+Parameter = str | ParameterSet
 
 #: And NVIDIA's GPU, on a machine that has one (pytest -m gpu).
 BACKENDS_WITH_GPU = (*BACKENDS, pytest.param("cuda", marks=pytest.mark.gpu))
@@ -221,17 +227,26 @@ def declarations() -> tuple[FFI, FFI]:
     return ours, stubs
 
 
+def _case(policy: Parameter, backend: Parameter) -> ParameterSet:
+    """Returns both as one. A test that needs a GPU is not for `make check`."""
+    one, other = (p if isinstance(p, ParameterSet) else pytest.param(p) for p in (policy, backend))
+    return pytest.param(*one.values, *other.values, marks=other.marks or one.marks)
+
+
 def in_child(
-    policies: Sequence[str] = POLICIES, backends: Sequence[str] = ("stub",), **env: str
+    policies: Sequence[Parameter] = PYTHON_IN_CHECK,
+    backends: Sequence[Parameter] = ("stub",),
+    **env: str,
 ) -> Callable:
     """Runs the decorated test in a process of its own, once for each policy and backend.
 
     The test takes only the Mgpu. `env` is added to `environment()`.
     """
 
+    cases = [_case(policy, backend) for policy, backend in itertools.product(policies, backends)]
+
     def decorate(test: Callable[[Mgpu], None]) -> Callable[..., None]:
-        @pytest.mark.parametrize("backend", backends)
-        @pytest.mark.parametrize("policy", policies)
+        @pytest.mark.parametrize(("policy", "backend"), cases)
         def run(policy: str, backend: str) -> None:
             python = {"MGPU_RT_PYTHON": "off"} if policy == "builtin" else AT_ONCE
             run_child(test.__module__, test.__name__, environment(backend, **env, **python))

@@ -12,6 +12,8 @@ import pytest
 from mgpu_rt.lowering.toolchain import ToolchainMissing
 from tests.support.child import ROOT, Mgpu, in_child
 
+pytestmark = pytest.mark.check  # runs pytest in turn
+
 LACKS = """
 import pytest
 from mgpu_rt.lowering.toolchain import ToolchainMissing

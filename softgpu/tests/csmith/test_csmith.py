@@ -12,6 +12,8 @@ from softgpu.tests.csmith.program import CLANG, Csmith, fetch
 from tests.rocm.packages import PackagesMissing
 from tests.rocm.surroundings import Surroundings
 
+pytestmark = pytest.mark.check  # compiles random C programs
+
 SAMPLE = [*range(8), 128]  # the last one calls more than 64 functions
 
 

@@ -93,6 +93,7 @@ def forge(path: Path, old: bytes, new: bytes) -> None:
     path.write_bytes(HEADER.pack(magic, request, result, total) + asked + given)
 
 
+@pytest.mark.check
 def test_a_kept_result_equals_that_of_amd(tmp_path: Path) -> None:
     """Objects, their kinds, names and order; an empty log is one too."""
     amd = compiled(tmp_path, OFF)
@@ -110,6 +111,7 @@ def test_a_kept_result_equals_that_of_amd(tmp_path: Path) -> None:
     assert b"FILL".hex() not in compiled(tmp_path, OFF)[1][1][2]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     "changes",
     [
@@ -131,6 +133,7 @@ def test_another_request_misses(changes: dict, tmp_path: Path) -> None:
     assert len(files(tmp_path)) == 2
 
 
+@pytest.mark.check
 def test_another_library_misses(tmp_path: Path) -> None:
     """By its path, size and time."""
     here = tmp_path / "other" / NAME
@@ -143,6 +146,7 @@ def test_another_library_misses(tmp_path: Path) -> None:
     assert len(files(tmp_path)) == 2
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     "changes",
     [
@@ -162,11 +166,13 @@ def test_a_result_with_other_inputs_is_not_kept(changes: dict, tmp_path: Path) -
     assert [kind for kind, *_ in objects][:1] == [LOG]
 
 
+@pytest.mark.check
 def test_settings_of_amd_are_obeyed(tmp_path: Path) -> None:
     compiled(tmp_path, {"AMD_COMGR_EMIT_VERBOSE_LOGS": "1"})
     assert files(tmp_path) == {}
 
 
+@pytest.mark.check
 def test_a_damaged_file_is_compiled_anew(tmp_path: Path) -> None:
     expected = shape(compiled(tmp_path))
     (path,) = files(tmp_path)
@@ -185,6 +191,7 @@ def test_a_damaged_file_is_compiled_anew(tmp_path: Path) -> None:
         assert again == anew
 
 
+@pytest.mark.check
 def test_a_file_of_another_request_is_not_taken(tmp_path: Path) -> None:
     """Two requests whose files have one name and one checksum: the bytes of the request decide."""
     first = compiled(tmp_path)
@@ -202,6 +209,7 @@ def test_a_file_of_another_request_is_not_taken(tmp_path: Path) -> None:
     assert compiled(tmp_path, options=options) == other
 
 
+@pytest.mark.check
 def test_an_unwritable_folder_changes_no_result(tmp_path: Path) -> None:
     expected = shape(compiled(tmp_path, OFF))
     (tmp_path / "file").touch()
@@ -210,6 +218,7 @@ def test_an_unwritable_folder_changes_no_result(tmp_path: Path) -> None:
     assert not Path("relative").exists()
 
 
+@pytest.mark.check
 def test_concurrent_processes_share_one_cache(tmp_path: Path) -> None:
     """And calls one after the other in one of them."""
     running = [start(environment(tmp_path), times=3) for _ in range(3)]

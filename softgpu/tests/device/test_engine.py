@@ -26,6 +26,7 @@ def test_a_copy_of_gfx90a_counts_to_a_gibibyte(engine: Callable[..., list[str]])
     assert _copies(engine, "gfx90a", LONG_COUNTS) == list(LONG_COUNTS)
 
 
+@pytest.mark.check
 def test_the_longest_copy_is_right(engine: Callable[..., list[str]]) -> None:
     assert _copies(engine, "gfx90a", (1 << 30,)) == [1 << 30]
 

@@ -12,9 +12,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+import pytest
+
+from tests.support.suites import in_check
+
 ROOT = Path(__file__).resolve().parents[3]
 LIBRARY = ROOT / "build/softgpu/libisa.so"
 TARGETS = ("gfx906", "gfx908", "gfx90a", "gfx942")
+OLDER = ("gfx906", "gfx908")  # most of whose tests are for `make check`
 PAGE = mmap.PAGESIZE
 
 #: How the text of a kernel begins: what follows are its instructions.
@@ -25,6 +30,11 @@ BEGIN = """
 .type {name},@function
 {name}:
 """
+
+
+def on_targets(*targets: str, seldom: Sequence[str] = OLDER) -> pytest.MarkDecorator:
+    """Runs a test for each target; for those in `seldom` in `make check` only."""
+    return pytest.mark.parametrize("target", in_check(targets, lambda target: target in seldom))
 
 
 class Fault(Exception):

@@ -8,9 +8,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pytest
-
-from .device import Memory
+from .device import Memory, on_targets
 from .memory_cases import ADDRESSES, REGION
 from .single import LANES, Batch, Wave
 
@@ -124,7 +122,7 @@ def added(case: Case, wave: Wave, region: bytes) -> tuple[bytes, list[int]]:
     return bytes(after), got
 
 
-@pytest.mark.parametrize("target", ("gfx942", "gfx90a", "gfx906"))
+@on_targets("gfx942", "gfx90a", "gfx906")
 def test_accesses_beyond_the_bound_of_a_buffer_do_nothing(target: str) -> None:
     batch, rng, wrong = Batch(target), random.Random(target), []
     for case in cases():
@@ -152,7 +150,7 @@ def test_accesses_beyond_the_bound_of_a_buffer_do_nothing(target: str) -> None:
     assert not wrong, f"{len(wrong)} wrong: {', '.join(wrong[:12])}"
 
 
-@pytest.mark.parametrize("target", ("gfx942", "gfx906"))
+@on_targets("gfx942", "gfx906")
 def test_accesses_beyond_the_bound_of_an_array_do_nothing(target: str) -> None:
     """The number of elements bounds an array, and so does the end of each."""
     stride, records, own = 16, 20, 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from . import oracle as o
-from .device import TARGETS
+from .device import TARGETS, on_targets
 from .single import LANES, Batch, Wave, random_waves, stopped_by
 from .test_instructions import seeded
 from .test_lanes import finite, floats, rounded, run_all, shown
@@ -91,7 +91,7 @@ def test_a_kernel_may_have_any_number_of_functions() -> None:
     run_all("gfx90a", {"calls": (f"{text}\n{end}", "", shown(lambda w: total))})
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@on_targets(*TARGETS)
 def test_hints_change_nothing(target: str) -> None:
     hints = HINTS + HINTS_OF.get(target, HINTS_OF_OLDER)
     unchanged = {

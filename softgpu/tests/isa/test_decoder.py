@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pytest
 
 from . import corpus, encodings
-from .device import TARGETS
+from .device import TARGETS, on_targets
 from .objdump import Comparison, compare, compare_encodings
 
 
@@ -28,7 +28,7 @@ def compared(target: str, images: Iterable[tuple[str, bytes]]) -> Comparison:
     return total
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@on_targets(*TARGETS)
 def test_programs_decode_as_by_llvm(target: str, request: pytest.FixtureRequest) -> None:
     agree(compared(target, corpus.programs(target, 2)), request)
 
@@ -38,6 +38,7 @@ def test_kernels_decode_as_by_llvm(request: pytest.FixtureRequest) -> None:
     agree(compared("gfx90a", corpus.kernels("gfx90a", 2)), request)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", ("ocml", "ockl"))
 def test_device_library_decodes_as_by_llvm(
@@ -46,7 +47,7 @@ def test_device_library_decodes_as_by_llvm(
     agree(compare(name, target, corpus.kept_library(name, target, 2)), request)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@on_targets(*TARGETS)
 def test_every_row_of_the_tables_decodes_as_by_llvm(
     target: str, request: pytest.FixtureRequest
 ) -> None:

@@ -65,6 +65,7 @@ def test_every_8_bit_float_is_read(kind: str, part: int) -> None:
         assert value == want or (code == NAN and value != value), code
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("high", (0, 1))
 def test_pairs_of_8_bit_floats_are_read(kind: str, high: int) -> None:
@@ -90,6 +91,7 @@ def floats_around(kind: tuple[int, int], rng: random.Random) -> list[float]:
     return [single(bits(v)) for value in some for v in (value, -value)]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("high", (0, 1))
 def test_pairs_of_8_bit_floats_are_written(kind: str, high: int) -> None:
@@ -103,6 +105,7 @@ def test_pairs_of_8_bit_floats_are_written(kind: str, high: int) -> None:
         assert got & 0xFFFFFFFF == want, (single(a), single(b))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("part", range(4))
 def test_8_bit_floats_are_rounded_by_chance(kind: str, part: int) -> None:

@@ -6,10 +6,8 @@ import random
 import re
 import zlib
 
-import pytest
-
 from . import oracle
-from .device import TARGETS
+from .device import TARGETS, on_targets
 from .instructions import SCALAR, VECTOR, Vector
 from .single import LANES, Batch, Loaded, Wave, random_waves
 
@@ -87,7 +85,7 @@ def check_vector(name: str, op: Vector, waves: list[Wave], loaded: Loaded) -> in
     return checked
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@on_targets(*TARGETS, seldom=("gfx906", "gfx908", "gfx942"))
 def test_vector_instructions_compute_exact_results(target: str) -> None:
     batch = Batch(target)
     ops = {n: op for n, op in VECTOR.items() if target in op.targets}
@@ -103,7 +101,7 @@ def test_vector_instructions_compute_exact_results(target: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@on_targets(*TARGETS, seldom=("gfx906", "gfx908", "gfx942"))
 def test_scalar_instructions_compute_exact_results(target: str) -> None:
     batch = Batch(target)
     for name, op in SCALAR.items():

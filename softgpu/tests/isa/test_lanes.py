@@ -6,10 +6,8 @@ import itertools
 import math
 from collections.abc import Callable
 
-import pytest
-
 from . import oracle as o
-from .device import TARGETS
+from .device import TARGETS, on_targets
 from .single import LANES, Batch, Result, Wave, random_waves
 from .test_instructions import seeded
 from .values import Value
@@ -110,7 +108,7 @@ def dpp(control: str, rows: int, banks: int, bound: bool) -> Expected:
     return expected
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@on_targets(*TARGETS, seldom=("gfx906", "gfx908", "gfx942"))
 def test_dpp_moves_between_lanes(target: str) -> None:
     cases = {}
     controls = [c for c in DPP]
@@ -148,7 +146,7 @@ def sdwa(dst: str, unused: str, one: str, two: str, sign: bool) -> Expected:
     return expected
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@on_targets(*TARGETS, seldom=("gfx906", "gfx908", "gfx942"))
 def test_sdwa_selects_parts_of_words(target: str) -> None:
     cases = {}
     choices = list(itertools.product(PARTS, ("PAD", "SEXT", "PRESERVE"), PARTS, (False, True)))

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from .device import BEGIN, CodeObject, Memory, assemble, dispatch
+from .device import BEGIN, CodeObject, Memory, assemble, dispatch, on_targets
 from .matrix import (
     LANES,
     OF_GFX942,
@@ -113,7 +113,7 @@ def run(target: str, code: CodeObject, shape: Shape, operands: bytes, size: int)
     return taken.read()
 
 
-@pytest.mark.parametrize("target", SHAPES)
+@on_targets(*SHAPES)
 def test_matrix_instructions_multiply_in_all_patterns(target: str) -> None:
     text = "".join(kernel(target, shape) for shape in SHAPES[target])
     code = CodeObject(assemble(target, text))

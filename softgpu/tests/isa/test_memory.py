@@ -114,6 +114,7 @@ def with_data(case: MemoryCase, wave: Wave, rng: random.Random) -> Wave:
     return wave
 
 
+@pytest.mark.check
 def test_memory_instructions_follow_the_pseudocode() -> None:
     check("gfx90a", "quick", QUICK_WAVES)
 
@@ -124,6 +125,7 @@ def test_more_memory_instructions_follow_the_pseudocode(target: str) -> None:
     check(target, "more", 8)
 
 
+@pytest.mark.check
 def test_floats_are_known_by_their_names() -> None:
     assert float_kind("ds_add_rtn_f32") == "f32"
     assert float_kind("global_atomic_pk_add_f16") == "pf16"

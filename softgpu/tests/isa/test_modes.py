@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from . import oracle as o
-from .device import TARGETS
+from .device import TARGETS, on_targets
 from .instructions import VECTOR as EXACT
 from .single import LANES, Batch, Wave, limit_waves, random_waves
 from .test_instructions import seeded
@@ -169,7 +169,7 @@ def saturations() -> Iterator[tuple[str, Clamped]]:
             yield text, clamped_pair(operation, kind)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@on_targets(*TARGETS)
 def test_results_saturate_at_their_limits(target: str) -> None:
     """Numbers near every limit."""
     batch = Batch(target)

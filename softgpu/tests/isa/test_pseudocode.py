@@ -65,10 +65,12 @@ def check(target: str, seed: str, waves: int, draw: Draw = random_waves) -> None
     print(f"{target}: {len(cases)} cases agree")
 
 
+@pytest.mark.check
 def test_instructions_follow_the_pseudocode() -> None:
     check("gfx90a", "quick", QUICK_WAVES)
 
 
+@pytest.mark.check
 def test_instructions_follow_the_pseudocode_at_limits() -> None:
     check("gfx90a", "limits", 1, limit_waves)
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from . import checked, corpus, encodings, table
-from .device import TARGETS, Fault
+from .device import TARGETS, Fault, on_targets
 from .encodings import ENCODERS, Fields, Row, rows
 from .objdump import compare
 from .single import Batch, random_waves
@@ -23,6 +23,7 @@ def test_everything_executed_is_checked() -> None:
     assert not missing
 
 
+@pytest.mark.check
 def test_whole_kernels_hold_the_opcodes_that_they_check() -> None:
     claimed = {r.name for r in rows() if checked.executed(r) and "NumPy" in checked.oracles(r)}
     seen: set[str] = set()
@@ -39,7 +40,7 @@ def test_lists_name_opcodes_that_exist() -> None:
     assert not listed - names
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@on_targets(*TARGETS)
 def test_opcodes_that_are_not_executed_fault_and_are_named(target: str) -> None:
     faulting = [r for r in rows() if target in r.targets and not checked.executed(r)]
     batch = Batch(target)

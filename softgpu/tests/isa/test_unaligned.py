@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .device import Fault, Memory
+from .device import Fault, Memory, on_targets
 from .memory_cases import ADDRESSES, CELL, REGION, SCRATCH_OUT, scratch_in
 from .single import LANES, Batch, Wave
 
@@ -60,7 +60,7 @@ def wave(rng: random.Random) -> Wave:
     return Wave(2**64 - 1 ^ 0b100, 0, 0, (0, 0, 0), lanes)
 
 
-@pytest.mark.parametrize("target", ("gfx942", "gfx90a", "gfx906"))
+@on_targets("gfx942", "gfx90a", "gfx906")
 def test_scratch_can_be_read_at_every_alignment(target: str) -> None:
     batch = Batch(target)
     for name, text, *_ in cases():

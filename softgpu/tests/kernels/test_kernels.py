@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -91,10 +91,10 @@ def _exists(module: Module, chip: str) -> bool:
 
 
 def _variants() -> Iterator[tuple[Module, str, bool]]:
-    """Modules for targets, and whether each is of those that are run often.
+    """Modules for targets, and whether each is of `make test` or of `make check`.
 
-    Everything for gfx90a, and a sample for the older targets and without optimisation; make
-    check-isa has the rest.
+    Everything for gfx90a and a sample without optimisation are of `make test`, a sample for the
+    older targets is of `make check`; make check-isa has the rest.
     """
     for module in MODULES:
         if module is not matrix.NEWER:
@@ -111,13 +111,19 @@ def _variants() -> Iterator[tuple[Module, str, bool]]:
             yield module.at(level), "gfx90a", level == 0 and module in UNOPTIMISED
 
 
+def _suite(chip: str, often: bool) -> Sequence[pytest.MarkDecorator]:
+    if not often:
+        return [pytest.mark.check_isa]
+    return [pytest.mark.check] if chip in OLDER else []
+
+
 CASES = [
     pytest.param(
         module,
         name,
         chip,
         id=f"{module.name}-{name}-{chip}",
-        marks=[] if often else [pytest.mark.check_isa],
+        marks=_suite(chip, often),
     )
     for module, chip, often in _variants()
     for name in module.programs

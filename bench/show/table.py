@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import records
-from bench.setup.sides import GRAPH, HOISTED, LLVM, OURS, SERIAL, STOCK, TITLES
+from bench.setup.sides import GRAPH, HOISTED, LAZY, LLVM, OURS, SERIAL, STOCK, TITLES
 from mgpu_rt.selftest import result
 
 #: The fast path by itself, which a stub of HIP shows: the benchmark, its figure, and words for it.
@@ -134,28 +134,28 @@ def modules(results: dict[str, Any], device: str) -> str:
 
 
 def models(results: dict[str, Any], device: str) -> str:
-    """Microseconds a forward pass of each model in each variant: before, after, the ratio, and by
-    hand."""
+    """Microseconds a forward pass of each model in each variant: before, after, the ratio, and
+    where they were measured, with one word and by hand."""
     benchmark = results["benchmarks"][f"models-{device}"]
     rows = benchmark["data"]
     base = LLVM if any(row.get("side") == LLVM for row in rows) else STOCK
     taken = {(r["model"], r["variant"], r["llvm"], r["side"]): r["us"] for r in rows if "us" in r}
     releases = sorted({row["llvm"] for row in rows})
-    by_hand = any(row.get("side") == HOISTED for row in rows)
-    shown = (base, OURS, HOISTED) if by_hand else (base, OURS)
-    heads = [
-        f"LLVM {llvm}: {TITLES[base]} | {TITLES[OURS]} | ratio of medians{' | by hand' * by_hand}"
-        for llvm in releases
-    ]
+    measured = {row.get("side") for row in rows}
+    more = [side for side in (LAZY, HOISTED) if side in measured]
+    names = [TITLES[base], TITLES[OURS], "ratio of medians", *(TITLES[side] for side in more)]
+    heads = [f"LLVM {llvm}: {' | '.join(names)}" for llvm in releases]
     lines = [
         f"{benchmark['device']}, {results['date'][:10]}, µs a forward pass:",
         "",
         f"| | {' | '.join(heads)} |",
-        "|---" + "|---:" * ((3 + by_hand) * len(releases)) + "|",
+        "|---" + "|---:" * (len(names) * len(releases)) + "|",
     ]
     for model, variant in dict.fromkeys((row["model"], row["variant"]) for row in rows):
         cells = [
-            _before_and_after(*(taken.get((model, variant, llvm, side)) for side in shown))
+            _before_and_after(
+                *(taken.get((model, variant, llvm, side)) for side in (base, OURS, *more))
+            )
             for llvm in releases
         ]
         lines.append(f"| {model}, {variant} | {' | '.join(cells)} |")
@@ -185,9 +185,9 @@ def graphs(results: dict[str, Any], device: str) -> str:
     return "\n".join(lines)
 
 
-def _before_and_after(before: float | None, after: float | None, *by_hand: float | None) -> str:
+def _before_and_after(before: float | None, after: float | None, *more: float | None) -> str:
     ratio = before / after if before and after else None
-    values = (before, after, ratio, *by_hand)
+    values = (before, after, ratio, *more)
     return " | ".join("–" if value is None else number(value) for value in values)
 
 

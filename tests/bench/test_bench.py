@@ -298,9 +298,10 @@ def test_plots_of_models_skip_what_was_left_out(tmp_path: Path) -> None:
     drawn = plots.draw(results, tmp_path / "some.json")
     assert [path.name for path in drawn] == ["some-models-cuda.png"]
     by_hand = {**row, "llvm": 22, "side": sides.HOISTED, "us": 99, "low": 98, "high": 100}
-    with_it = {"device": "a GPU", "data": [*data, by_hand]}
+    word = {**by_hand, "side": sides.LAZY, "us": 98}
+    with_it = {"device": "a GPU", "data": [*data, word, by_hand]}
     shown = table.models({**results, "benchmarks": {"models-cuda": with_it}}, "cuda")
-    assert "| block, waits | 300 | 100 | 3 | – | 300 | 100 | 3 | 99 |" in shown
+    assert "| block, waits | 300 | 100 | 3 | – | – | 300 | 100 | 3 | 98 | 99 |" in shown
     shown = table.models(results, "cuda")
     assert "| block, waits | 300 | 100 | 3 | 300 | 100 | 3 |" in shown
     assert "| block, shared | – | – | – | – | – | – |" in shown

@@ -57,12 +57,13 @@ def _variant(axes: Axes, at: int, times: dict[str, float], base: str) -> None:
             continue
         percent, gain = 100 * us / times[base], times[base] / us
         axes.barh(y, percent, 0.9 * HEIGHT, color=COLOURS[side])
-        text = f" {us:,.0f} µs" + (f": {gain:.1f} times as fast" if side != base else "")
-        axes.text(percent + 1, y, text, va="center", fontsize=9)
-        by_hand = times.get(BARS.get(side, ""))
+        end, by_hand = percent, times.get(BARS.get(side, ""))
         if by_hand:
             x = 100 * by_hand / times[base]
             axes.vlines(x, y - HEIGHT / 2, y + HEIGHT / 2, color=COLOURS[HOISTED], lw=3)
+            end = max(percent, x)
+        text = f" {us:,.0f} µs" + (f": {gain:.1f} times as fast" if side != base else "")
+        axes.text(end + 1, y, text, va="center", fontsize=9)
 
 
 def _finish(axes: Axes, title: str) -> None:

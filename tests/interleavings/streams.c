@@ -45,7 +45,7 @@ static void forget(void) {
     bool all_gone = true;
     program_forgets();
     const unsigned lone = explore_lone();
-    forget_streams(ALL_DEVICES);
+    invalidate_streams(ALL_DEVICES);
     for (struct stream *one = stream_first(); one; one = stream_next(one))
         all_gone &= one->state == STREAM_GONE || one->state == STREAM_EXTERNAL;
     program_require_gone(all_gone, lone);
@@ -108,11 +108,11 @@ static void play(unsigned operation) {
         use_external();
         break;
     case GIVE_BACK:
-        give_streams_back(ALL_DEVICES);
+        trim_streams(ALL_DEVICES);
         break;
     case GIVE_BACK_AT_EXIT:
         world.exits = true;
-        stream_give_back_idle();
+        stream_trim_at_exit();
         break;
     case QUIET:
         (void)stream_all_quiet();
@@ -176,7 +176,7 @@ static void serve_elsewhere(void) {
     held->state = IS_MADE;
     struct stream *stream = stream_enter(handle, 1);
     make_last(thread_get(), stream);
-    count_stream();
+    add_fetch_relaxed(&stream_pool_total, 1);
     held->state = IS_ENDED; /* for good */
     impl_mgpuStreamDestroy(handle);
 }
@@ -197,7 +197,7 @@ static void play_moved(unsigned operation) {
                         "a stream of another device is handed out");
         break;
     default:
-        give_streams_back(ALL_DEVICES);
+        trim_streams(ALL_DEVICES);
     }
 }
 
@@ -213,16 +213,6 @@ static size_t length(const struct stream_queue *queue) {
     for (const struct stream *one = queue->oldest; one; one = one->newer)
         count++;
     return count;
-}
-
-static bool is_queued(const struct stream *stream) {
-    return is_in(&idle[0], stream) || is_in(&retired[0], stream) || is_in(&idle[1], stream) ||
-           is_in(&retired[1], stream);
-}
-
-/* Where the threads look that are on its device. */
-static bool is_in_reach(const struct stream *stream) {
-    return stream->queue && device_of_queue(stream->queue) == stream->device;
 }
 
 static bool in_slots(const struct stream *stream) {
@@ -241,18 +231,16 @@ static bool is_chosen(const struct stream *stream) {
 
 static void check(void) {
     model_check_fences();
-    if (!explore_held(&stream_pool_lock)) {
-        explore_require(queued == length(&idle[0]) + length(&retired[0]) + length(&idle[1]) +
-                                      length(&retired[1]),
-                        "`queued` counts the queues");
-        for (struct stream *one = stream_first(); one; one = stream_next(one))
-            explore_require(one->queue ? is_in(one->queue, one) : !is_queued(one),
+    if (!explore_held(&tables_lock)) {
+        explore_require(queued == length(&idle) + length(&retired), "`queued` counts the queues");
+        for (struct stream *one = stream_first(); one; one = stream_next(one)) {
+            explore_require(is_in(&idle, one) == (one->queue == &idle) &&
+                                is_in(&retired, one) == (one->queue == &retired),
                             "a stream lies in its queue, and in no other");
-    }
-    if (!explore_held(&tables_lock))
-        for (struct stream *one = stream_first(); one; one = stream_next(one))
             explore_require(one->external_users == 0 || one->state != STREAM_GONE,
                             "what threads use is not gone");
+        }
+    }
 }
 
 static void check_between(void) {
@@ -275,8 +263,8 @@ static void check_between(void) {
         explore_require(state != STREAM_GONE || !alive || world.forgot || world.hand_between ||
                             model_number(stream_handle(one)) == OWN,
                         "HIP has back what is gone");
-        explore_require(state == STREAM_IDLE      ? is_in_reach(one) || in_slots(one)
-                        : state == STREAM_RETIRED ? is_in_reach(one) || world.exits
+        explore_require(state == STREAM_IDLE      ? one->queue || in_slots(one)
+                        : state == STREAM_RETIRED ? one->queue || world.exits
                                                   : true,
                         "who looks for a stream can find it");
         explore_require(state != STREAM_IDLE || !exclusive_hip() || stream_is_idle(one),
@@ -320,7 +308,7 @@ static void set_up_moved(bool exclusive) {
     impl_mgpuStreamDestroy(second);
     release_of_thread(thread_get());
     thread_get()->stream = NULL;
-    (void)stream_pool_forget(stream_known(second));
+    (void)stream_invalidate(stream_known(second));
     world.forgot = true;
 }
 

@@ -58,22 +58,14 @@ static const struct cache *const caches[] = {
 
 /* ---- fork ---- */
 
-/* In the order in which they are taken elsewhere, so that a child finds them free, and what they
- * guard whole. Under these no allocator is called, as a fork may have the allocator's lock. */
-static pthread_mutex_t *const locks[] = {&tables_lock, &stream_pool_lock};
-enum { LOCKS = sizeof locks / sizeof *locks };
-
+/* A child finds tables_lock free, and what it guards whole. Under it no allocator is called, as a
+ * fork may have the allocator's lock. */
 static void before_fork(void) {
-    for (size_t i = 0; i < LOCKS; i++)
-        pthread_mutex_lock(locks[i]);
+    pthread_mutex_lock(&tables_lock);
     registrations_before_fork();
 }
-static void after_fork(void) {
-    for (size_t i = LOCKS; i-- > 0;)
-        pthread_mutex_unlock(locks[i]);
-}
 static void in_parent(void) {
-    after_fork();
+    pthread_mutex_unlock(&tables_lock);
     registrations_after_fork();
 }
 
@@ -104,7 +96,7 @@ static void in_child(void) {
     } else if (started) {
         stats_reset();
     }
-    after_fork();
+    pthread_mutex_unlock(&tables_lock);
 }
 
 /* Before any call: another thread's first one holds a lock that a child would wait for. */
@@ -143,7 +135,7 @@ static void run_exit(void) {
         PROOF_STEP(exit_reads_finished_times, gpu_times_close());
         registrations_end();
         if (options.caches && PROOF(hip_waits_at_its_end_anyway, hip_version >= HIP_7))
-            stream_give_back_idle();
+            stream_trim_at_exit();
         report_held();
         caches_invalidate(ALL_DEVICES);
     }

@@ -48,9 +48,9 @@ static inline bool runtime_counting(void) {
  * been busy in a thread that the child does not have. */
 extern bool runtime_forked;
 
-/* Guards all tables: of modules, streams, events, blocks, ranges and threads. Held for short
- * stretches of this library's own code only: never while HIP, Python or the loader is called. Only
- * stream_pool_lock may be taken under it. */
+/* Guards all tables: of modules, streams and their queues, events, blocks, ranges and threads. Held
+ * for short stretches of this library's own code only: never while HIP, Python or the loader is
+ * called. No other lock is taken under it. */
 extern pthread_mutex_t tables_lock;
 
 /* In the place of one device's number; and how many are known. Only HIP knows objects on one

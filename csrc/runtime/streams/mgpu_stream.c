@@ -25,42 +25,20 @@ static struct advice null_destroyed = {.text =
 
 /* ---- mgpuStreamCreate ---- */
 
-static hipStream_t create_new(struct thread *thread, int device) {
-    hipStream_t handle = NULL;
-    const hipError_t error = RETRY(hip.StreamCreate(&handle));
-    register_exit();
-    if (error != hipSuccess) {
-        report_failure("hipStreamCreate(&stream)", error, NULL);
-        return NULL;
-    }
-    stats_miss(CACHE_STREAMS);
-    stream_pool_enter(thread, handle, device);
-    return handle;
-}
-
 static __attribute__((noinline)) hipStream_t create_stream_slow(struct thread *thread, int device) {
-    if (thread->external) {
-        call_tell(CALL_BYPASS);
-        return stream_handle(thread->external);
-    }
-    if (!cache_is_on(CACHE_STREAMS)) {
-        hipStream_t handle = NULL;
-        call_tell(CALL_BYPASS);
-        REPORT("hipStreamCreate(&stream)", hip.StreamCreate(&handle), NULL);
-        return handle;
-    }
-    lazy_note_stream();
-    const struct stream *stream = stream_pool_take(thread, device);
-    if (!stream)
-        return create_new(thread, device);
-    call_tell(CALL_HIT);
-    return stream_handle(stream);
+    const struct stream_acquired made = stream_acquire(thread, device);
+    if (made.error == hipSuccess && made.how == CALL_MISS)
+        stats_miss(CACHE_STREAMS);
+    else
+        call_tell(made.how);
+    REPORT("hipStreamCreate(&stream)", made.error, NULL);
+    return made.handle;
 }
 
 static inline hipStream_t create_stream(bool told) {
     struct thread *thread = thread_get();
     const int device = hip_current_device();
-    const struct stream *own = stream_pool_take_own(thread, device);
+    const struct stream *own = stream_lookup_thread(thread, device);
     if (UNLIKELY(!own))
         return create_stream_slow(thread, device);
     if (told)
@@ -93,10 +71,10 @@ static __attribute__((noinline)) void destroy_stream_slow(struct thread *thread,
     } else if (state == STREAM_LIVE && !exclusive_hip() &&
                !PROOF(destroyed_stream_is_ours, stream_is_ours(handle))) {
         PROOF_STEP(replaced_stream_was_at_work, stream_leaves_work(stream));
-        (void)stream_pool_forget(stream);
+        (void)stream_invalidate(stream);
         REPORT(expression, hip.StreamDestroy(handle), NULL);
-    } else if (!stream_pool_release(stream)) {
-        if (stream_is_kept(stream))
+    } else if (!stream_release(stream)) {
+        if (stream_is_cached(stream))
             REPORT(expression, refusal_of_stream(), &destroyed_twice, (void *)handle);
         else /* another one's by now */
             REPORT(expression, hip.StreamDestroy(handle), NULL);
@@ -106,7 +84,7 @@ static __attribute__((noinline)) void destroy_stream_slow(struct thread *thread,
 static __attribute__((noinline)) void destroy_after_asking(struct thread *thread,
                                                            hipStream_t handle) {
     struct stream *own = thread->stream;
-    if (!stream_pool_keeps(own, handle) || !PROOF(kept_stream_is_ours, stream_is_ours(handle)) ||
+    if (!stream_stays_cached(own, handle) || !PROOF(kept_stream_is_ours, stream_is_ours(handle)) ||
         !stream_change(own, STREAM_LIVE, STREAM_IDLE))
         destroy_stream_slow(thread, handle);
 }
@@ -116,14 +94,14 @@ static __attribute__((noinline)) void destroy_after_asking(struct thread *thread
 void impl_mgpuStreamDestroy(hipStream_t handle) {
     struct thread *thread = thread_get();
     struct stream *own = thread->stream;
-    if (LIKELY(exclusive_hip() && stream_pool_keeps(own, handle)))
+    if (LIKELY(exclusive_hip() && stream_stays_cached(own, handle)))
         store_release(&own->state, STREAM_IDLE);
     else
         destroy_after_asking(thread, handle);
 }
 
 bool stream_report_dead(struct stream **stream, const char *expression) {
-    if (stream_is_kept(*stream)) {
+    if (stream_is_cached(*stream)) {
         REPORT(expression, refusal_of_stream(), &used_after_destroy,
                (void *)stream_handle(*stream));
         return false;

@@ -5,6 +5,7 @@
 #include "mgpu.h"
 #include "process/state.h"
 #include "proof.h"
+#include "shared/caches.h"
 #include "shared/limits.h"
 
 struct handle_map stream_map = HANDLE_MAP(struct stream);
@@ -127,10 +128,12 @@ static void count_external(int change) {
         fetch_and_release(&runtime_mode, ~(unsigned)MODE_EXTERNAL);
 }
 
-struct stream *stream_acquire_external(hipStream_t handle, int device) {
-    struct stream *stream = handle_insert(&stream_map, handle);
+bool stream_use_external(struct thread *thread, hipStream_t handle) {
+    struct stream *stream = thread_is_none(thread) ? NULL : handle_insert(&stream_map, handle);
+    const int device = hip_current_device();
     if (!stream)
-        return NULL;
+        return false;
+    /* At once: another thread may end its own use just then. */
     PROOF_STEP(external_stream_is_entered_and_counted_at_once, pthread_mutex_lock(&tables_lock));
     if (stream_state(stream) == STREAM_GONE)
         begin_life(stream, device,
@@ -138,10 +141,16 @@ struct stream *stream_acquire_external(hipStream_t handle, int device) {
     store_relaxed(&stream->external_users, stream->external_users + 1);
     count_external(1);
     PROOF_STEP(external_stream_is_entered_and_counted_at_once, pthread_mutex_unlock(&tables_lock));
-    return stream;
+    thread->external = stream;
+    caches_stream_begins(stream);
+    return true;
 }
 
-void stream_release_external(struct stream *stream) {
+void stream_end_external(struct thread *thread) {
+    struct stream *stream = thread->external;
+    if (!stream)
+        return;
+    thread->external = NULL;
     pthread_mutex_lock(&tables_lock);
     CHECK(stream->external_users > 0);
     store_relaxed(&stream->external_users, stream->external_users - 1);

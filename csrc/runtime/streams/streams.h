@@ -62,8 +62,8 @@ static inline bool stream_is_live(const struct stream *stream) {
     return LIKELY(state == STREAM_LIVE) || state == STREAM_EXTERNAL;
 }
 
-/* Whether HIP has a stream still that the program does not hold. */
-static inline bool stream_is_kept(const struct stream *stream) {
+/* Whether a stream that the program does not hold is the cache's, and not gone by a reset. */
+static inline bool stream_is_cached(const struct stream *stream) {
     return device_kept(load_relaxed(&stream->device)) &&
            PROOF(refused_stream_is_ours, !stream_is_gone(stream));
 }
@@ -173,11 +173,11 @@ static inline void stream_leaves_work(const struct stream *stream) {
  * stream in hand that had the handle before. */
 struct stream *stream_enter(hipStream_t handle, int device);
 
-/* The entry of a thread's external stream, found or entered and counted at once: another thread may
- * end its own use just then. NULL without memory. */
-struct stream *stream_acquire_external(hipStream_t handle, int device);
-/* Ends a use. */
-void stream_release_external(struct stream *stream);
+/* From now on mgpuStreamCreate returns this stream of the program on the calling thread. False
+ * without memory. */
+bool stream_use_external(struct thread *thread, hipStream_t handle);
+/* Ends that. */
+void stream_end_external(struct thread *thread);
 
 /* The entry of a stream that the runtime knows; NULL for any other handle. */
 struct stream *stream_known(hipStream_t handle);

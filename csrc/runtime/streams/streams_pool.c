@@ -1,4 +1,4 @@
-/* The streams that nobody holds, and which of them leave. */
+/* The streams that nobody holds: who gets them next, and which of them leave. */
 #include "streams/streams_pool.h"
 #include "check.h"
 #include "driver/cuda.h"
@@ -7,6 +7,7 @@
 #include "driver/report.h"
 #include "driver/rocr.h"
 #include "likely.h"
+#include "process/options.h"
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
@@ -17,30 +18,18 @@
 
 enum { QUERIES_PER_CREATE = 2 };
 
-pthread_mutex_t stream_pool_lock = PTHREAD_MUTEX_INITIALIZER;
-
 /* ---- the queues ----
  *
- * The streams that the program does not hold, by device: those last known to be idle, and those
- * destroyed with work pending, oldest first. Under stream_pool_lock. A thread takes its own last
- * stream without the lock, so a queued stream may be held again: who finds it so drops it.
- */
+ * The streams that the program does not hold: those last known to be idle, and those destroyed with
+ * work pending, oldest first. Under tables_lock. A thread takes its own last stream without the
+ * lock, so a queued stream may be held again: who finds it so drops it. */
 
 struct stream_queue {
     struct stream *oldest, *newest;
 };
-static struct stream_queue idle[MOST_DEVICES], retired[MOST_DEVICES];
-static size_t queued; /* in all queues */
+static struct stream_queue idle, retired;
+static size_t queued; /* in both */
 size_t stream_pool_total;
-
-static void queue_append(struct stream_queue *queue, struct stream *stream) {
-    stream->queue = queue;
-    stream->older = queue->newest;
-    stream->newer = NULL;
-    *(queue->newest ? &queue->newest->newer : &queue->oldest) = stream;
-    queue->newest = stream;
-    queued++;
-}
 
 static void queue_drop(struct stream *stream) {
     struct stream_queue *queue = stream->queue;
@@ -52,7 +41,7 @@ static void queue_drop(struct stream *stream) {
 
 /* The state of the streams that a queue is for. */
 static int state_in_queue(const struct stream_queue *queue) {
-    return queue >= idle && queue < idle + MOST_DEVICES ? STREAM_IDLE : STREAM_RETIRED;
+    return queue == &idle ? STREAM_IDLE : STREAM_RETIRED;
 }
 
 /* Takes a stream that the program does not hold. From here on it is the caller's, who puts it into
@@ -69,52 +58,49 @@ static bool move_taken(struct stream *stream, int to) {
     return false;
 }
 
-static int device_of_queue(const struct stream_queue *queue) {
-    return (int)(queue - (state_in_queue(queue) == STREAM_IDLE ? idle : retired));
-}
-
 /* Puts a stream that the caller has taken into a queue, where the others find it; not one that was
  * forgotten meanwhile. */
 static void queue_add(struct stream_queue *queue, struct stream *stream) {
     if (stream->queue != queue) {
         if (stream->queue)
             queue_drop(stream);
-        queue_append(queue, stream);
+        stream->queue = queue;
+        stream->older = queue->newest;
+        stream->newer = NULL;
+        *(queue->newest ? &queue->newest->newer : &queue->oldest) = stream;
+        queue->newest = stream;
+        queued++;
     }
     if (!PROOF(queued_stream_was_not_forgotten, move_taken(stream, state_in_queue(queue))))
         queue_drop(stream);
 }
 
-/* Takes a stream out, the newest or the oldest; NULL if the queue is empty. After a reset HIP may
- * have made one anew on another device, under a handle that still lies here. It goes into its own
- * device's queue, as its thread may have left it meanwhile. */
-static struct stream *queue_take(struct stream_queue *queue, bool newest) {
-    while (queue->oldest) {
-        struct stream *stream = newest ? queue->newest : queue->oldest;
-        queue_drop(stream);
-        if (!PROOF(queued_stream_is_taken_once, take_stream(stream, state_in_queue(queue))))
+static void queue_put(struct stream_queue *queue, struct stream *stream) {
+    pthread_mutex_lock(&tables_lock);
+    queue_add(queue, stream);
+    pthread_mutex_unlock(&tables_lock);
+}
+
+/* Takes a device's newest or oldest stream out; NULL if there is none. After a reset HIP may make
+ * one again on another device, under a handle that still lies here. */
+static struct stream *queue_take(struct stream_queue *queue, int device, bool newest) {
+    struct stream *next, *stream = newest ? queue->newest : queue->oldest;
+    for (; stream; stream = next) {
+        next = newest ? stream->older : stream->newer;
+        if (!PROOF(queued_stream_is_of_the_device, load_relaxed(&stream->device) == device))
             continue;
-        if (PROOF(queued_stream_is_of_the_device,
-                  load_relaxed(&stream->device) == device_of_queue(queue)))
+        queue_drop(stream);
+        if (PROOF(queued_stream_is_taken_once, take_stream(stream, state_in_queue(queue))))
             return stream;
-        PROOF_STEP(
-            moved_stream_changes_its_queue,
-            queue_add(queue + load_relaxed(&stream->device) - device_of_queue(queue), stream));
     }
     return NULL;
 }
 
-static struct stream *take_queued(struct stream_queue *queue, bool newest) {
-    pthread_mutex_lock(&stream_pool_lock);
-    struct stream *stream = queue_take(queue, newest);
-    pthread_mutex_unlock(&stream_pool_lock);
-    return stream;
-}
-
-/* The last stream of a thread that does not hold it just now. */
-static struct stream *take_from_threads(int device) {
-    struct stream *found = NULL;
+/* Takes the newest in the queue, else the last stream of a thread that does not hold it just now.
+ */
+static struct stream *take_idle(int device) {
     pthread_mutex_lock(&tables_lock);
+    struct stream *found = queue_take(&idle, device, true);
     for (struct thread *thread = thread_list; thread && !found; thread = thread->next) {
         struct stream *stream = load_relaxed(&thread->stream);
         if (stream && load_relaxed(&stream->device) == device && take_stream(stream, STREAM_IDLE))
@@ -122,12 +108,6 @@ static struct stream *take_from_threads(int device) {
     }
     pthread_mutex_unlock(&tables_lock);
     return found;
-}
-
-static void queue_put(struct stream_queue *queue, struct stream *stream) {
-    pthread_mutex_lock(&stream_pool_lock);
-    queue_add(queue, stream);
-    pthread_mutex_unlock(&stream_pool_lock);
 }
 
 bool stream_query_unheld(struct stream *stream) {
@@ -139,7 +119,7 @@ bool stream_query_unheld(struct stream *stream) {
         !device_kept(load_relaxed(&stream->device)) || !take_stream(stream, state))
         return false;
     const bool done = stream_ask(stream) == hipSuccess;
-    queue_put(state == STREAM_IDLE ? &idle[stream->device] : &retired[stream->device], stream);
+    queue_put(state == STREAM_IDLE ? &idle : &retired, stream);
     return done;
 }
 
@@ -151,7 +131,7 @@ static void count_out(void) {
     stream_count_gone();
 }
 
-bool stream_pool_forget(struct stream *stream) {
+bool stream_invalidate(struct stream *stream) {
     int state = stream_state(stream);
     while (state > STREAM_LOST && state != STREAM_EXTERNAL)
         if (PROOF(stream_is_forgotten_once,
@@ -165,7 +145,7 @@ bool stream_pool_forget(struct stream *stream) {
     return false;
 }
 
-/* The same of one that the caller has taken. False if it was forgotten meanwhile. */
+/* Drops one that the caller has taken. False if a reset has ended it before. */
 static bool forget_taken(void *taken) {
     struct stream *stream = taken;
     const bool known = move_taken(stream, STREAM_GONE);
@@ -174,9 +154,9 @@ static bool forget_taken(void *taken) {
     return known;
 }
 
-/* Gives HIP back a stream that the caller has taken. Blocks that were freed on it are anybody's
+/* Destroys a stream that the caller has taken. Blocks that were freed on it are anybody's
  * afterwards, so their work has to be done: HIP's destroy does not wait on every device. */
-static hipError_t give_stream_back(struct stream *stream) {
+static hipError_t destroy_taken(struct stream *stream) {
     lazy_settle(NULL);
     const uint64_t fence = stream_set_fence(stream);
     if (fence && hip.StreamSynchronize(stream_handle(stream)) == hipSuccess) {
@@ -194,61 +174,43 @@ static hipError_t give_stream_back(struct stream *stream) {
     return error;
 }
 
-/* Takes the stream that is the first to leave: idle before busy, the oldest first. Under
- * stream_pool_lock. */
-static struct stream *take_oldest_stream(int device) {
-    struct stream *stream = queue_take(&idle[device], false);
-    return stream ? stream : queue_take(&retired[device], false);
-}
-
-/* While the program does not hold more streams than the limit, HIP gets one of them back. It may be
- * at work: stock gives back each. */
-static void trim_streams(int device) {
+/* While the program does not hold more streams than the limit, HIP gets one of the device's: idle
+ * before busy, the oldest first. It may be at work: stock destroys each. */
+static void enforce_limit(int device) {
     while (device_kept(device)) {
-        pthread_mutex_lock(&stream_pool_lock);
-        struct stream *stream = DOUBT(streams_exceed_the_limit, queued > cache_limits.streams)
-                                    ? take_oldest_stream(device)
-                                    : NULL;
-        pthread_mutex_unlock(&stream_pool_lock);
+        struct stream *stream = NULL;
+        pthread_mutex_lock(&tables_lock);
+        if (DOUBT(streams_exceed_the_limit, queued > cache_limits.streams) &&
+            !(stream = queue_take(&idle, device, false)))
+            stream = queue_take(&retired, device, false);
+        pthread_mutex_unlock(&tables_lock);
         if (!stream)
             return;
         stats_eviction(CACHE_STREAMS);
-        REPORT("hipStreamDestroy(stream)", give_stream_back(stream), NULL);
+        REPORT("hipStreamDestroy(stream)", destroy_taken(stream), NULL);
     }
 }
 
-/* More streams exist than may lie idle, so those that threads keep for themselves count too. From
- * now on each destroy puts its stream into a queue (is_simple). */
+/* More streams exist than may lie idle, so those of threads count too. From now on
+ * each destroy puts its stream into a queue (stream_stays_cached). */
 static void queue_those_of_threads(void) {
     pthread_mutex_lock(&tables_lock);
     for (struct thread *thread = thread_list; thread; thread = thread->next) {
         struct stream *stream = load_relaxed(&thread->stream);
         if (stream && take_stream(stream, STREAM_IDLE))
-            queue_put(&idle[stream->device], stream);
+            queue_add(&idle, stream);
     }
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* One more was created. */
-static void count_stream(void) {
-    if (add_fetch_relaxed(&stream_pool_total, 1) == cache_limits.streams + 1)
-        queue_those_of_threads();
-}
-
 /* ---- handing out ---- */
 
-/* HIP does not know a stream that it never got back from here: somebody has reset the device. All
- * that was cached is gone with it. */
-static void note_reset(struct stream *stream) {
-    caches_invalidate_if(stream->device, forget_taken, stream);
-}
-
-__attribute__((noinline)) bool stream_pool_refuse(struct stream *stream, hipError_t error) {
+__attribute__((noinline)) bool stream_refuse(struct stream *stream, hipError_t error) {
     (void)stream_change(stream, STREAM_LIVE, STREAM_TAKEN); /* the thread's own */
     if (error == hipErrorNotReady)
-        queue_put(&retired[stream->device], stream);
-    else
-        note_reset(stream);
+        queue_put(&retired, stream);
+    else /* HIP never got it back from here: the device was reset */
+        caches_invalidate_if(stream->device, forget_taken, stream);
     return false;
 }
 
@@ -258,29 +220,18 @@ static struct stream *take_retired(int device) {
     const struct stream *first = NULL;
     const int most = PROOF_VALUE(destroyed_streams_are_asked_about, QUERIES_PER_CREATE, 0);
     for (int queries = 0; queries < most; queries++) {
-        struct stream *stream = take_queued(&retired[device], false);
+        pthread_mutex_lock(&tables_lock);
+        struct stream *stream = queue_take(&retired, device, false);
+        pthread_mutex_unlock(&tables_lock);
         if (!stream)
             return NULL;
         const hipError_t error = stream == first ? hipErrorNotReady : stream_ask(stream);
         if (error == hipSuccess)
             return stream;
-        if (error != hipErrorNotReady) {
-            note_reset(stream);
-            return NULL;
-        }
-        queue_put(&retired[device], stream);
+        (void)stream_refuse(stream, error);
         first = first ? first : stream;
     }
     return NULL;
-}
-
-static struct stream *take_idle_stream(int device) {
-    struct stream *stream;
-    while ((stream = take_queued(&idle[device], true)))
-        if (stream_pool_confirm(stream))
-            return stream;
-    stream = take_from_threads(device);
-    return stream && stream_pool_confirm(stream) ? stream : NULL;
 }
 
 /* The one before, perhaps another device's, is for whoever finds it. */
@@ -289,20 +240,7 @@ static void make_last(struct thread *thread, struct stream *stream) {
     if (thread_is_none(thread))
         return;
     store_relaxed(&thread->stream, stream);
-    PROOF_STEP(last_stream_is_left_to_others, stream_pool_leave(before));
-}
-
-struct stream *stream_pool_take(struct thread *thread, int device) {
-    if (device >= MOST_DEVICES)
-        return NULL;
-    PROOF_STEP(reset_before_stream_reuse, (void)device_kept(device));
-    struct stream *stream = take_idle_stream(device);
-    if (!stream)
-        stream = take_retired(device);
-    if (!stream || !PROOF(stream_was_not_forgotten, move_taken(stream, STREAM_LIVE)))
-        return NULL;
-    make_last(thread, stream);
-    return stream;
+    PROOF_STEP(last_stream_is_left_to_others, stream_leave(before));
 }
 
 /* HIP hands out a handle again that it did not get back from here: the program has destroyed that
@@ -314,7 +252,7 @@ static void end_past(hipStream_t handle) {
     if (LIKELY(!stream))
         return;
     PROOF_STEP(replaced_stream_was_at_work, stream_leaves_work(stream));
-    (void)stream_pool_forget(stream);
+    (void)stream_invalidate(stream);
     if (!load_acquire(&stream->has_waiters)) {
         stream_complete_all(stream);
         return;
@@ -324,7 +262,9 @@ static void end_past(hipStream_t handle) {
         stream_complete_fence(stream, fence);
 }
 
-void stream_pool_enter(struct thread *thread, hipStream_t handle, int device) {
+/* Enters a stream that HIP has just made for the program, the thread's last one now. Without memory
+ * only HIP knows it. May wait for the device. */
+static void enter_new(struct thread *thread, hipStream_t handle, int device) {
     PROOF_STEP(past_of_a_new_handle_ends, end_past(handle));
     struct stream *stream = device < MOST_DEVICES ? stream_enter(handle, device) : NULL;
     if (!stream)
@@ -332,24 +272,55 @@ void stream_pool_enter(struct thread *thread, hipStream_t handle, int device) {
     make_last(thread, stream);
     observe(OBSERVED_STREAM_CREATED, handle, 0, device);
     device_watch(device);
-    count_stream();
+    if (add_fetch_relaxed(&stream_pool_total, 1) == cache_limits.streams + 1)
+        queue_those_of_threads();
     caches_stream_begins(stream);
 }
 
-bool stream_pool_release(struct stream *stream) {
+struct stream_acquired stream_acquire(struct thread *thread, int device) {
+    struct stream_acquired made = {.how = CALL_BYPASS};
+    struct stream *stream = NULL;
+    if (thread->external) {
+        made.handle = stream_handle(thread->external);
+        return made;
+    }
+    if (!cache_is_on(CACHE_STREAMS)) {
+        made.error = hip.StreamCreate(&made.handle);
+        return made;
+    }
+    lazy_note_stream();
+    PROOF_STEP(reset_before_stream_reuse, (void)device_kept(device));
+    if (device < MOST_DEVICES) {
+        do
+            stream = take_idle(device);
+        while (stream && !stream_confirm(stream));
+        if (!stream) /* one that was destroyed with work pending, and is done by now */
+            stream = take_retired(device);
+    }
+    if (stream && PROOF(stream_was_not_forgotten, move_taken(stream, STREAM_LIVE))) {
+        make_last(thread, stream);
+        return (struct stream_acquired){stream_handle(stream), CALL_HIT, hipSuccess};
+    }
+    made.how = CALL_MISS;
+    made.error = RETRY(hip.StreamCreate(&made.handle));
+    register_exit();
+    if (made.error == hipSuccess)
+        enter_new(thread, made.handle, device);
+    return made;
+}
+
+bool stream_release(struct stream *stream) {
     const bool is_idle = stream_is_idle(stream) || lazy_has_put_off(stream);
     if (!PROOF(stream_is_released_once, stream_change(stream, STREAM_LIVE, STREAM_TAKEN)))
         return false;
-    queue_put(PROOF(released_stream_is_idle, is_idle) ? &idle[stream->device]
-                                                      : &retired[stream->device],
-              stream);
-    trim_streams(stream->device);
+    queue_put(PROOF(released_stream_is_idle, is_idle) ? &idle : &retired, stream);
+    enforce_limit(stream->device);
     return true;
 }
 
-void stream_pool_leave(struct stream *stream) {
+void stream_leave(struct stream *stream) {
     if (stream && take_stream(stream, STREAM_IDLE))
-        queue_put(&idle[stream->device], stream);
+        queue_put(&idle, stream);
 }
 
 bool stream_all_quiet(void) {
@@ -364,7 +335,7 @@ bool stream_all_quiet(void) {
     return true;
 }
 
-void stream_give_back_idle(void) {
+void stream_trim_at_exit(void) {
     bool has_destroyed = false;
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
@@ -372,7 +343,7 @@ void stream_give_back_idle(void) {
             !device_kept(load_relaxed(&stream->device)) || !take_stream(stream, state))
             continue;
         if (stream_ask(stream) == hipSuccess)
-            has_destroyed |= give_stream_back(stream) == hipSuccess;
+            has_destroyed |= destroy_taken(stream) == hipSuccess;
         else
             (void)move_taken(stream, state);
     }
@@ -380,19 +351,19 @@ void stream_give_back_idle(void) {
         rocr_catch_up();
 }
 
-static int give_streams_back(int device) {
+static int trim_streams(int device) {
     int count = 0;
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (of_device(device, load_relaxed(&stream->device)) && take_stream(stream, STREAM_IDLE) &&
-            stream_pool_confirm(stream) && give_stream_back(stream) == hipSuccess)
+            stream_confirm(stream) && destroy_taken(stream) == hipSuccess)
             count++;
     return count;
 }
 
-static void forget_streams(int device) {
+static void invalidate_streams(int device) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (PROOF(reset_ends_its_own_streams, of_device(device, load_relaxed(&stream->device)))) {
-            (void)stream_pool_forget(stream);
+            (void)stream_invalidate(stream);
             stream_complete_fence(
                 stream, PROOF_VALUE(completed_fence_was_set, stream_set_fence(stream),
                                     stream_next_fence(stream))); /* its work is gone, too */
@@ -401,30 +372,10 @@ static void forget_streams(int device) {
         }
 }
 
-/* ---- streams of the program's own ---- */
-
-void stream_end_external(struct thread *thread) {
-    struct stream *stream = thread->external;
-    if (!stream)
-        return;
-    thread->external = NULL;
-    stream_release_external(stream);
-}
-
-bool stream_use_external(struct thread *thread, hipStream_t handle) {
-    if (thread_is_none(thread))
-        return false;
-    thread->external = stream_acquire_external(handle, hip_current_device());
-    if (!thread->external)
-        return false;
-    caches_stream_begins(thread->external);
-    return true;
-}
-
 static void release_of_thread(struct thread *thread) {
     struct stream *stream = thread->stream;
     stream_end_external(thread);
-    stream_pool_leave(stream);
+    stream_leave(stream);
 }
 
 /* ---- for the manager ---- */
@@ -450,12 +401,12 @@ static hipError_t evict_stream(void *handle) {
     if (!device_kept(load_relaxed(&stream->device)) || !take_stream(stream, STREAM_IDLE))
         return hipErrorNotReady;
     stats_eviction(CACHE_STREAMS);
-    return give_stream_back(stream);
+    return destroy_taken(stream);
 }
 
 const struct cache stream_cache = {.name = "streams",
-                                   .trim = give_streams_back,
-                                   .invalidate = forget_streams,
+                                   .trim = trim_streams,
+                                   .invalidate = invalidate_streams,
                                    .thread_ends = release_of_thread,
                                    .list = list_streams,
                                    .evict = evict_stream};

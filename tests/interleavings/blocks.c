@@ -4,7 +4,6 @@
 #include "memory/blocks_pool.c"
 
 #include "memory/blocks.h"
-#include "memory/blocks_table.h"
 #include "program.h"
 #include "shared/caches.h"
 

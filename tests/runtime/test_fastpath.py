@@ -92,6 +92,22 @@ def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
     assert not names(many) & set(FORBIDDEN)
 
 
+@needs_valgrind
+@pytest.mark.parametrize(("llvm", "bound"), [(19, 1235), (22, 1150)])
+def test_memory_and_copies_keep_to_their_instructions(llvm: int, bound: int) -> None:
+    """A step of churn: an allocation, two staged copies, a launch, a wait, a free.
+
+    The bounds are 4 % above what GCC 12 makes of it. A second caller of a hit's function costs
+    more, as the compiler then inlines less of it."""
+    iterations = 4
+    on = device.find("stub")
+    env = {**on.environment, "MGPU_RT_PYTHON": "off", "MGPU_RT_EXCLUSIVE": "on"}
+    env["BENCH_WAIT"] = f"{native.STUB},hipDeviceSynchronize"
+    program = build.executable("churn", llvm, on.chip, iterations)
+    churn = instructions.count_program(program, iterations, env)
+    assert 500 < churn.per_iteration(RUNTIME) <= bound
+
+
 def names(profile: instructions.Profile) -> set[str]:
     """The functions' names without what the compiler and the linker append (.isra.0, @GLIBC)."""
     return {re.split(r"[.@']", name)[0] for name in profile.functions}

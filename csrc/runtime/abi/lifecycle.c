@@ -109,8 +109,12 @@ __attribute__((constructor)) static void watch_forks(void) {
 /* Counts the blocks that the program has not freed when the exit handlers run. The driver takes
  * them back with the process, as with stock. */
 static void report_held(void) {
-    size_t bytes;
-    const size_t count = block_held(&bytes);
+    size_t bytes = 0, count = 0;
+    for (int device = 0; device < MOST_DEVICES; device++) {
+        const struct memory_account account = block_account(device);
+        count += account.live;
+        bytes += account.allocated;
+    }
     if (count)
         report_verbose("%zu blocks of device memory (%zu bytes) were not freed by the program",
                        count, bytes);

@@ -4,7 +4,6 @@
 #include "driver/hip.h"
 #include "graphs/build.h"
 #include "memory/blocks.h"
-#include "memory/blocks_table.h"
 #include "memory/registrations.h"
 #include "modules/modules.h"
 #include "process/options.h"
@@ -111,7 +110,7 @@ static void *new_block(uint64_t bytes) {
     struct graph_block *block = calloc(1, sizeof *block);
     struct block_allocated made = {NULL, CALL_MISS, hipErrorOutOfMemory};
     if (block) /* for work in any order: the graph may be launched anywhere */
-        made = block_allocate(bytes, graph_building->device, NULL, false);
+        made = block_allocate(bytes, graph_building->device);
     call_tell(made.how);
     if (!made.address || !PROOF(block_is_the_graphs, block_give_graph(made.address))) {
         free(block);

@@ -4,7 +4,6 @@
 #include "driver/hip.h"
 #include "driver/report.h"
 #include "memory/blocks.h"
-#include "memory/blocks_table.h"
 #include "modules/modules.h"
 #include "process/state.h"
 #include "proof.h"

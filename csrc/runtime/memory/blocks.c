@@ -1,12 +1,12 @@
-/* The life of a block. This file decides whether a free keeps a block, and which blocks leave for
- * the limit. The pools know where a block lies in between, and the table which entry it has. */
+/* The life of a block: its entry in the table, its allocation and its free, and which blocks leave
+ * for the limit. The pools know where a freed block lies. */
 #include "memory/blocks.h"
 #include "atomics.h"
+#include "check.h"
 #include "driver/device.h"
 #include "driver/exclusive.h"
 #include "driver/hip.h"
 #include "driver/report.h"
-#include "memory/blocks_table.h"
 #include "process/options.h"
 #include "process/state.h"
 #include "proof.h"
@@ -22,6 +22,163 @@
 enum { USES_BITS = 8, MOST_USES = (1 << USES_BITS) - 1 };
 
 static const char free_expression[] = "hipFree(ptr)";
+
+static struct handle_map block_map = HANDLE_MAP(struct block);
+
+struct block *block_find(const void *address) {
+    return handle_find(&block_map, address);
+}
+
+struct block *block_first(void) {
+    return handle_first(&block_map);
+}
+
+/* ---- the table ---- */
+
+/* By device, under tables_lock. */
+static struct memory_account ledger[MOST_DEVICES];
+
+/* Whether the account of a device is the sum of its blocks. Under tables_lock. */
+CHECKS bool ledger_agrees(int device) {
+    size_t bytes = 0, blocks = 0;
+    for (const struct block *block = block_first(); block; block = handle_next(block))
+        if (block->booked && block->device == device) {
+            bytes += block->size;
+            blocks++;
+        }
+    return bytes == ledger[device].reserved && blocks == ledger[device].blocks;
+}
+
+/* Under tables_lock. */
+static void remove_block(struct block *block) {
+    store_release(&block->state, BLOCK_GONE);
+    if (!block->booked)
+        return;
+    struct memory_account *account = &ledger[block->device];
+    PROOF_STEP(block_leaves_its_account_once, block->booked = false);
+    store_relaxed(&account->reserved, account->reserved - block->size);
+    account->blocks--;
+    CHECK(ledger_agrees(block->device));
+    ranges_remove((uintptr_t)block->handle.key);
+}
+
+/* HIP would not hand out memory of a block that it did not get back. So the program has freed it by
+ * a call of its own. */
+static void remove_overlapped(const void *address, size_t size) {
+    void *begin;
+    while ((begin = ranges_begin(address, size))) {
+        struct block *block = block_find(begin);
+        if (!block || !block->booked) {
+            ranges_remove((uintptr_t)begin); /* registered */
+            continue;
+        }
+        if (block->state == BLOCK_IDLE)
+            (void)block_unlink(block);
+        remove_block(block);
+    }
+}
+
+struct block *block_insert(void *address, size_t size, int device, int state) {
+    const bool shared = state == BLOCK_SHARED;
+    struct block *block = handle_insert(&block_map, address);
+    struct memory_account *account = &ledger[device];
+    if (!block)
+        return NULL;
+    pthread_mutex_lock(&tables_lock);
+    remove_overlapped(address, size);
+    remove_block(block);
+    fetch_add_relaxed(&block_clock, 1);
+    store_relaxed(&block->size, size);
+    store_relaxed(&block->device, device);
+    block_note_use(block);
+    block->shared = shared;
+    block->number = 0;
+    block_clear_fences(block);
+    block->booked = true;
+    account->blocks++;
+    store_relaxed(&account->reserved, account->reserved + size);
+    if (account->reserved > account->peak_reserved)
+        account->peak_reserved = account->reserved;
+    CHECK(ledger_agrees(device));
+    ranges_add(&block->range, (uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
+    store_release(&block->state, PROOF_VALUE(new_block_is_held, state, BLOCK_IDLE));
+    pthread_mutex_unlock(&tables_lock);
+    return block;
+}
+
+/* Has HIP free an address, in a block that is in no pool or in none. HIP may hand the address to
+ * another thread as soon as it has it, so it leaves the tables before. */
+static hipError_t free_by_hip(struct block *block, void *address) {
+    const size_t size = block ? block->size : 0;
+    const int device = block ? block->device : 0;
+    pthread_mutex_lock(&tables_lock);
+    ranges_remove((uintptr_t)address);
+    if (block)
+        remove_block(block);
+    pthread_mutex_unlock(&tables_lock);
+    const hipError_t error = hip.Free(address);
+    if (block)
+        observe(OBSERVED_BLOCK_FREED, block_address(block), size, device);
+    return error;
+}
+
+/* The block that an address lies in, begin included, if it is not GONE. */
+static struct block *block_around(const void *address) {
+    pthread_mutex_lock(&tables_lock);
+    const void *begin = ranges_begin(address, 1);
+    pthread_mutex_unlock(&tables_lock);
+    struct block *block = begin ? block_find(begin) : NULL;
+    return block && block->state != BLOCK_GONE ? block : NULL;
+}
+
+/* Asks HIP whether it still has the block as it was handed out. The program may have freed it by a
+ * call of its own, or have reset the device. NVIDIA's driver does not say where managed memory
+ * begins, but has a number for it. */
+static bool hip_has(const struct block *block) {
+    void *begin = NULL;
+    size_t size = 0;
+    uint64_t number = 0;
+    if (UNLIKELY(block->shared))
+        return PROOF(hip_has_the_shared_block,
+                     device_memory_number(block_address(block), &number) && number != 0 &&
+                         number == block->number);
+    return PROOF(hip_has_the_block,
+                 hip.MemGetAddressRange(&begin, &size, block_address(block)) == hipSuccess &&
+                     begin == block->handle.key && size >= block->size);
+}
+
+/* Under tables_lock, and with HIP's word for it from before. */
+static void invalidate_block(struct block *block) {
+    if (DOUBT(forgotten_block_lies_elsewhere, block->shared) && block->state == BLOCK_IDLE)
+        (void)block_unlink(block);
+    remove_block(block);
+}
+
+static bool outlives_reset(const struct block *block) {
+    return block->shared && block->state != BLOCK_GONE &&
+           DOUBT(shared_block_outlives_the_reset, hip_has(block));
+}
+
+/* Removes the blocks of a device that was reset, or all as HIP ends. Managed memory outlives the
+ * reset of one of several devices: what HIP still has of it stays. HIP is not asked under the lock.
+ * A block that is entered in between is of the time after the reset. */
+static void invalidate_blocks(int device) {
+    struct block *const newest = block_first();
+    for (struct block *block = newest; block; block = handle_next(block))
+        block->outlives =
+            device != ALL_DEVICES && block_device(block) == device && outlives_reset(block);
+    pthread_mutex_lock(&tables_lock);
+    block_pools_empty(device);
+    for (struct block *block = newest; block; block = handle_next(block))
+        if (PROOF(reset_ends_its_own_blocks, of_device(device, block->device)) && !block->outlives)
+            PROOF_STEP(reset_ends_blocks, invalidate_block(block));
+    pthread_mutex_unlock(&tables_lock);
+    ranges_change();
+}
+
+size_t block_reserved(int device) {
+    return load_relaxed(&ledger[device].reserved);
+}
 
 /* ---- the limit ----
  *
@@ -54,13 +211,21 @@ static size_t limit_of(int device) {
     return limit;
 }
 
-/* ---- giving back ---- */
-
-static bool give_block_back(struct block *block) {
-    if (!block_retire(block))
+/* Takes an idle block out of its pool, and has HIP free it; *error is HIP's answer. False if the
+ * block is not idle. */
+static bool evict_idle(struct block *block, hipError_t *error) {
+    if (load_acquire(&block->state) != BLOCK_IDLE)
+        return false;
+    pthread_mutex_lock(&tables_lock);
+    /* It may be on its way into a pool just now: then it is not found, and stays. */
+    const bool owned = block_unlink(block);
+    if (PROOF(block_leaves_its_pool_first, owned))
+        remove_block(block);
+    pthread_mutex_unlock(&tables_lock);
+    if (!owned)
         return false;
     stats_eviction(CACHE_MEMORY);
-    REPORT(free_expression, block_free_by_hip(block, block_address(block)), NULL);
+    *error = free_by_hip(block, block_address(block));
     return true;
 }
 
@@ -84,31 +249,29 @@ static size_t bytes_above(int device, uint64_t rank) {
     return bytes;
 }
 
-/* Gives back the idle blocks up to a rank, but so many of that rank as `most` bytes hold. Returns
- * how many go. hipFree waits for the device, so a block whose stream is still at work may go
- * too. */
-static int give_back_up_to(int device, uint64_t rank, size_t most) {
+/* Evicts the idle blocks up to a rank, but so many of that rank as `most` bytes hold. Returns how
+ * many go. hipFree waits for the device, so a block whose stream is still at work may go too. */
+static int evict_up_to(int device, uint64_t rank, size_t most) {
     int count = 0;
+    hipError_t error;
     for (struct block *block = block_first(); block; block = handle_next(block)) {
         const uint64_t own = rank_of(block);
         const size_t size = block_size(block);
         if (!is_idle_on(device, block) || own > rank)
             continue;
-        if (own == rank && size <= most)
+        if (own == rank && size <= most) {
             most -= size;
-        else
-            count += give_block_back(block);
+        } else if (evict_idle(block, &error)) {
+            REPORT(free_expression, error, NULL);
+            count++;
+        }
     }
     return count;
 }
 
-static int give_blocks_back(int device) {
-    return give_back_up_to(device, UINT64_MAX, 0);
-}
-
-/* Gives back the least recently used blocks until no more than `most` bytes are kept; returns how
- * many are. Halves the ranks until the one is found above which so much is kept. */
-static size_t give_oldest_back(int device, size_t most) {
+/* Evicts the least recently used blocks until no more than `most` bytes are idle; returns how many
+ * are. Halves the ranks until the one is found above which so much is idle. */
+static size_t evict_oldest(int device, size_t most) {
     uint64_t rank = 0, end = (load_relaxed(&block_clock) + 1) << USES_BITS;
     while (rank < end) {
         const uint64_t middle = rank + (end - rank) / 2;
@@ -118,12 +281,11 @@ static size_t give_oldest_back(int device, size_t most) {
             end = middle;
     }
     const size_t above = bytes_above(device, rank);
-    (void)give_back_up_to(device, rank, above < most ? most - above : 0);
+    (void)evict_up_to(device, rank, above < most ? most - above : 0);
     return bytes_above(device, 0);
 }
 
-/* A block of this size was freed and kept. */
-static __attribute__((noinline)) void keep_to_limit(int device, size_t size) {
+void block_enforce_limit(int device, size_t size) {
     const size_t limit = cache_limits.memory_bytes[device];
     if (!limit || block_reserved(device) <= limit)
         return;
@@ -131,7 +293,7 @@ static __attribute__((noinline)) void keep_to_limit(int device, size_t size) {
     if (add_fetch_relaxed(&freed[device], size) <= limit || !device_kept(device))
         return;
     PROOF_STEP(blocks_beyond_the_limit_leave,
-               store_relaxed(&freed[device], give_oldest_back(device, limit - limit / 8)));
+               store_relaxed(&freed[device], evict_oldest(device, limit - limit / 8)));
 }
 
 /* HIP was asked for more: from here on frees are added up, if the device is over its limit now. */
@@ -142,18 +304,6 @@ static void note_reserved(int device, size_t size) {
     if (now - size <= limit)
         PROOF_STEP(earlier_frees_count, store_relaxed(&freed[device], limit));
     fetch_or_relaxed(&care_of_frees, CARE_OVER_LIMIT);
-}
-
-size_t block_held(size_t *bytes) {
-    size_t count = 0;
-    *bytes = 0;
-    for (const struct block *block = block_first(); block; block = handle_next(block)) {
-        if (!block_held_by_program(block))
-            continue;
-        count++;
-        *bytes += block_size(block);
-    }
-    return count;
 }
 
 /* ---- allocating ---- */
@@ -189,24 +339,16 @@ static void *allocate_new(size_t size, int device, bool shared, hipError_t *erro
         return NULL;
     stats_miss(CACHE_MEMORY);
     device_watch(device);
-    const bool entered = block_enter(address, size, device, shared ? BLOCK_SHARED : BLOCK_LIVE);
-    if (entered && shared && !exclusive_hip()) /* without memory for the entry: freed by hipFree */
-        block_note_number(block_find(address));
+    struct block *block = block_insert(address, size, device, shared ? BLOCK_SHARED : BLOCK_LIVE);
+    if (block && shared && !exclusive_hip() && /* without memory for the entry: freed by hipFree */
+        !device_memory_number(address, &block->number))
+        block->number = 0;
     observe(OBSERVED_BLOCK_ALLOCATED, address, size, device);
     note_reserved(device, size);
     return address;
 }
 
-/* Hands out a block that was kept; the caller owns it. */
-static inline struct block_allocated hand_out(struct block *block, int state) {
-    block_note_use(block);
-    PROOF_STEP(block_handed_out_is_held, store_release(&block->state, state));
-    return (struct block_allocated){block_address(block), CALL_HIT, hipSuccess};
-}
-
-/* Finds a ready block, else asks HIP for one. */
-static __attribute__((noinline)) struct block_allocated
-allocate_slow(uint64_t bytes, int device, struct stream *order, bool shared) {
+struct block_allocated block_search(uint64_t bytes, int device, struct stream *order, bool shared) {
     struct block_allocated made = {NULL, CALL_MISS, hipSuccess};
     if (!block_serves(bytes, device)) {
         made.how = CALL_BYPASS;
@@ -215,34 +357,28 @@ allocate_slow(uint64_t bytes, int device, struct stream *order, bool shared) {
     }
     const size_t size = block_round(bytes);
     struct block *block = block_pool_search(device, size, order, shared);
-    if (block)
-        made = hand_out(block, shared ? BLOCK_SHARED : BLOCK_LIVE);
-    else
+    if (block) {
+        made.how = CALL_HIT;
+        block_hand_out(block, shared ? BLOCK_SHARED : BLOCK_LIVE);
+        made.address = block_address(block);
+    } else {
         made.address = allocate_new(size, device, shared, &made.error);
+    }
     if (DOUBT(device_has_no_managed_memory, shared && made.error == hipErrorNotSupported)) {
         PROOF_STEP(attempt_leaves_no_error, device_forget_error(made.error));
-        return block_allocate(bytes, device, NULL, false);
+        return block_search(bytes, device, NULL, false);
     }
     if (shared && made.address)
         lazy_visible(1);
     return made;
 }
 
-struct block_allocated block_allocate(uint64_t bytes, int device, struct stream *stream,
-                                      bool shared) {
-    struct stream *order = LIKELY(stream && stream->device == device) ? stream : NULL;
+struct block_allocated block_allocate(uint64_t bytes, int device) {
     PROOF_STEP(reset_before_block_reuse, (void)device_kept(device));
-    struct block_pool *own = LIKELY(order) ? load_acquire(&order->pool) : NULL;
-    struct block *block = LIKELY(own) ? block_pool_take_own(own, block_round(bytes)) : NULL;
-    return LIKELY(block) ? hand_out(block, BLOCK_LIVE)
-                         : allocate_slow(bytes, device, order, shared);
+    return block_search(bytes, device, NULL, false);
 }
 
 /* ---- freeing ---- */
-
-static bool change_block(struct block *block, int from, int to) {
-    return block && cas_acq_rel(&block->state, &from, to);
-}
 
 /* Frees an address where the program holds no block: memory that it got by HIP, or a mistake. HIP
  * 5.2.3 takes an address inside a block for the block. */
@@ -254,11 +390,8 @@ static struct block_freed free_unheld(void *address) {
     if (DOUBT(address_is_in_a_cached_block,
               is_start || state == BLOCK_IDLE || state == BLOCK_GRAPH_OWNED))
         return (struct block_freed){FREE_TWICE, hipSuccess};
-    ranges_drop(address); /* before HIP can hand it out again */
-    if (!around)
-        return (struct block_freed){FREE_TO_HIP, hip.Free(address)};
-    const bool shared = around->shared;
-    const hipError_t error = block_free_by_hip(around, address);
+    const bool shared = around && around->shared;
+    const hipError_t error = free_by_hip(around, address);
     if (shared && error == hipSuccess)
         lazy_visible(-1);
     return (struct block_freed){FREE_TO_HIP, error};
@@ -274,8 +407,8 @@ static __attribute__((noinline)) bool end_hold(struct block *block, void *addres
     if (state == BLOCK_GRAPH && block_leave_to_graph(block, NULL))
         return false;
     if (DOUBT(graph_has_just_begun_or_ended, state == BLOCK_GRAPH || state == BLOCK_LIVE))
-        return change_block(block, BLOCK_LIVE, BLOCK_IDLE) || end_hold(block, address, freed);
-    if (change_block(block, BLOCK_SHARED, BLOCK_IDLE)) {
+        return block_change(block, BLOCK_LIVE, BLOCK_IDLE) || end_hold(block, address, freed);
+    if (block_change(block, BLOCK_SHARED, BLOCK_IDLE)) {
         lazy_visible(-1);
         return true;
     }
@@ -283,20 +416,9 @@ static __attribute__((noinline)) bool end_hold(struct block *block, void *addres
     return false;
 }
 
-/* Waits for the device, as no fence says when the block is idle. The program named the null stream,
- * one that is gone, one of another device, or one of its own that the table does not know. Or too
- * many blocks have several fences. */
-static __attribute__((noinline)) struct block_freed free_after_waiting(struct block *block) {
-    const hipError_t error =
-        PROOF_VALUE(unordered_free_waits, stream_wait_for_device(block->device), hipSuccess);
-    if (UNLIKELY(DOUBT(nothing_says_it_is_idle, error != hipSuccess))) {
-        device_forget_error(error);
-        return (struct block_freed){FREE_WAITED, block_free_by_hip(block, block_address(block))};
-    }
-    (void)block_pool_put(block, NULL, false);
-    return (struct block_freed){FREE_WAITED, hipSuccess};
-}
-
+/* Waits for the device where no fence says when the block is idle. The program named the null
+ * stream, one that is gone, one of another device, or one of its own that the table does not know.
+ * Or too many blocks have several fences. */
 struct block_freed block_free(void *address, struct stream *stream) {
     struct block *block = block_find(address);
     struct block_freed freed = {FREE_DONE, hipSuccess};
@@ -305,21 +427,27 @@ struct block_freed block_free(void *address, struct stream *stream) {
                  !PROOF(block_is_freed_once, cas_acq_rel(&block->state, &live, BLOCK_IDLE))) &&
         !end_hold(block, address, &freed))
         return freed;
-    if (UNLIKELY(!exclusive_hip() && !block_confirm(block)))
-        return (struct block_freed){FREE_TO_HIP, block_free_by_hip(block, address)};
+    if (UNLIKELY(!exclusive_hip() && !hip_has(block)))
+        return (struct block_freed){FREE_TO_HIP, free_by_hip(block, address)};
     const int device = block->device;
     const size_t size = block->size;
     const bool in_order = LIKELY(stream && stream->device == device);
     const bool care = !in_order || load_relaxed(&care_of_frees);
-    /* From where it is put on it may be another thread's. */
-    if (UNLIKELY(!in_order || !block_pool_put(block, stream, care)))
-        freed = free_after_waiting(block);
+    if (UNLIKELY(!in_order || !block_fence(block, stream, care))) {
+        freed.verdict = FREE_WAITED;
+        freed.error = PROOF_VALUE(unordered_free_waits, stream_wait_for_device(device), hipSuccess);
+        if (UNLIKELY(DOUBT(nothing_says_it_is_idle, freed.error != hipSuccess))) {
+            device_forget_error(freed.error);
+            freed.error = free_by_hip(block, address);
+            return freed;
+        }
+        block_fence_idle(block);
+    }
+    block_pool_put(block); /* from here on it may be another thread's */
     if (UNLIKELY(care))
-        keep_to_limit(device, size);
+        block_enforce_limit(device, size);
     return freed;
 }
-
-/* ---- for graphs ---- */
 
 bool block_leave_to_graph(struct block *block, struct stream *stream) {
     int state = load_acquire(&block->state);
@@ -335,71 +463,29 @@ bool block_leave_to_graph(struct block *block, struct stream *stream) {
     return true;
 }
 
-bool block_give_graph(void *address) {
-    struct block *block = block_find(address);
-    if (!change_block(block, BLOCK_LIVE, BLOCK_GRAPH))
-        return false;
-    block->graph = 0;
-    return true;
+/* ---- for statistics and the manager ---- */
+
+struct memory_account block_ledger(int device) {
+    return ledger[device];
 }
 
-bool block_serve_graph(void *address) {
-    struct block *block = block_find(address);
-    return PROOF(kept_block_serves_its_graph, change_block(block, BLOCK_GRAPH_OWNED, BLOCK_GRAPH));
-}
-
-bool block_take_from_graph(void *address) {
-    struct block *block = block_find(address);
-    if (change_block(block, BLOCK_GRAPH, BLOCK_LIVE))
-        return true;
-    if (!change_block(block, BLOCK_GRAPH_OWNED, BLOCK_IDLE))
-        return false;
-    const int device = block->device;
-    const size_t size = block->size;
-    (void)block_pool_put(block, NULL, false);
-    keep_to_limit(device, size);
-    return true;
-}
-
-/* Looks at all blocks: a graph is built once. */
-static struct block *take_kept(size_t size, int device, const struct stream *stream,
-                               uint64_t graph) {
-    for (struct block *block = block_first(); block; block = handle_next(block)) {
-        int kept = BLOCK_GRAPH_OWNED;
-        if (block_size(block) == size && block_device(block) == device &&
-            PROOF(block_is_of_this_capture, block->graph == graph) &&
-            block->fence.stream == stream && cas_acq_rel(&block->state, &kept, BLOCK_GRAPH))
-            return block;
+struct memory_account block_account(int device) {
+    struct memory_account account = ledger[device];
+    if (!account.peak_reserved)
+        return account;
+    account.blocks = 0;
+    for (const struct block *block = block_first(); block; block = handle_next(block)) {
+        const int state = load_acquire(&block->state);
+        if (state == BLOCK_GONE || block_device(block) != device)
+            continue;
+        account.blocks++;
+        if (block_held_by_program(block)) {
+            account.live++;
+            account.allocated += block_size(block);
+        }
     }
-    return NULL;
+    return account;
 }
-
-void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph,
-                           hipError_t *error) {
-    const size_t size = block_round(bytes);
-    const int device = stream->device;
-    void *address = NULL;
-    *error = hipSuccess;
-    (void)device_kept(device);
-    struct block *block = graph ? take_kept(size, device, stream, graph) : NULL;
-    if (block) {
-        call_tell(CALL_HIT);
-        return block_address(block);
-    }
-    *error = hip.Malloc(&address, size);
-    if (*error == hipSuccess)
-        stats_miss(CACHE_MEMORY);
-    if (*error != hipSuccess ||
-        !block_enter(address, size, device,
-                     PROOF_VALUE(captured_block_is_its_graphs, BLOCK_GRAPH, BLOCK_LIVE)))
-        return address;
-    block = block_find(address);
-    block->graph = graph;
-    observe(OBSERVED_BLOCK_ALLOCATED, address, size, device);
-    return address;
-}
-
-/* ---- for the manager ---- */
 
 static size_t list_blocks(struct cached *out, size_t room) {
     size_t count = 0;
@@ -417,18 +503,23 @@ static size_t list_blocks(struct cached *out, size_t room) {
 }
 
 static hipError_t evict_block(void *address) {
+    hipError_t error;
     struct block *block = block_find(address);
     if (!block || !device_kept(block_device(block)) || load_acquire(&block->state) == BLOCK_GONE)
         return hipErrorNotFound;
-    if (!stream_all_quiet() || !block_retire(block)) /* hipFree would wait, and others for it */
+    if (!stream_all_quiet() ||
+        !evict_idle(block, &error)) /* hipFree would wait, and others for it */
         return hipErrorNotReady;
-    stats_eviction(CACHE_MEMORY);
-    return block_free_by_hip(block, address);
+    return error;
+}
+
+static int trim_blocks(int device) {
+    return evict_up_to(device, UINT64_MAX, 0);
 }
 
 const struct cache block_cache = {.name = "blocks",
-                                  .trim = give_blocks_back,
-                                  .invalidate = block_forget_device,
+                                  .trim = trim_blocks,
+                                  .invalidate = invalidate_blocks,
                                   .stream_begins = block_pool_stream_begins,
                                   .list = list_blocks,
                                   .evict = evict_block};

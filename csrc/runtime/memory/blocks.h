@@ -1,16 +1,18 @@
-/* The life of the blocks of device memory that mgpuMemAlloc hands out: from HIP or from those given
- * back, to the program, and back again. */
+/* The blocks of device memory that mgpuMemAlloc hands out: from HIP or from the pools to the
+ * program, and back again. */
 #ifndef MGPU_RT_BLOCKS_H
 #define MGPU_RT_BLOCKS_H
 
 #include "likely.h"
 #include "memory/blocks_pool.h"
 #include "mgpu.h"
-#include "process/state.h"
 #include "proof.h"
+#include "shared/reset.h"
+#include "shared/sites.h"
 #include "shared/thread.h"
 #include "streams/streams.h"
 #include "telemetry/call.h"
+#include "telemetry/counters.h"
 
 struct cache;
 
@@ -24,7 +26,19 @@ static inline struct stream *block_order(const struct thread *thread, hipStream_
                : NULL;
 }
 
-/* Whether so much memory is kept when it is freed; else a call of HIP's serves. */
+/* The entry of an address, or NULL. Lock-free. */
+struct block *block_find(const void *address);
+
+/* All entries, newest first: handle_next leads on. */
+struct block *block_first(void);
+
+/* Enters memory that hipMalloc has returned, LIVE or GRAPH, or hipMallocManaged, SHARED. NULL
+ * without memory for the entry. */
+struct block *block_insert(void *address, size_t size, int device, int state);
+
+/* ---- allocating ---- */
+
+/* Whether so much memory goes to a pool when it is freed; else a call of HIP's serves. */
 bool block_serves(uint64_t bytes, int device);
 
 /* A block that the program is given, NULL if there is none; *error is HIP's answer. */
@@ -34,26 +48,54 @@ struct block_allocated {
     hipError_t error;
 };
 
-/* Allocates on the calling thread's device, for work in the order of `stream`; NULL stands for any
- * order. Shared: a block that host and device see at once, of managed memory. The host may write to
- * it at once, so it is handed out again only where no work uses it, and has no stream. */
-struct block_allocated block_allocate(uint64_t bytes, int device, struct stream *stream,
-                                      bool shared);
+/* Hands out a block that the caller took from a pool. */
+static inline void block_hand_out(struct block *block, int state) {
+    block_note_use(block);
+    PROOF_STEP(block_handed_out_is_held, store_release(&block->state, state));
+}
+
+/* The hit: an idle block of the thread's current device, from the pool of a stream of that device,
+ * for the stream's next work. NULL if there is none, or no stream. */
+static inline struct block *block_reuse(uint64_t bytes, int device, struct stream *order) {
+    PROOF_STEP(reset_before_block_reuse, (void)device_kept(device));
+    struct block_pool *own =
+        LIKELY(order && order->device == device) ? load_acquire(&order->pool) : NULL;
+    struct block *block = LIKELY(own) ? block_pool_take_own(own, block_round(bytes)) : NULL;
+    if (LIKELY(block))
+        block_hand_out(block, BLOCK_LIVE);
+    return block;
+}
+
+/* Allocates after block_reuse found nothing: a ready block of any pool, else one of HIP's. It is
+ * for work in the order of a stream of the device; NULL stands for any order. Shared: a block that
+ * host and device see at once, of managed memory. The host may write to it at once, so it is handed
+ * out again only where no work uses it, and has no stream. */
+struct block_allocated block_search(uint64_t bytes, int device, struct stream *order, bool shared);
+
+/* Allocates on the calling thread's device, for work in any order. */
+struct block_allocated block_allocate(uint64_t bytes, int device);
+
+/* ---- freeing ---- */
 
 /* The outcome of a free, and HIP's answer. */
 struct block_freed {
     enum block_verdict {
-        FREE_DONE,   /* it is kept */
-        FREE_WAITED, /* the device was waited for, and it is kept; else HIP was given it */
+        FREE_DONE,   /* it is in a pool, or a graph has it */
+        FREE_WAITED, /* the device was waited for; then it is in a pool, or HIP was given it */
         FREE_TO_HIP, /* HIP was given the address */
         FREE_TWICE,  /* nothing: the program has freed it before */
     } verdict;
     hipError_t error;
 };
 
-/* Frees what lies at an address, as mgpuMemFree does. A block of the program's is kept that was in
- * use on `stream` (NULL: anywhere). */
+/* Frees what lies at an address, as mgpuMemFree does. A block of the program's was in use on
+ * `stream` (NULL: anywhere). */
 struct block_freed block_free(void *address, struct stream *stream);
+
+/* Evicts blocks if the device is over its limit. A block of this size was freed. */
+void block_enforce_limit(int device, size_t size);
+
+/* ---- for graphs ---- */
 
 /* The program frees a block on a stream (NULL: not known), but a graph goes on to use it: nobody
  * else is to get it. False if the program does not hold the block. */
@@ -71,8 +113,25 @@ bool block_take_from_graph(void *address);
 void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph,
                            hipError_t *error);
 
-/* Blocks that the program has not freed, and their bytes. */
-size_t block_held(size_t *bytes);
+/* ---- accounts ---- */
+
+/* Tells that a block, if the program holds it, is the program's from this call on (1), or is not
+ * any more (-1). */
+static inline void block_tell(const struct block *block, int sign) {
+    if (!block)
+        return;
+    const ptrdiff_t bytes = sign * (ptrdiff_t)block_size(block);
+    call_tell_held(block_device(block), bytes);
+    sites_count(block_address(block), block_device(block), bytes);
+}
+
+/* Bytes held from HIP on a device, which the limit is about. */
+size_t block_reserved(int device);
+
+/* The ledger of a device: what is reserved, and the blocks. */
+struct memory_account block_ledger(int device);
+/* The same with what the program holds: looks at all blocks. */
+struct memory_account block_account(int device);
 
 extern const struct cache block_cache;
 

@@ -141,7 +141,7 @@ static struct block *take_overflow(struct block_pool *pool, struct block **link)
 }
 
 /* Under tables_lock. */
-static void drop_done_in(struct block_pool *pool) {
+static void drop_done_fences(struct block_pool *pool) {
     struct stream *holder;
     for (int set = 0; set < POOL_SETS && pool->waiting; set++)
         for (struct block *block = pool->overflow[set]; block; block = block->next_overflow)
@@ -151,15 +151,20 @@ static void drop_done_in(struct block_pool *pool) {
             }
 }
 
-/* The device is idle. */
-static __attribute__((noinline)) void drop_done_fences(int device) {
+void block_fence_idle(struct block *block) {
+    block_clear_fences(block);
     pthread_mutex_lock(&tables_lock);
-    drop_done_in(&device_pools[device]);
-    drop_done_in(&shared_pools[device]);
+    drop_done_fences(&device_pools[block->device]);
+    drop_done_fences(&shared_pools[block->device]);
     pthread_mutex_unlock(&tables_lock);
 }
 
-static inline __attribute__((always_inline)) void put(struct block *block) {
+bool block_fence(struct block *block, struct stream *stream, bool care) {
+    set_fence(&block->fence, stream);
+    return LIKELY(!care) || add_other_fences(block);
+}
+
+void block_pool_put(struct block *block) {
     struct stream *stream = block->fence.stream;
     const bool several = has_several_fences(block);
     struct block_pool *pool = NULL;
@@ -182,23 +187,6 @@ static inline __attribute__((always_inline)) void put(struct block *block) {
     add_overflow(pool, block);
 }
 
-void block_pool_put_back(struct block *block) {
-    put(block);
-}
-
-bool block_pool_put(struct block *block, struct stream *stream, bool care) {
-    if (UNLIKELY(!stream)) {
-        block_clear_fences(block);
-        drop_done_fences(block->device);
-    } else {
-        set_fence(&block->fence, stream);
-        if (UNLIKELY(care && !add_other_fences(block)))
-            return false;
-    }
-    put(block);
-    return true;
-}
-
 /* Takes a block of this size that is ready for work in the order of `stream`. NULL if there is
  * none; then *holder is a stream that one of them waits for. */
 static struct block *take_ready(struct block_pool *pool, size_t size, const struct stream *stream,
@@ -212,7 +200,7 @@ static struct block *take_ready(struct block_pool *pool, size_t size, const stru
         if (LIKELY(block && is_ready(block, stream, holder)))
             return block;
         if (block)
-            block_pool_put_back(block);
+            block_pool_put(block);
     }
     struct block **link = &pool->overflow[set], *block = NULL;
     if (!load_relaxed(link))

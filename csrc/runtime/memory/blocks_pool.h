@@ -32,7 +32,7 @@ static inline void *block_address(const struct block *block) {
     return (void *)(uintptr_t)block->handle.key;
 }
 
-/* For a block that the reader does not own: HIP may hand its address out anew meanwhile. */
+/* For a block that the reader does not own: HIP may have handed its address out again. */
 static inline size_t block_size(const struct block *block) {
     return load_relaxed(&block->size);
 }
@@ -40,38 +40,45 @@ static inline int block_device(const struct block *block) {
     return load_relaxed(&block->device);
 }
 
+/* True if the block was `from`, and is `to` now. */
+static inline bool block_change(struct block *block, int from, int to) {
+    return block && cas_acq_rel(&block->state, &from, to);
+}
+
 static inline bool block_held_by_program(const struct block *block) {
     const int state = load_acquire(&block->state);
     return state == BLOCK_LIVE || state == BLOCK_SHARED || state == BLOCK_GRAPH;
 }
 
-/* By who has taken it; others may read meanwhile. */
+/* By who has taken it; others may read. */
 static inline void block_note_use(struct block *block) {
     store_relaxed(&block->uses, block->uses + 1);
 }
 
 /* ---- pools ---- */
 
-/* Puts a block away that the caller has just made IDLE: a free on `stream`, in whose order it was
+/* Fences a block that the caller has just made IDLE: a free on `stream`, in whose order it was
  * used. It gets the next fence of that stream, and with `care` one of each other stream of the
- * device that is at work. NULL: no work uses it any more, and the device is idle. False if the
- * free is to wait for the device, as stock's does: many blocks wait already, or there is no memory
- * for fences. Nothing is put away then. */
-bool block_pool_put(struct block *block, struct stream *stream, bool care);
+ * device that is at work. False if the free is to wait for the device, as stock's does: many blocks
+ * wait already, or there is no memory for fences. */
+bool block_fence(struct block *block, struct stream *stream, bool care);
 
-/* No work uses the block, which the caller owns, any more. */
+/* Does so where no work uses the block any more, as its device is idle. */
+void block_fence_idle(struct block *block);
+
+/* Removes the fences of a block that the caller owns. */
 void block_clear_fences(struct block *block);
 
-/* Puts a block back that has its fences. */
-void block_pool_put_back(struct block *block);
+/* Puts an idle block that has its fences into a pool. */
+void block_pool_put(struct block *block);
 
 /* Takes a block of this size out of a way of a pool: the caller owns it. NULL if there is none. */
 static inline struct block *block_pool_take_way(struct block **way, size_t size) {
     struct block *block = load_acquire(way);
     if (!block || block_size(block) != size || !cas_acq_rel(way, &block, NULL))
         return NULL;
-    if (UNLIKELY(block->size != size)) { /* gone and back meanwhile, as another block */
-        block_pool_put_back(block);
+    if (UNLIKELY(block->size != size)) { /* it left and came back as another block */
+        block_pool_put(block);
         return NULL;
     }
     CHECK(load_relaxed(&block->state) == BLOCK_IDLE || load_relaxed(&block->state) == BLOCK_GONE);
@@ -94,11 +101,10 @@ static inline struct block *block_pool_take_own(struct block_pool *pool, size_t 
  * holds. NULL if there is none. */
 struct block *block_pool_search(int device, size_t size, struct stream *stream, bool shared);
 
-/* Takes an idle block out of where it is; false if it is in no pool just now. Under tables_lock.
- */
+/* Takes an idle block out of where it is; false if it is in no pool. Under tables_lock. */
 bool block_unlink(struct block *block);
 
-/* Forgets all that is in a pool of a device's own memory. Under tables_lock. */
+/* Empties the pools of a device's own memory. Under tables_lock. */
 void block_pools_empty(int device);
 
 /* A stream was entered, perhaps with a handle that HIP has handed out before, on another device.

@@ -113,22 +113,18 @@ static void submit_copy(const struct copy *copy) {
         report_copy(error, copy);
 }
 
-static void copy_by_hip(const struct copy *copy) {
-    submit_copy(copy);
-    stream_launched(copy->thread, copy->stream); /* it may write host memory */
-}
-
 /* NVIDIA's driver takes the bytes of a small copy during the call. */
-static bool hip_takes_at_once(const struct copy *copy) {
-    return cuda_present() && copy->bytes <= STAGING_CUDA_TAKES;
+static bool hip_takes_at_once(size_t bytes) {
+    return cuda_present() && bytes <= STAGING_CUDA_TAKES;
 }
 
 /* To a block: what HIP submits by itself writes no host memory, whatever the source is. True if the
  * bytes went through pinned memory. */
 static bool copy_up(const struct copy *copy) {
     hipError_t error = hipSuccess;
-    if (!hip_takes_at_once(copy) && copy->bytes <= STAGING_UP_LIMIT && is_settled(copy->stream) &&
-        is_pageable(copy->thread, copy->from, copy->bytes) && staging_up(copy, &error)) {
+    if (!hip_takes_at_once(copy->bytes) && copy->bytes <= STAGING_UP_LIMIT &&
+        is_settled(copy->stream) && is_pageable(copy->thread, copy->from, copy->bytes) &&
+        staging_up(copy, &error)) {
         if (UNLIKELY(error != hipSuccess))
             report_copy(error, copy);
         return true;
@@ -149,39 +145,38 @@ static bool copy_down(const struct copy *copy) {
     return true;
 }
 
-/* True if it went through pinned memory. */
-static inline __attribute__((always_inline)) bool copy_bytes(struct copy *copy) {
-    const bool cached = cache_is_on(CACHE_STAGING) && copy->to && copy->from && copy->bytes &&
-                        copy->handle && copy->stream;
-    if (cached && is_block(copy->to, copy->bytes))
-        return copy_up(copy);
-    if (cached && copy_down(copy))
+/* True if the bytes went through pinned memory. One function for both entries: a second copy of it
+ * would have less of it inlined. */
+static __attribute__((noinline)) bool copy_bytes(void *to, const void *from, size_t bytes,
+                                                 hipStream_t handle) {
+    struct copy copy = {thread_get(), NULL, handle, to, from, bytes};
+    if (!stream_usable(copy.thread, handle, &copy.stream, copy_expression))
+        return false;
+    const bool cached = cache_is_on(CACHE_STAGING) && to && from && bytes && handle && copy.stream;
+    if (cached && is_block(to, bytes))
+        return copy_up(&copy);
+    if (cached && copy_down(&copy))
         return true;
-    copy_by_hip(copy);
+    submit_copy(&copy);
+    stream_launched(copy.thread, copy.stream); /* it may write host memory */
     return false;
 }
 
 void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {
-    struct copy copy = {thread_get(), NULL, handle, dst, src, sizeBytes};
-    if (stream_usable(copy.thread, handle, &copy.stream, copy_expression))
-        (void)copy_bytes(&copy);
+    (void)copy_bytes(dst, src, sizeBytes, handle);
 }
 
 /* Whether pinned memory would be of use: between a block and memory that nobody here has pinned. */
-static bool may_be_staged(const struct copy *copy) {
-    const enum range_kind to = ranges_find(copy->to, copy->bytes);
-    const enum range_kind from = ranges_find(copy->from, copy->bytes);
+static bool may_be_staged(const void *dst, const void *src, size_t bytes) {
+    const enum range_kind to = ranges_find(dst, bytes), from = ranges_find(src, bytes);
     return (to == RANGE_DEVICE && PROOF(source_is_unpinned, from == RANGE_NONE) &&
-            !DOUBT(driver_takes_it_at_once, hip_takes_at_once(copy))) ||
+            !DOUBT(driver_takes_it_at_once, hip_takes_at_once(bytes))) ||
            (PROOF(target_is_unpinned, to == RANGE_NONE) && from == RANGE_DEVICE);
 }
 
 void told_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {
-    struct copy copy = {thread_get(), NULL, handle, dst, src, sizeBytes};
-    if (!stream_usable(copy.thread, handle, &copy.stream, copy_expression))
-        return;
-    const bool staged = copy_bytes(&copy);
-    if (call_now.error == hipSuccess && (staged || may_be_staged(&copy)))
+    const bool staged = copy_bytes(dst, src, sizeBytes, handle);
+    if (call_now.error == hipSuccess && (staged || may_be_staged(dst, src, sizeBytes)))
         call_tell(staged ? CALL_HIT : CALL_BYPASS);
 }
 

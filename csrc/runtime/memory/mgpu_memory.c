@@ -1,8 +1,7 @@
 /* mgpuMemAlloc, mgpuMemFree.
  *
  * Stock calls hipMalloc and hipFree, and hipFree waits for the whole device. Here a block goes back
- * to a pool of its stream and comes from there (blocks_pool.h). All but a block of the program's
- * stream, in its order, takes the careful way: it waits for the device, as stock does.
+ * to a pool of its stream and comes from there (blocks_pool.h).
  *
  * Unless nobody else in the process calls HIP (exclusive.h), the library asks HIP whether a freed
  * block is still the one that it handed out. The program may have freed it by hipFree, and its
@@ -12,11 +11,10 @@
 #include "driver/report.h"
 #include "likely.h"
 #include "memory/blocks.h"
-#include "memory/blocks_pool.h"
-#include "memory/blocks_table.h"
 #include "process/options.h"
 #include "process/state.h"
 #include "proof.h"
+#include "shared/reset.h"
 #include "shared/sites.h"
 #include "shared/thread.h"
 #include "streams/streams.h"
@@ -60,46 +58,40 @@ static bool ask_for_memory(uint64_t bytes) {
     return asked;
 }
 
-/* *device: of the memory. To ask HIP for it after a failure would clear HIP's last error. */
-static inline struct block_allocated try_allocating(uint64_t bytes, hipStream_t handle,
-                                                    bool host_shared, int *device) {
-    struct stream *stream = block_order(thread_get(), handle);
-    *device = hip_current_device();
+/* Allocates where there was no hit. */
+static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, hipStream_t handle,
+                                                     bool host_shared) {
     /* LLVM 17 and older leave garbage in the flag, but never pass a null stream. */
     const bool shared = host_shared && PROOF(flag_was_passed, !handle);
-    return block_allocate(bytes, *device, stream, shared);
-}
-
-/* After a failure, which left its error with HIP. */
-static __attribute__((noinline)) void *
-allocate_again(uint64_t bytes, hipStream_t handle, bool host_shared, hipError_t error, int device) {
-    struct block_allocated made = {.error = error};
-    if (error == hipErrorOutOfMemory && ask_for_memory(bytes)) {
+    struct block_allocated made;
+    int device; /* of the memory; to ask HIP for it after a failure would clear HIP's error */
+    for (bool again = false;; again = true) {
+        device = hip_current_device();
+        if (again)
+            (void)device_kept(device);
+        struct stream *stream = block_order(thread_get(), handle);
+        made =
+            block_search(bytes, device, stream && stream->device == device ? stream : NULL, shared);
+        if (LIKELY(made.error != hipErrorOutOfMemory) || again || !ask_for_memory(bytes))
+            break;
         (void)hip.GetLastError();
-        made = try_allocating(bytes, handle, host_shared, &device);
-        call_tell(made.how);
     }
-    if (made.error != hipSuccess)
+    call_tell(made.how);
+    if (UNLIKELY(made.error != hipSuccess))
         report_no_memory(made.error, bytes, device);
     return made.address; /* stock returns an uninitialised pointer after a failure */
 }
 
-static inline void *allocate(uint64_t bytes, hipStream_t handle, bool host_shared, bool told) {
-    int device;
-    const struct block_allocated made = try_allocating(bytes, handle, host_shared, &device);
-    if (told)
-        call_tell(made.how);
-    if (UNLIKELY(made.error != hipSuccess))
-        return allocate_again(bytes, handle, host_shared, made.error, device);
-    return made.address;
-}
-
 void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_shared) {
-    return allocate(sizeBytes, handle, late_host_shared, false);
+    struct stream *order = block_order(thread_get(), handle);
+    struct block *block = block_reuse(sizeBytes, hip_current_device(), order);
+    return LIKELY(block) ? block_address(block)
+                         : allocate_slow(sizeBytes, handle, late_host_shared);
 }
 
 void *told_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_shared) {
-    void *address = allocate(sizeBytes, handle, late_host_shared, true);
+    call_tell(CALL_HIT);
+    void *address = impl_mgpuMemAlloc(sizeBytes, handle, late_host_shared);
     block_tell(block_find(address), 1);
     return address;
 }

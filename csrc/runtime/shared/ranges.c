@@ -143,9 +143,3 @@ void *ranges_begin(const void *address, size_t bytes) {
     const struct range *range = overlapping((uintptr_t)address, (uintptr_t)address + bytes);
     return range ? (void *)range->begin : NULL;
 }
-
-void ranges_drop(const void *address) {
-    pthread_mutex_lock(&tables_lock);
-    ranges_remove((uintptr_t)address);
-    pthread_mutex_unlock(&tables_lock);
-}

@@ -34,9 +34,6 @@ void ranges_add(struct range *range, uintptr_t begin, size_t bytes, enum range_k
 /* Removes the range that starts at `begin`, if any. */
 void ranges_remove(uintptr_t begin);
 
-/* ranges_remove, for who does not hold tables_lock. */
-void ranges_drop(const void *address);
-
 /* The kind of `bytes` bytes from an address on. Lock-free. */
 enum range_kind ranges_find(const void *address, size_t bytes);
 

@@ -1,7 +1,7 @@
 #include "telemetry/recording/recorder.h"
 #include "atomics.h"
 #include "driver/hip.h"
-#include "memory/blocks_table.h"
+#include "memory/blocks.h"
 #include "process/options.h"
 #include "process/state.h"
 #include "proof.h"

@@ -1,7 +1,7 @@
 /* The statistics as JSON: what csrc/include/mgpu_rt.h describes. */
 #include "driver/hip.h"
 #include "manager/manager.h"
-#include "memory/blocks_table.h"
+#include "memory/blocks.h"
 #include "mgpu.h"
 #include "process/state.h"
 #include "telemetry/counters.h"

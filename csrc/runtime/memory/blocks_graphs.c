@@ -1,0 +1,73 @@
+/* Blocks that graphs use: a graph has them until it is gone, whatever the program frees. */
+#include "atomics.h"
+#include "driver/hip.h"
+#include "memory/blocks.h"
+#include "proof.h"
+#include "shared/reset.h"
+#include "telemetry/counters.h"
+#include "telemetry/observe.h"
+
+bool block_give_graph(void *address) {
+    struct block *block = block_find(address);
+    if (!block_change(block, BLOCK_LIVE, BLOCK_GRAPH))
+        return false;
+    block->graph = 0;
+    return true;
+}
+
+bool block_serve_graph(void *address) {
+    struct block *block = block_find(address);
+    return PROOF(kept_block_serves_its_graph, block_change(block, BLOCK_GRAPH_OWNED, BLOCK_GRAPH));
+}
+
+bool block_take_from_graph(void *address) {
+    struct block *block = block_find(address);
+    if (block_change(block, BLOCK_GRAPH, BLOCK_LIVE))
+        return true;
+    if (!block_change(block, BLOCK_GRAPH_OWNED, BLOCK_IDLE))
+        return false;
+    const int device = block->device;
+    const size_t size = block->size;
+    block_fence_idle(block);
+    block_pool_put(block);
+    block_enforce_limit(device, size);
+    return true;
+}
+
+/* Looks at all blocks: a graph is built once. */
+static struct block *take_graph_owned(size_t size, int device, const struct stream *stream,
+                                      uint64_t graph) {
+    for (struct block *block = block_first(); block; block = handle_next(block)) {
+        int owned = BLOCK_GRAPH_OWNED;
+        if (block_size(block) == size && block_device(block) == device &&
+            PROOF(block_is_of_this_capture, block->graph == graph) &&
+            block->fence.stream == stream && cas_acq_rel(&block->state, &owned, BLOCK_GRAPH))
+            return block;
+    }
+    return NULL;
+}
+
+void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph,
+                           hipError_t *error) {
+    const size_t size = block_round(bytes);
+    const int device = stream->device;
+    void *address = NULL;
+    *error = hipSuccess;
+    (void)device_kept(device);
+    struct block *block = graph ? take_graph_owned(size, device, stream, graph) : NULL;
+    if (block) {
+        call_tell(CALL_HIT);
+        return block_address(block);
+    }
+    *error = hip.Malloc(&address, size);
+    if (*error != hipSuccess)
+        return NULL;
+    stats_miss(CACHE_MEMORY);
+    block = block_insert(address, size, device,
+                         PROOF_VALUE(captured_block_is_its_graphs, BLOCK_GRAPH, BLOCK_LIVE));
+    if (!block)
+        return address;
+    block->graph = graph;
+    observe(OBSERVED_BLOCK_ALLOCATED, address, size, device);
+    return address;
+}

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void list_kernels(const struct image *image) {
+static void list_names(const struct image *image) {
     char names[64];
     HOLDS(image_kernel_names(image, names, sizeof names) == names);
     HOLDS(strlen(names) < sizeof names);
+    HOLDS(strlen(image_undefined_names(image, names, sizeof names)) < sizeof names);
 }
 
 /* What the library does with an image whose size is known. */
@@ -22,7 +23,7 @@ static void use(const struct image *image) {
     copy[image->size / 2] ^= 1;
     HOLDS(!image_lies_at(image, copy) || image->kind == IMAGE_PTX);
     copy[image->size / 2] ^= 1;
-    list_kernels(&kept);
+    list_names(&kept);
     free(copy);
 }
 

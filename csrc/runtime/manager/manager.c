@@ -16,6 +16,7 @@
 #include "telemetry/channel.h"
 #include "telemetry/counters.h"
 #include "telemetry/observe.h"
+#include "telemetry/process.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -33,7 +34,6 @@ enum {
     SLOW = 30000,    /* ms without a sign of it after which it is called slow */
     JOIN = 50000000, /* ns that the exit waits for the thread, which may be starting a process */
     STACK = 1 << 20,
-    THREADS_FIELD = 20, /* of /proc/self/stat, from 1 on */
     TRIED = 768,
 };
 
@@ -278,14 +278,9 @@ static bool main_has_left(void) {
 
 /* Only asked then: main, which counts until the end, and this one. */
 static bool alone(void) {
-    char text[1024], *at;
-    FILE *stat = main_has_left() ? fopen("/proc/self/stat", "re") : NULL;
-    const bool read = stat && fgets(text, sizeof text, stat) && (at = strrchr(text, ')'));
-    if (stat)
-        fclose(stat);
-    for (int field = 2; read && field < THREADS_FIELD && at; field++)
-        at = strchr(at + 1, ' ');
-    return read && at && strtol(at, NULL, 10) <= 2;
+    const unsigned long long threads =
+        main_has_left() ? process_field(getpid(), PROCESS_THREADS) : 0;
+    return threads && threads <= 2;
 }
 
 static void serve(struct channel *from) {

@@ -56,27 +56,18 @@ static void report_unknown(struct module *module, const char *name, hipError_t e
                    names[0] ? names : "none that could be listed");
 }
 
-/* Asks HIP, and keeps the answer. */
+/* Asks HIP, and keeps the answer unless functions are not cached. */
 static hipFunction_t ask_function(const struct lookup *lookup) {
     hipFunction_t function = NULL;
+    call_tell(CALL_BYPASS);
     const hipError_t error =
         hip.ModuleGetFunction(&function, module_handle(lookup->module), lookup->name);
     if (error != hipSuccess) {
         report_unknown(lookup->module, lookup->name, error);
-        return NULL;
+    } else if (cache_is_on(CACHE_FUNCTIONS)) {
+        stats_miss(CACHE_FUNCTIONS);
+        function_insert(lookup, function);
     }
-    stats_miss(CACHE_FUNCTIONS);
-    function_insert(lookup, function);
-    return function;
-}
-
-/* With the cache of functions off. */
-static hipFunction_t ask_uncached(struct module *module, const char *name) {
-    hipFunction_t function = NULL;
-    call_tell(CALL_BYPASS);
-    const hipError_t error = hip.ModuleGetFunction(&function, module_handle(module), name);
-    if (error != hipSuccess)
-        report_unknown(module, name, error);
     return function;
 }
 
@@ -89,10 +80,9 @@ static hipFunction_t get_known(struct thread *thread, hipModule_t handle, const 
     }
     if (state == MODULE_GONE || !name)
         return get_directly(handle, name);
-    if (!cache_is_on(CACHE_FUNCTIONS))
-        return ask_uncached(module, name);
     const struct lookup lookup = {thread, name, module, module_version(module)};
-    const hipFunction_t known = function_lookup_table(&lookup);
+    const hipFunction_t known =
+        cache_is_on(CACHE_FUNCTIONS) ? function_lookup_table(&lookup) : NULL;
     if (!known)
         return ask_function(&lookup);
     call_tell(CALL_HIT);

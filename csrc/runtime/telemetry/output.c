@@ -2,6 +2,7 @@
 #include "proof.h"
 #include "telemetry/output_name.h"
 #include "telemetry/output_write.h"
+#include "telemetry/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -110,23 +111,9 @@ bool output_is_record(const char head[OUTPUT_HEAD], const char *kind) {
     return strncmp(head, begin, strlen(begin)) == 0;
 }
 
-/* When a process was started, in the kernel's ticks: what tells it from a later one with its id. 0
- * if there is none. */
+/* When a process was started tells it from a later one with its id. */
 static unsigned long long started(long process) {
-    char path[64], line[1024];
-    unsigned long long ticks = 0;
-    snprintf(path, sizeof path, "/proc/%ld/stat", process);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return 0;
-    const char *at = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
-    enum { FIELDS_BETWEEN = 20 }; /* the name's end is field 2, the start is field 22 */
-    for (int i = 0; at && i < FIELDS_BETWEEN; i++)
-        at = strchr(at + 1, ' ');
-    if (at)
-        ticks = strtoull(at, NULL, 10);
-    fclose(file);
-    return ticks;
+    return process_field(process, PROCESS_STARTED);
 }
 
 enum { HEAD_TEXT = 256 };

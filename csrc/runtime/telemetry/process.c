@@ -32,6 +32,18 @@ int process_rank(void) {
     return -1;
 }
 
+unsigned long long process_field(long process, int field) {
+    char path[64], line[1024];
+    snprintf(path, sizeof path, "/proc/%ld/stat", process);
+    FILE *file = fopen(path, "re");
+    const char *at = file && fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+    if (file)
+        fclose(file);
+    for (int i = 2; at && i < field; i++) /* the name, which may hold anything, is field 2 */
+        at = strchr(at + 1, ' ');
+    return at ? strtoull(at, NULL, 10) : 0;
+}
+
 struct process process_now(void) {
     struct process process = {
         .id = getpid(), .rank = process_rank(), .begin = stats_now(), .date = time(NULL)};

@@ -2,6 +2,8 @@
 #include "atomics.h"
 #include "telemetry/keys.h"
 
+#include <stddef.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -33,16 +35,8 @@ void trace_add(const struct trace_event *event) {
     const uint32_t thread = this_thread(trace);
     store_release(&place->number, 0);
     fence_release();
-    place->begin = event->begin;
-    place->nanoseconds = event->nanoseconds;
-    place->bytes = event->bytes;
+    memcpy(&place->begin, &event->begin, sizeof *place - offsetof(struct trace_event, begin));
     place->thread = thread;
-    place->kind = event->kind;
-    place->function = event->function;
-    place->kernel = event->kernel;
-    place->stream = event->stream;
-    place->detail = event->detail;
-    place->error = event->error;
     store_release(&place->number, number + 1);
 }
 

@@ -24,4 +24,14 @@ struct bundle_entry {
     uint64_t offset, size, name_size;
 };
 
+/* Names for a message, in quotes and separated by ", ". A longer one is cut off. */
+enum { LONGEST_NAME = 256 };
+struct name_list {
+    char *text;
+    size_t size, used;
+};
+
+/* Adds a name, unless the list has it. False if the list is full. */
+bool name_list_add(struct name_list *list, const char *name, int length);
+
 #endif

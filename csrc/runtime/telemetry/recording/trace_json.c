@@ -157,31 +157,31 @@ static bool is_work(const struct trace_event *event) {
 
 static void print_one(FILE *out, const struct trace *trace, const struct kernel_labels *labels,
                       const struct trace_event *event) {
-    const int64_t process = trace->process.id;
-    if (event->kind == TRACE_MEMORY) {
-        print_memory_event(out, process, event);
-        return;
-    }
-    if (event->kind == TRACE_START) {
-        print_event(out, event,
-                    &(struct place){"HIP's start", "start", NULL, process, event->thread});
-        return;
-    }
-    if (event->kind == TRACE_GRAPH) {
-        print_event(out, event, &(struct place){"graph", "graph", NULL, process, event->thread});
-        return;
-    }
-    const char *category = event->kind == TRACE_PROGRAM ? "program" : "driver";
     struct kernel_text text;
     const char *kernel = launched_kernel(labels, event, &text);
     const char *work = kernel ? kernel : function_of(event);
-    if (event->kind == TRACE_GPU) {
-        print_event(out, event,
-                    &(struct place){work, "gpu", kernel, gpu_id(&trace->process), event->stream});
+    struct place place = {function_of(event), "driver", kernel, trace->process.id, event->thread};
+    switch ((enum trace_kind)event->kind) {
+    case TRACE_MEMORY:
+        print_memory_event(out, trace->process.id, event);
         return;
+    case TRACE_START:
+        place.name = "HIP's start";
+        place.category = "start";
+        break;
+    case TRACE_GRAPH:
+        place.name = place.category = "graph";
+        break;
+    case TRACE_GPU:
+        place = (struct place){work, "gpu", kernel, gpu_id(&trace->process), event->stream};
+        break;
+    case TRACE_PROGRAM:
+        place.category = "program";
+        break;
+    case TRACE_DRIVER:
+        break;
     }
-    print_event(out, event,
-                &(struct place){function_of(event), category, kernel, process, event->thread});
+    print_event(out, event, &place);
     if (is_work(event))
         print_event(
             out, event,

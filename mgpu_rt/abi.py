@@ -13,7 +13,7 @@ from mgpu_rt import layout
 
 _LINE = re.compile(
     r"^MGPU_(?:FN\((?P<result>[^,]+), |VOID\()(?P<name>\w+), \((?P<params>.*?)\), "
-    r"\(.*\), (?P<first>\d+), (?P<last>\d+)\)$",
+    r"\(.*\), (?P<first>\d+), (?P<last>\d+), .*\)$",
     re.MULTILINE,
 )
 

@@ -48,8 +48,8 @@ struct mgpu_elapsed {
 
 /* One index a function, in the order of abi.def: the statistics count by it. */
 enum abi_index {
-#define MGPU_FN(result, name, params, args, first, last) ABI_##name,
-#define MGPU_VOID(name, params, args, first, last) ABI_##name,
+#define MGPU_FN(result, name, params, args, first, last, ...) ABI_##name,
+#define MGPU_VOID(name, params, args, first, last, ...) ABI_##name,
 #include "../abi.def"
 #undef MGPU_FN
 #undef MGPU_VOID
@@ -58,11 +58,12 @@ enum abi_index {
 
 /* The exported functions, and behind each its implementation, named impl_<name>. told_<name> does
  * the same for the slow entry, and tells how the call was served (telemetry/call.h). */
-#define MGPU_FN(result, name, params, args, first, last)                                           \
+#define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     result name params;                                                                            \
     result impl_##name params;                                                                     \
     result told_##name params;
-#define MGPU_VOID(name, params, args, first, last) MGPU_FN(void, name, params, args, first, last)
+#define MGPU_VOID(name, params, args, first, last, ...)                                            \
+    MGPU_FN(void, name, params, args, first, last, __VA_ARGS__)
 #include "../abi.def"
 #undef MGPU_FN
 #undef MGPU_VOID

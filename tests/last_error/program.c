@@ -25,8 +25,8 @@ static int count;
 static const char *current, *folder, *pending;
 static void *hip;
 
-#define MGPU_FN(result, name, params, args, first, last) result(*name) params;
-#define MGPU_VOID(name, params, args, first, last) void(*name) params;
+#define MGPU_FN(result, name, params, args, first, last, ...) result(*name) params;
+#define MGPU_VOID(name, params, args, first, last, ...) void(*name) params;
 #include "../../csrc/abi.def"
 #undef MGPU_FN
 #undef MGPU_VOID
@@ -91,8 +91,9 @@ static void load(const char *path) {
     void *runtime = dlopen(path, RTLD_LAZY); /* AMD's 5.2.3 lacks a function that stock's calls */
     if (runtime == NULL)
         give_up(path);
-#define MGPU_FN(result, name, params, args, first, last) *(void **)&name = dlsym(runtime, #name);
-#define MGPU_VOID(name, params, args, first, last) *(void **)&name = dlsym(runtime, #name);
+#define MGPU_FN(result, name, params, args, first, last, ...)                                      \
+    *(void **)&name = dlsym(runtime, #name);
+#define MGPU_VOID(name, params, args, first, last, ...) *(void **)&name = dlsym(runtime, #name);
 #include "../../csrc/abi.def"
 #undef MGPU_FN
 #undef MGPU_VOID

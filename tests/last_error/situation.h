@@ -25,8 +25,8 @@ struct mgpu_memref_int32 {
 };
 
 /* The runtime under test; NULL for a function that it does not have. */
-#define MGPU_FN(result, name, params, args, first, last) extern result(*name) params;
-#define MGPU_VOID(name, params, args, first, last) extern void(*name) params;
+#define MGPU_FN(result, name, params, args, first, last, ...) extern result(*name) params;
+#define MGPU_VOID(name, params, args, first, last, ...) extern void(*name) params;
 #include "../../csrc/abi.def"
 #undef MGPU_FN
 #undef MGPU_VOID

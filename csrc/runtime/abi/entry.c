@@ -9,7 +9,6 @@
 #include "mgpu.h"
 #include "process/state.h"
 #include "telemetry/call.h"
-#include "telemetry/recording/call_details.h"
 #include "telemetry/recording/recorder.h"
 
 /* Calls that only give back. The process frees at its end all that is held, and HIP may not bear
@@ -63,13 +62,17 @@ static void end_slow(const struct call *outer, const void *result) {
 
 #define ABI_TYPE(name) __typeof__(&name)
 
+/* The words of abi.def's last column. */
+#define NOTHING .begin = 0
+#define STREAM .in_stream = true, .stream = stream
+
 /* The told_ functions here are those of implementations that have nothing to tell. */
-#define MGPU_FN(result, name, params, args, first, last)                                           \
+#define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     __attribute__((weak)) result told_##name params {                                              \
         return impl_##name args;                                                                   \
     }                                                                                              \
     static __attribute__((noinline, cold)) result slow_##name params {                             \
-        struct call call = {.function = ABI_##name, .site = call_site, DETAIL_##name};             \
+        struct call call = {.function = ABI_##name, .site = call_site, __VA_ARGS__};               \
         result value = {0};                                                                        \
         if (begin_slow(&call)) {                                                                   \
             const ABI_TYPE(name) taken = (ABI_TYPE(name))override_answer(ABI_##name);              \
@@ -84,12 +87,12 @@ static void end_slow(const struct call *outer, const void *result) {
         call_site = __builtin_return_address(0);                                                   \
         return slow_##name args;                                                                   \
     }
-#define MGPU_VOID(name, params, args, first, last)                                                 \
+#define MGPU_VOID(name, params, args, first, last, ...)                                            \
     __attribute__((weak)) void told_##name params {                                                \
         impl_##name args;                                                                          \
     }                                                                                              \
     static __attribute__((noinline, cold)) void slow_##name params {                               \
-        struct call call = {.function = ABI_##name, DETAIL_##name};                                \
+        struct call call = {.function = ABI_##name, __VA_ARGS__};                                  \
         if (begin_slow(&call)) {                                                                   \
             const ABI_TYPE(name) taken = (ABI_TYPE(name))override_answer(ABI_##name);              \
             if (taken)                                                                             \
@@ -111,7 +114,7 @@ static void end_slow(const struct call *outer, const void *result) {
 
 /* This library's functions for the user's runtime. They take the slow entry: a second caller of the
  * implementations would cost the fast path, of which less would be inlined. */
-#define MGPU_FN(result, name, params, args, first, last)                                           \
+#define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     static result native_##name params {                                                           \
         const bool before = override_inside;                                                       \
         override_inside = true;                                                                    \
@@ -119,7 +122,7 @@ static void end_slow(const struct call *outer, const void *result) {
         override_inside = before;                                                                  \
         return value;                                                                              \
     }
-#define MGPU_VOID(name, params, args, first, last)                                                 \
+#define MGPU_VOID(name, params, args, first, last, ...)                                            \
     static void native_##name params {                                                             \
         const bool before = override_inside;                                                       \
         override_inside = true;                                                                    \
@@ -132,8 +135,8 @@ static void end_slow(const struct call *outer, const void *result) {
 
 mgpu_rt_function entry_native(const char *name) {
     static const mgpu_rt_function natives[] = {
-#define MGPU_FN(result, name, params, args, first, last) (mgpu_rt_function) native_##name,
-#define MGPU_VOID(name, params, args, first, last) (mgpu_rt_function) native_##name,
+#define MGPU_FN(result, name, params, args, first, last, ...) (mgpu_rt_function) native_##name,
+#define MGPU_VOID(name, params, args, first, last, ...) (mgpu_rt_function) native_##name,
 #include "../../abi.def"
 #undef MGPU_FN
 #undef MGPU_VOID

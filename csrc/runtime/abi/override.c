@@ -15,6 +15,7 @@
 #include "streams/lazy_sync.h"
 #include "streams/streams.h"
 #include "telemetry/call.h"
+#include "telemetry/counters.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -26,19 +27,11 @@ __thread bool override_inside;
 static pthread_mutex_t overrides_lock = PTHREAD_MUTEX_INITIALIZER;
 static mgpu_rt_function overrides[ABI_COUNT], at_end, out_of_memory;
 
-static const char *const names[ABI_COUNT] = {
-#define MGPU_FN(result, name, params, args, first, last) #name,
-#define MGPU_VOID(name, params, args, first, last) #name,
-#include "../../abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
-};
-
 int override_index(const char *name) {
     int index = 0;
     if (DOUBT(no_name_was_given, !name))
         return ABI_COUNT;
-    while (index < ABI_COUNT && strcmp(names[index], name) != 0)
+    while (index < ABI_COUNT && strcmp(abi_names[index], name) != 0)
         index++;
     return index;
 }

@@ -356,13 +356,13 @@ static void built_set_device(int32_t device) {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-#define MGPU_FN(result, name, params, args, first, last)                                           \
+#define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     static result refused_##name params {                                                          \
         result nothing = {0};                                                                      \
         graph_fail(#name " cannot be in a graph");                                                 \
         return nothing;                                                                            \
     }
-#define MGPU_VOID(name, params, args, first, last)                                                 \
+#define MGPU_VOID(name, params, args, first, last, ...)                                            \
     static void refused_##name params {                                                            \
         graph_fail(#name " cannot be in a graph");                                                 \
     }
@@ -372,8 +372,9 @@ static void built_set_device(int32_t device) {
 #pragma GCC diagnostic pop
 
 static const mgpu_rt_function refused[ABI_COUNT] = {
-#define MGPU_FN(result, name, params, args, first, last) (mgpu_rt_function) refused_##name,
-#define MGPU_VOID(name, params, args, first, last) MGPU_FN(void, name, params, args, first, last)
+#define MGPU_FN(result, name, params, args, first, last, ...) (mgpu_rt_function) refused_##name,
+#define MGPU_VOID(name, params, args, first, last, ...)                                            \
+    MGPU_FN(void, name, params, args, first, last, __VA_ARGS__)
 #include "../../abi.def"
 #undef MGPU_FN
 #undef MGPU_VOID

@@ -13,8 +13,8 @@ __thread struct call call_now __attribute__((tls_model("initial-exec")));
 __thread const void *call_site __attribute__((tls_model("initial-exec")));
 
 const char *const abi_names[] = {
-#define MGPU_FN(result, name, params, args, first, last) #name,
-#define MGPU_VOID(name, params, args, first, last) #name,
+#define MGPU_FN(result, name, params, args, first, last, ...) #name,
+#define MGPU_VOID(name, params, args, first, last, ...) #name,
 #include "../../abi.def"
 #undef MGPU_FN
 #undef MGPU_VOID

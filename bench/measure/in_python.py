@@ -36,7 +36,7 @@ def run(device: Device, repetitions: int, step: Step) -> Result:
     native.need(native.RUNTIME)
     plain = {side.name: side for side in all_sides(device, None)}
     found = os.pathsep.join([str(native.ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    python = {"MGPU_RT_PYTHON": sys.executable, "PYTHONPATH": found}
+    python = {"MGPU_RT_MANAGER": sys.executable, "PYTHONPATH": found}
     base = {**plain[OURS].environment, **python}
     sides = [
         plain[STOCK],

@@ -84,7 +84,7 @@ def count(
     ``copy`` the image and the name are no constants of the program.
     """
     native.need(runtime, native.STUB)
-    env = native.stub_environment(**{"MGPU_RT_PYTHON": "off", **(variables or {})})
+    env = native.stub_environment(**{"MGPU_RT_MANAGER": "off", **(variables or {})})
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "callgrind.out")
         options = [*_CALLGRIND, *_MEASURED, f"--callgrind-out-file={out}"]

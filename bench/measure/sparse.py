@@ -50,7 +50,7 @@ def _measure(device: Device, size: Sequence[int], turns: int) -> dict[str, list[
         for way in order.sample(list(WAYS), len(WAYS)):
             command = [program, way, native.RUNTIME, *size]
             environment = native.plain_environment() | dict(device.environment)
-            got = native.run_json(command, environment | {"MGPU_RT_PYTHON": "off"})
+            got = native.run_json(command, environment | {"MGPU_RT_MANAGER": "off"})
             taken[way].append(got["ns"] / 1e3)
             checksums.add(got["checksum"])
     if len(checksums) > 1:

@@ -40,7 +40,7 @@ class Way:
 BY_HAND = Way("HIP by hand", "hip", {})
 WAYS = (
     Way("with Python", "runtime", {}, 15.0),
-    Way("MGPU_RT_PYTHON=off", "runtime", {"MGPU_RT_PYTHON": "off"}, 1.0),
+    Way("MGPU_RT_MANAGER=off", "runtime", {"MGPU_RT_MANAGER": "off"}, 1.0),
 )
 
 

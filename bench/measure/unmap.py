@@ -23,7 +23,7 @@ def run(device: Device, repetitions: int, step: Step) -> Result:
     for number in range(repetitions):
         step(f"munmap, {number + 1} of {repetitions}")
         for word, sizes in times.items():
-            env = {**device.environment, "MGPU_RT_PYTHON": "off", "MGPU_RT_EXCLUSIVE": word}
+            env = {**device.environment, "MGPU_RT_MANAGER": "off", "MGPU_RT_EXCLUSIVE": word}
             for size, taken in native.run_json(command, env).items():
                 sizes.setdefault(size, []).extend(ns / 1e3 for ns in taken)
     figures = []

@@ -39,8 +39,8 @@ FAST_PATH = (
     ),
     (
         "startup-stub",
-        "first launch, MGPU_RT_PYTHON=off, beyond HIP's own",
-        "first launch, MGPU_RT_PYTHON=off",
+        "first launch, MGPU_RT_MANAGER=off, beyond HIP's own",
+        "first launch, MGPU_RT_MANAGER=off",
     ),
 )
 

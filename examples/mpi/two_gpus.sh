@@ -39,7 +39,7 @@ run() {
     ldd "$folder/ranks" | grep -q 'libmpi.so.40 => not found' &&
         fail "libmpi.so.40, the library of Open MPI 3 to 5, was not found"
 
-    export MGPU_RT_HIP="$folder/libamdhip64.so.5" MGPU_RT_PYTHON=off MGPU_RT_DEVICE=local-rank
+    export MGPU_RT_HIP="$folder/libamdhip64.so.5" MGPU_RT_MANAGER=off MGPU_RT_DEVICE=local-rank
     set -- --oversubscribe --bind-to none --timeout 60 --mca btl self,vader
     set -- "$@" --mca oob_tcp_if_include lo # nothing leaves the machine
     [ "$(id -u)" = 0 ] && set -- --allow-run-as-root "$@"

@@ -119,6 +119,11 @@ def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name not in unwanted}
 
 
+def _at_once(manager: str) -> str:
+    """MGPU_RT_MANAGER with no delay, unless one is named."""
+    return manager if "delay=" in manager else ",".join(filter(None, (manager, "delay=0")))
+
+
 def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str, str]) -> None:
     """Runs the probe and adds what the library said."""
     probe = hip_search.probe()
@@ -126,8 +131,8 @@ def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str
         result = subprocess.run(
             [probe, "--manager"],
             env={
-                "MGPU_RT_PYTHON_DELAY": "0",
                 **_quiet(environment),
+                "MGPU_RT_MANAGER": _at_once(environment.get("MGPU_RT_MANAGER", "")),
                 "MGPU_RT_VERBOSE": "1",
                 "MGPU_RT_RUN_PYTHON": sys.executable,
             },
@@ -277,7 +282,7 @@ def _python(
     if environment.get("MGPU_RT_CACHE") == "off":
         checklist.add("Python", NOTE, "not needed: MGPU_RT_CACHE=off")
         return
-    if environment.get("MGPU_RT_PYTHON") == "off":
+    if environment.get("MGPU_RT_MANAGER", "").partition(",")[0] in ("off", "0"):
         checklist.add("Python", NOTE, "off: the library manages its caches by itself")
         return
     manager = re.search(r"manager: Python (\S+), process", said)

@@ -103,9 +103,10 @@ for command in (
 @click.option(
     "--trace",
     type=parameters.PATH,
-    metavar="PATH",
+    metavar="[gpu,]PATH",
     help="Record each call there, as a Chrome trace for ui.perfetto.dev (%p and %r as above). If "
-    "the program was killed, `mgpu-rt trace PATH` makes the Chrome trace.",
+    "the program was killed, `mgpu-rt stats PATH -o OUT` makes the Chrome trace. gpu,PATH: with "
+    "the times on the GPU too.",
 )
 @click.option(
     "--exclusive",
@@ -155,6 +156,8 @@ def run(
         click.echo(f"mgpu-rt: {sentence}", err=True)
     if lazy and not exclusive:
         raise CommandError("--lazy takes --exclusive: another user of HIP could see a wait put off")
+    times = "gpu," if trace and trace.startswith("gpu,") else ""
+    trace = trace and trace.removeprefix("gpu,")
     for output in filter(None, (stats_json, trace)):
         files.check_writable(output)
     environment = preload.environment(preload.announced(device))
@@ -164,7 +167,7 @@ def run(
     if wanted:
         environment["MGPU_RT_STATS"] = ",".join(wanted)
     if trace:
-        environment["MGPU_RT_TRACE"] = os.path.abspath(trace)
+        environment["MGPU_RT_TRACE"] = times + os.path.abspath(trace)
     if exclusive:
         environment["MGPU_RT_EXCLUSIVE"] = "on"
     if lazy:

@@ -53,6 +53,10 @@ def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Variables that look like options but are none, such as misspelt ones."""
     known = {option.variable for option in options()}
     known |= {"MGPU_RT_RUN_PYTHON", "MGPU_RT_RUN_PROCESS"}  # preload.py
+    known |= {"MGPU_RT_CUDA"}  # csrc/cuhip/README.md
+    # The library itself says what replaces these.
+    known |= {f"MGPU_RT_{name}" for name in ("PYTHON", "PYTHON_DELAY", "RUNTIME_SETTINGS")}
+    known |= {"MGPU_RT_TRACE_GPU"}
     # The device itself says that these are settings now.
     known |= {f"MGPU_RT_SOFTGPU_{name.upper()}" for name in softgpu.SETTINGS}
     named = [name for name in environ if name.startswith("MGPU_RT_") and name not in known]

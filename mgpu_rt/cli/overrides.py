@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Mapping, Sequence
 
 from mgpu_rt.cli.errors import CommandError
 
@@ -42,9 +43,14 @@ def environment(
             raise CommandError(f"--{name} is for hooks: add --hook NAME")
         if given is not None:
             settings[name] = str(given)
-    if runtime:
-        names.append(runtime)
-    if not names:
-        return {}
-    assignments = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
-    return {"MGPU_RT_RUNTIME": ",".join(names), "MGPU_RT_RUNTIME_SETTINGS": " ".join(assignments)}
+    name, _, own = (runtime or "").partition("?")
+    if name:
+        names.append(name)
+    return {"MGPU_RT_RUNTIME": variable(names, settings, own)} if names else {}
+
+
+def variable(names: Sequence[str], settings: Mapping[str, object], words: str = "") -> str:
+    """MGPU_RT_RUNTIME for classes, their settings, and words that are settings already."""
+    assigned = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
+    wanted = " ".join(filter(None, (*assigned, words)))
+    return f"{','.join(names)}?{wanted}" if wanted else ",".join(names)

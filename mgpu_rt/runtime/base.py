@@ -33,8 +33,8 @@ class Runtime:
     """The class that runtimes and hooks derive from. One object serves all threads of a program at
     once.
 
-    Settings are class attributes: `NanCheck(dtype="f8")` sets one, as does a word dtype=f8 in
-    MGPU_RT_RUNTIME_SETTINGS.
+    Settings are class attributes: `NanCheck(dtype="f8")` sets one, as does dtype=f8 after the
+    question mark of MGPU_RT_RUNTIME.
 
     HipError in a method is a failed call: stock's line on stderr, and 0. Any other exception is
     shown and ends the program; in a program of Python's it comes out of `with intercept(...)`.

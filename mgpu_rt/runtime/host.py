@@ -169,11 +169,11 @@ def _leave(runtime: Runtime) -> None:
 
 
 def _settings(text: str) -> dict[str, str]:
-    """The words of MGPU_RT_RUNTIME_SETTINGS. Raises ValueError."""
+    """The words after the question mark of MGPU_RT_RUNTIME. Raises ValueError."""
     words = shlex.split(text)
     wrong = [word for word in words if "=" not in word]
     if wrong:
-        raise ValueError(f"MGPU_RT_RUNTIME_SETTINGS: '{wrong[0]}' is not of the form name=value")
+        raise ValueError(f"the setting '{wrong[0]}' is not of the form name=value")
     return {name: value for name, _, value in (word.partition("=") for word in words)}
 
 
@@ -184,7 +184,7 @@ _TRUTH |= dict.fromkeys(("0", "off", "false", "no"), False)
 def _converted(kind: type, name: str, value: str) -> Any:
     """A setting as its class attribute is typed. Raises ValueError."""
     if name.startswith("_") or not hasattr(kind, name) or callable(getattr(kind, name)):
-        raise ValueError(f"MGPU_RT_RUNTIME_SETTINGS: {kind.__name__} has no setting '{name}'")
+        raise ValueError(f"{kind.__name__} has no setting '{name}'")
     default = getattr(kind, name)
     try:
         if isinstance(default, bool):
@@ -192,7 +192,7 @@ def _converted(kind: type, name: str, value: str) -> Any:
         return type(default)(value) if isinstance(default, (int, float)) else value
     except (KeyError, ValueError):
         wanted = type(default).__name__
-        raise ValueError(f"MGPU_RT_RUNTIME_SETTINGS: {name}={value} is no {wanted}") from None
+        raise ValueError(f"the setting {name}={value} is no {wanted}") from None
 
 
 def _named_paths() -> list[str]:
@@ -208,9 +208,10 @@ def _search_named_paths() -> None:
     sys.path[at:at] = map(os.path.abspath, _named_paths())
 
 
-def make(names: str, settings: str = "") -> Runtime:
+def make(wanted: str) -> Runtime:
     """The runtime that MGPU_RT_RUNTIME names: classes with commas between, each of which passes on
-    to the next. Raises what finding or making it raises."""
+    to the next, and settings after a question mark. Raises what finding or making it raises."""
+    names, _, settings = wanted.partition("?")
     paths = _named_paths()
     with contextlib.suppress(OSError):  # somebody has removed it
         paths.append(os.getcwd())
@@ -250,7 +251,7 @@ def _end(runtime: Runtime, process: int) -> None:
             _fail("end", error)
 
 
-def start(names: str, owned: bool, version: str, addresses: tuple[int, ...]) -> None:
+def start(wanted: str, owned: bool, version: str, addresses: tuple[int, ...]) -> None:
     """Called once by csrc/runtime/python/host.c. `owned`: the interpreter is there only for this.
     Ends the program, after a line that says why, if there will be no runtime."""
     lib.ends_program = True
@@ -262,10 +263,10 @@ def start(names: str, owned: bool, version: str, addresses: tuple[int, ...]) -> 
         if owned:
             _search_named_paths()
             _open_streams()
-        runtime = make(names, os.environ.get("MGPU_RT_RUNTIME_SETTINGS", ""))
+        runtime = make(wanted)
         install(runtime)
         if not owned:  # the interpreter is over when the library's exit handlers run
             atexit.register(_end, runtime, os.getpid())
     except BaseException as error:
-        why = SystemExit(f"mgpu_rt: MGPU_RT_RUNTIME={names}: {loading.describe(error)}")
+        why = SystemExit(f"mgpu_rt: MGPU_RT_RUNTIME={wanted}: {loading.describe(error)}")
         ending.end_program(why)

@@ -276,9 +276,9 @@ def test_doctor_reports_a_hip_that_hangs(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("env", "state", "words"),
     [
-        ({"MGPU_RT_PYTHON": "off"}, "note", "the library manages its caches by itself"),
+        ({"MGPU_RT_MANAGER": "off"}, "note", "the library manages its caches by itself"),
         ({"MGPU_RT_CACHE": "off"}, "note", "not needed: MGPU_RT_CACHE=off"),
-        ({"MGPU_RT_PYTHON": "/nowhere/python"}, "warning", "set MGPU_RT_PYTHON to"),
+        ({"MGPU_RT_MANAGER": "/nowhere/python"}, "warning", "set MGPU_RT_MANAGER to"),
     ],
 )
 def test_a_run_without_python_is_possible(env: dict[str, str], state: str, words: str) -> None:

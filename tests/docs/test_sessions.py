@@ -53,7 +53,7 @@ def test_the_session_with_an_mi300_prints_what_the_page_shows(
 
 def _follow(page: str, folder: Path) -> None:
     """Writes the files of a page and runs its commands."""
-    env = environment(MGPU_RT_HIP="", MGPU_RT_PYTHON="off", COLUMNS="80")
+    env = environment(MGPU_RT_HIP="", MGPU_RT_MANAGER="off", COLUMNS="80")
     env["PATH"] = f"{COMMAND.parent}:{env['PATH']}"
     commands = 0
     for part in sessions.parts(ROOT / page):

@@ -46,7 +46,7 @@ def run(prefix: Path) -> Run:
     shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("build*"))
 
     def run(*words: object, **env: str) -> subprocess.CompletedProcess[str]:
-        clean = environment(MGPU_RT_PYTHON="off")
+        clean = environment(MGPU_RT_MANAGER="off")
         for name in ("MGPU_RT_HIP", "HIPSTUB_MODE"):  # the examples run on the emulated device
             clean.pop(name)
         clean["PATH"] = f"{prefix / 'bin'}:{os.environ['PATH']}"

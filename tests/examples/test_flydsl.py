@@ -46,7 +46,7 @@ def test_the_example_serves_flydsl(tmp_path: Path) -> None:
     env |= {"ROCM_PATH": str(tmp_path), "FLYDSL_RUNTIME_ENABLE_CACHE": "0", "PYTHONPATH": str(ROOT)}
     result = subprocess.run(
         [*hip.prefix(), python, SCALE],
-        env=hip.environment({**env, "MGPU_RT_PYTHON": "off"}),
+        env=hip.environment({**env, "MGPU_RT_MANAGER": "off"}),
         capture_output=True,
         text=True,
         timeout=HANG,

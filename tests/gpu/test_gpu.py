@@ -241,7 +241,7 @@ def test_out_of_bounds_is_reported_and_the_program_goes_on(tmp_path: Path) -> No
     said = {}
     for name, extra in (
         ("ours", {}),
-        ("builtin", {"MGPU_RT_PYTHON": "off"}),
+        ("builtin", {"MGPU_RT_MANAGER": "off"}),
         ("stock", {"MGPU_RT_TEST_LIBRARY": str(STOCK), "LD_LIBRARY_PATH": str(BUILD / "cuhip")}),
     ):
         path = tmp_path / name

@@ -38,7 +38,7 @@ def test_random_graphs_replay_right_on_a_gpu(single: bool) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.graphs.randomly", "3000", "500", *words],
         cwd=ROOT,
-        env=environment("cuda", MGPU_RT_PYTHON="off"),
+        env=environment("cuda", MGPU_RT_MANAGER="off"),
         capture_output=True,
         text=True,
         timeout=10 * HANG,

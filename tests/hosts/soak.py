@@ -26,7 +26,7 @@ def run_one(number: int, dice: random.Random, processes: set[int]) -> str | None
     if mode == "end-exit":  # which waits for its manager
         mode, delay = ("served", "0") if number % 10 == 0 else ("plain", "0")
     command = [str(host()), str(library()), str(image()), KERNEL, mode]
-    env = environment(MGPU_RT_PYTHON_DELAY=delay)
+    env = environment(MGPU_RT_MANAGER=f"delay={delay}")
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, env=env, text=True, **pipes) as program:
         processes.add(program.pid)

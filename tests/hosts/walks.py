@@ -34,7 +34,7 @@ def compiled(directory: Path) -> Path:
 
 def settings(backend: str = "stub", **changes: str) -> dict[str, str]:
     """The environment in which registrations are kept, and the stub holds pages as a GPU does."""
-    env = environment(backend, MGPU_RT_EXCLUSIVE="on", MGPU_RT_PYTHON="off", HIPSTUB_PINS="1")
+    env = environment(backend, MGPU_RT_EXCLUSIVE="on", MGPU_RT_MANAGER="off", HIPSTUB_PINS="1")
     if backend != "softgpu":  # which finds HIP by itself
         env["LD_LIBRARY_PATH"] = str(Path(env["MGPU_RT_HIP"]).parent)
     return {**env, **changes}

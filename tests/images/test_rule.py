@@ -48,7 +48,7 @@ def test_inspect_and_the_cache_agree_on_sharing(mgpu: Mgpu) -> None:
 )
 def test_inspect_and_the_library_agree_on_damage(name: str) -> None:
     """A process each, since the library says it once."""
-    env = environment(IMAGE=name, MGPU_RT_PYTHON="off")
+    env = environment(IMAGE=name, MGPU_RT_MANAGER="off")
     run_child(__name__, "is_refused_as_damaged", env)
 
 

@@ -5,5 +5,5 @@ given=$(cd "$(dirname "$0")" && pwd)
 cd "$HOME"
 python3 -m venv --system-site-packages wheel # Debian's cffi and click
 wheel/bin/pip install -q --no-index --no-deps "$given"/*.whl
-export MGPU_RT_HIP="$given/libamdhip64.so.5" MGPU_RT_VERBOSE=1 MGPU_RT_PYTHON_DELAY=0 MGPU_RT_STATS=1
+export MGPU_RT_HIP="$given/libamdhip64.so.5" MGPU_RT_VERBOSE=1 MGPU_RT_MANAGER=delay=0 MGPU_RT_STATS=1
 wheel/bin/python "$given/newest.py" "$given/forum.hsaco"

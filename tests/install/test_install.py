@@ -106,7 +106,7 @@ def test_llvms_names_lead_to_one_runtime(
     library = Path(installed.ask("config", "--path").strip())
     assert (library / name).stat().st_size < 8192
     program = stream_program(tmp_path, name)
-    env = {"MGPU_RT_VERBOSE": "1", "MGPU_RT_PYTHON": "off"}
+    env = {"MGPU_RT_VERBOSE": "1", "MGPU_RT_MANAGER": "off"}
     if preloaded:
         result = attempt(installed.command, "run", "--device", "softgpu", program, **env)
     else:

@@ -48,7 +48,7 @@ def _made() -> Path:
 
 
 def _environment(backend: str, **changes: str) -> dict[str, str]:
-    env = environment(backend, MGPU_RT_PYTHON="off", **changes)
+    env = environment(backend, MGPU_RT_MANAGER="off", **changes)
     if backend == "stub":
         env["LD_LIBRARY_PATH"] = str(STUB.parent)  # where stock's finds HIP
     return env

@@ -76,7 +76,7 @@ def test_manager_ends_with_the_program(how: str) -> None:
 def test_a_short_program_starts_nothing() -> None:
     """The manager comes some time after the first call, if that matters any more."""
     late = str(HANG * 1000)  # the shipped second may pass on a busy machine
-    result = run_host("plain", environment(MGPU_RT_VERBOSE="1", MGPU_RT_PYTHON_DELAY=late))
+    result = run_host("plain", environment(MGPU_RT_VERBOSE="1", MGPU_RT_MANAGER=f"delay={late}"))
     assert result.stdout == "ok\n"
     assert "manager" not in result.stderr
     assert "managed" not in result.stderr
@@ -244,10 +244,10 @@ def test_a_first_call_may_be_in_a_constructor(
 
 
 @pytest.mark.parametrize("mode", ["fork-before", "fork-after", "fork-busy", "fork-first"])
-@pytest.mark.parametrize("python", ["", "off"])
+@pytest.mark.parametrize("python", ["on", "off"])
 def test_a_child_of_fork_gets_answers(mode: str, python: str) -> None:
     """The child gets answers too, whatever other threads were doing; it does not hang."""
-    good(mode, MGPU_RT_PYTHON=python, MGPU_RT_MODULE_LIMIT="10K")
+    good(mode, MGPU_RT_MANAGER=f"{python},delay=0", MGPU_RT_MODULE_LIMIT="10K")
 
 
 # ---- which Python -------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ def test_pythons_own_variables_are_not_read() -> None:
 
 
 def test_python_off_starts_no_manager() -> None:
-    said = good("plain", MGPU_RT_PYTHON="off")
+    said = good("plain", MGPU_RT_MANAGER="off")
     assert "manage" not in said
     assert "Python" not in said
 
@@ -295,20 +295,20 @@ def test_cffi_may_be_among_the_users_own_packages(tmp_path: Path) -> None:
     own = next(Path(sys.prefix, "lib").glob("python3*/site-packages"))
     for file in own.glob("_cffi_backend*"):
         (packages / file.name).symlink_to(file)
-    good("served", MGPU_RT_PYTHON=str(python), HOME=str(tmp_path))
+    good("served", MGPU_RT_MANAGER=f"{python},delay=0", HOME=str(tmp_path))
 
 
 @pytest.mark.parametrize("path", ["/nowhere/python3", "/bin/true", "it's", "/", "/etc/passwd"])
 def test_a_wrong_python_is_named_once(path: str) -> None:
     """One line says so and names it; the program goes on. Nothing else is tried."""
-    line = only_line(good("unserved", MGPU_RT_PYTHON=path))
-    assert f"'{path}' (MGPU_RT_PYTHON)" in line
-    assert line.count("(MGPU_RT_PYTHON)") == 1
+    line = only_line(good("unserved", MGPU_RT_MANAGER=f"{path},delay=0"))
+    assert f"'{path}' (MGPU_RT_MANAGER)" in line
+    assert line.count("(MGPU_RT_MANAGER)") == 1
     assert "where the library is" not in line
 
 
 def test_an_interpreter_without_cffi_is_named() -> None:
-    line = only_line(good("unserved", MGPU_RT_PYTHON=str(bare_python())))
+    line = only_line(good("unserved", MGPU_RT_MANAGER=f"{bare_python()},delay=0"))
     assert "_cffi_backend" in line
 
 
@@ -399,7 +399,7 @@ def test_one_binary_for_every_python(version: str) -> None:
     python = python_with_cffi(version)
     if python is None:
         pytest.skip(f"no Python {version} on this machine")
-    found, process = manager_of(good("served", MGPU_RT_PYTHON=python))
+    found, process = manager_of(good("served", MGPU_RT_MANAGER=f"{python},delay=0"))
     assert found.startswith(f"{version}.")
     assert ends(process)
 
@@ -434,12 +434,12 @@ def test_exit_gives_back_at_most_idle_streams(
 
 
 @pytest.mark.parametrize("mode", ["plain", "served"])
-@pytest.mark.parametrize("python", ["", "off"])
+@pytest.mark.parametrize("python", ["on", "off"])
 def test_no_hip_call_follows_its_exit_handlers(mode: str, python: str) -> None:
     """HIP may not be called once its own exit handlers ran (trap 10)."""
     if python == "off" and mode == "served":
         mode = "plain"
-    said = good(mode, HIPSTUB_TEARDOWN="1", MGPU_RT_PYTHON=python)
+    said = good(mode, HIPSTUB_TEARDOWN="1", MGPU_RT_MANAGER=f"{python},delay=0")
     assert "teardown" not in said
 
 

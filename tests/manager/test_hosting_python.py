@@ -208,7 +208,7 @@ def test_daemon_threads_may_call_at_exit() -> None:
                 thread.start()
             time.sleep(0.2)
             """,
-            MGPU_RT_PYTHON_DELAY=delay,
+            MGPU_RT_MANAGER=f"delay={delay}",
             MGPU_RT_MODULE_LIMIT="100K",
         )
 

@@ -385,7 +385,8 @@ def test_random_failures_of_managers_harm_no_program(seed: int, tmp_path: Path) 
     """Managers that come up, raise, hang, are stopped, killed or forked away from, at random."""
     dice = random.Random(seed)
     policy = dice.choice(["", "PinAll", "EvictAll", "RaisesLater", "Hangs", "HoldsTheGil", "Dies"])
-    env = {"MGPU_RT_PYTHON_DELAY": str(dice.choice([0, 0, 20, 200])), "MGPU_RT_MODULE_LIMIT": "50K"}
+    env = {"MGPU_RT_MODULE_LIMIT": "50K"}
+    env["MGPU_RT_MANAGER"] = f"delay={dice.choice([0, 0, 20, 200])}"
     with Program(tmp_path, policy, HIPSTUB_MODE="fast", **env) as program:
         for _ in range(30):
             program.do(f"[launch() for _ in range({dice.randrange(1, 30)})]")
@@ -412,7 +413,7 @@ def test_random_failures_of_managers_harm_no_program(seed: int, tmp_path: Path) 
 def test_a_policy_that_is_named_starts_at_once_and_says_so(tmp_path: Path) -> None:
     """The things that were there before are its first events, and its output is seen."""
     (tmp_path / "told.py").write_text(TELLS)
-    with Program(tmp_path, "told:Tells", MGPU_RT_VERBOSE="", MGPU_RT_PYTHON_DELAY="") as program:
+    with Program(tmp_path, "told:Tells", MGPU_RT_VERBOSE="", MGPU_RT_MANAGER="") as program:
         program.do("launch()")
         program.wait_for(lambda: "first" in program.said())
         assert program.end() == 0
@@ -438,7 +439,7 @@ class Tells:
 def test_a_program_that_ends_before_its_policy_says_so(tmp_path: Path) -> None:
     (tmp_path / "told.py").write_text(TELLS)
     env = environment(
-        MGPU_RT_POLICY="told:Tells", PYTHONPATH=str(tmp_path), MGPU_RT_PYTHON_DELAY="60000"
+        MGPU_RT_POLICY="told:Tells", PYTHONPATH=str(tmp_path), MGPU_RT_MANAGER="delay=60000"
     )
     done = run_host("plain", env)
     assert done.stdout == "ok\n"

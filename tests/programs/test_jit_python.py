@@ -86,7 +86,7 @@ def test_engines_work_one_after_the_other() -> None:
 
 
 def test_the_process_has_one_hip() -> None:
-    _, mapped, _ = jit("globals", MGPU_RT_PYTHON_DELAY="0")
+    _, mapped, _ = jit("globals", MGPU_RT_MANAGER="delay=0")
     assert count(mapped, "libamdhip64") == 1
 
 

@@ -94,7 +94,7 @@ def test_a_failed_check_ends_the_program(tmp_path: Path) -> None:
 def test_printf_works_without_optimisation(policy: str, tmp_path: Path) -> None:
     """Kernels that ask for a queue of OpenCL's: csrc/runtime/modules/image/metadata.h."""
     assert b"hidden_default_queue" in lower.code_object(VECADD, opt_level=0)
-    python = {"MGPU_RT_PYTHON": "off"} if policy == "builtin" else {}
+    python = {"MGPU_RT_MANAGER": "off"} if policy == "builtin" else {}
     outcome = run(VECADD, tmp_path, opt_level=0, **python)
     assert (outcome.signal, outcome.stderr) == (0, "")
     assert outcome.stdout.split() == ["3.75"] * 1000

@@ -357,7 +357,7 @@ def test_runners_print_what_they_should(llvm: int, program: str, policy: str) ->
     text = lower.lower_to_llvm_dialect(bench.PROGRAMS / f"{program}.mlir", llvm, iterations=ROUNDS)
     shared = f"--shared-libs={library()},{print_library()}"
     command = [str(toolchain.runner(llvm)), str(text), "-e", "main", "--entry-point-result=void"]
-    env = run_environment(Way(library()), "stub", llvm, policy, MGPU_RT_PYTHON_DELAY="0")
+    env = run_environment(Way(library()), "stub", llvm, policy, MGPU_RT_MANAGER="delay=0")
     outcome = execute([*command, shared], env)
     assert outcome.signal == 0
     assert outcome.stdout == printed(program, llvm)

@@ -42,7 +42,7 @@ def fails(test: Test, proof: str, library: Path) -> None:
         end_managers(library)
         assert done.returncode == 1 and "1 failed" in done.stdout, done.stdout
         return
-    options = {**function.env, "MGPU_RT_PYTHON": "off", "MGPU_RT_TEST_HANG": HANGS}
+    options = {**function.env, "MGPU_RT_MANAGER": "off", "MGPU_RT_TEST_HANG": HANGS}
     if test.exclusive:
         options["MGPU_RT_EXCLUSIVE"] = "on"
     env = environment(function.backend, **options)

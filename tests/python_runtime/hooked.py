@@ -35,7 +35,7 @@ def program(
 
 
 def hip() -> dict[str, str]:
-    return {"MGPU_RT_HIP": str(softgpu.hip({})), "MGPU_RT_PYTHON": "off"}
+    return {"MGPU_RT_HIP": str(softgpu.hip({})), "MGPU_RT_MANAGER": "off"}
 
 
 def replay(*words: object) -> subprocess.CompletedProcess[str]:

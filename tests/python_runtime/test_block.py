@@ -45,7 +45,7 @@ def run(text: str, *words: object) -> subprocess.CompletedProcess[str]:
     side = next(s for s in sides.all_sides(device.find("softgpu"), None) if s.name == sides.OURS)
     return subprocess.run(
         [str(word) for word in (COMMAND, *words, "--", block(text))],
-        env={**side.environment, "MGPU_RT_PYTHON": "off"},
+        env={**side.environment, "MGPU_RT_MANAGER": "off"},
         input="1\n",
         capture_output=True,
         text=True,

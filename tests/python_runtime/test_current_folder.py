@@ -50,7 +50,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, command: list[str], **env: str) -> subprocess.CompletedProcess[str]:
-    done = run_program(command, environment(MGPU_RT_PYTHON_DELAY="100000", **env), cwd=folder)
+    done = run_program(command, environment(MGPU_RT_MANAGER="delay=100000", **env), cwd=folder)
     assert "planted" not in done.stderr
     return done
 

@@ -169,20 +169,20 @@ def test_a_hook_that_ships_lets_the_program_go_on(hook: str, redirected: str, st
 
 @pytest.mark.parametrize("dtype", ["f33", "i4", "u1", "str", "O"])
 def test_a_type_without_nan_is_named(dtype: str) -> None:
-    done = run("mgpu_rt.hooks:NanCheck", MGPU_RT_RUNTIME_SETTINGS=f"dtype={dtype}")
+    done = run(f"mgpu_rt.hooks:NanCheck?dtype={dtype}")
     assert done.returncode == 1
     assert f"'{dtype}' has no NaN: name one of f16, f32, f64, bf16" in done.stderr
 
 
 @pytest.mark.parametrize("setting", ["count=1.5", "ratio=x", "on=maybe"])
 def test_a_setting_of_another_type_is_named(setting: str) -> None:
-    done = run("runtimes:Set", MGPU_RT_RUNTIME_SETTINGS=setting)
+    done = run(f"runtimes:Set?{setting}")
     assert done.returncode == 1
-    assert f"MGPU_RT_RUNTIME_SETTINGS: {setting} is no " in done.stderr
+    assert f"the setting {setting} is no " in done.stderr
 
 
 def test_a_fault_that_did_not_come_is_named() -> None:
-    done = run("mgpu_rt.hooks:Faults", MGPU_RT_RUNTIME_SETTINGS="fault=mgpuStreamCreate:3")
+    done = run("mgpu_rt.hooks:Faults?fault=mgpuStreamCreate:3")
     assert (done.returncode, done.stdout) == (0, "ok\n")
     words = "the fault 'mgpuStreamCreate:3' did not come: there were 2 such calls"
     assert done.stderr == f"mgpu_rt: {words}\n"

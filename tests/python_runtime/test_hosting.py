@@ -33,7 +33,7 @@ RUNTIMES = ["runtimes:PassAll", *(f"mgpu_rt.runtime:{name}" for name in SHIPPED)
 
 def asked(runtime: str, **changes: str) -> dict[str, str]:
     """An environment in which a runtime is asked for, and no manager comes."""
-    given = {"MGPU_RT_PYTHON_DELAY": "100000", "PYTHONPATH": HERE, "MGPU_RT_RUNTIME": runtime}
+    given = {"MGPU_RT_MANAGER": "delay=100000", "PYTHONPATH": HERE, "MGPU_RT_RUNTIME": runtime}
     return environment(**{**given, **changes})
 
 
@@ -89,9 +89,8 @@ def test_hooks_go_before_a_runtime() -> None:
 
 
 def test_settings_have_the_types_of_their_attributes() -> None:
-    words = "count=3 ratio=0.25 word='two words' on=1"
-    done = run("runtimes:Set", MGPU_RT_RUNTIME_SETTINGS=words)
-    assert done.stderr == "3 0.25 two words True\n"
+    words = "count=3 ratio=0.25 word='two, or 2?' on=1"
+    assert run(f"runtimes:Set?{words}").stderr == "3 0.25 two, or 2? True\n"
 
 
 def test_calls_are_counted_once(tmp_path: Path) -> None:
@@ -139,7 +138,7 @@ def test_no_python_is_loaded_unless_asked_for(tmp_path: Path) -> None:
     """
     flags = (str(library()), f"-Wl,-rpath,{library().parent}")
     program = compile_c(tmp_path / "maps", source, *flags)
-    assert run_program([str(program)], environment(MGPU_RT_PYTHON="off")).stdout == ""
+    assert run_program([str(program)], environment(MGPU_RT_MANAGER="off")).stdout == ""
     assert "libpython3" in run_program([str(program)], asked("runtimes:PassAll")).stdout
 
 
@@ -182,11 +181,18 @@ def test_a_runtime_that_cannot_be_made_ends_the_program(runtime: str, words: str
     assert words in line
 
 
+def test_settings_by_their_earlier_variable_count() -> None:
+    done = run("runtimes:Set", MGPU_RT_RUNTIME_SETTINGS="count=3")
+    said, shown = done.stderr.splitlines()
+    assert said.startswith("mgpu_rt: write MGPU_RT_RUNTIME='runtimes:Set?count=3': ")
+    assert shown.startswith("3 ")
+
+
 @pytest.mark.parametrize(
     ("settings", "words"), [("nonsense=1", "no setting 'nonsense'"), ("count", "name=value")]
 )
 def test_a_wrong_setting_is_named(settings: str, words: str) -> None:
-    done = run("runtimes:Set", MGPU_RT_RUNTIME_SETTINGS=settings)
+    done = run(f"runtimes:Set?{settings}")
     assert (done.returncode, words in done.stderr) == (1, True)
 
 
@@ -229,24 +235,24 @@ def test_any_python_can_host(version: str) -> None:
     if python is None:
         pytest.skip(f"no Python {version} here")
     for mode in ("plain", "threads", "fork-after"):
-        done = run("runtimes:PassAll", mode, MGPU_RT_PYTHON=python)
+        done = run("runtimes:PassAll", mode, MGPU_RT_MANAGER=f"{python},delay=100000")
         assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
 
 def test_a_python_without_cffi_is_named() -> None:
-    done = run("runtimes:PassAll", MGPU_RT_PYTHON=str(bare_python()))
+    done = run("runtimes:PassAll", MGPU_RT_MANAGER=str(bare_python()))
     assert done.returncode == 1
     assert "_cffi_backend" in done.stderr
 
 
 def test_a_missing_python_is_named() -> None:
-    done = run("runtimes:PassAll", MGPU_RT_PYTHON="/bin/true")
+    done = run("runtimes:PassAll", MGPU_RT_MANAGER="/bin/true")
     assert done.returncode == 1
-    assert "'/bin/true' (MGPU_RT_PYTHON): it is no python3.10 or later" in done.stderr
+    assert "'/bin/true' (MGPU_RT_MANAGER): it is no python3.10 or later" in done.stderr
 
 
 def test_a_runtime_needs_no_manager() -> None:
-    assert run("runtimes:PassAll", MGPU_RT_PYTHON="off").stdout == "ok\n"
+    assert run("runtimes:PassAll", MGPU_RT_MANAGER="off").stdout == "ok\n"
 
 
 def test_the_interpreter_ignores_the_environment_of_the_program() -> None:

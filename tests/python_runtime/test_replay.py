@@ -68,7 +68,7 @@ def test_a_replay_takes_another_image(recorded: Path, tmp_path: Path) -> None:
 def test_a_script_can_replay(recorded: Path, tmp_path: Path) -> None:
     script = tmp_path / "replay.py"
     assert replay(recorded, "--script", script).returncode == 0
-    env = environment("softgpu", MGPU_RT_PYTHON="off")
+    env = environment("softgpu", MGPU_RT_MANAGER="off")
     done = subprocess.run([sys.executable, script], env=env, capture_output=True, text=True)
     assert done.stdout.startswith("halve: same, "), done.stderr
 
@@ -86,7 +86,7 @@ def test_a_folders_name_is_only_a_name(name: bytes, recorded: Path, tmp_path: Pa
     """It is no text of the program that replays, nor of the script."""
     folder, script = tmp_path / os.fsdecode(name), tmp_path / "replay.py"
     folder.symlink_to(recorded)
-    env = environment("softgpu", MGPU_RT_PYTHON="off")
+    env = environment("softgpu", MGPU_RT_MANAGER="off")
     words = [COMMAND, "replay", "--device", "softgpu", folder, "--script", script]
     for started in (words, [sys.executable, script]):
         done = subprocess.run(started, env=env, cwd=tmp_path, capture_output=True)

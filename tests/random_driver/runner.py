@@ -48,12 +48,12 @@ STOCK = Side("stock", "build/stock", stock=True)
 OFF = _side("off", cache="off")
 #: The first ones are looked at first when a failure is made small.
 SIDES = (
-    _side("builtin", python="off"),
+    _side("builtin", manager="off"),
     _side("python"),
-    _side("shared", python="off", exclusive="off"),
-    _side("tight", python="off", memory_limit="1M", stream_limit="2", module_limit="2"),
+    _side("shared", manager="off", exclusive="off"),
+    _side("tight", manager="off", memory_limit="1M", stream_limit="2", module_limit="2"),
     _side("tight python", memory_limit="1M", stream_limit="2", module_limit="2"),
-    _side("lazy", python="off", sync="lazy"),
+    _side("lazy", manager="off", sync="lazy"),
 )
 
 #: With the user's word that nobody else calls HIP, so no foreign user takes part.
@@ -61,8 +61,8 @@ _FOREIGN = ("foreign", "reset", "hoard", "held_back", "end-held")
 EXCLUSIVE = tuple(
     replace(side, lacks=_FOREIGN)
     for side in (
-        _side("exclusive", python="off", exclusive="on"),
-        _side("exclusive lazy", python="off", exclusive="on", sync="lazy"),
+        _side("exclusive", manager="off", exclusive="on"),
+        _side("exclusive lazy", manager="off", exclusive="on", sync="lazy"),
         _side("exclusive tight", exclusive="on", memory_limit="1M", stream_limit="2"),
     )
 )
@@ -73,7 +73,7 @@ def _in_python(
     name: str, runtime: str, *, lacks: tuple[str, ...] = (), copies_wait: bool = False
 ) -> Side:
     """A runtime that is written in Python, and asks HIP by itself unless it passes all on."""
-    options = (("MGPU_RT_RUNTIME", runtime), ("MGPU_RT_PYTHON", "off"))
+    options = (("MGPU_RT_RUNTIME", runtime), ("MGPU_RT_MANAGER", "off"))
     return Side(name, options=options, lacks=lacks, fails=False, copies_wait=copies_wait)
 
 

@@ -99,7 +99,7 @@ def test_links_have_exactly_the_names_of_stock() -> None:
 def test_a_program_linked_with_any_llvm_is_served(soname: str, tmp_path: Path) -> None:
     """One that was linked with the library of some LLVM."""
     env = environment(
-        LD_LIBRARY_PATH=str(LIB), MGPU_RT_PYTHON="off", HIPSTUB_LOG=str(tmp_path / "log")
+        LD_LIBRARY_PATH=str(LIB), MGPU_RT_MANAGER="off", HIPSTUB_LOG=str(tmp_path / "log")
     )
     program = stream_program(tmp_path, soname)
     result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)

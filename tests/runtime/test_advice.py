@@ -75,7 +75,7 @@ for _ in range(int(sys.argv[2])):
 def _lines(calls: int, **env: str) -> list[str]:
     """Returns the lines of a process that calls so often in vain."""
     code = [sys.executable, "-c", DROWNED, library(), str(calls)]
-    variables = environment(MGPU_RT_PYTHON="off", **env)
+    variables = environment(MGPU_RT_MANAGER="off", **env)
     result = subprocess.run(code, env=variables, capture_output=True, text=True, timeout=HANG)
     assert result.returncode == 0
     return result.stderr.splitlines()
@@ -205,7 +205,7 @@ def _of_version(number: int) -> bytes:
     ],
 )
 def test_a_version_is_named_if_it_is_the_cause(release: str, wrong: int, said: str) -> None:
-    env = environment(HIPSTUB_VERSION=release, MGPU_RT_PYTHON="off", EXPECTED=f"{wrong}|{said}")
+    env = environment(HIPSTUB_VERSION=release, MGPU_RT_MANAGER="off", EXPECTED=f"{wrong}|{said}")
     run_child(__name__, "_versions", env)
 
 

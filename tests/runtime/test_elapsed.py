@@ -97,7 +97,7 @@ def flags_of_events(log: Path) -> list[int]:
 def test_a_program_that_imports_it_has_times_in_both_signatures(
     cache: str, backend: str, tmp_path: Path
 ) -> None:
-    env = environment(backend, MGPU_RT_CACHE=cache, MGPU_RT_PYTHON="off")
+    env = environment(backend, MGPU_RT_CACHE=cache, MGPU_RT_MANAGER="off")
     if backend == "stub":
         env["HIPSTUB_LOG"] = str(tmp_path / "log")
         env["LD_LIBRARY_PATH"] = str(Path(env["MGPU_RT_HIP"]).parent)
@@ -118,7 +118,7 @@ def test_a_library_that_is_opened_later_may_ask(tmp_path: Path) -> None:
         LATE=str(late),
         IMAGE=str(tmp_path / "image"),
         HIPSTUB_LOG=str(tmp_path / "log"),
-        MGPU_RT_PYTHON="off",
+        MGPU_RT_MANAGER="off",
     )
     assert (done.stdout, done.stderr) == ("0 1 1\n", "")
     assert flags_of_events(tmp_path / "log") == [2, 0, 0]
@@ -130,7 +130,7 @@ def test_a_programs_own_function_answers_as_with_stock(tmp_path: Path) -> None:
     own = compile_c(tmp_path / "own.so", OWN, "-shared", "-fPIC", stub)
     linked = ("-Wl,--no-as-needed", str(own))
     path = program(tmp_path, CLOCK.replace("elapsed(start, stop)", "found"), *linked)
-    done = run_program(path, HIPSTUB_LOG=str(tmp_path / "log"), MGPU_RT_PYTHON="off")
+    done = run_program(path, HIPSTUB_LOG=str(tmp_path / "log"), MGPU_RT_MANAGER="off")
     assert (done.stdout, done.stderr) == ("own 0\n0 1 1\n", "")
     assert flags_of_events(tmp_path / "log") == [0, 0]
 
@@ -153,7 +153,7 @@ struct elapsed mgpuEventElapsedTime(void *a, void *b, void *c) {
 def test_a_programs_own_function_may_call_this_one(tmp_path: Path) -> None:
     own = compile_c(tmp_path / "own.so", WRAPPER, "-shared", "-fPIC")
     path = program(tmp_path, CLOCK.replace("elapsed(start, stop)", "found"), "-DIMPORTS")
-    done = run_program(path, LD_PRELOAD=str(own), MGPU_RT_PYTHON="off")
+    done = run_program(path, LD_PRELOAD=str(own), MGPU_RT_MANAGER="off")
     assert (done.stdout, done.stderr) == ("wrapped\n0 1 1\n", "")
 
 

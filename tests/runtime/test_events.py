@@ -49,7 +49,7 @@ int main(void) {
 
 
 def test_main_returns_while_a_thread_takes_its_spare_event(tmp_path: Path) -> None:
-    ran = run_program(program(tmp_path, EXIT), MGPU_RT_PYTHON="off")
+    ran = run_program(program(tmp_path, EXIT), MGPU_RT_MANAGER="off")
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "joined\n", "")
 
 

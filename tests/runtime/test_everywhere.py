@@ -17,11 +17,11 @@ from tests.support.patience import HANG
 
 MODES = ("wild", "cancelled", "forks", "processes", "exit")
 SETTINGS = {
-    "plain": {"MGPU_RT_PYTHON": "off"},
+    "plain": {"MGPU_RT_MANAGER": "off"},
     "manager": AT_ONCE,
     "recorded": {**AT_ONCE, "MGPU_RT_STATS": "s.%p", "MGPU_RT_TRACE": "t.%p"},
-    "timed": {"MGPU_RT_TRACE": "t.%p", "MGPU_RT_TRACE_GPU": "on", "MGPU_RT_PYTHON": "off"},
-    "early": {"EARLY": "1", "MGPU_RT_PYTHON": "off"},
+    "timed": {"MGPU_RT_TRACE": "gpu,t.%p", "MGPU_RT_MANAGER": "off"},
+    "early": {"EARLY": "1", "MGPU_RT_MANAGER": "off"},
     "off": {"MGPU_RT_CACHE": "off"},
 }
 
@@ -50,7 +50,7 @@ def test_no_function_hangs_or_crashes_on_the_emulated_device(
     mode: str, program: Path, tmp_path: Path
 ) -> None:
     """HIP reads what a stream points to, where it is asked about one that is none."""
-    env = environment("softgpu", MGPU_RT_PYTHON="off")
+    env = environment("softgpu", MGPU_RT_MANAGER="off")
     done = subprocess.run(
         [program, mode], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANG
     )
@@ -79,7 +79,8 @@ def test_two_libraries_in_a_process_share_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "build" / "lib"
     folder.mkdir(parents=True)
     copy = shutil.copy(library(), folder)
-    env = environment(**SETTINGS["recorded"], HIPSTUB_MODE="fast", MGPU_RT_PYTHON=sys.executable)
+    env = environment(**SETTINGS["recorded"], HIPSTUB_MODE="fast")
+    env["MGPU_RT_MANAGER"] = f"{sys.executable},delay=0"
     env |= {"MGPU_RT_STATS": "same", "MGPU_RT_TRACE": "same"}
     command = [sys.executable, "-c", TWO, library(), copy]
     done = subprocess.run(

@@ -142,7 +142,7 @@ def program() -> Path:
 
 
 def run(*command: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
-    wanted = environment(MGPU_RT_PYTHON="off", **env)
+    wanted = environment(MGPU_RT_MANAGER="off", **env)
     return subprocess.run(command, env=wanted, capture_output=True, text=True, timeout=HANG)
 
 

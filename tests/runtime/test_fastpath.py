@@ -84,7 +84,7 @@ def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
     env = {
         **on.environment,
         "BENCH_WAIT": wait,
-        "MGPU_RT_PYTHON": "off",
+        "MGPU_RT_MANAGER": "off",
         "MGPU_RT_EXCLUSIVE": "on",
     }
     many = instructions.count_program(program, iterations, env)
@@ -132,14 +132,14 @@ def test_the_profile_shows_a_slow_path() -> None:
     assert {"hipModuleLoadData", "load_slow"} <= off
 
 
-@pytest.mark.parametrize("python", ["off", ""], ids=["builtin", "python"])
+@pytest.mark.parametrize("python", ["off", "on"], ids=["builtin", "python"])
 @pytest.mark.parametrize("calls", [7, 5])
 @pytest.mark.parametrize("word", ["on", "off"])
 def test_a_hit_makes_only_the_necessary_driver_calls(calls: int, python: str, word: str) -> None:
     """A launch and a synchronise; unless nobody else calls HIP, whether what was kept is there."""
     iterations = 10
     exclusive = {"MGPU_RT_EXCLUSIVE": word}
-    env = native.stub_environment(HIPSTUB_MODE="record", MGPU_RT_PYTHON=python, **exclusive)
+    env = native.stub_environment(HIPSTUB_MODE="record", MGPU_RT_MANAGER=python, **exclusive)
     side = f"runtime,{native.RUNTIME}"
     command = [native.program("calls"), "record", native.STUB, iterations, calls, side]
     record = native.run_json(command, env)

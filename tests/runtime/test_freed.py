@@ -55,7 +55,7 @@ int main(int count, char **words) {
 @pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
 def test_a_free_queries_no_stream_that_hip_destroyed(tmp_path: Path) -> None:
     path = program(tmp_path, FREES)
-    variables = {"MGPU_RT_PYTHON": "off", "MGPU_RT_STREAM_LIMIT": "0", "HIPSTUB_MODE": "fast"}
+    variables = {"MGPU_RT_MANAGER": "off", "MGPU_RT_STREAM_LIMIT": "0", "HIPSTUB_MODE": "fast"}
 
     def count(gone: int) -> float:
         env = environment(GONE=str(gone), **variables)

@@ -1,4 +1,4 @@
-"""MGPU_RT_TRACE_GPU: the trace has when the GPU worked, and the program notices nothing of it."""
+"""MGPU_RT_TRACE=gpu,PATH: the trace has when the GPU worked, unnoticed by the program."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.programs import run, ways
 
 RING = 1024  # of pairs of events
 OFF = {"policies": ("builtin",), "MGPU_RT_TRACE": "trace.json"}
-ON = {**OFF, "MGPU_RT_TRACE_GPU": "on"}
+ON = {**OFF, "MGPU_RT_TRACE": "gpu,trace.json"}
 KERNEL = "test_func"
 HIP_7 = "70000000"
 
@@ -275,9 +275,7 @@ if sys.argv[2] == "quick_exit":
 
 def at_end(how: str) -> None:
     """The end of the process reads and empties the ring."""
-    env = environment(
-        MGPU_RT_TRACE="trace.json", MGPU_RT_TRACE_GPU="on", MGPU_RT_PYTHON="off", HIPSTUB_LOG="log"
-    )
+    env = environment(MGPU_RT_TRACE="gpu,trace.json", MGPU_RT_MANAGER="off", HIPSTUB_LOG="log")
     command = [sys.executable, "-c", PROGRAM, str(library()), how]
     subprocess.run(command, env=env, timeout=HANG, check=True)
     trace = json.loads(Path("trace.json").read_text())
@@ -305,8 +303,8 @@ def test_a_quick_exit_reads_finished_events(mgpu: Mgpu) -> None:
 def test_work_is_after_its_call_and_in_order(program: str, backend: str, tmp_path: Path) -> None:
     """On the emulated device by AMD's own HIP: launches are rows of their streams."""
     path = tmp_path / "trace.json"
-    variables = {"MGPU_RT_TRACE": str(path), "MGPU_RT_TRACE_GPU": "on"}
-    outcome = run(program, 22, ways()["linked"], backend=backend, iterations=3, **variables)
+    way, trace = ways()["linked"], f"gpu,{path}"
+    outcome = run(program, 22, way, backend=backend, iterations=3, MGPU_RT_TRACE=trace)
     assert outcome.signal == 0
     trace = json.loads(path.read_text())
     assert trace["otherData"]["gpu_lost"] == 0

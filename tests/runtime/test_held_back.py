@@ -59,7 +59,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Plays a program; one that hangs raises TimeoutExpired."""
     path = program(folder, HEAD + source, runtime=runtime)
-    env = environment(backend, HIPSTUB_ASYNC="0", MGPU_RT_PYTHON="off", **more)
+    env = environment(backend, HIPSTUB_ASYNC="0", MGPU_RT_MANAGER="off", **more)
     hip = STUB if backend == "stub" else softgpu.hip()
     env["LD_LIBRARY_PATH"] = f"{env.get('LD_LIBRARY_PATH', '')}:{hip.parent}"
     return subprocess.run([path, *words], env=env, capture_output=True, text=True, timeout=HANG)

@@ -117,7 +117,7 @@ def test_the_newest_that_works_serves(tmp_path: Path) -> None:
     (lib / "libamdhip64.so.9").write_text("no library")
     compile_c(lib / "libamdhip64.so.8", "int hipInit(int f) { return f; }", "-shared", "-fPIC")
     env = bare(ROCM_PATH=str(tmp_path), LD_LIBRARY_PATH=str(Path(hip_search.probe()).parent))
-    env = {**env, "MGPU_RT_VERBOSE": "1", "MGPU_RT_PYTHON": "off", "HIPSTUB_MODE": "record"}
+    env = {**env, "MGPU_RT_VERBOSE": "1", "MGPU_RT_MANAGER": "off", "HIPSTUB_MODE": "record"}
     result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
     assert result.stdout == "done\n"
     assert f"mgpu_rt: HIP: {good}, devices: 1;" in result.stderr
@@ -129,7 +129,7 @@ def test_each_unusable_hip_is_named_with_its_fault(tmp_path: Path) -> None:
     hip = tmp_path / "libamdhip64.so.8"
     compile_c(hip, "int hipInit(int f) { return f; }", "-shared", "-fPIC")
     env = bare(LD_LIBRARY_PATH=str(Path(hip_search.probe()).parent))
-    env = {**env, "MGPU_RT_HIP": str(hip), "MGPU_RT_PYTHON": "off"}
+    env = {**env, "MGPU_RT_HIP": str(hip), "MGPU_RT_MANAGER": "off"}
     result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
     assert f"MGPU_RT_HIP names {hip} (it has no hip" in result.stderr
 
@@ -139,7 +139,7 @@ def test_two_hips_in_one_process_are_named(tmp_path: Path) -> None:
     program = stream_program(tmp_path, RUNTIME)
     mine = lay(tmp_path, "libamdhip64.so.6")
     env = bare(LD_LIBRARY_PATH=str(Path(hip_search.probe()).parent), LD_PRELOAD=str(mine))
-    env = {**env, "MGPU_RT_PYTHON": "off", "HIPSTUB_MODE": "record"}
+    env = {**env, "MGPU_RT_MANAGER": "off", "HIPSTUB_MODE": "record"}
     result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
     assert (result.stdout, result.stderr) == ("done\n", "")
     env["MGPU_RT_HIP"] = str(STUB)

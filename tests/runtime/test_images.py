@@ -273,7 +273,7 @@ def test_each_page_of_an_image_is_checked_once(tmp_path: Path) -> None:
         "-fPIC",
         "-D_GNU_SOURCE",
     )
-    run_child(__name__, "_looks", environment(LD_PRELOAD=str(counter), MGPU_RT_PYTHON="off"))
+    run_child(__name__, "_looks", environment(LD_PRELOAD=str(counter), MGPU_RT_MANAGER="off"))
 
 
 @in_child()

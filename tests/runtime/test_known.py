@@ -84,7 +84,7 @@ int main(void) {
 
 
 def test_02_a_plug_in_that_opens_hip_later_is_noticed(tmp_path: Path) -> None:
-    done = run_program(program(tmp_path, PLUG_IN), HIPSTUB_ASYNC="held", MGPU_RT_PYTHON="off")
+    done = run_program(program(tmp_path, PLUG_IN), HIPSTUB_ASYNC="held", MGPU_RT_MANAGER="off")
     assert (done.stdout, done.stderr) == ("9 7\n", "")
 
 
@@ -110,7 +110,7 @@ int main(void) {
 def test_02_work_that_the_program_submits_itself_is_waited_for(tmp_path: Path) -> None:
     stub = environment()["MGPU_RT_HIP"]
     path = program(tmp_path, FILL_UNSEEN, stub, f"-Wl,-rpath,{Path(stub).parent}")
-    done = run_program(path, HIPSTUB_ASYNC="held", MGPU_RT_PYTHON="off")
+    done = run_program(path, HIPSTUB_ASYNC="held", MGPU_RT_MANAGER="off")
     assert (done.stdout, done.stderr) == ("7\n", "")
 
 

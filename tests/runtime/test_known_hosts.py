@@ -67,7 +67,7 @@ int main(int count, char **words) {
 
 
 def run_late(path: Path, backend: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    env = environment(backend, MGPU_RT_PYTHON="off", **variables)
+    env = environment(backend, MGPU_RT_MANAGER="off", **variables)
     env["LD_LIBRARY_PATH"] = ":".join(
         [env.get("LD_LIBRARY_PATH", ""), str(Path(env["MGPU_RT_HIP"]).parent)]
     )
@@ -180,7 +180,7 @@ def test_14_each_free_waits_by_itself(tmp_path: Path, exclusive: str) -> None:
     stub = environment()["MGPU_RT_HIP"]
     path = program(tmp_path, TWO_FREES, stub, f"-Wl,-rpath,{Path(stub).parent}")
     until_both_wait = {"HIPSTUB_ASYNC": "held2"}
-    done = run_program(path, MGPU_RT_PYTHON="off", MGPU_RT_EXCLUSIVE=exclusive, **until_both_wait)
+    done = run_program(path, MGPU_RT_MANAGER="off", MGPU_RT_EXCLUSIVE=exclusive, **until_both_wait)
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
@@ -203,10 +203,10 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("python", ["off", ""])
+@pytest.mark.parametrize("python", ["off", "on"])
 def test_15_a_library_opened_by_dlmopen_serves(tmp_path: Path, python: str) -> None:
     path = compile_c(tmp_path / "program", NAMESPACE, "-ldl")
-    done = run_program(path, RUNTIME=str(library()), MGPU_RT_PYTHON=python)
+    done = run_program(path, RUNTIME=str(library()), MGPU_RT_MANAGER=python)
     assert (done.returncode, done.stdout, done.stderr) == (0, "created\n", "")
 
 
@@ -241,5 +241,5 @@ def test_16_another_runtime_may_unload_a_module(tmp_path: Path) -> None:
     image = tmp_path / "image"
     image.write_bytes(code_object("forum"))
     path = program(tmp_path, TWO_RUNTIMES)
-    done = run_program(path, IMAGE=str(image), OTHER=str(STOCK), MGPU_RT_PYTHON="off")
+    done = run_program(path, IMAGE=str(image), OTHER=str(STOCK), MGPU_RT_MANAGER="off")
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

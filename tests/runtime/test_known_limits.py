@@ -207,7 +207,7 @@ def instructions_of(path: Path, *words: str, **changes: str) -> int:
     """Returns the instructions of a program and its libraries, on the stub."""
     out = path.with_name("-".join(("instructions", *words)))
     tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"]
-    env = environment(MGPU_RT_PYTHON="off", HIPSTUB_MODE="fast", **changes)
+    env = environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast", **changes)
     subprocess.run(
         [*tool, str(path), *words], env=env, check=True, capture_output=True, timeout=HANG
     )

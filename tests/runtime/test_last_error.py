@@ -142,7 +142,7 @@ def test_without_the_cache_nothing_differs(pending: str) -> None:
 @pytest.mark.parametrize("device", in_check(DEVICES, lambda name: name == "softgpu"))
 def test_events_around_what_is_submitted_change_nothing(device: str, pending: str) -> None:
     backend, settings = DEVICES[device]
-    timed = {"MGPU_RT_TRACE": "/dev/null", "MGPU_RT_TRACE_GPU": "on", **settings}
+    timed = {"MGPU_RT_TRACE": "gpu,/dev/null", **settings}
     ours = play(library(), backend, pending, **timed)
     assert differences(ours, _played(False, device, pending)) == {}
 

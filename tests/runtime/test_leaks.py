@@ -38,7 +38,7 @@ def run(held: int, tmp_path: Path, **env: str) -> tuple[subprocess.CompletedProc
     return result, json.loads(log.read_text())
 
 
-@pytest.mark.parametrize("python", [{}, {"MGPU_RT_PYTHON": "off"}], ids=["python", "builtin"])
+@pytest.mark.parametrize("python", [{}, {"MGPU_RT_MANAGER": "off"}], ids=["python", "builtin"])
 def test_cached_memory_is_not_freed_at_exit(python: dict[str, str], tmp_path: Path) -> None:
     """A call that gives it back would wait for the device, which may wait for the program."""
     result, log = run(0, tmp_path, MGPU_RT_VERBOSE="1", **python)

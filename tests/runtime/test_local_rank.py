@@ -44,7 +44,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(program: Path, *arguments: int, devices: int = 2, **env: str) -> tuple[int, str]:
     """The device of the program's first stream, and the lines printed."""
     clean = {name: value for name, value in environment().items() if name not in LAUNCHERS}
-    changes = {"HIPSTUB_DEVICES": str(devices), "MGPU_RT_PYTHON": "off", **env}
+    changes = {"HIPSTUB_DEVICES": str(devices), "MGPU_RT_MANAGER": "off", **env}
     result = subprocess.run(
         [program, *map(str, arguments)],
         env={**clean, "MGPU_RT_DEVICE": "local-rank", **changes},

@@ -30,7 +30,7 @@ DEVICE = [(mode, seed) for mode in (STRICT, LAZY, TIGHT) for seed in range(2)]
 def play(backend: str, mode: dict[str, str], seed: int, threads: int, steps: int) -> None:
     sizes = {"SEED": str(seed), "THREADS": str(threads), "STEPS": str(steps)}
     named = {f"MEMORY_{name}": value for name, value in sizes.items()}
-    python = {"MGPU_RT_PYTHON": "off"} if seed % 2 else {}
+    python = {"MGPU_RT_MANAGER": "off"} if seed % 2 else {}
     stub = {"HIPSTUB_ASYNC": DELAYS, "HIPSTUB_KERNELS": BODIES} if backend == "stub" else {}
     env = environment(backend, **stub, **mode, **named, **python)
     run_child(__name__, "_program", env)

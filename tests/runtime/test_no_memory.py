@@ -118,7 +118,7 @@ def test_a_table_that_cannot_grow_leaves_the_rest_to_hip(mgpu: Mgpu) -> None:
     del mgpu
     at = folder("many_events")
     settings = allocator.settings(at / "log", largest="4000")
-    done = run_program(compiled(at, MANY_EVENTS), MGPU_RT_PYTHON="off", **settings)
+    done = run_program(compiled(at, MANY_EVENTS), MGPU_RT_MANAGER="off", **settings)
     assert (done.stdout, done.stderr) == ("300\n", "")
 
 
@@ -160,7 +160,7 @@ def test_a_free_waits_for_a_stream_that_no_memory_was_left_to_record(mgpu: Mgpu)
     path, log = compiled(at, EARLY_FREE), at / "log"
 
     def printed(**settings: str) -> tuple[str, str]:
-        held = {"HIPSTUB_ASYNC": "held", "MGPU_RT_PYTHON": "off"}
+        held = {"HIPSTUB_ASYNC": "held", "MGPU_RT_MANAGER": "off"}
         done = run_program(path, **held, **allocator.settings(log, **settings))
         return done.stdout, done.stderr
 
@@ -198,7 +198,7 @@ int main(void) {
 def test_a_reset_ends_the_streams_that_no_memory_was_left_to_record(mgpu: Mgpu) -> None:
     del mgpu
     at = folder("unknown_until_reset")
-    log, off = at / "log", {"MGPU_RT_PYTHON": "off"}
+    log, off = at / "log", {"MGPU_RT_MANAGER": "off"}
     without = compiled(folder("unknown_without_reset"), AFTER_RESET)
     assert run_program(without, **off, **allocator.settings(log)).returncode == 0
     before = allocator.read(log).count
@@ -256,7 +256,7 @@ def test_a_module_without_memory_for_its_image_is_not_the_one_before(mgpu: Mgpu)
         image.write_bytes(code_object("samename", image.name))
 
     def printed(**settings: str) -> tuple[str, str]:
-        variables = {"HIPSTUB_REUSE": "1", "MGPU_RT_PYTHON": "off"}
+        variables = {"HIPSTUB_REUSE": "1", "MGPU_RT_MANAGER": "off"}
         done = run_program(path, *images, **variables, **allocator.settings(log, **settings))
         return done.stdout, done.stderr
 

@@ -61,6 +61,34 @@ def test_a_file_may_have_any_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("old", "now"),
+    [
+        ({"PYTHON": "off"}, "MGPU_RT_MANAGER='off'"),
+        ({"PYTHON_DELAY": "5"}, "MGPU_RT_MANAGER='on,delay=5'"),
+        ({"PYTHON_DELAY": "5", "MANAGER": "off"}, "MGPU_RT_MANAGER='off,delay=5'"),
+        ({"TRACE_GPU": "on", "TRACE": "/dev/null"}, "MGPU_RT_TRACE='gpu,/dev/null'"),
+    ],
+)
+def test_a_variable_by_its_earlier_name_counts(
+    old: dict[str, str], now: str, tmp_path: Path
+) -> None:
+    said = _probe(tmp_path, **{f"MGPU_RT_{name}": value for name, value in old.items()})
+    name = next(iter(old))
+    assert said == f"mgpu_rt: write {now}: the next release does not read MGPU_RT_{name}\n"
+
+
+def test_a_variable_wins_over_its_earlier_name(tmp_path: Path) -> None:
+    new = {"MGPU_RT_MANAGER": "off,delay=1", "MGPU_RT_TRACE": "gpu,/dev/null"}
+    old = {"MGPU_RT_PYTHON": "p", "MGPU_RT_PYTHON_DELAY": "x", "MGPU_RT_TRACE_GPU": "on"}
+    assert _probe(tmp_path, **new, **old) == ""
+
+
+def test_a_wrong_delay_is_named(tmp_path: Path) -> None:
+    said = _probe(tmp_path, MGPU_RT_MANAGER="off,delay=soon")
+    assert said.startswith("mgpu_rt: MGPU_RT_MANAGER='soon' is not a number from 0 on")
+
+
+@pytest.mark.parametrize(
     ("value", "speaks"),
     [("", False), ("0", False), ("off", False), ("1", True), ("on", True), ("2", True)],
 )
@@ -226,13 +254,14 @@ def _variables(directory: Path) -> dict[str, str]:
     out = directory / "out"
     _marking_library(directory / "rocm/lib/libamdhip64.so.5", out / "ROCM_PATH")
     _marking_library(directory / "hip/lib/libamdhip64.so.5", out / "HIP_PATH")
+    python = _marking_python(directory / "python", out / "MGPU_RT_MANAGER")
     _marking_python(directory / "venv/bin/python3", out / "VIRTUAL_ENV")
     _marking_python(directory / "conda/bin/python3", out / "CONDA_PREFIX")
     return {
         "ROCM_PATH": str(directory / "rocm"),
         "HIP_PATH": str(directory / "hip"),
         "MGPU_RT_HIP": str(_marking_library(directory / "named.so", out / "MGPU_RT_HIP")),
-        "MGPU_RT_PYTHON": str(_marking_python(directory / "python", out / "MGPU_RT_PYTHON")),
+        "MGPU_RT_MANAGER": f"{python},delay=0",
         "MGPU_RT_STATS": str(out / "MGPU_RT_STATS"),
         "MGPU_RT_TRACE": str(out / "MGPU_RT_TRACE"),
         "VIRTUAL_ENV": str(directory / "venv"),
@@ -257,7 +286,7 @@ int main(int argc, char **argv) {
 
 def _left_by(program: Path, out: Path, patience: float, awaited: str, **env: str) -> set[str]:
     """The files that a run of a program by another user leaves; it waits for one of them."""
-    env = {"PATH": os.environ["PATH"], "MGPU_RT_PYTHON_DELAY": "0", **env}
+    env = {"PATH": os.environ["PATH"], "MGPU_RT_MANAGER": "delay=0", **env}
     command = [program, out / awaited, str(round(patience * 100))]
     result = subprocess.run(command, env=env, user=NOBODY, group=NOBODY, timeout=HANG)
     assert result.returncode == 3
@@ -277,9 +306,9 @@ def test_a_set_uid_program_takes_no_code_and_no_paths(_: Mgpu) -> None:
         owned = Path(shutil.copy(plain, directory / "owned"))
         owned.chmod(0o4755)
         variables, out = _variables(directory), directory / "out"
-        assert _left_by(owned, out, 0.5, "MGPU_RT_PYTHON", **variables) == set()
+        assert _left_by(owned, out, 0.5, "MGPU_RT_MANAGER", **variables) == set()
         stub = {"MGPU_RT_HIP": str(STUB)}
-        off = {"MGPU_RT_PYTHON": "off"}
+        off = {"MGPU_RT_MANAGER": "off"}
         for name, value in variables.items():
             needs = off if name.endswith(("HIP", "PATH")) else stub
             alone = {**needs, name: value}

@@ -141,7 +141,7 @@ def program() -> Path:
 
 def run(program: Path, folder: Path, how: str = "", **env: str) -> subprocess.CompletedProcess[str]:
     """In a folder, to which relative paths are relative."""
-    wanted = {"MGPU_RT_PYTHON": "off", "HIPSTUB_MODE": "fast", **env}
+    wanted = {"MGPU_RT_MANAGER": "off", "HIPSTUB_MODE": "fast", **env}
     return subprocess.run(
         [program, how],
         env=environment(**wanted),
@@ -320,7 +320,7 @@ def test_a_limit_of_file_sizes_does_not_end_the_program(program: Path, tmp_path:
     """SIGXFSZ would; the JSON is small enough."""
     done = subprocess.run(
         [program],
-        env=environment(MGPU_RT_STATS="s", MGPU_RT_TRACE="t", MGPU_RT_PYTHON="off"),
+        env=environment(MGPU_RT_STATS="s", MGPU_RT_TRACE="t", MGPU_RT_MANAGER="off"),
         cwd=tmp_path,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
         capture_output=True,
@@ -469,7 +469,7 @@ input()
 def test_a_running_program_can_be_looked_at(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", RUNNING, library()],
-        env=environment(MGPU_RT_STATS="stats", MGPU_RT_PYTHON="off"),
+        env=environment(MGPU_RT_STATS="stats", MGPU_RT_MANAGER="off"),
         cwd=tmp_path,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -92,7 +92,7 @@ def test_a_reader_that_leaves_ends_no_program(program: Path, tmp_path: Path) -> 
     os.close(reader)
     done = subprocess.run(
         [program],
-        env=environment(MGPU_RT_STATS="/dev/stdout", MGPU_RT_PYTHON="off"),
+        env=environment(MGPU_RT_STATS="/dev/stdout", MGPU_RT_MANAGER="off"),
         cwd=tmp_path,
         stdout=writer,
         stderr=subprocess.PIPE,
@@ -119,7 +119,7 @@ def test_the_output_of_the_program_stays_where_it_went(program: Path, tmp_path: 
         out.flush()
         subprocess.run(
             [program],
-            env=environment(MGPU_RT_STATS="/dev/stdout", MGPU_RT_PYTHON="off"),
+            env=environment(MGPU_RT_STATS="/dev/stdout", MGPU_RT_MANAGER="off"),
             stdout=out,
             timeout=HANG,
             check=True,
@@ -143,7 +143,7 @@ def test_a_file_beyond_the_limit_ends_no_program(size: int, program: Path, tmp_p
     """SIGXFSZ would end the program at its exit."""
     done = subprocess.run(
         [program],
-        env=environment(MGPU_RT_STATS="s", MGPU_RT_TRACE="t", MGPU_RT_PYTHON="off"),
+        env=environment(MGPU_RT_STATS="s", MGPU_RT_TRACE="t", MGPU_RT_MANAGER="off"),
         cwd=tmp_path,
         preexec_fn=lambda: limit_files(size),
         capture_output=True,
@@ -238,7 +238,7 @@ def begin(folder: Path, *command: str) -> subprocess.Popen[str]:
     """A process that calls once it is told, and ends when it is told again."""
     return subprocess.Popen(
         [*command, sys.executable, "-c", BOTH, library()],
-        env=environment(MGPU_RT_STATS="stats.json", MGPU_RT_PYTHON="off", HIPSTUB_MODE="fast"),
+        env=environment(MGPU_RT_STATS="stats.json", MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
         cwd=folder,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -327,7 +327,7 @@ def test_a_trace_without_memory_is_reported(program: Path, tmp_path: Path) -> No
     limit = 40 << 20
     done = subprocess.run(
         [program],
-        env=environment(MGPU_RT_TRACE="t", MGPU_RT_PYTHON="off", HIPSTUB_MODE="fast"),
+        env=environment(MGPU_RT_TRACE="t", MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
         cwd=tmp_path,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
         capture_output=True,
@@ -344,7 +344,7 @@ def test_few_file_descriptors_are_enough(descriptors: int, program: Path, tmp_pa
     limit = (descriptors, descriptors)
     done = subprocess.run(
         [program],
-        env=environment(MGPU_RT_STATS="s", MGPU_RT_TRACE="t", MGPU_RT_PYTHON="off"),
+        env=environment(MGPU_RT_STATS="s", MGPU_RT_TRACE="t", MGPU_RT_MANAGER="off"),
         cwd=tmp_path,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limit),
         capture_output=True,

@@ -60,7 +60,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(path: Path, *words: object, exclusive: str = "on", **variables: str) -> tuple[str, dict]:
     """Returns what the program wrote to stderr, and the record of the stub."""
     log = path.with_suffix(".json")
-    settings = {"MGPU_RT_EXCLUSIVE": exclusive, "MGPU_RT_PYTHON": "off", **variables}
+    settings = {"MGPU_RT_EXCLUSIVE": exclusive, "MGPU_RT_MANAGER": "off", **variables}
     done = run_program(path, *words, HIPSTUB_PINS="1", HIPSTUB_LOG=str(log), **settings)
     assert done.returncode == 0, done.stderr
     record = json.loads(log.read_text())

@@ -63,7 +63,7 @@ def rows(stats: dict) -> dict[str, tuple[int, int]]:
 
 def played(path: Path, tmp_path: Path, backend: str) -> dict:
     file = tmp_path / "stats.json"
-    env = environment(backend, MGPU_RT_STATS=str(file), MGPU_RT_PYTHON="off")
+    env = environment(backend, MGPU_RT_STATS=str(file), MGPU_RT_MANAGER="off")
     subprocess.run([str(path)], env=env, check=True, timeout=HANG)
     return json.loads(file.read_text())
 

@@ -30,7 +30,7 @@ def test_random_use_of_streams_by_threads_goes_well(program: Path, threads: str,
     env = environment(
         HIPSTUB_ASYNC="20,0,100,5",  # microseconds of each operation, by stream
         MGPU_RT_EXCLUSIVE="on",  # or every stream would be asked for
-        MGPU_RT_PYTHON="off",
+        MGPU_RT_MANAGER="off",
         **tight,
     )
     done = subprocess.run(

@@ -217,7 +217,7 @@ def threads() -> Path:
 
 
 def run_threads(threads: Path, calls: int, path: Path) -> subprocess.CompletedProcess[str]:
-    env = environment(MGPU_RT_TRACE=str(path), MGPU_RT_PYTHON="off", HIPSTUB_MODE="fast")
+    env = environment(MGPU_RT_TRACE=str(path), MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast")
     return subprocess.run(
         [str(threads), str(calls)], env=env, capture_output=True, text=True, timeout=HANG
     )

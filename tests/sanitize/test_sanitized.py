@@ -26,7 +26,7 @@ def _run(kind: str, program: str, *arguments: str, **changes: str) -> None:
     built = BUILD / "sanitize" / kind
     env = environment(
         MGPU_RT_HIP=str(built / "libamdhip64.so.5"),
-        MGPU_RT_PYTHON="off",
+        MGPU_RT_MANAGER="off",
         ASAN_OPTIONS=f"exitcode={FOUND}:detect_leaks=0",
         TSAN_OPTIONS=f"exitcode={FOUND}:halt_on_error=1",
         UBSAN_OPTIONS="print_stacktrace=1",

@@ -48,7 +48,7 @@ def _run(path: Path) -> np.ndarray:
     command = ["mlir-runner-22", path, "-e", "main", "--entry-point-result=void"]
     done = subprocess.run(
         [*command, f"--shared-libs={libraries}"],
-        env=environment("softgpu", MGPU_RT_PYTHON="off"),
+        env=environment("softgpu", MGPU_RT_MANAGER="off"),
         capture_output=True,
         text=True,
         timeout=120,

@@ -44,7 +44,7 @@ LACKING = 78
 POLICIES = ("python", "builtin")
 #: `make test` has the manager's own tests, and all programs run with it.
 PYTHON_IN_CHECK = (pytest.param("python", marks=pytest.mark.check), "builtin")
-AT_ONCE = {"MGPU_RT_PYTHON_DELAY": "0"}
+AT_ONCE = {"MGPU_RT_MANAGER": f"{os.environ.get('MGPU_RT_TEST_PYTHON', 'on')},delay=0"}
 
 #: The backend: the recording stub, or AMD's HIP 5.2.3 on the emulated device.
 BACKENDS = ("stub", "softgpu")
@@ -71,7 +71,7 @@ def environment(backend: str = "stub", **changes: str) -> dict[str, str]:
         or key.startswith(("MGPU_RT_TEST_", "MGPU_RT_CUDA"))
     }
     if "MGPU_RT_TEST_PYTHON" in clean:
-        clean["MGPU_RT_PYTHON"] = clean["MGPU_RT_TEST_PYTHON"]
+        clean["MGPU_RT_MANAGER"] = clean["MGPU_RT_TEST_PYTHON"]
     if backend == "softgpu":
         return {**softgpu.environment(clean), **changes}
     if backend == "cuda":
@@ -248,7 +248,7 @@ def in_child(
     def decorate(test: Callable[[Mgpu], None]) -> Callable[..., None]:
         @pytest.mark.parametrize(("policy", "backend"), cases)
         def run(policy: str, backend: str) -> None:
-            python = {"MGPU_RT_PYTHON": "off"} if policy == "builtin" else AT_ONCE
+            python = {"MGPU_RT_MANAGER": "off"} if policy == "builtin" else AT_ONCE
             run_child(test.__module__, test.__name__, environment(backend, **env, **python))
 
         run.__name__, run.__doc__ = test.__name__, test.__doc__

@@ -73,7 +73,7 @@ def bare_python() -> Path:
 
 def promptly(**changes: str) -> dict[str, str]:
     """An environment in which the manager is started at the first call, and tells of itself."""
-    return environment(**{"MGPU_RT_VERBOSE": "1", "MGPU_RT_PYTHON_DELAY": "0", **changes})
+    return environment(**{"MGPU_RT_VERBOSE": "1", "MGPU_RT_MANAGER": "delay=0", **changes})
 
 
 @functools.cache

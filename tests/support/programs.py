@@ -115,7 +115,7 @@ def run_environment(way: Way, backend: str, llvm: int, policy: str, **changes: s
     if way.preload:
         env["LD_PRELOAD"] = str(way.preload)
     if policy == "builtin":
-        env["MGPU_RT_PYTHON"] = "off"
+        env["MGPU_RT_MANAGER"] = "off"
     return {**env, **changes}
 
 

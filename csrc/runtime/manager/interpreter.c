@@ -106,17 +106,12 @@ static bool from_option(const char *search, char *path) {
 
 /* ---- the order ---- */
 
-/* Off, which is a word about the manager, names none. */
-static bool is_named(void) {
-    return options.python[0] && strcmp(options.python, "off") != 0;
-}
-
 enum step { OPTION, RUN, INSTALLATION, VENV, CONDA, SEARCH, STEPS };
 
 static bool look_for(const struct surroundings *around, enum step step, char *path) {
     switch (step) {
     case OPTION:
-        return is_named() && from_option(around->search, path);
+        return options.python[0] && from_option(around->search, path);
     case RUN:
         if (around->run_python)
             snprintf(path, PATH_MAX, "%s", around->run_python);
@@ -136,10 +131,10 @@ static bool look_for(const struct surroundings *around, enum step step, char *pa
 
 bool interpreter_next(const struct surroundings *around, int *step, struct interpreter *out) {
     static const char *const reasons[STEPS] = {
-        "MGPU_RT_PYTHON", "mgpu-rt run",  "where the library is",
-        "VIRTUAL_ENV",    "CONDA_PREFIX", "PATH",
+        "MGPU_RT_MANAGER", "mgpu-rt run",  "where the library is",
+        "VIRTUAL_ENV",     "CONDA_PREFIX", "PATH",
     };
-    const int end = DOUBT(user_named_a_python, is_named()) ? OPTION + 1 : STEPS;
+    const int end = DOUBT(user_named_a_python, options.python[0]) ? OPTION + 1 : STEPS;
     while (*step < end) {
         const enum step now = (enum step)(*step)++;
         if (!look_for(around, now, out->path))

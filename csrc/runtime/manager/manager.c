@@ -24,7 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 
 enum {
@@ -47,7 +46,7 @@ static struct surroundings around;
 
 static struct advice no_python = {
     .text = "no Python to manage the caches (%s): the library goes on by itself, least recently "
-            "used first. Set MGPU_RT_PYTHON to an interpreter that has cffi, or to off"};
+            "used first. Set MGPU_RT_MANAGER to an interpreter that has cffi, or to off"};
 static struct advice manager_gone = {
     .text = "the manager in Python has ended: the library goes on by itself, least recently used "
             "first"};
@@ -318,7 +317,7 @@ static void *run(void *unused) {
     (void)unused;
     be_ordinary();
     pthread_setname_np(pthread_self(), "mgpu_rt");
-    rest((uint64_t)options.python_delay_ms);
+    rest((uint64_t)options.manager_delay_ms);
     struct channel *found = is_stopping() || alone() ? NULL : find_manager();
     if (found) {
         introduce(found);
@@ -350,8 +349,8 @@ static bool create_thread(void) {
 }
 
 void manager_start(void) {
-    if (!options.caches || strcmp(options.python, "off") == 0 || !hip_path()[0] || runtime_forked ||
-        getauxval(AT_SECURE) || exchange_acq_rel(&started, true))
+    if (!options.caches || options.manager_off || !hip_path()[0] || runtime_forked ||
+        exchange_acq_rel(&started, true))
         return;
     surroundings_read(&around);
     store_release(&state, MANAGER_STARTING);

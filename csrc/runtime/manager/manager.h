@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* Starts the thread that starts the manager, MGPU_RT_PYTHON_DELAY later. Once HIP was opened; later
- * calls do nothing. Costs 30 µs. */
+/* Starts the thread that starts the manager, after MGPU_RT_MANAGER's delay. Once HIP was opened;
+ * later calls do nothing. Costs 30 µs. */
 void manager_start(void);
 
 /* Before HIP ends. Waits for one call of the driver's at most, and never for Python. */

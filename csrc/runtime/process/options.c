@@ -11,7 +11,7 @@
 struct options options = {.caches = ALL_CACHES,
                           .device_number = -1,
                           .module_limit_bytes = (size_t)256 << 20,
-                          .python_delay_ms = 1000,
+                          .manager_delay_ms = 1000,
                           .stream_limit_count = 32,
                           .memory_limit_fraction = 0.25};
 
@@ -160,8 +160,17 @@ static unsigned read_caches(const char *value) {
     return caches;
 }
 
+static const char gpu_times[] = "gpu,"; /* of a trace, before its path */
+
+static bool has_gpu_times(const char *trace) {
+    return strncmp(trace, gpu_times, sizeof gpu_times - 1) == 0;
+}
+
 /* The place of results: "" for none. */
 static void read_outputs(struct options *out) {
+    out->trace_gpu_on = has_gpu_times(out->trace);
+    if (out->trace_gpu_on)
+        out->trace += sizeof gpu_times - 1;
     if (is_off(out->stats))
         out->stats = "";
     if (strcmp(out->stats, "on") == 0)
@@ -172,6 +181,61 @@ static void read_outputs(struct options *out) {
         complain("MGPU_RT_TRACE", out->trace, "is not a path: no trace is written");
         out->trace = "";
     }
+}
+
+/* ---- the manager: off; an interpreter; delay=MS; or INTERPRETER,delay=MS ---- */
+
+static const char delay_word[] = "delay=";
+
+/* Finds the delay, which is the last item of a value; NULL if the value names none. */
+static const char *find_delay(const char *value) {
+    const char *comma = strrchr(value, ',');
+    const char *last = comma ? comma + 1 : value;
+    return strncmp(last, delay_word, sizeof delay_word - 1) == 0 ? last : NULL;
+}
+
+static void read_manager(struct options *out) {
+    const char *delay = find_delay(out->manager);
+    const size_t length = delay ? (size_t)(delay - out->manager) : strlen(out->manager);
+    snprintf(out->python, sizeof out->python, "%.*s", (int)(delay && length ? length - 1 : length),
+             out->manager);
+    out->manager_off = is_off(out->python) || getauxval(AT_SECURE);
+    if (strcmp(out->python, "on") == 0 || strcmp(out->python, "1") == 0 || is_off(out->python))
+        out->python[0] = '\0';
+    out->manager_delay_ms = out->policy[0] ? 0 : 1000; /* who names a policy wants it at once */
+    if (delay)
+        out->manager_delay_ms = number("MGPU_RT_MANAGER", delay + sizeof delay_word - 1,
+                                       out->manager_delay_ms, default_limit);
+}
+
+/* ---- earlier names of variables, for one release ---- */
+
+/* Writes an earlier variable's value into the variable that replaces it, and tells the user. */
+static void replace_variable(const char *old, const char *now, const char **value,
+                             const char *format, const char *first, const char *second) {
+    char *text;
+    if (asprintf(&text, format, first, second) < 0) /* never freed: options last */
+        return;
+    *value = text;
+    fprintf(stderr, "mgpu_rt: write %s='%s': the next release does not read %s\n", now, text, old);
+}
+
+static void read_earlier_names(struct options *out) {
+    const char *python = variable_or("MGPU_RT_PYTHON", NULL);
+    const char *delay = variable_or("MGPU_RT_PYTHON_DELAY", NULL);
+    const char *settings = variable_or("MGPU_RT_RUNTIME_SETTINGS", NULL);
+    const char *times = variable_or("MGPU_RT_TRACE_GPU", NULL);
+    if (python && strcmp(out->manager, "on") == 0)
+        replace_variable("MGPU_RT_PYTHON", "MGPU_RT_MANAGER", &out->manager, "%s%s", python, "");
+    if (delay && !find_delay(out->manager))
+        replace_variable("MGPU_RT_PYTHON_DELAY", "MGPU_RT_MANAGER", &out->manager, "%s,delay=%s",
+                         out->manager, delay);
+    if (settings && out->runtime[0] && !strchr(out->runtime, '?'))
+        replace_variable("MGPU_RT_RUNTIME_SETTINGS", "MGPU_RT_RUNTIME", &out->runtime, "%s?%s",
+                         out->runtime, settings);
+    if (times && strcmp(times, "on") == 0 && out->trace[0] && !has_gpu_times(out->trace))
+        replace_variable("MGPU_RT_TRACE_GPU", "MGPU_RT_TRACE", &out->trace, "%s%s", gpu_times,
+                         out->trace);
 }
 
 static int local_rank(void) {
@@ -201,15 +265,13 @@ void options_read(struct options *out) {
 #undef OPTION
     static const char *const off_on[] = {"off", "on"};
     static const char *const sync_modes[] = {"strict", "lazy"};
-    if (getauxval(AT_SECURE))
-        out->python = "off";
+    read_earlier_names(out);
     read_outputs(out);
+    read_manager(out);
     out->caches = read_caches(out->cache);
     out->sync_lazy = choice("MGPU_RT_SYNC", out->sync, sync_modes, 2,
                             "is neither strict nor lazy: strict is used") == 1;
     out->exclusive_on = choice("MGPU_RT_EXCLUSIVE", out->exclusive, off_on, 2,
-                               "is neither on nor off: off is used") == 1;
-    out->trace_gpu_on = choice("MGPU_RT_TRACE_GPU", out->trace_gpu, off_on, 2,
                                "is neither on nor off: off is used") == 1;
     static const char *const error_modes[] = {"report", "fail"};
     out->errors_fail = choice("MGPU_RT_ERRORS", out->errors, error_modes, 2,
@@ -220,9 +282,6 @@ void options_read(struct options *out) {
     read_memory_limit(out);
     out->verbose_on = is_on("MGPU_RT_VERBOSE", out->verbose);
     read_module_limit(out);
-    if (out->policy[0]) /* who names one wants it from the start */
-        out->python_delay = variable_or("MGPU_RT_PYTHON_DELAY", "0");
-    out->python_delay_ms = number("MGPU_RT_PYTHON_DELAY", out->python_delay, 1000, default_limit);
     out->stream_limit_count = number("MGPU_RT_STREAM_LIMIT", out->stream_limit, 32, default_limit);
     out->device_number = -1;
     out->device_by_rank = strcmp(out->device, "local-rank") == 0;

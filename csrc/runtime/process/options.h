@@ -4,6 +4,7 @@
 
 #include "atomics.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -28,7 +29,10 @@ struct options {
     unsigned caches; /* a bit for each that is on; 0: stock's behaviour, call for call */
     bool verbose_on, exclusive_on;
     size_t module_limit_bytes;
-    long stream_limit_count, python_delay_ms;
+    long stream_limit_count;
+    char python[PATH_MAX];        /* interpreter of the manager; "": search */
+    bool manager_off;             /* as is the manager of a set-uid program */
+    long manager_delay_ms;        /* from the first call to the start of the manager */
     int device_number;            /* -1: none asked for */
     bool device_by_rank;          /* device_number is a rank, of which there may be more */
     size_t memory_limit_bytes;    /* 0: the fraction counts */

@@ -174,7 +174,7 @@ static void start_own(struct python *out) {
         if (used >= sizeof tried)
             used = sizeof tried - 1; /* the text is cut there */
     }
-    fail("found no Python to load into the program: set MGPU_RT_PYTHON to one with a libpython. ",
+    fail("found no Python to load into the program: set MGPU_RT_MANAGER to one with a libpython. ",
          tried);
 }
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt.cli import executable, preload
+from mgpu_rt.cli import executable, overrides, preload
 from mgpu_rt.cli.errors import CommandError
 from mgpu_rt.runtime import noting
 from mgpu_rt.runtime.manifest import RecordedLaunch
@@ -75,15 +75,12 @@ def run(side: Side, folder: Path, sample: int, whole: Iterable[Key] = ()) -> Not
     """Runs a side with notes in `folder`, and the launches in `whole` recorded there. The program's
     output goes to stderr, and its stdin is empty, as it runs more than once. Raises CommandError,
     Damaged."""
-    import shlex
-
     folder.mkdir(mode=0o700)
     settings = {"output": str(folder), "sample": sample, "whole": json.dumps([*whole])}
-    words = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
+    note = f"{noting.__name__}:{noting.Note.__name__}"
     environment = {
         **preload.with_library(side.environment),
-        "MGPU_RT_RUNTIME": f"{noting.__name__}:{noting.Note.__name__}",
-        "MGPU_RT_RUNTIME_SETTINGS": " ".join(words),
+        "MGPU_RT_RUNTIME": overrides.variable([note], settings),
     }
     how = {"env": environment, "stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
     try:

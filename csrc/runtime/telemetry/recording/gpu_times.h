@@ -1,4 +1,4 @@
-/* MGPU_RT_TRACE_GPU: when the GPU did what was submitted, as rows of the trace.
+/* MGPU_RT_TRACE=gpu,PATH: when the GPU did what was submitted, as rows of the trace.
  *
  * Two timed events of HIP's are put around each launch, copy and fill. They are read when their
  * place in a ring is wanted again, and at the end. Nobody waits for one, but for the first of a

@@ -49,8 +49,9 @@ class Graph:
         Without either it runs on a stream of the library's, and is over on return.
 
         While it runs, its copies read and write host memory. Raises HipError if HIP refuses it, or
-        the stream is one of another device than the graph's. Raises ValueError if the graph is
-        closed.
+        the stream is one of another device than the graph's. Raises it too if the program has
+        registered, unregistered, freed or allocated again what the graph copies or fills: build the
+        graph again then. Raises ValueError if the graph is closed.
         """
         library = self._library
         given = library.chosen_stream if stream is None else handle_of(stream)

@@ -130,7 +130,8 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  * The host's own code runs once, while the graph is built: it has to do nothing but submit. A node
  * keeps its values: the addresses of device memory, of both ends of a copy, and the values of a
  * kernel's arguments. A copy from the host reads, and one to the host writes, whenever the graph
- * runs; so that memory has to stay. One to the host is over when the stream was waited for.
+ * runs. So that memory has to stay, registered or not as it was. One to the host is over when the
+ * stream was waited for.
  *
  * Memory that is allocated meanwhile is the graph's: nobody else gets it as long as the graph
  * lives. A module stays loaded as long as a graph launches its kernels.
@@ -151,8 +152,10 @@ int mgpu_rt_graph_begin(void);
 struct mgpu_rt_graph *mgpu_rt_graph_end(void);
 
 /* Submits a graph to a stream of its device, also while an earlier launch of it runs: they come one
- * after another. The current device may be another one. 0; -1 with a line on stderr. So it is if
- * the graph is NULL, the stream is another device's, HIP refuses it, or the device was reset. */
+ * after another. The current device may be another one. 0; -1 with a line on stderr, and nothing
+ * runs. So it is if the graph is NULL, the stream is another device's, HIP refuses it, or the
+ * device was reset. So it is too if the program has registered, unregistered, freed or allocated
+ * again what the graph copies or fills. Asks HIP about that, once for each allocation. */
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, struct ihipStream_t *stream);
 
 /* Ends a graph (NULL: nothing); no thread may use it any more. Waits for the device if it was ever

@@ -107,7 +107,8 @@ def test_a_graph_is_one_submission(mgpu: Mgpu) -> None:
     calls = mgpu.stub.hipstub_calls()
     assert mgpu.lib.mgpu_rt_graph_launch(graph[0], stream) == 0
     assert mgpu.count("hipGraphLaunch") == 1
-    assert mgpu.stub.hipstub_calls() <= calls + 2  # and whether the device was reset
+    # And whether the device was reset, and of the source and the target what they are.
+    assert mgpu.stub.hipstub_calls() <= calls + 2 + 2 * 2
     mgpu.StreamSynchronize(stream)
     assert target[0] == 3.0
 
@@ -438,6 +439,56 @@ def test_a_replay_finds_no_memory_registered_that_the_program_has_not(mgpu: Mgpu
         else:
             replay(mgpu, graph[0], stream)
         assert mgpu.count("hipHostUnregister") == 1 + calls
+
+
+@in_child(backends=BOTH, policies=("builtin",), MGPU_RT_STATS="/dev/null")
+def test_a_graph_whose_memory_changed_is_refused(mgpu: Mgpu) -> None:
+    """HIP 6 and 7 leave out a copy to memory that was registered since."""
+    stream, pages = mgpu.StreamCreate(), mmap.mmap(-1, 8 * KIB, mmap.MAP_PRIVATE | mmap.MAP_ANON)
+    host = mgpu.ffi.from_buffer(pages)
+    block = mgpu.MemAlloc(KIB, stream, False)
+
+    def graph_of(copy) -> object:
+        with built(mgpu) as graph:
+            copy()
+            copy()  # each address is asked about once
+        replay(mgpu, graph[0], stream)
+        return graph[0]
+
+    def refused_for(graph, *words: str) -> None:
+        mgpu.Memset32(block, 1, 1, stream)
+        assert mgpu.lib.mgpu_rt_graph_launch(graph, stream) == -1
+        assert first(mgpu, block) == 1
+        assert mgpu.ffi.string(mgpu.lib.mgpu_rt_take_error()) == b"hipErrorInvalidValue"
+        said = mgpu.stderr()
+        assert "'hipGraphLaunch(graph, stream)' failed with 'hipErrorInvalidValue'" in said
+        assert all(word in said for word in words), said
+
+    graph = graph_of(lambda: mgpu.Memcpy(block, host, KIB, stream))
+    mgpu.MemHostRegister(host, 8 * KIB)
+    refused_for(graph, hex(int(mgpu.ffi.cast("uintptr_t", host))), "was registered or allocated",
+                "since the graph was built", "end the graph, and build it again")  # fmt: skip
+    graph = graph_of(lambda: mgpu.Memcpy(block, host, KIB, stream))
+    mgpu.MemHostUnregister(host)
+    refused_for(graph)
+    mgpu.MemHostRegister(host, 8 * KIB)
+    refused_for(graph)  # by another call
+    mgpu.MemHostUnregister(host)
+
+    other = mgpu.MemAlloc(KIB, stream, False)
+    graph = graph_of(lambda: mgpu.Memset32(other, 7, 1, stream))
+    replay(mgpu, graph, stream)
+    mgpu.MemFree(other, stream)
+    refused_for(graph)  # it is idle
+    assert mgpu.MemAlloc(KIB, stream, False) == other
+    refused_for(graph)  # the address has another owner
+    graph = graph_of(lambda: mgpu.Memset32(other, 7, 1, stream))
+    assert mgpu.stub.hipFree(mgpu.for_stub(other)) == 0
+    refused_for(graph)
+    assert mgpu.stats()["failed"] == [
+        {"function": "(others)", "error": "hipErrorInvalidValue", "calls": 6}
+    ]
+    assert mgpu.stats()["graphs"]["launches"] == 5
 
 
 @in_child(backends=("stub", "softgpu"), policies=("builtin",))

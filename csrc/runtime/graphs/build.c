@@ -3,6 +3,7 @@
 #include "driver/device.h"
 #include "driver/hip.h"
 #include "driver/report.h"
+#include "memory/blocks.h"
 #include "mgpu.h"
 #include "proof.h"
 
@@ -103,9 +104,57 @@ void graph_event_leave(hipEvent_t handle) {
     free(event);
 }
 
-uint64_t graph_memory_number(void *address) {
+/* ---- memory ---- */
+
+static bool is_own(const char *address) {
+    const struct graph_block *block = graph_building->blocks;
+    while (block && !(address >= (const char *)block->address &&
+                      address < (const char *)block->address + block->bytes))
+        block = block->next;
+    return block;
+}
+
+/* HIP's number of what lies at an address; 0: it knows of nothing there. */
+static uint64_t number_at(void *address) {
     uint64_t number = 0;
     return device_memory_number(address, &number) ? number : 0;
+}
+
+void graph_note_memory(void *address) {
+    if (is_own(address))
+        return;
+    const uint64_t number = number_at(address);
+    struct graph_memory *memory = graph_building->memory;
+    while (memory && memory->address != address && !(number && memory->number == number))
+        memory = memory->next;
+    if (memory)
+        return;
+    memory = calloc(1, sizeof *memory);
+    if (!memory) {
+        graph_fail("no memory for a node");
+        return;
+    }
+    const struct block *block = graph_building->of_function ? NULL : block_around(address);
+    memory->address = address;
+    memory->number = number;
+    if (block && block_held_by_program(block)) {
+        memory->block = block;
+        memory->uses = load_relaxed(&block->uses);
+    }
+    memory->next = graph_building->memory;
+    graph_building->memory = memory;
+}
+
+const char *graph_memory_change(const struct graph_memory *memory) {
+    const uint64_t number = number_at(memory->address);
+    if ((memory->number && !number) || (memory->block && !block_held_by_program(memory->block)))
+        return "freed or unregistered";
+    if (number != memory->number)
+        return memory->number ? "freed or unregistered, and allocated or registered again"
+                              : "registered or allocated";
+    return memory->block && load_relaxed(&memory->block->uses) != memory->uses
+               ? "freed and allocated again"
+               : NULL;
 }
 
 /* ---- what comes after what ---- */

@@ -38,11 +38,14 @@ struct graph_block {
     struct graph_block *next;
 };
 
-/* Memory that a function's graph copies or fills, and that is not the graph's own. HIP 6 and 7 look
- * up what lies there when the node is made, and not when it runs. */
+/* Memory that a graph copies or fills, and that is not the graph's own: one address in each
+ * allocation or registration. HIP 6 and 7 look up what lies there when they make the node. */
 struct graph_memory {
     void *address;
     uint64_t number; /* HIP's, of the allocation or registration that it lies in; 0: none */
+    const struct block *block; /* of the cache; NULL: none, or the graph is a function's, whose
+                                  arguments say what the program holds */
+    uint64_t uses;             /* how often the block was handed out by then */
     struct graph_memory *next;
 };
 
@@ -99,8 +102,10 @@ struct graph_event *graph_event(hipEvent_t handle);
 struct graph_event *graph_event_enter(hipEvent_t handle);
 void graph_event_leave(hipEvent_t handle);
 
-/* Asks HIP for the number of what lies at an address; 0: it knows of nothing there. */
-uint64_t graph_memory_number(void *address);
+/* Notes memory that the next node copies or fills, unless it is the graph's own. */
+void graph_note_memory(void *address);
+/* Says what became of that memory since; NULL: nothing. Asks HIP. */
+const char *graph_memory_change(const struct graph_memory *memory);
 
 /* Moves a clock on, to come after another one. */
 void clock_join(struct vector_clock *clock, const struct vector_clock *other);

@@ -155,23 +155,6 @@ static void built_free(void *address, hipStream_t stream) {
     block->clock = graph_now();
 }
 
-static void note_memory(void *address) {
-    struct graph_memory *memory = graph_building->memory;
-    while (memory && memory->address != address)
-        memory = memory->next;
-    if (!graph_building->of_function || memory || block_of(address))
-        return;
-    memory = calloc(1, sizeof *memory);
-    if (!memory) {
-        graph_fail("no memory for a node");
-        return;
-    }
-    memory->address = address;
-    memory->number = graph_memory_number(address);
-    memory->next = graph_building->memory;
-    graph_building->memory = memory;
-}
-
 static void built_copy(void *to, void *from, size_t bytes, hipStream_t handle) {
     struct graph_stream *stream = graph_stream(handle);
     hipGraphNode_t node = NULL;
@@ -180,8 +163,8 @@ static void built_copy(void *to, void *from, size_t bytes, hipStream_t handle) {
         return;
     PROOF_STEP(graph_copies_no_idle_memory, registrations_yield(to, bytes));
     PROOF_STEP(graph_copies_no_idle_memory, registrations_yield(from, bytes));
-    note_memory(to);
-    note_memory(from);
+    graph_note_memory(to);
+    graph_note_memory(from);
     const struct graph_place place = graph_place(stream);
     graph_lock();
     const hipError_t error =
@@ -202,7 +185,7 @@ static void add_fill(hipStream_t handle, const hipMemsetParams *params) {
     char label[64];
     if (!stream || graph_building->failed || !params->width)
         return;
-    note_memory(params->dst);
+    graph_note_memory(params->dst);
     const struct graph_place place = graph_place(stream);
     graph_lock();
     const hipError_t error = hip.GraphAddMemsetNode(&node, graph_building->graph, place.after,

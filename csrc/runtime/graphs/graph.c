@@ -31,6 +31,9 @@ static struct advice other_device = {
 static struct advice other_graph = {
     .text = "stream %p captures: a graph of this library is no part of another graph, which would "
             "use its memory after its end"};
+static struct advice memory_changed = {
+    .text = "%p, which the graph copies or fills, was %s since the graph was built, and HIP may "
+            "copy as for what was there: end the graph, and build it again"};
 
 /* ---- all graphs ---- */
 
@@ -221,11 +224,24 @@ bool graph_is_lost(const struct mgpu_rt_graph *graph) {
     return runtime_exiting() || !device_kept(graph->device) || load_acquire(&graph->lost);
 }
 
+/* Says what became of the first memory that is not what it was when the graph was built; NULL: all
+ * is. */
+static const char *changed_memory(const struct mgpu_rt_graph *graph, void **address) {
+    if (DOUBT(graph_copies_idle_memory,
+              load_relaxed(&registrations_idle))) /* memory that HIP has pinned may be a node's */
+        (void)registration_cache.trim(ALL_DEVICES);
+    const char *change = NULL;
+    for (const struct graph_memory *memory = graph->memory; memory && !change;
+         memory = memory->next) {
+        change = graph_memory_change(memory);
+        *address = memory->address;
+    }
+    return change;
+}
+
 bool graph_memory_stays(const struct mgpu_rt_graph *graph) {
-    for (const struct graph_memory *memory = graph->memory; memory; memory = memory->next)
-        if (graph_memory_number(memory->address) != memory->number)
-            return false;
-    return true;
+    void *address;
+    return !changed_memory(graph, &address);
 }
 
 /* The device of a stream; the null stream is the current device's. HIP is asked about streams of
@@ -288,9 +304,12 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     if (!graph->executable)
         return 0;
     lazy_end();
-    if (DOUBT(graph_copies_idle_memory,
-              load_relaxed(&registrations_idle))) /* memory that HIP has pinned may be a node's */
-        (void)registration_cache.trim(ALL_DEVICES);
+    void *address;
+    const char *change = graph->of_function ? NULL : changed_memory(graph, &address);
+    if (DOUBT(memory_is_not_what_the_graph_copies, change)) {
+        report_failure(launch_expression, hipErrorInvalidValue, &memory_changed, address, change);
+        return -1;
+    }
     store_release(&graph->launched, true);
     const uint64_t begin = runtime_counting() ? stats_now() : 0;
     const hipError_t error = launch_on_device(graph, handle);

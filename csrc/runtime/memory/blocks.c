@@ -122,8 +122,7 @@ static hipError_t free_by_hip(struct block *block, void *address) {
     return error;
 }
 
-/* The block that an address lies in, begin included, if it is not GONE. */
-static struct block *block_around(const void *address) {
+struct block *block_around(const void *address) {
     pthread_mutex_lock(&tables_lock);
     const void *begin = ranges_begin(address, 1);
     pthread_mutex_unlock(&tables_lock);

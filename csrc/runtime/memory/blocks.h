@@ -28,6 +28,8 @@ static inline struct stream *block_order(const struct thread *thread, hipStream_
 
 /* The entry of an address, or NULL. Lock-free. */
 struct block *block_find(const void *address);
+/* The block that an address lies in, begin included, if it is not GONE. */
+struct block *block_around(const void *address);
 
 /* All entries, newest first: handle_next leads on. */
 struct block *block_first(void);

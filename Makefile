@@ -58,11 +58,11 @@ include csrc/build.mk
 include csrc/packaging/install.mk
 include tests/build.mk
 include softgpu/tests/build.mk
-include tests/fuzz/fuzz.mk
-include tests/sanitize/sanitize.mk
-include tests/rocm/check.mk
-include tests/sparse/check.mk
-include tests/selftest/check.mk
+include tests/proofs/fuzz/fuzz.mk
+include tests/proofs/sanitize/sanitize.mk
+include tests/devices/rocm/check.mk
+include tests/runtime/sparse/check.mk
+include tests/python/selftest/check.mk
 
 # Stand-ins that have been built stay as new as their sources, for what runs without pytest.
 native: $(wildcard $(TEST_LIBRARIES) $(ISA_TOOLS))
@@ -105,16 +105,16 @@ check:
 
 RUNS ?= 20
 stress-tests:
-	$(BIN)/python -m tests.stress $(RUNS) $(filter-out tests softgpu/tests,$(T))
+	$(BIN)/python -m tests.support.stress $(RUNS) $(filter-out tests softgpu/tests,$(T))
 
 check-jit: all needs-tools
 	$(PIP) install -c tests/requirements.lock --no-build-isolation -e '.[test,jit]'
-	$(BIN)/python -m pytest -q tests/programs/test_jit.py tests/programs/test_jit_python.py \
-		tests/python/test_examples.py
+	$(BIN)/python -m pytest -q tests/runtime/programs/test_jit.py tests/runtime/programs/test_jit_python.py \
+		tests/python/launches/test_examples.py
 
 N ?= 10000
 soak-hosts: all $(HIPSTUB_LIBRARIES)
-	$(BIN)/python -m tests.hosts.soak $(N)
+	$(BIN)/python -m tests.support.hosts.soak $(N)
 
 # The emulated device has a Makefile of its own.
 check-isa check-amd: all needs-tools needs-test
@@ -124,7 +124,7 @@ bench: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(STOCK_LIBRARIES)
 	$(BIN)/python -m bench
 
 check-install: all needs-tools needs-test needs-install $(HIPSTUB_LIBRARIES)
-	$(BIN)/python -m pytest -q -m "not gpu" tests/install
+	$(BIN)/python -m pytest -q -m "not gpu" tests/release/install
 
 C_SOURCES = $(shell git ls-files '*.c' '*.h')
 

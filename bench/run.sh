@@ -3,5 +3,5 @@
 # unpacked. What is given is passed on to `python -m bench`.
 set -e
 cd "$(dirname "$0")/.."
-. tests/gpu/venv.sh
+. tests/devices/gpu/venv.sh
 exec .venv/bin/python -m bench "$@"

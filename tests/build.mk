@@ -6,11 +6,11 @@
 
 .DEFAULT_GOAL := $(or $(.DEFAULT_GOAL),test-libraries)
 
-include tests/hipstub/build.mk
-include tests/custub/build.mk
-include tests/sparsestub/build.mk
+include tests/devices/hipstub/build.mk
+include tests/devices/custub/build.mk
+include tests/devices/sparsestub/build.mk
 include bench/stock/build.mk
-include tests/random_driver/build.mk
+include tests/proofs/random/build.mk
 
 TEST_LIBRARIES := $(HIPSTUB_LIBRARIES) $(CUSTUB_LIBRARY) $(STOCK_LIBRARIES) $(RANDOM_DRIVER)
 

@@ -1,7 +1,7 @@
 """The file that the wheel carries: lowered programs, their kernels by chip, saved sequences.
 
-tests/selftest/bundle.py makes it. Each LLVM has its own host code of a program, with room where its
-images lie; `Bundle.lay_out` fills that with a chip's.
+tests/python/selftest/bundle.py makes it. Each LLVM has its own host code of a program, with room
+where its images lie; `Bundle.lay_out` fills that with a chip's.
 """
 
 from __future__ import annotations

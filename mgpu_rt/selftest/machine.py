@@ -70,8 +70,8 @@ def find(
     if chip not in bundle.chips:
         raise CommandError(
             f"there are no kernels for {gpu.target} here: in a checkout, with an LLVM that "
-            f"knows it, `python -m tests.selftest.bundle --chip {chip} kernels.tar.xz` makes them; "
-            "then name that file: --image kernels.tar.xz"
+            f"knows it, `python -m tests.python.selftest.bundle --chip {chip} kernels.tar.xz` "
+            "makes them; then name that file: --image kernels.tar.xz"
         )
     others = [other for other in gpus if other != gpu and not other.shows]
     alone = _only(kind, environment, gpu)

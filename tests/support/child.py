@@ -5,9 +5,9 @@ fresh. `@in_child(...)` runs the decorated function in a process of its own (a f
 with the environment it names, and reports its failure here. The function gets a `Mgpu`: the
 library, and the recording stub of HIP below it.
 
-The library under test is build/lib's, or the one that MGPU_RT_TEST_LIBRARY names. So tests/proofs
-runs the same tests with libraries that lack a proof. MGPU_RT_TEST_PYTHON names the
-interpreter that hosts the policy of a library that was built on another machine.
+The library under test is build/lib's, or the one that MGPU_RT_TEST_LIBRARY names. So
+tests/proofs/mutants runs the same tests with libraries that lack a proof. MGPU_RT_TEST_PYTHON
+names the interpreter that hosts the policy of a library that was built on another machine.
 """
 
 from __future__ import annotations
@@ -179,8 +179,8 @@ class Mgpu:
 
 
 def stub_header() -> str:
-    """tests/hipstub/hipstub.h for cffi: what a test can say to the stub."""
-    text = (ROOT / "tests" / "hipstub" / "hipstub.h").read_text()
+    """tests/devices/hipstub/hipstub.h for cffi: what a test can say to the stub."""
+    text = (ROOT / "tests" / "devices" / "hipstub" / "hipstub.h").read_text()
     plain = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     return re.sub(r"^#.*", "", plain, flags=re.MULTILINE)
 

@@ -86,9 +86,9 @@ def image() -> Path:
 
 @functools.cache
 def host(*flags: str) -> Path:
-    """tests/hosts/host.c, compiled."""
+    """tests/support/hosts/host.c, compiled."""
     out = folder("hosting") / f"host{len(flags) or ''}"
-    source = ROOT / "tests" / "hosts" / "host.c"
+    source = ROOT / "tests" / "support" / "hosts" / "host.c"
     warnings = ["-Wall", "-Wextra", "-Wno-pedantic"]
     words = ["-std=c11", "-D_GNU_SOURCE", f"-DHANG={HANG}", "-O1", *warnings, *flags]
     subprocess.run(["cc", *words, str(source), "-o", str(out), "-pthread", "-ldl"], check=True)

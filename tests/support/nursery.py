@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Variables of an environment that are read before a program runs.
 AT_START = ("LD_", "GLIBC_", "MALLOC_", "PYTHON", "MGPU_RT_TEST_HANG")
 
-#: False where something stands before each program that is started (tests/rocm/plugin.py).
+#: False where something stands before each program that is started (tests/devices/rocm/plugin.py).
 forks = True
 
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.snippets.library import Hip
+from tests.python.snippets.library import Hip
 from tests.support import nursery
 from tests.support.child import environment, stub_header
 

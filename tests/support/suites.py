@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 #: Tests that share what is made once a session, so that one worker runs them.
 TOGETHER = (
-    "tests/examples/",  # `make install`
-    "tests/install/",
-    "tests/rocm/",  # the release that is fetched
+    "tests/release/examples/",  # `make install`
+    "tests/release/install/",
+    "tests/devices/rocm/",  # the release that is fetched
 )
 
 #: Files whose tests share nothing: each test goes to the next worker.
 APART = (
-    "tests/proofs/test_without.py",
-    "tests/runtime/test_memory_random.py",
+    "tests/proofs/mutants/test_without.py",
+    "tests/runtime/memory/test_memory_random.py",
     "softgpu/tests/isa/test_decoder.py",
 )
 

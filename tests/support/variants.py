@@ -103,7 +103,7 @@ def without(proof: str) -> Iterator[Path]:
 def make_explorer(folder: Path, proof: str = "") -> Path:
     """Makes the explorer of interleavings in a folder, without a proof if one is named."""
     made = folder / "explore"
-    command = ["make", "-s", "-j2", "-f", "tests/interleavings/build.mk", f"WITHOUT={proof}"]
+    command = ["make", "-s", "-j2", "-f", "tests/proofs/interleavings/build.mk", f"WITHOUT={proof}"]
     command += [f"interleavings_dir={folder}", str(made)]
     with locked(folder):
         subprocess.run(command, cwd=ROOT, check=True, timeout=HANG)

@@ -9,7 +9,7 @@
 
 /* The place of an image when it is loaded. It is always at one address of its own. Or it is in one
  * of two places that all images share, as a JIT's, or mapped for the call. Or it is a constant of a
- * library (constants.c of tests/selftest), which stays open, or may be closed. */
+ * library (constants.c of tests/python/selftest), which stays open, or may be closed. */
 enum { IMAGE_FIXED, IMAGE_FIRST, IMAGE_SECOND, IMAGE_MAPPED, IMAGE_CONSTANT, IMAGE_CLOSABLE };
 enum { ROOM = 1 << 16 };
 

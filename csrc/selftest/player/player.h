@@ -1,5 +1,5 @@
 /* Plays scripts of calls: of the mgpu* functions of the runtime that the program is linked with,
- * and of a foreign user's HIP. tests/random_driver writes the scripts and says what must
+ * and of a foreign user's HIP. tests/proofs/random writes the scripts and says what must
  * come out. */
 #ifndef SELFTEST_PLAYER_H
 #define SELFTEST_PLAYER_H

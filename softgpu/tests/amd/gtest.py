@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tests.rocm.surroundings import Surroundings
+from tests.devices.rocm.surroundings import Surroundings
 
 
 @dataclass(frozen=True)

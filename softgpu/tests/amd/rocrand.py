@@ -17,9 +17,9 @@ from pathlib import Path
 
 from bench import records
 from softgpu.tests.amd.gtest import start
-from tests.rocm import packages
-from tests.rocm.releases import find
-from tests.rocm.surroundings import Surroundings, surroundings, without_chatter
+from tests.devices.rocm import packages
+from tests.devices.rocm.releases import find
+from tests.devices.rocm.surroundings import Surroundings, surroundings, without_chatter
 
 RESULTS = records.DEVICE / "rocrand.json"
 HIPS = ("5.7.1", "7.2.4")

@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from softgpu.tests.csmith import results, runner
 from softgpu.tests.csmith.program import CLANG, Csmith, fetch
 from softgpu.tests.csmith.runner import place
-from tests.rocm import packages
-from tests.rocm.releases import find
-from tests.rocm.surroundings import surroundings
+from tests.devices.rocm import packages
+from tests.devices.rocm.releases import find
+from tests.devices.rocm.surroundings import surroundings
 
 SEEDS = range(1160)  # of which about 150 do not end
 

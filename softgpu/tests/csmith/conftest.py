@@ -1,3 +1,3 @@
-"""The programs run on a release, as those of tests/rocm do."""
+"""The programs run on a release, as those of tests/devices/rocm do."""
 
-from tests.rocm.conftest import here  # noqa: F401
+from tests.devices.rocm.conftest import here  # noqa: F401

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.rocm import packages
-from tests.rocm.releases import RELEASES
-from tests.rocm.surroundings import Surroundings, surroundings
+from tests.devices.rocm import packages
+from tests.devices.rocm.releases import RELEASES
+from tests.devices.rocm.surroundings import Surroundings, surroundings
 
 CLANG = "clang-22"
 OPTIONS = ("--no-argc", "--concise")

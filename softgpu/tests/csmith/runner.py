@@ -13,7 +13,7 @@ import numpy as np
 from softgpu.tests.csmith.program import Csmith, Endless
 from softgpu.tests.kernels.host import DeviceFailed, Host
 from softgpu.tests.kernels.program import Launch
-from tests.rocm.surroundings import Surroundings, without_chatter
+from tests.devices.rocm.surroundings import Surroundings, without_chatter
 
 CHIPS = ("gfx90a", "gfx942")
 #: The release for each level of optimisation, -O0 to -O3. HIP 5.7.1 gives a kernel that recurses

@@ -9,8 +9,8 @@ import pytest
 
 from softgpu.tests.csmith import results, runner
 from softgpu.tests.csmith.program import CLANG, Csmith, fetch
-from tests.rocm.packages import PackagesMissing
-from tests.rocm.surroundings import Surroundings
+from tests.devices.rocm.packages import PackagesMissing
+from tests.devices.rocm.surroundings import Surroundings
 
 pytestmark = pytest.mark.check  # compiles random C programs
 

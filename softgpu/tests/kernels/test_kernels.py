@@ -57,7 +57,7 @@ MODULES = [
 ]
 #: The older targets differ here: no f64 atomics, other conversions, other matrix shapes.
 OLDER = ["gfx906", "gfx908"]
-#: HIP 5.2.3 does not know newer ones: tests/rocm names one where it runs a HIP that does.
+#: HIP 5.2.3 does not know newer ones: tests/devices/rocm names one where it runs a HIP that does.
 NEWER = [chip for chip in (os.environ.get("MGPU_RT_TEST_CHIP"),) if chip]
 SAMPLE = [
     floats.BF16,

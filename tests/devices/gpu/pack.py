@@ -1,0 +1,74 @@
+"""Packs what the tests need on a machine with an NVIDIA GPU and neither MLIR nor a network.
+
+    python -m tests.devices.gpu.pack          writes build/gpu/pack.tar.gz; unpack it there, and run
+    sh tests/devices/gpu/run.sh
+
+The archive holds the sources of the last commit, and the programs and libraries as built here. It
+also holds wheels of the Python packages that PYTHON there lacks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tarfile
+from pathlib import Path
+
+from bench import PROGRAMS
+from bench.setup import pack
+from bench.setup.printing import print_library
+from mgpu_rt.lowering import cache, lower
+from tests.devices.gpu import CHIP, KERNELS, tensormap
+from tests.python.launches import KERNELS as EXAMPLE
+
+ROOT = Path(__file__).resolve().parents[3]
+OUT = ROOT / "build" / "gpu"
+NAN = ROOT / "tests" / "python" / "runtime" / "nan.mlir"
+ITERATIONS = (None, 7, 1000)
+SCIPY = "scipy==1.17.1"  # what products of sparse matrices are held against
+
+
+def lower_all() -> None:
+    """Lowers every program in every form that the tests ask for."""
+    print_library()
+    for program in sorted(PROGRAMS.glob("*.mlir")):
+        loops = "%iterations" in program.read_text()
+        for image in ("bin", "isa"):
+            lower.code_objects(program, CHIP, image=image)
+            for llvm in (22, 19):
+                for count in ITERATIONS if loops else (None,):
+                    lower.lower(program, llvm=llvm, chip=CHIP, iterations=count, image=image)
+    for image in ("bin", "isa"):
+        lower.code_objects(KERNELS, CHIP, image=image)
+        lower.code_objects(NAN, CHIP, image=image)
+        tensormap(image)
+    for image in ("bin", "isa"):
+        lower.lower(EXAMPLE, llvm=22, chip=CHIP, image=image)
+    lower.code_objects(EXAMPLE, CHIP, image="bin")
+    for name in ("forum", "globals"):  # for the snippets on the stub of AMD's HIP
+        lower.code_objects(PROGRAMS / f"{name}.mlir")
+    lower.code_objects(PROGRAMS / "forum.mlir", "gfx1100")  # which is to be refused
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="tests.devices.gpu.pack", description="pack for a GPU machine"
+    )
+    parser.add_argument("--python", default="3.12", help="the release of Python there")
+    options = parser.parse_args()
+    lower_all()
+    pack.wheels(options.python, SCIPY)
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    built = [*(ROOT / "build" / "lib").iterdir(), *(ROOT / "build" / "cuhip").glob("*.so*")]
+    built += [*(ROOT / "mgpu_rt").glob("*.so"), *pack.WHEELS.iterdir()]
+    built += [path for path in cache.OBJECTS.iterdir() if path.is_file()]
+    with tarfile.open(OUT / "pack.tar.gz", "w:gz") as archive:
+        for path in (*(ROOT / name for name in tracked), *built):
+            archive.add(path, path.relative_to(ROOT))
+    print(OUT / "pack.tar.gz", (OUT / "pack.tar.gz").stat().st_size, "bytes")
+
+
+if __name__ == "__main__":
+    main()

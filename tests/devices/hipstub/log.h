@@ -1,0 +1,54 @@
+/* The record: every call in order, counts, misuse; and the one lock of record mode. */
+#ifndef HIPSTUB_LOG_H
+#define HIPSTUB_LOG_H
+
+#include "../../../csrc/hip_abi.h"
+
+#include <stdbool.h>
+
+enum stub_function {
+#define HIP_CALL(name, params, args, fast) ID_##name,
+#include "functions.def"
+#include "graphs.def"
+#undef HIP_CALL
+    ID_hipDeviceSynchronize,
+    ID_hipDeviceReset,
+    ID_hipLaunchKernel,
+    ID_hipDrvLaunchKernelEx,
+    ID_hipGetLastError,
+    ID_hipPeekAtLastError,
+    STUB_FUNCTIONS
+};
+
+/* One argument as the record keeps it: a number, an address, or a copy of a text. */
+struct stub_value {
+    uint64_t bits;
+    bool is_text;
+};
+
+/* One lock for everything that record mode knows. Kernel bodies, copies and delays run without. */
+void stub_lock(void);
+void stub_unlock(void);
+
+/* Index of a function by its name, or -1. */
+int stub_function_index(const char *name);
+
+/* Records the beginning of a call and answers its number, for stub_log_end. names is "(a, b)", the
+ * text of the arguments. *fault gets the injected error. Aborts after teardown. */
+size_t stub_log_begin(enum stub_function function, const char *names,
+                      const struct stub_value *values, unsigned count, hipError_t *fault);
+
+/* Completes the record of a call: its result, and what it wrote to its first argument if that is
+ * the address of a handle or pointer. Sets the thread's last error if the call failed. */
+hipError_t stub_log_end(size_t number, hipError_t result, const void *out);
+
+/* Counts a wrong use of HIP and keeps the text (up to 200 of them). Needs the lock. */
+void stub_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The thread's last error; read or read and cleared. */
+hipError_t stub_last_error(bool clear);
+
+/* Writes the record as JSON; %p in the path is the process id. */
+void stub_log_write(const char *path);
+
+#endif

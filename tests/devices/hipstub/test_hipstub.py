@@ -1,0 +1,323 @@
+"""The stub of HIP, on which the other tests stand: it answers as AMD's does, and notices misuse."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt.cli import softgpu
+from tests.python.snippets.library import DEFAULT, functions
+from tests.python.snippets.outcomes import outcomes
+from tests.support.child import BACKENDS, STUB, environment
+from tests.support.compiled import compile_c
+from tests.support.hosting import run_program
+from tests.support.images import code_object
+from tests.support.stub import Stub, log_of, on_stub, run_child
+
+#: AMD's 5.2.3 does not have these.
+ABSENT_FROM_AMDS = {"hipModuleLaunchCooperativeKernel", "hipStreamGetDevice"}
+
+HIPSTUB = Path(__file__).parent
+
+# ---- beside AMD's --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", functions())
+def test_the_stub_returns_the_codes_of_amd(function: str) -> None:
+    """The same calls, good and bad, have the same effects and return the same codes."""
+    stub, amds = (outcomes(backend)[function] for backend in BACKENDS)
+    assert stub["problem"] == ""
+    if function in ABSENT_FROM_AMDS:
+        assert "undefined symbol" in amds["problem"]
+        assert stub["codes"][-1] == [function, 0]
+    else:
+        assert stub == amds
+
+
+#: tests/runtime/launch/test_inquiry.py asks for it.
+OF_HIP_7 = {"hipDrvLaunchKernelEx"}
+#: tests/runtime/graphs does.
+GRAPHS = set(re.findall(r"HIP_CALL\((\w+)", (HIPSTUB / "graphs.def").read_text()))
+
+
+def _versions(library: Path) -> dict[str, str]:
+    listed = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True)
+    return dict(re.findall(r" T (hip[A-Z]\w*)@@(\w+\.\w+)", listed.stdout))
+
+
+def test_the_stub_has_the_symbol_versions_of_amd() -> None:
+    """A program that was linked with AMD's asks for them."""
+    stub, amds = _versions(STUB), _versions(softgpu.hip())
+    assert set(stub) == set(functions()) | OF_HIP_7 | GRAPHS
+    shared = set(stub) - ABSENT_FROM_AMDS - OF_HIP_7
+    assert {name: stub[name] for name in shared} == {name: amds[name] for name in shared}
+
+
+# ---- misuse --------------------------------------------------------------------------------------
+
+
+@on_stub()
+def test_dead_and_foreign_handles_are_refused(hip: Stub) -> None:
+    stream, event, module = hip.stream(), hip.event(), hip.module()
+    function = hip.made("hipModuleGetFunction", "hipFunction_t", module, b"test_func")
+    hip.hipStreamDestroy(stream)
+    hip.hipEventDestroy(event)
+    hip.hipModuleUnload(module)
+    assert hip.lib.hipstub_misuse() == 0
+    assert hip.hipStreamSynchronize(stream) == 709
+    assert hip.hipStreamDestroy(stream) == 709
+    assert hip.hipEventSynchronize(event) == 400
+    assert hip.hipModuleUnload(module) == 500
+    assert hip.launch(function=function) == 400
+    assert hip.hipEventQuery(hip.ffi.cast("hipEvent_t", hip.stream())) == 400
+    assert hip.hipStreamQuery(hip.ffi.cast("hipStream_t", hip.new("char[]", 64))) == 709
+    assert hip.misuse() == [
+        "hipStreamSynchronize: the stream @ was destroyed",
+        "hipStreamDestroy: the stream @ was destroyed",
+        "hipEventSynchronize: the event @ was destroyed",
+        "hipModuleUnload: the module @ was destroyed",
+        "hipModuleLaunchKernel: the function @ was destroyed",
+        "hipEventQuery: @ is a stream, no event",
+        "hipStreamQuery: @ is no stream",
+    ]
+
+
+@on_stub()
+def test_handles_and_addresses_do_not_come_back(hip: Stub) -> None:
+    streams, addresses = set(), set()
+    for _ in range(100):
+        stream, address = hip.stream(), hip.memory(100)
+        assert (hip.hipStreamDestroy(stream), hip.hipFree(address)) == (0, 0)
+        streams.add(stream)
+        addresses.add(address)
+    assert len(streams) == len(addresses) == 100
+
+
+@on_stub()
+def test_memory_shows_wrong_use(hip: Stub) -> None:
+    address = hip.memory(64)
+    assert hip.bytes_at(address, 64) == b"\xa5" * 64
+    assert hip.hipMemsetD32(address, 0, 17) == 1
+    assert hip.hipMemcpy(hip.offset(address, 60), hip.new("char[]", 8), 8, DEFAULT) == 1
+    assert hip.hipFree(hip.offset(address, 4)) == 1
+    assert hip.hipFree(address) == 0
+    assert hip.bytes_at(address, 64) == b"\xdb" * 64
+    assert hip.hipFree(address) == 1
+    assert hip.hipMemcpy(hip.new("char[]", 8), address, 8, DEFAULT) == 1
+    assert hip.misuse() == [
+        "hipMemsetD32: 68 bytes at @ run past the end of a block",
+        "hipMemcpyAsync: 8 bytes at @ run past the end of a block",
+        "hipFree: @ is no block's address",
+        "hipFree: @ was freed before",
+        "hipMemcpyAsync: @ was freed",
+    ]
+
+
+@on_stub()
+def test_damaged_images_are_refused(hip: Stub) -> None:
+    out, image = hip.new("hipModule_t *"), code_object("forum")
+    foreign = Path(sys.executable).resolve().read_bytes()[:4096]
+    for content, code in ((image[:60] + bytes(4000), 200), (foreign, 200), (bytes(64), 218)):
+        assert hip.hipModuleLoadData(out, hip.new("char[]", content)) == code
+    assert hip.hipModuleLoadData(out, hip.ffi.cast("void *", 16)) == 1
+    assert hip.live("modules") == 0
+
+
+# ---- what a test says to it ----------------------------------------------------------------------
+
+
+@on_stub(HIPSTUB_FAULT="hipMalloc:2:2,hipStreamCreate:*:999")
+def test_faults_happen_at_their_calls(hip: Stub) -> None:
+    out = hip.new("void **")
+    assert [hip.hipMalloc(out, 8) for _ in range(3)] == [0, 2, 0]
+    assert [hip.hipStreamCreate(hip.new("hipStream_t *")) for _ in range(2)] == [999, 999]
+    assert hip.hipGetLastError() == 999
+    hip.lib.hipstub_reset()
+    assert [hip.hipMalloc(out, 8) for _ in range(3)] == [0, 2, 0]
+    assert hip.lib.hipstub_set_fault(b"") == 0
+    assert hip.hipStreamCreate(hip.new("hipStream_t *")) == 0
+    for wrong in (b"hipMalloc", b"hipNothing:1:2", b"hipMalloc:1"):
+        assert hip.lib.hipstub_set_fault(wrong) == -1
+    assert hip.lib.hipstub_set_delay(b"hipNothing:1") == -1
+
+
+@on_stub(HIPSTUB_DELAY="hipEventCreate:20000")
+def test_delays_pass_before_the_work(hip: Stub) -> None:
+    """They pass before the call's work and after its begin was recorded."""
+    hip.event()
+    hip.stream()
+    first, second = hip.record()["calls"]
+    assert second["ns"] - first["ns"] >= 20_000_000
+
+
+@on_stub(HIPSTUB_DEVICES="2", HIPSTUB_MEMORY="4096")
+def test_each_thread_has_its_device(hip: Stub) -> None:
+    assert hip.made("hipGetDeviceCount", "int") == 2
+    assert (hip.hipSetDevice(1), hip.hipSetDevice(2)) == (0, 101)
+    other = threading.Thread(target=lambda: hip.codes.append(hip.made("hipGetDevice", "int")))
+    other.start()
+    other.join()
+    assert hip.codes[-1] == 0
+    assert hip.made("hipGetDevice", "int") == 1
+    block = hip.memory(4096)
+    assert hip.hipMalloc(hip.new("void **"), 1) == 2
+    assert hip.hipFree(block) == 0
+    assert hip.memory(4096)
+
+
+@on_stub(HIPSTUB_DEVICES="0")
+def test_the_stub_without_a_device_returns_the_codes_of_amd(hip: Stub) -> None:
+    """As AMD's answers on a machine without one."""
+    assert hip.hipGetDeviceCount(hip.new("int *")) == 100
+    assert hip.hipInit(0) == 101
+    assert hip.hipMalloc(hip.new("void **"), 8) == 101
+
+
+@on_stub()
+def test_a_kernels_body_gets_its_arguments(hip: Stub) -> None:
+    """They get copies of the arguments, the sizes of the launch and the globals of their module."""
+    seen = []
+
+    def body(params) -> None:
+        size = hip.ffi.new("unsigned[6]")
+        hip.lib.hipstub_launch_size(size)
+        launches = hip.ffi.cast("int32_t *", hip.lib.hipstub_global(b"launches"))
+        launches[0] += 1
+        seen.append((hip.ffi.cast("int64_t *", params[0])[0], list(size), launches[0]))
+
+    hip.kernel_body("count", body, 8)
+    for module in (hip.module("globals"), hip.module("globals")):
+        function = hip.made("hipModuleGetFunction", "hipFunction_t", module, b"count")
+        argument = hip.new("int64_t *", 77)
+        params = hip.new("void *[]", [argument])
+        for _ in range(2):
+            hip.hipModuleLaunchKernel(function, 1, 2, 3, 4, 5, 6, 0, hip.null, params, hip.null)
+    assert seen == [(77, [1, 2, 3, 4, 5, 6], nth) for nth in (1, 2, 1, 2)]
+
+
+@on_stub(HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1")
+def test_a_global_lies_on_its_modules_device(hip: Stub) -> None:
+    """Also if it was first asked for while another device was current."""
+    assert hip.hipSetDevice(1) == 0
+    module = hip.module("globals")
+    assert hip.hipSetDevice(0) == 0
+    address, size = hip.new("void **"), hip.new("size_t *")
+    assert hip.hipModuleGetGlobal(address, size, module, b"launches") == 0
+    assert hip.hipDeviceReset() == 0
+    hip.ffi.cast("int32_t *", address[0])[0] = 1
+    assert hip.hipModuleUnload(module) == 0
+
+
+# ---- fork ----------------------------------------------------------------------------------------
+
+#: A thread's first call stops where the record grows, until the fork is over or a while has passed.
+FORK_IN_A_CALL = """
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int hipInit(unsigned flags);
+void *__libc_realloc(void *old, size_t bytes);
+static _Atomic bool watching, growing, forked;
+void *realloc(void *old, size_t bytes) {
+    if (atomic_exchange(&watching, false)) {
+        growing = true;
+        for (int ms = 0; ms < 200 && !forked; ++ms)
+            usleep(1000);
+    }
+    return __libc_realloc(old, bytes);
+}
+static void *call(void *unused) {
+    (void)unused;
+    hipInit(0);
+    return NULL;
+}
+int main(void) {
+    pthread_t thread;
+    int status;
+    watching = true;
+    pthread_create(&thread, NULL, call, NULL);
+    while (!growing)
+        usleep(1000);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(hipInit(0) == 0 ? 0 : 1);
+    forked = true;
+    waitpid(child, &status, 0);
+    pthread_join(thread, NULL);
+    printf("%x\\n", (unsigned)status);
+}
+"""
+
+
+def test_a_child_of_fork_finds_the_record_whole(tmp_path: Path) -> None:
+    """Also if another thread of the parent was changing it."""
+    flags = ("-pthread", str(STUB), f"-Wl,-rpath,{STUB.parent}")
+    program = compile_c(tmp_path / "program", FORK_IN_A_CALL, *flags)
+    assert run_program([str(program)], environment()).stdout == "0\n"
+
+
+# ---- the record, the modes -----------------------------------------------------------------------
+
+
+@on_stub()
+def test_the_record_lists_calls(hip: Stub) -> None:
+    stream = hip.stream()
+    hip.hipModuleGetFunction(hip.new("hipFunction_t *"), hip.module(), b'no "kernel"')
+    hip.hipStreamDestroy(stream)
+    record = hip.record()
+    created, _, asked, destroyed = record["calls"]
+    assert created["name"] == "hipStreamCreate"
+    assert destroyed["args"] == {"stream": created["out"]}
+    assert (asked["result"], asked["args"]["name"]) == (500, 'no "kernel"')
+    assert record["counts"] == {call["name"]: 1 for call in record["calls"]}
+    assert hip.lib.hipstub_calls() == 4
+    assert record["live"] == dict.fromkeys(record["live"], 0) | {"modules": 1}
+    hip.lib.hipstub_reset()
+    assert hip.record()["calls"] == []
+    assert hip.live("modules") == 1
+
+
+@on_stub()
+def one_stream(hip: Stub) -> None:
+    hip.stream()
+
+
+def test_a_log_is_written_at_exit(tmp_path: Path) -> None:
+    assert run_child(__name__, "one_stream", HIPSTUB_LOG=f"{tmp_path}/%p.json").returncode == 0
+    (path,) = tmp_path.iterdir()
+    assert path.stem.isdigit()
+    assert log_of(path)["counts"] == {"hipStreamCreate": 1}
+
+
+@on_stub(HIPSTUB_MODE="fast")
+def test_fast_mode_records_nothing(hip: Stub) -> None:
+    assert not hip.lib.hipstub_recording()
+    assert len({hip.stream() for _ in range(1000)}) == 1000
+    assert hip.launch(hip.stream()) == 0
+    assert hip.hipStreamDestroy(hip.ffi.cast("hipStream_t", 1)) == 0
+    assert hip.record()["calls"] == []
+
+
+@pytest.mark.parametrize(
+    "setting",
+    (
+        {"HIPSTUB_MODE": "quick"},
+        {"HIPSTUB_FAULT": "hipNothing:1:2"},
+        {"HIPSTUB_DELAY": "hipMalloc"},
+    ),
+)
+def test_settings_without_sense_end_the_process(setting: dict[str, str]) -> None:
+    """They would let a test pass that proves nothing."""
+    done = run_child(__name__, "one_stream", **setting)
+    assert done.returncode < 0
+    ((name, value),) = setting.items()
+    assert f"hipstub: {name}={value} makes no sense" in done.stderr

@@ -1,0 +1,53 @@
+"""tests.support.child on another release of HIP.
+
+Messages of DTIF's loader are not the program's output. Tests for the stub of HIP run too if they
+ask it for HIP's calls only: the library counts those.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tests.devices.rocm.surroundings import without_chatter
+from tests.support import child
+
+#: The exit status of a test that asks for what only the stub has.
+STUB_ONLY = 77
+
+_said = child.Mgpu.stderr
+
+
+def _stderr(mgpu: child.Mgpu) -> str:
+    return without_chatter(_said(mgpu))
+
+
+def _count(mgpu: child.Mgpu, function: str) -> int:
+    return mgpu.stats()["hip"].get(function, {"calls": 0})["calls"]
+
+
+class _NoStub:
+    """HIP itself, in the stub's place; ends the test that asks for one of the stub's functions."""
+
+    def __init__(self, hip: object) -> None:
+        self.hip = hip
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("hipstub_"):
+            os._exit(STUB_ONLY)
+        return getattr(self.hip, name)
+
+
+class _Mgpu(child.Mgpu):
+    stderr = _stderr
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stub = _NoStub(self.stub)
+        if os.environ.get("MGPU_RT_STATS"):
+            self.count = lambda function: _count(self, function)  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    child.Mgpu = _Mgpu  # type: ignore[misc]
+    sys.exit(child.main())

@@ -1,0 +1,19 @@
+"""The release that the tests of this folder run on: --rocm's, else the newest."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.devices.rocm.packages import PackagesMissing
+from tests.devices.rocm.releases import RELEASES, find
+from tests.devices.rocm.surroundings import Surroundings, surroundings
+
+
+@pytest.fixture(scope="session")
+def here(request: pytest.FixtureRequest) -> Surroundings:
+    """Ends the test where the release cannot be had."""
+    hip = request.config.getoption("--rocm", None)
+    try:
+        return surroundings(find(hip) if hip else RELEASES[-1])
+    except PackagesMissing as reason:
+        pytest.skip(str(reason))

@@ -1,0 +1,71 @@
+"""A release's packages, fetched once into a cache."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from mgpu_rt import debian
+from mgpu_rt.debian import PackagesMissing
+from tests.devices.rocm.releases import Release
+from tests.support.folders import locked
+
+__all__ = ["PackagesMissing"]
+
+ROOT = Path(__file__).resolve().parents[3]
+_LIBRARIES = Path("usr/lib/x86_64-linux-gnu")
+_LOADER = "ld-linux-x86-64.so.2"
+
+
+def cache() -> Path:
+    """The folder of the releases: MGPU_RT_ROCM_CACHE, by default build/rocm."""
+    named = os.environ.get("MGPU_RT_ROCM_CACHE")
+    return Path(named) if named else ROOT / "build" / "rocm"
+
+
+def loader(root: Path) -> Path:
+    """The dynamic loader of an unpacked release."""
+    return root / _LIBRARIES / _LOADER
+
+
+def libraries(root: Path) -> list[Path]:
+    """The folder in which an unpacked release keeps its libraries."""
+    return [root / _LIBRARIES, root / "usr/lib/llvm-22/lib", root / "usr/lib/llvm-17/lib"]
+
+
+def fetched(release: Release) -> Path | None:
+    """The unpacked release, if it is there."""
+    root = cache() / release.name
+    return root if root.exists() else None
+
+
+def fetch(release: Release) -> Path:
+    """The unpacked release; fetched, if it is not there. Raises PackagesMissing."""
+    root = cache() / release.name
+    with locked(root):
+        if not root.exists():
+            release.unpack(root)
+    return root
+
+
+def fetch_sparse(release: Release) -> None:
+    """Puts hipSPARSE beside the release's HIP, where it is looked for first. Raises
+    PackagesMissing."""
+    beside = fetch(release) / _LIBRARIES
+    folder = cache() / f"sparse-{release.hip}"
+    fetch_only(release, release.sparse, folder)
+    for library in (folder / _LIBRARIES).iterdir():
+        link = beside / library.name
+        if not link.is_symlink():
+            link.symlink_to(library)
+
+
+def fetch_only(release: Release, names: tuple[str, ...], root: Path) -> None:
+    """Unpacks packages of a release's suites, without what they depend on, into a folder.
+
+    Does nothing if that is there.
+    """
+    with locked(root):
+        if not root.exists():
+            newest = (*release.newest, *names)
+            debian.unpack(names, root, suites=release.suites, newest=newest, dependencies=False)

@@ -1,0 +1,127 @@
+"""A plugin of pytest's that runs the tests of the emulated device on another release of HIP.
+
+    python -m pytest -p tests.devices.rocm.plugin --rocm 7.2.4 -k softgpu tests/runtime/abi
+
+The tests themselves know nothing of it. They get the release's environment when they ask
+mgpu_rt.cli.softgpu for one, and the release's loader starts their programs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt.cli import softgpu
+from mgpu_rt.lowering import pipelines
+from tests.devices.rocm import releases, surroundings
+from tests.devices.rocm.child import STUB_ONLY
+from tests.devices.rocm.differences import difference
+from tests.support import child, nursery
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("rocm")
+    group.addoption("--rocm", help="the release of HIP that the emulated device runs")
+    group.addoption("--rocm-abi", type=int, help="the code object version of programs, as 500")
+    group.addoption("--rocm-chip", help="the chip of programs and of the device, as gfx942")
+    group.addoption(
+        "--rocm-for-stub",
+        action="store_true",
+        help="run tests of the stub of HIP on it too, as far as they can do without the stub",
+    )
+    group.addoption("--rocm-outcomes", help="a file for what became of each test, as JSON")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    hip = config.getoption("--rocm")
+    if hip:
+        install(surroundings.surroundings(releases.find(hip)))
+        if config.getoption("--rocm-for-stub"):
+            install_for_stub()
+    if config.getoption("--rocm-abi"):
+        lower_for(config.getoption("--rocm-abi"))
+    if config.getoption("--rocm-chip"):
+        present(config.getoption("--rocm-chip"))
+    config.pluginmanager.register(Outcomes(config.getoption("--rocm-outcomes")))
+
+
+def install(here: surroundings.Surroundings) -> None:
+    """From here on this process's softgpu is the release's."""
+    plain = softgpu.environment
+
+    def environment(
+        base: Mapping[str, str] | None = None, *, build: Path | None = None
+    ) -> dict[str, str]:
+        named = dict(os.environ if base is None else base)
+        return here.environment(plain({**named, "MGPU_RT_HIP": str(here.hip)}, build=build))
+
+    nursery.forks = False
+    surroundings.Popen.here = here
+    subprocess.Popen = surroundings.Popen  # type: ignore[misc]
+    softgpu.environment = environment
+    softgpu.hip = lambda *_, **__: here.hip
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    hip = config.getoption("--rocm")
+    for item in items:
+        why = hip and difference(item.nodeid, hip)
+        if why:
+            item.add_marker(pytest.mark.skip(reason=why))
+
+
+def lower_for(abi: int) -> None:
+    """From here on MLIR's programs are lowered to another version of code objects."""
+    pipelines.DEVICE_PASSES = pipelines.DEVICE_PASSES.replace("abi=400", f"abi={abi}")
+    pipelines.RECIPE = (pipelines.RECIPE, abi)  # type: ignore[assignment]
+
+
+def present(chip: str) -> None:
+    """From here on this is the chip that programs are lowered for, unless they name another."""
+    pipelines.DEFAULT_CHIP = softgpu.DEFAULT_TARGETS = chip
+    os.environ["MGPU_RT_TEST_CHIP"] = chip
+
+
+def install_for_stub() -> None:
+    """Tests that ask for the stub get the emulated device, and the library counts for them."""
+    plain_environment, plain_run = child.environment, child.run_child
+
+    def environment(backend: str = "stub", **changes: str) -> dict[str, str]:
+        devices = {"MGPU_RT_STATS": os.devnull, "MGPU_RT_SOFTGPU": "gfx90a,gfx90a"}
+        counted = devices if backend == "stub" else {}
+        ours = {name: text for name, text in changes.items() if not name.startswith("HIPSTUB_")}
+        return plain_environment("softgpu" if backend == "stub" else backend, **counted, **ours)
+
+    def run_child(module: str, name: str, env: dict[str, str]) -> None:
+        try:
+            plain_run(module, name, env)
+        except AssertionError as problem:
+            if str(problem).startswith(f"exit status {STUB_ONLY}\n"):
+                pytest.skip("asks for what only the stub of HIP knows")
+            raise
+
+    child.environment, child.run_child = environment, run_child
+
+
+class Outcomes:
+    """The outcome of each test: passed, failed, or skipped with its reason."""
+
+    def __init__(self, file: str | None) -> None:
+        self.file = file
+        self.tests: dict[str, tuple[str, str]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" or report.outcome != "passed":
+            why = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+            if report.outcome == "failed":
+                why = report.longreprtext.strip().splitlines()[-1] if report.longreprtext else ""
+            self.tests[report.nodeid] = (report.outcome, why)
+
+    def pytest_sessionfinish(self) -> None:
+        if self.file:
+            Path(self.file).write_text(json.dumps(self.tests, indent=1))

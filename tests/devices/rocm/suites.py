@@ -1,0 +1,85 @@
+"""The suites that run on each release: tests that exist anyway."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Suite:
+    name: str
+    words: str  # what it tests, for docs/record/tested.md
+    arguments: tuple[str, ...]  # of pytest
+    newest_abi: bool = False  # run with the newest code objects that the release takes, too
+    chip: str = ""  # for a chip other than gfx90a, on the releases that know it
+
+
+_ON_DEVICE = ("-k", "softgpu")
+
+SUITES = (
+    Suite(
+        "programs",
+        "bench/programs, lowered by MLIR and linked or preloaded",
+        (*_ON_DEVICE, "tests/runtime/programs/test_programs.py"),
+        newest_abi=True,
+    ),
+    Suite(
+        "programs",
+        "",
+        ("-k", "softgpu and not 15-", "tests/runtime/programs/test_programs.py"),
+        newest_abi=True,
+        chip="gfx942",
+    ),
+    Suite(
+        "traps", "the 18 traps of the ABI", ("--rocm-for-stub", "tests/runtime/abi/test_traps.py")
+    ),
+    Suite(
+        "bad input",
+        "handles, images and sizes that are wrong",
+        (*_ON_DEVICE, "tests/runtime/abi/test_bad_input.py"),
+    ),
+    Suite(
+        "memory",
+        "blocks, copies, shared memory",
+        (*_ON_DEVICE, "tests/runtime/memory/test_memory.py", "tests/runtime/memory/test_copies.py"),
+    ),
+    Suite(
+        "random",
+        "random sequences of calls",
+        (*_ON_DEVICE, "tests/runtime/memory/test_memory_random.py"),
+    ),
+    Suite(
+        "last error",
+        "the thread's last error after each call, against stock",
+        (*_ON_DEVICE, "tests/runtime/driver/test_last_error.py"),
+    ),
+    Suite(
+        "device",
+        "HIP itself on the emulated device",
+        ("softgpu/tests/device", "tests/runtime/programs/test_printf.py"),
+    ),
+    Suite(
+        "kernels",
+        "whole kernels against NumPy",
+        ("softgpu/tests/kernels", "tests/runtime/programs/test_executables.py"),
+    ),
+    Suite("kernels", "", ("-k", "gfx942", "softgpu/tests/kernels"), chip="gfx942"),
+    Suite("release", "what is new since 5.2.3", ("tests/devices/rocm/test_release.py",)),
+    Suite(
+        "selftest",
+        "`mgpu-rt selftest`",
+        ("-m", "", "-k", "not gfx942", "tests/devices/rocm/test_selftest.py"),
+    ),
+    Suite(
+        "selftest",
+        "",
+        ("-m", "", "-k", "gfx942", "tests/devices/rocm/test_selftest.py"),
+        chip="gfx942",
+    ),
+    Suite("demo", "`make demo`", ("tests/devices/rocm/test_demo.py",)),
+    Suite(
+        "mlir-runner",
+        "programs just in time, by mlir-runner",
+        ("tests/runtime/programs/test_jit.py",),
+    ),
+)

@@ -1,0 +1,112 @@
+"""How a program runs on one of the releases: its own loader and libraries, softgpu below."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgpu_rt.cli import softgpu
+from tests.devices.rocm import packages
+from tests.devices.rocm.releases import Release
+
+#: The folder of libraries that a program needs and a release does not bring, such as libpython.
+_MACHINE = ("/usr/lib/x86_64-linux-gnu", "/usr/lib")
+#: Lines that DTIF's loader writes about itself to stderr.
+_CHATTER = (
+    "Load libdtif.so ",
+    "Load all DTIF ",
+    "DtifCreate ",
+    "DtifDestroy ",
+    "Unload libdtif.so ",
+)
+_LEAKS = "Warning: Resource leak detected by SharedSignalPool"
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """A release, unpacked."""
+
+    release: Release
+    root: Path
+
+    @property
+    def hip(self) -> Path:
+        return packages.libraries(self.root)[0] / self.release.library
+
+    @property
+    def names(self) -> Path:
+        """A folder where every name that a program may ask for leads to the release's HIP."""
+        folder = self.root / "names"
+        folder.mkdir(exist_ok=True)
+        for name in ("libamdhip64.so", *(f"libamdhip64.so.{major}" for major in (5, 6, 7))):
+            link = folder / name
+            with contextlib.suppress(FileExistsError):
+                link.symlink_to(os.path.relpath(self.hip, folder))  # the tree may be copied
+        return folder
+
+    def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The variables that a child needs beside the loader; LD_LIBRARY_PATH gives way to
+        prefix()."""
+        result = dict(os.environ if base is None else base)
+        result["MGPU_RT_HIP"] = str(self.hip)
+        result.setdefault("MGPU_RT_SOFTGPU", self.release.chips[0])
+        if self.release.seam == "libdtif.so":
+            result["HSA_ENABLE_DTIF"] = "1"
+            # HIP's pools would want virtual memory that programs manage, which softgpu has not.
+            result["DEBUG_HIP_MEM_POOL_VMHEAP"] = "0"
+        return result
+
+    def prefix(self, search: str = "") -> list[str]:
+        """The words that stand before a program. `search` is what LD_LIBRARY_PATH would be."""
+        own = [str(softgpu.BUILD / "softgpu"), str(self.names)]
+        own += map(str, packages.libraries(self.root))
+        asked = [path for path in search.split(":") if path and path not in own]
+        path = ":".join([own[0], *asked, *own[1:], *_MACHINE])
+        return [str(packages.loader(self.root)), "--library-path", path]
+
+    def command(self, words: Sequence[str], search: str = "") -> list[str]:
+        """The same command, run by the release's loader."""
+        ours = {"tests.support.child": "tests.devices.rocm.child"}
+        words = [ours.get(str(word), str(word)) for word in words]
+        runs = "mgpu_rt" in words or Path(words[0]).name == "mgpu-rt"
+        if runs and "--" in words:  # it becomes what follows
+            at = words.index("--") + 1
+            return [*words[:at], *self.prefix(search), *words[at:]]
+        with open(words[0], "rb") as program:
+            start = program.readline()
+        if start.startswith(b"#!"):
+            words = [*start[2:].decode().split(), *words]
+        return [*self.prefix(search), *words]
+
+
+def surroundings(release: Release) -> Surroundings:
+    """A release, fetched if need be. Raises PackagesMissing."""
+    return Surroundings(release, packages.fetch(release))
+
+
+def without_chatter(stderr: str) -> str:
+    """Returns the output of a program without ROCr's messages about DTIF."""
+    lines = stderr.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith((*_CHATTER, _LEAKS)))
+
+
+class Popen(subprocess.Popen):  # type: ignore[type-arg]
+    """subprocess.Popen, but for what is to run on the release: see plugin.py."""
+
+    here: Surroundings
+
+    def __init__(self, args: object, *more: object, **options: object) -> None:
+        env = options.get("env")
+        if isinstance(env, Mapping) and env.get("MGPU_RT_HIP") == str(self.here.hip):
+            words = [args] if isinstance(args, (str, Path)) else args
+            args = self.here.command(words, env.get("LD_LIBRARY_PATH", ""))  # type: ignore
+            options["env"] = {k: v for k, v in env.items() if k != "LD_LIBRARY_PATH"}
+        super().__init__(args, *more, **options)  # type: ignore[call-overload]
+
+    def communicate(self, *arguments: object, **options: object) -> tuple[object, object]:
+        out, err = super().communicate(*arguments, **options)  # type: ignore[arg-type]
+        return out, without_chatter(err) if isinstance(err, str) else err

@@ -1,0 +1,209 @@
+"""The behaviour of a later release of HIP: the newest in `make test`, each in `make check-rocm`."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+import bench
+from bench.setup.printing import print_library
+from mgpu_rt import hip_search
+from mgpu_rt.cli import softgpu
+from mgpu_rt.lowering import lower, object_files
+from softgpu.tests.device.conftest import KERNELS, PROGRAMS
+from tests.devices.rocm.surroundings import Popen, Surroundings
+from tests.support.compiled import compile_c
+from tests.support.patience import HANG
+
+pytestmark = pytest.mark.check  # a newer release of HIP, which is downloaded
+
+LIBRARY = softgpu.BUILD / "lib" / "libmlir_rocm_runtime.so"
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def run(here: Surroundings, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs a command on the release."""
+    Popen.here = here
+
+    def start(
+        command: list[object], variables: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        env = here.environment({"MGPU_RT_SOFTGPU": here.release.chips[0], **(variables or {})})
+        words = [str(word) for word in command]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with Popen(words, env=env, text=True, **pipes) as process:
+            out, err = process.communicate(timeout=HANG)
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def device(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs a case of one of the programs of softgpu/tests/device."""
+    folder = tmp_path_factory.mktemp("rocm")
+    image = folder / "kernels.co"
+    image.write_bytes(lower.code_object(KERNELS, "gfx90a"))
+
+    def start(program: str, case: str) -> subprocess.CompletedProcess[str]:
+        compiled = folder / program
+        if not compiled.exists():
+            flags = ["-O1", "-std=c11", "-D_GNU_SOURCE"]
+            source = PROGRAMS / f"{program}.c"
+            subprocess.run(["cc", *flags, "-o", compiled, source, "-ldl"], check=True, timeout=HANG)
+        return run([compiled, case, image])
+
+    return start
+
+
+def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
+    """A program of bench/programs, linked against the library as it is."""
+    compiled = lower.lower(bench.PROGRAMS / f"{program}.mlir", llvm=22, iterations=iterations)
+    out = folder / program
+    libraries = [LIBRARY, print_library()]
+    rpath = [library.parent for library in libraries]
+    return object_files.link([compiled], libraries=libraries, rpath=rpath, out=out)
+
+
+def test_the_stand_in_for_the_driver_is_recognised(here: Surroundings) -> None:
+    """Nothing else tells whether an installed HIP can run on the software device."""
+    assert hip_search.seams(str(here.hip)) == [here.release.seam]
+    assert softgpu.serves(str(here.hip))
+
+
+@pytest.mark.parametrize(("program", "case"), (("launch", "stores"), ("launch", "cooperative")))
+def test_the_release_runs(device: Run, program: str, case: str) -> None:
+    done = device(program, case)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_copy_of_a_gibibyte_is_right(request: pytest.FixtureRequest, device: Run) -> None:
+    if not request.config.getoption("--rocm", None):
+        pytest.skip("takes ten seconds: make check-rocm")
+    done = device("memory", "huge_copies")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_programs_print_what_they_should(run: Run, tmp_path: Path) -> None:
+    done = run([lowered("vecadd", tmp_path)])
+    assert done.stdout == " ".join(["3.75"] * 1000) + "\n", done.stderr
+    assert done.stderr == ""
+
+
+def test_the_forums_program_prints_no_warning(run: Run, tmp_path: Path) -> None:
+    done = run([lowered("forum", tmp_path, 1000)])
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+#: An event is recorded on a stream of the program's, which then destroys that stream. Its memory is
+#: written anew before the library may look at the event.
+STREAM_IS_GONE = """
+#include <dlfcn.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+void *mgpuEventCreate(void);
+void mgpuEventRecord(void *event, void *stream);
+void mgpuEventDestroy(void *event);
+int main(void) {
+    void *hip = dlopen(getenv("MGPU_RT_HIP"), RTLD_NOW), *stream;
+    int (*create)(void **), (*finish)(void *), (*destroy)(void *);
+    *(void **)&create = dlsym(hip, "hipStreamCreate");
+    *(void **)&finish = dlsym(hip, "hipStreamSynchronize");
+    *(void **)&destroy = dlsym(hip, "hipStreamDestroy");
+    create(&stream);
+    void *event = mgpuEventCreate();
+    mgpuEventRecord(event, stream);
+    finish(stream);
+    destroy(stream);
+    const size_t size = malloc_usable_size(stream);
+    for (int i = 0; i < 4000; i++) {
+        int *block = malloc(size);
+        for (size_t k = 0; k < size / sizeof *block; k++)
+            block[k] = 1; /* to HIP, a stream that captures */
+    }
+    mgpuEventDestroy(event);
+    mgpuEventDestroy(mgpuEventCreate());
+    puts("done");
+    fflush(stdout);
+    _Exit(0);
+}
+"""
+
+
+def test_an_event_outlives_the_stream_that_it_was_recorded_on(run: Run, tmp_path: Path) -> None:
+    """HIP 7.2.4's hipEventQuery reads a stream that is gone, and ends the process by
+    std::bad_variant_access."""
+    flags = [str(LIBRARY), f"-Wl,-rpath,{LIBRARY.parent}", "-ldl"]
+    done = run([compile_c(tmp_path / "program", STREAM_IS_GONE, *flags)])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+#: Four streams that are destroyed at work, and as many events that are done before the end. It
+#: waits for the device: HIP 5.7.1's hipEventSynchronize reads the stream, which is gone, and may
+#: crash.
+DESTROYED_AT_WORK = """
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+void *mgpuStreamCreate(void);
+void mgpuStreamDestroy(void *stream);
+void *mgpuEventCreate(void);
+void mgpuEventRecord(void *event, void *stream);
+void mgpuEventDestroy(void *event);
+void *mgpuMemAlloc(uint64_t size, void *stream, _Bool shared);
+void mgpuMemset32(void *to, int value, size_t count, void *stream);
+int main(void) {
+    int (*finish)(void);
+    *(void **)&finish = dlsym(dlopen(getenv("MGPU_RT_HIP"), RTLD_NOW), "hipDeviceSynchronize");
+    void *events[4], *memory = mgpuMemAlloc(4u << 24, NULL, 0);
+    for (int i = 0; i < 4; i++) {
+        void *stream = mgpuStreamCreate();
+        mgpuMemset32(memory, i, 1 << 24, stream);
+        mgpuEventRecord(events[i] = mgpuEventCreate(), stream);
+        mgpuStreamDestroy(stream);
+    }
+    finish();
+    for (int i = 0; i < 4; i++)
+        mgpuEventDestroy(events[i]);
+}
+"""
+
+
+def test_signals_that_hip_calls_leaked_are_its_own_or_of_kept_events(
+    run: Run, tmp_path: Path
+) -> None:
+    """HIP 7 has 1 at each program's end, and would have 90 for a stream that is not destroyed."""
+    flags = [str(LIBRARY), f"-Wl,-rpath,{LIBRARY.parent}", "-ldl"]
+    program = compile_c(tmp_path / "program", DESTROYED_AT_WORK, *flags)
+
+    def leaked(**variables: str) -> int:
+        done = run([program], variables)
+        assert done.returncode == 0, done.stderr
+        found = re.search(r"(\d+) Signals leaked", done.stderr)
+        return int(found[1]) if found else 0
+
+    stocks = leaked(MGPU_RT_CACHE="off")
+    assert stocks <= 1
+    assert leaked(MGPU_RT_CACHE="modules,functions,streams,memory,staging") == stocks
+    assert leaked() <= stocks + 4
+
+
+def test_a_fault_ends_as_in_the_release(here: Surroundings, device: Run) -> None:
+    """Up to HIP 6 it aborts. HIP 7 returns the error from then on, and the device lets it be."""
+    done = device("process", "outlive_fault")
+    assert "softgpu: kernel store" in done.stderr
+    if here.release.returns_faults:
+        assert done.returncode == 0
+        assert done.stdout.endswith("went on after hipErrorIllegalAddress\nstill there\n")
+    else:
+        assert done.returncode == -signal.SIGABRT
+        assert "went on" not in done.stdout

@@ -1,7 +1,0 @@
-"""Writes the pages that a program writes: `python -m tests.docs`."""
-
-from tests.docs.generated import PAGES
-from tests.support.child import ROOT
-
-for place, page in PAGES.items():
-    (ROOT / place).write_text(page(), encoding="utf-8")

@@ -1,0 +1,80 @@
+"""Runs the fuzzers: `python -m tests.proofs.fuzz [--seconds N] [--jobs N] READER ...` (make fuzz).
+
+Writes what they did to build/fuzz/results.json. If all had the ten minutes that README.md shows, to
+bench/results/suites as well, and README.md's table anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+
+from bench import records
+from tests.proofs.fuzz import report, seeds
+
+BUILD = report.ROOT / "build" / "fuzz"
+LONGEST = 1 << 15  # bytes of an input; the code objects that it begins with have 5,000
+
+
+def _plant(reader: str) -> Path:
+    """The folder of a reader's inputs, with the seeds among them."""
+    corpus = BUILD / reader / "corpus"
+    corpus.mkdir(parents=True, exist_ok=True)
+    for number, content in enumerate(seeds.SEEDS[reader]()):
+        (corpus / f"seed-{number}").write_bytes(content)
+    return corpus
+
+
+def _run(reader: str, seconds: int) -> report.Run:
+    corpus = _plant(reader)
+    command = [
+        str(BUILD / f"fuzz-{reader}"),
+        f"-max_total_time={seconds}",
+        f"-max_len={LONGEST}",
+        "-print_final_stats=1",
+        "-close_fd_mask=2",  # what the readers themselves say
+        "-timeout=10",
+        f"-artifact_prefix={BUILD / reader}/",
+        str(corpus),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 300)
+    run = report.parse(reader, done.stderr, done.returncode)
+    if run.findings:
+        print(done.stderr[-4000:], file=sys.stderr)
+    print(f"{reader}: {run.runs:,} inputs, {run.findings} findings", flush=True)
+    return run
+
+
+def _keep(runs: list[report.Run], seconds: int) -> None:
+    clang = subprocess.run(["clang-22", "--version"], capture_output=True, text=True).stdout
+    results = {
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "seconds": seconds,
+        "compiler": clang.splitlines()[0],
+        "readers": [asdict(run) for run in runs],
+    }
+    records.save(results, BUILD / "results.json")
+    if seconds >= report.ON_RECORD and {run.reader for run in runs} == set(seeds.SEEDS):
+        records.save(results, report.RESULTS)
+        report.README.write_text(report.refreshed(report.README.read_text()))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("readers", nargs="+", choices=sorted(seeds.SEEDS))
+    arguments = parser.parse_args()
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        runs = list(pool.map(lambda reader: _run(reader, arguments.seconds), arguments.readers))
+    _keep(runs, arguments.seconds)
+    return 1 if any(run.findings for run in runs) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

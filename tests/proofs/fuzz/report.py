@@ -1,0 +1,61 @@
+"""A run of the fuzzers: read from libFuzzer's output, shown in README.md."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import records
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+RESULTS = records.SUITES / "fuzz.json"
+README = HERE / "README.md"
+ON_RECORD = 600  # seconds a reader that the run on record takes
+
+_TABLE = re.compile(r"(<!-- table -->\n).*?(<!-- end -->)", re.DOTALL)
+_LAST_STATE = re.compile(r"^#\d+\s.*\bcov: (\d+) ft: (\d+) corp: (\d+)/", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Run:
+    """The run of one reader."""
+
+    reader: str
+    runs: int
+    edges: int  # of the reader's control flow that some input took
+    features: int  # edges, with how often each was taken
+    corpus: int  # inputs that were kept as each showed something new
+    findings: int  # inputs that ended the process
+
+
+def parse(reader: str, said: str, status: int) -> Run:
+    """From what libFuzzer wrote to stderr and its exit status."""
+    executed = re.search(r"stat::number_of_executed_units:\s+(\d+)", said)
+    states = _LAST_STATE.findall(said)
+    edges, features, corpus = map(int, states[-1]) if states else (0, 0, 0)
+    runs = int(executed.group(1)) if executed else 0
+    return Run(reader, runs, edges, features, corpus, int(status != 0))
+
+
+def table(results: dict) -> str:
+    """The table of README.md."""
+    lines = [
+        f"{results['date'][:10]}, {results['seconds']} seconds each, {results['compiler']}:",
+        "",
+        "| reader | inputs | edges | features | corpus | findings |",
+        "|---|---|---|---|---|---|",
+    ]
+    for run in results["readers"]:
+        lines.append(
+            f"| {run['reader']} | {run['runs']:,} | {run['edges']:,} | {run['features']:,} "
+            f"| {run['corpus']:,} | {run['findings']} |"
+        )
+    return "\n".join(lines)
+
+
+def refreshed(text: str) -> str:
+    """README.md with the table of the run on record."""
+    shown = table(records.load(RESULTS))
+    return _TABLE.sub(lambda match: f"{match[1]}{shown}\n{match[2]}", text)

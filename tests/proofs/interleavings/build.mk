@@ -1,0 +1,36 @@
+# The explorer of interleavings: the runtime's caches and calls under a scheduler of threads.
+#     make -f tests/proofs/interleavings/build.mk build/interleavings/explore
+# WITHOUT=name leaves one proof out (csrc/runtime/proof.h).
+
+interleavings_dir ?= build/interleavings
+interleavings_here := tests/proofs/interleavings
+# Each includes the file of the cache of its name, to look at what is static there.
+interleavings_scenarios := events modules streams blocks staging
+interleavings_included := streams/events modules/modules streams/streams_pool memory/blocks_pool memory/staging
+interleavings_layers := process telemetry modules/image driver shared streams modules memory launch sparse
+interleavings_runtime := $(filter-out $(interleavings_included:%=csrc/runtime/%.c),$(foreach layer,$(interleavings_layers),$(wildcard csrc/runtime/$(layer)/*.c)))
+interleavings_flags := -std=c11 -D_GNU_SOURCE -O1 -g -w -Icsrc/include -Icsrc/runtime -I$(interleavings_here) \
+    -ffunction-sections -fno-builtin -DMGPU_RT_VERSION='""' $(WITHOUT:%=-DWITHOUT=%)
+interleavings_wrapped := pthread_mutex_lock pthread_mutex_unlock malloc calloc realloc \
+    aligned_alloc free memcpy memset report_failure \
+    image_describe mapped_for_good metadata_needs_copy device_memory_number
+interleavings_objects := $(interleavings_runtime:csrc/runtime/%.c=$(interleavings_dir)/%.o) \
+    $(interleavings_scenarios:%=$(interleavings_dir)/here/%.o)
+interleavings_plain := explore threads model program scenarios
+
+$(interleavings_dir)/%.o: csrc/runtime/%.c
+	@mkdir -p $(@D)
+	$(CC) $(interleavings_flags) -fsanitize=thread -MMD -MP -c $< -o $@
+
+$(interleavings_scenarios:%=$(interleavings_dir)/here/%.o): $(interleavings_dir)/here/%.o: $(interleavings_here)/%.c
+	@mkdir -p $(@D)
+	$(CC) $(interleavings_flags) -fsanitize=thread -MMD -MP -c $< -o $@
+
+$(interleavings_plain:%=$(interleavings_dir)/here/%.o): $(interleavings_dir)/here/%.o: $(interleavings_here)/%.c
+	@mkdir -p $(@D)
+	$(CC) $(interleavings_flags) -O2 -MMD -MP -c $< -o $@
+
+$(interleavings_dir)/explore: $(interleavings_objects) $(interleavings_plain:%=$(interleavings_dir)/here/%.o)
+	$(CC) -g $^ $(interleavings_wrapped:%=-Wl,--wrap=%) -Wl,--gc-sections -pthread -ldl -o $@
+
+-include $(wildcard $(interleavings_dir)/*/*.d $(interleavings_dir)/*/*/*.d)

@@ -1,0 +1,53 @@
+"""mgpu_rt without one proof, in a checkout of its own with its tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.proofs.mutants.table import MARK
+from tests.support.child import BUILD, ROOT
+from tests.support.variants import NAME
+
+#: These folders stay as they are: no proof stands in them.
+SHARED = ("bench", "csrc", "docs", "examples", "pyproject.toml", "Makefile")
+
+
+def left_out(text: str, proof: str) -> str:
+    """Returns a source without the proof: its line becomes what the mark says."""
+    lines = text.splitlines()
+    (at,) = (at for at, line in enumerate(lines) if (mark := MARK.match(line)) and mark[1] == proof)
+    mark = MARK.match(lines[at])
+    assert mark
+    while MARK.match(lines[at]):
+        at += 1
+    indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
+    lines[at] = indent + (mark[2] or "pass")
+    return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def python_without(proof: str, file: str) -> Iterator[Path]:
+    """The library of a checkout whose `file` lacks the proof; its tests are to run there."""
+    home = BUILD / "variants" / f"without-{proof}"
+    shutil.rmtree(home, ignore_errors=True)
+    (home / "build").mkdir(parents=True)
+    for name in SHARED:
+        (home / name).symlink_to(ROOT / name)
+    for path in BUILD.iterdir():
+        if path.name != "lib":
+            (home / "build" / path.name).symlink_to(path)
+    skip = shutil.ignore_patterns("__pycache__")
+    for name in ("mgpu_rt", "tests", "build/lib"):
+        shutil.copytree(ROOT / name, home / name, copy_function=os.link, symlinks=True, ignore=skip)
+    path = home / file
+    text = left_out(path.read_text(encoding="utf-8"), proof)
+    path.unlink()  # it is this checkout's, too
+    path.write_text(text, encoding="utf-8")
+    try:
+        yield home / "build" / "lib" / NAME
+    finally:
+        shutil.rmtree(home)

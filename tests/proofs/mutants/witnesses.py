@@ -1,0 +1,73 @@
+"""Sees that tests, and others than tests, notice a library that lacks a proof."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.proofs.mutants import random_programs
+from tests.proofs.mutants.table import Test
+from tests.python.selftest import share
+from tests.support.child import ROOT, environment, run_child
+from tests.support.hosting import managers
+from tests.support.patience import HANG
+from tests.support.variants import control, explorer_without, run_tests
+
+HANGS = "12"  # seconds: where the library hangs, its test fails then
+
+
+def fails(test: Test, proof: str, library: Path) -> None:
+    """The test fails with a library without the proof, and passes with one that lacks none."""
+    kind, *words = test.name.split()
+    if kind == "selftest":
+        return selftest(*words, library)
+    if kind == "random":
+        return random_programs.notice(*words, library)
+    if kind == "explore":
+        return explore(words, proof)
+    file, _, name = test.name.partition("::")
+    module = "tests." + file.removesuffix(".py").replace("/", ".")
+    function = getattr(importlib.import_module(module), name.partition("[")[0])
+    home = library.parents[2]
+    in_python = (home / "tests").exists()  # python.py
+    if in_python or not hasattr(function, "child"):
+        done = run_tests(library, f"tests/{test.name}", home=home if in_python else ROOT)
+        end_managers(library)
+        assert done.returncode == 1 and "1 failed" in done.stdout, done.stdout
+        return
+    options = {**function.env, "MGPU_RT_MANAGER": "off", "MGPU_RT_TEST_HANG": HANGS}
+    if test.exclusive:
+        options["MGPU_RT_EXCLUSIVE"] = "on"
+    env = environment(function.backend, **options)
+    run_child(module, name, {**env, "MGPU_RT_TEST_LIBRARY": str(control())})
+    with pytest.raises(AssertionError, match="exit status"):
+        run_child(module, name, {**env, "MGPU_RT_TEST_LIBRARY": str(library)})
+
+
+def end_managers(library: Path) -> None:
+    """Ends the managers that a library left behind which lacks a proof of theirs."""
+    for process in managers(library.parents[2]):
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.kill(process, signal.SIGKILL)
+
+
+def explore(words: list[str], proof: str) -> None:
+    """The explorer of interleavings finds a state that must not be, in a scenario."""
+    with explorer_without(proof) as explorer:
+        command = [explorer, *words]
+        found = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
+    assert found.returncode == 1, found.stdout + found.stderr
+
+
+def selftest(check: str, library: Path) -> None:
+    """A check of the selftest calls the library wrong, on the emulated device."""
+    with tempfile.TemporaryDirectory() as folder:
+        (found,) = share.checks_of(library, Path(folder), [check])
+        assert share.calls_wrong(found), check

@@ -1,0 +1,37 @@
+# The player of the random driver's scripts, and the kernels' bodies for the stub of HIP. From the
+# repository's root:
+#     make -f tests/proofs/random/build.mk
+# or included by another makefile, which then has the target `soak` too.
+
+random_dir := build/random_driver
+random_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic
+random_sources := $(wildcard csrc/selftest/player/*.c)
+random_library := build/lib/libmlir_rocm_runtime.so
+
+include $(if $(hipstub_dir),,tests/devices/hipstub/build.mk)
+
+# The first opens HIP by itself, the second is linked against it.
+RANDOM_DRIVER := $(random_dir)/player $(random_dir)/player-linked $(random_dir)/bodies.so
+
+.PHONY: random-driver soak
+random-driver: $(RANDOM_DRIVER)
+
+$(random_dir)/player: $(wildcard csrc/selftest/player/*.[ch]) | $(random_library)
+	@mkdir -p $(@D)
+	$(CC) $(random_flags) $(random_sources) -Wl,--allow-shlib-undefined $(random_library) \
+	    -pthread -ldl -o $@
+
+$(random_dir)/player-linked: $(random_dir)/player $(hipstub_dir)/libamdhip64.so.5
+	$(CC) $(random_flags) $(random_sources) -Wl,--allow-shlib-undefined $(random_library) \
+	    -Wl,--no-as-needed $(hipstub_dir)/libamdhip64.so.5 -pthread -ldl -o $@
+
+$(random_dir)/bodies.so: tests/proofs/random/bodies.c $(hipstub_dir)/libamdhip64.so.5
+	@mkdir -p $(@D)
+	$(CC) $(random_flags) -fPIC -shared -Wl,-soname,$(@F) $^ -o $@
+
+# The whole proof: more than 20,000 programs on the stub, 2,000 on HIP 5.2.3 and 2,000 on 7.2.4.
+# SOAK=n for another number. Then 20,000 over registered memory, on the stub: 10 seconds.
+SOAK ?= 27000
+soak: all needs-tools $(RANDOM_DRIVER) $(STOCK_LIBRARIES)
+	$(VENV)/bin/python -m tests.proofs.random.soak $(SOAK)
+	$(VENV)/bin/python -m tests.support.hosts.walks 20000

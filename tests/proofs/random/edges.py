@@ -1,0 +1,206 @@
+"""Actions at a program's edges: other devices, many handles, calls that HIP refuses, and streams
+that wait for the program."""
+
+from __future__ import annotations
+
+from tests.proofs.random import images
+from tests.proofs.random.actions import (
+    WORDS,
+    Actions,
+    Bytes,
+    allocate_block,
+    enter_into,
+    fill_block,
+    write_words,
+)
+from tests.proofs.random.model import (
+    ALLOCATED,
+    BLOCKS,
+    MGPU,
+    STREAMS,
+    THREAD_END,
+    Crowd,
+    Program,
+    join,
+    os_thread,
+)
+
+ACTIONS: Actions = []
+action = enter_into(ACTIONS)
+
+
+@action(4)
+def device(program: Program, thread: int, b: Bytes) -> None:
+    """The thread goes on with another device."""
+    if program.others():
+        program.enter(thread, program.pick(program.others(), b[0]), b[1] % 2)
+
+
+@action(3)
+def far_wait(program: Program, thread: int, b: Bytes) -> None:
+    """For an event or a stream of another device, by the host or by a stream of this one."""
+    here = program.device
+    for there in program.others():
+        theirs = program.held[there]
+        event, other = program.pick(theirs.events, b[0]), program.pick(theirs.streams[1:], b[0])
+        own = program.pick(program.streams, b[2])
+        if b[3] % 3 == 2 and other is not None:
+            program.sync(thread, b[1] % 2, other)
+        elif event is not None and b[3] % 3 == 1:
+            program.touch(thread, event)
+            program.say(thread, "eventsync", b[1] % 2, event)
+            join(program.clock(thread), event.clock)
+        elif event is not None:
+            program.touch(thread, event)
+            program.prepare(thread, own)
+            program.say(thread, "waitevent", b[1] % 2, event, own)
+            join(own.clock, event.clock)
+        assert program.device == here
+
+
+@action(3)
+def far_end(program: Program, thread: int, b: Bytes) -> None:
+    """Something of another device ends, on a thread that has this one: a block, an event, or a
+    stream, after its work."""
+    here = program.device
+    for there in program.others():
+        program.enter(thread, there, b[1] % 2)
+        kind = b[0] % 3
+        ends = [x for x in program.buffers if x.kind == ALLOCATED]
+        thing = program.pick((ends, program.events, program.streams[1:])[kind], b[2])
+        if thing is None or (kind == 2 and any(one.stream is thing for one in program.crowds)):
+            program.enter(thread, here, b[1] % 2)
+            continue
+        if kind == 0:
+            program.settle(thread, b[3], thing)
+            program.buffers.remove(thing)
+        elif kind == 1:
+            program.events.remove(thing)
+        else:
+            program.leave(thread, thing, b[3])
+            program.streams.remove(thing)
+        program.enter(thread, here, b[1] % 2)
+        if kind == 0:
+            own = program.pick(program.streams, b[4])
+            program.touch(thread, thing, own)
+            program.say(thread, "free", MGPU, thing, own)
+            program.submit(own, real=False)
+        elif kind == 1:
+            program.unevent(thread, b[3] % 2, thing)
+        else:
+            program.touch(thread, thing)
+            program.say(thread, "unstream", int(thing.who != MGPU), thing)
+
+
+@action(3)
+def far_copy(program: Program, thread: int, b: Bytes) -> None:
+    """From another device's block into one of this one's."""
+    here = program.device
+    for there in program.others():
+        program.enter(thread, there, b[1] % 2)
+        known = [x for x in program.buffers if x.known and x.kind == ALLOCATED]
+        source = program.pick(known, b[0])
+        if source is not None:
+            program.settle(thread, b[3], source)
+        program.enter(thread, here, b[1] % 2)
+        target = program.pick([x for x in program.buffers if x.kind == ALLOCATED], b[2])
+        if source is None or target is None:
+            continue
+        own = program.pick(program.streams, b[4])
+        program.order(thread, own, b[3], target)
+        count = min(source.known, len(target.content))
+        program.submit(own, target, source, seen=True)
+        program.say(thread, "copy", MGPU, target, 0, source, 0, count, own)
+        write_words(target, 0, source.content[:count])
+        # The stream is this device's: whoever waits for the block there would look in vain.
+        program.sync(thread, MGPU, own)
+        source.last = None
+
+
+@action(1)
+def crowd(program: Program, thread: int, b: Bytes) -> None:
+    """Up to ten thousand handles that live at once, or the end of those that do."""
+    kind = b[0] % 3
+    if any(one.index == kind for held in program.held for one in held.crowds):
+        for one in [one for one in program.crowds if one.index == kind]:
+            program.uncrowd(thread, one, b[1] % 2)
+        return
+    few = kind == STREAMS and "many-streams" in program.without
+    streams = [one for one in program.streams[1:] if one.who == MGPU]
+    stream = program.pick(streams, b[2])
+    if stream is None or (kind == BLOCKS and program.memory):
+        return
+    if kind == STREAMS and "several-streams" in program.without:
+        return
+    count = (1000, 100, 300, 10_000)[b[3] % 4] if not few else 100
+    made = Crowd(kind, MGPU, thread, stream)
+    program.prepare(thread, stream)
+    program.ask(f"{count} live", thread, "crowd", kind, count, stream)
+    program.submit(stream)
+    program.crowds.append(made)
+
+
+REFUSED = ("block", "module", "function", "stream", "event", "fill", "record")
+
+
+@action(3)
+def refused(program: Program, thread: int, b: Bytes) -> None:
+    """HIP refuses a call. A call may also get something valid, which is given back then."""
+    kind = b[0] % len(REFUSED)
+    if program.threads > 1 or thread >= THREAD_END:
+        return
+    of = {
+        "function": program.modules,
+        "fill": [x for x in program.buffers if x.kind == ALLOCATED and x.known],
+        "record": program.events,
+    }.get(REFUSED[kind], [b[1] % len(images.NAMES)])
+    thing = program.pick(of, b[1])
+    if thing is None:
+        return
+    own = program.pick(program.streams, b[2])
+    size = 4 * WORDS[b[3] % len(WORDS)]
+    program.prepare(thread, own)
+    program.ask(None, thread, "refused", kind, thing, own, size)
+    program.submit(own, real=False)
+    program.pending.discard(os_thread(thread))
+
+
+@action(2)
+def hoard(program: Program, thread: int, b: Bytes) -> None:
+    """The foreign user takes all memory that there is, where it is little."""
+    if program.threads == 1 and program.memory and thread < THREAD_END:
+        own = program.pick(program.streams, b[2])
+        program.prepare(thread, own)
+        wanted = 1024 + 4 * WORDS[b[3] % len(WORDS)]  # more than the 256 bytes that may be left
+        program.ask(None, thread, "hoard", own, wanted)
+        program.submit(own, real=False)
+        program.pending.discard(os_thread(thread))
+
+
+@action(3)
+def held_back(program: Program, thread: int, b: Bytes) -> None:
+    """A stream waits for the program while this goes on with what stock does not wait in."""
+    streams = [one for one in program.streams[1:] if one.who == MGPU or b[4] % 2]
+    stream = program.pick(streams, b[0])
+    if stream is None or program.threads > 1 or thread >= THREAD_END:
+        return
+    hold = program.index("hold")
+    if hold is None:
+        return
+    program.prepare(thread, stream)
+    program.say(thread, "hold", stream, hold)
+    program.submit(stream)
+    for step in range(1 + b[1] % 4):
+        choice = b[2] + 37 * step
+        own = program.pick(program.streams[1:], choice)
+        if choice % 4 == 3:
+            event = program.event(thread, MGPU)
+            if event is not None:
+                program.record(thread, MGPU, event, stream)
+                program.events.append(event)
+            continue
+        if len(program.buffers) < 12:
+            taken = allocate_block(program, thread, WORDS[(b[3] + step) % len(WORDS)], own)
+            if taken is not None:
+                fill_block(program, thread, taken, own, b[3])
+    program.say(thread, "let", hold)

@@ -1,0 +1,151 @@
+"""The device images of the random driver, lowered by MLIR 22 into build/random_driver/images.
+
+Each module has a number of its own, which its kernels put into every result: a module taken for
+another shows. Loads may share the modules `plain0` ... but the last, whose constant HIP knows by
+name. Each load of `cell0` ... has a writable global of its own, whose address a kernel gives away.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mgpu_rt.lowering import lower
+from tests.support.folders import write_whole
+
+ROOT = Path(__file__).resolve().parents[3]
+OUT = ROOT / "build" / "random_driver" / "images"
+
+#: The images by their number in a script, and the number that each module adds.
+PLAIN = {f"plain{i}": 101 + 2 * i for i in range(6)}
+CELLS = {f"cell{i}": 1001 + 2 * i for i in range(3)}
+VALUES = PLAIN | CELLS
+NAMES = list(VALUES)
+EXPORTS = [*PLAIN][-1]
+
+#: A word w becomes 3 * w + k + the module's number: the order of two launches shows.
+_MIX = """
+    gpu.func @{name}(%data: memref<?xi32>, %count: index, %k: i32) kernel {{
+      %block = gpu.block_id x
+      %thread = gpu.thread_id x
+      %size = arith.constant 64 : index
+      %three = arith.constant 3 : i32
+      %before = arith.muli %block, %size : index
+      %i = arith.addi %before, %thread : index
+      %in = arith.cmpi ult, %i, %count : index
+      scf.if %in {{
+        %address = llvm.mlir.addressof @value : !llvm.ptr<{space}>
+        %value = llvm.load volatile %address : !llvm.ptr<{space}> -> i32
+        {spin}
+        %old = memref.load %data[%i] : memref<?xi32>
+        %product = arith.muli %old, %three : i32
+        %sum = arith.addi %product, {k} : i32
+        %new = arith.addi %sum, %value : i32
+        memref.store %new, %data[%i] : memref<?xi32>
+      }}
+      gpu.return
+    }}
+"""
+
+#: Takes its time before it reads; what it counts is 0 in the end, which the compiler cannot know.
+_SPIN = """
+        %zero = arith.constant 0 : index
+        %one = arith.constant 1 : index
+        %rounds = arith.constant {rounds} : index
+        %even = arith.constant 2 : i32
+        %odd = arith.constant 1 : i32
+        %seed = arith.muli %value, %even : i32
+        %spun = scf.for %r = %zero to %rounds step %one iter_args(%s = %seed) -> (i32) {{
+          %t = arith.muli %s, %k : i32
+          %u = arith.addi %t, %s : i32
+          %e = arith.muli %u, %even : i32
+          scf.yield %e : i32
+        }}
+        %nothing = arith.andi %spun, %odd : i32
+        %slow_k = arith.addi %k, %nothing : i32
+"""
+
+_COPY = """
+    gpu.func @copy(%to: memref<?xi32>, %from: memref<?xi32>, %count: index) kernel {{
+      %block = gpu.block_id x
+      %thread = gpu.thread_id x
+      %size = arith.constant 64 : index
+      %before = arith.muli %block, %size : index
+      %i = arith.addi %before, %thread : index
+      %in = arith.cmpi ult, %i, %count : index
+      scf.if %in {{
+        %address = llvm.mlir.addressof @value : !llvm.ptr<{space}>
+        %value = llvm.load volatile %address : !llvm.ptr<{space}> -> i32
+        %old = memref.load %from[%i] : memref<?xi32>
+        %new = arith.addi %old, %value : i32
+        memref.store %new, %to[%i] : memref<?xi32>
+      }}
+      gpu.return
+    }}
+"""
+
+#: The cell's new value, and its address as two words.
+_CELL = """
+    llvm.mlir.global external @cell(0 : i32) {{addr_space = 1 : i32}} : i32
+
+    gpu.func @bump(%out: memref<?xi32>) kernel {{
+      %zero = arith.constant 0 : index
+      %three = arith.constant 3 : i32
+      %address = llvm.mlir.addressof @value : !llvm.ptr<{space}>
+      %value = llvm.load volatile %address : !llvm.ptr<{space}> -> i32
+      %cell = llvm.mlir.addressof @cell : !llvm.ptr<1>
+      %old = llvm.load %cell : !llvm.ptr<1> -> i32
+      %product = arith.muli %old, %three : i32
+      %new = arith.addi %product, %value : i32
+      llvm.store %new, %cell : i32, !llvm.ptr<1>
+      memref.store %new, %out[%zero] : memref<?xi32>
+      gpu.return
+    }}
+
+    gpu.func @where(%out: memref<?xi32>) kernel {{
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %half = arith.constant 32 : i64
+      %cell = llvm.mlir.addressof @cell : !llvm.ptr<1>
+      %address = llvm.ptrtoint %cell : !llvm.ptr<1> to i64
+      %low = arith.trunci %address : i64 to i32
+      %shifted = arith.shrui %address, %half : i64
+      %high = arith.trunci %shifted : i64 to i32
+      memref.store %low, %out[%zero] : memref<?xi32>
+      memref.store %high, %out[%one] : memref<?xi32>
+      gpu.return
+    }}
+"""
+
+
+_READ = re.compile(r"%address = .*\n\s*%value = llvm\.load .*")
+
+
+def module(name: str, rounds: int, space: int, chip: str) -> str:
+    """The text of an image's gpu.module; `space` is that of constants. NVIDIA's driver finds those
+    that are not exported too, so its images have none but the last."""
+    value = VALUES[name]
+    spin = _SPIN.format(rounds=rounds)
+    linkage = "external" if name == EXPORTS else "internal"
+    body = f"    llvm.mlir.global {linkage} constant @value({value} : i32) "
+    body += f"{{addr_space = {space} : i32}} : i32\n"
+    body += _MIX.format(name="mix", spin="", k="%k", space=space)
+    body += _MIX.format(name="slow", spin=spin, k="%slow_k", space=space)
+    body += _COPY.format(space=space)
+    if name in CELLS:
+        body += _CELL.format(space=space)
+    if chip.startswith("sm_") and name != EXPORTS:
+        body = _READ.sub(f"%value = arith.constant {value} : i32", body.partition("\n")[2])
+    return f"  gpu.module @{name} {{\n{body}  }}\n"
+
+
+def write(chip: str, image: str | None = None, rounds: int = 2000) -> Path:
+    """Lowers all images for a chip; returns the directory with one file for each."""
+    text = "module attributes {gpu.container_module} {\n"
+    text += "".join(module(name, rounds, 4, chip) for name in NAMES) + "}\n"
+    directory = OUT / chip
+    program = directory / "kernels.mlir"
+    write_whole(program, text)
+    for name, content in lower.code_objects(program, chip, image=image).items():
+        write_whole(directory / name, content)
+    return directory

@@ -1,0 +1,127 @@
+"""Random programs as hypothesis makes them, and cases of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from tests.proofs.random import images, runner, script
+
+# An action of zero bytes does nothing, so a least number of them costs a small program nothing.
+_ACTIONS = st.lists(
+    st.binary(min_size=script.ACTION, max_size=script.ACTION), min_size=15, max_size=90
+)
+_PROGRAM = st.tuples(st.binary(min_size=4, max_size=4), _ACTIONS)
+
+#: The library's own allocations that fail: mostly none, or one, or one and all after it.
+_FAILS = st.one_of(
+    *(st.just(""),) * 6,
+    st.integers(1, 120).map(str),
+    st.integers(1, 120).map("{}-".format),
+)
+
+Bytes = tuple[bytes, Sequence[bytes]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The programs to play, and their device."""
+
+    device: runner.Device
+    programs: Sequence[Bytes]
+    sides: tuple[runner.Side, ...]
+    late: bool
+    linked: bool
+    exits: bool = False
+    without: tuple[str, ...] = ()
+    fails: str = ""
+
+    def case(self) -> runner.Case:
+        scripts = {}
+        lacks = [name for side in self.sides for name in side.lacks]
+        if self.fails:  # an event that the library has no memory to note has no time
+            lacks.append("elapsed")
+        for number, (head, actions) in enumerate(self.programs, start=1):
+            alone = self.device.starts_alone and number == 1
+            scripts[number] = script.write(
+                bytes(1) + head[1:] if alone else head,
+                actions,
+                exits=self.exits and number == len(self.programs),
+                null_order=self.device.name.startswith("stub"),
+                memory=self.device.memory,
+                devices=self.device.count,
+                busy=self.device.busy,
+                without=(*self.without, *self.device.lacks, *lacks),
+                starts=alone,
+            )
+        return runner.Case(
+            images.NAMES,
+            {number: one.threads for number, one in scripts.items()},
+            {number: one.lines for number, one in scripts.items()},
+            {number: one.expected for number, one in scripts.items()},
+            self.late,
+            self.linked,
+            any(one.crosses or one.resets for one in scripts.values()),
+            self.fails,
+        )
+
+
+def plans(
+    device: runner.Device,
+    sides: Sequence[runner.Side] = runner.ALL,
+    *,
+    exits: bool = False,
+    without: Sequence[str] = (),
+):
+    """Plans for a device: many programs a process, or one that goes on at the process's end."""
+    sides = [side for side in sides if not (exits and "exits" in side.lacks)]
+    most, least = (1, 1) if exits else (24, 6)
+    return st.builds(
+        Plan,
+        device=st.just(device),
+        programs=st.lists(_PROGRAM, min_size=least, max_size=most),
+        sides=st.sampled_from([(side,) for side in sides]),
+        late=st.booleans(),
+        linked=st.booleans(),
+        exits=st.just(exits),
+        without=st.just(tuple(without)),
+        fails=_FAILS if device.fails and all(one.fails for one in sides) else st.just(""),
+    )
+
+
+class Wrong(AssertionError):
+    """A side differs; the message names the case as it was saved, and how to play it again."""
+
+
+def check(plan: Plan) -> int:
+    """Plays a plan; returns the number of programs, 0 if stock failed where that is known to
+    happen. Raises Wrong."""
+    case = plan.case()
+    found = runner.problems(case, plan.device, plan.sides)
+    if "stock" in found and (plan.device.stock_fails or _ends_busy_on_hip(plan, case)):
+        return 0
+    if found:
+        name = hashlib.sha256(case.text().encode()).hexdigest()[:12]
+        path = runner.OUT / "failures" / f"{name}.json"
+        case.save(path)
+        raise Wrong(_message(plan, case, path, found))
+    return len(plan.programs)
+
+
+def _ends_busy_on_hip(plan: Plan, case: runner.Case) -> bool:
+    """AMD's HIP does not always survive calls of other threads while the process ends."""
+    lines = case.lines[len(plan.programs)]
+    return plan.device.starts_alone and any(line.split()[1] == "busy" for line in lines)
+
+
+def _message(plan: Plan, case: runner.Case, path, found: dict[str, list[str]]) -> str:
+    sides = " ".join(f'--side "{side.name}"' for side in plan.sides)
+    command = f'python -m tests.proofs.random.play --device "{plan.device.name}" {sides} {path}'
+    text = [command, *(f"{name}: {one}" for name, wrong in found.items() for one in wrong[:12])]
+    lines = case.text().splitlines()
+    if len(lines) < 120:
+        text += ["", *(line for line in lines if not line.startswith("images"))]
+    return "\n".join(text)

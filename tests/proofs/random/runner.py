@@ -1,0 +1,262 @@
+"""Plays scripts over a runtime and a device, and compares what they say.
+
+A side is a runtime with its options. The output of each side is compared with the model (model.py)
+and with stock (bench/stock) on the same device. It consists of values, null or not, the thread's
+last error, the lines of failures, and the end of the process. Lines that begin with `mgpu_rt:` are
+advice, and count for nothing.
+
+This module needs nothing but the standard library: it also runs where a GPU is (python -m
+tests.proofs.random.play).
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mgpu_rt.selftest.sequences import Case, Output, differences, run
+from tests.support.patience import HANG
+
+ROOT = Path(__file__).resolve().parents[3]
+BUILD = ROOT / "build"
+OUT = BUILD / "random_driver"
+DELAYS = "300,0,2000,50,800,10,1500,100,400"  # microseconds: the null stream, then the others
+
+
+@dataclass(frozen=True)
+class Side:
+    """A runtime: where the library lies, and its options."""
+
+    name: str
+    library: str = "build/lib"
+    options: tuple[tuple[str, str], ...] = ()
+    stock: bool = False
+    players: str = "build/random_driver"
+    lacks: tuple[str, ...] = ()  # what it cannot do as stock does (script.py)
+    fails: bool = True  # its own allocations may: an interpreter needs them
+    copies_wait: bool = True  # copies to pageable memory have arrived when they return
+
+
+def _side(name: str, **options: str) -> Side:
+    return Side(name, options=tuple(("MGPU_RT_" + k.upper(), v) for k, v in options.items()))
+
+
+STOCK = Side("stock", "build/stock", stock=True)
+OFF = _side("off", cache="off")
+#: The first ones are looked at first when a failure is made small.
+SIDES = (
+    _side("builtin", manager="off"),
+    _side("python"),
+    _side("shared", manager="off", exclusive="off"),
+    _side("tight", manager="off", memory_limit="1M", stream_limit="2", module_limit="2"),
+    _side("tight python", memory_limit="1M", stream_limit="2", module_limit="2"),
+    _side("lazy", manager="off", sync="lazy"),
+)
+
+#: With the user's word that nobody else calls HIP, so no foreign user takes part.
+_FOREIGN = ("foreign", "reset", "hoard", "held_back", "end-held")
+EXCLUSIVE = tuple(
+    replace(side, lacks=_FOREIGN)
+    for side in (
+        _side("exclusive", manager="off", exclusive="on"),
+        _side("exclusive lazy", manager="off", exclusive="on", sync="lazy"),
+        _side("exclusive tight", exclusive="on", memory_limit="1M", stream_limit="2"),
+    )
+)
+ALL = (*SIDES, *EXCLUSIVE, OFF)
+
+
+def _in_python(
+    name: str, runtime: str, *, lacks: tuple[str, ...] = (), copies_wait: bool = False
+) -> Side:
+    """A runtime that is written in Python, and asks HIP by itself unless it passes all on."""
+    options = (("MGPU_RT_RUNTIME", runtime), ("MGPU_RT_MANAGER", "off"))
+    return Side(name, options=options, lacks=lacks, fails=False, copies_wait=copies_wait)
+
+
+#: Runtimes in Python (mgpu_rt/runtime), which play a smaller share.
+IN_PYTHON = (
+    _in_python("to C", "tests.python.runtime.runtimes:PassAll", copies_wait=True),
+    _in_python("PlainRuntime", "mgpu_rt.runtime:PlainRuntime"),
+    _in_python("CachedRuntime", "mgpu_rt.runtime:CachedRuntime"),
+    # Its streams are one: HIP destroys none of them by itself, nor does a handler once it is over.
+    _in_python(
+        "Singleton",
+        "mgpu_rt.runtime:Singleton",
+        lacks=("crossed-streams", "several-streams", "exits"),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Device:
+    """The device below: a HIP library, and its settings."""
+
+    name: str
+    chip: str
+    hip: str
+    path: tuple[str, ...]
+    options: tuple[tuple[str, str], ...] = ()
+    memory: int = 0  # bytes, where they are few
+    count: int = 1  # of devices
+    lacks: tuple[str, ...] = ()  # actions that need what its HIP has not
+    fails: bool = True  # the library's allocations may fail there
+    busy: int = 63  # what threads may do while the process ends (model.py)
+    starts_alone: bool = False  # its first call must have returned before two threads call it
+    copies_return: bool = False  # copies to pageable memory return before they have arrived
+    stock_fails: bool = False  # now and then, and then a case says nothing
+    release: str = ""  # of HIP, that tests/devices/rocm has fetched; "": the machine's own
+
+
+def _stub(name: str, *, lacks: tuple[str, ...] = (), **options: str) -> Device:
+    settings = {
+        "MODE": "record",
+        "KERNELS": str(OUT / "bodies.so"),
+        **{k.upper(): v for k, v in options.items()},
+    }
+    return Device(
+        name,
+        "gfx90a",
+        str(BUILD / "hipstub" / "libamdhip64.so.5"),
+        ("build/hipstub",),
+        tuple(("HIPSTUB_" + k, v) for k, v in settings.items()),
+        memory=int(options.get("memory", 0)),
+        count=int(options.get("devices", 1)),
+        lacks=lacks,
+        copies_return=True,
+    )
+
+
+STUB = _stub("stub", **{"async": DELAYS})
+REUSE = _stub("stub, reuse", **{"async": DELAYS, "reuse": "1"})
+#: Nothing is done before somebody waits for it: whoever asks until it is done asks for ever.
+HELD = _stub("stub, held", lacks=("asks",), **{"async": "held", "reuse": "1"})
+SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory": str(4 << 20)})
+TWO = _stub("stub, two devices", **{"async": DELAYS, "reuse": "1", "devices": "2"})
+#: Only the stub can fail when it is told, and have very many streams.
+STUBS_ALONE = ("refused", "many-streams")
+#: HIP 7 does not survive these under stock. It waits for a stream that waits for the program, and
+#: crashes under calls of other threads. 5.2.3 does not survive most of them (Device.busy).
+_ENDS = ("end-held", "end-busy", "end-busy-handlers")
+SOFTGPU = Device(
+    "softgpu",
+    "gfx90a",
+    "/usr/lib/x86_64-linux-gnu/libamdhip64.so.5",
+    ("build/softgpu", "/usr/lib/x86_64-linux-gnu"),
+    (("MGPU_RT_SOFTGPU", "gfx90a"),),
+    lacks=STUBS_ALONE,
+    busy=1,
+    starts_alone=True,
+)
+SOFTGPU_TWO = replace(
+    SOFTGPU,
+    name="softgpu, two devices",
+    options=(("MGPU_RT_SOFTGPU", "gfx90a,gfx90a"),),
+    count=2,
+)
+#: This release also fails under stock after a reset and at the end of the process. It reads an
+#: image as late as its kernels are asked for. It may not find a kernel.
+SOFTGPU_7 = Device(
+    "softgpu 7.2.4",
+    "gfx90a",
+    "",
+    ("build/softgpu",),
+    (("MGPU_RT_SOFTGPU", "gfx90a"),),
+    lacks=("reset", "reused-images", *STUBS_ALONE, *_ENDS),
+    starts_alone=True,
+    stock_fails=True,
+    release="7.2.4",
+)
+SOFTGPU_7_TWO = replace(
+    SOFTGPU_7,
+    name="softgpu 7.2.4, two devices",
+    options=(("MGPU_RT_SOFTGPU", "gfx90a,gfx90a"),),
+    count=2,
+)
+CUDA = Device(
+    "cuda",
+    "sm_90",
+    str(BUILD / "cuhip" / "libamdhip64.so"),
+    ("build/cuhip",),
+    lacks=("reset", *STUBS_ALONE, *_ENDS),
+    fails=False,
+)
+_STUBS = (STUB, REUSE, HELD, SMALL, TWO)
+_EMULATED = (SOFTGPU, SOFTGPU_TWO, SOFTGPU_7, SOFTGPU_7_TWO)
+DEVICES = {device.name: device for device in (*_STUBS, *_EMULATED, CUDA)}
+
+
+def environment(side: Side, device: Device, *, late: bool, fails: str = "") -> dict[str, str]:
+    """The environment of a process; `fails` chooses the library's allocations that fail."""
+    clean = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("MGPU_RT_", "HIPSTUB_", "DRIVER_", "LD_LIBRARY_PATH"))
+        or key in ("MGPU_RT_CUDA",)
+    }
+    directories = [str(ROOT / directory) for directory in (side.library, *device.path)]
+    clean["LD_LIBRARY_PATH"] = ":".join(directories)
+    clean["DRIVER_HIP"] = clean["MGPU_RT_HIP"] = device.hip
+    clean["DRIVER_WHEN"] = "late" if late else "early"
+    if device.copies_return:  # stock's do as HIP's; this library's wait, until the process ends
+        waits = side.copies_wait and not side.stock and side != OFF and not fails
+        clean["DRIVER_COPIES_WAIT"] = "20" if waits else "0"
+    if fails and not side.stock:
+        clean |= _failing(ROOT / side.library, fails)
+    return clean | dict(device.options) | dict(side.options)
+
+
+def _failing(library: Path, which: str) -> dict[str, str]:
+    """An allocator that refuses the library some of its allocations."""
+    from tests.support import allocator
+
+    wanted = {"LD_PRELOAD": str(allocator.preload()), "ALLOCATOR_LIBRARY": str(library)}
+    return wanted | {"ALLOCATOR_FAILS": which}
+
+
+def _on_release(
+    command: list[str], env: dict[str, str], release: str
+) -> tuple[list[str], dict[str, str]]:
+    """The same command by the loader of a release of HIP, which must have been fetched."""
+    from tests.devices.rocm import releases, surroundings
+
+    here = surroundings.surroundings(releases.find(release))
+    env = here.environment(env) | {"DRIVER_HIP": str(here.hip)}
+    return here.command(command, env.pop("LD_LIBRARY_PATH")), env
+
+
+def _without_chatter(said: Output) -> Output:
+    """Messages of ROCr about itself are not the program's."""
+    from tests.devices.rocm import surroundings
+
+    ours = [line for line in said.other if not line.startswith("Warning: (")]
+    said.other = [line for line in ours if surroundings.without_chatter(line + "\n")]
+    return said
+
+
+def play(case: Case, side: Side, device: Device, timeout: float = HANG) -> Output:
+    """Plays a case in a process of its own."""
+    player = ROOT / side.players / ("player-linked" if case.linked else "player")
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as script:
+        script.write(case.text())
+        script.flush()
+        command = [str(player), str(OUT / "images" / device.chip), script.name]
+        env = environment(side, device, late=case.late, fails=case.fails)
+        if not device.release:
+            return run(command, env, timeout)
+        command, env = _on_release(command, env, device.release)
+        return _without_chatter(run(command, env, timeout))
+
+
+def problems(case: Case, device: Device, sides: Sequence[Side]) -> dict[str, list[str]]:
+    """Returns the mistakes of each side, by its name. If stock itself differs from the model, the
+    program does something undefined: a fault of model.py."""
+    stock = play(case, STOCK, device)
+    found = {"stock": differences(stock, case, None)}
+    if not found["stock"]:
+        for side in sides:
+            found[side.name] = differences(play(case, side, device), case, stock)
+    return {name: wrong for name, wrong in found.items() if wrong}

@@ -1,0 +1,139 @@
+"""The runtime by gcc and clang with sanitizers, under random programs.
+
+    python -m tests.proofs.random.sanitize [--programs N] [--only gcc-address] [--without ACTION]
+
+Builds the runtime's sources as csrc/runtime/build.mk does, but for optimisation and what sanitizers
+forbid, into build/sanitize. Each build has a player of its own. Then it plays cases over the stub
+of HIP and over AMD's. Any report ends the process, which shows as a difference. Exit status 1 if
+there is one.
+
+The options of the sanitizers, and their reasons:
+
+* `detect_leaks=0`: what is kept until the process ends is kept on purpose (test_leaks.py
+  counts what must not grow), and AMD's HIP and Python leave more.
+* `ignore_noninstrumented_modules=1`: AMD's HIP and Python synchronise in ways that the thread
+  sanitizer does not see, as they were built without it.
+* `handle_segv=0`, `use_sigaltstack=0`: AMD's runtime has handlers of signals of its own, and
+  stacks for them.
+* `MGPU_RT_TEST_SYMBOLS=shared`: sanitizers refuse RTLD_DEEPBIND.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from mgpu_rt import __version__
+from tests.proofs.random import cases, images, model, runner
+
+ROOT = runner.ROOT
+OUT = ROOT / "build" / "sanitize"
+COMPILERS = {"gcc": "gcc", "clang": "clang-22"}
+KINDS = {
+    "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+    "thread": ["-fsanitize=thread"],
+}
+BUILDS = {f"{cc}-{kind}": (cc, kind) for cc in COMPILERS for kind in KINDS}
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-DMGPU_RT_CHECK", "-O1", "-g", "-fno-omit-frame-pointer"]
+FLAGS += ["-fPIC"]
+#: gcc warns of what its own checks add to the code, so its warnings are the plain build's to show.
+WARNINGS = {"gcc": ["-w"], "clang": ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]}
+#: As lowered programs do, the players call functions of which they know no handle's type.
+UNTYPED = {"gcc": [], "clang": ["-fno-sanitize=function"]}
+OPTIONS = (
+    ("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:use_sigaltstack=0:abort_on_error=1"),
+    ("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1"),
+    ("TSAN_OPTIONS", "ignore_noninstrumented_modules=1:halt_on_error=1:second_deadlock_stack=1"),
+    ("MGPU_RT_TEST_SYMBOLS", "shared"),
+)
+#: The thread sanitizer does not run with the whole of AMD's HIP: it takes the address space.
+DEVICES = {
+    "address": (runner.STUB, runner.REUSE, runner.SMALL, runner.TWO, runner.SOFTGPU),
+    "thread": (runner.STUB, runner.REUSE, runner.TWO),
+}
+#: AMD's HIP does not always survive the calls of other threads while the process ends.
+NOT_ON_HIP = (model.Ending.BUSY.word, model.Ending.BUSY_HANDLERS.word)
+
+
+def _run(*command: str | Path) -> None:
+    subprocess.run([str(word) for word in command], cwd=ROOT, check=True)
+
+
+def build(name: str) -> None:
+    """One build of the library and the players, in build/sanitize/<name>."""
+    cc, kind = BUILDS[name]
+    compiler, sanitize, out = COMPILERS[cc], KINDS[kind], OUT / name
+    out.mkdir(parents=True, exist_ok=True)
+    exports = ROOT / "build" / "runtime" / "exports.map"
+    library = out / "libmlir_rocm_runtime.so"
+    sources = sorted((ROOT / "csrc" / "runtime").rglob("*.c"))
+    includes = ["-Icsrc/include", "-Icsrc/runtime", f'-DMGPU_RT_VERSION="{__version__}"']
+
+    def compile_one(source: Path) -> Path:
+        name = "-".join(source.relative_to(ROOT / "csrc" / "runtime").with_suffix(".o").parts)
+        result = out / name
+        hidden = ["-fvisibility=hidden", *includes]
+        _run(compiler, *FLAGS, *WARNINGS[cc], *sanitize, *hidden, "-c", source, "-o", result)
+        return result
+
+    with ThreadPoolExecutor(2) as pool:
+        objects = list(pool.map(compile_one, sources))
+    link = ["-shared", f"-Wl,-soname,{library.name}", f"-Wl,--version-script={exports}"]
+    _run(compiler, *sanitize, *objects, *link, "-Wl,-z,nodelete", "-ldl", "-pthread", "-o", library)
+    players = sorted((ROOT / "csrc" / "selftest" / "player").glob("*.c"))
+    for player, more in (("player", []), ("player-linked", ["build/hipstub/libamdhip64.so.5"])):
+        needed = ["-Wl,--allow-shlib-undefined", "-Wl,--no-as-needed", library, *more]
+        flags = [*FLAGS, *sanitize, *UNTYPED[cc]]
+        _run(compiler, *flags, *players, *needed, "-pthread", "-ldl", "-o", out / player)
+
+
+def _sides(name: str) -> list[runner.Side]:
+    where = f"build/sanitize/{name}"
+    common = OPTIONS
+    return [
+        runner.Side(f"{name}, {side.name}", where, (*common, *side.options), players=where)
+        for side in runner.SIDES[:2]
+    ]
+
+
+def play(name: str, wanted: int, without: tuple[str, ...]) -> int:
+    """Plays cases over one build; returns how many processes differ."""
+    wrong = played = 0
+    for number, device in enumerate(DEVICES[BUILDS[name][1]]):
+        directory = OUT / name / "cases" / str(number)
+        lacks = (*without, *(NOT_ON_HIP if device is runner.SOFTGPU else ()))
+        for path in cases.write(wanted, directory, device, number + 1, lacks, ends=wanted // 3):
+            case = runner.Case.load(path)
+            played += len(case.lines)
+            for side, found in runner.problems(case, device, _sides(name)).items():
+                wrong += 1
+                command = f"{device.name}: {path}: {side}:"
+                print(command, *found[:40], sep="\n  ", flush=True)
+    print(f"{name}: {played} programs, {wrong} differ", flush=True)
+    return wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="tests.proofs.random.sanitize", description=__doc__)
+    parser.add_argument("--programs", type=int, default=100, help="on each device")
+    parser.add_argument("--only", choices=list(BUILDS), action="append")
+    parser.add_argument("--without", action="append", default=[], help="an action left out")
+    options = parser.parse_args()
+    images.write("gfx90a")
+    wrong = 0
+    for name in options.only or BUILDS:
+        try:
+            build(name)
+        except subprocess.CalledProcessError as failed:
+            wrong += 1
+            print(f"{name}: not built: {failed}", flush=True)
+            continue
+        wrong += play(name, options.programs, tuple(options.without))
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

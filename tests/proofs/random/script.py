@@ -1,0 +1,58 @@
+"""Random programs: a list of actions becomes what a program calls.
+
+An action is seven bytes. Any list is a valid program: the bytes choose among the objects that the
+program holds at that point. An action without an object to work on does nothing. So a failing
+program can be cut anywhere, which is how hypothesis makes it small. The model (model.py) keeps it
+valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.proofs.random import actions, edges
+from tests.proofs.random.model import BUSY_WITH_ALL, MAIN, Program, Script
+
+ACTION = 7  # bytes
+EVERY = (*actions.ACTIONS, *edges.ACTIONS)
+TABLE = [function for weight, function in EVERY for _ in range(weight)]
+
+
+def write(
+    head: bytes,
+    drawn: Sequence[bytes],
+    *,
+    exits: bool = False,
+    null_order: bool = False,
+    memory: int = 0,
+    devices: int = 1,
+    busy: int = BUSY_WITH_ALL,
+    starts: bool = False,
+    without: Sequence[str] = (),
+) -> Script:
+    """The program of these actions; `without`: some by their names, or kinds of failure."""
+    program = Program(
+        head,
+        exits=exits,
+        null_order=null_order,
+        memory=memory,
+        devices=devices,
+        busy=busy,
+        without=without,
+    )
+    if starts:
+        for number in reversed(range(devices)):
+            program.enter(MAIN, number)
+            program.say(MAIN, "sync", 3, program.null)
+    program.enter(MAIN)
+    if exits:  # a program that first calls HIP at its end is not asked about
+        actions.stream(program, MAIN, bytes(ACTION))
+    table = [actions.nothing if f.__name__ in without else f for f in TABLE]
+    for i, action in enumerate(drawn):
+        action = bytes(action).ljust(ACTION, b"\0")
+        program.ended = program.head[1] % 4 == 1 and 4 * i > 3 * len(drawn)
+        thread = program.thread(action[1], i / max(len(drawn), 1))
+        program.enter(thread)
+        table[action[0] % len(table)](program, thread, action[2:])
+    program.finish(program.thread(0, 1))
+    return program.script()

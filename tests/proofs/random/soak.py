@@ -1,0 +1,181 @@
+"""The whole of the random driver: many programs on every device of this machine, on all cores.
+
+    python -m tests.proofs.random.soak 20000 [--minutes M] [--seed S]
+    python -m tests.proofs.random.soak --shrink SEED        makes the failure of a seed small
+
+Writes date, counts, seeds and failures to bench/results/suites/random.json, and the table of
+docs/record/soak.md. Exit status 1 if anything differed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import functools
+import multiprocessing
+import os
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from hypothesis.errors import Flaky
+
+from bench import records
+from tests.devices.rocm import packages, releases
+from tests.proofs.random import images, programs, runner, table
+
+RESULTS = records.SUITES / "random.json"
+EXAMPLES = 10  # cases of a seed
+
+#: The devices of 20 seeds, and whether the program goes on at the end of the process.
+Share = tuple[runner.Device, bool]
+SHARES: tuple[Share, ...] = (
+    *((runner.STUB, False),) * 3,
+    *((runner.REUSE, False),) * 3,
+    *((runner.HELD, False),) * 2,
+    *((runner.SMALL, False),) * 2,
+    *((runner.TWO, False),) * 3,
+    (runner.SOFTGPU, False),
+    (runner.SOFTGPU_TWO, False),
+    (runner.SOFTGPU_7, False),
+    (runner.SOFTGPU_7_TWO, False),
+    (runner.STUB, True),
+    (runner.TWO, True),
+    (runner.SOFTGPU, True),
+)
+
+
+def _had_here() -> tuple[Share, ...]:
+    """The shares of devices that this machine has, or can fetch."""
+    missing = set()
+    for device in {device for device, _ in SHARES if device.release}:
+        try:
+            packages.fetch(releases.find(device.release))
+        except packages.PackagesMissing as reason:
+            print(f"{device.name} is left out: {reason}", flush=True)
+            missing.add(device)
+    return tuple(share for share in SHARES if share[0] not in missing)
+
+
+def _play_seed(
+    number: int,
+    shrink: bool = False,
+    without: tuple[str, ...] = (),
+    sides: tuple[runner.Side, ...] = runner.ALL,
+    shares: tuple[Share, ...] = SHARES,
+) -> dict:
+    """Plays the cases of one seed until one fails; what came of it, for the results."""
+    device, exits = shares[number % len(shares)]
+    counts: Counter[str] = Counter()
+    errors: list[str] = []
+    quiet = [HealthCheck.too_slow, HealthCheck.data_too_large]
+
+    @seed(number)
+    @settings(
+        max_examples=EXAMPLES * (4 if exits else 1),
+        database=None,
+        deadline=None,
+        suppress_health_check=quiet,
+        phases=[Phase.generate, Phase.shrink] if shrink else [Phase.generate],
+    )
+    @given(st.data())
+    def play(data) -> None:
+        plan = data.draw(programs.plans(device, sides=sides, exits=exits, without=without))
+        try:
+            count = programs.check(plan)
+        except programs.Wrong as wrong:
+            errors.append(str(wrong))
+            raise
+        counts["cases" if count else "undecided"] += 1
+        counts["programs"] += count
+        counts[f"side {plan.sides[0].name}"] += count
+
+    error = None
+    try:
+        play()
+    except programs.Wrong as wrong:
+        error = str(wrong)
+    except Flaky:
+        error = "Not each time: " + errors[0]
+    if error:
+        error = error.replace(f"{runner.ROOT}/", "")
+    return {"seed": number, "device": device.name, "exits": exits, "error": error, **counts}
+
+
+def _add(total: dict[str, Counter], one: dict) -> None:
+    name = one["device"] + (", to the process's end" if one["exits"] else "")
+    counts = total.setdefault(name, Counter())
+    counts["seeds"] += 1
+    counts["failures"] += one["error"] is not None
+    for key, value in one.items():
+        if key in ("cases", "undecided", "programs") or key.startswith("side "):
+            counts[key] += value
+
+
+def soak(
+    wanted: int,
+    first: int,
+    minutes: float,
+    without: tuple[str, ...] = (),
+    sides: tuple[runner.Side, ...] = runner.ALL,
+) -> dict:
+    """Plays seeds from the first on, until as many programs have been played as wanted."""
+    begin, total, failures, last = time.monotonic(), {}, [], first
+    shares = _had_here()
+    play = functools.partial(_play_seed, without=without, sides=sides, shares=shares)
+    with multiprocessing.Pool(os.cpu_count()) as pool:
+        for one in pool.imap_unordered(play, range(first, sys.maxsize)):
+            _add(total, one)
+            last = max(last, one["seed"])
+            if one["error"]:
+                failures.append({key: one[key] for key in ("seed", "device", "exits", "error")})
+                print(f"seed {one['seed']}, {one['device']}:", one["error"][:2000], flush=True)
+            played = sum(counts["programs"] for counts in total.values())
+            seconds = time.monotonic() - begin
+            if one["seed"] % 20 == 0:
+                print(f"{played} programs, {seconds:.0f} s, {len(failures)} failures", flush=True)
+            if played >= wanted or seconds > 60 * minutes:
+                pool.terminate()
+                break
+    return {
+        "date": datetime.date.today().isoformat(),
+        "cores": os.cpu_count(),
+        "seconds": round(time.monotonic() - begin),
+        "programs": played,
+        "seeds": [first, last],
+        "without": list(without),
+        "devices": {name: dict(counts) for name, counts in sorted(total.items())},
+        "failures": failures,
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="tests.proofs.random.soak", description=__doc__)
+    parser.add_argument("programs", type=int, nargs="?", default=27_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=600)
+    parser.add_argument("--out", type=Path, help="where the results go; none: as above")
+    parser.add_argument("--without", action="append", default=[], help="an action left out")
+    parser.add_argument("--python", action="store_true", help="runtimes in Python alone")
+    parser.add_argument("--shrink", type=int, metavar="SEED")
+    options = parser.parse_args()
+    images.write("gfx90a")
+    sides = runner.IN_PYTHON if options.python else runner.ALL
+    if options.shrink is not None:
+        one = _play_seed(options.shrink, shrink=True, without=tuple(options.without), sides=sides)
+        print(one["error"] or "nothing differs")
+        return one["error"] is not None
+    results = soak(options.programs, options.seed, options.minutes, tuple(options.without), sides)
+    out = options.out or RESULTS
+    records.save(results, out)
+    if options.out is None:
+        table.write(out)
+    print(f"{results['programs']} programs in {results['seconds']} s: {out}")
+    return bool(results["failures"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

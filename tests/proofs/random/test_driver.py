@@ -1,0 +1,129 @@
+"""The random driver itself: it plays what it says, and sees what is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import random
+
+import pytest
+
+from tests.proofs.random import images, model, programs, runner, script, table
+from tests.support.compiled import compile_c
+from tests.support.patience import HANG
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _images() -> None:
+    images.write("gfx90a")
+
+
+def _case(seed: int, device: runner.Device = runner.STUB) -> runner.Case:
+    source = random.Random(seed)
+    drawn = [
+        (source.randbytes(4), [source.randbytes(script.ACTION) for _ in range(40)])
+        for _ in range(10)
+    ]
+    return programs.Plan(device, drawn, (), late=False, linked=True).case()
+
+
+@pytest.mark.parametrize("device", [runner.STUB, runner.REUSE, runner.TWO, runner.SOFTGPU])
+def test_stock_does_what_the_model_says(device: runner.Device) -> None:
+    """Over different lateness of the streams, what is defined has one outcome."""
+    case = _case(1, device)
+    assert runner.differences(runner.play(case, runner.STOCK, device), case, None) == []
+
+
+def test_a_saved_case_comes_back_unchanged(tmp_path) -> None:
+    case = _case(2)
+    case.save(tmp_path / "case.json")
+    assert runner.Case.load(tmp_path / "case.json") == case
+
+
+def test_a_wrong_value_is_seen() -> None:
+    case = _case(3)
+    values = [(n, line) for n, lines in case.expected.items() for line in lines]
+    number, line = next(
+        at for at in values if (case.expected[at[0]][at[1]] or "ok") not in ("ok", "last error 0")
+    )
+    case.expected[number][line] = "1 1"
+    found = runner.differences(runner.play(case, runner.STOCK, runner.STUB), case, None)
+    assert len(found) == 1 and f"program {number}, line {line}:" in found[0]
+
+
+def test_a_missing_wait_is_seen() -> None:
+    """Two launches on two streams, ordered by an event: without it the second comes first."""
+    delays = ("HIPSTUB_ASYNC", "0,0,300000,0")  # microseconds, longer than a busy machine's own
+    late = dataclasses.replace(runner.STUB, options=(*runner.STUB.options, delays))
+    lines = [
+        "0 load 0 1 0 0",
+        "0 function 0 1 1 0 0",
+        "0 stream 0 1",
+        "0 stream 0 2",
+        "0 stream 0 3",
+        "0 malloc 1 1 256 0 0",
+        "0 up 0 1 0 64 2 5 0",
+        "0 sync 0 2",
+        "0 launch 0 1 0 2 1 64 0",
+        "0 event 0 1",
+        "0 record 0 1 2",
+        "0 waitevent 0 1 3",
+        "0 down 0 1 0 64 3 0",
+    ]
+    words = 3 * model.pattern(64, 5) + images.VALUES["plain0"]
+    expected = {1: "ok", 2: "ok", 3: "ok", 4: "ok", 5: "ok", 6: "ok", 10: "ok"}
+    expected[13] = model.digest(words.astype("uint32"))
+    case = runner.Case(images.NAMES, {1: 1}, {1: lines}, {1: expected})
+    assert runner.differences(runner.play(case, runner.STOCK, late), case, None) == []
+    lines.remove("0 waitevent 0 1 3")
+    expected[12] = expected.pop(13)
+    found = runner.differences(runner.play(case, runner.STOCK, late), case, None)
+    assert len(found) == 1 and "line 12" in found[0]
+
+
+def test_the_end_of_a_process_is_seen() -> None:
+    """A crash, and a failure that stock has not."""
+    case = runner.Case(images.NAMES, {1: 1}, {1: ["0 hostset 1 1 1"]}, {1: {}})
+    found = runner.differences(runner.play(case, runner.STOCK, runner.STUB), case, None)
+    assert found[0] == "status -11, in program 1"
+    case = runner.Case(images.NAMES, {1: 1}, {1: ["0 bad 5"]}, {1: {}})
+    said = runner.play(case, runner.STOCK, runner.STUB)
+    assert said.failures == {1: ["'hipFree(ptr)' failed with 'hipErrorInvalidValue'"]}
+    assert runner.differences(said, case, runner.Output(results=said.results)) != []
+
+
+def test_a_line_cut_by_the_end_is_ignored() -> None:
+    """A thread was writing it when main returned."""
+    said = runner.run(["printf", "whole\\nm"], {"PATH": os.environ["PATH"]}, HANG)
+    assert (said.status, said.other) == (0, ["whole"])
+
+
+def test_exit_finds_nothing_in_a_buffer_of_stderr(tmp_path) -> None:
+    """It would flush it without its lock, and so cut or repeat the line of a thread that writes."""
+    after = """#include <stdio.h>
+        #include <unistd.h>
+        __attribute__((destructor)) static void after_the_players(void) {
+            fputs("first, ", stderr);
+            (void)!write(STDERR_FILENO, "second\\n", 7);
+        }"""
+    preload = compile_c(tmp_path / "libafter.so", after, "-shared", "-fPIC")
+    side = dataclasses.replace(runner.STOCK, options=(("LD_PRELOAD", str(preload)),))
+    case = runner.Case(images.NAMES, {1: 1}, {1: ["0 bad 5"]}, {1: {}})
+    assert runner.play(case, side, runner.STUB).other == ["first, second"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_part_of_a_program_is_a_program(seed: int) -> None:
+    """hypothesis makes programs small by leaving out actions."""
+    source = random.Random(seed)
+    actions = [source.randbytes(script.ACTION) for _ in range(60)]
+    while actions:
+        head = source.randbytes(4)
+        made = script.write(head, actions, exits=seed % 2 == 0, devices=1 + seed // 2 % 2)
+        assert len(made.lines) >= 2
+        del actions[source.randrange(len(actions)) :: 2]
+
+
+def test_the_page_shows_the_results() -> None:
+    results, shown = table.held(table.PAGE.read_text())
+    assert table.render(results) == shown, "run: make soak"

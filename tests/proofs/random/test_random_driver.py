@@ -1,0 +1,71 @@
+"""A sample of the random driver; `make soak` is the whole (tests/proofs/random/README.md)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.proofs.random import images, programs, runner
+
+SAMPLES = {
+    "stub": (runner.STUB, 25, 15),
+    "stub, reuse": (runner.REUSE, 25, 15),
+    "stub, held": (runner.HELD, 15, 5),
+    "stub, little memory": (runner.SMALL, 10, 5),
+    "stub, two devices": (runner.TWO, 10, 10),
+    "softgpu": (runner.SOFTGPU, 6, 6),
+    "softgpu, two devices": (runner.SOFTGPU_TWO, 3, 3),
+}
+#: Actions that are left out, by commas (script.py), to look past a fault that is known.
+WITHOUT = tuple(filter(None, os.environ.get("RANDOM_DRIVER_WITHOUT", "").split(",")))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _images() -> None:
+    images.write("gfx90a")
+
+
+def _sample(examples: int):
+    quiet = [HealthCheck.too_slow, HealthCheck.data_too_large]
+    return settings(
+        max_examples=examples,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=quiet,
+        phases=[Phase.generate],  # shrinking takes minutes; a case that fails is saved as it is
+    )
+
+
+@pytest.mark.parametrize("exits", [False, True])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_random_programs_do_what_stock_does(name: str, exits: bool) -> None:
+    device, many, one = SAMPLES[name]
+    _play(device, runner.ALL, one if exits else many, exits=exits)
+
+
+@pytest.mark.parametrize("side", runner.IN_PYTHON, ids=lambda side: side.name)
+@pytest.mark.parametrize(
+    "name", ["stub", pytest.param("stub, reuse", marks=pytest.mark.check), "softgpu"]
+)
+def test_random_programs_with_runtimes_in_python_do_what_stock_does(
+    name: str, side: runner.Side
+) -> None:
+    device, _, one = SAMPLES[name]
+    _play(device, (side,), one // 3, exits=False)
+
+
+def _play(
+    device: runner.Device, sides: Sequence[runner.Side], examples: int, *, exits: bool
+) -> None:
+    @_sample(examples)
+    @given(st.data())
+    def play(data) -> None:
+        plans = programs.plans(device, sides, exits=exits, without=WITHOUT)
+        programs.check(data.draw(plans))
+
+    play()

@@ -1,0 +1,76 @@
+"""Small C programs over the stub of HIP, all built with a sanitizer that ends them at a finding."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import BUILD, environment
+from tests.support.compiled import RUNTIME
+from tests.support.images import code_object
+from tests.support.patience import HANG
+
+pytestmark = pytest.mark.sanitize
+
+KINDS = ("gcc", "clang", "address", "thread")
+MODES = ("plain", "thread", "threads", "fork-before", "fork-after", "dlclose", "late")
+#: Printed where HIP has gone before the program's last call (mode late): as it should be.
+AFTER_EXIT = "after HIP's exit handlers"
+FOUND = 66
+
+
+def _run(kind: str, program: str, *arguments: str, **changes: str) -> None:
+    """A program of tests/support/hosts says "ok", and nothing else of note."""
+    built = BUILD / "sanitize" / kind
+    env = environment(
+        MGPU_RT_HIP=str(built / "libamdhip64.so.5"),
+        MGPU_RT_MANAGER="off",
+        ASAN_OPTIONS=f"exitcode={FOUND}:detect_leaks=0",
+        TSAN_OPTIONS=f"exitcode={FOUND}:halt_on_error=1",
+        UBSAN_OPTIONS="print_stacktrace=1",
+        **changes,
+    )
+    done = subprocess.run(
+        [built / program, built / RUNTIME, *arguments],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "ok", done.stdout
+    assert [line for line in done.stderr.splitlines() if AFTER_EXIT not in line] == []
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("image") / "forum.hsaco"
+    path.write_bytes(code_object("forum"))
+    return path
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_launches_are_clean_under_sanitizers(kind: str, mode: str, image: Path) -> None:
+    _run(kind, "host", str(image), "test_func", mode)
+
+
+@pytest.mark.parametrize("mode", ["plain", "threads", "fork-after"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_recorded_launches_are_clean_under_sanitizers(
+    kind: str, mode: str, image: Path, tmp_path: Path
+) -> None:
+    files = {name: str(tmp_path / name) for name in ("MGPU_RT_STATS", "MGPU_RT_TRACE")}
+    _run(kind, "host", str(image), "test_func", mode, **files)
+    assert all(Path(path).stat().st_size for path in files.values())
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("kind", KINDS)
+def test_streams_of_several_threads_are_clean_under_sanitizers(kind: str, seed: int) -> None:
+    limits = {"MGPU_RT_STREAM_LIMIT": "1"} if seed % 2 else {}
+    hip = str(BUILD / "sanitize" / kind / "libamdhip64.so.5")
+    wait = {"HIPSTUB_ASYNC": "20,0,100,5", "MGPU_RT_EXCLUSIVE": "on"}
+    _run(kind, "streams", hip, str(seed), "4", "500", **wait, **limits)

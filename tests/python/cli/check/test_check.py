@@ -1,0 +1,205 @@
+"""`mgpu-rt check` finds one fault of each kind, once, and none in right programs."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import PROGRAMS
+from bench.models.zoo import MODELS
+from mgpu_rt.cli import softgpu
+from mgpu_rt.cli.check import reports
+from tests.python.cli import seeded
+from tests.python.runtime.hooked import hip, program
+from tests.support import programs
+from tests.support.child import library
+from tests.support.command import assert_sentence, command
+
+HERE = Path(__file__).parent
+
+Report = dict[str, Any]
+
+#: The faults of faults.mlir: kind, who, access, bytes, distance from the allocation's end.
+FAULTS = [
+    ("out-of-bounds", "index_shifted", "store", 4, 0),
+    ("out-of-bounds", "begins_before", "load", 4, -516),
+    ("out-of-bounds", "far_beyond", "load", 4, 399_488),
+    ("out-of-bounds", "size_cut", "store", 4, 0),
+    ("out-of-bounds", "atomic_beyond", "load", 4, 0),
+    ("out-of-bounds", "atomic_beyond", "atomic", 4, 0),
+    ("out-of-bounds", "scalar_beyond", "load", 4, 0),
+    ("outside-workgroup-memory", "group_beyond", "store", 4, None),
+    ("outside-scratch", "scratch_beyond", "store", 4, None),
+    ("write-to-code", "code_written", "store", 4, None),
+    ("out-of-bounds", "mgpuMemcpy", "store", 512, -480),
+    ("out-of-bounds", "mgpuMemset32", "store", 512, -480),
+    ("out-of-bounds", "mgpuMemcpy", "load", 512, -480),
+    ("use-after-free", "after_free", "store", 4, -512),
+    ("use-after-free", "mgpuMemcpy", "load", 512, -512),
+    ("double-free", "mgpuMemFree", None, None, -512),
+    ("out-of-bounds", "registered_beyond", "store", 4, 0),
+    ("use-after-unregister", "after_unregister", "store", 4, -512),
+]
+
+
+def check(*words: object, **env: str) -> subprocess.CompletedProcess[str]:
+    return command("check", *words, **hip(), **env)
+
+
+@functools.cache
+def faults() -> tuple[subprocess.CompletedProcess[str], list[Report]]:
+    """A run of faults.mlir, and its reports."""
+    built = program(HERE / "faults.mlir", lines=True)
+    out = built.with_suffix(".json")
+    done = check("--json", out, "--", built)
+    return done, json.loads(out.read_text())["reports"]
+
+
+def behind(report: Report) -> int | None:
+    """Bytes from the allocation's end to the access."""
+    if not (allocation := report.get("allocation")):
+        return None
+    return report["address"] - allocation["address"] - allocation["bytes"]
+
+
+def test_each_fault_is_found_once() -> None:
+    done, found = faults()
+    assert done.returncode == 1, done.stderr
+    rows = [
+        (
+            report["kind"],
+            report.get("kernel") or report["call"],
+            report.get("access"),
+            report.get("bytes"),
+            behind(report),
+        )
+        for report in found
+    ]
+    # A kernel and a call of the host are reported in the order in which they come.
+    assert sorted(rows, key=str) == sorted(FAULTS, key=str)
+    assert done.stderr.count("\nerror: ") + done.stderr.startswith("error: ") == len(FAULTS)
+    assert done.stderr.endswith(f"\nmgpu-rt: {len(FAULTS)} faults\n")
+
+
+def test_a_report_says_where_and_whose() -> None:
+    done, found = faults()
+    report = next(report for report in found if report.get("kernel") == "size_cut")
+    assert [report[f"workgroup_{axis}"] for axis in "xyz"] == [1, 0, 0]
+    assert (report["wave"], report["lane"], report["allocation"]["bytes"]) == (0, 56, 480)
+    assert report["instruction"].startswith("global_store_dword ")
+    assert report["allocation"]["allocated"][0]["symbol"] == "main"
+    freed = next(report for report in found if report["kind"] == "double-free")
+    assert freed["place"][0]["symbol"] == freed["allocation"]["freed"][0]["symbol"] == "main"
+    assert "loads 4 bytes at 0x" in done.stderr and "4 bytes before allocation 1 [" in done.stderr
+
+
+#: An operation of MLIR for each access of a kernel, and for each call.
+OPERATIONS = {
+    "load": ("memref.load", "memref.atomic_rmw"),
+    "store": ("memref.store", "llvm.store"),
+    "atomic": ("memref.atomic_rmw",),
+    "mgpuMemcpy": ("gpu.memcpy",),
+    "mgpuMemset32": ("gpu.memset",),
+    "mgpuMemFree": ("gpu.dealloc",),
+}
+
+
+def test_a_report_says_the_line() -> None:
+    text = (HERE / "faults.mlir").read_text().splitlines()
+    done, found = faults()
+    for report in found:
+        file, number = (report.get("line") or report["place"][0]["line"]).split(":")
+        line, above = text[int(number) - 1], text[: int(number)]
+        operations = OPERATIONS[report.get("call") or report["access"]]
+        assert file == "faults.mlir" and any(each in line for each in operations), report
+        if kernel := report.get("kernel"):
+            function = next(each for each in reversed(above) if "gpu.func" in each)
+            assert f"@{kernel}(" in function, report
+    assert "\n  at faults.mlir:12, offset 0x" in done.stderr
+    assert "called by main (faults.mlir:1" in done.stderr
+
+
+def test_without_a_line_table_a_report_says_the_place_in_the_code() -> None:
+    done = check("--limit", 1, "--", program(HERE / "faults.mlir"))
+    assert "\n  at offset 0x" in done.stderr and "main (faults+0x" in done.stderr
+
+
+def test_a_right_program_keeps_its_status() -> None:
+    done = check("--", program(HERE / "right.mlir"))
+    assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_reports_are_limited() -> None:
+    done = check("--limit", 2, "--", program(HERE / "faults.mlir", lines=True))
+    assert done.returncode == 1
+    assert done.stderr.count("error: ") == 2
+    assert done.stderr.endswith("mgpu-rt: 18 faults, of which 2 are shown (--limit)\n")
+
+
+def test_a_program_without_the_librarys_calls_was_not_checked() -> None:
+    done = check("--", sys.executable, "-c", "raise SystemExit(3)")
+    assert_sentence(done.returncode, done.stderr, "called none of the library's functions")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--", "./nowhere"), "'./nowhere' was not found"),
+        (("--device", "cuda", "--", "true"), "--device cuda: check needs the emulated device"),
+        (("--device", "hip", "--", "true"), "--device hip: check needs the emulated device"),
+        (("--json", "/nowhere/x", "--", "true"), "/nowhere"),
+    ],
+)
+def test_a_program_that_cannot_be_checked_is_named(words: tuple[str, ...], message: str) -> None:
+    done = check(*words)
+    assert_sentence(done.returncode, done.stderr, message)
+
+
+def test_another_runtime_in_python_is_refused() -> None:
+    done = check("--", "true", MGPU_RT_RUNTIME="mgpu_rt.hooks:Trace")
+    assert_sentence(done.returncode, done.stderr, "unset it")
+
+
+def test_text_names_places_without_a_symbol() -> None:
+    frame = {"object": "/lib/x.so", "offset": 16, "symbol": ""}
+    block = {"number": 1, "address": 64, "bytes": 1, "memory": "device", "state": "live"}
+    report = {
+        "kind": "free-inside",
+        "call": "mgpuMemFree",
+        "place": [frame],
+        "address": 64,
+        "allocation": {**block, "allocated": [], "freed": []},
+    }
+    assert reports.text(report).splitlines()[1:] == [
+        "  called by x.so+0x10",
+        "  allocation 1 has 1 byte at 0x40",
+    ]
+    stopped = {"kind": "stopped", "text": "kernel x: a jump\n  at offset 0x8"}
+    assert reports.text(stopped) == "error: kernel x: a jump [stopped]\n  at offset 0x8"
+
+
+# ---- no false report ----
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("name", sorted(path.stem for path in PROGRAMS.glob("*.mlir")))
+def test_programs_have_no_fault(name: str) -> None:
+    if name == "cluster":
+        pytest.skip("its target is not emulated")
+    done = check("--", programs.build(name, 22, None, library(), "softgpu"))
+    assert done.stderr == ""
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("name", [model.name for model in MODELS])
+def test_models_have_no_fault(name: str) -> None:
+    model = seeded.executable(f"check {name}", seeded.source(name), name)
+    wait = f"{softgpu.hip({})},hipDeviceSynchronize"
+    done = check("--", "sh", "-c", 'echo 1 | "$0"', model, BENCH_WAIT=wait)
+    assert (done.returncode, done.stderr) == (0, "")

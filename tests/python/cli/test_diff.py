@@ -1,0 +1,333 @@
+"""`mgpu-rt diff` names the first launch that leaves something else, and whose difference it is."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import hashlib
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from mgpu_rt.cli import softgpu
+from mgpu_rt.cli.diff import runs, search
+from mgpu_rt.cli.diff.elements import Allowed, Contents, differing
+from mgpu_rt.cli.diff.matching import Pair, matched
+from mgpu_rt.cli.errors import CommandError
+from mgpu_rt.runtime import Runtime
+from mgpu_rt.runtime.manifest import Argument, Block, RecordedLaunch
+from mgpu_rt.runtime.objects import Buffer
+from tests.python.cli import seeded
+from tests.python.cli.seeded import SEEDS, Seed
+from tests.python.runtime.hooked import hip, program
+from tests.support.child import ROOT
+from tests.support.command import assert_sentence, command
+from tests.support.folders import folder
+
+HERE = Path(__file__).parent
+
+
+def diff(out: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    return command("diff", "--device", "softgpu", "-o", out, *words, **hip())
+
+
+def variant(name: str, old: str = "", new: str = "", source: str = "barrier.mlir") -> Path:
+    """A small program with a line changed."""
+    path = folder("diff") / f"{name}.mlir"
+    text = (HERE / source).read_text()
+    assert old in text
+    path.write_text(text.replace(old, new) if old else text)
+    return program(path)
+
+
+# ---- whole runs ----
+
+
+def test_a_missing_barrier_is_found(tmp_path: Path) -> None:
+    before = variant("with")
+    after = variant("without", "      gpu.barrier\n", "")
+    out = tmp_path / "out"
+    done = diff(out, "--repeat", "--", before, "--", after)
+    assert done.returncode == 1, done.stderr
+    assert "launch 1 of 1 is the first that differs: kernels::reverse" in done.stdout
+    assert "(i32, a guess: --dtype says it) differ" in done.stdout
+    assert "the kernel differs on equal inputs: " in done.stdout
+    assert "non-deterministic" not in done.stdout
+    assert sorted(path.name for path in out.iterdir()) == ["after", "before", "crossed"]
+
+
+LOSES = """
+import resource, signal, sys
+from types import SimpleNamespace
+from mgpu_rt.runtime.noting import Note, Record
+Record._tried = lambda *_: False
+note = Note(output=sys.argv[1])
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2, 2))
+for _ in range(4):
+    note._tried(SimpleNamespace(kernel=SimpleNamespace(label="kernels::reverse")), None)
+"""
+
+
+def test_launches_that_no_file_holds_are_counted(tmp_path: Path) -> None:
+    """As far as files may grow, whose limit does not end the program."""
+    subprocess.run([sys.executable, "-c", LOSES, tmp_path], check=True)
+    (lost,) = tmp_path.iterdir()
+    assert lost.stat().st_size == 2
+
+
+def test_equal_programs_leave_nothing(tmp_path: Path) -> None:
+    before = variant("with")
+    done = diff(tmp_path / "out", "--device", "softgpu,gfx90a", "--", before)
+    assert (done.returncode, done.stdout.splitlines()[2:]) == (0, ["1 launches compared: equal"])
+    assert not (tmp_path / "out").exists()
+
+
+# ---- what cannot be compared ----
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--", "a"), "name a second program"),
+        (("--", "a", "--"), "name two programs"),
+        ((), "name two programs"),
+        (("--device", "gfx90a,fx", "--", "a"), "'fx' is none of auto, hip, softgpu, cuda, gfx90a"),
+        (("--tolerance", "-1", "--", "a", "--", "b"), "is no error that can be allowed"),
+        (("--dtype", "f33", "--", "a", "--", "b"), "'f33' is no type of numbers"),
+        (("--", "./none", "--", "./none"), "'./none' was not found"),
+        (("--", "true", "--", "true"), "before, no launch of 'true' was made through this library"),
+    ],
+)
+def test_bad_requests_are_one_line(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    done = diff(tmp_path / "out", *words)
+    assert_sentence(done.returncode, done.stderr, sentence)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_crash_and_another_runtime_are_one_line(tmp_path: Path) -> None:
+    crash = ("sh", "-c", "kill -SEGV $$")
+    done = diff(tmp_path / "out", "--", variant("with"), "--", *crash)
+    assert done.returncode == 2
+    assert "mgpu-rt: after, 'sh' was ended by signal 11" in done.stderr
+    (tmp_path / "full").mkdir(0o700)
+    (tmp_path / "full" / "file").touch()
+    done = diff(tmp_path / "full", "--", "true", "--", "true")
+    assert_sentence(done.returncode, done.stderr, "is there already: name another folder with -o")
+    words = ("diff", "-o", tmp_path / "out", "--device", "softgpu", "--", "true", "--", "true")
+    done = command(*words, **hip(), MGPU_RT_RUNTIME="mine:Trace")
+    assert_sentence(done.returncode, done.stderr, "MGPU_RT_RUNTIME=mine:Trace answers the calls")
+
+
+# ---- which launch is which ----
+
+
+def launch(label: str, number: int = 1, left: str = "b", found: str = "a") -> RecordedLaunch:
+    sizes = (1, 1, 1)
+    arguments = (Argument(bytes(8), 0), Argument(b"\1\0\0\0"))
+    blocks = (Block(4096, 16, found, left),)
+    return RecordedLaunch(
+        label, label, "", sizes, sizes, 0, arguments, blocks, number=number
+    )  # fmt: skip
+
+
+def launches(names: str) -> list[RecordedLaunch]:
+    return [launch(name, names[:at].count(name) + 1) for at, name in enumerate(names)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "by", "pairs", "words"),
+    [
+        ("abab", "abab", "auto", 4, ""),
+        ("aab", "aba", "auto", 3, ""),  # by kernel and count, as threads may do
+        ("abcd", "aed", "auto", 1, "part at launch 2: b, c before, e after (fused?)"),
+        ("aed", "abcd", "name", 1, "part at launch 2: e before, b, c after (split?)"),
+        ("abd", "ad", "auto", 1, "part at launch 2: b before, nothing after (left out, or fused?)"),
+        ("ab", "abc", "auto", 2, "part at launch 3: nothing before, c after (added, or split?)"),
+        ("abc", "abd", "name", 2, "part at launch 3: c before, d after (another order, or other"),
+        ("abc", "abd", "auto", 3, ""),
+        ("abc", "xyz", "position", 3, ""),
+        ("abc", "xy", "position", 2, "the runs part after launch 2: 3 launches before, 2 after"),
+    ],
+)
+def test_launches_are_paired(before: str, after: str, by: str, pairs: int, words: str) -> None:
+    found, parting, names = matched(launches(before), launches(after), by)
+    assert len(found) == pairs
+    assert words in parting
+    assert bool(words) == bool(parting)
+    assert bool(names) == ((before, after, by) == ("abc", "abd", "auto"))
+    if by != "position" and not names:
+        assert all(pair.before.label == pair.after.label for pair in found)
+
+
+def test_other_programs_are_named() -> None:
+    with pytest.raises(CommandError, match="launch no kernel of one name: a, b before, c after; "):
+        matched(launches("ab"), launches("c"), "auto")
+
+
+def test_a_launch_on_other_blocks_parts_the_runs() -> None:
+    other = dataclasses.replace(launch("b"), blocks=(Block(0, 32, "a", "b"),))
+    found, parting, _ = matched(launches("ab"), [launch("a"), other], "auto")
+    assert len(found) == 1
+    assert "part at launch 2, b: its arguments lead to other blocks of memory" in parting
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "is_candidate", "inputs"),
+    [
+        (("a", "b"), ("a", "b"), False, 0),
+        (("a", "b"), ("a", "c"), True, 0),
+        (("a", "a"), ("a", "c"), True, 0),  # one side does not write
+        (("a", "a"), ("c", "c"), False, 1),  # nobody writes
+        (("a", "b"), ("c", "b"), False, 1),  # what was there is overwritten
+    ],
+)
+def test_only_memory_that_a_side_wrote_is_a_candidate(
+    mine: tuple[str, str], theirs: tuple[str, str], is_candidate: bool, inputs: int
+) -> None:
+    pair = Pair(1, *(launch("k", found=found, left=left) for found, left in (mine, theirs)))
+    assert any(search._written_otherwise(pair)) == is_candidate
+    assert len([*search._inputs(pair)]) == inputs
+
+
+def test_a_value_that_differs_is_an_input() -> None:
+    other = dataclasses.replace(
+        launch("k"), arguments=(Argument(bytes(8), 0), Argument(b"\2\0\0\0"))
+    )
+    (words,) = search._inputs(Pair(1, launch("k"), other))
+    assert words == "argument 1 (0x00000001 before, 0x00000002 after)"
+
+
+# ---- hashes of memory, and a side that differs from itself ----
+
+
+class Memory(Runtime):
+    """Copies within the host, and counts bytes."""
+
+    read = 0
+
+    def copy(self, to: int, source: int, size: int, stream: int = 0) -> None:
+        ctypes.memmove(to, source, size)
+        self.read += size
+
+
+@pytest.mark.parametrize("size", [0, 1, (4 << 20) - 1, 4 << 20, (8 << 20) + 1])
+def test_a_hash_is_of_all_bytes(size: int) -> None:
+    held = ctypes.create_string_buffer(bytes(range(256)) * (size // 256 + 1), 2 * size + 256)
+    buffer = Buffer(Memory(), ctypes.addressof(held), size)
+    assert buffer.sha256() == buffer.sha256(0, size) == hashlib.sha256(held.raw[:size]).hexdigest()
+
+
+def test_a_sample_reaches_from_the_first_byte_to_the_last() -> None:
+    size, memory = 48 << 20, Memory()
+    held = ctypes.create_string_buffer(size)
+    buffer = Buffer(memory, ctypes.addressof(held), size)
+    before = buffer.sha256(0, 16 << 20)
+    assert memory.read <= 20 << 20
+    for at in (0, size - 1):
+        held[at] = b"\1"
+        assert buffer.sha256(0, 16 << 20) != before
+        held[at] = b"\0"
+
+
+@pytest.mark.parametrize(
+    ("again", "words"),
+    [
+        (launch("k"), ""),
+        (launch("k", left="c"), "launch 2, k (its launch 1), leaves something else in a second"),
+        (launch("k", found="c", left="d"), ""),  # its inputs did it
+        (launch("k", 2), ""),  # the launch before it could not be noted
+        (launch("l"), "two runs differ: the runs part at launch 2: k before, l after"),
+    ],
+)
+def test_a_side_that_differs_from_itself_is_named(again: RecordedLaunch, words: str) -> None:
+    side = runs.Side("before", ["p"], "softgpu", {})
+    both = ([launch("j"), one] for one in (launch("k"), again))
+    notes = [runs.Notes(SimpleNamespace(launches=found), 0) for found in both]
+    found = search._unstable(side, *notes)
+    assert bool(found) == bool(words)
+    assert words in "".join(found)
+
+
+# ---- which elements differ ----
+
+
+@pytest.mark.parametrize(
+    ("form", "mine", "theirs", "allowed", "expected"),
+    [
+        ("f", [1, 2, 3, 4], [1, 2, 3.5, 5], Allowed(None, 0, None), (2, "[2]", ("3.0", "3.5"))),
+        ("f", [1, 2, 3, 4], [1, 2, 3.5, 5], Allowed(0.5, 0, "f32"), (1, "[3]", ("4.0", "5.0"))),
+        ("f", [1, 2, 3, 4], [1, 2, 3.5, 5], Allowed(1, 0, "f32"), None),
+        ("f", [1, 1, 1, 1], [1, 1, 1, 1 + 2**-22], Allowed(None, 2, "f32"), None),
+        ("f", [1, 1, 1, 1], [1, 1, 1, 1 + 2**-22], Allowed(None, 1, "f32"), (1, "[3]", None)),
+        ("f", [0, 1, 1, 1], [-0.0, 1, 1, 1], Allowed(None, 0, "f32"), (1, "[0]", ("0.0", "-0.0"))),
+        ("f", [-1e-45, 1, 1, 1], [1e-45, 1, 1, 1], Allowed(None, 2, "f32"), None),
+        ("f", [1, 1, 1, 1], [float("nan"), 1, 1, 1], Allowed(9, 9, "f32"), (1, "[0]", None)),
+        ("i", [1, 2, 3, 4], [1, 2, 3, 5], Allowed(None, 0, None), (1, "[3]", ("4", "5"))),
+    ],
+)
+def test_elements_are_compared(
+    form: str,
+    mine: list[float],
+    theirs: list[float],
+    allowed: Allowed,
+    expected: tuple[int, str, tuple[str, str] | None] | None,
+) -> None:
+    left = tuple(struct.pack(f"4{form}", *values) for values in (mine, theirs))
+    held = Contents((b"\xff" * 16, b"\xff" * 16), left)
+    found = differing(launch("k"), b"", 0, held, allowed)
+    assert (found is None) == (expected is None)
+    if found and expected:
+        count, index, values = expected
+        assert (found.count, found.index) == (count, index)
+        assert values in (None, found.values)
+    assert differing(launch("k"), b"", 0, Contents(left, left), allowed) is None  # nothing written
+
+
+def test_variables_that_kernels_write_are_not_called_equal(tmp_path: Path) -> None:
+    """The kernel counts its launches in a variable."""
+    counts = program(ROOT / "bench" / "programs" / "globals.mlir", iterations=5)
+    found = diff(tmp_path / "out", "--", counts, "--", counts)
+    assert (found.returncode, found.stdout.splitlines()[2:]) == (
+        2,
+        [
+            "5 launches compared: equal",
+            "not compared: variables that kernels can write, 'launches'",
+        ],
+    )
+
+
+def test_the_numbers_of_gpus_do_not_hide_an_emulated_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {**hip(), "HIP_VISIBLE_DEVICES": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert runs.side("before", ["sh"], "hip").environment["HIP_VISIBLE_DEVICES"] == "1"
+    assert "HIP_VISIBLE_DEVICES" not in runs.side("after", ["sh"], "gfx90a").environment
+
+
+# ---- differences that are seeded into the models ----
+
+
+def compare_models(before: Path, after: Path, out: Path, *words: str) -> str:
+    """The lines of a comparison of one pass of each, on the emulated device."""
+    wait = f"{softgpu.hip({})},hipDeviceSynchronize"
+    sides = [("sh", "-c", 'echo 1 | "$0"', str(path)) for path in (before, after)]
+    words = ("diff", "--device", "softgpu", "-o", str(out), *words)
+    done = command(*words, "--", *sides[0], "--", *sides[1], **hip(), BENCH_WAIT=wait)
+    assert done.returncode < 2, done.stderr
+    return done.stdout
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: seed.name)
+def test_a_seeded_difference_is_named_at_its_launch(seed: Seed, tmp_path: Path) -> None:
+    before = seeded.executable(seed.model, seeded.source(seed.model), seed.model)
+    after = seeded.executable(seed.name, seed.source(), seed.model)
+    said = compare_models(before, after, tmp_path / "out")
+    assert f"\nlaunch {seed.operation} of " in said
+    assert seed.verdict in said

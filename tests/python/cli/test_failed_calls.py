@@ -1,0 +1,96 @@
+"""Failed calls come first in `compare`, `report` and `stats`, and decide the status of `run`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.python.cli.test_report import files
+from tests.support import recorded
+from tests.support.child import library
+from tests.support.command import assert_sentence, command, invoke
+from tests.support.compiled import compile_c
+
+LAUNCHES = [{"function": "mgpuLaunchKernel", "error": "hipErrorInvalidImage", "calls": 40}]
+TOLD = "40 calls of mgpuLaunchKernel failed with hipErrorInvalidImage"
+
+PROGRAM = """
+void mgpuMemFree(void *memory, void *stream);
+int main(void) { mgpuMemFree((void *)16, 0); return 0; }
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Fails once, and ends with status 0."""
+    out = tmp_path_factory.mktemp("failing") / "failing"
+    return compile_c(out, PROGRAM, str(library()), f"-Wl,-rpath,{library().parent}")
+
+
+def test_run_fails_on_error(program: Path) -> None:
+    assert command("run", "--", program).returncode == 0
+    assert command("run", "--fail-on-error", "--", program).returncode == 1
+
+
+def test_a_program_whose_failures_nobody_sees_is_not_run(tmp_path: Path) -> None:
+    static = compile_c(tmp_path / "static", "int main(void) { return 0; }", "-static")
+    done = command("run", "--fail-on-error", "--", static)
+    assert_sentence(done.returncode, done.stderr, "which sees what fails: it is statically linked")
+
+
+def test_compare_begins_with_what_failed(tmp_path: Path) -> None:
+    whole = recorded.statistics()
+    names = files(tmp_path, good=whole, bad={**whole, "failed": LAUNCHES})
+    shown = invoke("compare", *names)
+    assert (shown.exit_code, shown.stdout.splitlines()[0]) == (1, f"after: {TOLD}")
+    raw = invoke("compare", "--json", *reversed(names))
+    assert raw.exit_code == 1
+    assert json.loads(raw.stdout)["failed"] == {"before": LAUNCHES, "after": []}
+    assert invoke("compare", names[0], names[0]).exit_code == 0
+
+
+def test_compare_of_a_program_tells_of_both_runs(program: Path) -> None:
+    done = command("compare", "--device", "hip", "--", program)
+    failed = "1 call of mgpuMemFree failed with hipErrorInvalidValue"
+    assert done.stdout.splitlines()[:2] == [f"before: {failed}", f"after: {failed}"]
+    assert done.returncode == 1
+
+
+def test_stats_begins_with_what_failed(program: Path, tmp_path: Path) -> None:
+    path = tmp_path / "stats.json"
+    assert command("run", "--stats-json", path, "--", program).returncode == 0
+    told = "mgpu_rt: 1 call of mgpuMemFree failed with hipErrorInvalidValue"
+    assert command("stats", path).stdout.splitlines()[0] == told
+
+
+@pytest.mark.parametrize("which", ["before", "after"])
+def test_no_page_praises_a_run_with_failed_calls(which: str, tmp_path: Path) -> None:
+    runs = {"before": recorded.stock(), "after": recorded.statistics()}
+    assert "100 times as fast" in _lead(tmp_path, runs)[0]
+    runs[which]["failed"] = LAUNCHES
+    failed, outcome = _lead(tmp_path, runs)
+    assert failed == f"{which}: {TOLD}."
+    assert outcome == "The program's calls took 5.00 ms before and 50.0 µs after."
+
+
+def _lead(folder: Path, runs: dict[str, dict]) -> list[str]:
+    result = invoke("report", "-o", "-", *files(folder, **runs))
+    return re.findall('<p class="lead[^>]*>(.*?)</p>', result.stdout)
+
+
+def test_a_runtime_in_python_has_uncounted_calls_of_the_driver(tmp_path: Path) -> None:
+    whole = recorded.statistics(overridden=300, hip={})
+    told = "a runtime in place of this library answered 300 calls: what it called of the driver "
+    (name,) = files(tmp_path, python=whole)
+    assert f"before: {told}" in invoke("compare", name, name).stdout
+    assert f"this run: {told}" in invoke("report", "-o", "-", name).stdout
+
+
+def test_an_errors_number_is_never_shown(tmp_path: Path, program: Path) -> None:
+    path = tmp_path / "trace.json"
+    assert command("run", "--trace", path, "--", program).returncode == 0
+    errors = [event["args"].get("error") for event in json.loads(path.read_text())["traceEvents"]]
+    assert errors.count("hipErrorInvalidValue") == 2

@@ -1,0 +1,355 @@
+"""`mgpu-rt inspect`: what it shows of real images, what HIP says to them, and bad input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench import PROGRAMS
+from mgpu_rt import files
+from mgpu_rt.cli.inspect import verdict
+from mgpu_rt.images import sharing
+from mgpu_rt.lowering import lower
+from tests.proofs.fuzz import seeds
+from tests.runtime.images import corpus
+from tests.support.child import CUSTUB
+from tests.support.command import assert_sentence, command, invoke
+from tests.support.compiled import compile_c
+from tests.support.images import bundle, code_object
+from tests.support.programs import STOCK, build
+
+ON_SOFTGPU = {"MGPU_RT_HIP": ""}
+
+
+def inspect(*words: object, **env: str) -> dict:
+    """Returns the output of `inspect --json`."""
+    result = command("inspect", "--json", *words, **env)
+    assert (result.returncode, result.stderr) == (0, "")
+    return json.loads(result.stdout)
+
+
+def written(tmp_path: Path, content: bytes) -> Path:
+    path = tmp_path / "image"
+    path.write_bytes(content)
+    return path
+
+
+# ---- what it shows ----
+
+
+def test_images_of_a_lowered_program_are_described() -> None:
+    program = build("globals", 22, 5, STOCK)
+    result = command("inspect", "--device", "softgpu", program, **ON_SOFTGPU, COLUMNS="80")
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"{program}: a shared library or program for x86-64, 1 image"
+    assert "(kernels_binary): an AMDGPU code object of version 4 for gfx90a, 4,984 " in lines[2]
+    text = " ".join(result.stdout.split())
+    assert "each load gets a module of its own: kernels can write to globals of it" in text
+    assert "writable launches (4 bytes)" in text
+    assert "HIP 5.2 0: softgpu gfx90a (emulated): takes it" in text
+    assert "kernel count threads at most 256 a block; wavefronts of 64 registers" in text
+    assert "arguments 40 bytes offset size kind 0 8 global_buffer 8 8 global_buffer" in text
+    assert all(len(line) <= 80 for line in lines[3:])
+
+
+def test_json_has_targets_globals_and_sharing() -> None:
+    program = build("globals", 22, 5, STOCK)
+    report = inspect("--no-device", program)
+    (image,) = report["images"]
+    assert image["target"] == "gfx90a"
+    assert image["globals"] == [{"name": "launches", "size": 4}]
+    assert not image["shared"]
+    assert image["private"].startswith("kernels can write to globals")
+    (kernel,) = image["kernels"]
+    assert kernel["wavefront"] == 64
+    first = {"offset": 0, "size": 8, "kind": "global_buffer", "name": None}
+    assert kernel["arguments"][0] == first
+    assert image["answers"] == []
+    assert report["hip"]["unasked"] == "--no-device"
+
+
+def test_bundles_and_ptx_are_listed_for_people(tmp_path: Path) -> None:
+    two = bundle(code_object("forum", None, "gfx1100"), code_object("globals", None, "gfx90a"))
+    said = command("inspect", "--no-device", written(tmp_path, two)).stdout
+    assert "entry hipv4-amdgcn-amd-amdhsa--gfx90a: an AMDGPU code object of version 4" in said
+    assert "    kernel count" in said
+    ptx = lower.code_object(PROGRAMS / "globals.mlir", "sm_90", image="isa")
+    said = command("inspect", "--no-device", written(tmp_path, ptx)).stdout
+    assert "PTX, NVIDIA's assembly, version 8.0 for sm_90" in said
+    assert "  kernel count" in said
+    assert "launches (4 bytes)" in said
+
+
+def test_the_library_decides_if_an_image_is_shared(tmp_path: Path) -> None:
+    """It takes any section for one that kernels write whose name it cannot read."""
+    path = written(tmp_path, corpus.images()["names without an end"])
+    (image,) = inspect("--no-device", path)["images"]
+    assert image["globals"] == []
+    assert not image["shared"]
+
+
+def test_compressed_images_are_not_shared(tmp_path: Path) -> None:
+    said = invoke("inspect", "--no-device", str(written(tmp_path, seeds._compressed(3)))).stdout
+    assert "kernels can write to globals of it, or of parts that cannot be read" in said
+
+
+def test_a_missing_probe_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sharing.why_not_shared.cache_clear()
+    monkeypatch.setattr(sharing.hip_search, "probe", lambda: "/nowhere/mgpu-rt-probe")
+    result = invoke("inspect", "--no-device", str(written(tmp_path, code_object("forum"))))
+    assert_sentence(result.exit_code, result.stderr, "/nowhere/mgpu-rt-probe cannot be run")
+    assert "run `make` to build it" in result.stderr
+
+
+def test_names_are_only_text(tmp_path: Path) -> None:
+    """Whatever a file makes of them."""
+    ptx = b".version 8.0\n.target sm_90\n.entry \x1b[2Jkernel(\n"
+    said = command("inspect", "--no-device", written(tmp_path, ptx)).stdout
+    assert r"kernel \u001b[2Jkernel" in said
+
+
+# ---- what HIP says ----
+
+
+def answers(path: Path, **env: str) -> list[tuple[str, bool, str]]:
+    report = inspect("--device", "softgpu", path, **ON_SOFTGPU, **env)
+    (image,) = report["images"]
+    return [(said["target"], said["loads"], said["reason"]) for said in image["answers"]]
+
+
+def test_each_device_has_its_own_verdict(tmp_path: Path) -> None:
+    path = written(tmp_path, code_object("forum", None, "gfx90a"))
+    first, second = answers(path, MGPU_RT_SOFTGPU="gfx90a,gfx906")
+    assert first[0].startswith("gfx90a")
+    assert first[1:] == (True, "")
+    assert not second[1]
+    assert ": it is for gfx90a, the device is gfx906" in second[2]
+
+
+def test_an_unknown_code_object_version_is_the_reason(tmp_path: Path) -> None:
+    """As HIP 5.2.3 does not know 5 and 6."""
+    content = bytearray(code_object("forum", None, "gfx90a"))
+    content[8] = 3
+    ((_, loads, reason),) = answers(written(tmp_path, bytes(content)))
+    assert not loads
+    assert reason.endswith("it is of version 5, and this HIP takes version 4")
+
+
+def test_a_bundle_loads_by_its_matching_entry(tmp_path: Path) -> None:
+    forum = code_object("forum", None, "gfx90a")
+    ((_, loads, _),) = answers(written(tmp_path, bundle(forum)))
+    assert loads
+
+
+def test_amds_hip_is_not_asked_about_nvidias_images(tmp_path: Path) -> None:
+    ptx = lower.code_object(PROGRAMS / "forum.mlir", "sm_90", image="isa")
+    ((_, loads, reason),) = answers(written(tmp_path, ptx))
+    assert (loads, reason) == (False, "it is PTX, NVIDIA's assembly")
+
+
+def test_nvidias_driver_gives_a_verdict(tmp_path: Path) -> None:
+    ptx = lower.code_object(PROGRAMS / "forum.mlir", "sm_90", image="isa")
+    path = written(tmp_path, ptx)
+    report = inspect("--device", "cuda", path, MGPU_RT_CUDA=str(CUSTUB), MGPU_RT_HIP="")
+    assert [said["loads"] for said in report["images"][0]["answers"]] == [True, True]
+
+
+def test_auto_starts_no_software_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict.preload, "KFD", tmp_path / "kfd")
+    monkeypatch.setattr(verdict.preload.cuda, "GPUS", ())
+    monkeypatch.setattr(verdict, "_ask", lambda *_: pytest.fail("HIP was asked"))
+    path = written(tmp_path, code_object("forum"))
+    result = invoke("inspect", str(path))
+    assert result.exit_code == 0
+    assert "HIP was not asked: there is no AMD GPU" in result.stdout
+    assert "--device softgpu asks" in result.stdout
+
+
+def test_no_device_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict, "ask", lambda *_: pytest.fail("HIP was asked"))
+    result = invoke("inspect", "--no-device", str(written(tmp_path, code_object("forum"))))
+    assert result.exit_code == 0
+
+
+def stub_of_hip(tmp_path: Path, load: str, version: int = 60400000) -> str:
+    """A HIP with one device whose hipModuleLoadData does that."""
+    source = f"""
+    #include <stdlib.h>
+    #include <string.h>
+    #include <unistd.h>
+    int hipGetDeviceCount(int *n) {{ *n = 1; return 0; }}
+    int hipGetDeviceProperties(char *p, int d) {{ strcpy(p, "one"); strcpy(p + 400, "gfx90a"); }}
+    int hipRuntimeGetVersion(int *n) {{ *n = {version}; return 0; }}
+    int hipSetDevice(int d) {{ return 0; }}
+    int hipModuleUnload(void *m) {{ return 0; }}
+    const char *hipGetErrorName(int e) {{ return "hipErrorUnknown"; }}
+    int hipModuleLoadData(void **m, const void *i) {{ {load} }}
+    """
+    return str(compile_c(tmp_path / "libamdhip64.so", source, "-shared", "-fPIC", "-w"))
+
+
+@pytest.mark.parametrize(
+    ("load", "words"),
+    [
+        ("abort();", "the driver crashes on it"),
+        ("return 999;", "hipErrorUnknown: AMD_LOG_LEVEL=4 shows"),
+    ],
+)
+def test_a_refusal_has_its_reason(load: str, words: str, tmp_path: Path) -> None:
+    path = written(tmp_path, code_object("forum"))
+    report = inspect(path, MGPU_RT_HIP=stub_of_hip(tmp_path, load))
+    (said,) = report["images"][0]["answers"]
+    assert (said["device"], said["target"], said["loads"]) == ("0: one", "gfx90a", False)
+    assert words in said["reason"]
+
+
+def test_missing_functions_of_a_code_object_are_named(tmp_path: Path) -> None:
+    source = written(
+        tmp_path,
+        b"""
+        gpu.module @kernels {
+          llvm.func @elsewhere()
+          gpu.func @main() kernel { llvm.call @elsewhere() : () -> () gpu.return }
+        }""",
+    )
+    path = written(tmp_path, lower.code_object(source))
+    report = inspect(path, MGPU_RT_HIP=stub_of_hip(tmp_path, "return 303;"))
+    assert report["images"][0]["undefined"] == ["elsewhere"]
+    (said,) = report["images"][0]["answers"]
+    assert said["reason"] == "hipErrorUnknown: it needs elsewhere, which no code object defines"
+
+
+def test_hip_is_not_given_damaged_images(tmp_path: Path) -> None:
+    """It may crash with it."""
+    path = corpus.holder(tmp_path, corpus.images()["headers point outside"])
+    report = inspect(path, MGPU_RT_HIP=stub_of_hip(tmp_path, "abort();"))
+    (said,) = report["images"][0]["answers"]
+    assert said["reason"] == report["images"][0]["damage"]
+    assert "its headers name" in said["reason"]
+
+
+@pytest.mark.parametrize(
+    ("version", "known"),
+    [
+        (50221153, "4"),
+        (50731921, "4, 5"),
+        (60443484, "4, 5, 6"),
+        (70253211, "4, 5, 6"),
+    ],
+)
+def test_each_release_names_the_versions_that_it_takes(
+    version: int, known: str, tmp_path: Path
+) -> None:
+    """As the runtime's advice says them (test_advice.py)."""
+    content = bytearray(code_object("forum", None, "gfx90a"))
+    content[8] = 1  # version 3
+    named = stub_of_hip(tmp_path, "return 999;", version)
+    report = inspect(written(tmp_path, bytes(content)), MGPU_RT_HIP=named)
+    assert report["hip"]["release"] == f"{version // 10000000}.{version // 100000 % 100}"
+    (said,) = report["images"][0]["answers"]
+    assert said["reason"].endswith(f"it is of version 3, and this HIP takes version {known}")
+
+
+def test_a_hip_that_hangs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict, "TIMEOUT", 0.5)
+    named = stub_of_hip(tmp_path, "sleep(60); return 0;")
+    path = written(tmp_path, code_object("forum"))
+    result = invoke("inspect", str(path), MGPU_RT_HIP=named)
+    assert "did not answer in" in " ".join(result.stdout.split())
+
+
+def test_a_missing_hip_is_named(tmp_path: Path) -> None:
+    path = written(tmp_path, code_object("forum"))
+    report = inspect(path, MGPU_RT_HIP=str(path))
+    assert f"{path} cannot be asked: " in report["hip"]["unasked"]
+    result = invoke("inspect", str(path), MGPU_RT_HIP="/nowhere/libamdhip64.so")
+    assert result.exit_code == 2
+    assert "MGPU_RT_HIP=/nowhere/libamdhip64.so: there is no such file" in result.stderr
+
+
+# ---- bad input ----
+
+
+def truncated(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: b"", "is empty"),
+        (lambda: b"func.func @main() { return }\n", "is text: name what was compiled of it"),
+        (lambda: b"BC\xc0\xde" + bytes(60), "is LLVM bitcode, which no driver loads"),
+        (lambda: b"!<arch>\n" + bytes(60), "is an archive: take its object files out"),
+        (lambda: b"MZ" + bytes(60), "is a Windows program"),
+        (lambda: bytes(range(256)), "is none of what holds images"),
+        (lambda: truncated(code_object("forum")), "is an AMDGPU code object, and it is truncated"),
+        (lambda: truncated(bundle(code_object("forum"))), "is an offload bundle, and its table"),
+        (lambda: truncated(Path(sys.executable).resolve().read_bytes()), "its ELF headers cannot"),
+        (lambda: b"\x7fELF\x02\x01", "its ELF headers cannot be read"),
+        (lambda: b"\x7fELF\x01\x01" + bytes(10), "its ELF headers cannot be read"),
+        (lambda: b"__CLANG_OFFLOAD_BUNDLE__", "is an offload bundle, and its table"),
+        (lambda: b"CCOB\2\0\1\0", "is none of what holds images"),
+    ],
+)
+def test_bad_files_are_named(make: Callable[[], bytes], words: str, tmp_path: Path) -> None:
+    result = invoke("inspect", str(written(tmp_path, make())))
+    assert_sentence(result.exit_code, result.stderr, words)
+
+
+def test_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = command("inspect", tmp_path / "none")
+    assert_sentence(missing.returncode, missing.stderr, "was not found")
+    folder = command("inspect", tmp_path)
+    assert_sentence(folder.returncode, folder.stderr, "is a directory")
+
+    def refuse(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    endless = command("inspect", "/dev/zero")
+    assert_sentence(endless.returncode, endless.stderr, "is a device, which may have no end")
+    (tmp_path / "closed").touch()
+    monkeypatch.setattr(files, "read", refuse)
+    closed = invoke("inspect", str(tmp_path / "closed"))
+    assert_sentence(closed.exit_code, closed.stderr, "may not be read by this user: chmod +r")
+
+
+def test_a_program_without_images_is_refused(tmp_path: Path) -> None:
+    """For whatever processor."""
+    path = compile_c(tmp_path / "program", "int main(void) { return 0; }")
+    content = bytearray(path.read_bytes())
+    for machine, name in ((62, "x86-64"), (183, "AArch64"), (243, "RISC-V")):
+        content[18:20] = machine.to_bytes(2, "little")
+        path.write_bytes(content)
+        result = invoke("inspect", str(path))
+        words = f"for {name} and holds no image of device code: name a file that was lowered"
+        assert_sentence(result.exit_code, result.stderr, words)
+
+
+def test_a_truncated_object_file_is_refused(tmp_path: Path) -> None:
+    whole = corpus.holder(tmp_path, code_object("forum")).read_bytes()
+    for size in range(0, len(whole), 97):
+        result = invoke("inspect", "--no-device", str(written(tmp_path, whole[:size])))
+        assert result.exit_code == 2
+        assert result.stderr.count("\n") == 1
+
+
+def test_missing_packages_are_named() -> None:
+    """All other commands go on; the line says how to install them."""
+    code = (
+        "import sys; sys.modules['elftools'] = None\n"
+        "from mgpu_rt.cli.main import main; main(sys.argv[1:])"
+    )
+    words = [sys.executable, "-c", code, "inspect", __file__]
+    result = subprocess.run(words, capture_output=True, text=True)
+    sentence = f"mgpu-rt: reading images needs pyelftools, which {sys.executable} lacks: "
+    assert result.stderr == f"{sentence}{sys.executable} -m pip install pyelftools msgpack\n"
+    assert result.returncode == 2
+    words[3:] = ["path"]
+    assert subprocess.run(words, capture_output=True).returncode == 0

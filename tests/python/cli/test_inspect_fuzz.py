@@ -1,0 +1,73 @@
+"""`mgpu-rt inspect` over real images with bytes changed: a sentence or a description comes."""
+
+from __future__ import annotations
+
+import functools
+import json
+import tempfile
+from pathlib import Path
+
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bench import PROGRAMS
+from mgpu_rt.cli.main import main
+from mgpu_rt.lowering import lower
+from tests.runtime.images import corpus
+from tests.support.images import code_object
+from tests.support.programs import STOCK, build
+
+
+@functools.cache
+def files() -> list[bytes]:
+    """Images of each kind, and what holds them."""
+    with tempfile.TemporaryDirectory() as scratch:
+        holder = corpus.holder(Path(scratch), code_object("globals")).read_bytes()
+    unoptimised = lower.code_object(PROGRAMS / "vecadd.mlir", corpus.AMD, opt_level=0)
+    return [*corpus.kinds(), unoptimised, holder, build("forum", 22, 1, STOCK).read_bytes()]
+
+
+#: Most of the bytes that are read lie here: headers and tables, at the begin and at the end.
+_NEAR = st.integers(0, 700)
+_PLACES = st.one_of(_NEAR, _NEAR.map(lambda at: -1 - at), st.integers(0, 40_000))
+_BYTES = st.one_of(
+    st.binary(min_size=1, max_size=8),
+    st.sampled_from(
+        [bytes(8), b"\xff" * 8, b"\xff" * 4, b"\x7f" + bytes(7), b"\xdf" + b"\xff" * 7]
+    ),
+)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """A file with some places written over, perhaps cut short."""
+    content = bytearray(draw(st.sampled_from(files())))
+    for at, change in draw(st.lists(st.tuples(_PLACES, _BYTES), min_size=1, max_size=12)):
+        at %= len(content)
+        content[at : at + len(change)] = change[: len(content) - at]
+    cut = draw(st.one_of(st.none(), st.integers(0, len(content))))
+    return bytes(content[:cut])
+
+
+@settings(
+    max_examples=200,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(content=damaged(), as_json=st.booleans())
+def test_damage_is_described_or_named(content: bytes, as_json: bool) -> None:
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        words = ["inspect", "--no-device", file.name, *(["--json"] if as_json else [])]
+        result = CliRunner().invoke(main, words, catch_exceptions=False)
+    if result.exit_code == 2:
+        assert result.stderr.startswith("mgpu-rt: ")
+        assert result.stderr.count("\n") == 1
+        assert result.stdout == ""
+    else:
+        assert result.exit_code == 0
+        assert not as_json or json.loads(result.stdout)["images"]

@@ -1,0 +1,177 @@
+"""`mgpu-rt report`: what it advises, and on which evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mgpu_rt.cli.report.advice import advice
+from mgpu_rt.cli.report.inputs import LARGE
+from tests.python.cli.test_report import counted, read, report
+from tests.support import recorded
+from tests.support.child import ROOT
+from tests.support.recorded import call
+
+
+def titles(folder: Path, **contents: Any) -> list[str]:
+    return [item.title for item in advice(read(folder, **contents))]
+
+
+def with_modules(**changes: Any) -> dict[str, Any]:
+    return recorded.statistics(modules=[recorded.module(**changes)])
+
+
+def evicted(again: bool, evictions: int = 10) -> dict[str, Any]:
+    """Ten blocks that went back to the driver, before or after the last was asked for."""
+    whole = counted("cache", "memory", hits=0, misses=11, evictions=evictions)
+    last = 1000 if again else 1
+    calls = [call("hipFree", 10 + n, 1, "driver") for n in range(10)]
+    return {"s": whole, "t": recorded.trace(*calls, call("hipMalloc", last, 1, "driver"))}
+
+
+COPY = [call("mgpuMemcpy", n, bytes=1 << 20, result="bypass") for n in range(10)]
+
+FINDINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    # the title; files that prove it; files that all but do
+    ("No cache was at work", {"s": recorded.stock()}, {"s": recorded.statistics()}),
+    (
+        "A module is loaded 100 times: writable globals",
+        {"s": with_modules(driver_loads=100, why="writable globals")},
+        {"s": with_modules(driver_loads=1, why="writable globals")},
+    ),
+    (
+        "98 loads of modules could not be shared",
+        {"s": counted("cache", "modules", hits=1, misses=1, evictions=0)},
+        {"s": counted("cache", "modules", hits=98, misses=1, evictions=0)},
+    ),
+    (
+        "Streams are not reused",
+        {"s": counted("cache", "streams", hits=9, misses=10, evictions=0)},
+        {"s": counted("cache", "streams", hits=5, misses=9, evictions=0)},
+    ),
+    (
+        "Blocks of memory leave the cache, and the program needs them again",
+        evicted(True),
+        evicted(False),
+    ),
+    (
+        "The program registers host memory again and again",
+        {"s": counted("abi", "mgpuMemHostRegisterMemRef", calls=10, ns=10_000)},
+        {"s": counted("abi", "mgpuMemHostRegisterMemRef", calls=9, ns=10_000)},
+    ),
+    (
+        "Copies go HIP's way",
+        {"s": recorded.statistics(), "t": recorded.trace(*COPY)},
+        {"s": recorded.statistics(), "t": recorded.trace(*COPY[1:])},
+    ),
+    (
+        "The library asks the driver often",
+        {"s": counted("hip", "hipStreamQuery", calls=100, ns=5_000)},
+        {"s": counted("hip", "hipStreamQuery", calls=100, ns=4_900)},
+    ),
+    (
+        "1 call failed",
+        {"t": recorded.trace(call("mgpuLaunchKernel", 1, error="hipErrorInvalidImage"))},
+        {"t": recorded.trace(call("hipMalloc", 1, layer="driver", error="hipErrorOutOfMemory"))},
+    ),
+    (
+        "1 process did not end by exit",
+        {"s": recorded.statistics(process=recorded.process(ended="unfinished"))},
+        {"s": recorded.statistics(process=recorded.process())},
+    ),
+    (
+        "60 % of the time the program waits for the GPU",
+        {"s": counted("abi", "mgpuStreamSynchronize", calls=1, ns=75_000)},
+        {"s": counted("abi", "mgpuStreamSynchronize", calls=1, ns=50_000)},
+    ),
+    (
+        "The trace is incomplete",
+        {"t": recorded.trace(call("mgpuLaunchKernel", 1), lost=1)},
+        {"t": recorded.trace(call("mgpuLaunchKernel", 1))},
+    ),
+]
+
+
+@pytest.mark.parametrize(("title", "proof", "nearly"), FINDINGS, ids=[f[0] for f in FINDINGS])
+def test_advice_needs_evidence(
+    title: str, proof: dict[str, Any], nearly: dict[str, Any], tmp_path: Path
+) -> None:
+    assert title in titles(tmp_path, **proof)
+    assert titles(tmp_path, **nearly) == []
+
+
+@pytest.mark.parametrize(
+    "nearly",
+    [
+        {"s": counted("cache", "streams", hits=10, misses=10, evictions=0)},
+        {"s": counted("abi", "mgpuMemHostRegister", calls=10, ns=5_000)},
+    ],
+)
+def test_near_evidence_gives_no_advice(nearly: dict[str, Any], tmp_path: Path) -> None:
+    assert titles(tmp_path, **nearly) == []
+
+
+def copies(size: int, *, behind: bool = False) -> dict[str, Any]:
+    """Ten that a cache passed on, each after a wait, or after a launch behind it."""
+    events = []
+    for n in range(10):
+        copied = call("mgpuMemcpy", 10 * n + 2, bytes=size, result="bypass", stream=1)
+        events.append(call("mgpuStreamSynchronize", 10 * n, stream=1))
+        events += [call("mgpuLaunchKernel", 10 * n + 1, stream=1)] if behind else []
+        events.append(copied)
+    return {"s": recorded.statistics(), "t": recorded.trace(*events)}
+
+
+def test_advice_on_copies_names_their_cause(tmp_path: Path) -> None:
+    header = (ROOT / "csrc/runtime/memory/staging.h").read_text()
+    assert "STAGING_UP_LIMIT = 1 << 19," in header
+    (large,) = advice(read(tmp_path, **copies(LARGE + 1)))
+    assert "10 of them are larger than 524.3 kB." in large.evidence
+    assert large.step.startswith("Split them")
+    (busy,) = advice(read(tmp_path, **copies(16 << 10, behind=True)))
+    assert "10 of them found their stream at work." in busy.evidence
+    assert busy.step.startswith("Wait for the stream")
+    (small,) = advice(read(tmp_path, **copies(16 << 10)))
+    assert "They are small" in small.evidence
+    assert "plit" not in busy.step + small.step
+
+
+def test_no_copy_advice_for_stock_runs(tmp_path: Path) -> None:
+    shown = titles(tmp_path, s=recorded.stock(), t=recorded.trace(*COPY))
+    assert shown == ["No cache was at work"]
+
+
+def test_advice_on_streams_tells_why(tmp_path: Path) -> None:
+    """Those that are kept from those at work."""
+    whole = counted("cache", "streams", hits=0, misses=100, evictions=0)
+    (busy,) = advice(read(tmp_path, s=whole))
+    assert "still had work" in busy.step
+    del whole["abi"]["mgpuStreamDestroy"]
+    (held,) = advice(read(tmp_path, s=whole))
+    assert held.step.startswith("Destroy each stream")
+
+
+def test_memory_that_the_program_frees_gives_no_advice(tmp_path: Path) -> None:
+    """The cache has not given back memory that the program frees by itself either."""
+    assert "Blocks" not in " ".join(titles(tmp_path, **evicted(True, evictions=0)))
+
+
+def test_a_good_run_gets_no_advice(tmp_path: Path) -> None:
+    shown = report(tmp_path, s=recorded.statistics())
+    assert "Nothing in these files calls for a change." in shown.text
+
+
+def test_an_unfinished_process_gets_advice(tmp_path: Path) -> None:
+    """A child of multiprocessing's ends by _exit: that is not for certain a fault."""
+    shown = report(tmp_path, s=recorded.statistics(process=recorded.process(ended="unfinished")))
+    assert "forum, process 7, was killed, ended by _exit or exec, or still runs." in shown.text
+    assert "process 7, not ended by exit, or still running" in shown.text
+
+
+def test_no_cache_advice_for_stock_runs(tmp_path: Path) -> None:
+    private = recorded.module(driver_loads=100, why="writable globals")
+    whole = recorded.stock(modules=[private])
+    whole["hip"]["hipStreamQuery"] = {"calls": 100, "ns": 5_000_000}
+    assert titles(tmp_path, s=whole) == ["No cache was at work"]

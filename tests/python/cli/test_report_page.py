@@ -1,0 +1,168 @@
+"""The page of `mgpu-rt report` in a real browser: nothing is fetched, nothing complains, nothing
+sticks out, everything can be read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt.cli.report import inputs
+from mgpu_rt.cli.report import page as report_page
+from mgpu_rt.cli.report.format import document
+from tests.python.cli.test_report import HOSTILE, hostile
+from tests.support import browser, recorded
+from tests.support.browser import Page
+from tests.support.child import ROOT
+from tests.support.recorded import call
+
+pytestmark = pytest.mark.skipif(
+    browser.find() is None, reason=f"none of {', '.join(browser.NAMES)} is in PATH"
+)
+
+STYLE = ROOT / "mgpu_rt" / "cli" / "report" / "style.css"
+
+#: A phone, and a desktop in light and dark.
+SCREENS = [(390, False), (1100, False), (1100, True)]
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    with browser.page() as shown:
+        yield shown
+
+
+def written(folder: Path, **contents: object) -> Path:
+    """The page of such files."""
+    paths = []
+    for name, content in contents.items():
+        paths.append(str(folder / name))
+        Path(paths[-1]).write_text(json.dumps(content))
+    found = inputs.of_files(paths)
+    path = folder / "page.html"
+    path.write_text(document(report_page.title(found), report_page.body(found)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of everything that there is."""
+    details = {
+        "process": recorded.process(),
+        "kernels": {"count": {"launches": 100, "ns": 9000}},
+        "copies": {"to_device": {"calls": 2, "bytes": 1 << 20}},
+        "modules": [recorded.module(driver_loads=100, why="writable globals")],
+    }
+    calls = [
+        event
+        for n in range(100)
+        for event in (
+            call("mgpuLaunchKernel", 10 * n, 3, kernel="count"),
+            call("hipMalloc", 10 * n, 1, "driver"),
+            recorded.memory(10 * n, 1000 * n, 500 * n),
+        )
+    ]
+    return written(
+        tmp_path_factory.mktemp("page"),
+        before=recorded.stock(),
+        after=recorded.statistics(**details),
+        first=recorded.trace(*calls),
+        second=recorded.trace(*calls[:200]),
+    )
+
+
+@pytest.mark.parametrize(("width", "dark"), SCREENS)
+def test_a_page_stands_alone_and_fits(page: Page, whole: Path, width: int, dark: bool) -> None:
+    page.events.clear()
+    page.show(whole, width=width, dark=dark)
+    assert page.value("document.documentElement.scrollWidth") == width
+    assert page.value("document.querySelectorAll('section').length") == 7
+    assert page.value(TOO_WIDE) == []
+    told = [event["params"] for event in page.events]
+    assert [event["request"]["url"] for event in told] == [whole.as_uri()]
+
+
+#: Elements that reach beyond the screen, even if that would be cut off.
+TOO_WIDE = """[...document.querySelectorAll('main *')]
+    .filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest('thead'))
+    .map(e => e.outerHTML.slice(0, 80))"""
+
+
+def test_a_page_follows_the_readers_colour_scheme(page: Page, whole: Path) -> None:
+    colours = []
+    for dark in (False, True):
+        page.show(whole, width=1100, dark=dark)
+        colours.append(page.value("getComputedStyle(document.body).backgroundColor"))
+    assert colours[0] != colours[1]
+
+
+@pytest.mark.parametrize("width", (390, 1100))
+def test_hostile_names_are_only_text(page: Page, tmp_path: Path, width: int) -> None:
+    page.events.clear()
+    path = written(tmp_path, **hostile())
+    page.show(path, width=width)
+    assert page.value("document.documentElement.scrollWidth") == width
+    assert [event["params"]["request"]["url"] for event in page.events] == [path.as_uri()]
+    assert page.value("document.querySelectorAll('script, img, u, i, iframe').length") == 0
+    assert HOSTILE[0] in page.value("document.body.innerText")
+
+
+def test_a_screen_reader_knows_tables_and_charts(page: Page, whole: Path) -> None:
+    """Also on a phone, where rows are laid out as blocks."""
+    page.show(whole, width=390)
+    nodes = page.call("Accessibility.getFullAXTree")["nodes"]
+    named: dict[str, list[str]] = {}
+    for node in nodes:
+        role = node.get("role", {}).get("value", "")
+        named.setdefault(role, []).append(node.get("name", {}).get("value", ""))
+    assert "Calls of the program" in named["table"]
+    assert {"mgpuLaunchKernel", "total"} <= set(named["rowheader"])
+    assert {"function", "calls before", "ratio"} <= set(named["columnheader"])
+    charts = named["image"]
+    assert {"Launches", "Device memory"} <= set(charts)
+    assert any(name.startswith("mgpuLaunchKernel: 10.0 µs before, 100 ns after") for name in charts)
+    assert all(charts)
+
+
+def test_a_page_can_be_printed(page: Page, whole: Path) -> None:
+    page.show(whole, width=1100, dark=True)
+    page.call("Emulation.setEmulatedMedia", media="print")
+    try:
+        white = page.value("getComputedStyle(document.body).backgroundColor")
+        dark = page.value("getComputedStyle(document.body).color")
+        assert (white, dark) == ("rgb(255, 255, 255)", "rgb(27, 32, 41)")
+        assert page.call("Page.printToPDF", printBackground=True)["data"]
+    finally:
+        page.call("Emulation.setEmulatedMedia", media="")
+
+
+# ---- colours ----
+
+
+def luminance(colour: str) -> float:
+    """By the formula of WCAG."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", (0, 1), ids=("light", "dark"))
+def test_colours_contrast_with_the_background(scheme: int) -> None:
+    """4.5 for text, 3 for what a chart shows: WCAG's level AA."""
+    schemes = re.findall(r":root \{(.*?)\}", STYLE.read_text(), re.DOTALL)
+    colours = dict(re.findall(r"--([\w-]+): (#\w{6})", schemes[scheme]))
+    grounds = [colours.pop("page"), colours.pop("card")]
+    for decoration in ("line", "kept", "before-kept"):  # a line beside gives its edge
+        colours.pop(decoration)
+    for name, colour in colours.items():
+        least = 4.5 if name in ("text", "quiet", "after", "better", "worse") else 3
+        for ground in grounds:
+            assert contrast(colour, ground) >= least, name

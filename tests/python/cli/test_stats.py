@@ -1,0 +1,450 @@
+"""`mgpu-rt stats` and `mgpu-rt compare`, on a program that MLIR lowered, over AMD's HIP on the
+emulated device."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from bench.setup.printing import print_library
+from mgpu_rt.cli.stats import statistics as stats_files
+from mgpu_rt.cli.stats import word
+from mgpu_rt.cli.stats.comparison import as_dict
+from mgpu_rt.cli.stats.runs import Run
+from mgpu_rt.cli.stats.statistics import Cache, Counter, Failure, Statistics, added, parse
+from tests.python.cli.test_report import hostile
+from tests.support import recorded
+from tests.support.child import library
+from tests.support.command import assert_sentence, command, invoke
+from tests.support.compiled import compile_c
+from tests.support.programs import STOCK, build
+
+LAUNCHES = 20
+ON_SOFTGPU = {"MGPU_RT_HIP": ""}
+
+
+@pytest.fixture(scope="module")
+def forum() -> Path:
+    """The forum's program as LLVM 19 lowers it, linked with a plain runtime."""
+    return build("forum", 19, LAUNCHES, STOCK)
+
+
+def run(program: Path, path: Path, **env: str) -> str:
+    """Writes a statistics file; returns what was printed besides."""
+    words = ("run", "--device", "softgpu", "--stats", "--stats-json", path, "--", program)
+    result = command(*words, **ON_SOFTGPU, **env)
+    assert result.returncode >= 0, result.stderr
+    return result.stderr
+
+
+@pytest.fixture(scope="module")
+def files(forum: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Statistics of stock's behaviour, and with the cache."""
+    folder = tmp_path_factory.mktemp("stats")
+    run(forum, folder / "stock.json", MGPU_RT_CACHE="off")
+    run(forum, folder / "ours.json")
+    return folder / "stock.json", folder / "ours.json"
+
+
+# ---- stats ----
+
+
+def test_stats_are_the_table_of_a_run(forum: Path, tmp_path: Path) -> None:
+    path = tmp_path / "stats.json"
+    table = run(forum, path).splitlines()
+    shown = command("stats", path)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    lines = shown.stdout.splitlines()
+    assert lines[: len(table)] == table
+    assert lines[0] == table[0] == "mgpu_rt: calls of the program"
+
+
+def test_stats_says_that_an_older_release_rendered_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(recorded.statistics()))
+    assert "an older release wrote this file" in invoke("stats", str(path)).stdout
+
+
+def test_stats_shows_cache_rates(files: tuple[Path, Path]) -> None:
+    rows = {line.split()[0]: line.split()[1:] for line in tail(files[1])}
+    assert rows["modules"] == [str(LAUNCHES - 1), "1", "95.0", "%", "0"]
+    assert rows["events"] == ["–"] * 4
+
+
+def tail(path: Path) -> list[str]:
+    """Returns the rows of `stats` that show the caches."""
+    lines = command("stats", path).stdout.splitlines()
+    begin = next(n for n, line in enumerate(lines) if line.startswith("cache "))
+    return lines[begin + 1 :]
+
+
+def test_stats_shows_memory(tmp_path: Path) -> None:
+    run(build("churn", 22, 5, STOCK), tmp_path / "stats.json")
+    assert "Device memory" in tail(tmp_path / "stats.json")
+
+
+def test_values_that_were_not_counted_are_never_0(files: tuple[Path, Path]) -> None:
+    """Stock's behaviour has no cache."""
+    assert all(line.split()[1:] == ["–"] * 4 for line in tail(files[0]))
+
+
+def test_stats_shows_kernels_copies_and_images(tmp_path: Path) -> None:
+    path = tmp_path / "stats.json"
+    run(build("churn", 22, 5, STOCK), path)
+    stats = json.loads(path.read_text())
+    assert {name: row["launches"] for name, row in stats["kernels"].items()} == {"increment": 5}
+    (module,) = stats["modules"]
+    assert (module["kernels"], module["why"]) == (["increment"], None)
+    lines = command("stats", path).stdout.splitlines()
+    begin = lines.index("mgpu_rt: launches of kernels")
+    assert lines[begin + 3].split()[-2:] == ["5", "increment"]
+    rows = {cells[0]: cells[1:] for cells in (re.split(r"\s{2,}", line) for line in lines)}
+    copies = stats["copies"]
+    assert rows["from device"] == [str(copies["from_device"][key]) for key in ("calls", "bytes")]
+    assert rows["on device"] == ["–", "–"]
+    (row,) = (line for line in lines if line.startswith(module["image"]))
+    assert row.endswith("  increment")
+    assert any("process" in line and "ended by exit" in line for line in lines)
+
+
+#: Needs the library, so that its destructor runs just before the library's.
+KILL_AT_EXIT = """
+#include <signal.h>
+extern const char *mgpu_rt_version(void);
+__attribute__((destructor)) static void die(void) { raise(mgpu_rt_version() ? SIGKILL : SIGTERM); }
+"""
+
+
+def test_a_killed_program_leaves_readable_recordings(
+    forum: Path, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    killer = compile_c(tmp_path / "killer.so", KILL_AT_EXIT, "-shared", "-fPIC", str(library()))
+    stats, trace = tmp_path / "stats", tmp_path / "trace"
+    options = ("--device", "softgpu", "--stats-json", stats, "--trace", trace)
+    shell = f'LD_PRELOAD="$LD_PRELOAD:{killer}" exec {forum}'
+    done = command("run", *options, "--", "sh", "-c", shell, **ON_SOFTGPU)
+    assert (done.returncode, done.stderr) == (-9, "")
+    killed = json.loads(command("stats", "--json", stats).stdout)
+    assert command("stats", stats).stdout.startswith(killed["rendered"])
+    assert killed["rendered"].startswith("mgpu_rt: calls of the program\n")
+    ended = json.loads(files[1].read_text())
+    assert killed["process"]["ended"] == "unfinished"
+    assert _calls(killed, "abi") == _calls(ended, "abi")
+    assert killed["kernels"]["test_func"]["launches"] == LAUNCHES
+    assert killed["modules"] == ended["modules"]
+    compared = command("compare", files[0], stats)
+    assert (compared.returncode, compared.stderr) == (0, "")
+    assert "mgpuLaunchKernel" in compared.stdout
+    events = json.loads(command("trace", trace).stdout)["traceEvents"]
+    names = [event["name"] for event in events if event.get("cat") == "stream"]
+    assert names.count("test_func") == LAUNCHES
+
+
+def _calls(stats: dict, layer: str) -> dict[str, int]:
+    return {name: counter["calls"] for name, counter in stats[layer].items()}
+
+
+def test_stats_json_is_the_file(files: tuple[Path, Path]) -> None:
+    shown = command("stats", "--json", files[1])
+    assert json.loads(shown.stdout) == json.loads(files[1].read_text())
+
+
+# ---- compare ----
+
+
+def test_compare_shows_two_files_side_by_side(files: tuple[Path, Path]) -> None:
+    result = command("compare", *files)
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[:2] == [f"before: {files[0]}", f"after:  {files[1]}"]
+    rows = {line.split()[0]: line.split()[1:] for line in lines if line}
+    assert rows["mgpuLaunchKernel"][:2] == [str(LAUNCHES)] * 2
+    assert rows["hipModuleLoadData"][:2] == [str(LAUNCHES), "1"]
+    assert rows["test_func"][:2] == [str(LAUNCHES)] * 2
+    assert rows["hipStreamQuery"] == ["–", str(LAUNCHES - 1), "–", rows["hipStreamQuery"][3], "–"]
+    assert rows["modules"] == ["–", "–", "–", str(LAUNCHES - 1), "1", "95.0", "%"]
+    assert all(len(line) <= 80 for line in lines[2:])
+
+
+def test_compare_json_has_ratios(files: tuple[Path, Path]) -> None:
+    result = json.loads(command("compare", "--json", *files).stdout)
+    stock, ours = (json.loads(path.read_text()) for path in files)
+    loads = result["driver"]["functions"]["hipModuleLoadData"]
+    assert loads["before"] == stock["hip"]["hipModuleLoadData"]
+    assert loads["after"] == ours["hip"]["hipModuleLoadData"]
+    assert loads["ratio"] == loads["before"]["ns"] / loads["after"]["ns"]
+    assert result["questions"]["functions"]["hipStreamQuery"]["before"] is None
+    assert "hipStreamQuery" not in result["driver"]["functions"]
+    assert "checks" in result["reasons"]["hipStreamQuery"]
+    calls = sum(counter["calls"] for counter in ours["abi"].values())
+    assert result["program"]["total"]["after"]["calls"] == calls
+    launches = result["launches"]["kernels"]["test_func"]
+    assert launches["after"] == {"calls": LAUNCHES, "ns": ours["kernels"]["test_func"]["ns"]}
+    assert result["cache"]["modules"]["after"] == ours["cache"]["modules"]
+
+
+def test_hips_start_is_a_row_of_its_own_and_in_no_ratio(tmp_path: Path) -> None:
+    """Here it is longer than all calls, and another one on each side."""
+    runs = [recorded.stock(start={"ns": 299_000_000}), recorded.statistics(start={"ns": 0})]
+    paths = [tmp_path / "stock.json", tmp_path / "ours.json"]
+    for path, run in zip(paths, runs, strict=True):
+        path.write_text(json.dumps(run))
+    said = invoke("compare", *map(str, paths)).stdout.splitlines()
+    assert [line.split()[2:] for line in said if line.startswith("HIP's start")] == [
+        ["299.000", "0.000"]
+    ]
+    total = next(line.split() for line in said if line.startswith("total"))
+    assert total[1:] == ["500", "500", "5.000", "0.050", "100"]
+    result = json.loads(invoke("compare", "--json", *map(str, paths)).stdout)
+    assert result["start"] == {"before": 299_000_000, "after": 0}
+    assert result["program"]["total"]["ratio"] == 100
+    assert "HIP's start" not in result["program"]["functions"]
+
+
+def test_runs_of_one_device_in_two_minutes_are_on_one_line(tmp_path: Path) -> None:
+    device = {"name": "MI300X", "hip": "7.2.4"}
+    paths = [tmp_path / "stock.json", tmp_path / "ours.json"]
+    for path, minutes in zip(paths, (0, 1), strict=True):
+        process = recorded.process()
+        process["date"] += 60 * minutes
+        path.write_text(json.dumps(recorded.statistics(device=device, process=process)))
+    said = invoke("compare", *map(str, paths)).stdout.splitlines()
+    assert [line for line in said if line.startswith("on:")] == [
+        "on:     MI300X, HIP 7.2.4, 2027-01-15 08:01 UTC"
+    ]
+
+
+def test_a_slow_start_is_in_neither_sides_calls(forum: Path) -> None:
+    """The stub of HIP takes 400 ms to start."""
+    slow = {"HIPSTUB_DELAY": "hipInit:300000,hipFree:100000"}
+    result = json.loads(command("compare", "--json", "--", forum, **slow).stdout)
+    for side in ("before", "after"):
+        assert result["start"][side] >= 400_000_000
+        assert result["program"]["total"][side]["ns"] < result["start"][side]
+
+
+def test_compare_runs_a_program_twice(forum: Path) -> None:
+    """Whatever the caller has set for the library's caches and files."""
+    hostile = {"MGPU_RT_CACHE": "off", "MGPU_RT_TRACE": "/nowhere/trace"}
+    words = ("compare", "--device", "softgpu", "--json", "--", forum)
+    result = command(*words, **ON_SOFTGPU, **hostile)
+    assert (result.returncode, result.stderr) == (0, "")
+    driver = json.loads(result.stdout)["driver"]["functions"]
+    assert driver["hipModuleLoadData"]["before"]["calls"] == LAUNCHES
+    assert driver["hipModuleLoadData"]["after"]["calls"] == 1
+
+
+def test_compare_adds_up_processes(forum: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text(f'#!/bin/sh\necho "$@"\n"{forum}"\n"{forum}"\nexit 0\n')
+    script.chmod(0o755)
+    words = ("compare", "--device", "softgpu", "--", script, "--json", "--", "b")
+    result = command(*words, **ON_SOFTGPU)
+    assert result.returncode == 0, result.stderr
+    assert (
+        result.stderr == "--json -- b\n" * 2
+    )  # what the program prints; its arguments are its own
+    (row,) = (line for line in result.stdout.splitlines() if "mgpuLaunchKernel" in line)
+    assert row.split()[1:3] == [str(2 * LAUNCHES)] * 2
+
+
+def test_compare_shows_what_one_word_gains(forum: Path) -> None:
+    result = command("compare", "--exclusive", "--", forum)
+    assert result.returncode == 0, result.stderr
+    rows = {cells[0]: cells[1:] for cells in map(split, result.stdout.splitlines())}
+    assert rows["with one word, ms"] == ["stock", "mgpu_rt", "--exclusive", "--exclusive --lazy"]
+    assert rows["output"] == ["same"] * 4
+    assert rows["questions"][0] == "0.000" != rows["questions"][1]
+    assert len(rows["waits"]) == len(rows["since the first call"]) == 4
+    again = json.loads(command("compare", "--exclusive", "--json", "--", forum).stdout)
+    assert again["word"]["--exclusive"]["same_output"]
+    files = invoke("compare", "--exclusive", "a", "b")
+    assert (files.exit_code, "takes -- and a program" in files.stderr) == (2, True)
+
+
+def split(line: str) -> list[str]:
+    return re.split(r"\s{2,}", line)
+
+
+def test_compare_names_the_word_that_changes_the_output(forum: Path, tmp_path: Path) -> None:
+    """The advice praises a word only where it changes nothing that the program prints."""
+    script = tmp_path / "script"
+    script.write_text(f'#!/bin/sh\necho "$MGPU_RT_SYNC"\n"{forum}"\n')
+    script.chmod(0o755)
+    result = command("compare", "--exclusive", "--", script)
+    said = " ".join(result.stdout.split())
+    assert "output same same same DIFFERS" in said
+    assert "The output differs with --exclusive --lazy: run the program without it." in said
+
+
+@pytest.mark.parametrize(
+    ("taken", "best"), [((4, 3, 2, 1), 3), ((4, 3, 2, 1.95), 2), ((4, 3, 3, 3), 1)]
+)
+def test_the_advice_follows_the_times(taken: tuple[float, ...], best: int) -> None:
+    runs = [Run(Statistics({}, {}, {}), seconds, b"") for seconds in taken]
+    advice = " ".join(word.lines(runs))
+    assert (f"`mgpu-rt run {word.SIDES[best]}`" in " ".join(advice.split())) == (best != 1)
+    assert "mostly" not in advice
+
+
+def test_no_advice_names_a_word_with_which_calls_failed() -> None:
+    failed = {Failure("mgpuMemAlloc", "hipErrorOutOfMemory"): 1}
+    runs = [Run(Statistics({}, {}, {}), seconds, b"") for seconds in (4, 3, 3, 1)]
+    runs[3] = Run(Statistics({}, {}, {}, failed), 1, b"")
+    said = " ".join(" ".join(word.lines(runs)).split())
+    assert "Calls failed with --exclusive --lazy: run the program without it." in said
+    assert "1 call of mgpuMemAlloc failed with hipErrorOutOfMemory" in said
+    assert "mgpu-rt run" not in said
+
+
+def test_a_kind_that_saves_most_of_the_time_is_named() -> None:
+    waits = [{"mgpuStreamSynchronize": Counter(9, ns)} for ns in (10**9, 0)]
+    slow, fast = (Statistics(waited, {}, {}) for waited in waits)
+    runs = [Run(slow, 3, b"")] * 3 + [Run(fast, 2, b"")]
+    assert "mostly in waits" in " ".join(" ".join(word.lines(runs)).split())
+
+
+def test_compare_wants_two_files_or_a_program() -> None:
+    for words in ((), ("a",), ("a", "b", "c"), ("--",), ("a", "--", "true")):
+        result = invoke("compare", *words)
+        assert result.exit_code == 2
+        assert "name two statistics files, or -- and a program" in result.stderr
+
+
+# ---- what stands in the way ----
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b'{"abi": {"mgpuModuleLo', "is damaged or truncated"),
+        (b"\xff\xfe", "is not text"),
+        (b"[" * 100_000, "is damaged or truncated"),
+        (b"[1, 2]", "holds other JSON than statistics"),
+        (b'{"abi": {}, "hip": {}}', "holds other JSON than statistics"),
+        (b'{"abi": {"f": {"calls": -1, "ns": 1}}, "hip": {}, "cache": {}}', "holds other JSON"),
+        (b'{"abi": {"f": {"calls": "1", "ns": 1}}, "hip": {}, "cache": {}}', "holds other JSON"),
+        (
+            b'{"abi": {"f": {"calls": 1, "ns": 1%s}}, "hip": {}, "cache": {}}' % (b"0" * 20),
+            "other JSON",
+        ),
+        (b'{"abi": {}, "hip": {}, "cache": {}, "memory": {"0": {}}}', "holds other JSON"),
+        (b'{"abi": {}, "hip": {}, "cache": {}, "kernels": {"k": {"calls": 1}}}', "other JSON"),
+        (b'{"abi": {}, "hip": {}, "cache": {}, "copies": []}', "other JSON"),
+        (b'{"abi": {}, "hip": {}, "cache": {}, "modules": [{}]}', "other JSON"),
+        (b'{"abi": {}, "hip": {}, "cache": {}, "process": {}}', "other JSON"),
+        (b"mgpu_rt 1 recording of statistics", "mgpu_rt 1 has recorded it, and this is"),
+        (b'{"abi": {}, "hip": {}, "cache": {}, "rendered": 5}', "other JSON"),
+        (b'{"traceEvents": []}', "is a trace: open it in ui.perfetto.dev"),
+    ],
+)
+def test_bad_files_are_named(content: bytes, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "stats.json"
+    path.write_bytes(content)
+    for result in (invoke("stats", str(path)), invoke("compare", str(path), str(path))):
+        assert_sentence(result.exit_code, result.stderr, words)
+
+
+@pytest.mark.parametrize("command", ("stats", "compare", "compare after"))
+def test_names_of_a_file_are_only_text(command: str, tmp_path: Path) -> None:
+    """None of them moves a terminal's cursor, adds a line, or takes more room than a name has."""
+    evil, plain = tmp_path / "evil.json", tmp_path / "plain.json"
+    evil.write_text(json.dumps(hostile()["s"]))
+    plain.write_text(json.dumps(recorded.stock()))
+    words = {"stats": [evil], "compare": [plain, evil], "compare after": [evil, plain]}[command]
+    result = invoke(*command.split()[:1], *map(str, words))
+    assert result.exit_code == 0, result.output
+    assert "<script>alert(1)</script>" in result.stdout
+    assert r"a\u0000b\u001b[31m\u000ac" in result.stdout
+    for line in result.stdout.splitlines():
+        assert line.isprintable()
+        assert len(line) < 1000
+
+
+def test_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = invoke("stats", str(tmp_path / "none.json"))
+    assert_sentence(missing.exit_code, missing.stderr, "was not found: `mgpu-rt run --stats-json")
+    folder = invoke("stats", str(tmp_path))
+    assert_sentence(folder.exit_code, folder.stderr, "is a directory")
+
+    def refuse(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(stats_files, "read_file", refuse)
+    closed = invoke("stats", str(tmp_path / "closed.json"))
+    assert_sentence(closed.exit_code, closed.stderr, "cannot be read: Permission denied")
+
+
+def test_caches_of_processes_are_added_up() -> None:
+    run = Statistics({}, {}, {"modules": Cache(3, 2, 1)})
+    assert added([run, run]).caches == {"modules": Cache(6, 4, 2)}
+
+
+def test_processes_that_met_different_kernels_of_one_name_are_added_up() -> None:
+    """One that has met a single `mark` shows it plain, and says whose it is."""
+    plain = {"mark": {"launches": 2, "ns": 20, "module": "first"}}
+    full = {
+        "first::mark": {"launches": 1, "ns": 10, "module": "first"},
+        "second::mark": {"launches": 4, "ns": 40, "module": "second"},
+    }
+    empty: dict = {"abi": {}, "hip": {}, "cache": {}}
+    runs = [parse({**empty, "kernels": kernels}, "x") for kernels in (plain, full)]
+    assert added(runs).kernels == {"first::mark": Counter(3, 30), "second::mark": Counter(4, 40)}
+    assert set(added(runs[:1]).kernels) == {"mark"}
+
+
+def test_the_longest_function_comes_first() -> None:
+    before = Statistics({"a": Counter(1, 10), "b": Counter(1, 30)}, {}, {})
+    after = Statistics({"c": Counter(1, 20)}, {}, {})
+    functions = as_dict(before, after)["program"]["functions"]
+    assert list(functions) == ["b", "c", "a"]
+
+
+def test_programs_that_cannot_be_compared_are_named(tmp_path: Path) -> None:
+    static = compile_c(tmp_path / "static", "int main(void) { return 0; }", "-static")
+    plain = compile_c(tmp_path / "plain", "int main(void) { return 0; }")
+    dead = compile_c(tmp_path / "dead", "#include <stdlib.h>\nint main(void) { abort(); }")
+    foreign = tmp_path / "foreign"
+    content = bytearray(plain.read_bytes())
+    content[18:20] = (183).to_bytes(2, "little")  # AArch64
+    foreign.write_bytes(content)
+    foreign.chmod(0o755)
+    for program, words in [
+        (tmp_path / "none", "was not found"),
+        (tmp_path, "is a directory"),
+        (static, "cannot be given mgpu_rt: it is statically linked: link it dynamically"),
+        (foreign, "it is a program for AArch64, and this machine is "),
+        (plain, "called none of the library's functions"),
+        (
+            dead,
+            f"was ended by signal 6, so there is nothing to compare: see why with MGPU_RT_CACHE"
+            f"=off mgpu-rt run -- {dead}",
+        ),
+    ]:
+        result = command("compare", "--", program)
+        assert_sentence(result.returncode, result.stderr, words)
+
+
+def test_a_set_uid_program_cannot_be_compared(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path / "program", "int main(void) { return 0; }")
+    program.chmod(0o4755)
+    monkeypatch.setattr(os, "getuid", lambda: program.stat().st_uid + 1)
+    result = invoke("compare", "--", str(program))
+    assert_sentence(result.exit_code, result.stderr, "it is setuid, setgid or has capabilities")
+
+
+def test_stdout_is_the_comparisons(tmp_path: Path) -> None:
+    """A program that prints does not disturb the JSON."""
+    program = build("globals", 22, LAUNCHES, STOCK)
+    helper = str(print_library().parent)
+    words = ("compare", "--device", "softgpu", "--json", "--", program)
+    result = command(*words, **ON_SOFTGPU, LD_LIBRARY_PATH=helper)
+    assert json.loads(result.stdout)["program"]["total"]["before"]
+    assert result.stderr.split() == [str(LAUNCHES)] * 2

@@ -1,0 +1,117 @@
+"""Programs that MLIR has lowered are hoisted, over a runtime that asks HIP at each call. The
+results are the same, and the driver is asked once."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bench.setup.printing import print_library
+from mgpu_rt.lowering import toolchain
+from tests.runtime.programs.test_programs import LAUNCHES, PRINTED, good, printed, rounds
+from tests.support.child import library
+from tests.support.hoisted import RELEASES, build, dialect, hoist
+from tests.support.programs import STOCK, Outcome, Way, execute, run_environment
+from tests.support.suites import in_check
+
+PROGRAMS = in_check(
+    [(name, llvm) for name in PRINTED for llvm in RELEASES], lambda name, llvm: llvm < 22
+)
+#: With a loop, a launch an iteration: how many of each.
+COUNTED = [("forum", 1, 1, 1, 1), ("many", 50, 5, 50, 1), ("overlap", 2, 1, 1, 2)]
+
+
+def run(program: str, llvm: int, iterations: int | None, backend: str = "stub") -> Outcome:
+    hoisted = hoist(dialect(program, llvm, iterations), llvm)
+    env = run_environment(Way(STOCK), backend, llvm, "builtin")
+    if backend != "stub":  # where stock's finds HIP
+        env["LD_LIBRARY_PATH"] += os.pathsep + str(Path(env["MGPU_RT_HIP"]).parent)
+    return execute([str(build(hoisted.program, llvm))], env)
+
+
+@pytest.mark.parametrize("backend", ["stub", "softgpu"])
+@pytest.mark.parametrize(("program", "llvm"), PROGRAMS)
+def test_results_are_the_same(program: str, llvm: int, backend: str) -> None:
+    outcome = run(program, llvm, rounds(program), backend)
+    good(outcome)
+    assert outcome.stdout == printed(program, llvm)
+
+
+@pytest.mark.parametrize("program", ["churn", "globals", "overlap"])
+@pytest.mark.parametrize("llvm", in_check(RELEASES, lambda llvm: llvm < 22))
+def test_results_are_the_same_over_the_library(program: str, llvm: int) -> None:
+    hoisted = hoist(dialect(program, llvm, rounds(program)), llvm)
+    env = run_environment(Way(STOCK, preload=library()), "stub", llvm, "builtin")
+    outcome = execute([str(build(hoisted.program, llvm))], env)
+    good(outcome)
+    assert outcome.stdout == printed(program, llvm)
+
+
+@pytest.mark.parametrize("llvm", in_check(RELEASES, lambda llvm: llvm < 22))
+@pytest.mark.parametrize(("program", "launches", "modules", "kernels", "streams"), COUNTED)
+def test_the_driver_is_asked_once(
+    program: str, launches: int, modules: int, kernels: int, streams: int, llvm: int
+) -> None:
+    iterations = LAUNCHES // launches
+    outcome = run(program, llvm, iterations)
+    good(outcome)
+    calls = Counter(call["name"] for call in outcome.calls)
+    assert calls["hipModuleLaunchKernel"] == launches * iterations
+    assert calls["hipModuleLoadData"] == calls["hipModuleUnload"] == modules
+    assert calls["hipModuleGetFunction"] == kernels
+    assert calls["hipStreamCreate"] == calls["hipStreamDestroy"] == streams
+
+
+@pytest.mark.parametrize("program", [name for name in PRINTED if name != "globals"])
+def test_kept_objects_go_back_before_hip_is_gone(program: str) -> None:
+    """LLVM 19 puts no destructor into programs, so this is the hoisting's own release."""
+    hoisted = hoist(dialect(program, 19, rounds(program)), 19)
+    env = run_environment(Way(STOCK), "stub", 19, "builtin", HIPSTUB_TEARDOWN="1")
+    outcome = execute([str(build(hoisted.program, 19))], env)
+    good(outcome)
+    calls = Counter(call["name"] for call in outcome.calls)
+    assert calls["hipModuleLoadData"] == calls["hipModuleUnload"]
+    if program != "events":  # which leaks streams, as lowered
+        assert calls["hipStreamCreate"] == calls["hipStreamDestroy"]
+
+
+def test_an_image_with_writable_globals_is_loaded_each_time() -> None:
+    """LLVM 19 loads it for each launch, so that each sees fresh globals; the streams are moved."""
+    hoisted = hoist(dialect("globals", 19, 7), 19)
+    assert (
+        "step: left the load of @kernels_bin_cst: kernels can write to globals of it, which each "
+        "load sets anew" in hoisted.said
+    )
+    assert "step: moved a stream" in hoisted.said
+    outcome = run("globals", 19, 7)
+    assert Counter(call["name"] for call in outcome.calls)["hipModuleLoadData"] == 7
+    assert outcome.stdout == "1\n"
+
+
+@pytest.mark.parametrize(("program", "llvm"), PROGRAMS)
+def test_hoisting_twice_is_hoisting_once(program: str, llvm: int) -> None:
+    once = hoist(dialect(program, llvm, rounds(program)), llvm)
+    assert hoist(once.program, llvm).program == once.program
+    assert (once.program == dialect(program, llvm, rounds(program))) == (program == "events")
+
+
+@pytest.mark.parametrize("program", ["forum", "churn", "samename"])
+@pytest.mark.parametrize("llvm", in_check(RELEASES, lambda llvm: llvm < 22))
+def test_the_jit_takes_it(llvm: int, program: str, tmp_path: Path) -> None:
+    text = tmp_path / "program.mlir"
+    text.write_bytes(hoist(dialect(program, llvm, 7), llvm).program)
+    shared = f"--shared-libs={STOCK},{print_library()}"
+    command = [str(toolchain.runner(llvm)), str(text), "-e", "main", "--entry-point-result=void"]
+    outcome = execute([*command, shared], run_environment(Way(STOCK), "stub", llvm, "builtin"))
+    good(outcome)
+    assert outcome.stdout == printed(program, llvm)
+    calls = Counter(call["name"] for call in outcome.calls)
+    assert (
+        calls["hipModuleLoadData"]
+        == calls["hipModuleUnload"]
+        == (2 if program == "samename" else 1)
+    )
+    assert calls["hipStreamCreate"] == calls["hipStreamDestroy"] == 1

@@ -1,0 +1,155 @@
+"""Failures of HIP's, which the ABI does not return, as exceptions."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from typing import Any
+
+import numpy
+import pytest
+
+import mgpu_rt
+from mgpu_rt.lowering import lower
+from tests.python.launches import KERNELS
+from tests.support.child import Mgpu, in_child
+
+OUT_OF_MEMORY, INVALID_VALUE, NOT_FOUND = 2, 1, 500
+
+
+def error(mgpu: Mgpu) -> str | None:
+    name = mgpu.lib.mgpu_rt_take_error()
+    return mgpu.ffi.string(name).decode() if name else None
+
+
+@in_child(policies=("builtin",), backends=("stub", "softgpu"))
+def test_the_error_is_reported_once(mgpu: Mgpu) -> None:
+    assert error(mgpu) is None
+    mgpu.launch(mgpu.null)
+    mgpu.MemFree(mgpu.null, mgpu.null)  # which succeeds
+    name = error(mgpu)
+    assert name and name.startswith("hipErrorInvalid")
+    assert f"failed with '{name}'" in mgpu.stderr()
+    assert error(mgpu) is None
+
+
+@in_child(policies=("builtin",))
+def test_each_thread_has_its_error(mgpu: Mgpu) -> None:
+    thread = threading.Thread(target=lambda: mgpu.launch(mgpu.null))
+    thread.start()
+    thread.join()
+    assert error(mgpu) is None
+
+
+@in_child(policies=("builtin",), MGPU_RT_HIP="/nowhere/libamdhip64.so")
+def test_a_launch_without_hip_has_an_error(mgpu: Mgpu) -> None:
+    mgpu.launch(mgpu.null)
+    assert error(mgpu) == "hipErrorSharedObjectInitFailed"
+
+
+def test_an_error_goes_to_another_process() -> None:
+    sent = pickle.loads(pickle.dumps(mgpu_rt.HipError("it failed", "hipErrorInvalidValue")))
+    assert isinstance(sent, mgpu_rt.HipError)
+    assert (str(sent), sent.name) == ("it failed", "hipErrorInvalidValue")
+
+
+def kernels() -> mgpu_rt.Module:
+    return mgpu_rt.Module(lower.code_object(KERNELS, "gfx90a"))
+
+
+def scale(module: mgpu_rt.Module, array: Any, **options: Any) -> None:
+    module["scale"](1, 8, mgpu_rt.MemRef(array), 2.0, 8, **options)
+
+
+def fails(mgpu: Mgpu, fault: str, words: str, name: str, array: Any = None) -> None:
+    """A launch under that fault; then nothing is left of it, and the next one runs."""
+    module = kernels()
+    scale(module, numpy.zeros(8, "f"))
+    mgpu.stub.hipstub_set_fault(fault.encode())
+    with pytest.raises(mgpu_rt.HipError, match=words) as raised:
+        scale(module, numpy.zeros(8, "f") if array is None else array)
+    assert raised.value.name == name
+    assert isinstance(raised.value, RuntimeError)
+    mgpu.stub.hipstub_set_fault(b"")
+    assert f"failed with '{name}'" in mgpu.stderr()
+    scale(module, numpy.zeros(8, "f"))
+    assert mgpu.stats()["memory"]["0"]["allocated"] == 0
+    assert mgpu.stub.hipstub_live(b"streams") == 1
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+@in_child(policies=("builtin",))
+def test_a_failed_launch_raises(mgpu: Mgpu) -> None:
+    fault = f"hipModuleLaunchKernel:*:{INVALID_VALUE}"
+    fails(mgpu, fault, "kernel 'scale' was not launched", "hipErrorInvalidValue")
+
+
+@in_child(policies=("builtin",))
+def test_a_failed_copy_raises(mgpu: Mgpu) -> None:
+    fault, words = f"hipMemcpyAsync:*:{INVALID_VALUE}", "could not be copied to the device"
+    fails(mgpu, fault, words, "hipErrorInvalidValue")
+
+
+@in_child(policies=("builtin",), HIPSTUB_ASYNC="held")
+def test_the_copies_of_a_launch_that_fails_are_waited_for(mgpu: Mgpu) -> None:
+    """Their arrays are the caller's again, and may go."""
+    module, stream, array = kernels(), mgpu.StreamCreate(), numpy.zeros(8, "f")
+    mgpu.lib.mgpuMemHostRegister(mgpu.ffi.from_buffer(array), array.nbytes)
+    mgpu.stub.hipstub_set_fault(f"hipModuleLaunchKernel:*:{INVALID_VALUE}".encode())
+    with pytest.raises(mgpu_rt.HipError, match="was not launched"):
+        scale(module, array, stream=stream)
+    assert mgpu.pending(stream) == 0
+
+
+@in_child(policies=("builtin",))
+def test_out_of_memory_raises(mgpu: Mgpu) -> None:
+    fault, words = f"hipMalloc:*:{OUT_OF_MEMORY}", "could not be copied to the device"
+    fails(mgpu, fault, words, "hipErrorOutOfMemory", numpy.zeros(1 << 20, "f"))
+
+
+@in_child(policies=("builtin",))
+def test_a_failed_kernel_raises(mgpu: Mgpu) -> None:
+    fault = f"hipStreamSynchronize:*:{INVALID_VALUE}"
+    fails(mgpu, fault, "kernel 'scale' failed", "hipErrorInvalidValue")
+
+
+@in_child(policies=("builtin",), HIPSTUB_FAULT=f"hipModuleLoadData:1:{INVALID_VALUE}")
+def test_a_failed_load_raises(mgpu: Mgpu) -> None:
+    with pytest.raises(mgpu_rt.HipError, match="the image was not loaded: hipErrorInvalidValue"):
+        kernels()
+    scale(kernels(), numpy.zeros(8, "f"))
+
+
+@in_child(policies=("builtin",), HIPSTUB_FAULT=f"hipModuleGetFunction:1:{NOT_FOUND}")
+def test_an_unknown_kernel_raises(mgpu: Mgpu) -> None:
+    module = kernels()
+    with pytest.raises(mgpu_rt.HipError, match="has no kernel 'scale': hipErrorNotFound"):
+        _ = module["scale"]
+    scale(module, numpy.zeros(8, "f"))
+
+
+@in_child(policies=("builtin",), HIPSTUB_FAULT=f"hipStreamCreate:*:{INVALID_VALUE}")
+def test_a_launch_without_a_stream_is_refused(mgpu: Mgpu) -> None:
+    """Then nothing is launched, least of all on the null stream."""
+    with pytest.raises(mgpu_rt.HipError, match="kernel 'scale' has no stream"):
+        scale(kernels(), numpy.zeros(8, "f"))
+    assert mgpu.count("hipModuleLaunchKernel") == 0
+
+
+@in_child(policies=("builtin",))
+def test_an_error_from_before_is_not_the_launchs(mgpu: Mgpu) -> None:
+    module = kernels()
+    scale(module, numpy.zeros(8, "f"))
+    for options in ({}, {"stream": 0}):
+        mgpu.launch(mgpu.null)
+        scale(module, numpy.zeros(8, "f"), **options)
+    mgpu.launch(mgpu.null)
+    assert module["add"]
+    mgpu.launch(mgpu.null)
+    assert kernels()
+
+
+@in_child(policies=("builtin",), backends=("softgpu",))
+def test_a_refused_launch_raises(mgpu: Mgpu) -> None:
+    with pytest.raises(mgpu_rt.HipError, match="kernel 'scale' was not launched"):
+        scale(kernels(), numpy.zeros(8, "f"), shared=1 << 30)

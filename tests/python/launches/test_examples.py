@@ -1,0 +1,94 @@
+"""examples/python as users run them."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt.lowering import lower
+from tests.devices.gpu import CHIP
+from tests.python.launches import EXAMPLES, KERNELS, run
+from tests.support.child import ROOT, environment
+from tests.support.command import COMMAND
+
+NUMPY = ("vecadd", "streams")
+RESULT = "1000 right results, 1 stream created\n"
+
+needs_mlir = pytest.mark.skipif(
+    importlib.util.find_spec("mlir") is None or importlib.util.find_spec("mlir.ir") is None,
+    reason="MLIR's Python bindings are not installed: make check-jit",
+)
+
+
+@pytest.mark.parametrize("name", (*NUMPY, pytest.param("jit", marks=needs_mlir)))
+def test_examples_run_by_the_command(name: str, tmp_path: Path) -> None:
+    """From another folder, as the documents say."""
+    env = {key: value for key, value in environment().items() if not key.startswith("MGPU_RT_")}
+    words = (COMMAND, "run", "--device", "softgpu", "--", sys.executable, EXAMPLES / f"{name}.py")
+    assert run(*words, env=env, cwd=tmp_path) == (RESULT, "")
+
+
+@pytest.mark.parametrize("name", (*NUMPY, pytest.param("jit", marks=needs_mlir)))
+def test_examples_run_without_preloading(name: str) -> None:
+    env = environment("softgpu", OBJECT=str(lower.lower(KERNELS, llvm=22)))
+    assert run(sys.executable, f"{name}.py", env=env) == (RESULT, "")
+
+
+# ---- on a GPU ----
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("image", ("bin", "isa"))
+@pytest.mark.parametrize("name", (*NUMPY, "tensors"))
+def test_examples_run_on_a_gpu(name: str, image: str) -> None:
+    pytest.importorskip("torch" if name == "tensors" else "numpy")
+    compiled = lower.lower(KERNELS, llvm=22, chip=CHIP, image=image)
+    env = environment("cuda", OBJECT=str(compiled), PYTHONPATH=str(ROOT))
+    out, said = run(sys.executable, f"{name}.py", env=env)  # PyTorch may have something to say
+    assert "1000 right results" in out
+    assert "failed with" not in said
+
+
+#: A kernel of CuPy's, one of ours, and CuPy's again, on a stream of CuPy's; then DLPack.
+CUPY = """
+import sys, cupy, mgpu_rt
+from mgpu_rt import MemRef
+kernels, count = mgpu_rt.Module(sys.argv[1]), 1000
+stream = cupy.cuda.Stream(non_blocking=True)
+for _ in range(100):
+    with stream, mgpu_rt.use_stream(stream):
+        a = cupy.arange(count, dtype=cupy.float32)
+        b, c = a * 2, cupy.empty_like(a)
+        kernels["add"](4, 256, MemRef(a), MemRef(b), MemRef(c), count)
+        assert float(c.sum()) == 3 * count * (count - 1) / 2
+    # Without use_stream the library's own stream waits for the array's.
+    with stream:
+        a = cupy.arange(count, dtype=cupy.float32)
+        kernels["scale"](4, 256, MemRef(a), 2.0, count)
+        assert float(a.sum()) == count * (count - 1)
+
+class OnlyDLPack:
+    def __init__(self, array): self.array = array
+    def __dlpack_device__(self): return self.array.__dlpack_device__()
+    def __dlpack__(self, *, stream): return self.array.__dlpack__(stream=stream)
+
+a = cupy.arange(count, dtype=cupy.float32)
+kernels["scale"](4, 256, MemRef(OnlyDLPack(a)), 2.0, count)
+assert float(a.sum()) == count * (count - 1)
+try:
+    kernels["scale"](4, 256, MemRef(a), 2.0, count, shared=1 << 30)
+except mgpu_rt.HipError as error:
+    print(error.name)
+"""
+
+
+@pytest.mark.gpu
+def test_the_cupy_example_runs_on_a_gpu() -> None:
+    pytest.importorskip("cupy")
+    compiled = lower.lower(KERNELS, llvm=22, chip=CHIP, image="bin")
+    env = environment("cuda", PYTHONPATH=str(ROOT))
+    out, _ = run(sys.executable, "-c", CUPY, compiled, env=env)
+    assert out.startswith("hipError")

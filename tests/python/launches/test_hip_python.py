@@ -1,0 +1,122 @@
+"""hip-python as its users have it: its streams, pointers and device arrays, on softgpu."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy
+import pytest
+
+import mgpu_rt
+from mgpu_rt.launch.arrays import array_of
+from mgpu_rt.launch.streams import handle_of
+from mgpu_rt.lowering import lower
+from mgpu_rt.runtime import Hip, Runtime
+from tests.python.launches import KERNELS
+from tests.support.child import Mgpu, in_child
+
+COUNT = 1000
+on_softgpu = {"policies": ("builtin",), "backends": ("softgpu",)}
+
+
+class Pointer:
+    """As hip-python's pointers and streams are."""
+
+    def as_c_void_p(self) -> ctypes.c_void_p:
+        return ctypes.c_void_p(0x1234)
+
+
+def test_a_pointer_is_a_stream_and_device_memory() -> None:
+    assert handle_of(Pointer()) == 0x1234
+    array = array_of(Pointer(), 0)
+    assert array and (array.address, array.on_device) == (0x1234, True)
+
+
+@pytest.mark.parametrize(("name", "size"), [("float32", 4), ("uint8", 1), ("B", 1), ("d", 8)])
+def test_types_by_their_names_are_known(name: str, size: int) -> None:
+    interface = {"shape": (3,), "typestr": name, "data": (0x1000, False), "version": 3}
+    array = array_of(type("Array", (), {"__cuda_array_interface__": interface})(), 0)
+    assert array and array.itemsize == size
+
+
+def bound() -> Any:
+    """hip-python, over the HIP that is open."""
+    mgpu_rt.load()
+    hip = Hip.of_process()
+    assert hip.binding == "hip-python"
+    return hip.module
+
+
+def good(answer: tuple) -> Any:
+    error, *results = answer
+    assert int(error) == 0
+    return results[0] if results else None
+
+
+@in_child(**on_softgpu)
+def test_its_streams_are_lent(mgpu: Mgpu) -> None:
+    stream = good(bound().hipStreamCreate())
+    with mgpu_rt.use_stream(stream):
+        mine = mgpu.StreamCreate()
+        assert int(mgpu.ffi.cast("uintptr_t", mine)) == int(stream)
+        mgpu.StreamDestroy(mine)
+
+
+@in_child(**on_softgpu)
+def test_its_device_arrays_are_arguments(mgpu: Mgpu) -> None:
+    """As memrefs, and as addresses; on a stream of its own."""
+    hip = bound()
+    host = numpy.arange(COUNT, dtype="f4")
+    stream, block = good(hip.hipStreamCreate()), good(hip.hipMalloc(host.nbytes))
+    good(hip.hipMemcpy(block, host, host.nbytes, hip.hipMemcpyKind.hipMemcpyHostToDevice))
+    with mgpu_rt.Module(lower.lower(KERNELS, llvm=22)) as kernels:
+        scale = kernels["scale"]
+        array = block.configure(typestr="float32", shape=(COUNT,))
+        scale(4, 256, mgpu_rt.MemRef(array), 2.0, COUNT, stream=stream)
+        pointer = type(stream).fromObj(int(block))  # no array: an address alone
+        scale(4, 256, pointer, pointer, 0, COUNT, 1, 2.0, COUNT, stream=stream)
+        good(hip.hipStreamSynchronize(stream))
+    result = numpy.empty_like(host)
+    good(hip.hipMemcpy(result, block, host.nbytes, hip.hipMemcpyKind.hipMemcpyDeviceToHost))
+    assert (result == 4 * host).all()
+    assert mgpu.stderr() == ""
+
+
+class InHipPython(Runtime):
+    """Returns its objects, and passes on handles that are ints."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hip = bound()
+        self.kept: list[Any] = []
+
+    def stream_create(self) -> Any:
+        self.kept.append(good(self.hip.hipStreamCreate()))
+        return self.kept[-1]
+
+    def stream_synchronize(self, stream: int) -> None:
+        good(self.hip.hipStreamSynchronize(stream))
+
+    def stream_destroy(self, stream: int) -> None:
+        good(self.hip.hipStreamDestroy(stream))
+
+    def mem_alloc(self, size: int, stream: int, host_shared: bool) -> Any:
+        return good(self.hip.hipMalloc(size))
+
+    def mem_free(self, address: int, stream: int) -> None:
+        good(self.hip.hipFree(address))
+
+
+@in_child(**on_softgpu)
+def test_a_runtime_may_return_its_objects(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(InHipPython()) as runtime:
+        stream = mgpu.StreamCreate()
+        assert int(mgpu.ffi.cast("uintptr_t", stream)) == int(runtime.kept[0])
+        block = mgpu.MemAlloc(64, stream, False)
+        buffer = runtime.buffer_at(int(mgpu.ffi.cast("uintptr_t", block)) + 4)
+        assert buffer and buffer.size == 64
+        mgpu.StreamSynchronize(stream)
+        mgpu.MemFree(block, stream)
+        mgpu.StreamDestroy(stream)
+    assert mgpu.stderr() == ""

@@ -1,0 +1,314 @@
+"""mgpu_rt.Module: images, results, what is loaded how long."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import mgpu_rt
+from bench import PROGRAMS
+from mgpu_rt import In, MemRef, Out
+from mgpu_rt.images import find
+from mgpu_rt.lowering import lower
+from tests.python.launches import KERNELS
+from tests.support.child import BACKENDS_WITH_GPU, ROOT, Mgpu, environment, in_child
+from tests.support.folders import folder
+from tests.support.images import CHIP, bundle, code_object
+from tests.support.patience import HANG
+
+numpy = pytest.importorskip("numpy")  # a machine with a GPU may lack it
+
+COUNT = 1000
+
+
+def image(chip: str = CHIP) -> bytes:
+    return lower.code_object(KERNELS, chip, image="bin")
+
+
+def test_public_names_are_exported() -> None:
+    assert set(mgpu_rt.__all__) <= set(dir(mgpu_rt))
+    assert all(getattr(mgpu_rt, name) for name in mgpu_rt.__all__)
+    with pytest.raises(AttributeError, match="module 'mgpu_rt' has no attribute 'Modul'"):
+        _ = mgpu_rt.Modul
+    assert (ROOT / "mgpu_rt" / "py.typed").exists()
+
+
+# ---- results ----
+
+
+def scaled(module: mgpu_rt.Module, **options: Any) -> None:
+    """Launches on arrays, and compares."""
+    array = numpy.arange(COUNT, dtype=numpy.float32)
+    module["scale"](4, 256, MemRef(array), 2.0, COUNT, **options)
+    assert (array == numpy.arange(COUNT) * 2).all()
+
+
+@in_child(policies=("builtin",), backends=("softgpu", BACKENDS_WITH_GPU[-1]))
+def test_kernels_compute_right_results(mgpu: Mgpu) -> None:
+    a = numpy.random.default_rng(1).random(COUNT, dtype=numpy.float32)
+    b, c = a[::-1].copy(), numpy.empty_like(a)
+    a_before = a.copy()
+    with mgpu_rt.Module(image()) as module:
+        for grid, block in ((4, 256), ((4,), (256,)), ([4, 1, 1], (256, 1)), (numpy.int64(4), 256)):
+            c[:] = 0
+            module["add"](grid, block, MemRef(In(a)), MemRef(In(b)), MemRef(Out(c)), COUNT)
+            assert (c == a + b).all()
+        assert (a == a_before).all()
+        scaled(module)
+        stream = mgpu.StreamCreate()
+        scaled(module, stream=stream)  # filled when it returns, on whatever stream
+        scaled(module, stream=0)
+    assert mgpu.stats()["memory"]["0"]["allocated"] == 0
+    assert mgpu.stderr() == ""
+
+
+@in_child(policies=("builtin",), backends=("softgpu", BACKENDS_WITH_GPU[-1]))
+def test_a_device_array_is_passed_by_address(mgpu: Mgpu) -> None:
+    """By __cuda_array_interface__, with work of its owner's still to be done."""
+    array, result = numpy.arange(COUNT, dtype=numpy.float32), numpy.zeros(COUNT, numpy.float32)
+    owner = mgpu.StreamCreate()
+    runtime = mgpu_rt.load()
+    module = mgpu_rt.Module(image())
+    with runtime.scratch(int(mgpu.ffi.cast("uintptr_t", owner))) as scratch:
+        place = mgpu.ffi.cast("void *", scratch.reserve(array.nbytes))
+        mgpu.lib.mgpuMemcpy(place, mgpu.ffi.from_buffer(array), array.nbytes, owner)
+        interface = {
+            "data": (scratch.address, False),
+            "shape": (COUNT,),
+            "typestr": "<f4",
+            "version": 3,
+            "stream": int(mgpu.ffi.cast("uintptr_t", owner)),
+        }
+        on_device = SimpleNamespace(__cuda_array_interface__=interface)
+        module["scale"](4, 256, MemRef(on_device), 3.0, COUNT)
+        mgpu.lib.mgpuMemcpy(mgpu.ffi.from_buffer(result), place, array.nbytes, owner)
+        mgpu.StreamSynchronize(owner)
+    assert (result == array * 3).all()
+    assert mgpu.stderr() == ""
+
+
+@in_child(policies=("builtin",), backends=("custub",))
+def test_modules_load_on_nvidias_driver(mgpu: Mgpu) -> None:
+    """Is given what AMD's HIP is; PTX says what its kernels take."""
+    module = mgpu_rt.Module(lower.lower(KERNELS, llvm=22, chip="sm_90", image="isa"))
+    with pytest.raises(TypeError, match="'scale' takes 7 arguments, and got 6"):
+        module["scale"](1, 1, *[64] * 6)
+    with pytest.raises(ValueError, match="argument 6: 4294967296 does not fit in its 4 bytes"):
+        module["scale"](1, 1, 64, 64, 0, 10, 1, 1 << 32, 10)
+    module["scale"]((2, 3), 8, 64, 64, 0, 10, 1, 2.0, 10, shared=128, stream=0x77)
+    driver = ctypes.CDLL(os.environ["MGPU_RT_CUDA"])
+    driver.custub_take.restype = ctypes.c_char_p
+    launches = re.findall(r"^cuLaunchKernel \S+ (.*) \S+ 0$", driver.custub_take().decode(), re.M)
+    assert launches == ["2 3 1 8 1 1 80 77"]  # in hexadecimal
+    assert mgpu.stderr() == ""
+
+
+@in_child(policies=("builtin",), backends=("softgpu",), MGPU_RT_CACHE="off")
+def test_modules_work_without_caches(mgpu: Mgpu) -> None:
+    """Without the cache HIP is given the image itself, here one that is gone afterwards."""
+    large = bytearray(bundle(image(), bytes(1 << 22)))  # its memory goes back to the system
+    module = mgpu_rt.Module(large)
+    large[:] = bytes(len(large))
+    del large
+    gc.collect()
+    scaled(module)
+    module.close()
+    assert mgpu.stderr() == ""
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="off")
+def test_the_image_lives_as_long_as_the_module(mgpu: Mgpu) -> None:
+    """HIP may read it until then, though 5.2.3 does not."""
+    content = image("gfx90a")
+    held = sys.getrefcount(content)
+    module = mgpu_rt.Module(content)
+    gc.collect()
+    assert sys.getrefcount(content) > held
+    module.close()
+    assert sys.getrefcount(content) == held
+
+
+# ---- images ----
+
+
+@in_child(policies=("builtin",))
+def test_every_kind_of_image_is_loaded(mgpu: Mgpu) -> None:
+    content, place = image("gfx90a"), folder("images") / "kernels.hsaco"
+    place.write_bytes(content)
+    compiled = lower.lower(KERNELS, llvm=22)
+    views = (content, bytearray(content), memoryview(content), numpy.frombuffer(content, "u1"))
+    for given in (*views, place, str(place), compiled, bundle(content)):
+        with mgpu_rt.Module(given) as module:
+            assert list(module) == ["add", "scale"]
+            assert ("add" in module, "sub" in module, len(module)) == (True, False, 2)
+            module["add"](1, 1, *[0] * 16)
+    assert mgpu.count("hipModuleLoadData") == 2  # the bundle's bytes are others
+    assert mgpu.stderr() == ""
+
+
+@in_child(policies=("builtin",))
+def test_holding_chooses_one_of_several_images(mgpu: Mgpu) -> None:
+    many, same = (lower.lower(PROGRAMS / f"{name}.mlir", llvm=22) for name in ("many", "samename"))
+    with pytest.raises(ValueError, match=r"holds 5 images, .*: say which by holding="):
+        mgpu_rt.Module(many)
+    with pytest.raises(ValueError, match="has no kernel 'nothing'; it has "):
+        mgpu_rt.Module(many, holding="nothing")
+    with pytest.raises(
+        ValueError, match=r"kernels first::mark, second::mark: say which by holding"
+    ):
+        mgpu_rt.Module(same, holding="mark")
+    second = mgpu_rt.Module(same, holding="second::mark")
+    assert list(second) == ["mark"]
+    assert ("mark" in second, "second::mark" in second, "first::mark" in second) == (1, 1, 0)
+    assert second["second::mark"].name == second["mark"].name == "mark"
+    with pytest.raises(KeyError):
+        second["first::mark"]
+    kernels = [image.kernels[0].name for image in find.read(many).images]
+    assert kernels[3] in mgpu_rt.Module(many, holding=kernels[3])
+    assert mgpu_rt.Module(lower.lower(KERNELS, llvm=22), holding="scale")["scale"]
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        (3, TypeError, "a int is no image: give bytes, or the path"),
+        (None, TypeError, "a NoneType is no image"),
+        ("/nowhere/kernels.hsaco", FileNotFoundError, "/nowhere/kernels.hsaco"),
+        (b"", ValueError, "the image is empty"),
+        (b"\x7fELF", ValueError, "^the image"),
+        (b"some text", ValueError, "the image is text: name what was compiled of it"),
+        (code_object("forum", None, "gfx90a")[:3000], ValueError, "the image is .*truncated"),
+        (str(KERNELS), ValueError, r"kernels.mlir' is text"),
+    ],
+)
+def test_other_objects_are_refused_as_images(
+    given: Any, error: type[Exception], words: str
+) -> None:
+    """Said before HIP is asked."""
+    with pytest.raises(error, match=words):
+        mgpu_rt.Module(given)
+
+
+def test_missing_packages_are_named() -> None:
+    code = "import sys; sys.modules['msgpack'] = None; import mgpu_rt; mgpu_rt.Module(b'')"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    said = f"needs msgpack, which {sys.executable} lacks: {sys.executable} -m pip install"
+    assert said in result.stderr.splitlines()[-1]
+
+
+# ---- kernels ----
+
+
+@in_child(policies=("builtin",))
+def test_wrong_launches_are_refused(mgpu: Mgpu) -> None:
+    module = mgpu_rt.Module(image("gfx90a"))
+    assert repr(module) == "<mgpu_rt.Module the image: add, scale>"
+    kernel, zeros = module["scale"], [0] * 7
+    assert repr(kernel) == "<kernel 'scale' of the image, 7 arguments>"
+    with pytest.raises(KeyError, match="has no kernel 'sub'; it has add, scale"):
+        module["sub"]
+    for sizes in (0, -1, (1, 0), (), (1, 1, 1, 1), "x", 1 << 32, 1.5, None):
+        with pytest.raises(ValueError, match=r"kernel 'scale': the grid is .* one to three sizes"):
+            kernel(sizes, 1, *zeros)
+        with pytest.raises(ValueError, match="kernel 'scale': the block is "):
+            kernel(1, sizes, *zeros)
+    with pytest.raises(ValueError, match="was compiled for blocks of at most 256 threads"):
+        kernel(1, (64, 8), *zeros)
+    for shared in (-1, 1 << 31):
+        with pytest.raises(ValueError, match=f"shared={shared} is no number of bytes"):
+            kernel(1, 1, *zeros, shared=shared)
+    with pytest.raises(TypeError, match="is no stream"):
+        kernel(1, 1, *zeros, stream="x")
+    with pytest.raises(TypeError, match="'scale' takes 7 arguments, and got 6"):
+        kernel(1, 1, *zeros[1:])
+    assert mgpu.count("hipModuleLaunchKernel") == 0
+    kernel(1, 1, *zeros)
+    assert mgpu.count("hipModuleLaunchKernel") == 1
+    assert mgpu.count("hipStreamCreate") == 1  # and given back by those that failed
+
+
+@in_child(policies=("builtin",))
+def test_launches_hit_the_caches(mgpu: Mgpu) -> None:
+    """A module, a function and a stream, however often they are asked for."""
+    for _ in range(5):
+        with mgpu_rt.Module(image("gfx90a")) as module:
+            for _ in range(5):
+                module["scale"](1, 1, *[0] * 7)
+    names = ("hipModuleLoadData", "hipModuleGetFunction", "hipStreamCreate", "hipModuleUnload")
+    assert mgpu.counts(*names) == dict(zip(names, (1, 1, 1, 0), strict=True))
+    assert mgpu_rt.stats()["cache"]["modules"]["misses"] == 1
+
+
+# ---- how long ----
+
+
+@in_child(policies=("builtin",))
+def test_a_closed_module_is_refused(mgpu: Mgpu) -> None:
+    module = mgpu_rt.Module(code_object("globals", None, "gfx90a"))  # which is never shared
+    (name,) = module
+    kernel = module[name]
+    assert not module.closed
+    module.close()
+    module.close()
+    assert module.closed
+    assert mgpu.count("hipModuleUnload") == 1
+    for use in (lambda: module[name], lambda: kernel(1, 1)):
+        with pytest.raises(ValueError, match="the image is closed"):
+            use()
+    assert mgpu.stderr() == ""
+
+
+@in_child(policies=("builtin",))
+def test_a_kernel_keeps_its_module(mgpu: Mgpu) -> None:
+    module = mgpu_rt.Module(code_object("globals", None, "gfx90a"))
+    kernel = module[next(iter(module))]
+    del module
+    gc.collect()
+    assert mgpu.count("hipModuleUnload") == 0
+    del kernel
+    gc.collect()
+    assert mgpu.count("hipModuleUnload") == 1
+
+
+#: Modules that are open when the interpreter ends, in a thread, in a global, in a cycle.
+OPEN_AT_EXIT = """
+import os, sys, threading
+import mgpu_rt
+module = mgpu_rt.Module(sys.argv[1])
+kernel = module["scale"]
+cycle = [module]; cycle.append(cycle)
+thread = threading.Thread(target=lambda: kernel(1, 1, *[0] * 7))
+thread.start()
+thread.join()
+child = os.fork()
+if child == 0:
+    sys.exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+class Late:
+    def __del__(self):
+        module.close()
+late = Late()
+print("ended")
+"""
+
+
+@pytest.mark.parametrize("cache", ("on", "off"))
+@pytest.mark.parametrize("backend", ("stub", "softgpu"))
+def test_open_modules_end_quietly(backend: str, cache: str, tmp_path: Path) -> None:
+    place = tmp_path / "image"
+    place.write_bytes(image("gfx90a"))
+    env = environment(backend, MGPU_RT_CACHE=cache, PYTHONPATH=str(ROOT))
+    quiet = ("-W", "ignore::DeprecationWarning")  # of a fork with threads, since Python 3.12
+    words = [sys.executable, *quiet, "-c", textwrap.dedent(OPEN_AT_EXIT), str(place)]
+    result = subprocess.run(words, env=env, capture_output=True, text=True, timeout=HANG)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "ended\n", "")

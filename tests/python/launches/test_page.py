@@ -1,0 +1,34 @@
+"""docs/python.md, "The API": its examples run, one after the other, as they stand."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from mgpu_rt.lowering import lower
+from tests.python.launches import KERNELS
+from tests.support.child import ROOT, environment
+from tests.support.patience import HANG
+
+PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8").split("## The manager")[0]
+
+
+def test_examples_of_the_page_run(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 5
+    shutil.copy(lower.lower(KERNELS, llvm=22), tmp_path / "kernels.o")
+    result = subprocess.run(
+        [sys.executable, "-c", "\n".join(blocks)],
+        cwd=tmp_path,
+        env=environment("softgpu", PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "hipErrorOutOfMemory\n"
+    first, *others = result.stderr.splitlines()
+    assert first.startswith("'hipModuleLaunchKernel(") and len(others) == 1

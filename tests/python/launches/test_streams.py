@@ -1,0 +1,165 @@
+"""mgpu_rt.use_stream: whose streams it takes, and what runs on them."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import threading
+import weakref
+from types import SimpleNamespace
+from typing import Any
+
+import numpy
+import pytest
+from cffi import FFI
+
+import mgpu_rt
+from mgpu_rt.launch.streams import handle_of
+from mgpu_rt.lowering import lower
+from tests.python.launches import KERNELS
+from tests.support.child import Mgpu, in_child
+
+# ---- handles ----
+
+
+@pytest.mark.parametrize(
+    ("stream", "handle"),
+    [
+        (0, 0),
+        (0x1234, 0x1234),
+        (numpy.uint64(0x1234), 0x1234),
+        (ctypes.c_void_p(0x1234), 0x1234),
+        (ctypes.c_void_p(None), 0),
+        (FFI().cast("void *", 0x1234), 0x1234),
+        (FFI().NULL, 0),
+        (SimpleNamespace(cuda_stream=0x1234), 0x1234),
+        (SimpleNamespace(ptr=0x1234), 0x1234),
+        (SimpleNamespace(__cuda_stream__=lambda: (0, 0x1234)), 0x1234),
+        (SimpleNamespace(__cuda_stream__=lambda: (0, 0x1234), ptr=1), 0x1234),
+        ((1 << 64) - 1, (1 << 64) - 1),
+    ],
+)
+def test_streams_of_other_libraries_have_handles(stream: Any, handle: int) -> None:
+    assert handle_of(stream) == handle
+
+
+@pytest.mark.parametrize(
+    ("stream", "error"),
+    [
+        ("a stream", TypeError),
+        (object(), TypeError),
+        (1.5, TypeError),
+        (SimpleNamespace(ptr="text"), TypeError),
+        (True, ValueError),
+        (-1, ValueError),
+        (1 << 64, ValueError),
+    ],
+)
+def test_other_objects_are_refused_as_streams(stream: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="is no stream"):
+        handle_of(stream)
+
+
+# ---- lending ----
+
+
+def address(mgpu: Mgpu, pointer: Any) -> int:
+    return int(mgpu.ffi.cast("uintptr_t", pointer))
+
+
+def created(mgpu: Mgpu) -> int:
+    """The stream that a lowered function gets now."""
+    stream = mgpu.StreamCreate()
+    mgpu.StreamDestroy(stream)
+    return address(mgpu, stream)
+
+
+@in_child(policies=("builtin",), backends=("stub", "softgpu"))
+def test_streams_nest(mgpu: Mgpu) -> None:
+    outer, inner = mgpu.StreamCreate(), mgpu.StreamCreate()
+    with mgpu_rt.use_stream(outer):
+        assert created(mgpu) == address(mgpu, outer)
+        with mgpu_rt.use_stream(SimpleNamespace(cuda_stream=address(mgpu, inner))):
+            assert created(mgpu) == address(mgpu, inner)
+            with mgpu_rt.use_stream(None):
+                own = created(mgpu)
+                assert own not in (address(mgpu, outer), address(mgpu, inner))
+            assert created(mgpu) == address(mgpu, inner)
+        assert created(mgpu) == address(mgpu, outer)
+    assert created(mgpu) == own
+    assert mgpu.stderr() == ""
+
+
+@in_child(policies=("builtin",))
+def test_an_exception_ends_the_loan(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    with pytest.raises(KeyError), mgpu_rt.use_stream(stream):
+        raise KeyError
+    assert created(mgpu) != address(mgpu, stream)
+    with pytest.raises(TypeError), mgpu_rt.use_stream("text"):
+        pass
+    assert mgpu_rt.load().chosen_stream is None
+
+
+@in_child(policies=("builtin",))
+def test_other_threads_keep_their_own_stream(mgpu: Mgpu) -> None:
+    stream, seen = mgpu.StreamCreate(), []
+    with mgpu_rt.use_stream(stream):
+        thread = threading.Thread(target=lambda: seen.append(created(mgpu)))
+        thread.start()
+        thread.join()
+    assert seen and seen[0] != address(mgpu, stream)
+
+
+@in_child(policies=("builtin",))
+def test_a_lent_stream_object_is_kept(mgpu: Mgpu) -> None:
+    class Stream:
+        ptr = address(mgpu, mgpu.StreamCreate())
+
+    stream = Stream()
+    gone = weakref.ref(stream)
+    lent = mgpu_rt.use_stream(stream)
+    with lent:
+        del stream
+        gc.collect()
+        assert gone() is not None
+    del lent
+    gc.collect()
+    assert gone() is None
+
+
+@in_child(policies=("builtin",))
+def test_launches_go_to_the_stream(mgpu: Mgpu) -> None:
+    """And are not waited for; on the library's own they are."""
+    module = mgpu_rt.Module(lower.code_object(KERNELS, "gfx90a"))
+    stream, ran = mgpu.StreamCreate(), []
+    waits, creations = mgpu.count("hipStreamSynchronize"), mgpu.count("hipStreamCreate")
+
+    def launch(**options: Any) -> tuple[int, int]:
+        """How often HIP waited for it, and how many streams it made."""
+        before = mgpu.counts("hipStreamSynchronize", "hipStreamCreate")
+        module["scale"](1, 1, 0, 0, 0, 0, 1, 1.0, 0, **options)
+        after = mgpu.counts("hipStreamSynchronize", "hipStreamCreate")
+        ran.append(1)
+        return tuple(after[name] - before[name] for name in after)
+
+    assert launch(stream=stream) == (0, 0)
+    assert launch(stream=0) == (0, 0)
+    with mgpu_rt.use_stream(stream):
+        assert launch() == (0, 0)
+        with mgpu_rt.use_stream(0):
+            assert launch() == (0, 0)
+    assert launch() == (1, 1)
+    assert (waits, creations) == (0, 1)
+    assert mgpu.count("hipModuleLaunchKernel") == len(ran)
+
+
+@in_child(policies=("builtin",), HIPSTUB_ASYNC="held")
+def test_host_arrays_are_waited_for(mgpu: Mgpu) -> None:
+    """On any stream; a copy from or to registered memory does not wait by itself."""
+    module = mgpu_rt.Module(lower.code_object(KERNELS, "gfx90a"))
+    stream, array = mgpu.StreamCreate(), numpy.zeros(8, "f")
+    mgpu.lib.mgpuMemHostRegister(mgpu.ffi.from_buffer(array), array.nbytes)
+    for argument in (array, mgpu_rt.In(array), mgpu_rt.Out(array)):
+        module["scale"](1, 1, mgpu_rt.MemRef(argument), 1.0, 8, stream=stream)
+        assert mgpu.pending(stream) == 0

@@ -1,0 +1,480 @@
+"""Python beside a program that knows nothing of it: every way in, and every way to be missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import ROOT, environment, library
+from tests.support.compiled import compile_c
+from tests.support.hosting import (
+    KERNEL,
+    bare_python,
+    ends,
+    good,
+    host,
+    image,
+    manager_of,
+    managers,
+    only_line,
+    promptly,
+    python_with_cffi,
+    run_host,
+    run_program,
+)
+from tests.support.locales import make_locales
+from tests.support.patience import HANG
+
+
+def counts(log: Path) -> dict[str, int]:
+    """Returns the stub's calls by function."""
+    return json.loads(log.read_text())["counts"]
+
+
+# ---- in and out ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["served", "local-served"])
+def test_manager_comes_and_goes(mode: str) -> None:
+    said = good(mode)
+    version, process = manager_of(said)
+    assert version == sys.version.split()[0]
+    assert ends(process)
+
+
+def manager_that_came(program: subprocess.Popen[str]) -> int:
+    """Its process, once the program has said so."""
+    assert program.stderr
+    said = ""
+    while "process" not in said:
+        line = program.stderr.readline()
+        assert line, said
+        said += line
+    return manager_of(said)[1]
+
+
+@pytest.mark.parametrize("how", ["exit", "kill", "exec"])
+def test_manager_ends_with_the_program(how: str) -> None:
+    """However that ends, or becomes another one."""
+    command = [str(host()), str(library()), str(image()), KERNEL, f"end-{how}"]
+    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=promptly(), text=True, **pipes) as program:
+        assert ends(manager_that_came(program))
+        if how == "exec":
+            assert program.poll() is None  # it is another program by now
+            program.kill()
+
+
+def test_a_short_program_starts_nothing() -> None:
+    """The manager comes some time after the first call, if that matters any more."""
+    late = str(HANG * 1000)  # the shipped second may pass on a busy machine
+    result = run_host("plain", environment(MGPU_RT_VERBOSE="1", MGPU_RT_MANAGER=f"delay={late}"))
+    assert result.stdout == "ok\n"
+    assert "manager" not in result.stderr
+    assert "managed" not in result.stderr
+
+
+@pytest.mark.parametrize("mode", ["plain", "local-plain", "thread", "local-thread", "dlclose"])
+def test_calls_are_answered_while_the_manager_starts(mode: str) -> None:
+    good(mode)
+
+
+def test_concurrent_misses_are_answered() -> None:
+    good("threads")
+
+
+# ---- what the program could notice --------------------------------------------------------------
+
+
+def test_the_program_notices_nothing() -> None:
+    """No child, no signal, no descriptor, no library, no change of what belongs to the process."""
+    good("state", LC_ALL="C.UTF-8")
+
+
+def test_signals_are_the_programs() -> None:
+    """The library's own thread takes none that the program's threads block."""
+    good("signals")
+
+
+def test_main_may_end_before_other_threads() -> None:
+    """The last thread's end is the program's, although the library has one."""
+    result = run_host("main-ends", promptly())
+    assert (result.returncode, result.stdout) == (0, "ok\n"), result.stderr
+    assert ends(manager_of(result.stderr)[1])
+
+
+def test_a_program_that_adopts_orphans_has_no_manager() -> None:
+    """The manager would be its child: so there is none, and it says why."""
+    said = good("reaper")
+    assert "this process adopts orphans" in only_line(said)
+
+
+def test_locale_is_the_programs() -> None:
+    """Point 3: not even for a moment."""
+    good("locale", LC_ALL="C.UTF-8")
+
+
+@pytest.fixture(scope="session")
+def odd_locales() -> Path:
+    """Locales whose codecs Python lacks, or whose text is not ASCII's."""
+    return make_locales(
+        {
+            "ka_GE": ("ka_GE", "GEORGIAN-PS"),
+            "hy_AM": ("hy_AM", "ARMSCII-8"),
+            "ja_JP.eucjp": ("ja_JP", "EUC-JP"),
+            "zh_CN.gbk": ("zh_CN", "GBK"),
+            "tg_TJ.koi8t": ("tg_TJ", "KOI8-T"),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "locale", ["ka_GE", "hy_AM", "ja_JP.eucjp", "zh_CN.gbk", "tg_TJ.koi8t", "nowhere.NOTHING"]
+)
+def test_any_locale_is_served(locale: str, odd_locales: Path) -> None:
+    """Point 3: Python once ended the program for it."""
+    good("served", LC_ALL=locale, LOCPATH=str(odd_locales))
+
+
+def test_a_directory_as_standard_input_is_served() -> None:
+    """Point 3: an interpreter in the program ends it."""
+    with open_directory("/") as descriptor:
+        result = run_host("served", promptly(), stdin=descriptor)
+    assert result.stdout == "ok\n", result.stderr
+
+
+class open_directory:
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> int:
+        self._descriptor = os.open(self._path, os.O_RDONLY)
+        return self._descriptor
+
+    def __exit__(self, *_exception: object) -> None:
+        os.close(self._descriptor)
+
+
+@pytest.mark.parametrize("streams", ["0", "0 1 2"])
+def test_closed_standard_streams_stay_closed(streams: str) -> None:
+    """A file opened then gets their numbers, so the library may open none in the program."""
+    closing = " ".join(f"{n}{'<' if n == '0' else '>'}&-" for n in streams.split())
+    command = f'"$0" "$@" {closing}'
+    arguments = [str(host()), str(library()), str(image()), KERNEL, "state"]
+    result = run_program(["sh", "-c", command, *arguments], promptly(LC_ALL="C"))
+    assert result.returncode == 0
+
+
+@pytest.mark.parametrize("megabytes", [20, 40, 80, 160, 1000])
+def test_little_memory_is_enough_for_the_program(megabytes: int) -> None:
+    """Point 3: what is too little for an interpreter is not too little for the program."""
+    command = f'ulimit -v {megabytes * 1024}; exec "$0" "$@"'
+    arguments = [str(host()), str(library()), str(image()), KERNEL, "plain"]
+    result = run_program(["sh", "-c", command, *arguments], promptly())
+    assert result.stdout == "ok\n", result.stderr
+
+
+def test_the_program_goes_on_without_a_new_process() -> None:
+    """A limit of processes, or a sandbox: said, and the program goes on."""
+    if os.getuid() == 0:
+        pytest.skip("no limit of processes for root")
+    command = 'ulimit -u 1; exec "$0" "$@"'
+    arguments = [str(host()), str(library()), str(image()), KERNEL, "plain"]
+    assert run_program(["sh", "-c", command, *arguments], promptly()).stdout == "ok\n"
+
+
+def test_a_first_call_may_have_a_small_stack() -> None:
+    """Point 17: 16 KB."""
+    good("small-stack")
+
+
+CONSTRUCTOR = """
+#include <stddef.h>
+#include <stdio.h>
+extern void *mgpuModuleLoad(void *image, size_t size);
+static const unsigned char image[] = {{{}}};
+static __attribute__((constructor)) void load(void) {{
+    puts(mgpuModuleLoad((void *)image, 0) ? "loaded" : "not loaded");
+}}
+"""
+
+#: Ends once the manager has come, or will not.
+OPENER = """
+#include <dlfcn.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+int main(void) {{
+    setlocale(LC_ALL, "");
+    void *plugin = dlopen("{}", RTLD_NOW);
+    puts(plugin ? "opened" : dlerror());
+    fflush(stdout);
+    char *(*statistics)(void);
+    *(void **)&statistics = dlsym(plugin, "mgpu_rt_stats_json");
+    while (strstr(statistics(), "\\"starting\\""))
+        usleep(5000);
+}}
+"""
+
+
+@pytest.mark.parametrize("locale", ["C", "ja_JP.eucjp", "zh_CN.gbk", "tg_TJ.koi8t"])
+def test_a_first_call_may_be_in_a_constructor(
+    locale: str, tmp_path: Path, odd_locales: Path
+) -> None:
+    """Point 13: in dlopen, with the loader's lock held. Nobody waits for who wants that lock."""
+    content = ", ".join(map(str, image().read_bytes()))
+    flags = ("-shared", "-fPIC", str(library()), f"-Wl,-rpath,{library().parent}")
+    plugin = compile_c(tmp_path / "plugin.so", CONSTRUCTOR.format(content), *flags)
+    program = compile_c(tmp_path / "program", OPENER.format(plugin), "-ldl")
+    done = run_program([str(program)], promptly(LC_ALL=locale, LOCPATH=str(odd_locales)))
+    assert done.stdout == "loaded\nopened\n"
+    manager_of(done.stderr)
+
+
+# ---- fork ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["fork-before", "fork-after", "fork-busy", "fork-first"])
+@pytest.mark.parametrize("python", ["on", "off"])
+def test_a_child_of_fork_gets_answers(mode: str, python: str) -> None:
+    """The child gets answers too, whatever other threads were doing; it does not hang."""
+    good(mode, MGPU_RT_MANAGER=f"{python},delay=0", MGPU_RT_MODULE_LIMIT="10K")
+
+
+# ---- which Python -------------------------------------------------------------------------------
+
+
+def test_an_empty_path_finds_python() -> None:
+    manager_of(good("served", PATH=""))
+
+
+def test_pythons_own_variables_are_not_read() -> None:
+    """A PYTHONHOME that is meant for another one would end an interpreter."""
+    env = {"PYTHONHOME": "/nowhere", "PYTHONPATH": "/nowhere", "PYTHONSTARTUP": "/nowhere"}
+    manager_of(good("served", **env))
+
+
+def test_python_off_starts_no_manager() -> None:
+    said = good("plain", MGPU_RT_MANAGER="off")
+    assert "manage" not in said
+    assert "Python" not in said
+
+
+def test_cache_off_starts_no_python() -> None:
+    assert "manage" not in good("plain", MGPU_RT_CACHE="off")
+
+
+def test_the_manager_is_not_preloaded() -> None:
+    """With the library in LD_PRELOAD the manager does not get it too."""
+    env = promptly(LD_PRELOAD=str(library()))
+    command = [str(host()), str(library()), str(image()), KERNEL, "served-until"]
+    with subprocess.Popen(
+        command, env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as program:
+        given = Path(f"/proc/{manager_that_came(program)}/environ").read_bytes()
+        program.communicate(timeout=HANG)
+    assert program.returncode == 0
+    assert b"LD_PRELOAD" not in given
+
+
+def test_cffi_may_be_among_the_users_own_packages(tmp_path: Path) -> None:
+    """-I leaves them out; they are asked if cffi is nowhere else."""
+    python = bare_python()
+    version = "python{}.{}".format(*sys.version_info)
+    packages = tmp_path / ".local" / "lib" / version / "site-packages"
+    packages.mkdir(parents=True)
+    own = next(Path(sys.prefix, "lib").glob("python3*/site-packages"))
+    for file in own.glob("_cffi_backend*"):
+        (packages / file.name).symlink_to(file)
+    good("served", MGPU_RT_MANAGER=f"{python},delay=0", HOME=str(tmp_path))
+
+
+@pytest.mark.parametrize("path", ["/nowhere/python3", "/bin/true", "it's", "/", "/etc/passwd"])
+def test_a_wrong_python_is_named_once(path: str) -> None:
+    """One line says so and names it; the program goes on. Nothing else is tried."""
+    line = only_line(good("unserved", MGPU_RT_MANAGER=f"{path},delay=0"))
+    assert f"'{path}' (MGPU_RT_MANAGER)" in line
+    assert line.count("(MGPU_RT_MANAGER)") == 1
+    assert "where the library is" not in line
+
+
+def test_an_interpreter_without_cffi_is_named() -> None:
+    line = only_line(good("unserved", MGPU_RT_MANAGER=f"{bare_python()},delay=0"))
+    assert "_cffi_backend" in line
+
+
+def installation(directory: Path, *, note: str | None = None, lies: str = "build/lib") -> Path:
+    """A checkout elsewhere, or what make install lays: the library, and the package beside it."""
+    lib = directory / lies
+    lib.mkdir(parents=True)
+    shutil.copy(library(), lib)
+    if note:
+        (lib / "mgpu_rt.python").write_text(note + "\n")
+    shutil.copytree(ROOT / "mgpu_rt", directory / "mgpu_rt", dirs_exist_ok=True)
+    return lib / library().name
+
+
+def run_from(lib: Path, mode: str, **env: str) -> subprocess.CompletedProcess[str]:
+    clean = {k: v for k, v in promptly(**env).items() if v or k not in ("VIRTUAL_ENV",)}
+    return run_program([str(host()), str(lib), str(image()), KERNEL, mode], clean)
+
+
+def test_interpreters_are_tried_in_order(tmp_path: Path) -> None:
+    """mgpu-rt run's, the installation's, VIRTUAL_ENV, CONDA_PREFIX, PATH; each that fails is named.
+
+    One that is neither the user's choice nor of the library's own environment is never used
+    without a word.
+    """
+    bare = str(bare_python())
+    lib = installation(tmp_path / "elsewhere", note=bare)
+    venv = Path(sys.executable).parent.parent
+    env = {"MGPU_RT_VERBOSE": "0", "MGPU_RT_RUN_PYTHON": bare, "VIRTUAL_ENV": str(venv)}
+    result = run_from(lib, "served", **env)
+    assert f"the caches are managed by '{venv}/bin/python3' (VIRTUAL_ENV)" in result.stderr
+    nowhere = str(tmp_path)
+    result = run_from(lib, "unserved", **{**env, "VIRTUAL_ENV": nowhere, "PATH": nowhere})
+    line = only_line(result.stderr)
+    assert line.index("(mgpu-rt run)") < line.index("(where the library is)")
+
+
+@pytest.mark.parametrize("lies", ["build/lib", "mgpu_rt/lib"])
+def test_the_note_beside_the_library_names_python(tmp_path: Path, lies: str) -> None:
+    """The note names the interpreter that a build in a checkout, or make install, uses."""
+    lib = installation(tmp_path / "elsewhere", note=sys.executable, lies=lies)
+    nowhere = str(tmp_path)
+    env = {"MGPU_RT_VERBOSE": "1", "MGPU_RT_RUN_PYTHON": "", "VIRTUAL_ENV": "", "PATH": nowhere}
+    result = run_from(lib, "served", **env)
+    assert f"the caches are managed by '{sys.executable}' (where the library is)" in result.stderr
+
+
+def test_the_librarys_own_environment_serves(tmp_path: Path) -> None:
+    """As a wheel does."""
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    packages = next((venv / "lib").glob("python3*/site-packages"))
+    own = next(Path(sys.prefix, "lib").glob("python3*/site-packages"))
+    for file in own.glob("_cffi_backend*"):
+        (packages / file.name).symlink_to(file)
+    (packages / "mgpu_rt").symlink_to(ROOT / "mgpu_rt")
+    moved = packages / "copy"
+    moved.mkdir()
+    lib = installation(tmp_path / "other")
+    shutil.rmtree(moved)
+    (packages / "mgpu_rt").unlink()
+    shutil.copytree(lib.parent.parent.parent / "mgpu_rt", packages / "mgpu_rt")
+    (packages / "mgpu_rt" / "lib").mkdir()
+    shutil.move(lib, packages / "mgpu_rt" / "lib" / lib.name)
+    result = run_from(packages / "mgpu_rt" / "lib" / lib.name, "served", PATH="")
+    assert f"managed by '{venv}/bin/python3" in result.stderr
+    assert "(where the library is)" in result.stderr
+
+
+def test_a_package_of_another_version_is_named(tmp_path: Path) -> None:
+    """Point 9: said, and the program goes on."""
+    lib = installation(tmp_path / "elsewhere", note=sys.executable)
+    init = tmp_path / "elsewhere" / "mgpu_rt" / "__init__.py"
+    init.write_text(init.read_text().replace('__version__ = "', '__version__ = "9'))
+    result = run_from(lib, "unserved", PATH="")
+    assert result.stdout == "ok\n"
+    assert "the package mgpu_rt is 90." in only_line(result.stderr)
+
+
+def test_without_hip_no_python_is_started() -> None:
+    result = run_host("plain", promptly(MGPU_RT_HIP="/nowhere/libamdhip64.so"))
+    assert "no HIP library" in result.stderr
+    assert "manage" not in result.stderr
+
+
+@pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13", "3.14"])
+def test_one_binary_for_every_python(version: str) -> None:
+    python = python_with_cffi(version)
+    if python is None:
+        pytest.skip(f"no Python {version} on this machine")
+    found, process = manager_of(good("served", MGPU_RT_MANAGER=f"{python},delay=0"))
+    assert found.startswith(f"{version}.")
+    assert ends(process)
+
+
+# ---- HIP's life ---------------------------------------------------------------------------------
+
+
+def test_an_uncalled_library_starts_nothing() -> None:
+    """No HIP, no Python, no message."""
+    assert good("nothing") == ""
+
+
+def test_an_exit_handler_may_launch() -> None:
+    """A handler that runs after HIP's own is told so; the manager has gone before."""
+    result = run_host("late", promptly())
+    assert result.returncode == 0
+    assert "late ok" in result.stdout or "after HIP's exit handlers" in result.stderr
+
+
+@pytest.mark.parametrize("mode", ["plain", "served"])
+@pytest.mark.parametrize(("version", "destroyed"), [("50221153", 0), ("70200000", 1)])
+def test_exit_gives_back_at_most_idle_streams(
+    mode: str, version: str, destroyed: int, tmp_path: Path
+) -> None:
+    """For the rest HIP might wait for the device, which stock does not; before HIP 7 for any."""
+    log = tmp_path / "log"
+    good(mode, HIPSTUB_LOG=str(log), HIPSTUB_VERSION=version)
+    found = counts(log)
+    assert (found["hipModuleLoadData"], found["hipStreamCreate"]) == (1, 1)
+    assert found.get("hipStreamDestroy", 0) == destroyed
+    assert not {"hipModuleUnload", "hipFree", "hipHostFree"} & set(found)
+
+
+@pytest.mark.parametrize("mode", ["plain", "served"])
+@pytest.mark.parametrize("python", ["on", "off"])
+def test_no_hip_call_follows_its_exit_handlers(mode: str, python: str) -> None:
+    """HIP may not be called once its own exit handlers ran (trap 10)."""
+    if python == "off" and mode == "served":
+        mode = "plain"
+    said = good(mode, HIPSTUB_TEARDOWN="1", MGPU_RT_MANAGER=f"{python},delay=0")
+    assert "teardown" not in said
+
+
+def test_the_library_is_not_linked_with_python() -> None:
+    """It looks an interpreter's functions up only where a runtime in Python is asked for."""
+    linked = subprocess.check_output(["readelf", "--dynamic", "--dyn-syms", library()], text=True)
+    assert not re.search(r"libpython|\bPy\w+", linked)
+
+
+# ---- many ---------------------------------------------------------------------------------------
+
+
+def test_many_short_programs_end_quietly() -> None:
+    """Each with a manager that begins while its program ends: a sample of make soak-hosts."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.hosts.soak", "60"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_manager_is_left() -> None:
+    """A sample of programs, each ended at another moment."""
+    programs: set[int] = set()
+    command = [str(host()), str(library()), str(image()), KERNEL, "served"]
+    for milliseconds in (0, 20, 50, 100, 200, 400):
+        with subprocess.Popen(
+            command, env=promptly(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as program:
+            programs.add(program.pid)
+            try:
+                program.wait(milliseconds / 1000)
+            except subprocess.TimeoutExpired:
+                program.send_signal(signal.SIGKILL)
+    assert all(ends(process) for process in managers(programs=programs))

@@ -1,0 +1,389 @@
+"""Programs in Python: their interpreter is theirs, whatever it is and whatever happens in it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import ROOT, library
+from tests.support.compiled import compile_c
+from tests.support.folders import folder
+from tests.support.hosting import (
+    KERNEL,
+    bare_python,
+    ends,
+    image,
+    manager_of,
+    other_python,
+    promptly,
+    run_program,
+)
+
+#: For every Python from 2.7 on: the library through ctypes, and images that are like no other.
+PRELUDE = """
+import ctypes, itertools, json, os, sys, threading, time
+lib = ctypes.CDLL(sys.argv[1])
+data = open(sys.argv[2], 'rb').read()
+kernel = sys.argv[3].encode()
+for name in ('mgpuModuleLoad', 'mgpuModuleGetFunction', 'mgpuStreamCreate', 'mgpuMemAlloc'):
+    getattr(lib, name).restype = ctypes.c_void_p
+lib.mgpuModuleLoad.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+lib.mgpuModuleGetFunction.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+for name in ('mgpuModuleUnload', 'mgpuStreamDestroy', 'mgpuStreamSynchronize'):
+    getattr(lib, name).argtypes = [ctypes.c_void_p]
+numbers = itertools.count()
+
+def new_image():
+    number = next(numbers)
+    padding = bytearray([number & 255, number >> 8 & 255, number >> 16 & 255, os.getpid() & 255])
+    return ctypes.create_string_buffer(data[:9] + bytes(padding) + data[13:], len(data))
+
+def miss():
+    module = lib.mgpuModuleLoad(new_image(), 0)
+    assert module
+    lib.mgpuModuleUnload(module)
+
+def launch():
+    module = lib.mgpuModuleLoad(new_image(), 0)
+    function = lib.mgpuModuleGetFunction(module, kernel)
+    stream = lib.mgpuStreamCreate()
+    assert module and function and stream
+    lib.mgpuStreamSynchronize(stream)
+    lib.mgpuStreamDestroy(stream)
+    lib.mgpuModuleUnload(module)
+
+def state():
+    try:
+        function = lib.mgpu_rt_stats_json
+    except AttributeError:
+        return None
+    function.restype = ctypes.c_void_p
+    return json.loads(ctypes.string_at(function()).decode()).get('manager')
+
+def wait_until_served():
+    while state() == 'starting':
+        time.sleep(0.01)
+    assert state() in ('serving', None), state()
+"""
+
+
+def python(
+    script: str, *flags: str, interpreter: str = sys.executable, **env: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs a program that has the prelude; it must say ok."""
+    code = PRELUDE + textwrap.dedent(script) + "\nprint('ok')\n"
+    command = [interpreter, *flags, "-c", code, str(library()), str(image()), KERNEL]
+    result = run_program(command, promptly(**env), cwd="/")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.splitlines()[-1] == "ok", result.stderr
+    return result
+
+
+SERVED = """
+launch()
+wait_until_served()
+launch()
+"""
+
+
+# ---- kinds of hosts -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flags", [(), ("-I",), ("-S",), ("-E",), ("-I", "-S", "-E"), ("-O",)])
+def test_python_with_any_flags_is_served(flags: tuple[str, ...]) -> None:
+    said = python(SERVED, *flags).stderr
+    assert ends(manager_of(said)[1])
+
+
+@pytest.mark.parametrize(
+    "version",
+    ["2.7", "3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.14t"],
+)
+def test_every_python_is_served(version: str) -> None:
+    """Point 6: one that is too old, or lacks a function, is no less a host."""
+    interpreter = other_python(version)
+    if interpreter is None:
+        pytest.skip(f"no Python {version} on this machine")
+    python(SERVED, interpreter=interpreter)
+
+
+def test_a_host_without_cffi_is_served() -> None:
+    """The manager runs in the library's own environment, not in the host's."""
+    python(SERVED, interpreter=str(bare_python()))
+
+
+def test_children_of_multiprocessing_are_served() -> None:
+    """fork, spawn and forkserver: children get answers and managers of their own, or none."""
+    script = """
+    import multiprocessing
+    def child(results):
+        launch()
+        results.put('good')
+    if __name__ == '__main__':
+        launch()
+        wait_until_served()
+        for method in ('fork',):
+            context = multiprocessing.get_context(method)
+            results = context.Queue()
+            children = [context.Process(target=child, args=(results,)) for _ in range(4)]
+            [c.start() for c in children]
+            assert [results.get() for _ in children] == ['good'] * 4
+            [c.join() for c in children]
+            assert all(c.exitcode == 0 for c in children)
+        launch()
+    """
+    python(script)
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_children_that_import_are_served(method: str, tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(
+        PRELUDE
+        + textwrap.dedent(f"""
+        import multiprocessing
+        def child(number):
+            launch()
+            return number
+        if __name__ == '__main__':
+            launch()
+            with multiprocessing.get_context({method!r}).Pool(2) as pool:
+                assert pool.map(child, range(8)) == list(range(8))
+            print('ok')
+        """)
+    )
+    command = [sys.executable, str(script), str(library()), str(image()), KERNEL]
+    result = run_program(command, promptly())
+    assert result.stdout == "ok\n", result.stderr
+
+
+def test_asyncio_programs_are_served() -> None:
+    python("""
+    import asyncio
+    async def main():
+        loop = asyncio.get_running_loop()
+        await asyncio.gather(*(loop.run_in_executor(None, launch) for _ in range(20)))
+        launch()
+        process = await asyncio.create_subprocess_exec('/bin/true')
+        assert await process.wait() == 0
+    asyncio.run(main())
+    wait_until_served()
+    asyncio.run(main())
+    """)
+
+
+def test_the_program_sees_its_own_children_only() -> None:
+    """wait(-1), SIGCHLD and subprocess see the program's children only."""
+    python("""
+    import signal, subprocess
+    seen = []
+    signal.signal(signal.SIGCHLD, lambda *_: seen.append(1))
+    launch()
+    wait_until_served()
+    assert not seen
+    try:
+        os.waitpid(-1, os.WNOHANG)
+        raise AssertionError('there is a child')
+    except ChildProcessError:
+        pass
+    assert subprocess.call(['/bin/true']) == 0
+    """)
+
+
+def test_daemon_threads_may_call_at_exit() -> None:
+    for delay in ("0", "30", "100"):
+        python(
+            """
+            def work():
+                while True:
+                    launch()
+            threads = [threading.Thread(target=work) for _ in range(3)]
+            for thread in threads:
+                thread.daemon = True
+                thread.start()
+            time.sleep(0.2)
+            """,
+            MGPU_RT_MANAGER=f"delay={delay}",
+            MGPU_RT_MODULE_LIMIT="100K",
+        )
+
+
+@pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
+def test_sub_interpreters_are_served(version: str) -> None:
+    """Point 10."""
+    interpreter = other_python(version)
+    if interpreter is None:
+        pytest.skip(f"no Python {version} on this machine")
+    script = """
+    try:
+        import _interpreters as interpreters
+        make = lambda: interpreters.create('legacy')
+        run = interpreters.exec
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+        make = lambda: interpreters.create(isolated=False)
+        run = interpreters.run_string
+    code = '\\n'.join([
+        'import ctypes',
+        'lib = ctypes.CDLL(%r)' % sys.argv[1],
+        'lib.mgpuStreamCreate.restype = lib.mgpuModuleLoad.restype = ctypes.c_void_p',
+        'data = open(%r, "rb").read()' % sys.argv[2],
+        'assert lib.mgpuStreamCreate() and lib.mgpuModuleLoad(data, 0)',
+        'held = ctypes.PyDLL(%r)' % sys.argv[1],
+        'held.mgpuStreamCreate.restype = ctypes.c_void_p',
+        'assert held.mgpuStreamCreate()',
+    ])
+    for _ in range(2):
+        interpreter = make()
+        assert not run(interpreter, code)
+        interpreters.destroy(interpreter)
+        launch()
+        wait_until_served()
+    """
+    python(script, interpreter=interpreter)
+
+
+# ---- what happens in it -------------------------------------------------------------------------
+
+
+def test_no_signal_is_lost() -> None:
+    """Point 1: an exception of a handler's reaches the program, and no load fails for it."""
+    result = python("""
+    import signal
+    class Interrupt(Exception):
+        pass
+    raised = []
+    def handler(*_):
+        raised.append(1)
+        raise Interrupt
+    signal.signal(signal.SIGALRM, handler)
+    caught = 0
+    def one():
+        module = lib.mgpuModuleLoad(new_image(), 0)
+        assert module
+        lib.mgpuModuleUnload(module)
+    for number in range(300):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.0002 + number % 10 * 0.0001)  # once
+            while len(raised) == number:
+                one()
+            one()  # the handler has run: what it raised was swallowed
+        except Interrupt:
+            caught += 1
+    assert caught == len(raised) == 300, (caught, len(raised))
+    """)
+    assert "failed with" not in result.stderr
+
+
+@pytest.fixture(scope="session")
+def gil() -> Path:
+    out = folder("hosting") / "gil.so"
+    source = (ROOT / "tests" / "support" / "hosts" / "gil.c").read_text()
+    return compile_c(out, source, "-D_GNU_SOURCE", "-shared", "-fPIC", "-pthread")
+
+
+def test_the_gil_is_held_throughout(gil: Path) -> None:
+    """Points 2 and 11: a thread that loads modules needs no GIL, before the first call nor after.
+
+    The proof that no thread which calls mgpu* enters the interpreter: it could not.
+    """
+    python(f"""
+    holder = ctypes.PyDLL({str(gil)!r})
+    pointer = lambda function: ctypes.cast(function, ctypes.c_void_p)
+    image = ctypes.create_string_buffer(data, len(data))
+    for _ in range(2):
+        holder.gil_start(pointer(lib.mgpuModuleLoad), pointer(lib.mgpuModuleUnload), image,
+                         ctypes.c_size_t(len(data)), 500)
+        before = holder.gil_wait()
+        assert before % 500 == 0 and before, before
+        wait_until_served()
+    """)
+
+
+def test_sys_path_and_modules_are_the_programs(tmp_path: Path) -> None:
+    """Point 14: nothing is added, nothing is imported, and a stray `rocm` costs nothing."""
+    (tmp_path / "rocm.py").write_text("raise SystemExit('imported')\n")
+    (tmp_path / "mgpu_rt.py").write_text("raise SystemExit('imported')\n")
+    python(
+        """
+        path, modules = list(sys.path), set(sys.modules)
+        launch()
+        wait_until_served()
+        launch()
+        assert sys.path == path
+        new = set(sys.modules) - modules
+        assert not [name for name in new if 'mgpu' in name or 'cffi' in name or 'rocm' in name], new
+        try:
+            import tests
+            raise AssertionError('the checkout is on sys.path')
+        except ImportError:
+            pass
+        """,
+        PYTHONPATH=str(tmp_path),
+    )
+
+
+def test_calls_work_near_the_recursion_limit() -> None:
+    """Point 15."""
+    result = python("""
+    create = lib.mgpuStreamCreate
+    streams = []
+    def down(depth):
+        try:
+            down(depth + 1)
+        except RecursionError:
+            pass
+        if len(streams) < 40:
+            streams.append(create())
+    launch()
+    sys.setrecursionlimit(200)
+    down(0)
+    assert len(streams) == 40 and all(streams)
+    """)
+    assert "failed" not in result.stderr
+
+
+# ---- programs that bring their own --------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def embed() -> Path:
+    out = folder("hosting") / "embed"
+    source = (ROOT / "tests" / "support" / "hosts" / "embed.c").read_text()
+    flags = ("-std=c11", "-D_GNU_SOURCE", "-O1", "-pthread", "-ldl")
+    return compile_c(out, source, *flags)
+
+
+def libpython(version: str) -> Path | None:
+    interpreter = other_python(version)
+    if interpreter is None:
+        return None
+    question = (
+        "import sysconfig as s; print(s.get_config_var('LIBDIR') + '/' "
+        "+ (s.get_config_var('INSTSONAME') or ''))"
+    )
+    answer = subprocess.run([interpreter, "-c", question], capture_output=True, text=True)
+    path = Path(answer.stdout.strip())
+    return path if ".so" in path.name and path.exists() else None
+
+
+@pytest.mark.parametrize("mode", ["late", "workers", "again"])
+@pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
+def test_an_embedded_python_is_served(version: str, mode: str, embed: Path) -> None:
+    """Points 4 and 5: Python that comes after the library, ends before it, or does so often."""
+    path = libpython(version)
+    if path is None:
+        pytest.skip(f"no libpython {version} on this machine")
+    command = [str(embed), str(library()), str(image()), KERNEL, str(path), mode]
+    home = os.path.dirname(os.path.dirname(str(path)))
+    env = promptly(MGPU_RT_MODULE_LIMIT="100K", PYTHONHOME=home if ".pyenv" in home else "")
+    if not env["PYTHONHOME"]:
+        del env["PYTHONHOME"]
+    for _ in range(3):
+        result = run_program(command, env)
+        assert result.stdout == "ok\n", f"{result.returncode} {result.stderr}"

@@ -1,0 +1,484 @@
+"""The manager and its policies: what they are told, what is carried out, how they can fail."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.python.manager.test_hosting_python import PRELUDE
+from tests.support.child import ROOT, environment, library
+from tests.support.compiled import compile_c
+from tests.support.hosting import (
+    KERNEL,
+    MANAGER,
+    ends,
+    image,
+    is_running,
+    manager_of,
+    promptly,
+    run_host,
+)
+from tests.support.patience import HANG, wait_until
+
+HOSTS = ROOT / "tests" / "support" / "hosts"
+CHANNEL_FD = 3
+
+
+class Program:
+    """A program that does what it is told, line by line: Python, with the prelude of the hosts."""
+
+    def __init__(
+        self, directory: Path, policy: str, folder: Path | None = None, **env: str
+    ) -> None:
+        self.log = directory / "policy.log"
+        self._said = directory / "stderr"
+        (directory / "policies.py").write_text((HOSTS / "policies.py").read_text())
+        changes = {"PYTHONPATH": str(directory), **env}
+        if policy:
+            changes["MGPU_RT_POLICY"] = policy if ":" in policy else f"policies:{policy}"
+        loop = "for line in sys.stdin:\n    exec(line)\n    print('done')\n    sys.stdout.flush()\n"
+        import sys
+
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PRELUDE + loop, str(library()), str(image()), KERNEL],
+            env=promptly(**changes),
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said.open("w"),
+            text=True,
+        )
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def do(self, line: str) -> None:
+        """Runs a line of Python in it, and waits until that is done."""
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "done\n", self.said()
+
+    def end(self) -> int:
+        """Lets it end; its exit status."""
+        self.process.communicate(timeout=HANG)
+        return self.process.returncode
+
+    def said(self) -> str:
+        return self._said.read_text()
+
+    def notes(self) -> list[dict]:
+        """Returns the notes that the policy has written."""
+        if not self.log.exists():
+            return []
+        lines = self.log.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def wait_for(self, condition: Callable[[], object]) -> None:
+        assert wait_until(condition), f"{self.notes()[-3:]} {self.said()}"
+
+    def manager(self) -> int:
+        self.wait_for(lambda: "process" in self.said())
+        return manager_of(self.said())[1]
+
+
+# ---- told and carried out -----------------------------------------------------------------------
+
+
+def test_a_policy_may_pin_everything_and_log(tmp_path: Path) -> None:
+    """It is told of each thing that is got from HIP; what it pins no limit takes."""
+    with Program(tmp_path, "PinAll", MGPU_RT_MODULE_LIMIT="20K") as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(program.notes)
+        first = program.notes()[0]
+        assert first["complete"] is True
+        assert sorted(event[0] for event in first["events"]) == ["MODULE_LOADED", "STREAM_CREATED"]
+        assert (first["modules"], first["streams"]) == (1, 1)
+        assert first["limits"] == 20 << 10
+        assert first["memory"][1] > 0
+        program.do("held = [lib.mgpuModuleLoad(new_image(), 0) for _ in range(3)]")
+        program.do("block = lib.mgpuMemAlloc(ctypes.c_uint64(1000), None, False)")
+
+        def events() -> list[list]:
+            return [event for note in program.notes() for event in note["events"]]
+
+        program.wait_for(lambda: any(event[0] == "BLOCK_ALLOCATED" for event in events()))
+        loaded = [event for event in events() if event[0] == "MODULE_LOADED"]
+        assert len(loaded) == len({event[1] for event in loaded}) == 4  # with the first one
+        assert all(event[2] > image().stat().st_size + (32 << 10) for event in loaded)
+        block = next(event for event in events() if event[0] == "BLOCK_ALLOCATED")
+        assert block[2] == 1024
+        turns = len(program.notes())
+        program.wait_for(lambda: len(program.notes()) > turns + 1)  # each turn pins
+        program.do("[lib.mgpuModuleUnload(module) for module in held]")
+        program.do("[miss() for _ in range(100)]")
+        program.do("lib.mgpu_rt_stats_json.restype = ctypes.c_void_p")
+        program.do(
+            "json.loads(ctypes.string_at(lib.mgpu_rt_stats_json()))['cache']['modules']['misses'] "
+            "or exit(1)"
+        )
+        program.do("again = [lib.mgpuModuleLoad(new_image(), 0)]")
+        assert program.end() == 0
+
+
+def test_a_policy_may_evict_everything(tmp_path: Path) -> None:
+    """The policy names everything: held things stay, unknown ones do no harm, the rest is gone."""
+    with Program(tmp_path, "EvictAll") as program:
+        program.do("stream = lib.mgpuStreamCreate()")
+        program.do("module = lib.mgpuModuleLoad(new_image(), 0); wait_until_served()")
+        for _ in range(20):
+            turns = len(program.notes())
+            program.do("launch()")
+            program.wait_for(lambda turns=turns: len(program.notes()) > turns)
+        program.do("assert lib.mgpuModuleGetFunction(module, kernel)")
+        program.do("lib.mgpuStreamSynchronize(stream); lib.mgpuStreamDestroy(stream)")
+        program.do("lib.mgpuModuleUnload(module)")
+        assert program.end() == 0
+        assert "failed" not in program.said()
+
+
+def test_an_eviction_spoils_no_capture(tmp_path: Path) -> None:
+    """In HIP's global mode no other thread may give memory back, unless it is in relaxed mode."""
+    with Program(tmp_path, "EvictAll") as program:
+        program.do("hip, to = ctypes.CDLL(os.environ['MGPU_RT_HIP']), ctypes.byref")
+        program.do("own, graph = ctypes.c_void_p(), ctypes.c_void_p()")
+        program.do("assert hip.hipStreamCreate(to(own)) == 0; launch(); wait_until_served()")
+        program.do("stream = ctypes.c_void_p(lib.mgpuStreamCreate())")
+        program.do("block = lib.mgpuMemAlloc(ctypes.c_uint64(1000), stream, False)")
+        program.do("assert hip.hipStreamBeginCapture(own, 0) == 0")
+        program.do("lib.mgpuMemFree(ctypes.c_void_p(block), stream)")
+        program.do("lib.mgpu_rt_stats_json.restype = ctypes.c_void_p")
+        program.do(
+            "stats = lambda: json.loads(ctypes.string_at(lib.mgpu_rt_stats_json()))['cache']"
+        )
+        program.do("while not stats()['memory']['evictions']: time.sleep(0.02); miss()")
+        program.do("assert hip.hipStreamEndCapture(own, to(graph)) == 0")
+        assert program.end() == 0
+        assert "failed" not in program.said()
+
+
+def test_a_policy_may_set_limits(tmp_path: Path) -> None:
+    with Program(tmp_path, "Limits") as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(program.notes)
+        assert program.notes()[0] == {
+            "module_bytes": 1 << 20,
+            "streams": 1,
+            "memory": {"0": 1 << 20},
+        }
+        program.do("streams = [lib.mgpuStreamCreate() for _ in range(6)]")
+        program.do("[lib.mgpuStreamDestroy(stream) for stream in streams]")
+        program.do("launch()")
+        assert program.end() == 0
+
+
+def test_lost_events_are_reported_to_the_policy(tmp_path: Path) -> None:
+    """Then nothing is waited for: the policy is told that it was not told all."""
+    with Program(tmp_path, "PinAll", MGPU_RT_MODULE_LIMIT="10K", HIPSTUB_MODE="fast") as program:
+        program.do("launch(); wait_until_served()")
+        process = program.manager()
+        program.wait_for(program.notes)
+        os.kill(process, signal.SIGSTOP)
+        program.do("[miss() for _ in range(3000)]")
+        turns = len(program.notes())
+        os.kill(process, signal.SIGCONT)
+        program.wait_for(lambda: len(program.notes()) > turns + 1)  # it may be in the midst of one
+        assert not all(note["complete"] for note in program.notes()[turns:])
+        program.do("launch()")
+        assert program.end() == 0
+
+
+def test_the_documented_policy_works(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "python.md").read_text().split("### Writing a policy")[1]
+    (tmp_path / "example.py").write_text(page.split("```python\n")[1].split("```")[0])
+    with Program(tmp_path, "example:KeepFirst") as program:
+        program.do("launch(); wait_until_served()")
+        program.do("streams = [lib.mgpuStreamCreate() for _ in range(4)]")
+        program.do("[lib.mgpuStreamDestroy(stream) for stream in streams]")
+        program.do("lib.mgpu_rt_stats_json.restype = ctypes.c_void_p")
+        program.do(
+            "stats = lambda: json.loads(ctypes.string_at(lib.mgpu_rt_stats_json()))['cache']"
+        )
+        program.do("while stats()['streams']['evictions'] < 3: time.sleep(0.02); launch()")
+        program.do("launch()")
+        assert program.end() == 0
+        assert "failed" not in program.said()
+
+
+def test_every_lost_event_is_reported(tmp_path: Path) -> None:
+    """Threads miss together: each event arrives once, or the library reports that some are lost."""
+    with Program(tmp_path, "PinAll", HIPSTUB_MODE="fast") as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(program.notes)
+        turns = len(program.notes())
+        program.do(
+            "threads = [threading.Thread(target=lambda: [miss() for _ in range(100)])"
+            " for _ in range(4)]; [t.start() for t in threads]; [t.join() for t in threads]"
+        )
+        program.do("last = lib.mgpuMemAlloc(ctypes.c_uint64(256), None, False)")
+
+        def told(what: str) -> list[int]:
+            notes = program.notes()[turns:]
+            return [event[1] for note in notes for event in note["events"] if event[0] == what]
+
+        program.wait_for(lambda: told("BLOCK_ALLOCATED"))
+        assert all(note["complete"] for note in program.notes()[turns:])
+        assert len(told("MODULE_LOADED")) == len(set(told("MODULE_LOADED"))) == 400
+        assert program.end() == 0
+
+
+def test_a_policy_may_ask_from_many_threads(tmp_path: Path) -> None:
+    with Program(tmp_path, "Threads") as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(program.notes)
+        assert program.end() == 0
+
+
+def test_a_policys_output_goes_to_the_programs_stderr(tmp_path: Path) -> None:
+    """Goes to the program's stderr, a line at a time."""
+    with Program(tmp_path, "Chatty") as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(lambda: "mgpu_rt: said\n" in program.said())
+        assert "mgpu_rt: to the program's stderr\n" in program.said()
+        assert program.end() == 0
+
+
+def test_the_manager_calls_no_hip_after_its_end(tmp_path: Path) -> None:
+    """No call of HIP's is made for the manager once the exit handlers ran."""
+    (tmp_path / "policies.py").write_text((HOSTS / "policies.py").read_text())
+    env = promptly(
+        PYTHONPATH=str(tmp_path),
+        MGPU_RT_POLICY="policies:AsksForEver",
+        HIPSTUB_TEARDOWN="1",
+        WAIT_FOR=str(tmp_path / "policy.log"),
+    )
+    result = run_host("slow-end", env)
+    assert result.stdout == "ok\n", result.stderr
+    assert "teardown" not in result.stderr
+
+
+def test_a_childs_calls_are_not_the_parents(tmp_path: Path) -> None:
+    """A child of fork has no manager: its parent's must not hear of it."""
+    with Program(tmp_path, "PinAll", HIPSTUB_MODE="fast") as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(program.notes)
+        program.do("child = os.fork() or [[launch() for _ in range(40)], os._exit(0)]")
+        program.do("assert os.waitpid(child, 0)[1] == 0")
+        program.do("launch()")
+
+        def loaded() -> list[list]:
+            told = [event for note in program.notes() for event in note["events"]]
+            return [event for event in told if event[0] == "MODULE_LOADED"]
+
+        program.wait_for(lambda: len(loaded()) >= 2)
+        assert program.end() == 0
+        assert len(loaded()) == 2  # the program's own, and none of the child's 40
+
+
+# ---- failing ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ("RaisesAtOnce", "ValueError: no policy today"),
+        ("RaisesLater", "ZeroDivisionError: what is one by nothing?"),
+        ("Nonsense", "TypeError: 'evict everything' is no decision"),
+        ("Exits", "SystemExit: 3"),
+        ("nowhere:Policy", "goes on: there is no module 'nowhere' in /"),
+        ("policies:Nobody", "'policies' has no class 'Nobody'; it has PinAll, EvictAll, "),
+        ("policies.py:PinAll", "name the module and not its file: policies:PinAll"),
+        (":", "it is not of the form package.module:Class"),
+    ],
+)
+def test_a_failed_policy_is_replaced(policy: str, reason: str, tmp_path: Path) -> None:
+    """Point 12: said once, and the one that ships goes on; no call of the program's fails."""
+    with Program(tmp_path, policy) as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(lambda: "the policy that ships goes on" in program.said())
+        program.do("launch(); assert state() == 'serving'")
+        assert program.end() == 0
+        said = program.said()
+        assert reason in said
+        assert said.count(" failed") == 1
+
+
+@pytest.mark.parametrize("path", ["policies", "", "/nowhere"])
+def test_a_policy_is_found_from_the_folder_of_the_program(path: str, tmp_path: Path) -> None:
+    """A relative entry of PYTHONPATH counts from there, and that folder is searched last."""
+    module = "quiet"
+    (tmp_path / "policies").mkdir()
+    text = "class Quiet:\n    def __init__(self, caches): ...\n    def decide(self, *_): ...\n"
+    (tmp_path / (path if path == "policies" else "") / f"{module}.py").write_text(text)
+    with Program(tmp_path, f"{module}:Quiet", tmp_path, PYTHONPATH=path) as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(lambda: "quiet:Quiet" in program.said())
+        assert f"MGPU_RT_POLICY={module}:Quiet is in force" in program.said()
+    assert not list(tmp_path.rglob("__pycache__"))  # bytecode, which a full disk would cut off
+
+
+def test_a_missing_policy_is_named_with_the_folders(tmp_path: Path) -> None:
+    """The way out stands in the line: put it into one of them."""
+    with Program(tmp_path, "nowhere:Policy", tmp_path, PYTHONPATH="mine:/yours") as program:
+        program.do("launch()")
+        program.wait_for(lambda: "nowhere:Policy" in program.said())
+        folders = f"{tmp_path}/mine, /yours, {tmp_path}, the packages of this Python"
+        assert f"there is no module 'nowhere' in {folders}" in program.said()
+
+
+@pytest.mark.parametrize("how", ["Dies", "kill"])
+def test_the_library_goes_on_without_its_manager(how: str, tmp_path: Path) -> None:
+    """Said once; the library goes on by itself."""
+    with Program(tmp_path, "Dies" if how == "Dies" else "PinAll") as program:
+        program.do("launch()")
+        if how == "kill":
+            os.kill(program.manager(), signal.SIGKILL)
+        program.wait_for(lambda: "the manager in Python has ended" in program.said())
+        program.do("launch()")
+        program.do("while state() == 'serving': time.sleep(0.01)")  # it is said a moment before
+        program.do("launch(); assert state() == 'ended', state()")
+        assert program.end() == 0
+        assert program.said().count("has ended") == 1
+
+
+@pytest.mark.parametrize("policy", ["Hangs", "HoldsTheGil"])
+def test_the_program_waits_for_no_policy(policy: str, tmp_path: Path) -> None:
+    """The program neither waits for it, nor at its end; and it does not outlive the program."""
+    with Program(tmp_path, policy) as program:
+        program.do("launch(); wait_until_served()")
+        process = program.manager()
+        program.wait_for(program.notes)
+        program.do("[launch() for _ in range(50)]")
+        assert program.end() == 0
+        assert ends(process)
+
+
+def test_exit_does_not_wait_for_a_stopped_manager(tmp_path: Path) -> None:
+    """The program's exit does not wait for it."""
+    with Program(tmp_path, "") as program:
+        program.do("launch(); wait_until_served()")
+        process = program.manager()
+        os.kill(process, signal.SIGSTOP)
+        program.do("[launch() for _ in range(50)]")
+        assert program.end() == 0
+        os.kill(process, signal.SIGCONT)
+        assert ends(process)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_failures_of_managers_harm_no_program(seed: int, tmp_path: Path) -> None:
+    """Managers that come up, raise, hang, are stopped, killed or forked away from, at random."""
+    dice = random.Random(seed)
+    policy = dice.choice(["", "PinAll", "EvictAll", "RaisesLater", "Hangs", "HoldsTheGil", "Dies"])
+    env = {"MGPU_RT_MODULE_LIMIT": "50K"}
+    env["MGPU_RT_MANAGER"] = f"delay={dice.choice([0, 0, 20, 200])}"
+    with Program(tmp_path, policy, HIPSTUB_MODE="fast", **env) as program:
+        for _ in range(30):
+            program.do(f"[launch() for _ in range({dice.randrange(1, 30)})]")
+            found = MANAGER.search(program.said())
+            if found and is_running(int(found[2])) and dice.random() < 0.3:
+                what = dice.choice([signal.SIGSTOP, signal.SIGCONT, signal.SIGCONT, signal.SIGKILL])
+                os.kill(int(found[2]), what)
+            if dice.random() < 0.1:
+                program.do("child = os.fork() or [[launch() for _ in range(20)], os._exit(0)]")
+                program.do("assert os.waitpid(child, 0)[1] == 0")
+            time.sleep(dice.choice([0, 0, 0.02, 0.1]))
+        assert program.end() == 0
+        said = program.said()
+        assert "failed with" not in said
+        if found := MANAGER.search(said):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(found[2]), signal.SIGCONT)
+            assert ends(int(found[2]))
+
+
+# ---- from the start ----
+
+
+def test_a_policy_that_is_named_starts_at_once_and_says_so(tmp_path: Path) -> None:
+    """The things that were there before are its first events, and its output is seen."""
+    (tmp_path / "told.py").write_text(TELLS)
+    with Program(tmp_path, "told:Tells", MGPU_RT_VERBOSE="", MGPU_RT_MANAGER="") as program:
+        program.do("launch()")
+        program.wait_for(lambda: "first" in program.said())
+        assert program.end() == 0
+        lines = program.said().splitlines()
+    assert lines[0] == "mgpu_rt: MGPU_RT_POLICY=told:Tells is in force"
+    assert lines[1] == "mgpu_rt: first MODULE_LOADED STREAM_CREATED True"
+
+
+TELLS = """
+class Tells:
+    def __init__(self, caches):
+        self.caches, self.first = caches, True
+
+    def decide(self, events, complete):
+        if self.first:
+            words = " ".join(sorted(event.what.name for event in events))
+            self.caches.say(f"first {words} {complete}")
+        self.first = False
+        return ()
+"""
+
+
+def test_a_program_that_ends_before_its_policy_says_so(tmp_path: Path) -> None:
+    (tmp_path / "told.py").write_text(TELLS)
+    env = environment(
+        MGPU_RT_POLICY="told:Tells", PYTHONPATH=str(tmp_path), MGPU_RT_MANAGER="delay=60000"
+    )
+    done = run_host("plain", env)
+    assert done.stdout == "ok\n"
+    (line,) = done.stderr.splitlines()
+    assert "told:Tells: the program ended before this policy came into force" in line
+    assert line.endswith("so run a longer program")
+
+
+# ---- without a program --------------------------------------------------------------------------
+
+
+def test_a_manager_started_by_hand_refuses() -> None:
+    done = subprocess.run(
+        [sys.executable, "-I", str(ROOT / "mgpu_rt" / "manager" / "manager.py")],
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert "only the library starts this" in done.stdout + done.stderr
+    assert done.returncode == 2
+
+
+def test_a_program_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
+    """It may end before it has set the channel up, for which its manager waits."""
+    source = (
+        '#include "telemetry/channel.h"\nint main(void) { printf("%zu", sizeof(struct channel)); }'
+    )
+    flags = ("-std=c11", "-D_GNU_SOURCE", "-include", "stdio.h", f"-I{ROOT}/csrc/runtime")
+    size = subprocess.check_output([compile_c(tmp_path / "size", source, *flags)])
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    channel = os.memfd_create("mgpu_rt")
+    os.ftruncate(channel, int(size))
+    done = subprocess.run(
+        [sys.executable, "-I", ROOT / "mgpu_rt" / "manager" / "manager.py", str(ended.pid)],
+        preexec_fn=lambda: os.dup2(channel, CHANNEL_FD),
+        pass_fds=[CHANNEL_FD],
+        capture_output=True,
+        timeout=HANG,
+    )
+    os.close(channel)
+    assert (done.returncode, b"only the library starts this" in done.stderr) == (2, True)

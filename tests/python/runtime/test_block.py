@@ -1,0 +1,111 @@
+"""A hook and a recording on a whole model: the transformer block of bench/models, on softgpu."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bench.models import program
+from bench.models.program import CHAIN
+from bench.models.zoo import MODELS
+from bench.setup import build, device, models, sides
+from mgpu_rt.lowering import lower
+from tests.python.runtime.hooked import launches_of, replay, write_launches
+from tests.support.command import COMMAND
+from tests.support.folders import folder
+from tests.support.patience import HANG
+
+pytestmark = pytest.mark.check  # a whole model with hooks
+
+BLOCK = next(model for model in MODELS if model.name == "block")
+#: In both normalisations: what keeps the root's argument above zero.
+SMALL = "%small = arith.constant 1.000000e-05 : f32"
+BELOW_ZERO = "%small = arith.constant -1.000000e+06 : f32"
+
+
+@functools.cache
+def block(text: str) -> Path:
+    """The model's program, of this source."""
+    source = folder("block") / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.mlir"
+    source.write_text(text)
+    compiled = lower.lower(source, llvm=22, chip="gfx90a", first=CHAIN.passes)
+    expected = f'-DEXPECTED_FILE="{models._expected(BLOCK)}"'
+    out = source.with_suffix("")
+    build.link(compiled, out, [expected, models.FRAME[0]])
+    return out
+
+
+def run(text: str, *words: object) -> subprocess.CompletedProcess[str]:
+    """One forward pass, with words of mgpu-rt's."""
+    side = next(s for s in sides.all_sides(device.find("softgpu"), None) if s.name == sides.OURS)
+    return subprocess.run(
+        [str(word) for word in (COMMAND, *words, "--", block(text))],
+        env={**side.environment, "MGPU_RT_MANAGER": "off"},
+        input="1\n",
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+
+
+def test_a_nan_in_one_kernel_is_named() -> None:
+    """All kernels before it are clean, and the program does not come to those behind."""
+    text = program.source(BLOCK, CHAIN)
+    assert text.count(SMALL) == 2
+    first, between, last = text.split(SMALL)
+    done = run(f"{first}{SMALL}{between}{BELOW_ZERO}{last}", "run", "--hook", "nan=f32")
+    assert (done.returncode, done.stdout) == (1, ""), done.stderr
+    said = done.stderr.splitlines()[-1]
+    assert "it has written 2048 NaNs, first [0] of argument" in said
+    assert "the 8192 bytes at" in said
+
+
+def test_the_unchanged_block_has_no_nan() -> None:
+    done = run(program.source(BLOCK, CHAIN), "run", "--hook", "nan=f32")
+    assert done.returncode == 0, done.stderr
+
+
+# ---- its first matrix product, recorded ----
+
+SIZES = [4 * 32 * 64, 4 * 64 * 64, 4 * 32 * 64]  # bytes of its blocks
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("block") / "recording"
+    done = run(program.source(BLOCK, CHAIN), "record", "-o", out)
+    assert done.returncode == 0, done.stderr
+    products = [x for x in launches_of(out) if [b["size"] for b in x["blocks"]] == SIZES]
+    write_launches(out, products[:1])  # of all kernels' first launches
+    return out
+
+
+def test_a_matrix_product_replays_with_the_same_result(recording: Path) -> None:
+    """32x64 and 64x64 elements into 32x64, by itself."""
+    (launch,) = launches_of(recording)
+    assert launch["not_recorded"] == []
+    changed = [block["before"] != block["after"] for block in launch["blocks"]]
+    assert changed == [False, False, True]
+    done = replay(recording)
+    assert (done.returncode, ": same, " in done.stdout) == (0, True), done.stdout + done.stderr
+
+
+def test_a_matrix_product_with_another_input_differs(recording: Path, tmp_path: Path) -> None:
+    """One element of the first matrix, and so one row of the result."""
+    copy = tmp_path / "copy"
+    shutil.copytree(recording, copy)
+    launches = launches_of(copy)
+    first = launches[0]["blocks"][0]
+    content = bytearray((copy / "blobs" / first["before"]).read_bytes())
+    content[3] ^= 0x80  # its sign
+    first["before"] = hashlib.sha256(content).hexdigest()
+    (copy / "blobs" / first["before"]).write_bytes(content)
+    write_launches(copy, launches)
+    done = replay(copy, "--tolerance", "1e-6")
+    assert done.returncode == 1
+    assert "block 2: 64 elements (f32) differ, the first [0], largest error" in done.stdout

@@ -1,0 +1,396 @@
+"""CachedRuntime and Singleton keep only what their checks allow.
+
+tests/proofs/mutants takes one check out at a time: then the tests of its row in docs/proofs.md
+fail.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import mgpu_rt
+from mgpu_rt.runtime import CachedRuntime, PlainRuntime, Singleton
+from tests.support.child import Mgpu, in_child
+from tests.support.images import code_object, exports_a_constant
+
+alone = {"policies": ("builtin",)}
+
+
+# ---- modules ----
+
+
+@in_child(**alone)
+def test_an_image_is_loaded_once(mgpu: Mgpu) -> None:
+    """Known by its bytes, wherever it lies; so are its functions."""
+    content = code_object("forum")
+    with mgpu_rt.intercept(CachedRuntime()):
+        for image in (mgpu.image(content), mgpu.image(content)):
+            module = mgpu.load(image)
+            mgpu.function(module, "test_func")
+            mgpu.ModuleUnload(module)
+        assert mgpu.count("hipModuleLoadData") == 1
+        assert mgpu.count("hipModuleGetFunction") == 1
+
+
+@in_child(**alone)
+def test_a_module_has_one_holder(mgpu: Mgpu) -> None:
+    image = mgpu.image(code_object("forum"))
+    with mgpu_rt.intercept(CachedRuntime()):
+        assert mgpu.load(image) != mgpu.load(image)
+
+
+@in_child(**alone)
+def test_an_image_that_kernels_write_into_is_loaded_anew(mgpu: Mgpu) -> None:
+    image = mgpu.image(code_object("globals"))
+    with mgpu_rt.intercept(CachedRuntime()):
+        for _ in range(2):
+            mgpu.ModuleUnload(mgpu.load(image))
+        assert mgpu.count("hipModuleLoadData") == 2
+        assert mgpu.count("hipModuleUnload") == 2
+
+
+@in_child(**alone)
+def test_an_image_with_a_constant_that_the_program_can_set_is_loaded_anew(mgpu: Mgpu) -> None:
+    image = mgpu.image(exports_a_constant())
+    with mgpu_rt.intercept(CachedRuntime()):
+        for _ in range(2):
+            mgpu.ModuleUnload(mgpu.load(image))
+        assert mgpu.count("hipModuleLoadData") == 2
+
+
+@in_child(HIPSTUB_REUSE="1", **alone)
+def test_functions_of_a_module_that_hip_has_back_are_forgotten(mgpu: Mgpu) -> None:
+    image = mgpu.image(code_object("forum"))
+    with mgpu_rt.intercept(CachedRuntime()) as runtime:
+        module = mgpu.load(image)
+        mgpu.function(module, "test_func")
+        mgpu.ModuleUnload(module)
+        assert runtime.give_back() == 1
+        mgpu.stub.hipstub_reset()
+        mgpu.function(mgpu.load(image), "test_func")
+        assert mgpu.count("hipModuleGetFunction") == 1
+
+
+@in_child(HIPSTUB_REUSE="1", **alone)
+def test_a_handle_that_hip_hands_out_anew_is_unknown(mgpu: Mgpu) -> None:
+    """The program has unloaded ours by HIP. The next load gets the handle: first the same image,
+    whose functions are others, then one that kernels write into, which nobody else may have."""
+    first, second = (mgpu.image(code_object(name)) for name in ("forum", "globals"))
+    with mgpu_rt.intercept(CachedRuntime()):
+        module = mgpu.load(first)
+        for image in (first, second):
+            mgpu.function(module, "test_func")
+            mgpu.stub.hipModuleUnload(mgpu.for_stub(module))
+            assert mgpu.load(image) == module
+        assert mgpu.count("hipModuleGetFunction") == 2
+        mgpu.ModuleUnload(module)
+        assert mgpu.count("hipModuleUnload") == 3
+        assert mgpu.stderr() == ""
+
+
+# ---- streams ----
+
+
+@in_child(HIPSTUB_ASYNC="held", **alone)
+def test_a_stream_at_work_serves_nobody_else(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream = mgpu.StreamCreate()
+        block = mgpu.MemAlloc(64, stream, False)
+        mgpu.Memset32(block, 1, 16, stream)
+        mgpu.StreamDestroy(stream)
+        other = mgpu.StreamCreate()
+        assert other != stream
+        mgpu.StreamSynchronize(stream)
+        assert mgpu.StreamCreate() == stream
+
+
+@in_child(HIPSTUB_REUSE="1", **alone)
+def test_a_stream_of_another_kind_is_not_kept(mgpu: Mgpu) -> None:
+    """The program has destroyed ours by HIP, and has got its handle for one that does not wait."""
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream = mgpu.StreamCreate()
+        mgpu.stub.hipStreamDestroy(mgpu.for_stub(stream))
+        other = mgpu.stub_ffi.new("void **")
+        mgpu.stub.hipStreamCreateWithFlags(other, 1)
+        assert mgpu.from_stub(other[0]) == stream
+        mgpu.StreamDestroy(stream)
+        assert mgpu.count("hipStreamDestroy") == 2
+        assert mgpu.stderr() == ""
+
+
+@in_child(**alone)
+def test_a_stream_that_the_program_made_goes_back_to_hip(mgpu: Mgpu) -> None:
+    own = mgpu.stub_ffi.new("void **")
+    with mgpu_rt.intercept(CachedRuntime()):
+        mgpu.stub.hipStreamCreate(own)
+        mgpu.StreamDestroy(mgpu.from_stub(own[0], "hipStream_t"))
+        assert mgpu.count("hipStreamDestroy") == 1
+
+
+@in_child(HIPSTUB_DEVICES="2", **alone)
+def test_each_device_has_its_own_streams(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream = mgpu.StreamCreate()
+        mgpu.StreamDestroy(stream)
+        mgpu.SetDefaultDevice(1)
+        assert mgpu.StreamCreate() != stream
+        mgpu.SetDefaultDevice(0)
+        assert mgpu.StreamCreate() == stream
+
+
+@in_child(**alone)
+def test_a_singleton_serves_all(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(Singleton()):
+        stream = mgpu.StreamCreate()
+        assert mgpu.StreamCreate() == stream
+        mgpu.StreamDestroy(stream)
+        assert mgpu.StreamCreate() == stream
+        assert mgpu.counts("hipStreamCreate", "hipStreamDestroy") == {
+            "hipStreamCreate": 1,
+            "hipStreamDestroy": 0,
+        }
+
+
+@in_child(**alone)
+def test_a_singleton_makes_one_stream_for_threads_that_begin_at_once(mgpu: Mgpu) -> None:
+    """Each made one, and those that lost theirs gave it back while others used it."""
+    mgpu.stub.hipstub_set_delay(b"hipStreamCreate:20000")
+    with mgpu_rt.intercept(Singleton()):
+        threads = [threading.Thread(target=mgpu.StreamCreate) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert mgpu.count("hipStreamCreate") == 1
+
+
+@in_child(**alone)
+def test_a_singleton_that_hip_destroyed_is_made_anew(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(Singleton()):
+        stream = mgpu.StreamCreate()
+        mgpu.stub.hipStreamDestroy(mgpu.for_stub(stream))
+        assert mgpu.StreamCreate() != stream
+
+
+# ---- events ----
+
+
+@in_child(HIPSTUB_ASYNC="held", **alone)
+def test_an_event_at_work_serves_nobody_else(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream, event = mgpu.StreamCreate(), mgpu.EventCreate()
+        mgpu.EventRecord(event, stream)
+        mgpu.EventDestroy(event)
+        assert mgpu.EventCreate() != event
+        mgpu.StreamSynchronize(stream)
+        assert mgpu.EventCreate() == event
+
+
+@in_child(HIPSTUB_REUSE="2", **alone)
+def test_an_event_is_not_kept_under_the_handle_of_a_stream(mgpu: Mgpu) -> None:
+    """The program has destroyed ours by HIP, and has made an event there, which got its handle."""
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream = mgpu.StreamCreate()
+        mgpu.stub.hipStreamDestroy(mgpu.for_stub(stream))
+        event = mgpu.stub_ffi.new("void **")
+        mgpu.stub.hipEventCreateWithFlags(event, 0)
+        assert mgpu.from_stub(event[0]) == stream
+        mgpu.EventDestroy(mgpu.from_stub(event[0], "hipEvent_t"))
+        assert mgpu.count("hipEventDestroy") == 1
+
+
+@in_child(HIPSTUB_VERSION="70253211", **alone)
+def test_hip_7_is_never_asked_about_an_event(mgpu: Mgpu) -> None:
+    """It reads the stream that the event was recorded on, which somebody may have destroyed."""
+    with mgpu_rt.intercept(CachedRuntime()):
+        mgpu.EventDestroy(mgpu.EventCreate())
+        mgpu.EventDestroy(mgpu.EventCreate())
+        assert mgpu.count("hipEventQuery") == 0
+        assert mgpu.count("hipEventDestroy") == 2
+
+
+# ---- memory ----
+
+
+@in_child(**alone)
+def test_a_block_serves_its_stream_and_size_again(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+        block = mgpu.MemAlloc(64, stream, False)
+        freed = mgpu.count("hipFree")
+        mgpu.MemFree(block, stream)
+        assert mgpu.MemAlloc(64, other, False) != block
+        assert mgpu.MemAlloc(128, stream, False) != block
+        assert mgpu.MemAlloc(64, stream, False) == block
+        assert mgpu.count("hipFree") == freed
+
+
+@in_child(HIPSTUB_ASYNC="held", **alone)
+def test_a_free_waits_while_another_stream_is_at_work(mgpu: Mgpu) -> None:
+    """Perhaps on the block: HIP frees it, as with stock."""
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream = mgpu.StreamCreate()
+        for other in (mgpu.StreamCreate(), mgpu.null):
+            block = mgpu.MemAlloc(64, stream, False)
+            mgpu.Memset32(block, 1, 16, other)
+            freed = mgpu.count("hipFree")
+            mgpu.MemFree(block, stream)
+            assert mgpu.count("hipFree") == freed + 1
+
+
+@in_child(HIPSTUB_ASYNC="held", HIPSTUB_DEVICES="2", **alone)
+def test_a_free_waits_for_the_null_stream_of_the_block(mgpu: Mgpu) -> None:
+    """HIP is asked about the current device's only."""
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream = mgpu.StreamCreate()
+        block = mgpu.MemAlloc(64, stream, False)
+        mgpu.Memset32(block, 1, 16, mgpu.null)
+        mgpu.SetDefaultDevice(1)
+        freed = mgpu.count("hipFree")
+        mgpu.MemFree(block, stream)
+        assert mgpu.count("hipFree") == freed + 1
+
+
+@in_child(HIPSTUB_ASYNC="held", **alone)
+def test_memory_that_a_stream_of_the_program_used_goes_to_hip(mgpu: Mgpu) -> None:
+    """Perhaps that stream is still at work on it: HIP waits."""
+    made = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipStreamCreate(made) == 0
+    theirs = mgpu.from_stub(made[0], "hipStream_t")
+    with mgpu_rt.intercept(CachedRuntime()):
+        ours = mgpu.StreamCreate()
+        for freed in (ours, theirs):
+            block = mgpu.MemAlloc(64, ours, False)
+            mgpu.Memset32(block, 1, 16, theirs)
+            mgpu.MemFree(block, freed)
+            assert mgpu.pending(theirs) == 0
+
+
+@in_child(**alone)
+def test_a_free_without_a_stream_goes_to_hip(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(CachedRuntime()):
+        block = mgpu.MemAlloc(64, mgpu.null, False)
+        freed = mgpu.count("hipFree")
+        mgpu.MemFree(block, mgpu.null)
+        assert mgpu.count("hipFree") == freed + 1
+
+
+@in_child(**alone)
+def test_memory_that_hip_handed_out_anew_is_not_kept(mgpu: Mgpu) -> None:
+    """The program has had HIP free it, and has got other memory there, which has a new number."""
+    with mgpu_rt.intercept(CachedRuntime()) as runtime:
+        stream = mgpu.StreamCreate()
+        block = mgpu.MemAlloc(64, stream, False)
+        address, freed = int(mgpu.ffi.cast("uintptr_t", block)), mgpu.count("hipFree")
+        number = runtime.hip.buffer_id
+        runtime.hip.buffer_id = lambda at: number(at) + (at == address)
+        mgpu.MemFree(block, stream)
+        assert mgpu.count("hipFree") == freed + 1
+
+
+@in_child(HIPSTUB_MEMORY=str(1 << 20), **alone)
+def test_kept_blocks_go_back_where_memory_is_short(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream = mgpu.StreamCreate()
+        for size in (700_000, 600_000, 500_000):
+            block = mgpu.MemAlloc(size, stream, False)
+            assert block
+            mgpu.MemFree(block, stream)
+    assert mgpu.stderr() == ""
+
+
+# ---- all ----
+
+
+@in_child(**alone)
+def test_a_handle_given_up_twice_serves_one_owner(mgpu: Mgpu) -> None:
+    """The second time is refused, in the words of stock."""
+    image = mgpu.image(code_object("forum"))
+
+    def streams() -> tuple:
+        return mgpu.StreamCreate, mgpu.StreamDestroy, "hipStreamDestroy(stream)"
+
+    def events() -> tuple:
+        return mgpu.EventCreate, mgpu.EventDestroy, "hipEventDestroy(event)"
+
+    def modules() -> tuple:
+        return lambda: mgpu.load(image), mgpu.ModuleUnload, "hipModuleUnload(module)"
+
+    def blocks() -> tuple:
+        stream = mgpu.StreamCreate()
+        get = lambda: mgpu.MemAlloc(64, stream, False)  # noqa: E731
+        return get, lambda block: mgpu.MemFree(block, stream), "hipFree(ptr)"
+
+    for kind in (streams, events, modules, blocks):
+        with mgpu_rt.intercept(CachedRuntime()):
+            get, give, words = kind()
+            thing = get()
+            give(thing)
+            assert mgpu.stderr() == ""
+            give(thing)
+            assert f"'{words}' failed with 'hipError" in mgpu.stderr()
+            assert get() != get()
+
+
+@in_child(**alone)
+def test_handles_from_before_a_reset_are_forgotten(mgpu: Mgpu) -> None:
+    image = mgpu.image(code_object("forum"))
+    for kind in (CachedRuntime, Singleton):
+        with mgpu_rt.intercept(kind()):
+            for _ in range(2):
+                stream, module = mgpu.StreamCreate(), mgpu.load(image)
+                block = mgpu.MemAlloc(64, stream, False)
+                mgpu.MemFree(block, stream)
+                mgpu.ModuleUnload(module)
+                mgpu.StreamDestroy(stream)
+                mgpu.stub.hipDeviceReset()
+            assert mgpu.stderr() == ""
+
+
+@in_child(**alone)
+def test_threads_share_one_runtime(mgpu: Mgpu) -> None:
+    """As many streams as were asked for, none twice at once: HIP's answer lets others in."""
+    held: set[int] = set()
+    twice: list[int] = []
+    mgpu.stub.hipstub_set_delay(b"hipStreamQuery:200")
+
+    def use() -> None:
+        for _ in range(50):
+            stream = int(mgpu.ffi.cast("uintptr_t", mgpu.StreamCreate()))
+            if stream in held:
+                twice.append(stream)
+            held.add(stream)
+            held.discard(stream)
+            mgpu.StreamDestroy(mgpu.ffi.cast("hipStream_t", stream))
+
+    with mgpu_rt.intercept(CachedRuntime()):
+        threads = [threading.Thread(target=use) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not twice
+    assert mgpu.count("hipStreamCreate") <= 4
+
+
+# ---- times between events ------------------------------------------------------------------------
+
+
+@in_child(**alone)
+def test_runtimes_in_python_have_times_in_both_signatures(mgpu: Mgpu) -> None:
+    mgpu.EventElapsedTime(mgpu.null, mgpu.null, mgpu.null)  # asks
+    for runtime in (PlainRuntime(), CachedRuntime()):
+        with mgpu_rt.intercept(runtime):
+            start, stop, stream = mgpu.EventCreate(), mgpu.EventCreate(), mgpu.StreamCreate()
+            for event in (start, stop):
+                mgpu.EventRecord(event, stream)
+            mgpu.EventSynchronize(stop)
+            into = mgpu.ffi.new("float *", -1)
+            found = mgpu.EventElapsedTime(start, stop, stream)
+            assert mgpu.EventElapsedTime(into, start, stop).error == 0
+            assert (found.error, found.milliseconds) == (0, into[0])
+            assert mgpu.EventElapsedTime(into, start, into).error == 400
+            mgpu.EventDestroy(start)
+            mgpu.EventDestroy(stop)
+    assert mgpu.stub.hipstub_live(b"events") == mgpu.stub.hipstub_misuse() == 0
+    assert mgpu.stderr().count("hipEventElapsedTime(&milliseconds, start, stop)") == 2

@@ -1,0 +1,132 @@
+"""A kernel runs in blocks of the size that it was compiled for, whatever a launch asks HIP for.
+So another size is refused, and the compiled one is named."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt.images.model import Kernel
+from mgpu_rt.lowering import lower
+from mgpu_rt.runtime import Image, Launch, Runtime
+from mgpu_rt.runtime.objects import CalledLaunch
+from tests.devices.gpu import CHIP
+from tests.python.runtime.hooked import hip, program, replay
+from tests.runtime.images import corpus
+from tests.support.command import assert_sentence, command
+
+EXACT = Path(__file__).with_name("exact.mlir")
+
+
+def test_limits_are_named() -> None:
+    free = Kernel("k")
+    most = dataclasses.replace(free, max_flat_workgroup_size=64)
+    exact = dataclasses.replace(most, required_workgroup_size=(8, 4, 2))
+    assert free.limit_on((1024, 1024, 1024)) == ""
+    assert most.limit_on((8, 4, 2)) == most.limit_on((1, 1, 1)) == ""
+    assert most.limit_on((8, 4, 3)) == "was compiled for blocks of at most 64 threads"
+    assert exact.limit_on((8, 4, 2)) == ""
+    assert exact.limit_on((64, 1, 1)).startswith("was compiled for blocks of 8 x 4 x 2 threads, ")
+
+
+def launch_of(content: bytes) -> Launch:
+    """A launch of the kernel fill with blocks of 64."""
+    from mgpu_rt._runtime import ffi
+
+    runtime, kept = Runtime(), ffi.new("char[]", content)  # a 0 ends it
+    runtime._loaded(1, Image.at(int(ffi.cast("uintptr_t", kept))))
+    runtime._found(2, 1, "fill")
+    return Launch(runtime, 2, (1, 1, 1), (64, 1, 1), 0, 0, 0)
+
+
+@functools.cache
+def ptx(directive: bytes) -> bytes:
+    """As NVVM writes it, and with another directive."""
+    return lower.code_object(EXACT, CHIP, image="isa").replace(b".maxntid 64, 1, 1", directive)
+
+
+ONLY, MOST = (
+    "for blocks of 64 x 1 x 1 threads, and runs with no",
+    "for blocks of at most 64 threads",
+)
+
+
+@pytest.mark.parametrize(
+    ("directive", "words"),
+    [
+        (b"", ONLY),
+        (b".maxntid 64, 1, 1", MOST),
+        (b".maxntid 16,4", MOST),
+        (b".reqntid 64", ONLY),
+        (b".minnctapersm 2\n.reqntid 64, 1, 1\n.maxnreg 32", ONLY),
+        (b".maxntid 0", None),
+        (b"// .reqntid", None),
+    ],
+)
+def test_a_hook_cannot_change_the_compiled_size(directive: bytes, words: str | None) -> None:
+    launch = launch_of(ptx(directive) if directive else lower.code_object(EXACT, corpus.AMD))
+    launch.block = launch.block
+    if words is None:
+        launch.block = (65, 1, 1)
+        return
+    with pytest.raises(ValueError, match=rf"launch.block = \(65, 1, 1\): kernel fill was.*{words}"):
+        launch.block = (65, 1, 1)
+    assert launch.block == (64, 1, 1)
+
+
+def test_a_hook_cannot_launch_a_kernel_that_was_compiled_for_another_size() -> None:
+    """HIP judges the block that the program itself has asked for."""
+    known = launch_of(lower.code_object(EXACT, corpus.AMD)).runtime
+    other, fill = 3, 2
+    launch = CalledLaunch(known, other, (1, 1, 1), (8, 8, 1), 0, 0, 0)
+    words = r"launch.function = 0x2 with launch.block = \(8, 8, 1\): kernel fill was.*"
+    with pytest.raises(ValueError, match=words + ONLY):
+        launch.function = fill
+    assert launch.function == other
+    launch.block = (64, 1, 1)
+    launch.function = fill
+    assert launch.kernel.name == "fill"
+    asked = CalledLaunch(known, fill, (1, 1, 1), (8, 8, 1), 0, 0, 0)
+    asked.function = fill
+    assert asked.block == (8, 8, 1)
+
+
+def test_a_launch_that_a_hook_makes_is_checked_too() -> None:
+    launch = launch_of(lower.code_object(EXACT, corpus.AMD))
+    known = launch.runtime, launch.function, launch.grid
+    with pytest.raises(ValueError, match=rf"launch.block = \(8, 8, 1\): kernel fill was.*{ONLY}"):
+        Launch(*known, (8, 8, 1), 0, 0, 0)
+    with pytest.raises(ValueError, match=r"launch.grid = .*give three sizes of up to 32 bits"):
+        Launch(*known[:2], (1 << 32, 1, 1), launch.block, 0, 0, 0)
+    with pytest.raises(ValueError, match=r"launch.shared = -1: give bytes"):
+        Launch(*known, launch.block, -1, 0, 0)
+    assert CalledLaunch(*known, (8, 8, 1), 0, 0, 0).block == (8, 8, 1)  # HIP judges the program's
+
+
+def test_cubins_say_it_too() -> None:
+    if not shutil.which("ptxas"):
+        pytest.skip("no ptxas (nvidia-cuda-toolkit)")
+    most = lower.code_object(EXACT, CHIP, image="bin")
+    sizes = b"\x40\0\0\0\1\0\0\0\1\0\0\0"
+    exact = most.replace(b"\4\5\x0c\0" + sizes, b"\4\x10\x0c\0" + sizes)  # .reqntid's attribute
+    for content, words in ((most, MOST), (exact, ONLY)):
+        launch = launch_of(content)
+        assert launch.kernel.arguments
+        with pytest.raises(ValueError, match=words):
+            launch.block = (8, 9, 1)
+
+
+def test_a_replay_names_the_compiled_size(tmp_path: Path) -> None:
+    out = tmp_path / "recording"
+    words = ("record", "--device", "softgpu", "-o", out, "--", program(EXACT))
+    assert "recorded launch 1 of fill" in command(*words, **hip()).stderr
+    assert replay(out, "--block", "64x1").stdout.startswith("fill: same, ")
+    done = replay(out, "--block", "8x8")
+    assert_sentence(
+        done.returncode, done.stderr, f"the block is (8, 8, 1): kernel 'fill' was compiled {ONLY}"
+    )
+    assert done.stdout == ""

@@ -1,0 +1,348 @@
+"""A hook or a runtime that goes wrong ends the program with a status that says failure. The program
+never goes on with a call that was lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import mgpu_rt
+from mgpu_rt.hooks import NanCheck
+from mgpu_rt.images.model import Argument
+from mgpu_rt.runtime import Launch, Runtime
+from tests.python.runtime import failing
+from tests.python.runtime.test_hosting import asked, run
+from tests.support.child import Mgpu, in_child, library
+from tests.support.hosting import KERNEL, host, image, run_program
+from tests.support.images import code_object
+
+alone = {"policies": ("builtin",)}
+
+#: How a program ends: its status, and words on stderr.
+ENDS = {
+    "AsyncHook": (1, "Mine.on_launch is async"),
+    "AsyncLaunch": (1, "Mine.launch_kernel is async"),
+    "AsyncWait": (1, "Mine.mem_free is async"),
+    "AsyncStream": (1, "Mine.stream_create is async"),
+    "AsyncStatic": (1, "Mine.launch_kernel is async"),
+    "AsyncWithin": (1, "Mine.launch_kernel is async"),
+    "AsyncEnd": (1, "Mine.end is async"),
+    "GeneratorHook": (1, "Mine.on_launch has a yield"),
+    "HiddenHook": (1, "has returned <coroutine object _coroutine"),
+    "HiddenLaunch": (1, "has returned <coroutine object _coroutine"),
+    "HiddenSync": (1, "has returned <coroutine object _coroutine"),
+    "NoMethod": (1, "Mine.stream_synchronize is no method: None"),
+    "NoLaunch": (1, "Mine.launch_kernel is no method: 3"),
+    "TakesNothing": (1, "takes 1 positional argument but 2 were given"),
+    "RaisingProperty": (1, "ZeroDivisionError"),
+    "RaisingStatic": (1, "ZeroDivisionError"),
+    "RaisingClass": (1, "ZeroDivisionError"),
+    "ReturnsNone": (1, "Mine.stream_create does not fit stream_create(self) -> int: "),
+    "ReturnsText": (1, "does not fit stream_create(self) -> int"),
+    "ReturnsFloat": (1, "does not fit stream_create(self) -> int"),
+    "ReturnsNegative": (1, "can't convert negative number to unsigned"),
+    "ReturnsHuge": (1, "too big to convert"),
+    "ReturnsPointer": (1, "does not fit stream_create(self) -> int"),
+    "ReturnsFromLaunch": (1, "has returned 0: it has to return nothing"),
+    "ReturnsFromWait": (1, "has returned 0: it has to return nothing"),
+    "GridOf64Bits": (1, "launch.grid = (18446744073709551616, 1, 1): give three sizes of up to 32"),
+    "GridOf33Bits": (1, "launch.grid = (1, 4294967296, 1): give three sizes"),
+    "GridBelow": (1, "launch.grid = (-1, 1, 1): give three sizes"),
+    "GridOfFloats": (1, "'float' object cannot be interpreted as an integer"),
+    "GridOfTwo": (1, "launch.grid = (1, 1): give three sizes"),
+    "GridOfNone": (1, "TypeError: 'NoneType'"),
+    "GridOfNothing": (1, "launch.grid = (): give three sizes"),
+    "BlockOf33Bits": (1, "launch.block = (1, 1, 4294967296): give three sizes"),
+    "SharedOf40Bits": (1, "launch.shared = 1099511627776: give bytes"),
+    "SharedBelow": (1, "launch.shared = -1: give bytes"),
+    "SharedText": (1, "TypeError: 'str'"),
+    "RawTooLong": (1, "test_func takes arguments of [] bytes, not [1]"),
+    "RawOfNumbers": (1, "TypeError: memoryview"),
+    "Raises": (1, "ZeroDivisionError: on purpose"),
+    "Interrupted": (1, "KeyboardInterrupt"),
+    "Unspeakable": (1, "_Unspeakable"),
+    "OutOfMemory": (1, "MemoryError"),
+    "Recursive": (1, "RecursionError"),
+    "ErrorOfNoCall": (1, "AttributeError"),
+    "ErrorOf40Bits": (1, "OverflowError"),
+    "WarningIsError": (1, "UserWarning: on purpose"),
+    "Exits": (0, ""),
+    "ExitsWith0": (0, ""),
+    "ExitsWith7": (7, ""),
+    "ExitsBelow": (255, ""),
+    "ExitsWith256": (1, ""),
+    "ExitsWith40Bits": (1, ""),
+    "ExitsWith100Bits": (1, ""),
+    "ExitsWithReason": (1, "the reason\n"),
+    "ExitsWithFloat": (1, "0.0\n"),
+    "MakingRaises": (1, "MGPU_RT_RUNTIME=failing:MakingRaises: ZeroDivisionError: on purpose ("),
+    "MakingExits": (1, "MGPU_RT_RUNTIME=failing:MakingExits: SystemExit: 0 ("),
+    "MakingUnspeakable": (1, "_Unspeakable: its text raises ValueError ("),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_program_ends(name: str) -> None:
+    done = run(f"failing:{name}")
+    status, words = ENDS[name]
+    assert (done.returncode, done.stdout) == (status, "")
+    assert words in done.stderr
+    assert words or not done.stderr
+
+
+@pytest.mark.parametrize(("name", "status"), [("HiddenEnd", 1), ("EndRaises", 1), ("EndExits", 3)])
+def test_a_failure_at_the_end_changes_the_status(name: str, status: int) -> None:
+    done = run(f"failing:{name}")
+    assert (done.returncode, done.stdout) == (status, "ok\n")
+
+
+def test_exit_handlers_run_after_a_failure_at_the_end() -> None:
+    """They may write what the program has computed."""
+    done = run("failing:EndRaises", "late")
+    assert (done.returncode, done.stdout) == (1, "ok\nlate failed\n")
+
+
+def test_a_status_of_the_programs_own_stays() -> None:
+    done = run("failing:EndExits", "nonsense")
+    assert (done.returncode, done.stdout) == (1, "failed\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "out", "asked_for"),
+    [("CallsItself", 1, 2), ("Forks", 3, 4), ("ReturnsNumber", 1, 0)],
+)
+def test_a_program_goes_on(name: str, out: int, asked_for: int) -> None:
+    """A child goes on as the program does: one of each of two forks, and one of both."""
+    done = run(f"failing:{name}")
+    assert (done.returncode, done.stdout) == (0, "ok\n" * out), done.stderr
+    assert done.stderr.count("asked") == asked_for
+
+
+# ---- streams that are closed, or full ----
+
+CLOSED_OR_FULL = [
+    ("Raises", "2>&-", 1, ""),
+    ("Raises", "2>/dev/full", 1, ""),
+    ("Raises", ">&- 2>&- <&-", 1, ""),
+    ("Raises", ">/dev/full", 1, ""),
+    ("Raises", ">&-", 1, ""),
+    ("Unspeakable", "2>/dev/full", 1, ""),
+    ("ExitsWithReason", "2>/dev/full", 1, ""),
+    ("MakingRaises", "2>&-", 1, ""),
+    ("MakingRaises", "2>/dev/full", 1, ""),
+    ("Prints", "2>&-", 0, "to stdout\nto stdout\nok\n"),
+    ("Prints", ">&- 2>&- <&-", 0, ""),
+    ("Prints", ">&-", 0, ""),
+    ("Prints", "2>/dev/full", 1, "to stdout\n"),
+    ("Prints", ">/dev/full", 1, ""),
+]
+
+
+def run_redirected(runtime: str, redirected: str) -> subprocess.CompletedProcess[str]:
+    words = f"{host()} {library()} {image()} {KERNEL} plain {redirected}"
+    return run_program(["sh", "-c", words], asked(runtime))
+
+
+@pytest.mark.parametrize(("name", "redirected", "status", "out"), CLOSED_OR_FULL)
+def test_a_stream_that_cannot_be_written_changes_no_ending(
+    name: str, redirected: str, status: int, out: str
+) -> None:
+    """And nothing that is for stderr comes to stdout, which may be a file of results."""
+    done = run_redirected(f"failing:{name}", redirected)
+    assert (done.returncode, done.stdout) == (status, out)
+
+
+@pytest.mark.parametrize("hook", ["Trace", "Time"])
+@pytest.mark.parametrize(("redirected", "status"), [("2>&-", 0), ("2>/dev/full", 1)])
+def test_a_hook_that_ships_lets_the_program_go_on(hook: str, redirected: str, status: int) -> None:
+    """Its lines are lost, which the status says where somebody may have wanted them."""
+    done = run_redirected(f"mgpu_rt.hooks:{hook}", redirected)
+    assert (done.returncode, done.stdout) == (status, "ok\n")
+
+
+# ---- settings ----
+
+
+@pytest.mark.parametrize("dtype", ["f33", "i4", "u1", "str", "O"])
+def test_a_type_without_nan_is_named(dtype: str) -> None:
+    done = run(f"mgpu_rt.hooks:NanCheck?dtype={dtype}")
+    assert done.returncode == 1
+    assert f"'{dtype}' has no NaN: name one of f16, f32, f64, bf16" in done.stderr
+
+
+@pytest.mark.parametrize("setting", ["count=1.5", "ratio=x", "on=maybe"])
+def test_a_setting_of_another_type_is_named(setting: str) -> None:
+    done = run(f"runtimes:Set?{setting}")
+    assert done.returncode == 1
+    assert f"the setting {setting} is no " in done.stderr
+
+
+def test_a_fault_that_did_not_come_is_named() -> None:
+    done = run("mgpu_rt.hooks:Faults?fault=mgpuStreamCreate:3")
+    assert (done.returncode, done.stdout) == (0, "ok\n")
+    words = "the fault 'mgpuStreamCreate:3' did not come: there were 2 such calls"
+    assert done.stderr == f"mgpu_rt: {words}\n"
+
+
+@in_child(**alone)
+def test_the_nan_hook_names_a_kernel_that_it_cannot_look_at(mgpu: Mgpu) -> None:
+    """Once: one that was looked up before the hook was there."""
+    image = mgpu.image(code_object("forum"))
+    function = mgpu.function(mgpu.load(image), "test_func")
+    with mgpu_rt.intercept(NanCheck()):
+        mgpu.launch(function)
+        mgpu.launch(function)
+        mgpu.launch(mgpu.function(mgpu.load(image), "test_func"))
+    (line,) = mgpu.stderr().splitlines()
+    assert line.startswith("mgpu_rt: the hook nan cannot look at function 0x")
+
+
+# ---- arguments of a launch ----
+
+
+def launch_with(*sizes: int) -> Launch:
+    """One whose kernel takes arguments of these sizes, and has them."""
+    arguments = [Argument(None, size, None) for size in sizes]
+    kernel = SimpleNamespace(label="k", arguments=arguments, description=None)
+    runtime: Any = SimpleNamespace(kernel_of=lambda _function: kernel)
+    launch = Launch(runtime, 0, (1, 1, 1), (1, 1, 1), 0, 0, 0)
+    launch.raw = [bytes([size] * size) for size in sizes]
+    return launch
+
+
+@pytest.mark.parametrize("raw", [[], [b"12345678"], [b"12345678", b"123"], [8, 4], "12345678"])
+def test_raw_arguments_of_other_sizes_are_refused(raw: Any) -> None:
+    """HIP reads as many bytes as the image says."""
+    launch = launch_with(8, 4)
+    before = launch.raw
+    with pytest.raises((ValueError, TypeError)):
+        launch.raw = raw
+    assert launch.raw == before == [b"\x08" * 8, b"\x04" * 4]
+
+
+def test_a_launch_without_params_has_no_arguments_to_look_at() -> None:
+    """They may lie in `extra`, HIP's other way to pass them."""
+    launch = launch_with(8)
+    launch.params = 0
+    assert (launch.raw, launch.values, [*launch.buffers()]) == ([], [], [])
+
+
+# ---- in a program of Python's ----
+
+
+@in_child(**alone)
+def test_intercept_leaves_all_as_it_was_if_it_cannot_install(mgpu: Mgpu) -> None:
+    """A property that raises does, and a class that is no class of methods."""
+    for kind in (failing.RaisingProperty, failing.NoMethod, failing.AsyncStream):
+        with pytest.raises((ZeroDivisionError, TypeError)), mgpu_rt.intercept(kind()):
+            pass
+        assert mgpu.StreamCreate()
+
+
+class Seen(Runtime):
+    calls = 0
+
+    def stream_create(self) -> int:
+        self.calls += 1
+        return super().stream_create()
+
+
+@in_child(**alone)
+def test_an_inner_runtime_that_fails_at_its_end_leaves_the_outer_one(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(Seen()) as outer:
+        for kind in (failing.EndRaises, failing.HiddenEnd):
+            with pytest.raises((ZeroDivisionError, TypeError)), mgpu_rt.intercept(kind()):
+                pass
+        assert mgpu.StreamCreate()
+    assert outer.calls == 1
+
+
+@in_child(**alone)
+def test_a_name_that_is_no_text_passes_through(mgpu: Mgpu) -> None:
+    from tests.python.runtime.runtimes import PassAll
+
+    with mgpu_rt.intercept(PassAll()):
+        module = mgpu.load(mgpu.image(code_object("forum")))
+        name = mgpu.ffi.new("char[]", b"\xff")
+        assert not mgpu.lib.mgpuModuleGetFunction(module, name)
+        assert mgpu.lib.mgpu_rt_take_error() != mgpu.null
+
+
+ENDS_IN_PYTHON = """
+import ctypes, os
+ctypes.CDLL(os.environ["LIBRARY"]).mgpuStreamCreate()
+if child := os.fork():
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("runtime", "status", "said"),
+    [
+        ("runtimes:Names", 0, "the end\n"),
+        ("failing:EndExits", 3, ""),
+        ("failing:EndRaises", 1, "Z"),
+    ],
+)
+def test_a_runtime_ends_with_a_python_program(runtime: str, status: int, said: str) -> None:
+    """And not with a child, which goes on without it."""
+    env = asked(runtime, LIBRARY=str(library()))
+    done = run_program([sys.executable, "-c", ENDS_IN_PYTHON], env)
+    assert done.returncode == status
+    assert done.stderr.count(said) == 1 if said else not done.stderr
+
+
+DEEP = """
+import os, sys
+from cffi import FFI
+ffi = FFI()
+ffi.cdef("void *mgpuStreamCreate(void); void mgpuStreamSynchronize(void *);")
+lib = ffi.dlopen(os.environ["LIBRARY"])
+stream, wait = lib.mgpuStreamCreate(), lib.mgpuStreamSynchronize
+returned = []
+def deep():
+    try:
+        deep()
+    except RecursionError:
+        if not returned:
+            wait(stream)
+            returned.append(True)
+        raise
+def go():
+    try:
+        deep()
+    except RecursionError:
+        pass
+"""
+
+
+def test_python_without_room_to_say_how_it_failed_ends_the_program() -> None:
+    """At the limit of recursion neither a method can be called nor what handles its exception."""
+    env = asked("runtimes:PassAll", LIBRARY=str(library()))
+    done = run_program([sys.executable, "-c", f"{DEEP}go(); print('went on')"], env)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Python could not say how: it has no memory, or no depth of calls left" in done.stderr
+
+
+WITHIN = """
+import mgpu_rt
+from runtimes import PassAll
+try:
+    with mgpu_rt.intercept(PassAll()):
+        go()
+except RuntimeError as error:
+    print(error)
+with mgpu_rt.intercept(PassAll()):
+    pass
+"""
+
+
+def test_such_a_failure_comes_out_of_intercept() -> None:
+    env = asked("", LIBRARY=str(library()))
+    done = run_program([sys.executable, "-c", DEEP + WITHIN], env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "a method has failed, and Python could not say how (stderr says more)\n"

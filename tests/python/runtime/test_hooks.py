@@ -1,0 +1,169 @@
+"""The hooks that ship: real kernels on softgpu."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bench import PROGRAMS
+from mgpu_rt.hooks import LaunchHook
+from tests.python.runtime.hooked import hip, program
+from tests.support.child import ROOT
+from tests.support.command import assert_sentence, command
+
+
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    return command("run", "--device", "softgpu", *words, "--", program(), **hip())
+
+
+def test_a_program_runs_without_a_hook() -> None:
+    done = run()
+    assert (done.stdout, done.stderr) == ("2\n", "")
+
+
+def test_the_trace_hook_shows_every_call() -> None:
+    done = run("--hook", "trace")
+    lines = done.stderr.splitlines()
+    assert done.stdout == "2\n"
+    names = [line.partition("(")[0] for line in lines]
+    assert names[0] == "module_load"
+    assert names[-1] == "module_unload" or "mem_free" in names
+    assert any(line.startswith("halve<2, 32>(memref<64>@0x") for line in lines)
+    assert any(line.startswith("stream_create() = 0x") for line in lines)
+
+
+def test_a_pattern_and_a_number_choose_launches() -> None:
+    done = run("--hook", "trace", "--kernel", "hal*", "--nth", 2)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("halve<")
+
+
+def test_the_time_hook_has_a_line_for_each_kernel() -> None:
+    lines = sorted(run("--hook", "time").stderr.splitlines())
+    assert [line.partition(",")[0] for line in lines] == ["halve: 2 launches", "spoil: 1 launches"]
+
+
+@pytest.mark.parametrize("runtime", [(), ("--runtime", "mgpu_rt.runtime:CachedRuntime")])
+def test_the_nan_hook_names_kernel_argument_and_index(runtime: tuple[str, ...]) -> None:
+    done = run("--hook", "nan=f32", *runtime)
+    assert (done.returncode, done.stdout) == (1, "")
+    last = done.stderr.splitlines()[-1]
+    assert "spoil<1, 1>" in last
+    assert "launch 1 of this kernel: it has written 1 NaNs, first [5] of argument 0" in last
+
+
+def test_the_nan_hook_skips_unwanted_kernels() -> None:
+    assert run("--hook", "nan", "--kernel", "halve").stdout == "2\n"
+
+
+def test_the_faults_hook_fails_the_named_call() -> None:
+    done = run("--hook", "faults=mgpuMemAlloc:1:hipErrorOutOfMemory")
+    assert "'hipMalloc(&ptr, sizeBytes)' failed with 'hipErrorOutOfMemory'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--hook", "nothing"), "there is no hook 'nothing': name one of trace, nan, time, "),
+        (("--hook", "mine:Hook=3"), "takes no value"),
+        (("--hook", "time=3"), "takes no value"),
+        (("--kernel", "x"), "add --hook NAME"),
+    ],
+)
+def test_a_wrong_option_is_named(words: tuple[str, ...], sentence: str) -> None:
+    done = run(*words)
+    assert_sentence(done.returncode, done.stderr, sentence)
+
+
+def test_the_hook_of_the_page_counts_launches_by_their_grid(tmp_path: Path) -> None:
+    """A class is named as a hook, and --kernel and --nth are for it too."""
+    blocks = (ROOT / "docs" / "write-a-runtime.md").read_text().split("```python\n")
+    (text,) = (block.partition("```")[0] for block in blocks if "class Grids" in block)
+    (tmp_path / "mine.py").write_text(text)
+    own = ("run", "--device", "softgpu", "--hook", "mine:Grids")
+    path = {**hip(), "PYTHONPATH": str(tmp_path)}
+    both = command(*own, "--", program(), **path).stdout
+    assert "Counter({(2, 1, 1): 2, (1, 1, 1): 1})\n" in both
+    halve = command(*own, "--kernel", "halve", "--", program(), **path).stdout
+    assert "Counter({(2, 1, 1): 2})\n" in halve
+    assert os.listdir(tmp_path) == ["mine.py"]  # and no bytecode, which a full disk would cut off
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--kernel", "hal"), "no kernel's name fits 'hal'; launched were halve, spoil"),
+        (("--nth", 3), "no kernel that fits was launched 3 times"),
+    ],
+)
+def test_a_hook_that_saw_no_launch_says_why(words: tuple[object, ...], why: str) -> None:
+    done = run("--hook", "time", *words)
+    assert (done.returncode, done.stdout) == (0, "2\n")
+    assert done.stderr == f"mgpu_rt: the hook has looked at no launch: {why}\n"
+
+
+def test_a_launch_keeps_its_number_while_others_are_counted() -> None:
+    """As another thread launches the kernel before the hook has looked."""
+    seen = []
+
+    class Looks(LaunchHook):
+        def on_launch(self, launch: Any) -> None:
+            if launch.number < 3:
+                self.launch_kernel(SimpleNamespace(stream=0, kernel=launch.kernel))
+            seen.append(launch.number)
+
+    kernel = SimpleNamespace(names=("kernel",))
+    Looks().launch_kernel(SimpleNamespace(stream=0, kernel=kernel))
+    assert seen == [3, 2, 1]
+
+
+def test_a_recording_of_nothing_says_why(tmp_path: Path) -> None:
+    words = ("record", "--device", "softgpu", "--kernel", "x", "-o", tmp_path / "x")
+    assert "no kernel's name fits 'x'" in command(*words, "--", program(), **hip()).stderr
+
+
+def test_an_unknown_fault_is_named() -> None:
+    done = run("--hook", "faults=mgpuNothing")
+    assert done.returncode == 1
+    assert "'mgpuNothing' is no fault" in done.stderr
+
+
+def run_samename(*words: object) -> subprocess.CompletedProcess[str]:
+    path = program(PROGRAMS / "samename.mlir", 2)
+    return command("run", "--device", "softgpu", *words, "--", path, **hip())
+
+
+def test_kernels_of_one_name_are_told_apart() -> None:
+    lines = sorted(run_samename("--hook", "time").stderr.splitlines())
+    rows = [line.partition(",")[0] for line in lines]
+    assert rows == ["first::mark: 2 launches", "second::mark: 2 launches"]
+
+
+@pytest.mark.parametrize("pattern", ["second::*", "second::mark", "mark"])
+def test_a_pattern_fits_the_full_name_and_the_plain_one(pattern: str) -> None:
+    done = run_samename("--hook", "trace", "--kernel", pattern, "--nth", 2)
+    shown = [line.partition("<")[0] for line in done.stderr.splitlines()]
+    assert shown == (["first::mark"] if pattern == "mark" else []) + ["second::mark"]
+
+
+def test_a_stripped_program_shows_the_hash_that_statistics_show(tmp_path: Path) -> None:
+    stripped, stats = tmp_path / "stripped", tmp_path / "stats"
+    built = program(PROGRAMS / "samename.mlir", 2)
+    subprocess.run(["strip", "-o", stripped, built], check=True)
+    words = ("run", "--device", "softgpu", "--hook", "time", "--stats-json", stats, "--", stripped)
+    shown = {line.partition(":  ")[0] for line in command(*words, **hip()).stderr.splitlines()}
+    names = {line.rpartition(":")[0] for line in shown}
+    assert names == set(json.loads(stats.read_text())["kernels"])
+
+
+def test_the_hook_that_needs_numpy_says_so(without_numpy: dict[str, str]) -> None:
+    words = ("run", "--device", "softgpu", "--hook", "nan", "--", program())
+    done = command(*words, **without_numpy)
+    assert done.returncode == 1
+    assert "the hook nan needs NumPy: pip install numpy" in done.stderr

@@ -1,0 +1,303 @@
+"""A runtime in the path of a Python program's calls: `with mgpu_rt.intercept(...)`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import mgpu_rt
+from mgpu_rt import abi
+from mgpu_rt.runtime import CachedRuntime, Image, Launch, Runtime
+from mgpu_rt.runtime.base import METHODS
+from tests.python.runtime.runtimes import PassAll
+from tests.support.child import Mgpu, environment, in_child
+from tests.support.images import code_object
+from tests.support.patience import HANG
+
+alone = {"policies": ("builtin",)}
+
+
+def test_every_function_has_a_method() -> None:
+    assert list(METHODS) == [function.name for function in abi.functions()]
+    assert all(callable(getattr(Runtime, method)) for method in METHODS.values())
+
+
+class Streams(Runtime):
+    def __init__(self, **settings: object) -> None:
+        super().__init__(**settings)
+        self.seen: list[str] = []
+
+    def stream_create(self) -> int:
+        self.seen.append("create")
+        return super().stream_create()
+
+
+@in_child(**alone)
+def test_only_overridden_methods_are_asked(mgpu: Mgpu) -> None:
+    from mgpu_rt.runtime import adapters
+
+    assert adapters.overridden(Streams()) == ["mgpuStreamCreate"]
+    with mgpu_rt.intercept(Streams()) as runtime:
+        stream = mgpu.StreamCreate()
+        mgpu.StreamDestroy(stream)
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    assert runtime.seen == ["create"]
+
+
+@in_child(**alone)
+def test_the_inner_runtime_ends_first(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(Streams()) as outer:
+        with mgpu_rt.intercept(Streams()) as inner:
+            mgpu.StreamDestroy(mgpu.StreamCreate())
+        mgpu.StreamDestroy(mgpu.StreamCreate())
+    assert (outer.seen, inner.seen) == (["create"], ["create"])
+
+
+@in_child(**alone)
+def test_threads_may_leave_in_any_order(mgpu: Mgpu) -> None:
+    """The first to come is the first to go: the other one stays, and then none."""
+    first, second = mgpu_rt.intercept(Streams()), mgpu_rt.intercept(Streams())
+    outer, inner = first.__enter__(), second.__enter__()
+    first.__exit__(None, None, None)
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    assert (outer.seen, inner.seen) == ([], ["create"])
+    second.__exit__(None, None, None)
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    assert (outer.seen, inner.seen) == ([], ["create"])
+
+
+class Fails(Runtime):
+    def stream_create(self) -> int:
+        raise KeyboardInterrupt
+
+
+@in_child(**alone)
+def test_an_exception_ends_the_overrides(mgpu: Mgpu) -> None:
+    with pytest.raises(KeyboardInterrupt), mgpu_rt.intercept(Fails()):
+        assert not mgpu.StreamCreate()
+        assert mgpu.StreamCreate()  # from then on the library answers
+
+
+class RefusesAll(Runtime):
+    def stream_create(self) -> int:
+        from mgpu_rt.runtime import HipError
+
+        raise HipError("hipStreamCreate", 2, "hipErrorOutOfMemory")
+
+
+@in_child(**alone)
+def test_a_refusal_is_the_threads_last_error(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(RefusesAll()):
+        assert not mgpu.StreamCreate()
+    assert mgpu.stderr() == "'hipStreamCreate(&stream)' failed with 'hipErrorOutOfMemory'\n"
+    assert mgpu.ffi.string(mgpu.lib.mgpu_rt_take_error()) == b"hipErrorOutOfMemory"
+
+
+def test_an_object_that_is_no_runtime_is_refused() -> None:
+    with pytest.raises(TypeError, match="derives from it"), mgpu_rt.intercept(3):  # type: ignore[arg-type]
+        pass
+
+
+def test_hooks_and_runtimes_need_no_import_of_their_own() -> None:
+    """As `intercept` shows it in its docstring."""
+    names = "mgpu_rt.hooks.Trace, mgpu_rt.runtime.Runtime"
+    subprocess.run([sys.executable, "-c", f"import mgpu_rt; {names}"], check=True, timeout=HANG)
+
+
+class Forgets(Runtime):
+    def __init__(self) -> None:
+        pass
+
+    def launch_kernel(self, launch: Launch) -> None: ...
+
+
+def test_a_runtime_whose_init_stops_short_is_refused() -> None:
+    words = r"call super\(\).__init__\(\) in the __init__ of Forgets"
+    with pytest.raises(TypeError, match=words), mgpu_rt.intercept(Forgets()):
+        pass
+
+
+def test_an_unknown_setting_is_refused() -> None:
+    with pytest.raises(TypeError, match="no setting 'nothing'"):
+        Runtime(nothing=1)
+
+
+class Changes(Runtime):
+    """Doubles the grid, makes each launch twice, and leaves out those of one block."""
+
+    def launch_kernel(self, launch: Launch) -> None:
+        if launch.grid == (1, 1, 1):
+            return
+        launch.grid = tuple(2 * size for size in launch.grid)  # type: ignore[assignment]
+        super().launch_kernel(launch)
+        super().launch_kernel(launch)
+
+
+@in_child(**alone)
+def test_launches_may_be_changed_doubled_and_left_out(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(Changes()):
+        module = mgpu.load(mgpu.image(code_object("forum")))
+        function = mgpu.function(module, "test_func")
+        mgpu.launch(function, grid=(1, 1, 1))
+        assert mgpu.count("hipModuleLaunchKernel") == 0
+        mgpu.launch(function, grid=(3, 1, 1))
+        assert mgpu.count("hipModuleLaunchKernel") == 2
+
+
+class Sees(Runtime):
+    def __init__(self) -> None:
+        super().__init__()
+        self.launches: list[Launch] = []
+
+    def launch_kernel(self, launch: Launch) -> None:
+        self.launches.append(launch)
+
+
+@in_child(**alone)
+def test_each_kind_of_launch_is_told_apart(mgpu: Mgpu) -> None:
+    null = mgpu.null
+    with mgpu_rt.intercept(Sees()) as runtime:
+        mgpu.LaunchKernelCooperative(null, 1, 2, 3, 0, 0, 0, 4, 5, 6, 7, null, null, null)
+        mgpu.LaunchClusterKernel(null, 1, 1, 2, 1, 2, 3, 4, 5, 6, 7, null, null, null, 0)
+        mgpu.LaunchKernelRT(null, 1, 2, 3, 4, 5, 6, 7, null, null, null, 0)
+    first, second, third = runtime.launches
+    assert (first.cooperative, first.cluster, first.grid) == (True, None, (1, 2, 3))
+    assert (second.cluster, second.block, second.shared) == ((1, 1, 2), (4, 5, 6), 7)
+    assert third.symbol
+    assert third.grid == (1, 2, 3)
+
+
+@in_child(**alone)
+def test_each_kind_of_launch_goes_on_to_the_library(mgpu: Mgpu) -> None:
+    """With all its arguments: what the library says of each is as without."""
+
+    def launch() -> str:
+        null = mgpu.null
+        mgpu.LaunchKernelCooperative(null, 1, 2, 3, 0, 0, 0, 4, 5, 6, 7, null, null, null)
+        mgpu.LaunchClusterKernel(null, 1, 1, 2, 1, 2, 3, 4, 5, 6, 7, null, null, null, 0)
+        mgpu.LaunchKernelRT(null, 1, 2, 3, 4, 5, 6, 7, null, null, null, 0)
+        return "".join(
+            line for line in mgpu.stderr().splitlines(True) if not line.startswith("mgpu_rt: ")
+        )
+
+    plain = launch()
+    with mgpu_rt.intercept(PassAll()):
+        assert launch() == plain != ""
+
+
+@in_child(**alone)
+def test_memrefs_come_back_through_python(mgpu: Mgpu) -> None:
+    """Functions that return a struct, and take one, go both ways."""
+    host = mgpu.ffi.new("float[4]")
+    mgpu.keep(host)
+    mgpu.MemHostRegister(host, 16)
+    plain = mgpu.MemGetDeviceMemRef1dFloat(host, host, 0, 4, 1)
+    with mgpu_rt.intercept(PassAll()):
+        passed = mgpu.MemGetDeviceMemRef1dFloat(host, host, 0, 4, 1)
+    assert (passed.aligned, passed.size) == (plain.aligned, plain.size)
+    assert passed.aligned
+
+
+@in_child(**alone)
+def test_images_are_known_by_their_bytes(mgpu: Mgpu) -> None:
+    content = code_object("forum")
+    first, second = mgpu.image(content), mgpu.image(content)
+    address = [int(mgpu.ffi.cast("uintptr_t", place)) for place in (first, second)]
+    assert Image.at(address[0]) is Image.at(address[1])
+    assert Image.at(address[0]).content == content
+    first[9] = b"\7"  # the same address, other bytes
+    assert Image.at(address[0]) is not Image.at(address[1])
+    assert Image.at(address[1]).is_constant
+
+
+def check_binding(mgpu: Mgpu, *, hip_python: bool) -> None:
+    """One HIP in the process, whose handles are the library's."""
+    from mgpu_rt.runtime import Hip, HipError
+
+    mgpu.MemFree(mgpu.null, mgpu.null)
+    hip = Hip(os.environ["MGPU_RT_HIP"], hip_python=hip_python)
+    assert hip.binding == ("hip-python" if hip_python else "ctypes")
+    stream = hip.StreamCreate()
+    assert hip.stream_idle(stream)
+    hip.StreamDestroy(stream)
+    block = mgpu.MemAlloc(4096, mgpu.null, False)
+    address = int(mgpu.ffi.cast("uintptr_t", block))
+    assert hip.address_range(address + 5) == (address, 4096)
+    assert hip.address_range(id(hip)) is None
+    with pytest.raises(HipError, match=r"'hipModuleUnload\(module\)' failed with 'hipError"):
+        hip.ModuleUnload(0)
+    with mgpu_rt.intercept(CachedRuntime(hip)):
+        module = mgpu.load(mgpu.image(code_object("forum")))
+        mgpu.launch(mgpu.function(module, "test_func"))
+        mgpu.ModuleUnload(module)
+    with open("/proc/self/maps") as maps:
+        names = {line.split()[-1] for line in maps if "libamdhip64" in line}
+    assert len(names) == 1
+    assert mgpu.stderr() == ""
+
+
+@in_child(backends=("stub", "softgpu"), **alone)
+def test_ctypes_uses_the_open_library(mgpu: Mgpu) -> None:
+    check_binding(mgpu, hip_python=False)
+
+
+@in_child(backends=("softgpu",), **alone)
+def test_hip_python_uses_the_open_library(mgpu: Mgpu) -> None:
+    check_binding(mgpu, hip_python=True)
+
+
+# ---- from C ----
+
+
+@in_child(**alone)
+def test_a_c_function_can_replace_a_function(mgpu: Mgpu) -> None:
+    """By name, and back again; what is no function of the ABI is refused."""
+    ffi, lib = mgpu.ffi, mgpu.lib
+    own = ffi.cast("hipStream_t (*)(void)", lib.mgpu_rt_native(b"mgpuStreamCreate"))
+    asked = []
+
+    @ffi.callback("hipStream_t(void)")
+    def create():
+        asked.append(1)
+        return own()
+
+    assert lib.mgpu_rt_intercept(b"mgpuStreamCreate", ffi.cast("mgpu_rt_function", create)) == 0
+    stream = lib.mgpuStreamCreate()
+    assert lib.mgpu_rt_intercept(b"mgpuStreamCreate", ffi.NULL) == 0
+    lib.mgpuStreamDestroy(stream)
+    assert lib.mgpuStreamCreate() == stream
+    assert asked == [1]
+    assert lib.mgpu_rt_intercept(b"mgpuNothing", ffi.NULL) == -1
+    assert not lib.mgpu_rt_native(b"mgpuNothing")
+
+
+@in_child(**alone)
+def test_garbage_in_a_late_flag_is_no_error(mgpu: Mgpu) -> None:
+    """LLVM before 18 passes no flag to mgpuMemAlloc."""
+    old = mgpu.ffi.cast("void *(*)(uint64_t, hipStream_t, uint8_t)", mgpu.lib.mgpuMemAlloc)
+    with mgpu_rt.intercept(PassAll()):
+        stream = mgpu.StreamCreate()
+        assert old(64, stream, 64)
+    assert mgpu.stderr() == ""
+
+
+BY_ITSELF = """
+from mgpu_rt._runtime import lib
+from mgpu_rt.runtime import Image, Runtime
+runtime = Runtime()
+print(runtime.stream_create(), runtime.mem_alloc(64, 0, False), Image(b"x" * 64).label)
+print(runtime.module_get_function(0, "k"), runtime.stream_destroy(1), lib.report(b"hipInit", 1))
+lib.override(b"mgpuStreamCreate", True)
+"""
+
+
+def test_a_method_outside_of_a_program_does_nothing() -> None:
+    """It does nothing, and says so once."""
+    code = [sys.executable, "-c", BY_ITSELF]
+    done = subprocess.run(code, capture_output=True, text=True, env=environment(), timeout=HANG)
+    assert (done.returncode, done.stdout) == (0, "0 0 ('', '')\n0 None None\n"), done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("mgpu_rt: a runtime's method was called while it is no program's")

@@ -1,0 +1,205 @@
+"""Manifests that anybody may have written: one line names the fault, and nothing is launched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mgpu_rt import files
+from mgpu_rt.cli.replay import make
+from mgpu_rt.runtime import Recording
+from tests.python.runtime.hooked import changed, launches_of, write_launches
+
+HASH = 64 * "0"
+BLOCK = {"address": 4096, "size": 64, "before": HASH, "after": HASH}
+LAUNCH = {
+    "format": 2,
+    "number": 1,
+    "kernel": "k",
+    "label": "k",
+    "image": HASH,
+    "grid": [1, 1, 1],
+    "block": [1, 1, 1],
+    "shared": 0,
+    "arguments": [{"content": "00", "block": None}],
+    "blocks": [BLOCK],
+    "not_recorded": [],
+}
+WITHOUT = {key: value for key, value in LAUNCH.items() if key != "grid"}
+
+
+@pytest.mark.parametrize(
+    ("launch", "words"),
+    [
+        (5, "'format' is missing"),
+        (WITHOUT, "'grid' is missing"),
+        ({**LAUNCH, "kernel": 5}, "'kernel' is 5, and has to be a name"),
+        ({**LAUNCH, "kernel": "a\0b"}, r"'kernel' is 'a\x00b', and has to be a name"),
+        ({**LAUNCH, "kernel": "\ud800"}, "and has to be a name"),
+        ({**LAUNCH, "label": None}, "'label' is None, and has to be a name"),
+        ({**LAUNCH, "image": "../image"}, "'image' is '../image', and has to be a SHA-256"),
+        ({**LAUNCH, "grid": ["x", 1, 1]}, "'grid' is ['x', 1, 1], and has to be three sizes"),
+        ({**LAUNCH, "grid": [1, 1]}, "and has to be three sizes"),
+        ({**LAUNCH, "block": [0, 1, 1]}, "and has to be three sizes"),
+        ({**LAUNCH, "block": [1, 1, 1 << 32]}, "and has to be three sizes"),
+        ({**LAUNCH, "block": [True, 1, 1]}, "and has to be three sizes"),
+        ({**LAUNCH, "shared": 1 << 31}, "and has to be a number from 0 to 2^31 - 1"),
+        ({**LAUNCH, "shared": 1.5}, "'shared' is 1.5, and has to be a number"),
+        ({**LAUNCH, "shared": float("nan")}, "'shared' is nan, and has to be a number"),
+        ({**LAUNCH, "blocks": [5]}, "'address' is missing"),
+        ({**LAUNCH, "blocks": [{**BLOCK, "size": 0}]}, "'size' is 0, and has to be a number"),
+        ({**LAUNCH, "blocks": [{**BLOCK, "after": []}]}, "'after' is [], and has to be a SHA-256"),
+        ({**LAUNCH, "arguments": 5}, "'arguments' is 5, and has to be a list"),
+        (
+            {**LAUNCH, "arguments": [{"content": "no"}]},
+            "'content' is 'no', and has to be hex digits",
+        ),
+        ({**LAUNCH, "arguments": [{"content": "0"}]}, "'content' is '0', and has to be hex digits"),
+        (
+            {**LAUNCH, "arguments": [{"content": "", "block": 1, "offset": 0}]},
+            "'block' is 1, and has to be one of its 1 blocks",
+        ),
+        ({**LAUNCH, "arguments": [{"content": "", "block": -1}]}, "'block' is -1, and has to be a"),
+        ({**LAUNCH, "arguments": [{"content": "", "block": 0}]}, "'offset' is missing"),
+        (
+            {**LAUNCH, "arguments": [{"content": "", "block": 0, "offset": 64}]},
+            "'offset' is 64, and has to be within the block's 64 bytes",
+        ),
+        ({**LAUNCH, "arguments": [{"content": ""}]}, "'block' is missing"),
+        ({**LAUNCH, "not_recorded": [5]}, "and has to be a list of sentences"),
+        ({**LAUNCH, "shared": "\x1b[31m\u202e\n" * 1000}, r"'shared' is '\x1b[31m\u202e\n\x1b"),
+    ],
+)
+def test_a_damaged_launch_is_named(
+    launch: object, words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write_launches(tmp_path, [LAUNCH, launch])
+    assert_refused(tmp_path, f"'{tmp_path}/manifest.jsonl': line 2 is no launch: ", words, capfd)
+
+
+def assert_refused(
+    folder: Path, begin: str, words: str, capfd: pytest.CaptureFixture[str], **options: Any
+) -> None:
+    """One short line of letters that a terminal shows."""
+    assert make(str(folder), launch=1, **options) == 2
+    said = capfd.readouterr()
+    (line,) = said.err.splitlines()
+    assert line.startswith(f"mgpu-rt: {begin}")
+    assert words in line
+    assert line.isprintable()
+    assert len(line) < 600
+    assert said.out == ""
+
+
+def test_a_whole_launch_is_taken(tmp_path: Path) -> None:
+    write_launches(tmp_path, [LAUNCH])
+    (launch,) = Recording(tmp_path).launches
+    assert (launch.kernel, launch.blocks[0].size) == ("k", 64)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda launch: launch["arguments"].pop(),
+            "kernel 'halve' takes 5 arguments of 8, 8, 8, 8,",
+        ),
+        (lambda launch: launch["arguments"].clear(), "8 bytes, and 0 arguments were recorded"),
+        (
+            lambda launch: launch["arguments"].append({"content": "", "block": None}),
+            "and 6 arguments of ",
+        ),
+        (
+            lambda launch: launch["arguments"][4].update(content="00"),
+            "and 5 arguments of 8, 8, 8, 8, 1",
+        ),
+        (
+            lambda launch: launch["arguments"][4].update(block=0, offset=0),
+            "no pointer as argument 4",
+        ),
+        (
+            lambda launch: launch["arguments"][1].update(block=None),
+            "argument 1 of kernel 'halve' points to 0x",
+        ),
+        (lambda launch: launch.update(kernel="spo\x1bil"), r"has no kernel 'spo\u001bil': it has "),
+        (lambda launch: launch["blocks"][0].update(size=9), "a block of 9 bytes has 256 before"),
+        (
+            lambda launch: launch["blocks"][0].update(after=launch["image"]),
+            "a block of 256 bytes has 256 before the launch and ",
+        ),
+        (lambda launch: launch["blocks"][0].update(after=HASH), "No such file or directory"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(
+    change: Callable[[dict[str, Any]], object],
+    words: str,
+    recorded: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """HIP would read arguments that are not there."""
+    folder = changed(recorded, tmp_path / "copy", change)
+    assert_refused(folder, "", words, capfd)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"grid": [0]}, "the grid is [0], and has to be one to three sizes from 1 up"),
+        ({"grid": [1, 1, 1, 1]}, "and has to be one to three sizes"),
+        ({"block": []}, "and has to be one to three sizes"),
+        ({"block": [1 << 32]}, "and has to be one to three sizes"),
+        ({"shared": 1 << 31}, "is no number of bytes"),
+        ({"iterations": 0}, "0 iterations: make it one or more"),
+        ({"tolerance": float("nan")}, "nan is no error that can be allowed"),
+        ({"tolerance": -1.0}, "-1.0 is no error that can be allowed"),
+        ({"dtype": "f33"}, "'f33' is no type of numbers"),
+    ],
+)
+def test_an_option_that_cannot_be_is_named(
+    options: dict[str, Any], words: str, recorded: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert_refused(recorded, "", words, capfd, **options)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"\xff\n", "line 1 is no launch: "),
+        (b"{}\n", "line 1 is no launch: 'format' is missing"),
+        (b"[" * 100_000 + b"\n", "line 1 is no launch: "),
+        (b"1" * 10_000 + b"\n", "line 1 is no launch: "),
+        (b"\n", "line 1 is no launch: "),
+        (
+            b'{"format": "\\u001b[31m"}\n',
+            r"'format' is '\x1b[31m', and has to be 2 for this mgpu_rt",
+        ),
+        (b"", "holds no launch: none was recorded to its end there"),
+        (b'{"format": 2}', "holds no launch: none was recorded to its end there"),
+    ],
+)
+def test_another_file_than_a_manifest_is_named(
+    content: bytes, words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "manifest.jsonl").write_bytes(content)
+    assert_refused(tmp_path, f"'{tmp_path}", words, capfd)
+
+
+def test_a_recording_of_fifos_is_not_waited_for(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "WAIT", 0.1)
+    copy = changed(recorded, tmp_path / "copy", lambda _: None)
+    blob = copy / "blobs" / launches_of(copy)[0]["image"]
+    blob.unlink()
+    os.mkfifo(blob)
+    with pytest.raises(OSError, match="nobody has written to this FIFO"):
+        Recording(copy).replay()
+    (copy / "manifest.jsonl").unlink()
+    os.mkfifo(copy / "manifest.jsonl")
+    with pytest.raises(OSError, match="nobody has written to this FIFO"):
+        Recording(copy)

@@ -1,0 +1,89 @@
+"""Hooks and recordings of NVIDIA's kernels, whose images do not call each pointer one."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+import mgpu_rt
+from mgpu_rt.hooks import NanCheck, Record
+from mgpu_rt.lowering import lower
+from mgpu_rt.runtime import Buffer, Image, Launch, Recording, Runtime
+from tests.devices.gpu import CHIP
+from tests.support.child import Mgpu, in_child
+
+NAN = Path(__file__).with_name("nan.mlir")
+COUNT = 64
+
+
+class Known(Runtime):
+    """A runtime that knows one block of device memory."""
+
+    def buffer_at(self, address: int) -> Buffer | None:
+        inside = 0x7000_0000_0000 <= address < 0x7000_0000_1000
+        return Buffer(self, 0x7000_0000_0000, 4096) if inside else None
+
+
+@pytest.mark.parametrize("image", ["bin", "isa"])
+def test_pointers_of_a_kernel_are_found(image: str) -> None:
+    """By HIP's word where the image has none; sizes and indices are no addresses."""
+    from mgpu_rt._runtime import ffi
+
+    runtime = Known()
+    content = ffi.new("char[]", lower.code_object(NAN, CHIP, image=image))  # a 0 ends it
+    runtime._loaded(1, Image.at(int(ffi.cast("uintptr_t", content))))
+    runtime._found(2, 1, "halve")
+    values = [ffi.new("int64_t *", v) for v in (0x7000_0000_0040, 0x7000_0000_0080, 0, COUNT, 1)]
+    params = ffi.new("void *[]", values)
+    address = int(ffi.cast("uintptr_t", params))
+    launch = Launch(runtime, 2, (1, 1, 1), (1, 1, 1), 0, 0, address)
+    assert launch.values == [0x7000_0000_0040, 0x7000_0000_0080, 0, COUNT, 1]
+    assert [number for number, _ in launch.buffers()] == [0]
+
+
+def _spoiled(mgpu: Mgpu, image: str) -> None:
+    """Halves 64 numbers, then spoils one, on the GPU."""
+    content = lower.code_object(NAN, CHIP, image=image)
+    module = mgpu.load(mgpu.image(content + b"\0"))
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(4 * COUNT, stream, False)
+    mgpu.Memset32(block, 0x41000000, COUNT, stream)  # 8.0
+    begin = int(mgpu.ffi.cast("uintptr_t", block))
+    values = [mgpu.ffi.new("int64_t *", value) for value in (begin, begin, 0, COUNT, 1)]
+    params = mgpu.ffi.new("void *[]", values)
+    mgpu.launch(mgpu.function(module, "halve"), stream, (2, 1, 1), (32, 1, 1), params)
+    mgpu.launch(mgpu.function(module, "spoil"), stream, (1, 1, 1), (1, 1, 1), params)
+    mgpu.StreamSynchronize(stream)
+    mgpu.MemFree(block, stream)
+    mgpu.StreamDestroy(stream)
+    mgpu.ModuleUnload(module)
+
+
+@pytest.mark.gpu
+@in_child(policies=("builtin",), backends=("cuda",))
+def test_a_nan_is_named(mgpu: Mgpu) -> None:
+    for image in ("bin", "isa"):
+        words = r"spoil<1, 1>.*has written 1 NaNs, first \[5\] of argument 0"
+        with pytest.raises(FloatingPointError, match=words), mgpu_rt.intercept(NanCheck()):
+            _spoiled(mgpu, image)
+
+
+@pytest.mark.gpu
+@in_child(policies=("builtin",), backends=("cuda",))
+def test_a_recording_replays_with_the_same_result(mgpu: Mgpu) -> None:
+    """With another block size too; a changed one does not."""
+    for image in ("bin", "isa"):
+        with TemporaryDirectory() as folder:
+            with mgpu_rt.intercept(Record(output=folder, kernel="halve")):
+                _spoiled(mgpu, image)
+            recording = Recording(folder)
+            assert recording.replay(iterations=3).same
+            assert recording.replay(grid=(4,), block=(16,)).same
+            (launch,) = recording.launches
+            (block,) = launch.blocks
+            undone = dataclasses.replace(block, after=block.before)
+            recording.launches = [dataclasses.replace(launch, blocks=(undone,))]
+            assert not recording.replay().same

@@ -1,0 +1,34 @@
+"""The programs of bench/programs over each runtime in Python: what they print is the library's."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.python.runtime.test_hosting import HERE, RUNTIMES
+from tests.runtime.programs.test_programs import PRINTED, good, printed, rounds
+from tests.support import programs
+
+NAMES = [name for name in PRINTED if name != "spin"]  # which waits for a GPU's clock
+RUNS = [(name, 22, runtime) for name in NAMES for runtime in RUNTIMES]
+RUNS += [
+    pytest.param(name, llvm, RUNTIMES[2], marks=pytest.mark.check)
+    for name in NAMES
+    for llvm in programs.releases(name)
+    if llvm != 22
+]
+
+
+@pytest.mark.parametrize(("program", "llvm", "runtime"), RUNS)
+def test_a_program_prints_the_same(program: str, llvm: int, runtime: str) -> None:
+    outcome = programs.run(
+        program,
+        llvm,
+        programs.ways()["linked"],
+        backend="softgpu",
+        policy="builtin",
+        iterations=rounds(program),
+        MGPU_RT_RUNTIME=runtime,
+        PYTHONPATH=HERE,
+    )
+    good(outcome)
+    assert outcome.stdout == printed(program, llvm)

@@ -1,0 +1,157 @@
+"""Launches that are recorded: real kernels on softgpu."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+import mgpu_rt
+from bench import PROGRAMS
+from mgpu_rt.hooks import Record
+from mgpu_rt.lowering import lower
+from mgpu_rt.runtime import Launch, Runtime
+from tests.python.runtime.hooked import hip, launches_of, program, replay
+from tests.runtime.images import corpus
+from tests.support.child import Mgpu, environment, in_child
+from tests.support.command import COMMAND, assert_sentence, command
+
+EXACT = Path(__file__).with_name("exact.mlir")
+
+
+def test_a_kernel_that_shares_its_name_is_recorded_by_the_full_one(tmp_path: Path) -> None:
+    out, path = tmp_path / "recording", program(PROGRAMS / "samename.mlir", 2)
+    words = ("record", "--device", "softgpu", "--kernel", "second::*", "-o", out, "--", path)
+    assert "recorded launch 1 of second::mark, " in command(*words, **hip()).stderr
+    assert replay(out).stdout.startswith("second::mark: same, ")
+
+
+def test_recording_and_replaying_need_no_numpy(
+    tmp_path: Path, without_numpy: dict[str, str]
+) -> None:
+    """pip brings none."""
+    words = ("record", "--device", "softgpu", "--kernel", "halve", "-o", tmp_path / "recording")
+    done = command(*words, "--", program(), **without_numpy)
+    assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
+    again = ("replay", "--device", "softgpu", tmp_path / "recording")
+    assert command(*again, **without_numpy).stdout.startswith("halve: same, ")
+    other = command(*again, "--grid", 1, **without_numpy)
+    assert (other.returncode, "bytes differ" in other.stdout) == (1, True)
+    refused = command(*again, "--tolerance", 1, **without_numpy)
+    assert_sentence(refused.returncode, refused.stderr, "needs NumPy: pip install numpy")
+
+
+def test_a_program_goes_on_where_nothing_can_be_recorded() -> None:
+    """All of its launches: one line names the cause."""
+    hook = ("--hook", "record=/dev/null/recording", "--nth", 1)
+    done = command("run", "--device", "softgpu", *hook, "--", program(), **hip())
+    assert (done.returncode, done.stdout) == (0, "2\n")
+    (line,) = done.stderr.splitlines()
+    assert "launch 1 of halve and later ones are not recorded: " in line
+    assert "'/dev/null/recording' cannot be written: Not a directory; name another" in line
+
+
+def test_a_program_that_leaves_its_folder_is_recorded_where_it_began(tmp_path: Path) -> None:
+    words = ["sh", "-c", 'cd / && exec "$0"', program()]
+    hook = ("run", "--device", "softgpu", "--hook", "record", "--kernel", "halve", "--")
+    done = subprocess.run(
+        [COMMAND, *hook, *words], env=environment(**hip()), cwd=tmp_path, capture_output=True
+    )
+    assert f", in {tmp_path}/recording\n" in done.stderr.decode()
+    assert len(launches_of(tmp_path / "recording")) == 1
+
+
+@pytest.mark.parametrize("out", ["there", "there/file", "link"])
+def test_something_that_is_there_is_left_alone(out: str, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").write_text("content")
+    (tmp_path / "link").symlink_to("file")
+    words = ("record", "--device", "softgpu", "-o", tmp_path / out, "--", "false")
+    done = command(*words, **hip())
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith(f"mgpu-rt: '{tmp_path / out}' ")
+    assert os.listdir(tmp_path / "there") == ["file"]
+
+
+# ---- what fails, on the stub ----
+
+TIMES = 3
+
+
+def fill(mgpu: Mgpu) -> None:
+    """Launches a kernel some times, on 512 bytes."""
+    module = mgpu.load(mgpu.image(lower.code_object(EXACT, corpus.AMD)))
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(512, stream, False)
+    begin = int(mgpu.ffi.cast("uintptr_t", block))
+    values = [mgpu.ffi.new("int64_t *", value) for value in (begin, begin, 0, 64, 1, 7)]
+    params = mgpu.ffi.new("void *[]", values)
+    for _ in range(TIMES):
+        mgpu.launch(mgpu.function(module, "fill"), stream, (1, 1, 1), (64, 1, 1), params)
+    mgpu.StreamSynchronize(stream)
+    mgpu.MemFree(block, stream)
+    mgpu.StreamDestroy(stream)
+    mgpu.ModuleUnload(module)
+
+
+NOT_RECORDED = {
+    "hipMemcpyAsync:1:1": "memory block 0 was not read: 'hipMemcpyAsync(",
+    "hipMemcpyAsync:2:2": "memory block 0 was not read: 'hipMemcpyAsync(",
+    "hipStreamSynchronize:1:719": "memory block 0 was not read: 'hipStreamSynchronize(",
+    "hipModuleLaunchKernel:1:1": "it failed with hipErrorInvalidValue",
+}
+
+
+def record_with_faults(mgpu: Mgpu) -> None:
+    """Each launch is made, and recorded but for the first. A hook's copy is no call of the
+    program's."""
+    for fault, words in NOT_RECORDED.items():
+        with TemporaryDirectory() as folder:
+            mgpu.stub.hipstub_reset()
+            assert mgpu.stub.hipstub_set_fault(fault.encode()) == 0
+            with mgpu_rt.intercept(Record(output=folder, nth=0)):
+                fill(mgpu)
+            assert [launch["number"] for launch in launches_of(Path(folder))] == [2, 3]
+        assert mgpu.count("hipModuleLaunchKernel") == TIMES
+        (line,) = (line for line in mgpu.stderr().splitlines() if "not recorded" in line)
+        assert line.startswith(f"mgpu_rt: launch 1 of fill is not recorded: {words}")
+        its_own = fault.startswith("hipModuleLaunchKernel")
+        assert bool(mgpu.lib.mgpu_rt_take_error()) == its_own
+        assert its_own or mgpu.stub.hipPeekAtLastError() == 0
+
+
+@in_child(policies=("builtin",))
+def test_a_launch_is_not_recorded_if_a_copy_failed_or_itself(mgpu: Mgpu) -> None:
+    record_with_faults(mgpu)
+
+
+@in_child(policies=("builtin",), HIPSTUB_VERSION="70253211")
+def test_a_launch_is_not_recorded_where_errors_stay(mgpu: Mgpu) -> None:
+    """HIP 7's last error, which a call that succeeds does not take away."""
+    record_with_faults(mgpu)
+
+
+class Cooperates(Runtime):
+    """Makes each launch cooperative."""
+
+    def launch_kernel(self, launch: Launch) -> None:
+        launch.cooperative = True
+        super().launch_kernel(launch)
+
+
+class Both(Cooperates, Record):
+    pass
+
+
+@in_child(policies=("builtin",))
+def test_a_launch_that_a_replay_could_not_make_is_not_recorded(mgpu: Mgpu) -> None:
+    with TemporaryDirectory() as folder:
+        with mgpu_rt.intercept(Both(output=folder, nth=0)):
+            fill(mgpu)
+        assert os.listdir(folder) == []
+    (line,) = mgpu.stderr().splitlines()
+    assert "launch 1 of fill is not recorded: a replay makes no cooperative launch" in line
+    assert mgpu.count("hipModuleLaunchCooperativeKernel") == TIMES

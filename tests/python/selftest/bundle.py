@@ -1,0 +1,258 @@
+"""Makes mgpu_rt/selftest/bundle.tar.xz, which `mgpu-rt selftest` reads.
+
+    python -m tests.python.selftest.bundle
+    python -m tests.python.selftest.bundle --chip gfx1251 kernels.tar.xz  # for `selftest --image`
+
+It holds the programs of bench/programs as LLVM 22, 19 and 15 lower their host code. It also holds
+their kernels for every chip, and saved sequences of the random driver. It is kept in git, since
+those who build the wheel have no LLVM: test_bundle.py holds that the sources still give what is in
+it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import io
+import json
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from bench import PROGRAMS as SOURCES
+from mgpu_rt.lowering import lower, object_files, pipelines, toolchain
+from mgpu_rt.selftest import bundle
+from mgpu_rt.selftest.bundle import ROOM, marker
+from tests.proofs.random import cases, images, runner
+from tests.python.selftest.proofs import groups
+from tests.support.folders import write_whole
+
+#: Iterations of a program's loop; None: it has no loop.
+PROGRAMS: dict[str, int | None] = {
+    "forum": 20,
+    "many": 2,
+    "churn": 20,
+    "layers": 10,
+    "samename": 20,
+    "globals": 20,
+    "loopargs": 20,
+    "overlap": 20,
+    "events": None,
+    "vecadd": None,
+}
+#: The programs that LLVM 15's command lowers.
+BY_15 = ("forum", "loopargs", "globals", "samename")
+
+AMD = (
+    *("gfx900", "gfx902", "gfx904", "gfx906", "gfx908", "gfx909", "gfx90a", "gfx90c"),
+    *("gfx942", "gfx950", "gfx1010", "gfx1011", "gfx1012", "gfx1013"),
+    *(f"gfx103{number}" for number in range(7)),
+    *("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"),
+    *("gfx1200", "gfx1201", "gfx1250", "gfx1251"),
+)
+#: As PTX, which every later one of NVIDIA's takes too.
+NVIDIA = (bundle.PTX,)
+CHIPS = (*AMD, *NVIDIA)
+
+SEQUENCES, SEED = 300, 28
+#: Those of the sequences that reset the device are kept apart: they are for --harsh.
+HARSH = 60
+
+_IMAGE = re.compile(r'@(\w+)((?:\(|[^\n]*?bin = ))"\\7FELF(?:[^"\\]|\\.)*"')
+_LENGTH = re.compile(r"array<\d{4,} x i8>")
+
+
+# ---- host code ----
+
+
+def _with_rooms(dialect: str, program: str, modules: list[str]) -> str:
+    """The program in the LLVM dialect, its images replaced by room for some."""
+
+    def module(symbol: str) -> str:
+        return next(name for name in modules if symbol in (name, f"{name}_gpubin_cst"))
+
+    def room(match: re.Match[str]) -> str:
+        mark = marker(program, module(match[1])).decode()
+        return f'@{match[1]}{match[2]}"{mark}' + r"\00" * (ROOM - len(mark)) + '"'
+
+    found, count = _IMAGE.subn(room, dialect)
+    assert count == len(modules), (program, count)
+    # LLVM 15 writes the length of an image at its uses, too; names are shorter.
+    return _LENGTH.sub(f"array<{ROOM} x i8>", found)
+
+
+def _host_object(program: str, llvm: int, folder: Path) -> Path:
+    """Its object file, in which nothing but NAME_main is seen from outside."""
+    source = SOURCES / f"{program}.mlir"
+    modules = list(lower.code_objects(source))
+    dialect = lower.lower_to_llvm_dialect(source, llvm, iterations=PROGRAMS[program])
+    text = _with_rooms(dialect.read_text(), program, modules)
+    made = folder / f"{program}.o"
+    made.write_bytes(object_files.compile_dialect(text.encode(), llvm))
+    name = f"{program}_main"
+    words = ("objcopy", f"--redefine-sym=main={name}", f"--keep-global-symbol={name}", str(made))
+    subprocess.run(words, check=True)
+    return made
+
+
+def host_library(llvm: int) -> bytes:
+    """The programs that a release lowers, as a library that needs nothing but the loader."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        made = [_host_object(name, llvm, folder) for name in bundle_programs(llvm)]
+        out = folder / "programs.so"
+        words = [toolchain.compiler(), "-shared", "-nostdlib", "-s", "-Wl,--hash-style=both"]
+        words += ["-Wl,-z,max-page-size=4096", "-Wl,--build-id=none", "-Wl,-z,noexecstack"]
+        toolchain.run([*words, *made, "-o", out])
+        return out.read_bytes()
+
+
+def bundle_programs(llvm: int) -> list[str]:
+    return [name for name in PROGRAMS if llvm != 15 or name in BY_15]
+
+
+# ---- kernels ----
+
+
+def kernels(chip: str) -> dict[str, bytes]:
+    """The images of a chip, by their names in the bundle."""
+    image = "isa" if chip.startswith("sm_") else None
+    made = {}
+    for program in PROGRAMS:
+        content = lower.code_objects(SOURCES / f"{program}.mlir", chip, image=image)
+        made.update({f"kernels/{chip}/{program}.{name}": one for name, one in content.items()})
+    folder = images.write(chip, image=image)
+    for name in images.NAMES:
+        made[f"kernels/{chip}/{name}"] = (folder / name).read_bytes()
+    assert all(len(content) < ROOM for content in made.values()), chip
+    return made
+
+
+# ---- sequences ----
+
+
+def sequences() -> dict[str, bytes]:
+    """Saved cases of the random driver, which need no null stream's order and any HIP."""
+    device = dataclasses.replace(runner.SOFTGPU, name="any")
+    made = {}
+    for kind, count, seed, without in (
+        ("calm", SEQUENCES, SEED, ("reset",)),
+        ("harsh", HARSH, SEED + 1, ()),
+    ):
+        with tempfile.TemporaryDirectory() as scratch:
+            paths = cases.write(count, Path(scratch), device, seed, without)
+            for number, path in enumerate(paths):
+                text = json.dumps(json.loads(path.read_text()), separators=(",", ":"))
+                made[f"sequences/{kind}-{number:02}.json"] = text.encode()
+    return made
+
+
+def constants(name: str) -> bytes:
+    """A library that has room for images among its constants."""
+    with tempfile.TemporaryDirectory() as scratch:
+        source, out = Path(scratch, "constants.s"), Path(scratch, "constants.so")
+        lines = ['.section .note.GNU-stack,"",@progbits', ".section .rodata"]
+        for number, image in enumerate(bundle.CONSTANTS[name]):
+            mark = marker("sequences", image).decode()
+            lines += [f".balign 64\n.global image{number}", f'image{number}: .ascii "{mark}"']
+            lines += [f".skip {ROOM - len(mark)}"]
+        source.write_text("\n".join(lines) + "\n")
+        words = [toolchain.compiler(), "-shared", "-nostdlib", "-s", "-Wl,--hash-style=both"]
+        words += ["-Wl,-z,max-page-size=4096", "-Wl,--build-id=none"]
+        words += ["-Wl,-z,nodelete"] if name == "constants" else []
+        toolchain.run([*words, source, "-o", out])
+        return out.read_bytes()
+
+
+def proofs() -> dict[str, bytes]:
+    """The programs of tests/python/selftest/proofs; those that reset a device are kept apart."""
+    made = {}
+    for group in groups():
+        kind = "resets" if group.harsh else "proofs"
+        text = json.dumps(dataclasses.asdict(group.case()), separators=(",", ":"))
+        made[f"sequences/{kind}-{group.name}.json"] = text.encode()
+    return made
+
+
+# ---- the whole ----
+
+
+def inputs() -> str:
+    """A hash of what programs and kernels are made from."""
+    state = hashlib.sha256(repr((pipelines.RECIPE, PROGRAMS, BY_15, CHIPS, ROOM)).encode())
+    for program in PROGRAMS:
+        state.update((SOURCES / f"{program}.mlir").read_bytes())
+    for chip in (AMD[0], bundle.PTX):
+        for name in images.NAMES:
+            state.update(images.module(name, 2000, 4, chip).encode())
+    return state.hexdigest()
+
+
+def _compiled() -> Iterator[tuple[str, bytes]]:
+    """The members that LLVM makes: some minutes' work."""
+    for llvm in toolchain.RELEASES:
+        yield bundle.library_name(llvm), host_library(llvm)
+    with ThreadPoolExecutor(2) as pool:
+        every: dict[str, bytes] = {}
+        for found in pool.map(kernels, CHIPS):
+            every.update(found)
+    # The same kernel for one chip after the other, which packs best.
+    yield from sorted(every.items(), key=lambda item: (item[0].split("/")[2], item[0]))
+
+
+def contents(old: bundle.Bundle | None) -> Iterator[tuple[str, bytes]]:
+    """All that is in it, by name. An old one of the same inputs gives the members that LLVM
+    made."""
+    manifest = {
+        "inputs": inputs(),
+        "programs": {str(llvm): bundle_programs(llvm) for llvm in toolchain.RELEASES},
+        "chips": list(CHIPS),
+    }
+    yield "manifest.json", json.dumps(manifest, indent=1).encode()
+    if old is not None and old.manifest == manifest:
+        for name, content in old.members.items():
+            if name.startswith(("programs/", "kernels/")):
+                yield name, content
+    else:
+        yield from _compiled()
+    yield from sequences().items()
+    yield from proofs().items()
+    for name in bundle.CONSTANTS:
+        yield f"images/{name}.so", constants(name)
+
+
+def pack(members: Iterable[tuple[str, bytes]]) -> bytes:
+    """An archive that says nothing but names and contents."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:xz", format=tarfile.USTAR_FORMAT, preset=9) as tar:
+        for name, content in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="tests.python.selftest.bundle", description="make the bundle"
+    )
+    parser.add_argument("--chip", help="the kernels of this chip alone, for selftest's --image")
+    parser.add_argument("--all", action="store_true", help="compile what is there, too")
+    parser.add_argument("out", nargs="?", type=Path, default=bundle.PATH)
+    options = parser.parse_args()
+    if options.chip and options.out == bundle.PATH:
+        parser.error("name the file for the chip's kernels")
+    old = bundle.read() if bundle.PATH.exists() and not options.all else None
+    packed = pack(kernels(options.chip).items() if options.chip else contents(old))
+    write_whole(options.out, packed)
+    print(f"{options.out}: {len(packed):,} bytes", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

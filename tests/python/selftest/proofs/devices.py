@@ -1,0 +1,327 @@
+"""Several devices, and the reset of one."""
+
+from __future__ import annotations
+
+from tests.python.selftest.proofs.graphs import build, built, call, host_buffers, replay
+from tests.python.selftest.proofs.memory import taken_early
+from tests.python.selftest.proofs.modules import run
+from tests.python.selftest.proofs.script import (
+    EVENT,
+    HIP,
+    NULL,
+    STREAM,
+    WORDS,
+    Group,
+    Script,
+    content,
+    filled,
+    mixed,
+    pattern,
+)
+
+#: On two devices, of which device 0 is the first.
+devices = Group("devices", devices=2)
+graphs = Group("devices-graphs", known=True, devices=2)
+#: The option counts with stock's behaviour, too.
+option = Group("devices-option", options={"MGPU_RT_DEVICE": "1"}, devices=2)
+#: A rank, which the library finds its device by.
+RANK = "OMPI_COMM_WORLD_LOCAL_RANK"
+rank = Group("devices-rank", options={"MGPU_RT_DEVICE": "local-rank", RANK: "3"}, devices=2)
+chosen = Group("devices-chosen", options={"MGPU_RT_DEVICE": "local-rank", RANK: "2"}, devices=2)
+many = Group("devices-copies", options={"MGPU_RT_STREAM_LIMIT": "0"}, devices=2)
+resets = Group("resets", harsh=True)
+resets_of_two = Group("resets-of-two", harsh=True, devices=2)
+
+
+def on(p: Script, device: int, who: int = 0) -> None:
+    p.step("device", who, device)
+
+
+def job(p: Script, seed: int, image: str = "plain0", words: int = WORDS) -> None:
+    """A bit of everything, none of which another device or an earlier owner may have."""
+    stream = p.stream()
+    module, event = p.load(image), p.event()
+    run(p, p.function(module), image)
+    block, shared = p.alloc(stream, words), p.alloc(NULL, shared=True)
+    p.up(block, seed, stream, words)
+    p.fill(shared, seed, stream)
+    p.record(event, stream)
+    p.wait_event(event, stream)
+    p.sync_event(event)
+    p.read(block, stream, content(pattern(seed, words)), words)
+    p.read(shared, stream, filled(seed))
+    for buffer in (block, shared):
+        p.free(buffer, stream)
+    p.unevent(event)
+    p.sync(stream)
+    p.unload(module)
+    p.unstream(stream)
+
+
+@devices
+def each_device_has_its_own(p: Script) -> None:
+    """The library chooses it, or HIP."""
+    for number in range(8):
+        on(p, number % 2, who=number // 4)
+        job(p, number)
+    on(p, 0)
+
+
+@devices
+def memory_goes_back_to_its_device(p: Script) -> None:
+    """Also if it is freed on another device's stream."""
+    first = p.stream()
+    block = p.alloc(first)
+    p.free(block, first)
+    p.sync(first)
+    on(p, 1)
+    second = p.stream()
+    for _ in range(2):
+        there = p.alloc(second)
+        p.fill(there, 7, second)
+        p.read(there, second, filled(7))
+        p.step("ondevice", there, says="on device 1")
+        p.free(there, first)
+    on(p, 0)
+    for _ in range(2):
+        here = p.alloc(first)
+        p.step("ondevice", here, says="on device 0")
+        p.free(here, first)
+    on(p, 0)
+
+
+@devices
+def a_freed_block_waits_for_work_of_before(p: Script) -> None:
+    """Another device is the current one when the work is submitted, or at the free."""
+    stream, own = p.stream(), p.stream(2)
+    for other, submits_on, frees_on in ((own, 1, 0), (NULL, 0, 1)):
+        block = p.alloc(stream)
+        held = p.hold(other)
+        on(p, submits_on)
+        p.fill(block, 7, other)
+        on(p, frees_on)
+        p.free(block, stream)
+        on(p, 0)
+        taken_early(p, stream, stream if other else own, held)
+
+
+@devices
+def handles_that_come_back_elsewhere_are_others(p: Script) -> None:
+    stream = p.stream()
+    gone = p.name(STREAM, stream)
+    here = p.alloc(stream)
+    p.free(here, stream)
+    p.unstream(stream, HIP)
+    on(p, 1, HIP)
+    foreign = p.again(STREAM, gone)
+    there = p.alloc(foreign)
+    p.step("ondevice", there, says="on device 1")
+    p.fill(there, 7, foreign)
+    p.read(there, foreign, filled(7))
+    p.free(there, foreign)
+    p.sync(foreign)
+    p.unstream(foreign, HIP)
+    on(p, 0, HIP)
+    job(p, 3)
+
+
+@graphs
+def a_graph_is_of_one_device(p: Script) -> None:
+    for switches in (((1, 0), (0, 0)), ((1, HIP),)):
+        build(p)
+        for device, who in switches:
+            on(p, device, who)
+        built(p, "null")
+        on(p, 0)
+        job(p, 1)
+
+
+@graphs
+def a_graph_runs_on_its_device_alone(p: Script) -> None:
+    """Whichever device is the current one."""
+    own, module = p.stream(), p.load("plain0")
+    block = p.alloc(own)
+    build(p)
+    inner = p.stream()
+    p.fill(block, 5, inner)
+    p.launch(p.function(module), inner, block, 2)
+    p.unstream(inner)
+    graph = built(p)
+    p.fill(block, 1, own)
+    p.sync(own)
+    on(p, 1, HIP)
+    elsewhere = p.stream()
+    p.failures.append("hipGraphLaunch(graph, stream)")
+    replay(p, graph, elsewhere, "-1")
+    p.unstream(elsewhere)
+    replay(p, graph, own)
+    p.sync(own)
+    on(p, 0, HIP)
+    p.read(block, own, content(mixed([5] * WORDS, "plain0", 2)))
+    p.step("ungraph", graph)
+    p.free(block, own)
+    p.unload(module)
+    p.unstream(own)
+
+
+@option
+def the_device_of_the_option_is_the_first(p: Script) -> None:
+    module = p.load("plain0")
+    block = p.alloc(NULL)
+    p.step("ondevice", block, says="on device 1")
+    p.free(block, NULL)
+    run(p, p.function(module), "plain0")
+    p.unload(module)
+    for device in (1, 0, 1):
+        on(p, device)
+        job(p, device)
+
+
+@rank
+def a_rank_beyond_the_devices_shares_one(p: Script) -> None:
+    block = p.alloc(NULL)
+    p.step("ondevice", block, says="on device 1")
+    p.free(block, NULL)
+    job(p, 1)
+
+
+@chosen
+def a_device_that_was_chosen_through_hip_stays(p: Script) -> None:
+    p.lines.clear()  # before the first call of the library
+    on(p, 1, HIP)
+    block = p.alloc(NULL)
+    p.step("ondevice", block, says="on device 1")
+    p.free(block, NULL)
+    job(p, 1)
+
+
+@many
+def large_copies_share_pinned_memory(p: Script) -> None:
+    """In pieces, each with an event, which is of one device."""
+    for number in range(24):
+        on(p, number // 12, HIP)
+        job(p, number, words=64 * WORDS)
+    on(p, 0, HIP)
+
+
+# ---- resets --------------------------------------------------------------------------------------
+
+
+def firsts(p: Script) -> list:
+    """Calls that hand something out, each of which may be the first one after a reset."""
+
+    def module() -> None:
+        made = p.load("plain0")
+        run(p, p.function(made), "plain0")
+        p.unload(made)
+
+    def stream() -> None:
+        made, block = p.stream(), p.alloc(NULL)
+        p.fill(block, 3, made)
+        p.read(block, made, filled(3))
+        p.free(block, NULL)
+        p.unstream(made)
+
+    def event() -> None:
+        made = p.event()
+        p.record(made, NULL)
+        p.sync_event(made)
+        p.unevent(made)
+
+    def memory(shared: bool) -> None:
+        made = p.alloc(NULL, shared=shared)
+        p.fill(made, 3, NULL)
+        p.read(made, NULL, filled(3))
+        p.free(made, NULL)
+
+    return [module, stream, event, lambda: memory(False), lambda: memory(True)]
+
+
+@resets
+def nothing_of_before_a_reset_serves_again(p: Script) -> None:
+    for first in firsts(p):
+        job(p, 1)
+        first()
+        first()
+        p.step("reset")
+        taken = []
+        for _ in range(8):  # perhaps with the handles and addresses of before
+            taken.append((p.stream(HIP), p.event(HIP), p.alloc(NULL, who=HIP)))
+            p.fill(taken[-1][2], 5, NULL, who=HIP)
+        p.sync(NULL, 3)
+        first()
+        job(p, 2)
+        for stream, event, block in taken:
+            p.read(block, stream, filled(5), who=HIP)
+            p.step("unevent", HIP, event)
+            p.unstream(stream, HIP)
+            p.free(block, NULL, HIP)
+
+
+@resets
+def jobs_that_each_reset(p: Script) -> None:
+    for number in range(4):
+        job(p, number)
+        p.step("reset")
+    job(p, 9)
+    p.step("empty")
+
+
+@resets
+def events_of_before_a_reset_are_hips(p: Script) -> None:
+    stream, event = p.stream(), p.event()
+    old = p.name(EVENT, event), p.name(STREAM, stream)
+    p.unstream(stream)
+    p.step("reset")
+    foreign, own = p.again(EVENT, old[0]), p.again(STREAM, old[1])
+    p.record(foreign, own)
+    p.sync_event(foreign)
+    mine = p.event()
+    p.same(EVENT, mine, foreign, "different")
+    p.step("unevent", HIP, foreign)
+    p.unstream(own, HIP)
+    p.unevent(mine)
+
+
+@resets
+def functions_are_built_anew_after_a_reset(p: Script) -> None:
+    (host,) = host_buffers(p, 1)
+    for _ in range(2):
+        for number in range(4):
+            call(p, host, number, 2)
+        p.step("reset")
+    for number in range(4):
+        call(p, host, number, 2)
+
+
+@resets_of_two
+def a_reset_of_one_device_leaves_the_others(p: Script) -> None:
+    for number in range(6):
+        for device in (0, 1):
+            on(p, device, HIP)
+            job(p, 2 * number + device)
+        on(p, number % 2, HIP)
+        p.step("reset")
+        own = p.alloc(NULL, who=HIP)
+        p.fill(own, 5, NULL, who=HIP)
+        job(p, 100 + number)
+        p.read(own, NULL, filled(5), who=HIP)
+        p.free(own, NULL, HIP)
+    on(p, 0, HIP)
+
+
+@resets_of_two
+def streams_that_come_back_elsewhere_are_others(p: Script) -> None:
+    for device in (0, -1, 1, 0, 1):
+        if device < 0:
+            p.step("reset")
+            continue
+        on(p, device, HIP)
+        made = p.streams(4)
+        for stream in made:
+            event = p.recorded(stream)
+            p.sync(stream)
+            p.unevent(event)
+        for stream in made:
+            p.unstream(stream)
+    on(p, 0, HIP)

@@ -1,0 +1,269 @@
+"""Device memory: who gets a block that was freed, and when."""
+
+from __future__ import annotations
+
+from tests.python.selftest.proofs.script import (
+    BUFFER,
+    HIP,
+    LONG_MS,
+    NULL,
+    STREAM,
+    WORDS,
+    Group,
+    Script,
+    content,
+    filled,
+    pattern,
+)
+
+memory = Group("memory", alone=True)
+shared = Group("shared", alone=True, known=True)
+#: With calls of HIP by others.
+others = Group("memory-others")
+
+
+def taken_early(p: Script, freed_on: int, stream: int, held: int, says: str = filled(9)) -> None:
+    """The next block of that size is written by another stream. Only then does the held stream go
+    on, with the work of the freed block's owner."""
+    other = p.alloc(freed_on)
+    p.fill(other, 9, stream)
+    p.sync(stream)
+    p.let(held)
+    p.sync(NULL, 3)
+    p.read(other, stream, says)
+    p.free(other, stream)
+
+
+@memory
+def a_freed_block_waits_for_its_stream(p: Script) -> None:
+    first, second = p.streams(2)
+    for _ in range(2):  # a synchronise before the second free does not count
+        block = p.alloc(first)
+        held = p.hold(first)
+        p.fill(block, 7, first)
+        p.free(block, first)
+        taken_early(p, second, second, held)
+
+
+@memory
+def a_block_freed_without_a_stream_is_idle(p: Script) -> None:
+    busy, other = p.streams(2)
+    block = p.alloc(NULL)
+    held = p.hold(busy)
+    p.fill(block, 7, busy)
+    p.free(block, NULL)
+    taken_early(p, other, other, held)
+
+
+@memory
+def a_block_freed_on_a_destroyed_stream_is_idle(p: Script) -> None:
+    busy, other, gone = p.streams(3)
+    block = p.alloc(gone)
+    dead = p.name(STREAM, gone)
+    held = p.hold(busy)
+    p.fill(block, 7, busy)
+    p.unstream(gone)
+    p.free(block, dead)
+    taken_early(p, other, other, held)
+
+
+@memory
+def a_freed_block_waits_for_the_streams_of_others(p: Script) -> None:
+    first, second, third = p.streams(3)
+    block = p.alloc(first)
+    p.fill(block, 1, first)
+    held = p.hold(second)
+    p.fill(block, 7, second)
+    p.free(block, first)
+    taken_early(p, first, first, held)
+    # Its own stream and another one, for a third.
+    block = p.alloc(first)
+    held = p.hold(first)
+    p.fill(block, 7, first)
+    p.fill(block, 8, second)
+    p.free(block, first)
+    p.sync(second)
+    taken_early(p, third, third, held)
+    # Every one of several.
+    for last, done in ((second, third), (third, second)):
+        block = p.alloc(first)
+        held = p.hold(last)
+        for busy in (second, third):
+            p.fill(block, 7, busy)
+        p.free(block, first)
+        p.sync(done)
+        taken_early(p, first, first, held)
+
+
+@memory
+def a_wait_before_more_work_does_not_count(p: Script) -> None:
+    first, second = p.streams(2)
+    block = p.alloc(first)
+    p.fill(block, 1, second)
+    p.sync(second)
+    held = p.hold(second)
+    p.fill(block, 7, second)
+    p.free(block, first)
+    taken_early(p, first, first, held)
+
+
+@memory
+def a_stream_destroyed_at_work_is_waited_for(p: Script) -> None:
+    first, second, third = p.streams(3)
+    block = p.alloc(first)
+    held = p.hold(second)
+    p.fill(block, 7, second)
+    p.unstream(second)
+    p.free(block, first)
+    taken_early(p, first, third, held)
+
+
+@memory
+def a_freed_block_waits_for_streams_of_the_program(p: Script) -> None:
+    """HIP made them; one of them is lent in between."""
+    first = p.stream()
+    for who in (2, 1):
+        for is_lent in (False, True):
+            own = p.stream(who)
+            block = p.alloc(first)
+            held = p.hold(own)
+            if is_lent:
+                p.lend(own)
+            p.fill(block, 7, own)
+            if is_lent:
+                p.lend(NULL)
+            p.free(block, first)
+            taken_early(p, first, first, held)
+            p.unstream(own, HIP)
+
+
+@memory
+def a_freed_block_waits_for_the_null_stream(p: Script) -> None:
+    first, own = p.stream(), p.stream(2)
+    block = p.alloc(first)
+    held = p.hold(NULL)
+    p.fill(block, 7, NULL)
+    p.free(block, first)
+    taken_early(p, first, own, held)
+    p.unstream(own, HIP)
+
+
+@memory
+def work_on_the_null_stream_is_waited_for(p: Script) -> None:
+    """By a stream without the null stream's order, too."""
+    own = p.stream(2)
+    block = p.alloc(NULL)
+    held = p.hold(NULL)
+    p.fill(block, 7, NULL)
+    p.free(block, NULL)
+    taken_early(p, NULL, own, held)
+
+
+@shared
+def memory_that_the_host_shares_waits_for_its_stream(p: Script) -> None:
+    """Stock's is plain device memory, which a host may be unable to read."""
+    stream = p.stream()
+    block, source = p.alloc(NULL, shared=True), p.alloc(stream)
+    p.fill(source, 7, stream)
+    p.sync(stream)
+    held = p.hold(stream)
+    p.copy(block, source, stream)
+    p.free(block, stream)
+    other = p.alloc(NULL, shared=True)
+    p.step("hostset", other, WORDS, 5)
+    p.let(held)
+    p.sync(stream)
+    p.see(other, content(pattern(5)))
+    p.free(other, stream)
+
+
+@shared
+def the_host_shares_what_was_asked_for_so(p: Script) -> None:
+    stream = p.stream()
+    for _ in range(2):
+        asked, plain = p.alloc(NULL, shared=True), p.alloc(stream)
+        # LLVM 17 and older leave garbage in that argument where they pass a stream.
+        garbage = p.alloc(stream, shared=True)
+        p.step("managed", asked, says="managed")
+        p.step("managed", plain, says="not managed")
+        p.step("managed", garbage, says="not managed")
+        for block in (asked, plain, garbage):
+            p.free(block, stream)
+        p.sync(stream)
+
+
+@memory
+def a_chain_of_early_frees(p: Script) -> None:
+    first, second = p.streams(2)
+    kept = p.alloc(NULL, 8 * WORDS)
+    for number in range(8):
+        block = p.alloc(first)
+        held = p.hold(second, 5)
+        p.fill(block, number, second)
+        p.step("copy", 0, kept, number * WORDS, block, 0, WORDS, second)
+        p.free(block, first)
+        again = p.alloc(first)
+        p.fill(again, 0xBAD, first)
+        p.free(again, first)
+        p.let(held)
+    p.sync(second)
+    p.sync(first)
+    for number in range(8):
+        p.step("down", 0, kept, number * WORDS, WORDS, first, 0, says=filled(number))
+
+
+@others
+def memory_of_others_is_copied_in_the_order_of_the_stream(p: Script) -> None:
+    stream = p.stream()
+    foreign, block = p.alloc(NULL, who=HIP), p.alloc(stream)
+    held = p.hold(stream)
+    p.fill(foreign, 7, stream)
+    p.copy(block, foreign, stream)
+    p.let(held)
+    p.read(block, stream, filled(7))
+
+
+@others
+def a_smaller_block_at_the_same_address_is_another_one(p: Script) -> None:
+    stream = p.stream()
+    for who, sign, shared in ((HIP, 1, False), (2, -1, True)):
+        block = p.alloc(NULL if shared else stream, 4 * WORDS, shared)
+        gone = p.name(BUFFER, block)
+        p.free(block, stream, who)
+        smaller = p.again(BUFFER, gone, sign * 4 * 4 * (WORDS - 256))
+        p.free(smaller, stream)
+        p.sync(stream)
+        large = p.alloc(NULL if shared else stream, 4 * WORDS, shared)
+        p.fill(large, 3, stream, 4 * WORDS)
+        p.read(large, stream, filled(3, 4 * WORDS), 4 * WORDS)
+
+
+@memory
+def memory_freed_twice_is_refused(p: Script) -> None:
+    stream = p.stream()
+    block = p.alloc(stream)
+    gone = p.name(BUFFER, block)
+    inside = p.name(BUFFER, block, offset=64)
+    p.free(block, stream)
+    for address in (gone, inside):
+        p.free(p.name(BUFFER, address), stream)
+        p.fails("hipFree(ptr)")
+    first, second = p.alloc(stream), p.alloc(stream)
+    p.same(BUFFER, first, second, "different")
+    p.fill(first, 1, stream)
+    p.fill(second, 2, stream)
+    p.read(first, stream, filled(1))
+    p.read(second, stream, filled(2))
+
+
+@memory
+def an_allocation_waits_for_nothing(p: Script) -> None:
+    """It frees nothing of what is kept beyond a small limit: that would wait for the device."""
+    stream, busy = p.streams(2)
+    p.free(p.alloc(stream, 225 << 10), stream)
+    held = p.hold(busy, LONG_MS)
+    mine = [p.alloc(stream, (25 << 10) + 64 * number) for number in range(20)]
+    p.at_work(busy, None)  # as with stock's behaviour
+    p.let(held)
+    for block in mine:
+        p.free(block, stream)

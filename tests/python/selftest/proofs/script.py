@@ -1,0 +1,251 @@
+"""Writes the lines of a program, and what each of them has to say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from mgpu_rt.selftest import right
+from mgpu_rt.selftest.bundle import OFFLOAD
+from mgpu_rt.selftest.sequences import Case
+from tests.proofs.random import images
+
+NULL = 0  # the null stream, and no object of any kind
+BUFFER, STREAM, EVENT, MODULE, FUNCTION = range(5)
+KINDS = ("buffer", "stream", "event", "module", "function")
+KERNELS = ("mix", "slow", "copy", "bump", "where", "missing")
+HIP = 1  # who calls: HIP's function, not the library's
+MANAGED, PINNED, REGISTERED, HEAP = 2, 3, 4, 6  # memory by
+WORDS = 1024
+HELD_MS = 60  # for which a held stream waits at most
+LONG_MS = 5_000  # where nothing waits for it until it is let go on
+
+
+def content(words: Sequence[int]) -> str:
+    """The player's words for what it has read."""
+    words = [word % (1 << 32) for word in words]
+    total = sum(word * (2 * i + 1) for i, word in enumerate(words)) % (1 << 64)
+    return f"{words[0]} {total:x}"
+
+
+def filled(value: int, count: int = WORDS) -> str:
+    return content([value] * count)
+
+
+def pattern(seed: int, count: int = WORDS) -> list[int]:
+    """The words that `up` copies to the device."""
+    return [seed + 7 * i for i in range(count)]
+
+
+def mixed(words: Iterable[int], image: str, k: int) -> list[int]:
+    """The words after the kernel "mix" of an image."""
+    return [3 * word + k + images.VALUES[image] for word in words]
+
+
+@dataclass
+class Script:
+    """One program, while it is written. Objects have numbers, by kind."""
+
+    lines: list[str] = field(default_factory=list)
+    expected: dict[int, str | None] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    made: Counter[str] = field(default_factory=Counter)
+    threads: int = 1
+    thread: int = 0  # that plays what is written next
+
+    def new(self, kind: str) -> int:
+        self.made[kind] += 1
+        return self.made[kind]
+
+    def step(self, *words: object, says: str | None = None) -> None:
+        self.lines.append(" ".join(map(str, (self.thread, *words))))
+        if says is not None:
+            self.expected[len(self.lines)] = says
+
+    def fails(self, call: str) -> None:
+        """The last step prints that its call of HIP has failed, and leaves an error."""
+        self.failures.append(call)
+        self.step("lasterror", 2, says="an error")
+
+    # ---- streams and events ----
+
+    def stream(self, who: int = 0) -> int:
+        made = self.new("stream")
+        self.step("stream", who, made, says="ok")
+        return made
+
+    def streams(self, count: int) -> list[int]:
+        return [self.stream() for _ in range(count)]
+
+    def unstream(self, stream: int, who: int = 0) -> None:
+        self.step("unstream", who, stream)
+
+    def sync(self, stream: int, who: int = 0) -> None:
+        self.step("sync", who, stream)
+
+    def hold(self, stream: int, ms: int = HELD_MS) -> int:
+        hold = self.new("hold")
+        self.step("hold", stream, hold, ms)
+        return hold
+
+    def let(self, hold: int) -> None:
+        self.step("let", hold)
+
+    def at_work(self, stream: int, says: str | None = "at work") -> None:
+        self.step("atwork", stream, says=says)
+
+    def lend(self, stream: int) -> None:
+        self.step("lend", stream, says="0")
+
+    def event(self, who: int = 0) -> int:
+        made = self.new("event")
+        self.step("event", who, made, says="ok")
+        return made
+
+    def record(self, event: int, stream: int, who: int = 0) -> None:
+        self.step("record", who, event, stream)
+
+    def recorded(self, stream: int) -> int:
+        event = self.event()
+        self.record(event, stream)
+        return event
+
+    def wait_event(self, event: int, stream: int) -> None:
+        self.step("waitevent", 0, event, stream)
+
+    def sync_event(self, event: int) -> None:
+        self.step("eventsync", 0, event)
+
+    def unevent(self, event: int) -> None:
+        self.step("unevent", 0, event)
+
+    # ---- handles ----
+
+    def same(self, kind: int, first: int, second: int, says: str) -> None:
+        self.step("same", kind, first, second, says=says)
+
+    def name(self, kind: int, old: int, to: int | None = None, offset: int = 0) -> int:
+        """Another number of a handle, which stays when the step that ends it forgets its own."""
+        to = kind if to is None else to
+        new = self.new(KINDS[to])
+        self.step("name", to, new, kind, old, offset)
+        return new
+
+    def again(self, kind: int, old: int, how: int = 0) -> int:
+        """The foreign user's, if HIP lets it with the handle of an old one."""
+        new = self.new(KINDS[kind])
+        self.step("again", kind, new, old, how)
+        return new
+
+    # ---- memory ----
+
+    def alloc(self, stream: int, words: int = WORDS, shared: bool = False, who: int = 0) -> int:
+        made = self.new("buffer")
+        self.step("malloc", who, made, 4 * words, stream, int(shared), says="ok")
+        return made
+
+    def free(self, buffer: int, stream: int, who: int = 0) -> None:
+        self.step("free", who, buffer, stream)
+
+    def fill(self, buffer: int, value: int, stream: int, count: int = WORDS, who: int = 0) -> None:
+        self.step("fill", who, buffer, 0, count, value, stream)
+
+    def up(self, buffer: int, seed: int, stream: int, count: int = WORDS, place: int = 0) -> None:
+        """Words of `pattern` from memory of the host, which is overwritten at once."""
+        self.step("up", 0, buffer, 0, count, stream, seed, place)
+
+    def read(
+        self, buffer: int, stream: int, says: str | None, count: int = WORDS, who: int = 0
+    ) -> None:
+        self.step("down", who, buffer, 0, count, stream, 0, says=says)
+
+    def copy(self, to: int, source: int, stream: int, count: int = WORDS, who: int = 0) -> None:
+        self.step("copy", who, to, 0, source, 0, count, stream)
+
+    def pinned(self, words: int = WORDS) -> int:
+        """Memory of the host's from HIP, which holds none of the words that come there."""
+        made = self.new("buffer")
+        self.step("malloc", PINNED, made, 4 * words, NULL, 0, says="ok")
+        self.step("hostset", made, words, 5)
+        return made
+
+    def arrive(self, host: int, value: int, stream: int, who: int = 0) -> None:
+        """Words that come from the device late. A fill of the host's memory is no work for later:
+        HIP 5.2.3 makes it at once."""
+        block = self.alloc(NULL)
+        self.fill(block, value, NULL)
+        self.sync(NULL, 3)
+        self.hold(stream, 30)
+        self.copy(host, block, stream, who=who)
+
+    def see(self, buffer: int, says: str | None, count: int = WORDS) -> None:
+        """Read by the processor."""
+        self.step("hostsee", buffer, count, says=says)
+
+    # ---- modules ----
+
+    def load(self, image: str, place: int = 0, who: int = 0) -> int:
+        made = self.new("module")
+        number = [*images.NAMES, OFFLOAD].index(image)
+        self.step("load", who, made, number, place, says="ok")
+        return made
+
+    def unload(self, module: int, who: int = 0) -> None:
+        self.step("unload", who, module)
+
+    def function(self, module: int, kernel: str = "mix", place: int = 0, who: int = 0) -> int:
+        made = self.new("function")
+        number = KERNELS.index(kernel)
+        self.step("function", who, made, module, number, place, says="ok")
+        return made
+
+    def launch(
+        self, function: int, stream: int, buffer: int, k: int = 0, kernel: str = "mix",
+        count: int = WORDS, who: int = 0,
+    ) -> None:  # fmt: skip
+        """`k` is the buffer that is copied from for the kernel "copy"."""
+        self.step("launch", who, function, KERNELS.index(kernel), stream, buffer, count, k)
+
+
+Written = Callable[[Script], None]
+
+
+@dataclass
+class Group:
+    """Programs that one process plays, and how; sequences.Case says more."""
+
+    name: str
+    sides: tuple[str, ...] = ()  # none: all, or those that calls of HIP by others allow
+    options: dict[str, str] = field(default_factory=dict)
+    known: bool = False
+    alone: bool = False  # nobody else calls HIP
+    devices: int = 1
+    harsh: bool = False  # it resets the device
+    offload: bool = False  # it loads an image in a bundle, as AMD's have them
+    amd: bool = False  # NVIDIA's driver is not asked, or its answers are others
+    written: list[Written] = field(default_factory=list)
+
+    def __call__(self, write: Written) -> Written:
+        self.written.append(write)
+        return write
+
+    def case(self) -> Case:
+        scripts = []
+        for write in self.written:
+            script = Script()
+            script.step("empty")
+            write(script)
+            scripts.append(script)
+        return Case(
+            images=[*images.NAMES, *([OFFLOAD] if self.offload else [])],
+            threads={i: one.threads for i, one in enumerate(scripts)},
+            lines={i: one.lines for i, one in enumerate(scripts)},
+            expected={i: one.expected for i, one in enumerate(scripts)},
+            sides=list(self.sides or (right.SIDES if self.alone else ())),
+            options=self.options,
+            failures={i: one.failures for i, one in enumerate(scripts) if one.failures},
+            known=self.known,
+            devices=self.devices,
+            amd=self.amd,
+        )

@@ -1,0 +1,365 @@
+"""Streams and events: who gets one that was destroyed, and what is waited for."""
+
+from __future__ import annotations
+
+from tests.python.selftest.proofs.script import (
+    EVENT,
+    HIP,
+    LONG_MS,
+    NULL,
+    REGISTERED,
+    STREAM,
+    WORDS,
+    Group,
+    Script,
+    filled,
+)
+
+streams = Group("streams", alone=True)
+others = Group("streams-others")
+#: NVIDIA's driver is not asked whether others left a stream busy (streams/streams_pool.h).
+left_busy = Group("streams-left-busy", amd=True)
+#: The library knows handles that HIP would take for others.
+handles = Group("handles", alone=True, known=True)
+#: HIP judges its events by itself from HIP 6 on, unless nobody else calls it.
+event_handles = Group("handles-events", ("exclusive", "lazy and exclusive"), known=True)
+
+
+def idle(p: Script) -> int:
+    """A new stream, behind nobody's work."""
+    stream = p.stream()
+    p.at_work(stream, "done")
+    return stream
+
+
+# ---- streams -------------------------------------------------------------------------------------
+
+
+@streams
+def a_stream_at_work_is_nobody_elses(p: Script) -> None:
+    first = p.stream()
+    block = p.alloc(NULL)
+    held = p.hold(first)
+    p.fill(block, 7, first)
+    p.unstream(first)
+    second = idle(p)
+    p.let(held)
+    p.unstream(second)
+
+
+@streams
+def a_wait_covers_no_later_work_of_another_thread(p: Script) -> None:
+    """The first launch of a thread, and one that comes while another waits."""
+    p.threads = 2
+    block, stream = p.alloc(NULL), p.stream()
+    held = p.hold(stream)
+    p.fill(block, 1, stream)
+    p.step("post", 1)
+    p.sync(stream)
+    p.step("await", 2)
+    p.unstream(stream)
+    idle(p)
+    p.step("let", held + 1)
+    p.thread = 1
+    p.step("await", 1)
+    p.step("nap", 15)
+    second = p.hold(stream)
+    p.fill(block, 2, stream)
+    p.let(held)
+    p.step("post", 2)
+    assert second == held + 1
+
+
+@streams
+def a_wait_covers_no_first_work_of_another_thread(p: Script) -> None:
+    p.threads = 2
+    block, stream = p.alloc(NULL), p.stream()
+    p.fill(block, 1, stream)
+    p.sync(stream)
+    p.step("post", 1)
+    p.step("await", 2)
+    p.unstream(stream)
+    idle(p)
+    p.step("let", 1)
+    p.thread = 1
+    p.step("await", 1)
+    p.hold(stream)
+    p.fill(block, 2, stream)
+    p.step("post", 2)
+
+
+@left_busy
+def a_stream_that_others_left_busy_is_nobody_elses(p: Script) -> None:
+    first = p.stream()
+    p.sync(first)
+    held = p.hold(first)
+    p.unstream(first)
+    idle(p)
+    p.let(held)
+
+
+@others
+def a_wait_covers_work_of_others(p: Script) -> None:
+    stream, host = p.stream(), p.pinned()
+    p.sync(stream)
+    p.arrive(host, 7, stream, who=HIP)
+    p.sync(stream)
+    p.see(host, filled(7))
+    p.free(host, NULL, 3)
+
+
+@streams
+def a_wait_covers_work_on_a_lent_stream(p: Script) -> None:
+    """Others may have submitted there, also where nobody else calls HIP."""
+    own, host = p.stream(1), p.pinned()
+    p.lend(own)
+    stream = p.stream()
+    p.same(STREAM, own, stream, "same")
+    p.sync(stream)
+    p.arrive(host, 7, stream, who=HIP)
+    p.sync(stream)
+    p.see(host, filled(7))
+    p.unstream(stream)
+    p.lend(NULL)
+    p.fill(host, 8, own)  # nobody has destroyed it
+    p.sync(own)
+    p.see(host, filled(8))
+    p.unstream(own, HIP)
+    p.free(host, NULL, 3)
+
+
+@streams
+def a_stream_of_the_librarys_that_is_lent_stays(p: Script) -> None:
+    ours, block = p.stream(), p.alloc(NULL)
+    p.lend(ours)
+    for _ in range(2):
+        stream = p.stream()
+        p.same(STREAM, ours, stream, "same")
+        p.unstream(stream)
+    p.fill(block, 7, ours)
+    p.lend(NULL)
+    second = p.stream()
+    p.same(STREAM, ours, second, "different")
+    p.read(block, ours, filled(7))
+    p.unstream(ours)
+
+
+@others
+def a_stream_with_other_flags_is_another_one(p: Script) -> None:
+    """HIP may have given it the handle of one that the program destroyed by HIP."""
+    for kept in (0, 1):
+        ours = p.stream()
+        more = p.streams(kept)
+        gone = p.name(STREAM, ours)
+        p.unstream(ours, HIP)
+        foreign = p.again(STREAM, gone, 1)
+        p.unstream(foreign)
+        for stream in more:
+            p.unstream(stream)
+        for stream in p.streams(3):
+            p.step("flags", stream, says="flags 0")
+            p.unstream(stream)
+
+
+@others
+def a_stream_at_an_old_address_is_another_one(p: Script) -> None:
+    ours, block = p.stream(), p.alloc(NULL)
+    gone = p.name(STREAM, ours)
+    p.unstream(ours)
+    p.step("empty")
+    foreign = p.again(STREAM, gone)
+    p.fill(block, 7, foreign)
+    p.sync(foreign)
+    p.read(block, foreign, filled(7))
+    p.unstream(foreign)
+
+
+@handles
+def a_stream_is_destroyed_once(p: Script) -> None:
+    stream = p.stream()
+    gone = p.name(STREAM, stream)
+    p.unstream(stream)
+    p.unstream(gone)
+    p.fails("hipStreamDestroy(stream)")
+    first, second = p.streams(2)
+    p.same(STREAM, first, second, "different")
+
+
+@handles
+def a_destroyed_stream_is_refused(p: Script) -> None:
+    stream, block = p.stream(), p.alloc(NULL)
+    gone = p.name(STREAM, stream)
+    p.unstream(stream)
+    p.fill(block, 1, gone)
+    p.fails("hipMemsetD32Async(reinterpret_cast<hipDeviceptr_t>(dst), value, count, stream)")
+    p.sync(gone)
+    p.fails("hipStreamSynchronize(stream)")
+    p.free(block, NULL)
+
+
+@handles
+def a_stream_passed_as_an_event_is_waited_for(p: Script) -> None:
+    """As LLVM 22 and older lower it."""
+    stream, host = p.stream(), p.pinned()
+    p.arrive(host, 7, stream)
+    p.sync_event(p.name(STREAM, stream, EVENT))
+    p.see(host, filled(7))
+    p.unevent(p.name(STREAM, stream, EVENT))
+    p.free(host, NULL, 3)
+
+
+# ---- events --------------------------------------------------------------------------------------
+
+
+@streams
+def an_event_that_serves_again_was_never_recorded(p: Script) -> None:
+    busy, other = p.streams(2)
+    block = p.alloc(other)
+    held = p.hold(busy, LONG_MS)
+    event = p.recorded(busy)
+    p.unevent(event)
+    again = p.event()
+    p.sync_event(again)
+    p.wait_event(again, other)
+    p.at_work(busy)
+    p.fill(block, 7, other)
+    p.let(held)
+    p.read(block, other, filled(7))
+    p.unevent(again)
+
+
+@streams
+def an_event_that_serves_again_is_waited_for(p: Script) -> None:
+    stream, host = p.stream(), p.pinned()
+    p.unevent(p.event())
+    p.arrive(host, 7, stream)
+    event = p.recorded(stream)
+    p.sync_event(event)
+    p.see(host, filled(7))
+    p.unevent(event)
+    p.free(host, NULL, 3)
+
+
+@streams
+def a_stream_waits_for_an_event_that_serves_again(p: Script) -> None:
+    first, second = p.streams(2)
+    block, out = p.alloc(NULL), p.alloc(NULL)
+    p.unevent(p.event())
+    p.hold(first, 30)
+    p.fill(block, 7, first)
+    event = p.recorded(first)
+    p.wait_event(event, second)
+    p.copy(out, block, second)
+    p.sync(second)
+    p.read(out, second, filled(7))
+    p.unevent(event)
+
+
+@event_handles
+def an_event_is_destroyed_once(p: Script) -> None:
+    event = p.event()
+    gone = p.name(EVENT, event)
+    p.unevent(event)
+    p.unevent(p.name(EVENT, gone))
+    p.fails("hipEventDestroy(event)")
+    p.record(gone, NULL)
+    p.fails("hipEventRecord(event, stream)")
+    first, second = p.event(), p.event()
+    p.same(EVENT, first, second, "different")
+
+
+@others
+def an_event_that_hip_has_back_is_another_one(p: Script) -> None:
+    event, stream = p.event(), p.stream()
+    gone = p.name(EVENT, event)
+    p.unevent(event)
+    p.step("empty")
+    foreign = p.again(EVENT, gone)
+    mine = p.event()
+    p.same(EVENT, foreign, mine, "different")
+    for each in (foreign, mine):
+        p.record(each, stream)
+        p.sync_event(each)
+        p.unevent(each)
+
+
+# ---- waits that are put off (MGPU_RT_SYNC=lazy) --------------------------------------------------
+
+#: The library puts off waits of a process only while it never has two streams.
+waits = Group("waits", alone=True)
+overridden = Group("waits-overridden", ("exclusive", "lazy and exclusive"), known=True)
+
+
+@waits
+def work_elsewhere_waits_for_a_wait_that_was_put_off(p: Script) -> None:
+    first, own = p.stream(), p.stream(2)
+    block, out = p.alloc(NULL), p.alloc(NULL)
+    for value in (7, 8):
+        p.hold(first, 30)
+        p.fill(block, value, first)
+        p.sync(first)
+        p.copy(out, block, own)
+        p.read(out, own, filled(value))
+    p.unstream(first)
+    p.unstream(own, HIP)
+
+
+@waits
+def memory_that_the_host_can_see_is_waited_for(p: Script) -> None:
+    stream, host = p.stream(), p.new("buffer")
+    p.step("malloc", REGISTERED, host, 4 * WORDS, NULL, 0, says="ok")
+    p.step("hostset", host, WORDS, 5)
+    p.arrive(host, 7, stream)
+    p.sync(stream)
+    p.see(host, filled(7))
+    p.free(host, NULL, REGISTERED)
+    p.unstream(stream)
+
+
+@waits
+def memory_of_a_wait_that_was_put_off_is_nobody_elses(p: Script) -> None:
+    stream, own = p.stream(), p.stream(2)
+    block = p.alloc(stream)
+    held = p.hold(stream, 30)
+    p.fill(block, 7, stream)
+    p.sync(stream)
+    p.free(block, stream)
+    other = p.alloc(NULL)
+    p.fill(other, 9, own, who=HIP)
+    p.sync(own, HIP)
+    p.let(held)
+    p.sync(stream)
+    p.read(other, own, filled(9), who=HIP)
+    p.free(other, NULL)
+    p.unstream(stream)
+    p.unstream(own, HIP)
+
+
+@waits
+def a_second_stream_waits_for_a_wait_that_was_put_off(p: Script) -> None:
+    first = p.stream()
+    block = p.alloc(NULL)
+    p.hold(first, 30)
+    p.fill(block, 7, first)
+    p.sync(first)
+    second = p.stream()
+    p.at_work(first, "done")
+    p.unstream(first)
+    p.unstream(second)
+
+
+@overridden
+def an_override_finds_nothing_put_off(p: Script) -> None:
+    """It may ask HIP by itself."""
+    stream, block = p.stream(), p.alloc(NULL)
+    for puts_off_first in (True, False):
+        if not puts_off_first:
+            p.step("override", 2, 1, says="0")
+        p.hold(stream, 30)
+        p.fill(block, 7, stream)
+        p.sync(stream)
+        if puts_off_first:
+            p.step("override", 2, 1, says="0")
+        p.at_work(stream, "done")
+        p.step("override", 2, 0, says="0")
+    p.unstream(stream)

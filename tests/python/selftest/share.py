@@ -1,0 +1,109 @@
+"""Sees which proofs the selftest notices the lack of, on the emulated device.
+
+    python -m tests.python.selftest.share [--rest] [PROOF ...]
+
+It builds the library without each proof of docs/proofs.md, and plays the programs of
+tests/python/selftest/proofs. Some of them need two devices, or reset one. The first check that
+calls the library wrong becomes the proof's witness `selftest CHECK` in that table. If no check
+does, the row
+says why not, or "selftest: open". The table is written after each proof, so that --rest goes on
+where a run was ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from mgpu_rt.selftest import bundle, right
+from mgpu_rt.selftest.machine import Machine, find
+from mgpu_rt.selftest.result import HIP, Part
+from tests.proofs.mutants import table
+from tests.support.child import environment
+from tests.support.variants import without
+
+TWO = "gfx90a,gfx90a"
+WITNESS = re.compile(r"(?:, )?`selftest[^`]*`")
+#: Why no check notices; docs/proofs.md says what each word means.
+REASON = re.compile(r", selftest: (\w+)")
+REASONS = ("race", "failure", "cost", "device", "words", "outside", "open")
+
+
+def checks_of(library: Path, folder: Path, names: Sequence[str] = ()) -> list[right.Check]:
+    """The checks of a selftest with that library: all of the proofs, or these."""
+    read = bundle.read()
+    found = find("softgpu", None, read, library, base=environment("softgpu", MGPU_RT_SOFTGPU=TWO))
+    read.lay_out(found.chip, folder)
+    checks = right.checks(read, _one(found), folder, (*right.KINDS, *right.HARSH))
+    return [
+        check for check in checks if check.name in names or (not names and check.part == "proofs")
+    ]
+
+
+def _one(found: Machine) -> Machine:
+    """One of the two emulated devices, for all that needs one."""
+    alone = {**found.environment, "MGPU_RT_SOFTGPU": TWO.partition(",")[0]}
+    return dataclasses.replace(found, environment=alone, both=found.environment)
+
+
+def calls_wrong(check: right.Check) -> bool:
+    """Whether a check calls the library wrong; its stock's behaviour is the library, too."""
+    parts: list[Part] = []
+    right.perform([check], parts, math.inf, lambda text: None, "")
+    return any(wrong.side != HIP for wrong in parts[0].wrong)
+
+
+def noticed_by(library: Path) -> str:
+    """The first check that calls it wrong; "" if none does."""
+    with tempfile.TemporaryDirectory() as folder:
+        checks = checks_of(library, Path(folder))
+        return next((check.name for check in checks if calls_wrong(check)), "")
+
+
+def write(proof: str, check: str) -> None:
+    """Puts a witness into the row of a proof, or keeps its reason for having none."""
+    text = table.PAGE.read_text(encoding="utf-8")
+    row = _row(text, proof)
+    reason = REASON.search(row)
+    word = f", `selftest {check}`" if check else reason[0] if reason else ", selftest: open"
+    tests = REASON.sub("", WITNESS.sub("", row)).removesuffix(" |") + word
+    table.PAGE.write_text(text.replace(row, f"{tests} |"), encoding="utf-8")
+
+
+def _row(text: str, proof: str) -> str:
+    (row,) = (line for line in text.splitlines() if line.startswith(f"| `{proof}` |"))
+    return row
+
+
+def chosen(names: Sequence[str], rest: bool) -> Iterator[table.Row]:
+    text = table.PAGE.read_text(encoding="utf-8")
+    for row in table.rows():
+        line = _row(text, row.proof)
+        is_known = WITNESS.search(line) or REASON.search(line)
+        if (not names or row.proof in names) and not (rest and is_known):
+            yield row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="tests.python.selftest.share")
+    parser.add_argument("--rest", action="store_true", help="only rows that say nothing yet")
+    parser.add_argument("proof", nargs="*")
+    options = parser.parse_args()
+    noticed = 0
+    rows = list(chosen(options.proof, options.rest))
+    for row in rows:
+        with without(row.proof) as library:
+            check = noticed_by(library)
+        write(row.proof, check)
+        noticed += bool(check)
+        print(f"{row.proof}: {check or 'not noticed'}", flush=True)
+    print(f"{noticed} of {len(rows)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,536 @@
+"""`mgpu-rt selftest` on the emulated device: what it says, keeps and refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import html
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt.cli.errors import CommandError
+from mgpu_rt.cli.report import format
+from mgpu_rt.selftest import (
+    bundle,
+    children,
+    emulator,
+    fast,
+    machine,
+    result,
+    right,
+    run,
+    sequences,
+    summary,
+)
+from mgpu_rt.selftest import page as pages
+from mgpu_rt.selftest.bundle import Bundle
+from tests.proofs.random import images
+from tests.python.selftest.proofs import groups
+from tests.support.child import environment
+from tests.support.command import invoke
+from tests.support.patience import HANG
+
+COMMAND = (sys.executable, "-m", "mgpu_rt", "selftest", "--device", "softgpu")
+
+
+def selftest(*words: object, **changes: str) -> subprocess.CompletedProcess[str]:
+    """The command, on the emulated gfx90a."""
+    return subprocess.run(
+        [*COMMAND, *map(str, words)],
+        env={**environment("softgpu"), **changes},
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict, str]:
+    """Returns the output of a selftest, its file and its page."""
+    folder = tmp_path_factory.mktemp("a folder of somebody's")
+    file, page = folder / "found.json", folder / "page.html"
+    words = ("--only", "programs-15", "--only", "calm-00", "--only", "time", "--minutes", "0.2")
+    ended = selftest(*words, "--json", file, "--page", page)
+    assert (ended.returncode, ended.stderr) == (0, ""), ended.stderr + ended.stdout
+    return ended.stdout, json.loads(file.read_text()), page.read_text()
+
+
+@pytest.mark.check
+def test_results_are_right_in_about_ten_lines(made: tuple[str, dict, str]) -> None:
+    lines = made[0].splitlines()
+    assert len(lines) <= 11
+    assert lines[0].startswith("device:   softgpu gfx90a")
+    assert lines[1].endswith(", driver emulated: times are no GPU's")
+    assert "yes, all are as with stock's behaviour (programs 1 of 1, sequences 1 of 1)" in lines[3]
+    assert any(line.startswith("forum 19:") and "by hand" in line for line in lines)
+    assert lines[-1].startswith("file:     ")
+
+
+@pytest.mark.check
+def test_file_has_the_form_of_the_schema(made: tuple[str, dict, str]) -> None:
+    document = made[1]
+    assert result.faults(document) == []
+    assert {timing["side"] for timing in document["fast"]} == {
+        "stock", "library", "exclusive", "lazy", "by hand"
+    }  # fmt: skip
+    assert all(0 < t["low"] <= t["us"] <= t["high"] for t in document["fast"])
+    assert document["questions"]["hipStreamQuery"] > 0
+    assert document["advice"]
+
+
+@pytest.mark.check
+def test_file_names_no_machine_user_or_path(made: tuple[str, dict, str]) -> None:
+    text = json.dumps(made[1])
+    assert not re.search(rf"\b{re.escape(os.uname().nodename)}\b", text)
+    for name in (str(Path.home()), "/tmp", "somebody", str(Path.cwd())):
+        assert name not in text
+
+
+@pytest.mark.check
+def test_page_shows_what_was_found(made: tuple[str, dict, str]) -> None:
+    _, document, page = made
+    assert "softgpu gfx90a" in page
+    assert document["advice"].partition(" ")[0] in page
+    assert "hipStreamQuery" in page and "churn, LLVM 22" in page
+
+
+@pytest.mark.check
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"format": 1}, ".format: not 2"),
+        ({"verdict": "no"}, ".verdict: not yes, which follows from the checks"),
+        ({"right": []}, ".verdict: not not known, which follows from the checks"),
+        ({"advice": 3}, ".advice: not str"),
+        ({"host": "name"}, ".host: missing or unknown"),
+        ({"fast": [{"us": 1.0}]}, ".fast[0].program: missing or unknown"),
+        ({"questions": {"hipStreamQuery": "slow"}}, ".questions.hipStreamQuery: not float"),
+        ({"right": {}}, ".right: not a list"),
+        ({"seconds": True}, ".seconds: not float"),
+    ],
+)
+def test_schema_refuses_wrong_files(change: dict, fault: str, made: tuple[str, dict, str]) -> None:
+    assert fault in result.faults({**made[1], **change})
+
+
+def test_the_report_of_a_fault_hides_paths_and_names() -> None:
+    says = [f"cannot open /home/{os.uname().nodename}/x.so: no file"]
+    found = result.Result("1", "2026-01-01")
+    found.right = [result.Part("programs", 1, 1, 1, [result.Wrong("a", "library", says, "b")])]
+    (part,) = found.document()["right"]
+    assert part["wrong"][0]["says"] == ["cannot open (path): no file"]
+
+
+def interrupted(at: str, *words: object) -> tuple[int, str, str]:
+    """Presses Ctrl-C once a step has begun; returns the status and the lines printed."""
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, words), "--verbose"],
+        env=environment("softgpu"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if at in line:
+            break
+    os.killpg(process.pid, signal.SIGINT)  # which a terminal does
+    out, err = process.communicate(timeout=HANG)
+    return process.returncode, out, err
+
+
+@pytest.mark.check
+@pytest.mark.parametrize(
+    ("at", "only", "checked"),
+    [
+        ("programs: programs-22", ("programs-22", "calm-00"), [0, 0]),
+        ("graphs: graph", ("programs-15", "graph", "time"), [1, 0]),
+        ("sequences: calm-01", ("programs-15", "calm-00", "calm-01", "time"), [1, 1]),
+        ("timing: forum", ("programs-15", "time"), [1]),
+    ],
+)
+def test_an_interrupt_keeps_the_results_so_far(
+    at: str, only: tuple[str, ...], checked: list[int], tmp_path: Path
+) -> None:
+    """A step that ends before it is interrupted counts, too."""
+    file = tmp_path / "found.json"
+    words = [word for name in only for word in ("--only", name)]
+    status, said, _ = interrupted(at, *words, "--json", file)
+    document = json.loads(file.read_text())
+    assert (status, document["ended"]) == (2, "interrupted")
+    parts = document["right"]
+    assert all(part["checked"] >= at for part, at in zip(parts, checked, strict=True))
+    assert not any(part["wrong"] for part in parts)
+    complete = all(part["compared"] == part["total"] for part in parts)
+    assert document["verdict"] == ("yes" if complete else "not known")
+    assert ("right:    yes" in said) == complete and "ended early: interrupted" in said
+
+
+@pytest.mark.check
+def test_an_interrupt_before_the_first_check_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(machine, "find", interrupt)
+    ended = invoke("selftest")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert ended.stderr == "mgpu-rt: interrupted before anything was tested\n"
+
+
+def test_an_unwritable_file_is_named_before_the_test() -> None:
+    for place in ("/proc/found.json", "/none/found.json"):
+        ended = selftest("--json", place, "--verbose")
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert f"'{place}' cannot be written" in ended.stderr
+        assert "looking for a GPU" not in ended.stderr
+
+
+def test_a_full_disk_does_not_stop_the_printed_results() -> None:
+    ended = selftest("--only", "programs-15", "--json", "/dev/full")
+    assert ended.returncode == 2
+    assert "'/dev/full' cannot be written: No space left on device" in ended.stderr
+    document = json.loads(ended.stdout[ended.stdout.index("\n{") :])
+    assert result.faults(document) == []
+
+
+def test_a_full_disk_keeps_the_results_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
+    monkeypatch.setattr(machine, "find", lambda *_: found)
+    monkeypatch.setattr(right, "perform", full)
+    ended = run.run(run.Request(), lambda text: None)
+    assert ended.ended == "failed: No space left on device, in the folder for temporary files"
+
+
+def test_two_devices_are_tested_concurrently() -> None:
+    words = ("--only", "both", "--only", "proofs-devices-chosen")
+    ended = selftest(*words, MGPU_RT_SOFTGPU="gfx90a,gfx90a")
+    assert "yes, all are as with stock's behaviour (two devices 1 of 1, proofs 1 of 1)" in (
+        ended.stdout
+    )
+
+
+def proofs_played(folder: Path, *names: str, chips: str = "gfx90a") -> result.Part:
+    """Returns the part of a selftest that has the proofs: all, or these groups."""
+    read = bundle.read()
+    found = machine.find("softgpu", None, read, base=environment("softgpu", MGPU_RT_SOFTGPU=chips))
+    read.lay_out(found.chip, folder)
+    checks = right.checks(read, found, folder, ("proofs", "resets"))
+    checks = [check for check in checks if check.part == "proofs"]
+    checks = [check for check in checks if not names or check.name in names]
+    parts: list[result.Part] = []
+    right.perform(checks, parts, math.inf, lambda text: None, "")
+    return parts[0]
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("chips", ["gfx90a", "gfx90a,gfx90a"])
+def test_all_proofs_are_compared_and_right(chips: str, tmp_path: Path) -> None:
+    """Also those that reset a device."""
+    part = proofs_played(tmp_path, chips=chips)
+    assert (part.compared, part.wrong) == (part.total, [])
+    assert part.total == sum(group.devices <= len(chips.split(",")) for group in groups())
+
+
+def test_proofs_are_right(tmp_path: Path) -> None:
+    """Two of the groups; the others are for `make check`."""
+    part = proofs_played(tmp_path, "proofs-shared", "proofs-memory-others")
+    assert (part.compared, part.total, part.wrong) == (2, 2, [])
+
+
+def test_the_emulated_device_is_held_against_a_gpu_of_its_kind(tmp_path: Path) -> None:
+    """An emulated gfx90a takes the place of the GPU, as far as diff can tell."""
+    read = bundle.read()
+    emulated = machine.find("softgpu", None, read, base=environment("softgpu"))
+    assert not [*emulator.commands(read, emulated, tmp_path)]
+    gpu = dataclasses.replace(emulated, kind="hip")
+    read.lay_out(gpu.chip, tmp_path)
+    assert [name for name, _ in emulator.commands(read, gpu, tmp_path)] == [
+        "emulator-22", "emulator-19",
+    ]  # fmt: skip
+    side = [str(machine.MEASURE), "programs", str(tmp_path / "programs/22.so"), "vecadd"]
+    assert emulator.compare(["--device", "hip,gfx90a", "--", *side], gpu) == (True, {})
+    compared, found = emulator.compare(
+        ["--device", "hip,gfx90a", "--", *side, "--", *side, "vecadd"], gpu
+    )
+    assert compared and "the runs part" in found[result.EMULATOR][0]
+    compared, found = emulator.compare(["--device", "hip,gfx90a", "--", *side[:-1], "none"], gpu)
+    assert not compared and "no such program: none" in "".join(found[result.HIP])
+
+
+def test_a_difference_of_the_emulated_device_is_no_verdict_on_the_library() -> None:
+    differs = result.Wrong("emulator-22", result.EMULATOR, ["launch 3 of 9"], "mgpu-rt selftest")
+    found = found_so(result.Part("emulated device", 1, 1, 1, [differs]))
+    assert (found.verdict, found.wrong, found.failed) == (result.YES, [], [differs])
+    assert "the emulated device differs from the GPU in 1" in summary.verdict(found)
+
+
+def test_no_gpu_that_hip_finds_is_said() -> None:
+    ended = selftest(HIP_VISIBLE_DEVICES="-1")
+    assert ended.returncode == 2
+    assert "HIP finds no GPU that it knows: `mgpu-rt doctor` says why" in ended.stderr
+
+
+def test_a_program_that_hangs_is_given_up() -> None:
+    begin = time.monotonic()
+    ended = children.run(["sleep", "1000"], dict(os.environ), 0.2)
+    assert ended.status is None and "hangs" in ended.how
+    assert time.monotonic() - begin < HANG / 2
+
+
+def test_the_check_in_which_the_gpu_hangs_is_named_and_ends_the_rest() -> None:
+    def hang() -> right.Findings:
+        return right.Findings([], {"library": [f"status {children.HUNG}, in program 3"]})
+
+    checks = [right.Check("sequences", name, [], hang) for name in ("calm-00", "calm-01")]
+    parts: list[result.Part] = []
+    ended = right.perform(checks, parts, math.inf, lambda text: None, "mgpu-rt selftest")
+    assert ended == "hung in calm-00"
+    (part,) = parts
+    assert (part.checked, part.total) == (1, 2)
+    assert part.wrong[0].repeat == "mgpu-rt selftest --only calm-00"
+
+
+EMPTY = Bundle({}, {"programs": {}, "chips": []})
+ENDED = (sequences.Output(status=-6), ["status -6, in program 3"])
+WELL: tuple[sequences.Output, list[str]] = (sequences.Output(), [])
+
+
+def played(stock: list, library: list) -> right.Findings:
+    """Returns the findings on a sequence whose plays end so in turn, then well."""
+    plays = {"stock": iter(stock), "library": iter(library)}
+    return right.sequence_compared(lambda side, _=None: next(plays.get(side, iter(())), WELL))
+
+
+def test_a_failure_of_hip_is_no_verdict_on_the_library() -> None:
+    for found in played([ENDED], []), played([WELL, WELL, ENDED], [ENDED]):
+        assert found.wrong.keys() == {result.HIP}
+        assert found.compared == list(right.WITH_OTHERS)
+
+
+def test_a_sequence_that_hip_always_ends_is_not_compared() -> None:
+    found = played([ENDED] * 9, [ENDED])
+    assert (found.compared, list(found.wrong)) == ([], [result.HIP])
+    assert "nothing was compared" in found.wrong[result.HIP][0]
+    found = played([WELL, ENDED], [ENDED] * 9)
+    assert (found.compared, list(found.wrong)) == (["lazy", "tight"], [result.HIP])
+
+
+def test_a_process_that_dies_with_the_library_only_is_a_failure_of_the_library() -> None:
+    assert played([], [ENDED]).wrong.keys() == {"library"}
+    assert played([ENDED], [ENDED]).wrong.keys() == {result.HIP, "library"}
+
+
+def test_wrong_results_are_no_failure_of_hip() -> None:
+    wrong = (sequences.Output(), ["program 3, line 1: '1', not '2'"])
+    assert played([wrong], []).wrong.keys() == {"stock"}
+    assert played([WELL, ENDED], [wrong]).wrong.keys() == {"library"}
+
+
+def found_so(*parts: result.Part, **fields: object) -> result.Result:
+    """Returns what a selftest found: these parts."""
+    found = result.Result("1", "2026-01-01", dict.fromkeys(result.schema["device"], 1))
+    found.right = list(parts)
+    return dataclasses.replace(found, **fields)  # type: ignore[arg-type]
+
+
+BY_HIP = result.Wrong("calm-03", result.HIP, ["status -6"], "mgpu-rt selftest --only calm-03")
+BY_STOCK = dataclasses.replace(BY_HIP, side=result.STOCK)
+BY_US = dataclasses.replace(BY_HIP, side="library")
+
+
+def test_a_failure_of_hip_is_named_and_not_counted() -> None:
+    found = found_so(result.Part("sequences", 1, 1, 1, [BY_HIP]))
+    said = summary.lines(found)
+    assert "yes, all are" in said[3] and "HIP itself failed in 1" in said[3]
+    again = "calm-03: HIP failed, not the library; again: mgpu-rt selftest --only calm-03"
+    assert said[-2:] == [again, "    status -6"]
+    assert found.wrong == []
+
+
+ASKED = run.Request()
+ALL = result.Part("programs", 3, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "says", "status"),
+    [
+        (found_so(ALL), "yes", "yes, all are as with stock's behaviour (programs 3 of 3)", 0),
+        (found_so(), "not known", "NOT KNOWN: nothing was compared", 2),
+        (found_so(result.Part("sequences", 2)), "not known", "NOT KNOWN: nothing was compared", 2),
+        (
+            found_so(ALL, result.Part("sequences", 2, 2, 0, [BY_HIP, BY_HIP])),
+            "not known",
+            "only 3 of 5 could be compared (programs 3 of 3, sequences 0 of 2); "
+            "HIP itself failed in 2",
+            2,
+        ),
+        (found_so(ALL, result.Part("graphs", 1)), "not known", "only 3 of 4 could be compared", 2),
+        (found_so(ALL, ended="interrupted"), "yes", "yes, all are", 2),
+        (found_so(ALL, untimed=["churn"]), "yes", "yes, all are", 2),
+        (
+            found_so(ALL, result.Part("sequences", 1, 1, 0, [BY_STOCK])),
+            "not known",
+            "NOT KNOWN: stock's behaviour itself is wrong",
+            1,
+        ),
+        (
+            found_so(result.Part("sequences", 2, 2, 1, [BY_STOCK, BY_US])),
+            "no",
+            "NO: 1 differ from stock's behaviour (compared: sequences 1 of 2)",
+            1,
+        ),
+    ],
+)
+def test_only_what_was_compared_is_right(
+    found: result.Result, verdict: str, says: str, status: int
+) -> None:
+    assert (found.verdict, run.status(ASKED, found)) == (verdict, status)
+    document = found.document()
+    assert document["verdict"] == verdict
+    assert says in summary.lines(found)[3]
+    page = format.document(pages.TITLE, pages.body(found))
+    assert says in html.unescape(page)
+
+
+def as_file() -> dict:
+    """Returns the file of a selftest in which all was right."""
+    device = {"kind": "", "name": "", "target": "", "devices": 1, "hip": "", "driver": ""}
+    return found_so(dataclasses.replace(ALL), device={**device, "memory": 1}).document()
+
+
+def test_a_file_counts_no_more_than_there_is() -> None:
+    document = as_file()
+    assert result.faults(document) == []
+    document["right"][0]["compared"] = 4
+    assert ".right[0].compared: more than was checked, or there is" in result.faults(document)
+
+
+def test_a_file_of_the_format_before_is_read() -> None:
+    old = as_file()
+    del old["verdict"], old["untimed"], old["right"][0]["compared"]
+    old["format"] = 1
+    assert result.faults(result.upgraded(old)) == []
+    assert result.upgraded(old)["verdict"] == "yes"
+    old["right"][0]["wrong"] = [dataclasses.asdict(BY_HIP)] * 2
+    assert result.upgraded(old)["verdict"] == "not known"
+    assert result.upgraded(old)["right"][0]["compared"] == 2
+
+
+def test_times_alone_are_what_was_asked_for() -> None:
+    only = run.Request(only=("time",))
+    assert run.status(only, found_so()) == 0
+    assert run.status(only, found_so(untimed=["churn"])) == 2
+
+
+def test_no_check_in_too_little_time_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
+    monkeypatch.setattr(machine, "find", lambda *_: found)
+    monkeypatch.setattr(fast, "measure", lambda *_: None)
+    ended = invoke("selftest", "--minutes", "0.1")
+    assert ended.exit_code == 2
+    assert "ended early: out of time" in ended.stdout
+    assert "right:    NOT KNOWN: nothing was compared" in ended.stdout
+
+
+def test_a_part_in_python_that_compares_nothing_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As does a module of that name which is somebody else's."""
+    found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
+    for out, wrong in (("", True), ("compared 0\n", True), ("compared 5\n", False)):
+        ended = children.Ended(0, out, "")
+        monkeypatch.setattr(children, "run", lambda *_, ended=ended: ended)
+        (check, _) = (
+            c for c in right.checks(EMPTY, found, Path()) if c.part in ("graphs", "hooks")
+        )
+        assert bool(check.make().wrong) == wrong, out
+
+
+def test_a_program_whose_calls_fail_is_wrong_with_stock_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Calls that fail once main has returned only have to fail as with stock's behaviour."""
+    found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
+    failed = "'hipModuleLaunchKernel' failed with 'hipErrorInvalidValue'\n"
+    read = Bundle({}, {"programs": {"22": ["forum"]}, "chips": []})
+    for err, wrong in ((failed + "# end\n", {result.STOCK}), ("# end\n" + failed, set())):
+        ended = children.Ended(0, "# forum\n", err)
+        monkeypatch.setattr(children, "run", lambda *_, ended=ended: ended)
+        check = right.checks(read, found, Path())[0]
+        assert check.make().wrong.keys() == wrong
+
+
+def test_a_loop_whose_calls_fail_has_no_time() -> None:
+    found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
+    lost = dataclasses.replace(found, environment={**found.environment, "MGPU_RT_HIP": "/none"})
+    measured = found_so()
+    fast.measure(lost, Path("/none"), measured, 0.0, lambda text: None)
+    assert not measured.fast and not measured.questions and not measured.advice
+    assert len(measured.untimed) == 1 + len(fast.LOOPS)
+    assert any(line.startswith("untimed:  ") for line in summary.lines(measured))
+
+
+@pytest.mark.parametrize("part", ["graph", "hook"])
+def test_the_results_of_another_kernel_are_found_wrong(part: str) -> None:
+    image = images.write("gfx90a") / "plain1"
+    command = [sys.executable, "-m", "mgpu_rt.selftest.in_python", part, str(image)]
+    ended = subprocess.run(command, env=environment("softgpu"), capture_output=True, text=True)
+    assert "4096 of 4096 words are wrong, the first [0]" in ended.stdout
+
+
+def test_nothing_is_played_once_nvidias_driver_has_ended() -> None:
+    lines = ["0 stream 0 1", "21 event 0 2", "20 event 0 1", "22 unevent 0 2"]
+    known = {1: "ok", 2: "ok", 3: "last error 0", 4: None}
+    case = sequences.Case([], {1: 1}, {1: lines}, {1: known}).with_nvidia()
+    assert case.lines == {1: ["0 stream 0 1", "20 event 0 1"]}
+    assert case.expected == {1: {1: "ok", 2: "last error 0"}}
+
+
+def test_a_refused_call_has_no_last_error_of_nvidias_driver() -> None:
+    lines = ["0 unstream 0 1", "0 lasterror 2", "0 lasterror 2"]
+    known = {2: "an error", 3: "no error"}
+    case = sequences.Case([], {1: 1}, {1: lines}, {1: known}).with_nvidia()
+    assert case.lines == {1: ["0 unstream 0 1", "0 lasterror 2"]}
+    assert case.expected == {1: {2: "no error"}}
+
+
+def test_failures_once_nvidias_driver_has_ended_are_not_counted() -> None:
+    """A thread that is still at work meets as many as the moment has."""
+    failed = "'hipFree(ptr)' failed with 'hipErrorInvalidValue'"
+    ended = "'hipEventCreate(&event)' failed with 'hipErrorDeinitialized'"
+    said = [sequences.Output() for _ in range(2)]
+    for one, lines in zip(said, ([failed, ended], [failed, ended, failed, ended]), strict=True):
+        for line in lines:
+            one.add(line)
+    assert said[0] == said[1] and said[0].failures == {-1: [failed]}
+
+
+def test_an_unknown_check_is_named() -> None:
+    ended = selftest("--only", "programs-99")
+    assert ended.returncode == 2
+    assert "--only programs-99: there are programs-22, programs-19" in ended.stderr
+
+
+def test_a_chip_without_kernels_is_named_with_the_way_out() -> None:
+    without = Bundle({}, {"chips": ["gfx900"]})
+    with pytest.raises(
+        CommandError, match=r"no kernels for gfx90a.*--chip gfx90a kernels\.tar\.xz"
+    ):
+        machine.find("softgpu", None, without, base=environment("softgpu"))
+
+
+def test_a_missing_gpu_is_refused() -> None:
+    ended = selftest("--gpu", "7")
+    assert ended.returncode == 2
+    assert "--gpu 7: HIP has the devices 0 to 0" in ended.stderr

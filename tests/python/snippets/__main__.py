@@ -1,0 +1,42 @@
+"""One short piece of code for each function of HIP that the stub serves.
+
+They run in this process, one after the other, over the stub or over AMD's HIP (MGPU_RT_HIP names
+the library). Each asserts what a caller would see. The return codes go to stdout, a line of JSON a
+snippet.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import traceback
+from collections.abc import Callable
+
+from tests.python.snippets import memory, work
+from tests.python.snippets.library import Hip, functions
+
+
+def snippet(function: str) -> Callable[[Hip], None]:
+    """The snippet of a function: its namesake."""
+    for module in (work, memory):
+        if hasattr(module, function):
+            return getattr(module, function)
+    return memory.fill_snippet(function)
+
+
+def main() -> None:
+    hip = Hip(os.environ["MGPU_RT_HIP"])
+    for name in functions():
+        hip.codes, problem = [], ""
+        try:
+            snippet(name)(hip)
+        except AttributeError as absent:
+            problem = f"absent: {absent}"
+        except AssertionError:
+            problem = traceback.format_exc()
+        hip.lib.hipGetLastError()
+        print(json.dumps({"name": name, "codes": hip.codes, "problem": problem}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

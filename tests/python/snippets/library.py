@@ -1,0 +1,117 @@
+"""HIP for the snippets: its functions by their names, and the codes that they return."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from cffi import FFI
+
+from tests.support.child import ROOT
+from tests.support.images import code_object
+
+SOURCES = ROOT / "tests" / "devices" / "hipstub"
+DEVICE_TO_HOST, HOST_TO_DEVICE, DEFAULT = 2, 1, 4  # hipMemcpyKind
+
+_TYPES = """
+typedef struct stream *hipStream_t;
+typedef struct event *hipEvent_t;
+typedef struct module *hipModule_t;
+typedef struct function *hipFunction_t;
+typedef struct { uint32_t x, y, z; } dim3;
+typedef void (*hipStreamCallback_t)(hipStream_t stream, int error, void *data);
+typedef struct {
+    int memory_type, device;
+    void *device_pointer, *host_pointer;
+    int is_managed;
+    unsigned allocation_flags;
+} hipPointerAttribute_t;
+int hipDeviceSynchronize(void);
+int hipDeviceReset(void);
+int hipLaunchKernel(const void *symbol, dim3 grid, dim3 block, void **params, size_t shared_bytes,
+                    hipStream_t stream);
+int hipGetLastError(void);
+int hipPeekAtLastError(void);
+const char *hipGetErrorName(int error);
+const char *hipGetErrorString(int error);
+"""
+
+
+def declarations() -> str:
+    """The stub's functions for cffi, from the very table that the stub is made of."""
+    table = (SOURCES / "functions.def").read_text()
+    rows = re.findall(r"^HIP_CALL\((\w+), (\([^)]*\)),", table, re.MULTILINE)
+    return _TYPES + "".join(f"int {name}{params};\n" for name, params in rows)
+
+
+def functions() -> list[str]:
+    """The names of all of them."""
+    return re.findall(r"\b(hip\w+)\(", declarations())
+
+
+class Hip:
+    """The library; what its functions return is kept in `codes`."""
+
+    def __init__(self, path: str) -> None:
+        self.ffi = FFI()
+        self.ffi.cdef(declarations())
+        self.lib = self.ffi.dlopen(path)
+        self.null = self.ffi.NULL
+        self.codes: list[tuple[str, int | None]] = []
+        self._kept: list[object] = []
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        def call(*arguments) -> int:
+            code = getattr(self.lib, name)(*arguments)
+            self.codes.append((name, code))
+            return code
+
+        return call
+
+    def new(self, kind: str, value: object = None):
+        """Memory of the host, which lives as long as the process."""
+        self._kept.append(self.ffi.new(kind, value))
+        return self._kept[-1]
+
+    def made(self, function: str, kind: str, *arguments):
+        """Returns the object that a function returns through its first argument; it must
+        succeed."""
+        out = self.new(f"{kind} *")
+        assert getattr(self, function)(out, *arguments) == 0
+        return out[0]
+
+    def stream(self):
+        return self.made("hipStreamCreate", "hipStream_t")
+
+    def event(self):
+        return self.made("hipEventCreate", "hipEvent_t")
+
+    def memory(self, count: int):
+        return self.made("hipMalloc", "void *", count)
+
+    def module(self, program: str = "forum"):
+        return self.made("hipModuleLoadData", "hipModule_t", self.image(program))
+
+    def image(self, program: str):
+        return self.new("char[]", code_object(program))
+
+    def kernel(self):
+        name = self.new("char[]", b"test_func")
+        return self.made("hipModuleGetFunction", "hipFunction_t", self.module(), name)
+
+    def launch(self, stream=None, grid: int = 1, block: int = 1, function=None) -> int:
+        """A launch of the kernel that only ends."""
+        sizes = (grid, 1, 1, block, 1, 1)
+        null = self.null
+        return self.hipModuleLaunchKernel(
+            function or self.kernel(), *sizes, 0, stream or null, null, null
+        )
+
+    def read(self, address, count: int) -> bytes:
+        """Returns memory of the device."""
+        to = self.new("char[]", count)
+        assert self.hipMemcpy(to, address, count, DEVICE_TO_HOST) == 0
+        return self.ffi.buffer(to, count)[:]
+
+    def offset(self, address, count: int):
+        return self.ffi.cast("char *", address) + count

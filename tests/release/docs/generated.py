@@ -1,0 +1,136 @@
+"""Programs write some parts of docs/: the ABI, the options, the rule's table, the man page.
+
+`python -m tests.release.docs` writes them; test_docs.py sees that they are up to date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import click
+
+from mgpu_rt import __version__, abi
+from mgpu_rt.cli import main, options
+from tests.proofs.mutants import table
+from tests.support.child import ROOT
+
+ABI = """# The ABI
+
+This page lists the functions of `libmlir_rocm_runtime.so`, the versions of LLVM whose programs call
+each, and what serves it. [csrc/abi.def](../csrc/abi.def) defines them, and `mgpu-rt config --abi`
+prints the same. Not every version passes a parameter whose name begins with `late_`, so the library
+never trusts it.
+
+"""
+
+OPTIONS = """# Options
+
+The library reads these environment variables once, at the first call.
+[options.def](../csrc/runtime/process/options.def) defines them, and `mgpu-rt config` prints them
+with the values in force. In a program with rights that its caller lacks (set-uid) none counts.
+
+| variable | default | |
+|---|---|---|
+"""
+
+#: Before the rows of the rule's table, and after them.
+SHORTCUTS = "|---|---|---|\n", "<!-- end: from docs/proofs.md -->\n"
+
+
+def abi_page() -> str:
+    """docs/abi.md."""
+    return ABI + abi.markdown() + "\n" + abi.left_out()
+
+
+def options_page() -> str:
+    """docs/options.md."""
+    rows = (
+        f"| `{option.variable}` | {option.default or '–'} | {option.meaning} |\n"
+        for option in options.options()
+    )
+    return OPTIONS + "".join(rows)
+
+
+def rule_page() -> str:
+    """docs/rule.md: the rows of its first table stand in docs/proofs.md."""
+    begin, end = SHORTCUTS
+    text = (ROOT / "docs" / "rule.md").read_text(encoding="utf-8")
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    return "".join([before, begin, *table.shortcuts(), end, after])
+
+
+# ---- the man page ----
+
+
+def man_page() -> str:
+    """docs/mgpu-rt.1, in troff."""
+    group = main.main
+    lines = [
+        f'.TH MGPU-RT 1 "" "mgpu_rt {__version__}"',
+        ".SH NAME",
+        r"mgpu\-rt \- run programs of MLIR's with a runtime that caches",
+        ".SH SYNOPSIS",
+        r".B mgpu\-rt",
+        r".I command \fR[\fIoptions\fR] [\fIarguments\fR]",
+        ".SH DESCRIPTION",
+        *_paragraphs(group.help or ""),
+        ".SH COMMANDS",
+        *(line for name in sorted(group.commands) for line in _command(name, group.commands[name])),
+        ".SH ENVIRONMENT",
+        *(
+            line
+            for option in options.options()
+            for line in (".TP", f".B {_escaped(option.variable)}", _escaped(_meaning(option)))
+        ),
+        ".SH EXIT STATUS",
+        "That of the program that was run; 2 where the command line or a file is wrong.",
+        ".SH SEE ALSO",
+        f"The pages in {_escaped('docs/')} of the sources.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _command(name: str, command: click.Command) -> Iterator[str]:
+    if isinstance(command, click.Group):
+        for inner in sorted(command.commands):
+            yield from _command(f"{name} {inner}", command.commands[inner])
+        return
+    if command.hidden:  # of the release before
+        return
+    context = click.Context(command, info_name=name)
+    usage = " ".join(command.collect_usage_pieces(context))
+    yield f".SS {_escaped(f'mgpu-rt {name} {usage}')}"
+    yield from _paragraphs(command.help or "")
+    for parameter in command.params:
+        words, meaning = parameter.get_help_record(context) or ("", "")
+        if meaning:
+            yield ".TP"
+            yield f".B {_escaped(words)}"
+            yield _escaped(" ".join(meaning.split()))
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    for number, paragraph in enumerate(re.split(r"\n\s*\n", text.replace("\b\n", "").strip())):
+        if number:
+            yield ".PP"
+        yield _escaped(" ".join(paragraph.split()))
+
+
+def _meaning(option: options.Option) -> str:
+    return f"{option.meaning}. Default: {option.default or 'empty'}."
+
+
+def _escaped(text: str) -> str:
+    text = text.replace("\\", r"\e").replace("-", r"\-")
+    return rf"\&{text}" if text.startswith((".", "'")) else text
+
+
+#: Each page by its place.
+PAGES = {
+    "docs/abi.md": abi_page,
+    "docs/options.md": options_page,
+    "docs/rule.md": rule_page,
+    "docs/mgpu-rt.1": man_page,
+}

@@ -1,0 +1,47 @@
+"""The comments of the C sources have sentences that are read once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.release.docs import english
+from tests.support.child import ROOT
+
+#: A text or a character, which may look like a comment, or a comment.
+TOKEN = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|/\*(.*?)\*/", re.DOTALL)
+#: Columns, as tables have them, a list, code and a heading.
+NO_SENTENCES = re.compile(r"\S {2,}\S|^(?:\s{4}|\s*[-*] |----)", re.MULTILINE)
+FILES = [
+    str(path.relative_to(ROOT))
+    for pattern in ("*.c", "*.h", "*.def")
+    for lot in ("csrc", "softgpu/src")
+    for path in sorted((ROOT / lot).rglob(pattern))
+]
+
+
+def comments(source: str) -> Iterator[str]:
+    """The plain paragraphs of its comments, without tables, lists and code."""
+    for found in TOKEN.finditer(source):
+        text = re.sub(r"^[ \t]*\*? ?", "", found[1] or "", flags=re.MULTILINE)
+        for paragraph in re.split(r"\n\s*\n", text.strip()):
+            if paragraph and not NO_SENTENCES.search(paragraph):
+                yield paragraph
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_comment_is_read_once(file: str) -> None:
+    paragraphs = list(comments((ROOT / file).read_text(encoding="utf-8")))
+    assert [fault for part in paragraphs for fault in english.faults(part)] == []
+    assert [part for part in paragraphs if english.AVOIDED.search(part)] == []
+
+
+def test_only_the_comments_of_a_source_are_read() -> None:
+    source = (
+        '"/* What is text */"; \'"\'; /* One\n * line. */ x;\n'
+        "    /* Two.\n     *\n     *     What is code\n     *\n     * from   to\n     *\n"
+        "     * Three. */\n/* ---- What is a heading ---- */\n"
+    )
+    assert list(comments(source)) == ["One\nline.", "Two.", "Three."]

@@ -1,0 +1,290 @@
+"""The documents: what is generated is up to date, links lead somewhere, commands run."""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench import PROGRAMS
+from mgpu_rt.cli import softgpu
+from mgpu_rt.lowering import lower, toolchain
+from tests.release.docs.generated import PAGES
+from tests.support.child import ROOT
+from tests.support.command import COMMAND
+
+LISTED = subprocess.run(
+    ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+    cwd=ROOT,
+    capture_output=True,
+    text=True,
+    check=True,
+).stdout
+DOCUMENTS = [ROOT / name for name in LISTED.splitlines() if (ROOT / name).is_file()]
+LOTS = ("tests", "softgpu")  # that have tests
+NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
+
+
+@pytest.mark.parametrize("place", PAGES)
+def test_generated_pages_are_up_to_date(place: str) -> None:
+    assert (ROOT / place).read_text(encoding="utf-8") == PAGES[place](), (
+        "run: python -m tests.release.docs"
+    )
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 140
+
+
+# ---- links ----
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+
+
+def anchors(path: Path) -> set[str]:
+    """Those that a page of GitHub's gives its headings."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)
+    return set(plain)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_links_lead_somewhere(document: Path) -> None:
+    text = without_code(document.read_text(encoding="utf-8"))
+    for link in re.findall(r"\]\(\s*([^)\s]+)\s*\)", text):
+        if link.startswith(("http://", "https://", "mailto:")):
+            continue
+        place, _, anchor = link.partition("#")
+        target = (document.parent / place).resolve() if place else document
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+# ---- names ----
+
+#: A file or a folder of this checkout.
+NAMED = re.compile(r"(?<![\w./-])(?:bench|csrc|docs|examples|softgpu|tests)/[\w./*-]*[\w*]")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_files_that_are_named_are_there(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    for name in NAMED.findall(text):
+        assert any(ROOT.glob(name)), name
+
+
+@pytest.mark.parametrize("part", ["tests", "csrc/runtime", "softgpu"])
+def test_a_readme_names_each_folder_beside_it(part: str) -> None:
+    files = subprocess.run(
+        ["git", "ls-files", part], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    below = {Path(file).relative_to(part).parts for file in files}
+    readme = (ROOT / part / "README.md").read_text(encoding="utf-8")
+    assert [parts[0] for parts in below if len(parts) > 1 and f"`{parts[0]}/`" not in readme] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_tests_that_are_named_are_there(document: Path) -> None:
+    defined = _tests()
+    for name in re.findall(r"`(test_\w+\*?)`", document.read_text(encoding="utf-8")):
+        assert fnmatch.filter(defined, name), name
+
+
+@functools.cache
+def _tests() -> list[str]:
+    """The names of all tests and of the files that have them."""
+    files = [path for lot in LOTS for path in (ROOT / lot).rglob("test_*.py")]
+    texts = [path.read_text(encoding="utf-8") for path in files]
+    names = [name for text in texts for name in re.findall(r"^def (test_\w+)", text, re.MULTILINE)]
+    return names + [path.stem for path in files]
+
+
+# ---- links between pages ----
+
+
+def test_each_ratio_of_the_figures_says_of_what() -> None:
+    """Medians of a whole run, or pairs of the same turn: of one model they are 1.02 and 1.06."""
+    text = (ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")
+    paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
+    said = [part for part in paragraphs if re.search(r"\bratios?\b", part)]
+    assert len(said) > 5
+    for part in said:
+        assert re.search(r"medians?\b|paired|same turn", part), part
+
+
+def test_the_condition_that_stock_does_not_have_is_said_first() -> None:
+    stock = (ROOT / "docs" / "stock.md").read_text(encoding="utf-8")
+    first = re.search(r"^- .*?(?=^- )", stock, re.MULTILINE | re.DOTALL)
+    assert first and first[0].startswith("- **An early free**")
+    limits = (
+        (ROOT / "README.md").read_text(encoding="utf-8").split("## Limits")[1].split("\n## ")[0]
+    )
+    assert "forgives a free before all work on the block is done" in limits
+
+
+def test_the_readmes_gains_are_those_of_the_figures() -> None:
+    """The least and the most over all models and variants: unchanged, with one word, as a graph.
+    One run has them all."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert _shown("models") == _shown("graphs")
+    span = r"(\S+ to \S+)"
+    shown = re.findall(
+        rf"^\| LLVM (\d+), .*\| {span} \| {span} \| {span} \|$", readme, re.MULTILINE
+    )
+    assert [int(llvm) for llvm, *_ in shown] == [19, 22]
+    for llvm, *said in shown:
+        columns = (("models", "mgpu_rt"), ("models", "lazy"), ("graphs", "graph"))
+        assert said == [_span(kind, int(llvm), side) for kind, side in columns]
+    (row,) = re.findall(rf"registered.*LLVM 19; 22 \| {span}; {span} \| {span}; {span} \|", readme)
+    sides = ("mgpu_rt", "lazy")
+    registered = [_span("models", llvm, side, "registered") for side in sides for llvm in (19, 22)]
+    assert list(row) == registered
+
+
+def _shown(kind: str) -> str:
+    """The results that figures.md shows."""
+    figures = (ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")
+    (name,) = re.findall(rf"<!-- table {kind} (\S+) cuda -->", figures)
+    return name
+
+
+def _span(kind: str, llvm: int, side: str, variant: str = "") -> str:
+    """Returns the least and the most gain of a side over LLVM's own library, for all variants or
+    one."""
+    results = json.loads((ROOT / _shown(kind)).read_text(encoding="utf-8"))
+    data = results["benchmarks"][f"{kind}-cuda"]["data"]
+    taken = {
+        (row.get("model") or row["program"], row["variant"], row["side"]): row["us"]
+        for row in data
+        if row["llvm"] == llvm and row["variant"] and variant in row["variant"] and "us" in row
+    }
+    gains = [taken[m, v, "llvm"] / us for (m, v, of), us in taken.items() if of == side]
+    return f"{min(gains):.1f} to {max(gains):.1f}"
+
+
+def test_the_index_says_of_every_page_what_it_is_for() -> None:
+    """In a row of its own, so no page is reached by others only."""
+    index = ROOT / "docs" / "index.md"
+    rows = re.findall(
+        r"^\| \[[^]]+\]\(([^)]+)\) \| .{9,} \|$", index.read_text("utf-8"), re.MULTILINE
+    )
+    found = [(index.parent / link).resolve() for link in rows]
+    pages = {path for path in DOCUMENTS if index.parent in path.parents} - {index}
+    assert pages <= set(found)
+    assert len(found) == len(set(found))
+
+
+# ---- commands ----
+
+#: A line of a code block that is a command, without the words behind it.
+COMMAND_LINE = re.compile(
+    r"^    ((?:mgpu-rt(?!:)|make|cc|pip|pkg-config|cmake|mlir-runner|LD_PRELOAD=|\.venv/bin/)"
+    r"(?:[^\n#]|(?<=\S)#)*?)\s*(?:\s# .*)?$",
+    re.MULTILINE,
+)
+
+#: Commands that cannot run here as they stand, and their tests: another test, or a GPU's suite.
+ELSEWHERE = {
+    "mgpu-rt diff -- ./before -- ./after": "tests/python/cli/test_diff.py",
+    'cc program.o -L"$RUNTIME" -Wl,-rpath,"$RUNTIME" -lmlir_rocm_runtime -o program': (
+        "tests/python/hoist"
+    ),
+    "mgpu-rt hoist --llvm 22 program.mlir -o hoisted.mlir": "tests/python/hoist",
+    "mgpu-rt run --device cuda -- ./program": "tests/devices/gpu",
+    "mgpu-rt run --device softgpu -- mlir-runner-22 product.llvm.mlir $OPTIONS": (
+        "tests/runtime/sparse"
+    ),
+    "mgpu-rt run --device cuda -- PROGRAM": "tests/devices/gpu",
+    "mgpu-rt doctor --device cuda": "tests/devices/cuhip",
+    "pip install .": "tests/release/install",
+    "pip install mgpu_rt-0.1.0-cp310-abi3-manylinux_2_28_x86_64.whl": "tests/release/install",
+    "cmake -B build -Dmgpu_rt_DIR=$(mgpu-rt config --cmakedir)": "tests/release/install",
+    "pkg-config --libs mgpu_rt": "tests/release/install",
+    "mgpu-rt selftest --json selftest.json --page selftest.html": "tests/python/selftest",
+    "mgpu-rt selftest --image kernels.tar.xz": "tests/python/selftest",
+    "mgpu-rt replay recording": "tests/python/runtime",
+    "mgpu-rt softgpu install 5.7": "tests/release/docs/test_sessions.py",
+}
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    for document, name in zip(DOCUMENTS, NAMES, strict=True):
+        if name.startswith(("docs/", "README", "CONTRIBUTING", "csrc/", "softgpu/")):
+            for line in COMMAND_LINE.findall(document.read_text(encoding="utf-8")):
+                yield name, line
+
+
+SHOWN = sorted(set(commands()))
+
+
+#: A program that ends otherwise than by exit.
+CUT_OFF = b"int main(void) { mgpuStreamSynchronize(0); _exit(0); }"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the documents name: a program, its object file, LLVM's dialect, the
+    statistics and traces of two runs."""
+    directory = tmp_path_factory.mktemp("documents")
+    forum = PROGRAMS / "forum.mlir"
+    shutil.copy(forum, directory / "program.mlir")
+    shutil.copy(lower.lower(forum, llvm=22, iterations=3), directory / "program.o")
+    shutil.copy(lower.lower_to_llvm_dialect(forum, 22, iterations=3), directory / "x.mlir")
+    shutil.copy(ROOT / "examples" / "c" / "version.c", directory)
+    (directory / "bin").mkdir()
+    (directory / "bin" / "mlir-runner").symlink_to(toolchain.runner(22))
+    (directory / ".venv").symlink_to(ROOT / ".venv")
+    (directory / "build").symlink_to(ROOT / "build")
+    (directory / "examples").symlink_to(ROOT / "examples")
+    here = {"cwd": directory, "env": surroundings(directory), "check": True}
+    subprocess.run(["sh", "-c", "cc program.o $(mgpu-rt config --libs) -o program"], **here)
+    subprocess.run(
+        ["sh", "-c", "cc -w -xc - $(mgpu-rt config --libs) -o cut"], input=CUT_OFF, **here
+    )
+    run = "mgpu-rt run --stats-json killed.json --trace killed.trace -- ./cut"
+    subprocess.run(["sh", "-c", run], **here)
+    shutil.copy(directory / "killed.json", directory / "s.json")
+    for name in ("before", "after"):
+        outputs = f"--stats-json {name}.json --trace {name}-trace.json"
+        run = f"mgpu-rt run {outputs} -- ./program; test -s {name}.json -a -s {name}-trace.json"
+        subprocess.run(["sh", "-c", run], **here)
+    return directory
+
+
+def surroundings(directory: Path) -> dict[str, str]:
+    """With the command in PATH and the emulated device for what is not run by it."""
+    env = {**os.environ, **softgpu.environment()}
+    env["PATH"] = f"{directory / 'bin'}:{COMMAND.parent}:{os.environ['PATH']}"
+    return env
+
+
+@pytest.mark.parametrize(("name", "line"), [shown for shown in SHOWN if shown[1] not in ELSEWHERE])
+def test_a_command_runs(name: str, line: str, place: Path) -> None:
+    """As it stands; of make what it would do."""
+    line = line.replace("...", "-e main --entry-point-result=void")
+    if line.startswith("make"):
+        words = ["make", "-n", *line.split()[1:]]
+        result = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    else:
+        result = subprocess.run(
+            ["sh", "-c", line], cwd=place, env=surroundings(place), capture_output=True, text=True
+        )
+    # MLIR's main returns nothing, so a program's status says nothing; these are the command's own.
+    of_command = (126, 127) if "./program" in line else range(1, 256)
+    assert result.returncode >= 0 and result.returncode not in of_command, result.stderr
+    assert "failed with" not in result.stderr and not result.stderr.startswith("usage:")
+
+
+def test_commands_tested_elsewhere_are_shown_and_exist() -> None:
+    assert set(ELSEWHERE) <= {line for _, line in SHOWN}
+    assert all((ROOT / test).exists() for test in ELSEWHERE.values())

@@ -1,0 +1,91 @@
+"""The commands print what the pages show of a terminal, on the emulated device."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bench import PROGRAMS
+from mgpu_rt import releases
+from mgpu_rt.debian import PackagesMissing
+from mgpu_rt.lowering import lower
+from tests.devices.rocm import packages
+from tests.release.docs import sessions
+from tests.support.child import ROOT, environment
+from tests.support.command import COMMAND
+from tests.support.folders import locked
+from tests.support.patience import HANG
+
+PAGES = ("README.md", "docs/commands.md", "docs/diff.md", "docs/check.md")
+TUTORIAL = pytest.param("docs/tutorial.md", marks=pytest.mark.check)  # ten minutes of a reader's
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of a reader of the pages: a checkout, with an object file to look at."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    shutil.copy(lower.lower(PROGRAMS / "globals.mlir", llvm=22), tmp_path / "globals.o")
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", [*PAGES, TUTORIAL])
+def test_a_session_prints_what_the_page_shows(page: str, folder: Path) -> None:
+    _follow(page, folder)
+
+
+@pytest.mark.check
+def test_the_session_with_an_mi300_prints_what_the_page_shows(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fetches HIP once, 60 MB."""
+    data = packages.cache() / "data"
+    monkeypatch.setenv("XDG_DATA_HOME", str(data))
+    try:
+        with locked(data):
+            releases.install(releases.find("5.7"))
+    except PackagesMissing as reason:
+        pytest.skip(str(reason))
+    _follow("docs/mi300.md", folder)
+
+
+def _follow(page: str, folder: Path) -> None:
+    """Writes the files of a page and runs its commands."""
+    env = environment(MGPU_RT_HIP="", MGPU_RT_MANAGER="off", COLUMNS="80")
+    env["PATH"] = f"{COMMAND.parent}:{env['PATH']}"
+    commands = 0
+    for part in sessions.parts(ROOT / page):
+        if isinstance(part, sessions.File):
+            (folder / part.name).write_text(part.text, encoding="utf-8")
+            continue
+        commands += 1
+        result = subprocess.run(
+            ["sh", "-c", part.line],
+            cwd=folder,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=HANG,
+        )
+        assert result.returncode == 0, result.stdout
+        assert not sessions.missing(part.shown, result.stdout.splitlines()), part.line
+    assert commands
+
+
+def test_a_line_that_a_command_does_not_print_is_found() -> None:
+    printed = ["calls  9", "forum 1000 1 3.250 0.500 6.50", "at 0x7f00"]
+    shown = ["forum 1000 1 9.999 8.888 1.13", "..."]
+    assert not sessions.missing(shown, printed)
+    assert sessions.missing(["forum 1000 2 9.999 8.888 1.13", "..."], printed)
+    assert sessions.missing(shown[:1], printed)
+    assert not sessions.missing(["at 0x1234", *shown], printed)
+
+
+def test_the_tutorials_program_is_the_example() -> None:
+    shown = [part for part in sessions.parts(ROOT / "docs/tutorial.md")]
+    program = next(part for part in shown if isinstance(part, sessions.File))
+    assert program.name == "steps.mlir"
+    assert program.text == (ROOT / "examples" / "steps.mlir").read_text(encoding="utf-8")

@@ -1,0 +1,62 @@
+"""The examples' scripts that cannot run print one sentence and return status 2."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.release.examples.conftest import EXAMPLES
+from tests.support.command import COMMAND
+from tests.support.patience import HANG
+
+
+def said(script: str, *arguments: str, **env: str) -> str:
+    """Returns the message of a script that cannot run."""
+    result = subprocess.run(
+        ["/bin/sh", EXAMPLES / script, *arguments],
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.count("\n") == 1
+    return result.stderr.rstrip()
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> str:
+    """A PATH with what any shell script needs, and mgpu-rt."""
+    for tool in ("dirname", "mktemp", "readlink", "rm"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or tool)
+    (tmp_path / "mgpu-rt").symlink_to(COMMAND)
+    return str(tmp_path)
+
+
+def test_an_unknown_release_of_llvm_is_named() -> None:
+    assert said("runner/run.sh", "7") == "run.sh: '7' is neither 22 nor 19"
+
+
+def test_a_missing_command_is_named(bare: str) -> None:
+    Path(bare, "mgpu-rt").unlink()
+    assert said("runner/run.sh", "22", PATH=bare) == "run.sh: there is no mgpu-rt"
+    assert said("mpi/run.sh", PATH=bare) == "run.sh: there is no mgpu-rt in PATH"
+
+
+def test_missing_mpi_is_named(bare: str) -> None:
+    assert said("mpi/run.sh", PATH=bare) == "run.sh: there is no cmake in PATH"
+    assert said("mpi/two_gpus.sh", PATH=bare).startswith("two_gpus.sh: there is no mpirun:")
+    assert said("mpi/two_gpus.sh", "pack", PATH=bare).startswith("two_gpus.sh: there is no mpicc:")
+
+
+def test_a_missing_pack_is_named() -> None:
+    words = said("mpi/two_gpus.sh", FOLDER="/nowhere")
+    assert words.startswith("two_gpus.sh: /nowhere/ranks is missing: pack it where MLIR is")
+
+
+def test_an_unknown_word_for_two_gpus_is_refused() -> None:
+    assert said("mpi/two_gpus.sh", "unpack") == "two_gpus.sh: 'unpack' is neither pack nor run"

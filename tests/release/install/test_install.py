@@ -1,0 +1,421 @@
+"""Installing, from a copy of the sources that is gone when the programs run.
+
+`make test` has the sample: a wheel that this machine's compiler built, in one environment, and what
+stands in the way. `make check-install` has the rest: the wheel for every Linux, the source archive,
+every Python of this machine, make install, and a Debian 13.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench import PROGRAMS
+from tests.python.launches import EXAMPLES
+from tests.python.launches.test_examples import NUMPY, RESULT
+from tests.release.install import machine
+from tests.release.install.machine import Installed, attempt, check, run
+from tests.support.child import ROOT, STUB
+from tests.support.compiled import stream_program
+from tests.support.images import code_object
+from tests.support.patience import HANG
+
+THIS = f"{sys.version_info[0]}.{sys.version_info[1]}"
+INSTALLED_SIZE = 3_750_000  # bytes, of which the checker's device has 600,000
+SELFTEST_SIZE = 300_000  # of it, what the selftest carries
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    path = machine.open_folder()
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="module")
+def wheel(folder: Path) -> Path:
+    """A wheel of the sources, compiled by this machine's compiler; the copy is gone."""
+    tree = machine.copy_sources(folder / "ein größerer ordner")
+    built = machine.build(tree, folder / "dist", "wheel")
+    shutil.rmtree(tree)
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, folder: Path) -> Installed:
+    return machine.install(Path(sys.executable), folder / "venv", wheel)
+
+
+# ---- the sample ----
+
+
+@pytest.mark.check
+def test_an_installed_wheel_serves_programs(installed: Installed, folder: Path) -> None:
+    check(installed, folder / "work", THIS)
+
+
+@pytest.mark.check
+def test_a_wheel_has_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path: Path) -> None:
+    assert "-cp310-abi3-linux_" in wheel.name
+    files = [path for path in machine.unpack(wheel, tmp_path).rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < INSTALLED_SIZE
+    for path in files:
+        content = path.read_bytes()
+        for place in (str(ROOT), str(wheel.parent.parent), sys.prefix, f"{Path.home()}/"):
+            assert place.encode() not in content, path
+    names = {path.name for path in files}
+    assert {"libmlir_rocm_runtime.so", "libhsakmt.so.1", "mgpu_rt.h", "mgpu_rt.pc"} <= names
+    assert {"mgpu_rtConfig.cmake", "LICENSE", "mgpu-rt-probe", "libamdhip64.so"} <= names
+    assert "py.typed" in names
+
+
+@pytest.mark.check
+def test_the_wheel_tests_a_gpu_without_a_checkout(installed: Installed, tmp_path: Path) -> None:
+    """And what it carries for that is small."""
+    file = tmp_path / "found.json"
+    words = ("--only", "programs-22", "--only", "programs-15", "--json", file)
+    said = run(
+        installed.command, "selftest", "--device", "softgpu", *words, MGPU_RT_SOFTGPU="gfx906"
+    )
+    assert "yes, all are as with stock's behaviour (programs 2 of 2)" in said
+    assert json.loads(file.read_text())["device"]["target"].startswith("gfx906")
+    package = Path(installed.ask("config", "--path").strip()).parent
+    parts = [package / "selftest" / "bundle.tar.xz", *(package / "lib" / "selftest").iterdir()]
+    assert sum(path.stat().st_size for path in parts) < SELFTEST_SIZE
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("preloaded", (True, False))
+@pytest.mark.parametrize(
+    "name",
+    ("libmlir_rocm_runtime.so.12", "libmlir_rocm_runtime.so.22.1", "libmlir_cuda_runtime.so"),
+)
+def test_llvms_names_lead_to_one_runtime(
+    name: str, preloaded: bool, installed: Installed, tmp_path: Path
+) -> None:
+    """A filter of a few KB each, no copies: a process maps one runtime."""
+    library = Path(installed.ask("config", "--path").strip())
+    assert (library / name).stat().st_size < 8192
+    program = stream_program(tmp_path, name)
+    env = {"MGPU_RT_VERBOSE": "1", "MGPU_RT_MANAGER": "off"}
+    if preloaded:
+        result = attempt(installed.command, "run", "--device", "softgpu", program, **env)
+    else:
+        result = attempt(program, LD_LIBRARY_PATH=str(library), **env)
+    assert result.stdout == "done\n"
+    assert result.stderr.count("mgpu_rt: HIP: ") == 1
+
+
+@pytest.mark.check
+def test_a_path_of_the_package_may_have_a_space(wheel: Path, installed: Installed) -> None:
+    site = machine.unpack(wheel, wheel.parent / "größer als")
+    moved = {"PYTHONPATH": str(site)}
+    words = (installed.python, "-m", "mgpu_rt")
+    assert run(*words, "config", "--path", **moved) == f"{site}/mgpu_rt/lib\n"
+    result = attempt(*words, "doctor", "--device", "softgpu", **moved)
+    assert result.returncode == 0, result.stdout
+    assert "conflict" not in result.stdout
+
+
+@pytest.mark.check
+def test_the_installed_command_lowers_into_an_executable(
+    installed: Installed, tmp_path: Path
+) -> None:
+    """From MLIR to a run with nothing but the installed package."""
+    out = tmp_path / "forum"
+    words = ("--emit", "executable", "--iterations", 2)
+    run(installed.command, "lower", PROGRAMS / "forum.mlir", "-o", out, *words)
+    result = attempt(installed.command, "run", "--device", "softgpu", "--stats", "--", out)
+    assert " 2 mgpuLaunchKernel\n" in result.stderr
+    page = run(installed.command, "report", "-o", "-", "--device", "softgpu", "--", out)
+    assert_is_report(page)
+
+
+def assert_is_report(page: str) -> None:
+    """With its style, which is no Python."""
+    assert "prefers-color-scheme: dark" in page
+    assert "hipModuleLaunchKernel" in page
+
+
+# ---- what stands in the way ----
+
+
+@pytest.mark.check
+@pytest.mark.parametrize(
+    ("find", "replace", "said"),
+    [
+        (b"\x7fELF\x02\x01\x01", b"\x7fELF\x01\x01\x01", "made for another kind of machine"),
+        (b"GLIBC_2.3", b"GLIBC_9.3", "C library is too old for it"),
+    ],
+)
+def test_a_library_that_does_not_fit_is_named(
+    find: bytes, replace: bytes, said: str, wheel: Path, installed: Installed, tmp_path: Path
+) -> None:
+    site = machine.unpack(wheel, tmp_path)
+    library = site / "mgpu_rt" / "lib" / "libmlir_rocm_runtime.so"
+    library.write_bytes(library.read_bytes().replace(find, replace))
+    words = (installed.python, "-m", "mgpu_rt", "doctor", "--device", "softgpu")
+    result = attempt(*words, PYTHONPATH=str(site), COLUMNS="1000")
+    assert result.returncode == 1
+    assert said in result.stdout
+    assert "--no-binary mgpu_rt" in result.stdout
+    load = attempt(installed.python, "-c", "import mgpu_rt; mgpu_rt.load()", PYTHONPATH=str(site))
+    assert said in load.stderr.splitlines()[-1]
+
+
+@pytest.mark.check
+def test_pip_refuses_a_wheel_of_another_machine(
+    wheel: Path, installed: Installed, tmp_path: Path
+) -> None:
+    """Is for pip to refuse, and nothing of it is installed."""
+    other = tmp_path / wheel.name.replace("x86_64", "aarch64")
+    shutil.copyfile(wheel, other)
+    target = tmp_path / "target"
+    words = (installed.python, "-m", "pip", "install", "--target", target, "--no-deps", other)
+    result = attempt(*words)
+    assert result.returncode != 0
+    assert "not a supported wheel on this platform" in result.stderr
+    assert not target.exists()
+
+
+@pytest.mark.check
+def test_doctor_names_a_missing_package_of_python(wheel: Path, tmp_path: Path) -> None:
+    bare = machine.install(Path(sys.executable), tmp_path / "bare", wheel, options=("--no-deps",))
+    result = attempt(bare.command, "doctor")
+    assert result.returncode == 1
+    assert f"{bare.python} has no click: {bare.python} -m pip install click" in result.stderr
+    run(bare.python, "-m", "pip", "install", "click")
+    report = bare.doctor("--device", "softgpu", PATH="/usr/bin:/bin")
+    assert report["possible"]
+    (line,) = (entry for entry in report["checks"] if entry["name"] == "Python")
+    assert "No module named 'cffi'" in line["text"] or line["state"] == "ok", line
+
+
+@pytest.mark.check
+def test_the_plain_wheel_reads_images(wheel: Path, installed: Installed, tmp_path: Path) -> None:
+    """In the command and in the API; an installation without pip's dependencies says what lacks."""
+    image = tmp_path / "image"
+    image.write_bytes(code_object("globals", None, "gfx90a"))
+    words = ("inspect", "--no-device", image)
+    assert "kernel count" in run(installed.command, *words)
+    load = "import mgpu_rt, sys; print(*mgpu_rt.Module(sys.argv[1]))"
+    on_softgpu = (installed.command, "run", "--device", "softgpu", "--", installed.python)
+    assert run(*on_softgpu, "-c", load, image) == "count\n"
+    bare = machine.install(Path(sys.executable), tmp_path / "bare", wheel, options=("--no-deps",))
+    run(bare.python, "-m", "pip", "install", "click", "cffi")
+    refused = attempt(bare.command, *words)
+    assert refused.returncode == 2
+    assert f"{bare.python} -m pip install pyelftools msgpack" in refused.stderr
+    refused = attempt(bare.python, "-c", load, image)
+    assert f"{bare.python} -m pip install pyelftools msgpack" in refused.stderr
+
+
+@pytest.mark.check
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes another user's place")
+def test_a_user_without_a_home_can_run_programs(installed: Installed, folder: Path) -> None:
+    """In an installation that he cannot write to."""
+    program = folder / "work" / "by hand"
+    words = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", installed.command)
+    env = {"HOME": "/nowhere", "TMPDIR": "/tmp"}
+    result = attempt(*words, "run", "--device", "softgpu", "--", program, **env)
+    assert (result.returncode >= 0, result.stderr) == (True, "")
+    assert attempt(*words, "doctor", "--device", "softgpu", **env).returncode == 0
+
+
+@pytest.mark.check
+def test_missing_tools_are_named(tmp_path: Path) -> None:
+    """By what is there, not by a list of packages; and where to say that it lies elsewhere."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("sh", "tr", "id", "sed", "printf"):
+        (tools / name).symlink_to(shutil.which(name) or name)
+    words = ("sh", ROOT / "csrc" / "packaging" / "need.sh", "cc", "hsakmt", "clang-format")
+    result = attempt(*words, PATH=str(tools), CC="nocc")
+    assert result.returncode == 1
+    assert "This machine lacks:\n  a C compiler" in result.stderr
+    for part in (
+        "make CC=",
+        "hsakmt.h of AMD's driver library",
+        "make SOFTGPU=no",
+        "clang-format-22",
+    ):
+        assert part in result.stderr
+    assert "apt-get" not in result.stderr
+
+
+# ---- make install ----
+
+
+@pytest.mark.check
+def test_make_install_can_be_moved_and_undone(tmp_path: Path, installed: Installed) -> None:
+    """Into a staging folder that is then moved to its place; and out again."""
+    stage, prefix = tmp_path / "stage", tmp_path / "usr"
+    words = ("make", "-C", ROOT, f"PREFIX={prefix}", f"INSTALL_PYTHON={installed.python}")
+    run(*words, "install", f"DESTDIR={stage}")
+    (stage / prefix.relative_to("/")).rename(prefix)
+    placed = Installed(prefix / "bin" / "mgpu-rt", installed.python)
+    check(placed, tmp_path / "work", THIS)
+    trace = tmp_path / "trace.json"
+    trace.write_text(
+        '{"traceEvents": [{"ph": "X", "cat": "driver", "name": "hipModuleLaunchKernel", "pid": 1,'
+        ' "ts": 1, "dur": 1}]}'
+    )
+    assert_is_report(run(placed.command, "report", "-o", "-", trace))
+    found = run(
+        *("cmake", "-S", machine.EXAMPLE, "-B", tmp_path / "found"),
+        f"-DCMAKE_PREFIX_PATH={prefix}",
+    )
+    assert "Configuring done" in found
+    assert "run programs" in (prefix / "share" / "man" / "man1" / "mgpu-rt.1").read_text()
+    assert (prefix / "lib" / "libmlir_cuda_runtime.so.22.1").resolve() == (
+        prefix / "lib" / "libmlir_rocm_runtime.so"
+    ).resolve()
+    run(*words, "uninstall")
+    assert [path for path in prefix.rglob("*") if not path.is_dir()] == []
+
+
+@pytest.mark.check
+def test_a_failed_make_install_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "bin").write_text("in the way")
+    result = attempt("make", "-C", ROOT, f"PREFIX={tmp_path}", "install")
+    assert result.returncode != 0
+    assert f"Could not install into {tmp_path}: make PREFIX=..." in result.stderr
+    assert [path.name for path in tmp_path.rglob("*") if not path.is_dir()] == ["bin"]
+    assert attempt("make", "-C", ROOT, "PREFIX=/a b", "-n", "install").returncode != 0
+
+
+# ---- make check-install ----
+
+
+@pytest.fixture(scope="module")
+def dist(folder: Path) -> Path:
+    """The files that make dist makes, in a copy that is gone."""
+    tree = machine.copy_sources(folder / "tree")
+    venv = Path(sys.executable).parent.parent
+    run("make", "-C", tree, f"VENV={venv}", "dist")
+    (tree / "dist").rename(folder / "made")
+    shutil.rmtree(tree)
+    return folder / "made"
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.check_install
+@pytest.mark.parametrize("version", machine.VERSIONS)
+def test_every_python_can_use_the_wheel(version: str, dist: Path, folder: Path) -> None:
+    if version not in machine.interpreters():
+        pytest.skip(f"no Python {version} on this machine")
+    (built,) = dist.glob("*.whl")
+    assert built.name.endswith("-cp310-abi3-manylinux_2_28_x86_64.whl")
+    place = machine.install(machine.interpreters()[version], folder / f"python{version}", built)
+    check(place, folder / f"work{version}", version)
+
+
+@pytest.mark.check_install
+def test_the_python_examples_run_beside_a_wheel(dist: Path, folder: Path) -> None:
+    """As a user has them: copied, with NumPy beside the wheel."""
+    (built,) = dist.glob("*.whl")
+    wanted = ("-c", ROOT / "tests" / "requirements.lock", built, "numpy")
+    place = machine.install(Path(sys.executable), folder / "numpy", *wanted)
+    examples = shutil.copytree(EXAMPLES, folder / "examples")
+    for name in NUMPY:
+        words = ("run", "--device", "softgpu", "--", place.python, examples / f"{name}.py")
+        assert run(place.command, *words) == RESULT
+
+
+@pytest.mark.check_install
+def test_two_builds_are_identical(dist: Path, folder: Path) -> None:
+    """Elsewhere, and from nothing but the archive's contents."""
+    (archive,) = dist.glob("*.tar.gz")
+    (built,) = dist.glob("*.whl")
+    elsewhere = folder / "somewhere" / "else, far away"
+    elsewhere.mkdir(parents=True)
+    run("tar", "-xf", archive, "-C", elsewhere)
+    (tree,) = elsewhere.iterdir()
+    venv = Path(sys.executable).parent.parent
+    run("make", "-C", tree, f"VENV={venv}", "dist")
+    again = {path.name: _digest(path) for path in (tree / "dist").iterdir()}
+    assert again == {path.name: _digest(path) for path in (archive, built)}
+
+
+@pytest.mark.check_install
+def test_pip_installs_from_the_source_archive(dist: Path, folder: Path) -> None:
+    """pip compiles it, with the user's flags; then editable, from what the archive holds."""
+    (archive,) = dist.glob("*.tar.gz")
+    place = machine.install(Path(sys.executable), folder / "from source", archive)
+    check(place, folder / "work source", THIS)
+    run("tar", "-xf", archive, "-C", folder)
+    (tree,) = folder.glob("mgpu_rt-*/")
+    editable = machine.install(Path(sys.executable), folder / "editable", "-e", tree)
+    check(editable, folder / "work editable", THIS)
+    place = attempt(editable.command, "config", "--path").stdout.strip()
+    assert place == f"{tree}/build/lib"
+
+
+@pytest.mark.check_install
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a root of another Debian")
+def test_debian_13_can_use_the_wheel(dist: Path, folder: Path) -> None:
+    """Its own Python, compiler and HIP; as root, and as a user who is not."""
+    root = folder / "trixie"
+    packages = "python3,python3-venv,python3-dev,gcc,libc6-dev,binutils,make,libhsakmt-dev"
+    more = "libamdhip64-5,cmake,pkg-config"
+    run("mmdebstrap", "--variant=minbase", f"--include={packages},{more}", "trixie", root)
+    given = root / "given"
+    shutil.copytree(dist, given)
+    shutil.copyfile(machine.forum(), given / "forum.o")
+    shutil.copytree(machine.EXAMPLE, given / "example")
+    shutil.copyfile(Path(__file__).with_name("debian.sh"), given / "debian.sh")
+    python = f"3.{sorted(p.name for p in root.glob('usr/bin/python3.*'))[0].split('.')[1]}"
+    wanted = ("cffi", "click", "msgpack", "pyelftools", "setuptools>=77")
+    only = ("--only-binary", ":all:", "--python-version", python, "-d", given / "wheels")
+    only = (*only, "-c", ROOT / "tests" / "requirements.lock")
+    run(sys.executable, "-m", "pip", "download", *only, *wanted)
+    for user in (0, 1000):
+        result = in_root(root, user, "debian.sh")
+        assert result.stdout.count("served") == 3, result.stdout
+
+
+@pytest.mark.check_install
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a root of another Debian")
+def test_the_newest_python_can_host_and_manage(dist: Path, folder: Path) -> None:
+    """Debian's newest, 3.14 or later: as a host of four threads, and as the manager's."""
+    root = folder / "sid"
+    packages = "--include=python3,python3-venv,python3-cffi,python3-click"
+    old = 'Acquire::Check-Valid-Until "false"'  # a mirror may lag behind
+    run("mmdebstrap", "--variant=minbase", f"--aptopt={old}", packages, "sid", root)
+    given = root / "given"
+    shutil.copytree(dist, given)
+    shutil.copyfile(STUB, given / STUB.name)
+    (given / "forum.hsaco").write_bytes(code_object("forum"))
+    for name in ("newest.sh", "newest.py"):
+        shutil.copyfile(Path(__file__).with_name(name), given / name)
+    result = in_root(root, 0, "newest.sh")
+    version = re.search(r"manager: Python (3\.\d+)", result.stderr)
+    assert version and tuple(map(int, version[1].split("."))) >= (3, 14), result.stderr
+    assert f"{version[1]}." in result.stdout
+    assert "launched 4000" in result.stdout
+
+
+def in_root(root: Path, user: int, script: str) -> subprocess.CompletedProcess[str]:
+    """Runs a script of the root's /given, as a user with a home of its own."""
+    home = root / "given" / str(user)
+    home.mkdir()
+    os.chown(home, user, user)
+    inside = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"'
+    words = ["unshare", "--mount", "sh", "-c", inside, str(root), "setpriv"]
+    words += [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+    words += ["env", "-i", "PATH=/usr/bin:/bin", f"HOME=/given/{user}", "sh", f"/given/{script}"]
+    result = subprocess.run(words, capture_output=True, text=True, timeout=HANG)
+    assert result.returncode == 0, result.stdout[-6000:] + result.stderr[-3000:]
+    return result

@@ -1,0 +1,94 @@
+"""Every function of mgpu_rt.h where nobody would call it (tests/support/hosts/everything.c): no
+crash, and no wait without an end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import AT_ONCE, ROOT, environment, library
+from tests.support.compiled import compile_c
+from tests.support.patience import HANG
+
+MODES = ("wild", "cancelled", "forks", "processes", "exit")
+SETTINGS = {
+    "plain": {"MGPU_RT_MANAGER": "off"},
+    "manager": AT_ONCE,
+    "recorded": {**AT_ONCE, "MGPU_RT_STATS": "s.%p", "MGPU_RT_TRACE": "t.%p"},
+    "timed": {"MGPU_RT_TRACE": "gpu,t.%p", "MGPU_RT_MANAGER": "off"},
+    "early": {"EARLY": "1", "MGPU_RT_MANAGER": "off"},
+    "off": {"MGPU_RT_CACHE": "off"},
+}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("everywhere") / "everything"
+    flags = (f"-I{ROOT / 'csrc' / 'include'}", str(library()), f"-Wl,-rpath,{library().parent}")
+    return compile_c(
+        out, (ROOT / "tests/support/hosts/everything.c").read_text(), *flags, "-pthread"
+    )
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("mode", MODES)
+def test_no_function_hangs_or_crashes(
+    mode: str, setting: str, program: Path, tmp_path: Path
+) -> None:
+    env = environment(**SETTINGS[setting], HIPSTUB_MODE="fast")
+    done = subprocess.run(
+        [program, mode], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANG
+    )
+    assert (done.returncode, done.stdout) == (0, "over\n"), done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("mode", ("wild", "exit"))
+def test_no_function_hangs_or_crashes_on_the_emulated_device(
+    mode: str, program: Path, tmp_path: Path
+) -> None:
+    """HIP reads what a stream points to, where it is asked about one that is none."""
+    env = environment("softgpu", MGPU_RT_MANAGER="off")
+    done = subprocess.run(
+        [program, mode], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANG
+    )
+    assert (done.returncode, done.stdout) == (0, "over\n"), done.stderr[-2000:]
+
+
+TWO = """
+import ctypes, json, sys, time
+libraries = [ctypes.CDLL(path) for path in sys.argv[1:]]
+for library in libraries:
+    library.mgpuStreamCreate.restype = ctypes.c_void_p
+    library.mgpuStreamDestroy.argtypes = [ctypes.c_void_p]
+    library.mgpu_rt_stats_json.restype = ctypes.c_char_p
+def managers():
+    return [json.loads(library.mgpu_rt_stats_json())["manager"] for library in libraries]
+for first, second in (libraries, libraries[::-1]):
+    second.mgpuStreamDestroy(first.mgpuStreamCreate())
+while managers() != ["serving", "serving"]:
+    time.sleep(0.01)
+print("both")
+"""
+
+
+def test_two_libraries_in_a_process_share_nothing(tmp_path: Path) -> None:
+    """Managers and recordings; each takes the other's stream for the program's."""
+    folder = tmp_path / "build" / "lib"
+    folder.mkdir(parents=True)
+    copy = shutil.copy(library(), folder)
+    env = environment(**SETTINGS["recorded"], HIPSTUB_MODE="fast")
+    env["MGPU_RT_MANAGER"] = f"{sys.executable},delay=0"
+    env |= {"MGPU_RT_STATS": "same", "MGPU_RT_TRACE": "same"}
+    command = [sys.executable, "-c", TWO, library(), copy]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANG
+    )
+    assert (done.returncode, done.stdout) == (0, "both\n"), done.stderr
+    written = [path for path in tmp_path.iterdir() if path.is_file()]
+    assert sorted(path.name for path in written) == ["same", "same.2", "same.3", "same.4"]
+    assert all(json.loads(path.read_text()) for path in written)

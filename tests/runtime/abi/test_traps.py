@@ -1,0 +1,658 @@
+"""The traps of the mgpu* ABI, each by a test that fails without its proof.
+
+The numbers are those of docs/record/traps.md. tests/proofs/mutants takes out one
+proof at a time, and sees these tests fail.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from tests.support.child import Mgpu, in_child
+from tests.support.images import bundle, code_object, exports_a_constant
+from tests.support.known import KERNEL, forum
+from tests.support.patience import HANG
+
+
+def busy_stream(mgpu: Mgpu):
+    """A stream with a launch, which is pending where the stub holds streams."""
+    stream = mgpu.StreamCreate()
+    mgpu.launch(forum(mgpu), stream)
+    return stream
+
+
+# ---- 1: identity is the bytes, not the address ---------------------------------------------------
+
+
+@in_child()
+def test_01_another_image_at_the_same_address_is_loaded(mgpu: Mgpu) -> None:
+    """A JIT frees an image and puts another one at its address."""
+    first, second = code_object("samename", "first"), code_object("forum")
+    buffer = mgpu.image(first, room=len(second))
+    module = mgpu.load(buffer)
+    mgpu.ModuleUnload(module)
+    mgpu.ffi.memmove(buffer, second, len(second))
+    other = mgpu.load(buffer)
+    assert other != module
+    assert mgpu.function(other, KERNEL)
+    assert mgpu.count("hipModuleLoadData") == 2
+
+
+@in_child()
+def test_01_an_image_that_differs_in_one_byte_is_loaded(mgpu: Mgpu) -> None:
+    """The last byte counts as much as the first."""
+    image = bytearray(code_object("forum"))
+    buffer = mgpu.image(bytes(image))
+    module = mgpu.load(buffer)
+    mgpu.ModuleUnload(module)
+    buffer[len(image) // 2] = bytes([image[len(image) // 2] ^ 1])
+    assert mgpu.load(buffer) != module
+
+
+@in_child()
+def test_01_same_bytes_at_two_addresses_are_one_module(mgpu: Mgpu) -> None:
+    image = code_object("forum")
+    modules = set()
+    for _ in range(5):
+        modules.add(mgpu.load(mgpu.image(image)))
+        mgpu.ModuleUnload(list(modules)[-1])
+    assert len(modules) == 1
+    assert mgpu.count("hipModuleLoadData") == 1
+
+
+@in_child()
+def test_01_a_module_that_is_held_serves_nobody_else(mgpu: Mgpu) -> None:
+    """Only the program knows what it does with a handle of its own: it may have HIP unload it."""
+    image = mgpu.image(code_object("forum"))
+    first, second = mgpu.load(image), mgpu.load(image)
+    assert first != second
+    assert mgpu.stub.hipModuleUnload(mgpu.for_stub(first)) == 0
+    third = mgpu.load(image)
+    assert mgpu.function(third, KERNEL) and third != second
+    mgpu.ModuleUnload(second)
+    assert mgpu.load(image) == second
+
+
+@in_child()
+def test_01_the_caller_may_free_its_copy_of_an_image(mgpu: Mgpu) -> None:
+    """A JIT's own copy lives shorter than the module, which HIP and the cache go on reading."""
+    image = code_object("forum")
+    buffer = mgpu.image(image)
+    module = mgpu.load(buffer)
+    mgpu.ffi.memmove(buffer, bytes(len(image)), len(image))
+    assert mgpu.function(module, KERNEL)
+    mgpu.ModuleUnload(module)
+    assert mgpu.load(mgpu.image(image)) == module
+
+
+# ---- 2: a kernel is named by its module and its name ---------------------------------------------
+
+
+@in_child()
+def test_02_one_name_in_two_modules_gives_two_functions(mgpu: Mgpu) -> None:
+    first = mgpu.load(mgpu.image(code_object("samename", "first")))
+    second = mgpu.load(mgpu.image(code_object("samename", "second")))
+    name = "mark"
+    for _ in range(3):
+        assert mgpu.function(first, name) != mgpu.function(second, name)
+    assert mgpu.count("hipModuleGetFunction") == 2
+    image = mgpu.image(code_object("samename", "first"))
+    modules = [mgpu.load(image) for _ in range(60)]  # as many that some share their slots
+    assert len({mgpu.function(module, name) for module in modules}) == 60
+
+
+@in_child()
+def test_02_another_name_at_the_same_address_gives_another_function(mgpu: Mgpu) -> None:
+    """The name's bytes count, not where they lie."""
+    module = mgpu.load(mgpu.image(code_object("many", "part0")))
+    name = mgpu.ffi.new("char[]", b"kernel00")
+    first = mgpu.ModuleGetFunction(module, name)
+    mgpu.ffi.memmove(name, b"kernel01", 8)
+    assert mgpu.ModuleGetFunction(module, name) != first
+
+
+# ---- 3: writable globals -------------------------------------------------------------------------
+
+
+@in_child()
+def test_03_a_reload_sees_fresh_globals(mgpu: Mgpu) -> None:
+    """LLVM 20 and older load at each launch, and so begin with fresh globals each time."""
+    buffer = mgpu.image(code_object("globals"))
+    for _ in range(3):
+        mgpu.ModuleUnload(mgpu.load(buffer))
+    assert mgpu.count("hipModuleLoadData") == mgpu.count("hipModuleUnload") == 3
+
+
+@in_child()
+def test_03_two_live_loads_have_separate_globals(mgpu: Mgpu) -> None:
+    image = code_object("globals")
+    buffer = mgpu.image(image)
+    first, second = mgpu.load(buffer), mgpu.load(buffer)
+    assert first != second
+    mgpu.ModuleUnload(first)
+    assert mgpu.function(second, "count")
+    assert mgpu.count("hipModuleUnload") == 1
+
+
+def _constant(mgpu: Mgpu, module) -> list:
+    """The address of the constant of exports_a_constant, and where the test has a copy of it."""
+    address, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
+    assert mgpu.stub.hipModuleGetGlobal(address, size, mgpu.for_stub(module), b"factor") == 0
+    assert size[0] == 4
+    return [address[0], mgpu.stub_ffi.new("int *", 7)]
+
+
+@in_child()
+def test_03_a_reload_sees_fresh_constants(mgpu: Mgpu) -> None:
+    """The program has set one through HIP; no kernel can."""
+    buffer = mgpu.image(exports_a_constant())
+    module = mgpu.load(buffer)
+    address, value = _constant(mgpu, module)
+    assert mgpu.stub.hipMemcpy(address, value, 4, 1) == 0
+    mgpu.ModuleUnload(module)
+    mgpu.ModuleUnload(mgpu.load(buffer))
+    assert mgpu.count("hipModuleLoadData") == mgpu.count("hipModuleUnload") == 2
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_03_constants_are_shared_if_nobody_else_calls_hip(mgpu: Mgpu) -> None:
+    buffer = mgpu.image(exports_a_constant())
+    for _ in range(3):
+        mgpu.ModuleUnload(mgpu.load(buffer))
+    assert mgpu.count("hipModuleLoadData") == 1
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_03_constants_are_not_shared_from_the_first_override_on(mgpu: Mgpu) -> None:
+    """It may set them through HIP: of a module that is held, or of the next load."""
+    buffer = mgpu.image(exports_a_constant())
+    held = mgpu.load(buffer)
+    mgpu.ModuleUnload(mgpu.load(buffer))
+    mgpu.passes_on("mgpuMemset16")
+    assert mgpu.count("hipModuleUnload") == 1  # of the one that was idle
+    for module in (held, mgpu.load(buffer)):
+        address, value = _constant(mgpu, module)
+        assert mgpu.stub.hipMemcpy(address, value, 4, 1) == 0
+        mgpu.ModuleUnload(module)
+    assert mgpu.count("hipModuleLoadData") == mgpu.count("hipModuleUnload") == 3
+
+
+@in_child(backends=("softgpu",))
+def test_03_a_constant_that_was_set_is_the_images_again(mgpu: Mgpu) -> None:
+    buffer = mgpu.image(exports_a_constant())
+    for _ in range(2):
+        module = mgpu.load(buffer)
+        address, seven = _constant(mgpu, module)
+        found = mgpu.stub_ffi.new("int *")
+        assert mgpu.stub.hipMemcpy(found, address, 4, 2) == 0
+        assert found[0] == 1
+        assert mgpu.stub.hipMemcpy(address, seven, 4, 1) == 0
+        mgpu.ModuleUnload(module)
+
+
+@in_child()
+def test_03_a_bundle_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
+    buffer = mgpu.image(bundle(code_object("globals")))
+    assert mgpu.load(buffer) != mgpu.load(buffer)
+    mgpu.ModuleUnload(mgpu.load(buffer))
+    assert mgpu.count("hipModuleUnload") == 1  # the next load is to see fresh ones
+
+
+# ---- 4: a stream that is busy is nobody else's ---------------------------------------------------
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_04_a_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
+    """async.execute destroys a stream with work pending; the next one must not queue behind it."""
+    first = busy_stream(mgpu)
+    assert mgpu.pending(first) == 1
+    mgpu.StreamDestroy(first)
+    second = mgpu.StreamCreate()
+    assert second != first
+    mgpu.StreamDestroy(second)
+    mgpu.stub.hipDeviceSynchronize()
+    # Now both are idle and serve again: no third one is ever created.
+    assert {mgpu.StreamCreate(), mgpu.StreamCreate()} == {first, second}
+    assert mgpu.count("hipStreamCreate") == 2
+
+
+@in_child(HIPSTUB_ASYNC="0")
+def test_04_two_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
+    """Only on two streams do both run."""
+    meeting = threading.Barrier(2, timeout=HANG)
+    met = []
+
+    @mgpu.ffi.callback("void(void **)")
+    def body(_params) -> None:
+        met.append(meeting.wait())
+
+    mgpu.set_kernel(KERNEL, body)
+    function, first = forum(mgpu), mgpu.StreamCreate()
+    mgpu.launch(function, first)
+    mgpu.StreamDestroy(first)
+    second = mgpu.StreamCreate()
+    mgpu.launch(function, second)
+    mgpu.stub.hipDeviceSynchronize()
+    assert sorted(met) == [0, 1]
+
+
+def assert_busy_until(ending: threading.Event, stream, mgpu: Mgpu) -> None:
+    """Nobody else gets the stream, whose kernel goes on until then."""
+    mgpu.StreamDestroy(stream)
+    second = mgpu.StreamCreate()
+    ending.set()
+    mgpu.stub.hipDeviceSynchronize()
+    assert second != stream
+
+
+@in_child(HIPSTUB_ASYNC="0")
+def test_04_a_wait_does_not_cover_a_launch_that_comes_meanwhile(mgpu: Mgpu) -> None:
+    """The wait does not cover what another thread launches on the stream meanwhile."""
+    meeting, ending = threading.Event(), threading.Event()
+    events = [meeting, ending]
+
+    @mgpu.ffi.callback("void(void **)")
+    def body(_params) -> None:
+        events.pop(0).wait(HANG)
+
+    mgpu.set_kernel(KERNEL, body)
+    function, stream = forum(mgpu), mgpu.StreamCreate()
+    mgpu.launch(function, stream)
+
+    def submit() -> None:
+        while mgpu.stub.hipstub_waiters(mgpu.for_stub(stream)) == 0:
+            time.sleep(0.001)
+        mgpu.launch(function, stream)
+        meeting.set()
+
+    other = threading.Thread(target=submit)
+    other.start()
+    mgpu.StreamSynchronize(stream)
+    other.join(HANG)
+    assert_busy_until(ending, stream, mgpu)
+
+
+@in_child(HIPSTUB_ASYNC="0")
+def test_04_a_wait_does_not_cover_another_threads_first_launch(mgpu: Mgpu) -> None:
+    """Each thread's first launch: the wait for the one says nothing of the other."""
+    ending = threading.Event()
+    waits = [lambda: None, lambda: ending.wait(HANG)]
+
+    @mgpu.ffi.callback("void(void **)")
+    def body(_params) -> None:
+        waits.pop(0)()
+
+    mgpu.set_kernel(KERNEL, body)
+    function, stream = forum(mgpu), mgpu.StreamCreate()
+    mgpu.launch(function, stream)
+    mgpu.StreamSynchronize(stream)
+    other = threading.Thread(target=mgpu.launch, args=(function, stream))
+    other.start()
+    other.join(HANG)
+    assert_busy_until(ending, stream, mgpu)
+
+
+def one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
+    function = forum(mgpu)
+    for _ in range(100):
+        stream = mgpu.StreamCreate()
+        mgpu.launch(function, stream)
+        mgpu.StreamSynchronize(stream)
+        mgpu.StreamDestroy(stream)
+    assert mgpu.count("hipStreamCreate") == 1
+    assert mgpu.count("hipStreamDestroy") == 0
+    assert mgpu.count("hipStreamSynchronize") == 100
+
+
+@in_child()
+def test_04_one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
+    """HIP is asked each time whether others have left work on it."""
+    one_stream_serves_a_synchronous_loop(mgpu)
+    assert mgpu.count("hipStreamQuery") == 99
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_04_one_stream_serves_a_synchronous_loop_without_asking_hip(mgpu: Mgpu) -> None:
+    one_stream_serves_a_synchronous_loop(mgpu)
+    assert mgpu.count("hipStreamQuery") == 0
+
+
+@in_child()
+def test_04_concurrent_streams_are_several(mgpu: Mgpu) -> None:
+    streams = [mgpu.StreamCreate() for _ in range(8)]
+    assert len(set(streams)) == 8
+
+
+# ---- 5, 6, 14: memory ----------------------------------------------------------------------------
+
+
+def busy_free(mgpu: Mgpu, stream):
+    """A block that was given back while its stream still fills it."""
+    block = mgpu.MemAlloc(4096, stream, False)
+    mgpu.Memset32(block, 7, 1024, stream)
+    mgpu.MemFree(block, stream)
+    return block
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_05_a_freed_block_waits_for_its_stream(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = busy_free(mgpu, first)
+    assert mgpu.MemAlloc(4096, second, False) != block
+    assert mgpu.MemAlloc(4096, mgpu.null, False) != block
+    assert mgpu.MemAlloc(4096, first, False) == block
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_05_a_synchronise_before_the_free_does_not_count(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    busy_free(mgpu, first)
+    mgpu.StreamSynchronize(first)
+    block = busy_free(mgpu, first)
+    assert mgpu.MemAlloc(4096, second, False) != block
+    mgpu.StreamSynchronize(first)
+    assert mgpu.MemAlloc(4096, second, False) == block
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_05_an_event_after_the_free_does_not_count(mgpu: Mgpu) -> None:
+    """The program may have recorded it on another stream since, by HIP itself."""
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = busy_free(mgpu, first)
+    event = mgpu.EventCreate()
+    mgpu.EventRecord(event, first)
+    mgpu.EventSynchronize(event)
+    assert mgpu.MemAlloc(4096, second, False) != block
+    mgpu.StreamDestroy(first)  # from here on HIP is asked about it
+    assert mgpu.MemAlloc(4096, second, False) == block
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_06_a_free_without_a_stream_waits_for_all(mgpu: Mgpu) -> None:
+    """All streams may still use the block."""
+    busy, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = mgpu.MemAlloc(4096, mgpu.null, False)
+    mgpu.Memset32(block, 7, 1024, busy)
+    assert mgpu.pending(busy) == 1
+    mgpu.MemFree(block, mgpu.null)
+    assert mgpu.pending(busy) == 0
+    assert mgpu.MemAlloc(4096, other, False) == block
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_06_a_free_on_a_destroyed_stream_waits_for_all(mgpu: Mgpu) -> None:
+    busy, gone = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = mgpu.MemAlloc(4096, gone, False)
+    mgpu.Memset32(block, 7, 1024, busy)
+    mgpu.StreamDestroy(gone)
+    mgpu.MemFree(block, gone)
+    assert mgpu.pending(busy) == 0
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_06_a_free_on_an_unknown_stream_waits_for_all(mgpu: Mgpu) -> None:
+    """HIP never sees the handle: it may be dead, and stock does not look at it either."""
+    busy = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(4096, busy, False)
+    mgpu.Memset32(block, 7, 1024, busy)
+    mgpu.MemFree(block, mgpu.ffi.cast("hipStream_t", 0x1230))
+    assert mgpu.pending(busy) == 0
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+@in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
+def test_06_work_on_the_null_stream_is_waited_for(mgpu: Mgpu) -> None:
+    block, victim = mgpu.MemAlloc(4096, mgpu.null, False), mgpu.MemAlloc(4096, mgpu.null, False)
+    mgpu.Memset32(block, 7, 1024, mgpu.null)
+    mgpu.MemFree(victim, mgpu.null)
+    assert mgpu.pending(mgpu.null) == 0
+
+
+@in_child()
+def test_08_a_stream_that_comes_back_keeps_its_memory_in_order(mgpu: Mgpu) -> None:
+    """The handle's next owner works on the same stream of HIP, so its memory is safe to take."""
+    stream = mgpu.StreamCreate()
+    block = busy_free(mgpu, stream)
+    mgpu.StreamSynchronize(stream)
+    mgpu.StreamDestroy(stream)
+    assert mgpu.StreamCreate() == stream
+    assert mgpu.MemAlloc(4096, stream, False) == block
+
+
+@in_child()
+def test_14_the_pool_gets_its_memory_from_hipMalloc(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    for _ in range(10):
+        mgpu.MemFree(mgpu.MemAlloc(100, stream, False), stream)
+        mgpu.MemFree(mgpu.MemAlloc(100, mgpu.null, False), mgpu.null)
+    assert mgpu.count("hipMalloc") == 2
+    assert mgpu.count("hipFree") == mgpu.count("hipMallocAsync") == mgpu.count("hipFreeAsync") == 0
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+# ---- 7: streams keep their order with the null stream --------------------------------------------
+
+
+@in_child()
+def test_07_streams_have_the_default_flag(mgpu: Mgpu) -> None:
+    mgpu.StreamCreate()
+    assert mgpu.count("hipStreamCreate") == 1
+    assert mgpu.count("hipStreamCreateWithFlags") == 0
+
+
+# ---- 8: a handle that comes back has no past -----------------------------------------------------
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_08_an_event_at_work_is_not_handed_out(mgpu: Mgpu) -> None:
+    """A wait for it would wait for what the owner before has recorded."""
+    busy, event = busy_stream(mgpu), mgpu.EventCreate()
+    mgpu.EventRecord(event, busy)
+    mgpu.EventDestroy(event)
+    assert mgpu.pending(busy) == 2
+    assert mgpu.EventCreate() != event
+    mgpu.StreamSynchronize(busy)
+    assert mgpu.EventCreate() == event
+    mgpu.EventSynchronize(event)  # HIP knows: the program may have recorded it by HIP itself
+    assert mgpu.count("hipEventSynchronize") == 1
+
+
+@in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
+def test_08_a_reused_event_is_as_never_recorded(mgpu: Mgpu) -> None:
+    """Waiting for an event that its owner has not recorded is no wait, whatever it was before."""
+    busy, other, event = busy_stream(mgpu), mgpu.StreamCreate(), mgpu.EventCreate()
+    mgpu.EventRecord(event, busy)
+    mgpu.EventDestroy(event)
+    assert mgpu.EventCreate() == event
+    mgpu.EventSynchronize(event)
+    mgpu.StreamWaitEvent(other, event)
+    assert mgpu.count("hipEventSynchronize") == mgpu.count("hipStreamWaitEvent") == 0
+    assert mgpu.pending(busy) == 2
+    mgpu.EventRecord(event, busy)
+    mgpu.EventSynchronize(event)
+    assert mgpu.count("hipEventSynchronize") == 1
+
+
+@in_child(MGPU_RT_STREAM_LIMIT="0")
+def test_08_a_stream_beyond_the_limit_is_forgotten(mgpu: Mgpu) -> None:
+    """A stream that HIP has destroyed is unknown, even if its handle comes back from elsewhere."""
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    mgpu.StreamDestroy(first)
+    assert mgpu.count("hipStreamDestroy") == 1
+    mgpu.StreamDestroy(first)
+    assert "'hipStreamDestroy(stream)' failed with" in mgpu.stderr()
+    mgpu.StreamDestroy(second)
+
+
+# ---- 9: a stream where an event is meant ---------------------------------------------------------
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_09_a_stream_passed_to_event_synchronize_is_waited_for(mgpu: Mgpu) -> None:
+    stream = busy_stream(mgpu)
+    as_event = mgpu.ffi.cast("hipEvent_t", stream)
+    mgpu.EventSynchronize(as_event)
+    assert mgpu.pending(stream) == 0
+    mgpu.EventDestroy(as_event)
+    assert mgpu.StreamCreate() == stream
+    assert mgpu.stub.hipstub_misuse() == 0
+    assert "170833" in mgpu.stderr()
+
+
+# ---- 11: constructors that never ran -------------------------------------------------------------
+
+
+@in_child()
+def test_11_null_module_is_explained_once(mgpu: Mgpu) -> None:
+    """Python's ExecutionEngine of LLVM 22 and later, without initialize()."""
+    for _ in range(3):
+        assert not mgpu.function(mgpu.null, KERNEL)
+    said = mgpu.stderr()
+    line = "'hipModuleGetFunction(&function, module, name)' failed with 'hipError"
+    assert said.count(line) == 3
+    assert said.count("initialize()") == 1
+
+
+# ---- 12: the thread's last error is the program's ------------------------------------------------
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_12_the_last_error_is_left_alone(mgpu: Mgpu) -> None:
+    """Looking whether a busy stream is done must not leave hipErrorNotReady behind."""
+    first = busy_stream(mgpu)
+    mgpu.StreamDestroy(first)
+    assert mgpu.StreamCreate() != first
+    assert mgpu.count("hipStreamQuery") == 1
+    assert mgpu.stub.hipGetLastError() == 0
+
+
+@in_child(HIPSTUB_ASYNC="held", MGPU_RT_MODULE_LIMIT="60K")  # room for one module
+def test_12_an_eviction_leaves_no_error(mgpu: Mgpu) -> None:
+    """It asks whether streams are at work, and no call that succeeds comes after it."""
+    image = mgpu.image(code_object("forum"))
+    module, stream = mgpu.load(image), mgpu.StreamCreate()
+    mgpu.launch(mgpu.function(module, KERNEL), stream)
+    mgpu.StreamDestroy(stream)
+    mgpu.ModuleUnload(module)
+    assert mgpu.load(mgpu.image(code_object("samename", "first")))
+    assert mgpu.count("hipStreamQuery") > 0
+    assert mgpu.stub.hipGetLastError() == 0
+
+
+@in_child(HIPSTUB_ASYNC="held", HIPSTUB_VERSION="70253211")
+def test_12_a_pending_error_survives(mgpu: Mgpu) -> None:
+    """From HIP 7 on an error stays until it is read, whatever succeeds meanwhile."""
+    first = busy_stream(mgpu)
+    mgpu.StreamDestroy(first)
+    pending = mgpu.stub.hipSetDevice(77)
+    assert pending != 0
+    assert mgpu.StreamCreate() != first
+    assert mgpu.stub.hipGetLastError() == pending
+
+
+# ---- 15: zero sizes ------------------------------------------------------------------------------
+
+
+@in_child()
+def test_15_sizes_of_zero_are_as_with_stock(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    mgpu.launch(forum(mgpu), stream, grid=(0, 1, 1))
+    said = mgpu.stderr()
+    assert "failed with 'hipErrorInvalidValue'" in said
+    assert "grid 0 x 1 x 1" in said
+    assert mgpu.MemAlloc(0, stream, False) == mgpu.null
+    mgpu.MemFree(mgpu.null, stream)
+    mgpu.Memcpy(mgpu.null, mgpu.null, 0, stream)
+    assert mgpu.stderr() == ""
+
+
+# ---- 16: the device is the thread's --------------------------------------------------------------
+
+
+@in_child(HIPSTUB_DEVICES="2")
+def test_16_each_thread_has_its_device(mgpu: Mgpu) -> None:
+    """Modules and streams belong to a device; what one thread chooses is not the other's."""
+    buffer = mgpu.image(code_object("forum"))
+    found: dict[int, set] = {0: set(), 1: set()}
+    turns = threading.Barrier(2, timeout=HANG)
+
+    def work(device: int) -> None:
+        mgpu.SetDefaultDevice(device)
+        for _ in range(3):
+            turns.wait()
+            stream = mgpu.StreamCreate()
+            module = mgpu.load(buffer)
+            found[device].add((module, stream))
+            mgpu.ModuleUnload(module)
+            mgpu.StreamDestroy(stream)
+
+    other = threading.Thread(target=work, args=(1,))
+    other.start()
+    work(0)
+    other.join()
+    assert len(found[0]) == len(found[1]) == 1
+    (module0, stream0), (module1, stream1) = *found[0], *found[1]
+    assert module0 != module1
+    assert stream0 != stream1
+
+
+@in_child(HIPSTUB_DEVICES="2")
+def test_16_a_device_chosen_through_hip_counts(mgpu: Mgpu) -> None:
+    """The program may call hipSetDevice itself, behind the library's back."""
+    buffer = mgpu.image(code_object("forum"))
+    here = mgpu.load(buffer), mgpu.StreamCreate()
+    mgpu.ModuleUnload(here[0])
+    mgpu.StreamDestroy(here[1])
+    mgpu.stub.hipSetDevice(1)
+    there = mgpu.load(buffer), mgpu.StreamCreate()
+    assert here[0] != there[0]
+    assert here[1] != there[1]
+
+
+@in_child(HIPSTUB_DEVICES="2", MGPU_RT_DEVICE="1")
+def test_16_the_device_named_by_the_option_counts_before_main(mgpu: Mgpu) -> None:
+    """LLVM 21 and later load modules before main, where no mgpuSetDefaultDevice can come first."""
+    buffer = mgpu.image(code_object("forum"))
+    module = mgpu.load(buffer)
+    mgpu.ModuleUnload(module)
+    mgpu.SetDefaultDevice(1)
+    assert mgpu.load(buffer) == module
+    mgpu.ModuleUnload(module)
+    mgpu.SetDefaultDevice(0)
+    assert mgpu.load(buffer) != module
+
+
+# ---- 18: what an image may be --------------------------------------------------------------------
+
+
+@in_child()
+def test_18_bundles_are_cached_and_passed_as_they_are(mgpu: Mgpu) -> None:
+    buffer = mgpu.image(bundle(code_object("forum"), code_object("samename", "first")))
+    modules = set()
+    for _ in range(3):
+        modules.add(mgpu.load(buffer))
+        mgpu.ModuleUnload(list(modules)[-1])
+    assert len(modules) == 1
+    assert modules != {mgpu.null}
+    assert mgpu.count("hipModuleLoadData") == 1
+
+
+@in_child()
+def test_18_text_and_bitcode_are_refused_with_a_reason(mgpu: Mgpu) -> None:
+    text, bitcode = b".version 8.0\n.target sm_90\n\0", b"BC\xc0\xde" + bytes(64)
+    for content, advice in ((text, "format=bin"), (bitcode, "")):
+        assert not mgpu.lib.mgpuModuleLoadJIT(mgpu.image(content), 2, 0xBAD)
+        said = mgpu.stderr()
+        assert "failed with 'hipErrorNotSupported'" in said
+        assert advice in said
+
+
+@in_child()
+def test_18_jit_takes_binary_code(mgpu: Mgpu) -> None:
+    image = mgpu.image(code_object("forum"))
+    module = mgpu.lib.mgpuModuleLoadJIT(image, 2, 0xBAD)
+    assert module != mgpu.null
+    mgpu.ModuleUnload(module)
+    assert mgpu.load(image) == module

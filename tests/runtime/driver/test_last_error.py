@@ -1,0 +1,280 @@
+"""After each call, the thread's last error and the lines printed are those of stock.
+
+Each mgpu* function in each situation (tests/runtime/last_error/situations) leaves what stock
+leaves, on the same release of HIP. Each situation is played with and without an error of the
+program before it.
+The releases are the stub as HIP 5 and as HIP 7, AMD's HIP 5.2.3, and later ones by `make
+check-rocm`.
+"""
+
+from __future__ import annotations
+
+import functools
+import mmap
+import re
+from dataclasses import dataclass
+
+import pytest
+
+from mgpu_rt import abi
+from tests.runtime.last_error.compare import (
+    PENDING,
+    SOURCES,
+    STOCK,
+    Left,
+    Played,
+    differences,
+    play,
+)
+from tests.support.child import ROOT, Mgpu, in_child, library
+from tests.support.images import code_object
+from tests.support.suites import in_check
+
+HIP_6, HIP_7, NEVER = 60000000, 70000000, 1 << 31
+
+#: By name: what tests.child calls the backend, and the stub's settings.
+DEVICES = {
+    "stub-5": ("stub", {}),
+    "stub-7": ("stub", {"HIPSTUB_VERSION": "70253211"}),
+    "softgpu": ("softgpu", {}),
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference that is to be: situations, where, and why."""
+
+    pattern: str  # of the whole name
+    why: str
+    backend: str = ""  # on this one only
+    below: int = NEVER  # before this version of HIP
+    pending: bool = False  # only where an error was pending
+    certain: bool = True  # it is always there; else stock's result is chance
+
+    def holds(self, name: str, backend: str, hip: int, pending: str) -> bool:
+        return (
+            re.fullmatch(self.pattern, name) is not None
+            and self.backend in ("", backend)
+            and hip < self.below
+            and not (self.pending and pending == "none")
+        )
+
+
+DIFFERENCES = (
+    Difference(
+        "unload|function_hit|function_by_a_copy_of_its_name",
+        "a hit asks HIP nothing, so the error stays, where up to HIP 6 a call that succeeds clears "
+        "it: hipGetLastError takes 27 to 90 ns, more than the hit",
+        below=HIP_7,
+        pending=True,
+    ),
+    Difference("event_destroy", "is kept, which asks HIP nothing", below=HIP_6, pending=True),
+    Difference("load_jit", "loads, where HIP has no such call", below=HIP_7, pending=True),
+    Difference("load_jit_text", "is refused, where HIP has no such call"),
+    Difference(
+        "event_(destroy|synchronize)_a_stream",
+        "does what programs of LLVM 22 and older mean; AMD's HIP reads a stream as an event",
+        backend="stub",
+    ),
+    Difference(
+        "load_elf_for_x86(_at_the_end)?",
+        "HIP crashes with other programs for x86, so this one is refused as no image at all",
+        backend="softgpu",
+        below=HIP_7,
+    ),
+    Difference(
+        "load_((elf|bundle|compressed).*|unreadable)",
+        "is refused as AMD's HIP crashes there, where the stub answers",
+        backend="stub",
+        certain=False,
+    ),
+    Difference(
+        ".*_destroyed(_stream)?|(stream|event)_destroy_twice|.*_a_stream",
+        "is refused; AMD's HIP goes on with memory that it has freed, and which calls look first "
+        "differs by release",
+        backend="softgpu",
+        certain=False,
+    ),
+)
+
+#: AMD's HIP ends the process here in some release, and this library with it. Only HIP knows what it
+#: would make of a handle or of an image that can be read.
+FATAL = re.compile(r".*_unknown(_stream)?|load_(elf_(half|half_header|header)|bundle_.*)")
+
+#: From HIP 6 on it has a destroyed event back, and judges its use.
+EVENTS = re.compile(r"(event_synchronize|record|wait_event|event_destroy)_(destroyed|twice)")
+
+
+@functools.cache
+def _played(stock: bool, device: str, pending: str) -> Played:
+    backend, settings = DEVICES[device]
+    return play(STOCK if stock else library(), backend, pending, **settings)
+
+
+@pytest.mark.parametrize("pending", PENDING)
+@pytest.mark.parametrize("device", in_check(DEVICES, lambda name: name == "softgpu"))
+def test_every_situation_ends_as_with_stock(device: str, pending: str) -> None:
+    ours, stocks = _played(False, device, pending), _played(True, device, pending)
+    backend = DEVICES[device][0]
+    found = differences(ours, stocks)
+    known = {
+        difference: [
+            name for name in ours.results if difference.holds(name, backend, stocks.hip, pending)
+        ]
+        for difference in DIFFERENCES
+    }
+    allowed = {name for names in known.values() for name in names}
+    assert {name: what for name, what in found.items() if name not in allowed} == {}
+    certain = {name for known_one, names in known.items() if known_one.certain for name in names}
+    assert certain - found.keys() == set(), "these differ no more"
+
+
+@pytest.mark.parametrize("device", in_check(DEVICES, lambda name: name == "softgpu"))
+def test_the_library_ends_the_process_only_where_stock_does(device: str) -> None:
+    """And not where HIP would read what cannot be read."""
+    ours, stocks = _played(False, device, "none"), _played(True, device, "none")
+    assert ours.ended() <= stocks.ended()
+    others = {name for name in ours.ended() if not FATAL.fullmatch(name)}
+    if stocks.hip >= HIP_6:
+        others = {name for name in others if not EVENTS.fullmatch(name)}
+    assert others == set()
+
+
+@pytest.mark.parametrize("pending", PENDING)
+def test_without_the_cache_nothing_differs(pending: str) -> None:
+    ours = play(library(), "stub", pending, MGPU_RT_CACHE="off")
+    stocks = _played(True, "stub-5", pending)
+    assert {name for name in differences(ours, stocks) if not name.startswith("load_jit")} == set()
+
+
+@pytest.mark.parametrize("pending", ["none", "device"])
+@pytest.mark.parametrize("device", in_check(DEVICES, lambda name: name == "softgpu"))
+def test_events_around_what_is_submitted_change_nothing(device: str, pending: str) -> None:
+    backend, settings = DEVICES[device]
+    timed = {"MGPU_RT_TRACE": "gpu,/dev/null", **settings}
+    ours = play(library(), backend, pending, **timed)
+    assert differences(ours, _played(False, device, pending)) == {}
+
+
+def test_the_situations_call_all_functions() -> None:
+    """Stock has no functions for sparse matrices."""
+    text = "".join(path.read_text() for path in SOURCES.rglob("*.c"))
+    stock = (ROOT / "bench" / "stock" / "stock.c").read_text()
+    names = [f"{call.name}(" for call in abi.functions()]
+    assert [name for name in names if name in stock and name not in text] == []
+
+
+def test_the_stub_serves_all_situations() -> None:
+    """No situation ends the process there or is left out, and many succeed."""
+    results = _played(False, "stub-5", "none").results
+    assert all(isinstance(result, Left) for result in results.values())
+    good = [result for result in results.values() if result == Left(0, 0, ())]
+    assert len(good) > len(results) / 3
+
+
+# ---- what is refused, one at a time ----
+
+
+def _refused(mgpu: Mgpu) -> int:
+    """The last call was reported; the thread's last error."""
+    assert " failed with 'hipError" in mgpu.stderr()
+    return mgpu.stub.hipGetLastError()
+
+
+@in_child()
+def test_a_memset_on_a_destroyed_stream_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    mgpu.StreamDestroy(stream)
+    mgpu.Memset32(mgpu.MemAlloc(64, mgpu.null, False), 0, 16, stream)
+    assert _refused(mgpu) == 709
+
+
+@in_child(HIPSTUB_VERSION="70253211")
+def test_a_memset_on_a_destroyed_stream_leaves_the_error_of_hip_7(mgpu: Mgpu) -> None:
+    """HIP 7 would read what a stream's handle points to, but for a launch."""
+    stream = mgpu.StreamCreate()
+    mgpu.StreamDestroy(stream)
+    mgpu.Memset32(mgpu.MemAlloc(64, mgpu.null, False), 0, 16, stream)
+    assert _refused(mgpu) == 709
+    assert mgpu.counts("hipStreamQuery", "hipModuleLaunchKernel") == {
+        "hipStreamQuery": 0,
+        "hipModuleLaunchKernel": 1,
+    }
+
+
+@in_child()
+def test_a_wait_for_a_destroyed_stream_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
+    """The wait succeeds, and up to HIP 6 clears the error that was reported."""
+    stream = mgpu.StreamCreate()
+    mgpu.StreamDestroy(stream)
+    mgpu.StreamSynchronize(stream)
+    assert _refused(mgpu) == 709
+
+
+@in_child()
+def test_a_destroyed_event_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
+    event = mgpu.EventCreate()
+    mgpu.EventDestroy(event)
+    mgpu.EventRecord(event, mgpu.null)
+    assert _refused(mgpu) == 400
+
+
+@in_child()
+def test_an_unloaded_module_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
+    module = mgpu.load(mgpu.image(code_object("forum")))
+    mgpu.ModuleUnload(module)
+    mgpu.ModuleUnload(module)
+    assert _refused(mgpu) == 500
+
+
+@in_child()
+def test_a_freed_block_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
+    block = mgpu.MemAlloc(64, mgpu.null, False)
+    mgpu.MemFree(block, mgpu.null)
+    mgpu.MemFree(block, mgpu.null)
+    assert _refused(mgpu) == 1
+
+
+@in_child()
+def test_a_truncated_image_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
+    """HIP would read beyond it: it says instead what it thinks of no image."""
+    image = bytearray(code_object("forum"))
+    image[40:48] = (1 << 40).to_bytes(8, "little")
+    assert not mgpu.load(mgpu.image(bytes(image)))
+    assert _refused(mgpu) == 218
+
+
+@in_child()
+def test_a_null_image_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
+    assert not mgpu.load(mgpu.null)
+    assert _refused(mgpu) == 1
+
+
+@in_child()
+def test_an_image_of_a_few_bytes_is_not_read_beyond_its_end(mgpu: Mgpu) -> None:
+    """AMD's HIP compares the first 24 bytes, whether or not they can be read."""
+    page = mmap.PAGESIZE
+    mgpu.ffi.cdef("void *mmap(void *, size_t, int, int, int, long); int munmap(void *, size_t);")
+    libc = mgpu.ffi.dlopen(None)
+    area = libc.mmap(mgpu.null, 2 * page, 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+    end = mgpu.ffi.cast("char *", area) + page
+    assert libc.munmap(end, page) == 0
+    mgpu.ffi.memmove(end - 12, b"\xa5" * 12, 12)
+    assert not mgpu.load(end - 12)
+    assert "no 24 bytes can be read" in mgpu.stderr()
+
+
+@in_child()
+def test_an_elf_of_32_bits_is_refused(mgpu: Mgpu) -> None:
+    """AMD's HIP crashes with it."""
+    image = bytearray(code_object("forum"))
+    image[4] = 1
+    assert not mgpu.load(mgpu.image(bytes(image)))
+    assert _refused(mgpu) == 218
+
+
+@in_child()
+def test_hip_judges_a_null_symbol(mgpu: Mgpu) -> None:
+    null = mgpu.null
+    mgpu.LaunchKernelRT(null, 1, 1, 1, 1, 1, 1, 0, null, null, null, 0)
+    assert _refused(mgpu) == 98

@@ -1,0 +1,519 @@
+"""`mgpu-rt lower --graph`: a function that replays itself for arguments that it knows."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+from cffi import FFI
+
+from mgpu_rt.lowering import cache, graph_functions, object_files, pipelines, toolchain
+from tests.runtime.graphs.test_capture import Capture
+from tests.support.child import BACKENDS, Mgpu, environment, in_child, library
+from tests.support.command import COMMAND
+from tests.support.patience import HANG
+from tests.support.programs import STOCK
+
+SOURCE = Path(__file__).with_name("functions.mlir")
+ALL = ("scale", "twice", "again", "registered")
+WORDS = 64
+COUNTED = {"backends": ("softgpu",), "policies": ("builtin",), "MGPU_RT_STATS": "/dev/null"}
+_MEMREF = "float *allocated, float *aligned, int64_t offset, int64_t size, int64_t stride"
+_DECLARATIONS = "".join(
+    f"void {name}({_MEMREF}, float factor{more});"
+    for name, more in (*((name, "") for name in ALL if name != "again"), ("again", ", int64_t n"))
+)
+
+
+def compiled(names: tuple[str, ...], llvm: int) -> Path:
+    """The object in which these functions are replayed."""
+    text = SOURCE.read_text()
+    pipeline = pipelines.pipeline(llvm)
+    return cache.kept(
+        f"functions-{llvm}",
+        ".o",
+        (pipelines.RECIPE, text, names, Path(graph_functions.__file__).read_text(), pipeline),
+        lambda: object_files.tools(pipeline),
+        lambda: object_files.host_object(text, pipeline, names),
+    )
+
+
+class Functions:
+    """The functions of SOURCE, `names` of them replayed, over the library of this process."""
+
+    def __init__(self, *names: str, llvm: int = 22) -> None:
+        self._scratch = tempfile.TemporaryDirectory()
+        out = Path(self._scratch.name, "functions.so")
+        shared = [toolchain.compiler(), "-shared", compiled(names, llvm), library(), "-o", out]
+        toolchain.run(shared)
+        self.ffi = FFI()
+        self.ffi.cdef(_DECLARATIONS)
+        self.path = str(out)
+        self.lib = self.ffi.dlopen(self.path)
+
+    def array(self):
+        return self.ffi.new(f"float[{WORDS}]")
+
+    def check(self, array, begin: float, factor: float, name: str = "scale", *more: int) -> None:
+        """One call on fresh numbers, and what comes of it."""
+        for i in range(WORDS):
+            array[i] = begin + i
+        getattr(self.lib, name)(array, array, 0, WORDS, 1, factor, *more)
+        power = {"twice": 2, "again": more[0] if more else 0}.get(name, 1)
+        assert list(array) == [(begin + i) * factor**power for i in range(WORDS)]
+
+
+def counted(mgpu: Mgpu) -> tuple[int, int, int]:
+    """Graphs built, their launches, and calls that ran plainly."""
+    graphs = mgpu.stats()["graphs"]
+    return graphs["built"], graphs["launches"], graphs["plain"]
+
+
+def right_while_the_same(mgpu: Mgpu, llvm: int) -> None:
+    """On what the memory holds at each call."""
+    functions = Functions("scale", llvm=llvm)
+    array = functions.array()
+    for call in range(10):
+        functions.check(array, call, 2)
+    assert counted(mgpu) == (1, 9, 1)
+    assert mgpu.stats()["graphs"]["nodes"] == 9 * 3
+    assert mgpu.stderr() == ""
+
+
+@in_child(**COUNTED)
+def test_a_function_is_built_at_its_second_call_and_replayed(mgpu: Mgpu) -> None:
+    right_while_the_same(mgpu, 22)
+
+
+@in_child(**COUNTED)
+def test_functions_of_llvm_19_are_replayed_too(mgpu: Mgpu) -> None:
+    right_while_the_same(mgpu, 19)
+
+
+@in_child(**COUNTED)
+def test_changed_arguments_build_the_graph_anew(mgpu: Mgpu) -> None:
+    functions = Functions("scale")
+    arrays = [functions.array() for _ in range(2)]
+    for array, factor in ((arrays[0], 2), (arrays[1], 2), (arrays[1], 3)):
+        for call in range(20):
+            functions.check(array, call, factor)
+    assert counted(mgpu) == (3, 3 * 19, 3)
+    assert mgpu.stub.hipDeviceSynchronize() == 0
+
+
+@in_child(**COUNTED)
+def test_each_order_of_rotating_buffers_has_a_graph(mgpu: Mgpu) -> None:
+    """Two, three and four: double buffers, and the time steps of a wave."""
+    functions = Functions("scale")
+    built = launches = 0
+    for orders in (2, 3, 4):
+        arrays = [functions.array() for _ in range(orders)]
+        for call in range(20 * orders):
+            functions.check(arrays[call % orders], call, orders)
+        built, launches = built + orders, launches + 19 * orders
+        assert counted(mgpu) == (built, launches, built)
+    assert mgpu.stub.hipDeviceSynchronize() == 0
+    assert mgpu.stderr() == ""
+
+
+@in_child(**COUNTED)
+def test_arguments_that_are_long_ago_give_way(mgpu: Mgpu) -> None:
+    """Others that come between do not take the place of two that take turns."""
+    functions = Functions("scale")
+    array = functions.array()
+    for call in range(40):
+        functions.check(array, call, 2 + call % 2)
+        functions.check(array, call, 10 + call) if call % 2 else None
+    assert counted(mgpu) == (2, 38, 2 + 20)
+
+
+@in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null", HIPSTUB_MEMORY=str(1 << 20))
+def test_graphs_give_way_to_an_allocation(mgpu: Mgpu) -> None:
+    """As cached memory does: the program has what it would have without graphs."""
+    functions = Functions("scale")
+    arrays = [functions.array() for _ in range(4)]
+
+    def call_all(times: int) -> None:
+        for call in range(times * 4):
+            functions.lib.scale(arrays[call % 4], arrays[call % 4], 0, WORDS, 1, 2)
+
+    before = mgpu.stub.hipstub_live(b"bytes")
+    call_all(3)
+    assert counted(mgpu)[0] == 4
+    held = mgpu.stub.hipstub_live(b"bytes") - before
+    assert held >= 4 * 4 * WORDS
+    stream = mgpu.StreamCreate()
+    most = mgpu.MemAlloc((1 << 20) - before - 256, stream, False)
+    assert most
+    assert counted(mgpu)[0] == 4
+    mgpu.MemFree(most, stream)
+    mgpu.StreamSynchronize(stream)
+    call_all(20)
+    assert counted(mgpu)[0] > 4
+    assert mgpu.stub.hipstub_misuse() == 0
+    assert mgpu.stderr() == ""
+
+
+SCARCE = {"policies": ("builtin",), "MGPU_RT_STATS": "/dev/null", "HIPSTUB_MEMORY": str(1 << 20)}
+
+
+def leave_nothing(mgpu: Mgpu) -> None:
+    """The program takes all memory that there is by HIP itself."""
+    address = mgpu.stub_ffi.new("void **")
+    free = (1 << 20) - mgpu.stub.hipstub_live(b"bytes")
+    assert mgpu.stub.hipMalloc(address, free) == 0
+
+
+def graph_after_graph(mgpu: Mgpu, first: Functions, second: Functions) -> None:
+    """Memory lasts for one graph. The newer one is built, and no call has failed."""
+    arrays = [first.array(), second.array()]
+    second.lib.scale(arrays[1], arrays[1], 0, WORDS, 1, 2)
+    mgpu.lib.mgpu_rt_empty_cache()
+    for _ in range(3):
+        first.lib.scale(arrays[0], arrays[0], 0, WORDS, 1, 2)
+    leave_nothing(mgpu)
+    for _ in range(4 if second is first else 5):
+        second.lib.scale(arrays[1], arrays[1], 0, WORDS, 1, 2)
+    graphs, misuse = mgpu.stats()["graphs"], mgpu.stub.hipstub_misuse()
+    assert (graphs["built"], graphs["refused"], misuse, mgpu.stderr()) == (2, 0, 0, "")
+    first.lib.scale(arrays[0], arrays[0], 0, WORDS, 1, 2)  # memory serves this one again
+    assert mgpu.stub.hipstub_misuse() == 0
+    assert mgpu.stderr() == ""
+
+
+@in_child(**SCARCE)
+def test_a_graph_of_another_function_gives_way_to_a_graph(mgpu: Mgpu) -> None:
+    graph_after_graph(mgpu, Functions("scale"), Functions("scale", llvm=19))
+
+
+@in_child(**SCARCE)
+def test_a_graph_of_the_same_function_gives_way_to_a_graph(mgpu: Mgpu) -> None:
+    functions = Functions("scale")
+    graph_after_graph(mgpu, functions, functions)
+
+
+@in_child(**SCARCE)
+def test_graphs_that_have_no_memory_become_rare(mgpu: Mgpu) -> None:
+    """Two orders take turns, and memory lasts for one of them: no graph is built at each call."""
+    functions = Functions("scale")
+    arrays = [functions.array() for _ in range(2)]
+    functions.lib.scale(arrays[0], arrays[0], 0, WORDS, 1, 2)
+    leave_nothing(mgpu)
+    for call in range(5000):
+        functions.lib.scale(arrays[call % 2], arrays[call % 2], 0, WORDS, 1, 2)
+    built, _, plain = counted(mgpu)
+    assert 2 < built < 20 and plain > 4900
+    assert mgpu.stderr() == ""
+
+
+@in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_STATS="/dev/null")
+def test_memory_that_comes_back_as_another_builds_the_graph_anew(mgpu: Mgpu) -> None:
+    """Its address is as before, but HIP 6 and 7 look up what lies there when a node is made."""
+    functions = Functions("scale")
+    array = functions.array()
+    host = mgpu.ffi.cast("void *", int(functions.ffi.cast("uintptr_t", array)))
+
+    def calls(times: int) -> int:
+        for call in range(times):
+            if mgpu.on_stub:  # which runs no kernel
+                functions.lib.scale(array, array, 0, WORDS, 1, 2)
+            else:
+                functions.check(array, call, 2)
+        return counted(mgpu)[0]
+
+    assert calls(20) == 1
+    mgpu.MemHostRegister(host, 4 * WORDS)
+    assert calls(20) == 2
+    mgpu.MemHostUnregister(host)
+    assert calls(20) == 3
+    mgpu.MemHostRegister(host, 4 * WORDS)  # registered as before, but by another call
+    assert calls(20) == 4
+    mgpu.MemHostUnregister(host)
+    assert mgpu.stderr() == ""
+
+
+@in_child(**COUNTED)
+def test_arguments_that_always_change_run_plainly(mgpu: Mgpu) -> None:
+    functions = Functions("scale")
+    array = functions.array()
+    for call in range(100):
+        functions.check(array, call, 2 + call % 5)
+    assert counted(mgpu) == (0, 0, 100)
+    (said,) = mgpu.stderr().splitlines()
+    assert "'scale' has run without a graph, as each of 16 calls had other arguments" in said
+
+
+@in_child(**COUNTED)
+def test_graphs_that_do_not_pay_become_rare(mgpu: Mgpu) -> None:
+    """Pairs of the same arguments: a graph that one call uses is not built again and again."""
+    functions = Functions("scale")
+    array = functions.array()
+    for call in range(200):
+        functions.check(array, call, 2 + call // 2 % 5)
+    assert counted(mgpu) == (4, 4, 196)
+    for call in range(20):  # a longer run with the same ones is worth another try
+        functions.check(array, call, 7)
+    assert counted(mgpu) == (5, 8, 212)
+
+
+@in_child(**COUNTED)
+def test_calls_within_a_graph_are_part_of_the_graph(mgpu: Mgpu) -> None:
+    functions = Functions("scale", "twice")
+    array = functions.array()
+    for call in range(10):
+        functions.check(array, call, 2, "twice")
+    # The first call of `twice` runs plainly, and the second `scale` in it makes a graph.
+    graphs = mgpu.stats()["graphs"]
+    assert (graphs["built"], graphs["launches"], graphs["nodes"]) == (2, 10, 3 + 9 * 6)
+
+
+@in_child(**COUNTED)
+def test_a_function_may_have_any_name(mgpu: Mgpu) -> None:
+    functions = Functions("größe $")
+    array = functions.array()
+    address, one = int(functions.ffi.cast("uintptr_t", array)), ctypes.c_int64(1)
+    memref = ctypes.c_void_p(address), ctypes.c_void_p(address), ctypes.c_int64(0)
+    call = ctypes.CDLL(functions.path)["größe $"]
+    array[0] = 1
+    for _ in range(5):
+        call(*memref, ctypes.c_int64(WORDS), one, ctypes.c_float(2))
+    assert (array[0], counted(mgpu)) == (2**5, (1, 4, 1))
+
+
+@in_child(**COUNTED)
+def test_a_function_that_calls_itself_is_right(mgpu: Mgpu) -> None:
+    functions = Functions("again")
+    array = functions.array()
+    for times in (3, 3, 3, 5, 5, 0, 0, 3):
+        functions.check(array, 1, 2, "again", times)
+
+
+@in_child(**COUNTED)
+def test_a_function_that_cannot_be_in_a_graph_runs_plainly(mgpu: Mgpu) -> None:
+    functions = Functions("registered")
+    array = functions.array()
+    for call in range(5):
+        functions.check(array, call, 2, "registered")
+    said = mgpu.stderr().splitlines()
+    assert len(said) == 2, said
+    assert "mgpuMemHostRegister" in said[0] and "the graph is not built" in said[0]
+    assert said[1] == "mgpu_rt: 'registered' runs plainly from now on"
+    assert counted(mgpu) == (0, 0, 5)
+    assert mgpu.stats()["graphs"]["refused"] == 1
+
+
+@in_child(
+    policies=("builtin",),
+    MGPU_RT_STATS="/dev/null",
+    MGPU_RT_ERRORS="fail",
+    HIPSTUB_FAULT="hipGraphAddKernelNode:1:2",
+)
+def test_a_node_that_hip_refuses_is_no_failure_of_the_program(mgpu: Mgpu) -> None:
+    """The function runs plainly, so the process ends with the status of the program."""
+    functions = Functions("scale")
+    array = functions.array()
+    for _ in range(3):
+        functions.lib.scale(array, array, 0, WORDS, 1, 2)
+    said = mgpu.stderr().splitlines()
+    assert len(said) == 2, said
+    assert "the graph is not built: 'hipGraphAddKernelNode(&node, " in said[0]
+    assert said[0].endswith("failed with 'hipErrorOutOfMemory'")
+    assert counted(mgpu) == (0, 0, 3)
+    assert mgpu.stats()["failed"] == []
+
+
+@in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_CACHE="off")
+def test_a_function_runs_plainly_without_caches(mgpu: Mgpu) -> None:
+    functions = Functions("scale")
+    array = functions.array()
+    for _ in range(3):
+        functions.lib.scale(array, array, 0, WORDS, 1, 2)
+    assert mgpu.stats()["graphs"]["built"] == 0
+    assert mgpu.stderr() == ""
+
+
+@in_child(**COUNTED)
+def test_threads_have_right_results(mgpu: Mgpu) -> None:
+    """One of them replays at a time; where HIP cannot bear a graph beside a launch, none does."""
+    functions = Functions("scale")
+    wrong: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            array = functions.array()
+            for call in range(50):
+                functions.check(array, call, 2 + number)
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(HANG)
+    assert not wrong, wrong
+    said = mgpu.stderr().splitlines()
+    assert all("'scale' runs without a graph while other threads" in line for line in said), said
+
+
+@in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_STATS="/dev/null")
+def test_old_releases_run_plainly_beside_other_threads(mgpu: Mgpu) -> None:
+    """Their graphs may go wrong beside another thread that launches the same kernel."""
+    functions = Functions("scale")
+    array = functions.array()
+    ended, calls = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        mgpu.StreamDestroy(mgpu.StreamCreate())
+        calls.set()
+        ended.wait(HANG)
+
+    def call() -> None:
+        for _ in range(3):
+            functions.lib.scale(array, array, 0, WORDS, 1, 2)
+
+    call()
+    assert counted(mgpu) == (1, 2, 1)
+    other = threading.Thread(target=stay)
+    other.start()
+    assert calls.wait(HANG)
+    call()
+    release = tuple(map(int, mgpu.stats()["device"]["hip"].split(".")))
+    assert counted(mgpu) == ((1, 5, 1) if release >= (6, 3) else (1, 2, 4))
+    ended.set()
+    other.join(HANG)
+
+
+@in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null")
+def test_a_function_runs_plainly_in_a_capture_of_the_program(mgpu: Mgpu) -> None:
+    functions = Functions("scale")
+    array = functions.array()
+    capture = Capture(mgpu)
+    with capture():
+        for _ in range(3):
+            functions.lib.scale(array, array, 0, WORDS, 1, 2)
+    assert counted(mgpu) == (0, 0, 3)
+    capture.replay()
+    assert mgpu.count("hipModuleLaunchKernel") == 3
+    assert "failed" not in mgpu.stderr()
+
+
+@in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null")
+def test_a_child_of_fork_replays_no_graph_of_its_parent(mgpu: Mgpu) -> None:
+    functions = Functions("scale")
+    array = functions.array()
+    for _ in range(3):
+        functions.lib.scale(array, array, 0, WORDS, 1, 2)
+    launched = mgpu.count("hipGraphLaunch")
+    child = os.fork()
+    if child == 0:
+        functions.lib.scale(array, array, 0, WORDS, 1, 2)
+        os._exit(mgpu.count("hipGraphLaunch") - launched)
+    assert os.waitpid(child, 0)[1] == 0
+    functions.lib.scale(array, array, 0, WORDS, 1, 2)
+    assert mgpu.count("hipGraphLaunch") == launched + 1
+
+
+@in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null")
+def test_a_reset_builds_the_graph_anew(mgpu: Mgpu) -> None:
+    functions = Functions("scale", llvm=19)
+    array = functions.array()
+    for _ in range(3):
+        functions.lib.scale(array, array, 0, WORDS, 1, 2)
+    assert counted(mgpu)[:2] == (1, 2)
+    assert mgpu.stub.hipDeviceReset() == 0
+    for _ in range(6):
+        functions.lib.scale(array, array, 0, WORDS, 1, 2)
+    assert counted(mgpu)[0] == 2
+    assert mgpu.stub.hipstub_misuse() == 0
+    assert "failed" not in mgpu.stderr()
+
+
+def test_a_function_runs_over_another_library(tmp_path: Path) -> None:
+    """Which knows nothing of graphs."""
+    out = tmp_path / "functions.so"
+    toolchain.run([toolchain.compiler(), "-shared", compiled(("scale",), 22), STOCK, "-o", out])
+    program = f"""
+from cffi import FFI
+ffi = FFI()
+ffi.cdef({_DECLARATIONS!r})
+functions = ffi.dlopen({str(out)!r}, ffi.RTLD_LAZY)  # HIP 5.2.3 lacks what the library may call
+array = ffi.new("float[64]", list(range(64)))
+for _ in range(3):
+    functions.scale(array, array, 0, 64, 1, 2)
+assert list(array) == [8 * i for i in range(64)]
+"""
+    env = environment("softgpu")
+    env["LD_LIBRARY_PATH"] += f"{os.pathsep}{STOCK.parent}"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=HANG
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# ---- the command ---------------------------------------------------------------------------------
+
+
+def command(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(word) for word in (COMMAND, *words)], capture_output=True, text=True, timeout=HANG
+    )
+
+
+def test_statistics_and_the_report_say_how_often_it_was_replayed(tmp_path: Path) -> None:
+    """Ten calls: one plainly, nine of three nodes."""
+    program, counted = tmp_path / "program", tmp_path / "stats.json"
+    lowered = command("lower", SOURCE, "--graph", "scale", "--emit", "executable", "-o", program)
+    assert lowered.returncode == 0, lowered.stderr
+    words = "graphs: built 1, refused 0, launches 9 in place of 27, plain calls 1"
+    run = command("run", "--device", "softgpu", "--stats", "--", program)
+    assert f"mgpu_rt: {words}\n" in run.stderr
+    command("run", "--device", "softgpu", "--stats-json", counted, "--", program)
+    assert f"mgpu_rt: {words}\n" in command("stats", counted).stdout
+    page = tmp_path / "report.html"
+    assert command("report", counted, "-o", page).returncode == 0
+    assert words.capitalize() in page.read_text()
+
+
+def test_a_trace_and_inspect_show_graphs(tmp_path: Path) -> None:
+    program, trace = tmp_path / "program", tmp_path / "trace.json"
+    command("lower", SOURCE, "--graph", "scale", "--emit", "executable", "-o", program)
+    assert "\nreplayed as graphs: scale\n" in command("inspect", "--no-device", program).stdout
+    command("run", "--device", "softgpu", "--trace", trace, "--", program)
+    events = json.loads(trace.read_text())["traceEvents"]
+    launches = [event for event in events if event.get("cat") == "graph"]
+    assert [event["args"] for event in launches] == [{"nodes": 3}] * 9
+    assert all(event["name"] == "graph" and event["dur"] > 0 for event in launches)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("nothing", "the program defines no function of that name"),
+        ("sum", "it returns a value"),
+        ("unranked", "a memref without a rank"),
+        ("_mlir_ciface_scale", "name scale, which it calls"),
+    ],
+)
+def test_a_function_that_cannot_be_replayed_is_refused(
+    function: str, words: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.o"
+    done = command("lower", SOURCE, "--graph", function, "-o", out)
+    assert done.returncode == 2
+    assert f"--graph {function}: " in done.stderr and words in done.stderr
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("more", [("--emit", "mlir"), ("--llvm", "15")])
+def test_forms_without_graphs_are_refused(more: tuple[str, str], tmp_path: Path) -> None:
+    done = command("lower", SOURCE, "--graph", "scale", *more, "-o", tmp_path / "out")
+    assert done.returncode == 2
+    assert "--graph is for objects and executables" in done.stderr

@@ -1,0 +1,573 @@
+"""Graphs that the library builds: what becomes a node, what an edge, and what ends the building."""
+
+from __future__ import annotations
+
+import mmap
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.runtime.graphs.test_capture import Capture
+from tests.support.child import BACKENDS_WITH_GPU, BUILD, Mgpu, in_child
+from tests.support.images import code_object
+from tests.support.known import forum
+from tests.support.patience import wait_for_end
+
+KIB = 1024
+BOTH = BACKENDS_WITH_GPU
+KERNELS = str(BUILD / "hipstub" / "kernels.so")
+
+
+@contextmanager
+def built(mgpu: Mgpu) -> Iterator[list]:
+    """The graph of what is called within; None if there is none."""
+    graph: list = []
+    assert mgpu.lib.mgpu_rt_graph_begin() == 0
+    yield graph
+    found = mgpu.lib.mgpu_rt_graph_end()
+    graph.append(None if found == mgpu.null else found)
+
+
+def replay(mgpu: Mgpu, graph, stream) -> None:
+    assert mgpu.lib.mgpu_rt_graph_launch(graph, stream) == 0
+    mgpu.StreamSynchronize(stream)
+
+
+def first(mgpu: Mgpu, block) -> int:
+    word = mgpu.stub_ffi.new("int *")
+    assert mgpu.stub.hipMemcpy(word, mgpu.for_stub(block), 4, 4) == 0
+    return word[0]
+
+
+def dot(mgpu: Mgpu, graph) -> str:
+    return mgpu.ffi.string(mgpu.lib.mgpu_rt_graph_dot(graph)).decode()
+
+
+def params(mgpu: Mgpu, block, amount: float):
+    """Parameters of add(data, amount) in bench/programs/overlap.mlir: a memref<64xf32> and a
+    number."""
+    ffi = mgpu.ffi
+    words = [ffi.new("void **", block), ffi.new("void **", block)]
+    words += [ffi.new("int64_t *", value) for value in (0, 64, 1)]
+    words.append(ffi.new("float *", amount))
+    mgpu.keep(words)
+    array = ffi.new("void *[]", [ffi.cast("void *", word) for word in words])
+    mgpu.keep(array)
+    return array
+
+
+def lowered(mgpu: Mgpu, source, target, amount: float = 1.0) -> None:
+    """As MLIR lowers it: everything is created, waited for and destroyed within."""
+    stream = mgpu.StreamCreate()
+    module = mgpu.load(IMAGES.setdefault(id(mgpu), mgpu.image(code_object("overlap"))))
+    block = mgpu.MemAlloc(256, stream, False)
+    mgpu.Memcpy(block, source, 256, stream)
+    mgpu.StreamSynchronize(stream)
+    for _ in range(3):
+        function = mgpu.function(module, "add")
+        mgpu.launch(function, stream, block=(64, 1, 1), params=params(mgpu, block, amount))
+        mgpu.StreamSynchronize(stream)
+    mgpu.Memcpy(target, block, 256, stream)
+    mgpu.MemFree(block, stream)
+    mgpu.StreamSynchronize(stream)
+    mgpu.StreamDestroy(stream)
+    mgpu.ModuleUnload(module)
+
+
+IMAGES: dict[int, object] = {}
+
+
+@in_child(backends=BOTH, HIPSTUB_KERNELS=KERNELS)
+def test_a_lowered_function_is_replayed(mgpu: Mgpu) -> None:
+    """With what its source holds by then; nothing runs while it is built."""
+    source, target = mgpu.ffi.new("float[64]"), mgpu.ffi.new("float[64]")
+    lowered(mgpu, source, target)
+    assert list(target) == [3.0] * 64
+    target[0] = 7.0
+    with built(mgpu) as graph:
+        lowered(mgpu, source, target)
+    assert target[0] == 7.0
+    stream = mgpu.StreamCreate()
+    for value in range(5):
+        source[0] = value
+        replay(mgpu, graph[0], stream)
+        assert (target[0], target[1]) == (value + 3.0, 3.0)
+    assert mgpu.lib.mgpu_rt_graph_nodes(graph[0]) == 5
+    assert dot(mgpu, graph[0]).count("->") == 4
+    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
+    assert mgpu.stderr() == ""
+
+
+@in_child(HIPSTUB_KERNELS=KERNELS, HIPSTUB_ASYNC="held")
+def test_a_graph_is_one_submission(mgpu: Mgpu) -> None:
+    source, target = mgpu.ffi.new("float[64]"), mgpu.ffi.new("float[64]")
+    with built(mgpu) as graph:
+        lowered(mgpu, source, target)
+    stream = mgpu.StreamCreate()
+    calls = mgpu.stub.hipstub_calls()
+    assert mgpu.lib.mgpu_rt_graph_launch(graph[0], stream) == 0
+    assert mgpu.count("hipGraphLaunch") == 1
+    # And whether the device was reset, and of the source and the target what they are.
+    assert mgpu.stub.hipstub_calls() <= calls + 2 + 2 * 2
+    mgpu.StreamSynchronize(stream)
+    assert target[0] == 3.0
+
+
+@in_child(backends=BOTH)
+def test_memory_of_a_graph_serves_nobody_else(mgpu: Mgpu) -> None:
+    """Until the graph is destroyed."""
+    stream = mgpu.StreamCreate()
+    kept = mgpu.MemAlloc(KIB, stream, False)
+    mgpu.MemFree(kept, stream)
+    mgpu.StreamSynchronize(stream)
+    with built(mgpu) as graph:
+        inner = mgpu.StreamCreate()
+        block = mgpu.MemAlloc(KIB, inner, False)
+        mgpu.Memset32(block, 5, KIB // 4, inner)
+        mgpu.MemFree(block, inner)
+        left = mgpu.MemAlloc(KIB, inner, False)
+        other = mgpu.MemAlloc(2 * KIB, inner, False)
+        mgpu.Memset32(other, 4, 1, inner)
+        mgpu.Memset32(left, 6, KIB // 4, inner)
+        mgpu.StreamDestroy(inner)
+    assert left == block  # it serves again in the graph
+    mgpu.MemFree(left, stream)
+    mgpu.MemFree(other, stream)
+    mine = [mgpu.MemAlloc(KIB, stream, False) for _ in range(3)]
+    mine.append(mgpu.MemAlloc(2 * KIB, stream, False))
+    assert not {block, other} & set(mine)
+    for each in mine:
+        mgpu.Memset32(each, 9, KIB // 4, stream)
+    replay(mgpu, graph[0], stream)
+    assert [first(mgpu, each) for each in mine] == [9, 9, 9, 9]
+    assert first(mgpu, block) == 6
+    mgpu.lib.mgpu_rt_empty_cache()
+    replay(mgpu, graph[0], stream)
+    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
+    assert mgpu.MemAlloc(KIB, stream, False) == block
+    assert mgpu.stderr() == ""
+
+
+@in_child()
+def test_a_destroyed_graph_leaves_the_program_what_it_holds(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    with built(mgpu) as graph:
+        block = mgpu.MemAlloc(KIB, stream, False)
+        mgpu.Memset32(block, 6, KIB // 4, stream)
+    replay(mgpu, graph[0], stream)
+    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
+    mgpu.lib.mgpu_rt_empty_cache()
+    assert first(mgpu, block) == 6
+    assert mgpu.stub.hipstub_live(b"graphs") == 0
+    mgpu.MemFree(block, stream)
+    assert mgpu.MemAlloc(KIB, stream, False) == block
+    assert mgpu.stderr() == ""
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_destroying_a_running_graph_waits_for_it(mgpu: Mgpu) -> None:
+    """Its memory serves others from then on."""
+    stream = mgpu.StreamCreate()
+    with built(mgpu) as graph:
+        block = mgpu.MemAlloc(KIB, stream, False)
+        mgpu.Memset32(block, 6, KIB // 4, stream)
+        mgpu.MemFree(block, stream)
+    assert mgpu.lib.mgpu_rt_graph_launch(graph[0], stream) == 0
+    assert mgpu.pending(stream) == 1
+    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
+    assert mgpu.pending(stream) == 0
+
+
+@in_child()
+def test_a_module_of_a_graph_stays_loaded(mgpu: Mgpu) -> None:
+    with built(mgpu) as graph:
+        stream = mgpu.StreamCreate()
+        module = mgpu.load(mgpu.image(code_object("forum")))
+        mgpu.launch(mgpu.function(module, "test_func"), stream)
+        mgpu.ModuleUnload(module)
+        mgpu.StreamDestroy(stream)
+    mgpu.lib.mgpu_rt_empty_cache()
+    assert mgpu.count("hipModuleUnload") == 0
+    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
+    mgpu.lib.mgpu_rt_empty_cache()
+    assert mgpu.count("hipModuleUnload") == 1
+
+
+@in_child()
+def test_a_module_with_globals_of_a_graph_stays_loaded(mgpu: Mgpu) -> None:
+    """It was loaded before, and is unloaded after."""
+    stream = mgpu.StreamCreate()
+    module = mgpu.load(mgpu.image(code_object("globals")))
+    function = mgpu.function(module, "count")
+    with built(mgpu) as graph:
+        mgpu.launch(function, stream)
+    mgpu.ModuleUnload(module)
+    replay(mgpu, graph[0], stream)
+    assert mgpu.count("hipModuleUnload") == 0
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+def edges(mgpu: Mgpu, graph) -> set[str]:
+    return {line.strip() for line in dot(mgpu, graph).splitlines() if "->" in line}
+
+
+def two_fills(mgpu: Mgpu, between) -> set[str]:
+    """Fills on two streams; what is called between the two."""
+    streams = [mgpu.StreamCreate() for _ in range(2)]
+    block = mgpu.MemAlloc(KIB, streams[0], False)
+    with built(mgpu) as graph:
+        mgpu.Memset32(block, 1, 1, streams[0])
+        between(*streams)
+        mgpu.Memset32(block, 2, 1, streams[1])
+    return edges(mgpu, graph[0])
+
+
+@in_child()
+def test_streams_of_a_graph_run_concurrently(mgpu: Mgpu) -> None:
+    assert two_fills(mgpu, lambda a, b: None) == set()
+
+
+@in_child()
+def test_an_event_is_an_edge(mgpu: Mgpu) -> None:
+    def wait(a, b) -> None:
+        event = mgpu.EventCreate()
+        mgpu.StreamWaitEvent(b, event)  # not recorded yet
+        mgpu.EventRecord(event, a)
+        mgpu.StreamWaitEvent(b, event)
+        mgpu.EventDestroy(event)
+
+    assert two_fills(mgpu, wait) == {"0 -> 1"}
+
+
+@in_child(HIPSTUB_VERSION="60400000")
+def test_a_graph_is_a_chain_where_hip_crashes_over_forks(mgpu: Mgpu) -> None:
+    """6.4.3 and 7.2.4, at the launch."""
+    assert two_fills(mgpu, lambda _a, _b: None) == {"0 -> 1"}
+
+
+@in_child()
+def test_a_wait_of_the_host_is_an_edge(mgpu: Mgpu) -> None:
+    assert two_fills(mgpu, lambda a, b: mgpu.StreamSynchronize(a)) == {"0 -> 1"}
+
+
+@in_child()
+def test_a_wait_of_the_host_for_an_event_is_an_edge(mgpu: Mgpu) -> None:
+    def wait(a, _b) -> None:
+        event = mgpu.EventCreate()
+        mgpu.EventRecord(event, a)
+        mgpu.EventSynchronize(event)
+        mgpu.EventDestroy(event)
+
+    assert two_fills(mgpu, wait) == {"0 -> 1"}
+
+
+@in_child()
+def test_reused_memory_is_an_edge(mgpu: Mgpu) -> None:
+    def serve(a, b) -> None:
+        mgpu.MemFree(mgpu.MemAlloc(KIB, a, False), a)
+        mgpu.MemAlloc(KIB, b, False)
+
+    assert two_fills(mgpu, serve) == {"0 -> 1"}
+
+
+@in_child()
+def test_the_null_stream_is_in_order_with_all(mgpu: Mgpu) -> None:
+    streams = [mgpu.StreamCreate() for _ in range(2)]
+    block = mgpu.MemAlloc(KIB, streams[0], False)
+    with built(mgpu) as graph:
+        mgpu.Memset32(block, 1, 1, streams[0])
+        mgpu.Memset32(block, 1, 1, mgpu.null)
+        mgpu.Memset32(block, 1, 1, streams[1])
+    assert {"0 -> 1", "1 -> 2"} <= edges(mgpu, graph[0])
+
+
+# ---- what cannot be in a graph -------------------------------------------------------------------
+
+
+def refused(mgpu: Mgpu, call, words: str) -> None:
+    """The call ends the building with one line; nothing of it was done and nothing is left."""
+    block = mgpu.MemAlloc(KIB, mgpu.null, False)
+    live = mgpu.stub.hipstub_live(b"graphs") if mgpu.on_stub else 0
+    instantiated = mgpu.count("hipGraphInstantiate") if mgpu.on_stub else 0
+    stream = mgpu.StreamCreate()
+    with built(mgpu) as graph:
+        mgpu.Memset32(block, 1, 1, stream)
+        call(stream)
+        mgpu.Memset32(block, 2, 1, stream)
+        mgpu.MemFree(mgpu.MemAlloc(KIB, stream, False), stream)
+    assert graph == [None]
+    said = mgpu.stderr().splitlines()
+    assert len([line for line in said if "the graph is not built" in line]) == 1, said
+    assert words in said[-1], said
+    if mgpu.on_stub:
+        assert mgpu.stub.hipstub_live(b"graphs") == live
+        assert mgpu.count("hipMemsetD32Async") == 0
+        assert mgpu.count("hipGraphInstantiate") == instantiated
+    mgpu.Memset32(block, 3, 1, stream)
+    mgpu.StreamSynchronize(stream)
+    assert first(mgpu, block) == 3
+
+
+@in_child()
+def test_registered_memory_ends_the_building(mgpu: Mgpu) -> None:
+    host = mgpu.ffi.new("char[4096]")
+    refused(mgpu, lambda _: mgpu.MemHostRegister(host, 4096), "mgpuMemHostRegister cannot")
+    assert mgpu.count("hipHostRegister") == 0
+
+
+@in_child()
+def test_shared_memory_ends_the_building(mgpu: Mgpu) -> None:
+    refused(mgpu, lambda _: mgpu.MemAlloc(KIB, mgpu.null, True), "the host shares")
+
+
+@in_child()
+def test_a_free_of_earlier_memory_ends_the_building(mgpu: Mgpu) -> None:
+    before = mgpu.MemAlloc(KIB, mgpu.null, False)
+    refused(mgpu, lambda stream: mgpu.MemFree(before, stream), "has not allocated")
+    mgpu.MemFree(before, mgpu.null)
+    assert mgpu.stderr() == ""
+
+
+@in_child()
+def test_a_second_free_ends_the_building(mgpu: Mgpu) -> None:
+    def twice(stream) -> None:
+        block = mgpu.MemAlloc(2 * KIB, stream, False)
+        mgpu.MemFree(block, stream)
+        mgpu.MemFree(block, stream)
+
+    refused(mgpu, twice, "has not allocated")
+
+
+@in_child()
+def test_an_earlier_event_ends_the_building(mgpu: Mgpu) -> None:
+    event = mgpu.EventCreate()
+    refused(mgpu, lambda stream: mgpu.StreamWaitEvent(stream, event), "created before")
+
+
+@in_child()
+def test_a_module_with_globals_that_is_loaded_ends_the_building(mgpu: Mgpu) -> None:
+    """Each run has fresh ones."""
+    image = mgpu.image(code_object("globals"))
+    refused(mgpu, lambda _: mgpu.ModuleUnload(mgpu.load(image)), "writable globals")
+
+
+@in_child()
+def test_a_call_that_fails_ends_the_building(mgpu: Mgpu) -> None:
+    host = mgpu.ffi.new("char[64]")
+    refused(mgpu, lambda stream: mgpu.Memset32(host, 1, 4, stream), "the call above failed")
+
+
+@in_child()
+def test_a_launch_that_no_gpu_runs_ends_the_building(mgpu: Mgpu) -> None:
+    function = forum(mgpu)
+    refused(mgpu, lambda s: mgpu.launch(function, s, block=(2048, 1, 1)), "which no GPU runs")
+
+
+@in_child()
+def test_a_foreign_function_ends_the_building(mgpu: Mgpu) -> None:
+    function = mgpu.ffi.cast("hipFunction_t", 0x1000)
+    refused(mgpu, lambda stream: mgpu.launch(function, stream), "no function of a cached module")
+
+
+@in_child()
+def test_a_graph_within_a_graph_ends_the_building(mgpu: Mgpu) -> None:
+    refused(mgpu, lambda _: mgpu.lib.mgpu_rt_graph_begin(), "begins another graph")
+
+
+@in_child()
+def test_the_end_of_its_thread_ends_the_building(mgpu: Mgpu) -> None:
+    """And that graph; the next one is built as if there had been none."""
+
+    def build() -> None:
+        assert mgpu.lib.mgpu_rt_graph_begin() == 0
+        mgpu.MemAlloc(KIB, mgpu.StreamCreate(), False)
+
+    for _ in range(2):
+        thread = threading.Thread(target=build)
+        thread.start()
+        assert wait_for_end(thread)
+    assert mgpu.stub.hipstub_live(b"graphs") == 0
+    assert mgpu.stderr() == "mgpu_rt: the graph is not built: the thread that builds it ends\n" * 2
+    with built(mgpu) as graph:
+        pass
+    assert graph[0] is not None
+
+
+@in_child()
+def test_a_scratch_buffer_that_grows_ends_the_building(mgpu: Mgpu) -> None:
+    scratch = mgpu.ffi.new("struct mgpu_rt_scratch *")
+    mgpu.lib.mgpu_rt_scratch_reserve(scratch, KIB)
+    refused(mgpu, lambda _: mgpu.lib.mgpu_rt_scratch_reserve(scratch, 9 * KIB), "scratch")
+
+
+@in_child()
+def test_a_launch_of_another_graph_ends_the_building(mgpu: Mgpu) -> None:
+    block = mgpu.MemAlloc(KIB, mgpu.null, False)
+    with built(mgpu) as other:
+        mgpu.Memset32(block, 1, 1, mgpu.null)
+
+    def launch(stream) -> None:
+        assert mgpu.lib.mgpu_rt_graph_launch(other[0], stream) == -1
+
+    refused(mgpu, launch, "launches another graph")
+    mgpu.lib.mgpu_rt_graph_destroy(other[0])
+
+
+@in_child()
+def test_work_on_too_many_streams_ends_the_building(mgpu: Mgpu) -> None:
+    block = mgpu.MemAlloc(KIB, mgpu.null, False)
+
+    def use(_) -> None:
+        for stream in [mgpu.StreamCreate() for _ in range(32)]:
+            mgpu.Memset32(block, 1, 1, stream)
+
+    refused(mgpu, use, "more than 32 streams")
+
+
+@in_child(policies=("builtin",), MGPU_RT_EXCLUSIVE="on", HIPSTUB_PINS="1")
+def test_a_replay_finds_no_memory_registered_that_the_program_has_not(mgpu: Mgpu) -> None:
+    """HIP would read the pages that lay there when it was registered. Nor does the building."""
+    pages = mmap.mmap(-1, 8 * KIB, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    host = mgpu.ffi.from_buffer(pages)
+    block, stream = mgpu.MemAlloc(KIB, mgpu.null, False), mgpu.StreamCreate()
+    for calls in range(2):
+        mgpu.MemHostRegister(host, 4 * KIB)
+        mgpu.MemHostUnregister(host)
+        if calls == 0:
+            with built(mgpu) as graph:
+                mgpu.Memcpy(block, host, KIB, stream)
+        else:
+            replay(mgpu, graph[0], stream)
+        assert mgpu.count("hipHostUnregister") == 1 + calls
+
+
+@in_child(backends=BOTH, policies=("builtin",), MGPU_RT_STATS="/dev/null")
+def test_a_graph_whose_memory_changed_is_refused(mgpu: Mgpu) -> None:
+    """HIP 6 and 7 leave out a copy to memory that was registered since."""
+    stream, pages = mgpu.StreamCreate(), mmap.mmap(-1, 8 * KIB, mmap.MAP_PRIVATE | mmap.MAP_ANON)
+    host = mgpu.ffi.from_buffer(pages)
+    block = mgpu.MemAlloc(KIB, stream, False)
+
+    def graph_of(copy) -> object:
+        with built(mgpu) as graph:
+            copy()
+            copy()  # each address is asked about once
+        replay(mgpu, graph[0], stream)
+        return graph[0]
+
+    def refused_for(graph, *words: str) -> None:
+        mgpu.Memset32(block, 1, 1, stream)
+        assert mgpu.lib.mgpu_rt_graph_launch(graph, stream) == -1
+        assert first(mgpu, block) == 1
+        assert mgpu.ffi.string(mgpu.lib.mgpu_rt_take_error()) == b"hipErrorInvalidValue"
+        said = mgpu.stderr()
+        assert "'hipGraphLaunch(graph, stream)' failed with 'hipErrorInvalidValue'" in said
+        assert all(word in said for word in words), said
+
+    graph = graph_of(lambda: mgpu.Memcpy(block, host, KIB, stream))
+    mgpu.MemHostRegister(host, 8 * KIB)
+    refused_for(graph, hex(int(mgpu.ffi.cast("uintptr_t", host))), "was registered or allocated",
+                "since the graph was built", "end the graph, and build it again")  # fmt: skip
+    graph = graph_of(lambda: mgpu.Memcpy(block, host, KIB, stream))
+    mgpu.MemHostUnregister(host)
+    refused_for(graph)
+    mgpu.MemHostRegister(host, 8 * KIB)
+    refused_for(graph)  # by another call
+    mgpu.MemHostUnregister(host)
+
+    other = mgpu.MemAlloc(KIB, stream, False)
+    graph = graph_of(lambda: mgpu.Memset32(other, 7, 1, stream))
+    replay(mgpu, graph, stream)
+    mgpu.MemFree(other, stream)
+    refused_for(graph)  # it is idle
+    assert mgpu.MemAlloc(KIB, stream, False) == other
+    refused_for(graph)  # the address has another owner
+    graph = graph_of(lambda: mgpu.Memset32(other, 7, 1, stream))
+    assert mgpu.stub.hipFree(mgpu.for_stub(other)) == 0
+    refused_for(graph)
+    assert mgpu.stats()["failed"] == [
+        {"function": "(others)", "error": "hipErrorInvalidValue", "calls": 6}
+    ]
+    assert mgpu.stats()["graphs"]["launches"] == 5
+
+
+@in_child(backends=("stub", "softgpu"), policies=("builtin",))
+def test_a_graph_is_no_part_of_a_capture(mgpu: Mgpu) -> None:
+    """Which would use its memory once it is destroyed. 5.2.3 runs it at once."""
+    capture = Capture(mgpu)
+    block = mgpu.MemAlloc(KIB, capture.stream, False)
+    with built(mgpu) as graph:
+        mgpu.Memset32(block, 5, 1, capture.stream)
+    with capture():
+        assert mgpu.lib.mgpu_rt_graph_launch(graph[0], capture.stream) == -1
+        mgpu.Memset32(block, 6, 1, capture.stream)
+    assert "hipErrorStreamCaptureUnsupported" in mgpu.stderr()
+    capture.replay()
+    assert first(mgpu, block) == 6
+    replay(mgpu, graph[0], capture.stream)
+    assert first(mgpu, block) == 5
+
+
+@in_child(HIPSTUB_DEVICES="2")
+def test_another_device_ends_the_building(mgpu: Mgpu) -> None:
+    refused(mgpu, lambda _: mgpu.SetDefaultDevice(1), "switches to device 1")
+
+
+@in_child(backends=("softgpu",), policies=("builtin",), MGPU_RT_SOFTGPU="gfx90a,gfx90a")
+def test_a_graph_is_launched_from_any_device_on_streams_of_its_own(mgpu: Mgpu) -> None:
+    """HIP 5.2.3 crashes where the current device, or the stream's, is another one."""
+    source, target = mgpu.ffi.new("float[64]"), mgpu.ffi.new("float[64]")
+    stream = mgpu.StreamCreate()
+    with built(mgpu) as graph:
+        lowered(mgpu, source, target)
+    assert mgpu.stub.hipSetDevice(1) == 0
+    replay(mgpu, graph[0], stream)
+    assert list(target) == [3.0] * 64
+    device = mgpu.stub_ffi.new("int *")
+    assert (mgpu.stub.hipGetDevice(device), device[0]) == (0, 1)
+    for other in (mgpu.StreamCreate(), mgpu.null):
+        assert mgpu.lib.mgpu_rt_graph_launch(graph[0], other) == -1
+    said = mgpu.stderr()
+    assert said.count("'hipGraphLaunch(graph, stream)' failed with 'hipErrorInvalidDevice'") == 2
+    assert "the graph was built on device 0, and is launched on a stream of device 1" in said
+    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
+    with built(mgpu) as graph:
+        assert mgpu.stub.hipSetDevice(0) == 0
+    assert graph == [None]
+    assert "it begins on device 1 and ends on device 0" in mgpu.stderr()
+
+
+@in_child(MGPU_RT_CACHE="modules,functions")
+def test_memory_that_is_not_cached_ends_the_building(mgpu: Mgpu) -> None:
+    """Somebody else would get it, once the program has freed it."""
+
+    def allocate(stream) -> None:
+        assert mgpu.MemAlloc(0, stream, False) == mgpu.null
+        assert mgpu.MemAlloc(KIB, stream, False) == mgpu.null
+
+    refused(mgpu, allocate, "it allocates 1024 bytes, which MGPU_RT_CACHE=modules,functions leaves")
+
+
+@in_child(MGPU_RT_CACHE="streams,memory")
+def test_a_module_that_is_not_cached_ends_the_building(mgpu: Mgpu) -> None:
+    function = forum(mgpu)
+    refused(mgpu, lambda s: mgpu.launch(function, s), "whose module MGPU_RT_CACHE=streams,memory")
+
+
+@in_child(MGPU_RT_CACHE="off")
+def test_without_caches_there_are_no_graphs(mgpu: Mgpu) -> None:
+    assert mgpu.lib.mgpu_rt_graph_begin() == -1
+    assert "MGPU_RT_CACHE=on" in mgpu.stderr()
+
+
+@in_child()
+def test_a_reset_loses_a_graph(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    with built(mgpu) as graph:
+        block = mgpu.MemAlloc(KIB, stream, False)
+        mgpu.Memset32(block, 6, 1, stream)
+    assert mgpu.stub.hipDeviceReset() == 0
+    assert mgpu.lib.mgpu_rt_graph_launch(graph[0], mgpu.StreamCreate()) == -1
+    assert "hipErrorContextIsDestroyed" in mgpu.stderr()
+    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
+    assert mgpu.stub.hipstub_misuse() == 0

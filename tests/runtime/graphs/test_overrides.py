@@ -1,0 +1,298 @@
+"""Graphs, lent streams, MGPU_RT_SYNC=lazy and MGPU_RT_EXCLUSIVE beside hooks and runtimes: who
+answers a call, and what cannot be combined (csrc/runtime/abi/override.h)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mgpu_rt
+from mgpu_rt import hooks, runtime
+from tests.runtime.graphs.test_capture import GLOBAL, KIB, Capture, allocate_and_fill, first
+from tests.runtime.graphs.test_function import COUNTED, Functions, counted
+from tests.runtime.graphs.test_graph import built, replay
+from tests.support.child import Mgpu, in_child
+from tests.support.known import forum
+
+alone = {"policies": ("builtin",)}
+BOTH = ("stub", "softgpu")
+ANSWERS = "a hook or runtime (--hook, --runtime, mgpu_rt.intercept) answers its calls"
+
+
+class Reads(runtime.Runtime):
+    """A hook that looks at memory: what fills leave there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[int] = []
+
+    def memset32(self, address: int, value: int, count: int, stream: int) -> None:
+        super().memset32(address, value, count, stream)
+        content = runtime.Buffer(self, address, 4).content(stream)
+        self.seen.append(int.from_bytes(content, "little"))
+
+
+@contextmanager
+def overridden(mgpu: Mgpu, function: str = "mgpuStreamCreate") -> Iterator[list[int]]:
+    """A function in C in the place of the library's; a 1 for each of its calls."""
+    asked: list[int] = []
+    name, ffi = function.encode(), mgpu.ffi
+    own = ffi.cast("void *(*)(void *)", mgpu.lib.mgpu_rt_native(name))
+
+    @ffi.callback("void *(void *)")
+    def answer(handle: Any) -> Any:
+        asked.append(1)
+        return own(handle)
+
+    assert mgpu.lib.mgpu_rt_intercept(name, ffi.cast("mgpu_rt_function", answer)) == 0
+    yield asked
+    assert mgpu.lib.mgpu_rt_intercept(name, ffi.NULL) == 0
+
+
+# ---- functions of `mgpu-rt lower --graph` --------------------------------------------------------
+
+
+@in_child(**COUNTED)
+def test_a_function_runs_plainly_and_right_under_each_hook_and_runtime(mgpu: Mgpu) -> None:
+    """So that a hook sees all launches: the one that was to be recorded is a launch, and is the
+    same when it is replayed."""
+    with tempfile.TemporaryDirectory() as scratch:
+        recording = str(Path(scratch, "recording"))
+        for override in (
+            hooks.Trace(),
+            hooks.NanCheck(dtype="f32"),
+            hooks.Record(output=recording, nth=3),
+            runtime.PlainRuntime(),
+            runtime.CachedRuntime(),
+            runtime.Singleton(),
+        ):
+            with mgpu_rt.intercept(override):
+                functions = Functions("scale")  # which loads its module
+                array = functions.array()
+                for call in range(4):
+                    functions.check(array, call, 2)
+            assert counted(mgpu)[:2] == (0, 0), override
+        said = mgpu.stderr()
+        assert said.count(f"mgpu_rt: 'scale' runs plainly: {ANSWERS}\n") == 1
+        assert "the graph is not built" not in said
+        assert said.count("scale<1, 64>(memref<64>@0x") == 4
+        assert runtime.Recording(recording).replay().same
+
+
+@in_child(**COUNTED)
+def test_a_function_is_replayed_before_and_after_a_hook(mgpu: Mgpu) -> None:
+    functions = Functions("scale")
+    array = functions.array()
+    for calls, override in ((3, False), (2, True), (4, False)):
+        with overridden(mgpu) if override else nullcontext():
+            for call in range(calls):
+                functions.check(array, call, 2)
+    assert counted(mgpu) == (1, 2 + 4, 1 + 2)
+
+
+@in_child(**COUNTED)
+def test_the_nan_hook_sees_what_a_graph_would_replay(mgpu: Mgpu) -> None:
+    with pytest.raises(FloatingPointError), mgpu_rt.intercept(hooks.NanCheck(dtype="f32")):
+        functions = Functions("scale")
+        array = functions.array()
+        for call in range(3):
+            functions.check(array, call, 2)
+        array[0] = float("inf")
+        functions.lib.scale(array, array, 0, 64, 1, 0)
+
+
+# ---- graphs of the program -----------------------------------------------------------------------
+
+
+@in_child(**alone)
+def test_no_graph_is_begun_beside_an_override(mgpu: Mgpu) -> None:
+    with overridden(mgpu):
+        assert mgpu.lib.mgpu_rt_graph_begin() == -1
+    assert mgpu.stderr() == f"mgpu_rt: a graph is not built: {ANSWERS}\n"
+    with built(mgpu) as graph:
+        pass
+    assert graph[0] is not None
+
+
+@in_child(backends=BOTH, **alone)
+def test_a_graph_in_python_is_refused_under_a_hook_or_runtime(mgpu: Mgpu) -> None:
+    """By an exception; calls run."""
+    block = mgpu.MemAlloc(KIB, mgpu.null, False)
+    for kind in (Reads, runtime.PlainRuntime, runtime.CachedRuntime):
+        with mgpu_rt.intercept(kind()):
+            with pytest.raises(mgpu_rt.HipError, match="no graph can be built"), mgpu_rt.graph():
+                pass
+            mgpu.Memset32(block, 3, KIB // 4, mgpu.null)
+        assert first(mgpu, block) == 3
+
+
+@in_child(**alone)
+def test_an_override_that_comes_while_a_graph_is_built_ends_the_building(mgpu: Mgpu) -> None:
+    with built(mgpu) as graph, overridden(mgpu) as asked:
+        mgpu.StreamCreate()
+    assert (graph, asked) == ([None], [])
+    assert mgpu.stderr() == f"mgpu_rt: the graph is not built: {ANSWERS}\n"
+
+
+@in_child(backends=BOTH, **alone)
+def test_a_graph_of_before_is_replayed_past_a_hook_that_hears_of_it(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    with built(mgpu) as graph:
+        mgpu.Memset32(block, 3, KIB // 4, stream)
+    with mgpu_rt.intercept(Reads()) as hook:
+        for _ in range(2):
+            replay(mgpu, graph[0], stream)
+    assert (first(mgpu, block), hook.seen) == (3, [])
+    (line,) = mgpu.stderr().splitlines()
+    assert line.startswith("mgpu_rt: a graph is replayed: ") and "sees nothing of it" in line
+
+
+# ---- lent streams --------------------------------------------------------------------------------
+
+
+def lend(mgpu: Mgpu) -> Any:
+    own = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipStreamCreate(own) == 0
+    stream = mgpu.from_stub(own[0], "hipStream_t")
+    assert mgpu.lib.mgpu_rt_use_stream(stream) == 0
+    return stream
+
+
+@in_child(backends=BOTH, **alone)
+def test_a_lent_stream_is_every_runtimes(mgpu: Mgpu) -> None:
+    """And it stays the program's: nobody destroys it."""
+    for kind in (Reads, runtime.PlainRuntime, runtime.CachedRuntime, runtime.Singleton):
+        with mgpu_rt.intercept(kind()):
+            own = mgpu.StreamCreate()
+            lent = lend(mgpu)
+            assert mgpu.StreamCreate() == lent
+            mgpu.StreamDestroy(lent)
+            block = mgpu.MemAlloc(KIB, lent, False)
+            mgpu.Memset32(block, 7, KIB // 4, lent)
+            mgpu.StreamSynchronize(lent)
+            assert first(mgpu, block) == 7
+            mgpu.MemFree(block, lent)
+            assert mgpu.StreamCreate() == lent
+            mgpu.StreamDestroy(own)
+            assert mgpu.lib.mgpu_rt_use_stream(mgpu.null) == 0
+            assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(lent)) == 0
+    assert mgpu.stderr() == ""
+
+
+@in_child(**COUNTED)
+def test_a_lowered_function_is_right_on_a_lent_stream_of_each_runtime(mgpu: Mgpu) -> None:
+    for kind in (hooks.Trace, runtime.PlainRuntime, runtime.CachedRuntime, runtime.Singleton):
+        with mgpu_rt.intercept(kind()):
+            functions = Functions("scale")
+            lend(mgpu)
+            for call in range(3):
+                functions.check(functions.array(), call, 2)
+            assert mgpu.lib.mgpu_rt_use_stream(mgpu.null) == 0
+    assert "failed" not in mgpu.stderr()
+
+
+@in_child(**alone)
+def test_no_override_is_asked_for_a_lent_stream(mgpu: Mgpu) -> None:
+    with overridden(mgpu) as asked:
+        lent = lend(mgpu)
+        assert mgpu.StreamCreate() == lent
+        assert asked == []
+        with overridden(mgpu, "mgpuStreamDestroy") as destroyed:
+            mgpu.StreamDestroy(lent)
+            assert destroyed == []
+            assert mgpu.lib.mgpu_rt_use_stream(mgpu.null) == 0
+            mgpu.StreamDestroy(mgpu.StreamCreate())
+        assert (asked, destroyed) == ([1], [1])
+
+
+# ---- captures ------------------------------------------------------------------------------------
+
+
+@in_child(backends=BOTH, **alone)
+def test_the_library_answers_while_a_lent_stream_captures(mgpu: Mgpu) -> None:
+    """A hook would read nothing yet, into memory that each replay then writes; a cache would hand
+    out memory of the graph."""
+    for kind in (Reads, runtime.PlainRuntime, runtime.CachedRuntime):
+        with mgpu_rt.intercept(kind()) as override:
+            capture = Capture(mgpu)
+            outer = allocate_and_fill(mgpu, capture.stream, 1)
+            with capture(GLOBAL):
+                stream = mgpu.StreamCreate()
+                assert stream == capture.stream
+                block = allocate_and_fill(mgpu, stream, 5)
+                mgpu.Memset32(outer, 6, KIB // 4, stream)
+                mgpu.StreamSynchronize(stream)
+                mgpu.MemFree(block, stream)
+                mgpu.StreamDestroy(stream)
+            mine = [allocate_and_fill(mgpu, stream, 9) for _ in range(2)]
+            mgpu.StreamSynchronize(stream)
+            assert first(mgpu, outer) == 1
+            capture.replay()
+            assert [first(mgpu, each) for each in (outer, *mine)] == [6, 9, 9]
+            capture.return_stream()
+            assert getattr(override, "seen", [1, 9, 9]) == [1, 9, 9]
+    (line,) = mgpu.stderr().splitlines()
+    assert "captures: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) is not asked" in line
+
+
+@in_child(**alone)
+def test_no_override_is_asked_while_a_lent_stream_captures(mgpu: Mgpu) -> None:
+    capture = Capture(mgpu)
+    with overridden(mgpu, "mgpuEventCreate") as asked:
+        with capture():
+            mgpu.EventCreate()
+            assert asked == []
+        mgpu.EventCreate()
+        assert asked == [1]
+
+
+@in_child(HIPSTUB_VERSION="60000000", **alone)
+def test_a_hook_looks_at_no_launch_that_is_captured(mgpu: Mgpu) -> None:
+    """On a stream that the library was not lent, of which it knows nothing."""
+    capture = Capture(mgpu)
+    capture.return_stream()
+    with mgpu_rt.intercept(hooks.Time()) as hook:
+        function = forum(mgpu)
+        with capture():
+            mgpu.launch(function, capture.stream)
+        capture.replay()
+        mgpu.launch(function, capture.stream)
+        assert [len(times) for times in hook.times.values()] == [1]
+    assert mgpu.count("hipModuleLaunchKernel") == 2
+    assert mgpu.stderr().count("the hook looks at no launch that a stream captures") == 1
+
+
+# ---- the user's word, and synchronises that are put off ------------------------------------------
+
+
+@in_child(HIPSTUB_ASYNC="held", MGPU_RT_SYNC="lazy", MGPU_RT_EXCLUSIVE="on", **alone)
+def test_nothing_is_put_off_that_an_override_may_see(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    mgpu.Memset32(block, 1, 1, stream)
+    mgpu.StreamSynchronize(stream)
+    assert mgpu.pending(stream) == 1
+    with overridden(mgpu):
+        assert mgpu.pending(stream) == 0
+        mgpu.Memset32(block, 1, 1, stream)
+        mgpu.StreamSynchronize(stream)
+        assert mgpu.pending(stream) == 0
+
+
+@in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on", **alone)
+def test_an_override_ends_the_word_that_nobody_else_calls_hip(mgpu: Mgpu) -> None:
+    """As a runtime in Python does, it submits by HIP's own functions."""
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    with overridden(mgpu):
+        at = mgpu.for_stub(block), 1, KIB, mgpu.for_stub(stream)
+        assert mgpu.stub.hipMemsetAsync(*at) == 0
+    assert mgpu.pending(stream) == 1
+    mgpu.StreamSynchronize(stream)
+    assert mgpu.pending(stream) == 0

@@ -1,0 +1,155 @@
+"""mgpu_rt.graph: a graph in a `with` statement."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from mgpu_rt.lowering import lower
+from tests.python.launches import EXAMPLES, KERNELS
+from tests.support.child import Mgpu, environment, in_child
+from tests.support.patience import HANG
+
+
+def test_the_example_replays_a_lowered_function() -> None:
+    env = environment("softgpu", OBJECT=str(lower.lower(KERNELS, llvm=22)))
+    done = subprocess.run(
+        [sys.executable, "graph.py"],
+        cwd=EXAMPLES,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert (done.stdout, done.stderr) == ("5000 right results of 3 nodes\n", "")
+
+
+@in_child()
+def test_a_graph_lives_until_it_is_closed(mgpu: Mgpu) -> None:
+    import mgpu_rt
+
+    library = mgpu_rt.load()
+    stream = library.mgpuStreamCreate()
+    with mgpu_rt.graph() as graph:
+        with pytest.raises(ValueError, match="not built yet"):
+            graph.replay()
+        block = library.mgpuMemAlloc(256, stream, False)
+        library.mgpuMemset32(block, 1, 4, stream)
+    assert "fill 16 bytes" in graph.dot()
+    assert repr(graph) == "<mgpu_rt.Graph of 1 nodes>"
+    graph.replay()
+    graph.close()
+    graph.close()
+    with pytest.raises(ValueError, match="closed"):
+        graph.replay()
+    assert mgpu.stub.hipstub_live(b"graphs") == 0
+
+
+@in_child()
+def test_a_call_that_cannot_be_in_a_graph_is_an_exception(mgpu: Mgpu) -> None:
+    import mgpu_rt
+
+    with pytest.raises(mgpu_rt.HipError, match="was not built"), mgpu_rt.graph():
+        mgpu_rt.load().mgpuMemHostRegister(mgpu.ffi.cast("void *", 4096), 4096)
+    assert "mgpuMemHostRegister cannot be in a graph" in mgpu.stderr()
+    with pytest.raises(ZeroDivisionError), mgpu_rt.graph():
+        _ = 1 / 0
+    assert mgpu.stub.hipstub_live(b"graphs") == 0
+
+
+@in_child()
+def test_a_signal_handler_that_raises_ends_the_building(mgpu: Mgpu) -> None:
+    """Wherever it does: Python runs handlers at the begin of a function, among others. The calls
+    that come after run."""
+    import mgpu_rt
+
+    block = mgpu.MemAlloc(256, mgpu.null, False)
+    left = 0
+
+    def handle(_frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal left
+        left -= event == "call"
+        if left == 0 and event == "call":
+            raise KeyboardInterrupt
+
+    def build() -> None:
+        with mgpu_rt.graph():
+            mgpu_rt.load().mgpuMemset32(mgpu_rt.load().ffi.cast("void *", 0), 1, 0, mgpu.null)
+
+    build()
+    point, interrupted = 0, True
+    while interrupted:
+        left = point = point + 1
+        sys.setprofile(handle)
+        try:
+            build()
+            interrupted = False
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.setprofile(None)
+        fills = mgpu.count("hipMemsetD32Async")
+        mgpu.Memset32(block, 1, 1, mgpu.null)
+        assert mgpu.count("hipMemsetD32Async") == fills + 1, point
+    assert point > 20
+
+
+@in_child()
+def test_a_graph_is_closed_while_no_thread_submits_it(mgpu: Mgpu) -> None:
+    import mgpu_rt
+
+    library = mgpu_rt.load()
+    block = library.mgpuMemAlloc(256, library.ffi.NULL, False)
+    with mgpu_rt.graph() as graph:
+        library.mgpuMemset32(block, 1, 4, library.ffi.NULL)
+    submitting, closed = threading.Event(), threading.Event()
+
+    class Slow:
+        """Submits the graph while another thread closes it."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(library, name)
+
+        def mgpu_rt_graph_launch(self, handle: Any, stream: Any) -> int:
+            submitting.set()
+            assert not closed.wait(0.05)
+            return library.mgpu_rt_graph_launch(handle, stream)
+
+    def close() -> None:
+        assert submitting.wait(HANG)
+        graph.close()
+        closed.set()
+
+    graph._library = Slow()  # type: ignore[assignment]
+    thread = threading.Thread(target=close)
+    thread.start()
+    graph.replay()
+    thread.join(HANG)
+    with pytest.raises(ValueError, match="closed"):
+        graph.replay()
+    assert (mgpu.stub.hipstub_live(b"graphs"), mgpu.stub.hipstub_misuse()) == (0, 0)
+
+
+@in_child(policies=("builtin",))
+def test_a_child_of_fork_has_no_graph(mgpu: Mgpu) -> None:
+    """Nor a lock that a thread of the parent's had."""
+    import mgpu_rt
+
+    with mgpu_rt.graph() as graph:
+        pass
+    graph._lock.acquire()
+    child = os.fork()
+    if child == 0:
+        graph._lock = threading.Lock()  # type: ignore[assignment] # as if another thread's
+        graph._lock.acquire()
+        graph.close()
+        with pytest.raises(ValueError, match="parent"):
+            graph.replay()
+        os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9

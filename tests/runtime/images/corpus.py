@@ -1,0 +1,99 @@
+"""Images of every kind, made by MLIR, and files that hold them."""
+
+from __future__ import annotations
+
+import io
+import struct
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+
+from bench import PROGRAMS
+from mgpu_rt.lowering import lower
+from tests.proofs.fuzz import seeds
+from tests.support.compiled import compile_c
+from tests.support.images import bundle, code_object, exports_a_constant
+
+AMD, NVIDIA = "gfx90a", "sm_90"
+
+
+def kinds() -> list[bytes]:
+    """One of each, but for LLVM's bitcode, which no driver takes."""
+    return [image for image in seeds.images() if not image.startswith(b"BC")]
+
+
+def images() -> dict[str, bytes]:
+    """By a name that says what it is."""
+    found = {f"kind {number}": image for number, image in enumerate(kinds())}
+    for program in ("vecadd", "spin", "churn", "globals", "layers"):
+        for module, image in lower.code_objects(PROGRAMS / f"{program}.mlir", AMD).items():
+            found[f"{program} {module}"] = image
+    globals_, forum = code_object("globals", None, AMD), code_object("forum", None, AMD)
+    other = code_object("forum", None, "gfx1100")
+    both = bundle(forum, other)
+    found |= {
+        "forum gfx1100": other,
+        "two targets": both,
+        "with globals": bundle(other, globals_),
+        "entry that is text": bundle(forum, b"text, not an image"),
+    }
+    found |= {
+        "without sections": forum[:60] + bytes(2) + forum[62:],
+        "headers point outside": _changed(forum, 40, 1 << 40),
+        "table points outside": _changed(
+            bundle(forum), bundle(forum).index(b"hipv4") - 24, 1 << 40
+        ),
+        "names without an end": _unended(forum),
+        "compressed, cut short": _changed(seeds._compressed(3), 8, 1 << 40),
+    }
+    found |= {
+        "one entry outside": _changed(both, both.rindex(b"hipv4") - 24, 1 << 40),
+        "fatbin of PTX": fatbin((1, seeds.PTX)),
+        "fatbin of packed parts": fatbin((1, b"\x90" * 32), (2, b"\x91" * 32)),
+        "PTX that reads memory": seeds.PTX.replace(b".visible .global", b"//") + b"\0",
+        "a constant": exports_a_constant(AMD),
+        "a constant in a bundle": bundle(forum, exports_a_constant(AMD)),
+        "PTX with a constant": b"//\n.version 8.0\n.target sm_90\n.const .u32 i = 1;\0",
+        "PTX with a variable": b"// .version 8.0\n.version 8.0\n.target sm_90\n.global .u32 i;\0",
+    }
+    for program in ("forum", "globals", "vecadd"):
+        source = PROGRAMS / f"{program}.mlir"
+        found[f"{program} PTX"] = lower.code_object(source, NVIDIA, image="isa") + b"\0"
+    return found
+
+
+def _unended(image: bytes) -> bytes:
+    """A code object whose table of sections' names lacks its last 0."""
+    with io.BytesIO(image) as file:
+        elf = ELFFile(file)
+        names = elf.get_section(elf.header["e_shstrndx"])
+        last = names["sh_offset"] + names["sh_size"] - 1
+    return image[:last] + b"x" + image[last + 1 :]
+
+
+def _changed(image: bytes, at: int, number: int) -> bytes:
+    return image[:at] + struct.pack("<Q", number) + image[at + 8 :]
+
+
+def fatbin(*entries: tuple[int, bytes]) -> bytes:
+    """NVIDIA's, of (kind, content): 1 is PTX, 2 a cubin. Their headers name sm_90, as a compiler's
+    do."""
+    body = b"".join(
+        struct.pack("<HHIQIIHHI", kind, 0x101, 64, len(content), 0, 0, 3, 8, 90).ljust(64, b"\0")
+        + content
+        for kind, content in entries
+    )
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
+
+
+def holder(folder: Path, image: bytes, section: str = ".rodata", *flags: str) -> Path:
+    """An object file, or what the flags make, with an image in a section of its data."""
+    content, out = folder / "image", folder / "holder"
+    content.write_bytes(image)
+    source = f"""
+    int main(void) {{ return 0; }}
+    __asm__(".pushsection {section},\\"a\\"\\n.balign 4096\\n.globl the_image\\n"
+            ".type the_image,@object\\nthe_image: .incbin \\"{content}\\"\\n"
+            ".size the_image, .-the_image\\n.popsection");
+    """
+    return compile_c(out, source, *(flags or ("-c",)))

@@ -1,0 +1,62 @@
+"""The command's verdicts on sharing agree with what the library does."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from mgpu_rt.images import image as images
+from mgpu_rt.images.sharing import why_not_shared
+from tests.runtime.images import corpus
+from tests.support.child import Mgpu, environment, in_child, run_child
+
+
+def _load_twice(mgpu: Mgpu, content: bytes) -> bool | None:
+    """True if one module served both loads; None if the driver below does not take the image."""
+    before = _hits(mgpu)
+    for _ in range(2):
+        module = mgpu.load(mgpu.image(content))
+        if not module:
+            return None
+        mgpu.ModuleUnload(module)
+    return _hits(mgpu) > before
+
+
+def _hits(mgpu: Mgpu) -> int:
+    return mgpu.stats()["cache"]["modules"]["hits"]
+
+
+@in_child(policies=("builtin",), backends=("stub", "custub"), MGPU_RT_STATS="/dev/null")
+def test_inspect_and_the_cache_agree_on_sharing(mgpu: Mgpu) -> None:
+    """Over AMD's HIP and over NVIDIA's driver, each with the images that it takes."""
+    outcomes: list[bool] = []
+    for name, content in corpus.images().items():
+        image = images.at(content) or images.ptx(content.rstrip(b"\0"))
+        shared = _load_twice(mgpu, content)
+        assert shared is None or not image.damage, name
+        if shared is not None:
+            assert (why_not_shared(image.loaded) is None) == shared, name
+            outcomes.append(shared)
+    assert outcomes.count(True) >= 10
+    assert outcomes.count(False) >= 7
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["without sections", "headers point outside", "table points outside", "compressed, cut short"],
+)
+def test_inspect_and_the_library_agree_on_damage(name: str) -> None:
+    """A process each, since the library says it once."""
+    env = environment(IMAGE=name, MGPU_RT_MANAGER="off")
+    run_child(__name__, "is_refused_as_damaged", env)
+
+
+@in_child()
+def is_refused_as_damaged(mgpu: Mgpu) -> None:
+    content = corpus.images()[os.environ["IMAGE"]]
+    said = images.at(content)
+    assert said
+    assert said.damage
+    assert not mgpu.load(mgpu.image(content))
+    assert "cannot be loaded: " in mgpu.stderr()

@@ -1,0 +1,114 @@
+"""Plays the situations with a runtime on a device, and says what each left behind."""
+
+from __future__ import annotations
+
+import functools
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.runtime.last_error import images
+from tests.support.child import BUILD, STUB, environment
+from tests.support.folders import folder
+from tests.support.patience import HANG
+
+SOURCES = Path(__file__).resolve().parent
+STOCK = BUILD / "stock" / "libmlir_rocm_runtime.so"
+PENDING = ("none", "device", "memory")
+
+_MARKED = re.compile(r"^\[(\w+)\n(.*?)^\]$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Left:
+    """The state after a call: the last error, peeked at and read, and its lines but for advice."""
+
+    peeked: int
+    read: int
+    said: tuple[str, ...]
+
+
+#: A situation that ended the process, and one of which the runtime or HIP has nothing.
+ENDED = "ended the process"
+NOT_CALLED = "was not called"
+Result = Left | str
+
+
+@functools.cache
+def _made() -> Path:
+    """The folder with the program and its images."""
+    made = folder("last_error")
+    images.write(made)
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror"]
+    sources = [*sorted(SOURCES.glob("*.c")), *sorted(SOURCES.glob("situations/*.c"))]
+    command = ["cc", *flags, *sources, "-ldl", "-o", made / "program"]
+    subprocess.run(command, check=True, timeout=HANG)
+    return made
+
+
+def _environment(backend: str, **changes: str) -> dict[str, str]:
+    env = environment(backend, MGPU_RT_MANAGER="off", **changes)
+    if backend == "stub":
+        env["LD_LIBRARY_PATH"] = str(STUB.parent)  # where stock's finds HIP
+    return env
+
+
+@dataclass
+class Played:
+    """The outcomes of the situations on a release of HIP, in order."""
+
+    hip: int  # hipRuntimeGetVersion's number
+    results: dict[str, Result]
+
+    def ended(self) -> set[str]:
+        return {name for name, result in self.results.items() if result == ENDED}
+
+
+def play(runtime: Path, backend: str, pending: str, **changes: str) -> Played:
+    """Plays all. After a situation that ends the process the next process goes on."""
+    played = Played(0, {})
+    first = 0
+    while True:
+        words = [_made() / "program", runtime, _made(), pending, first]
+        done = subprocess.run(
+            [str(word) for word in words],
+            env=_environment(backend, **changes),
+            capture_output=True,
+            text=True,
+            timeout=HANG,
+            errors="replace",
+        )
+        lines = done.stdout.splitlines()
+        _read(played, lines, done.stderr)
+        if lines and lines[-1] == "done":
+            return played
+        begun = [line.split() for line in lines if line[0].isdigit()]
+        if not begun or done.returncode == 2:
+            raise AssertionError(f"exit status {done.returncode}\n{done.stderr}")
+        number, name = begun[-1]
+        played.results[name] = ENDED
+        first = int(number) + 1
+
+
+def _read(played: Played, lines: list[str], stderr: str) -> None:
+    said = {name: text.splitlines() for name, text in _MARKED.findall(stderr)}
+    for line in lines:
+        words = line.split()
+        if words[0] == "hip":
+            played.hip = int(words[1])
+        elif words[0].isdigit():
+            played.results[words[1]] = NOT_CALLED
+        elif len(words) == 3:
+            failures = (text for text in said[words[0]] if text.startswith("'"))
+            played.results[words[0]] = Left(int(words[1]), int(words[2]), tuple(failures))
+
+
+def differences(ours: Played, stocks: Played) -> dict[str, tuple[Result, Result]]:
+    """Returns the situations in which they differ. Anything is right where stock ends the process
+    or was not called."""
+    return {
+        name: (ours.results[name], theirs)
+        for name, theirs in stocks.results.items()
+        if isinstance(theirs, Left) and ours.results[name] != theirs
+    }

@@ -1,0 +1,270 @@
+"""Registrations of host memory that outlive their unregister (MGPU_RT_EXCLUSIVE=on).
+
+tests/support/hosts/registered has the programs. The stub of HIP keeps the pages that it was given,
+as a GPU does. So the use of a registration whose pages were replaced shows as wrong bytes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import Mgpu, in_child
+from tests.support.hosts import walks
+from tests.support.known import run_program
+from tests.support.patience import HANG
+from tests.support.refused import REFUSE_USERFAULTFD
+
+KIB = 1 << 10
+PAGE = 4 * KIB
+
+#: The cases whose only word would be that the device saw other memory.
+CASES = (
+    "moved",
+    "unmapped",
+    "dropped",
+    "brk",
+    "huge",
+    "hugetlb",
+    "touching",
+    "grown",
+    "first-page-is-shared",
+    "last-page-is-shared",
+    "shared-memory",
+    "private-file",
+    "forked",
+    "pending",
+    "pageable",
+    "exit",
+)
+
+#: Stock's lines for a second unregister, a second register and a third unregister.
+ERRORS = """\
+'hipHostUnregister(ptr)' failed with 'hipErrorHostMemoryNotRegistered'
+'hipHostRegister(ptr, sizeBytes, 0)' failed with 'hipErrorHostMemoryAlreadyRegistered'
+'hipHostUnregister(ptr)' failed with 'hipErrorHostMemoryNotRegistered'
+"""
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return walks.compiled(tmp_path_factory.mktemp("registered"))
+
+
+def run(path: Path, *words: object, exclusive: str = "on", **variables: str) -> tuple[str, dict]:
+    """Returns what the program wrote to stderr, and the record of the stub."""
+    log = path.with_suffix(".json")
+    settings = {"MGPU_RT_EXCLUSIVE": exclusive, "MGPU_RT_MANAGER": "off", **variables}
+    done = run_program(path, *words, HIPSTUB_PINS="1", HIPSTUB_LOG=str(log), **settings)
+    assert done.returncode == 0, done.stderr
+    record = json.loads(log.read_text())
+    assert record["misuses"] == 0, record["misuse"]
+    return done.stderr, record
+
+
+def registrations(record: dict) -> int:
+    return record["counts"]["hipHostRegister"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_case(path: Path, case: str) -> None:
+    said, _ = run(path, "case", case, HIPSTUB_ASYNC="held")
+    assert said == ""
+
+
+def test_random_programs(path: Path) -> None:
+    """`make soak` plays 20,000."""
+    _, record = run(path, "walk", 1, 150)
+    _, plain = run(path, "walk", 1, 150, exclusive="off")
+    assert registrations(record) < 0.8 * registrations(plain)
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("backend, count", [("stub", 4000), ("softgpu", 40)])
+def test_many_random_programs(path: Path, backend: str, count: int) -> None:
+    assert walks.failures(path, count, walks.settings(backend), seed=1000) == []
+
+
+@pytest.mark.gpu
+def test_random_programs_on_a_gpu(path: Path) -> None:
+    assert walks.failures(path, 1000, walks.settings("cuda")) == []
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("words", [*(("case", case) for case in CASES), ("race", "2000")])
+def test_registered_memory_on_a_gpu(path: Path, words: tuple[str, ...]) -> None:
+    command = [str(path), *words]
+    done = subprocess.run(
+        command, env=walks.settings("cuda"), capture_output=True, text=True, timeout=HANG
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_race(path: Path) -> None:
+    """munmap drops pages before its event is read, so another thread may map them first."""
+    _, record = run(path, "race", 1000)
+    assert registrations(record) < 1000 * 1.5
+
+
+@pytest.mark.check
+def test_a_long_race(path: Path) -> None:
+    """The moment between an event's reading and its mark is short."""
+    run(path, "race", 200_000)
+
+
+def test_a_program_that_registers_in_each_pass_registers_once(path: Path) -> None:
+    _, record = run(path, "case", "passes")
+    assert registrations(record) == 2
+    assert "hipHostUnregister" not in record["counts"]
+    assert record["live"]["registrations"] == 2
+
+
+def test_other_bytes_are_registered_by_hip(path: Path) -> None:
+    _, record = run(path, "case", "other-bytes")
+    assert registrations(record) == 4
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [{"exclusive": "off"}, {"MGPU_RT_CACHE": "off"}, {"MGPU_RT_CACHE": "memory,streams"}],
+)
+def test_without_the_users_word_every_call_is_hips(path: Path, variables: dict) -> None:
+    _, record = run(path, "case", "passes", **variables)
+    assert registrations(record) == record["counts"]["hipHostUnregister"] == 200
+
+
+def test_idle_registrations_are_bounded(path: Path) -> None:
+    """The least recently used go first."""
+    _, record = run(path, "case", "limit", MGPU_RT_MEMORY_LIMIT="64K")
+    assert record["live"]["registrations"] == 16
+    assert record["counts"]["hipHostUnregister"] == 48 - 16
+
+
+def test_threads_may_register_the_same_memory(path: Path) -> None:
+    run(path, "case", "threads")
+
+
+def test_errors_are_those_of_stock(path: Path) -> None:
+    said, _ = run(path, "case", "errors")
+    plain, _ = run(path, "case", "errors", exclusive="off")
+    assert said == plain
+    assert "".join(f"{line}\n" for line in said.splitlines() if "failed" in line) == ERRORS
+
+
+def kept(path: Path, *words: str, tmp: Path, **variables: str) -> tuple[dict, dict, str]:
+    """Returns what the statistics say: of the cache, of what is kept, and the line for people."""
+    file = tmp / "stats.json"
+    run(path, *words, MGPU_RT_STATS=str(file), **variables)
+    said = json.loads(file.read_text())
+    lines = [line for line in said["rendered"].splitlines() if "registered memory" in line]
+    return said["cache"]["registrations"], said["kept"], "".join(lines)
+
+
+def test_statistics_count_what_was_kept(path: Path, tmp_path: Path) -> None:
+    cache, now, line = kept(path, "case", "passes", tmp=tmp_path)
+    assert cache == {"hits": 198, "misses": 2, "evictions": 0}
+    assert now == {"ranges": 2, "bytes": 4 * PAGE + 8, "changed": 0, "limited": 0}
+    assert line == (
+        "mgpu_rt: registered memory: hits 198, misses 2, kept 2 (16392 bytes), "
+        "given back 0: 0 as pages changed, 0 for the limit"
+    )
+
+
+def test_statistics_say_why_registrations_went(path: Path, tmp_path: Path) -> None:
+    cache, now, _ = kept(path, "case", "touching", tmp=tmp_path)
+    assert cache == {"hits": 1, "misses": 3, "evictions": 1}
+    assert now == {"ranges": 2, "bytes": 4 * PAGE, "changed": 1, "limited": 0}
+    cache, now, _ = kept(path, "case", "limit", tmp=tmp_path, MGPU_RT_MEMORY_LIMIT="64K")
+    assert cache == {"hits": 0, "misses": 48, "evictions": 32}
+    assert now == {"ranges": 16, "bytes": 16 * PAGE, "changed": 0, "limited": 32}
+
+
+def test_statistics_count_no_miss_where_nothing_is_kept(path: Path, tmp_path: Path) -> None:
+    """HIP serves what is not kept: of a file, and without the word."""
+    nothing = {"hits": 0, "misses": 0, "evictions": 0}
+    assert kept(path, "case", "shared-memory", tmp=tmp_path) == (
+        nothing,
+        {"ranges": 0, "bytes": 0, "changed": 0, "limited": 0},
+        "",
+    )
+    assert kept(path, "case", "passes", tmp=tmp_path, exclusive="off")[0] == nothing
+
+
+@pytest.mark.parametrize(
+    "variables, reason",
+    [
+        ({}, "registrations outlive their unregister"),
+        ({"exclusive": "off"}, "nothing is kept, as that takes MGPU_RT_EXCLUSIVE=on"),
+        ({"MGPU_RT_CACHE": "memory"}, "nothing is kept, as MGPU_RT_CACHE leaves out registrations"),
+    ],
+)
+def test_the_library_says_whether_memory_stays_registered(
+    path: Path, variables: dict, reason: str
+) -> None:
+    said, _ = run(path, "case", "passes", MGPU_RT_VERBOSE="1", **variables)
+    assert said.count(f"mgpu_rt: registered memory: {reason}") == said.count("registered") == 1
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_a_registration_that_the_program_ended_by_hip_is_made_again(mgpu: Mgpu) -> None:
+    memory = mgpu.ffi.new("char[]", PAGE)
+    mgpu.MemHostRegister(memory, PAGE)
+    address = ctypes.c_void_p(int(mgpu.ffi.cast("uintptr_t", memory)))
+    assert ctypes.CDLL(os.environ["MGPU_RT_HIP"]).hipHostUnregister(address) == 0
+    mgpu.MemHostRegister(memory, PAGE)
+    assert mgpu.count("hipHostRegister") == 2
+    mgpu.MemHostUnregister(memory)
+    assert mgpu.stderr() == ""
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_a_child_of_fork_gives_nothing_back(mgpu: Mgpu) -> None:
+    """HIP does not survive a fork."""
+    memory = mgpu.ffi.new("char[]", PAGE)
+    mgpu.MemHostRegister(memory, PAGE)
+    mgpu.MemHostUnregister(memory)
+    child = os.fork()
+    if child == 0:
+        mgpu.lib.mgpu_rt_empty_cache()
+        os._exit(mgpu.count("hipHostUnregister"))
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_DEVICES="2")
+def test_another_device_registers_by_itself(mgpu: Mgpu) -> None:
+    memory = mgpu.ffi.new("char[]", PAGE)
+    for device, calls in ((0, 1), (0, 1), (1, 2), (1, 2), (0, 3)):
+        mgpu.SetDefaultDevice(device)
+        mgpu.MemHostRegister(memory, PAGE)
+        mgpu.MemHostUnregister(memory)
+        assert mgpu.count("hipHostRegister") == calls
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_FAULT="hipHostRegister:2:1")
+def test_hip_is_asked_again_without_what_is_idle(mgpu: Mgpu) -> None:
+    """HIP may refuse memory because too much is pinned."""
+    first, second = mgpu.ffi.new("char[]", PAGE), mgpu.ffi.new("char[]", PAGE)
+    mgpu.MemHostRegister(first, PAGE)
+    mgpu.MemHostUnregister(first)
+    assert mgpu.count("hipHostUnregister") == 0
+    mgpu.MemHostRegister(second, PAGE)
+    assert mgpu.counts("hipHostRegister", "hipHostUnregister") == {
+        "hipHostRegister": 3,
+        "hipHostUnregister": 1,
+    }
+    assert mgpu.stderr() == ""
+
+
+def test_in_a_container_every_call_is_hips_and_the_library_says_so(path: Path) -> None:
+    variables = {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_VERBOSE": "1", "HIPSTUB_PINS": "1"}
+    done = run_program(
+        Path(sys.executable), "-c", REFUSE_USERFAULTFD, path, "case", "passes", **variables
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("the system call userfaultfd is forbidden here") == 1

@@ -1,0 +1,104 @@
+"""The library does not compare constants again, and takes nothing else for a constant.
+
+Each program changes one byte of an image between two loads. Images that were constants for good are
+changed all the same, which breaks a promise. The second load then gives the module of the first
+one, and so shows that nothing was compared. Everywhere else the change must be seen.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+from pathlib import Path
+
+from tests.support.child import ROOT, Mgpu, in_child, library
+from tests.support.compiled import compile_c
+from tests.support.folders import folder
+from tests.support.images import code_object
+from tests.support.patience import HANG
+
+HOST = ROOT / "tests" / "support" / "hosts" / "constants.c"
+BUILTIN = ("builtin",)  # where an image lies is not the policy's business
+
+
+@functools.cache
+def _image() -> str:
+    """The flag that names the code object's file."""
+    path = folder("constants") / "forum.hsaco"
+    path.write_bytes(code_object("forum"))
+    return f'-DIMAGE_FILE="{path}"'
+
+
+def _program(*flags: str) -> Path:
+    common = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-ldl", _image()]
+    return compile_c(folder("constants") / "program", HOST.read_text(), *common, *flags)
+
+
+def _library(*flags: str) -> Path:
+    source = (
+        '__asm__(".section .rodata\\n.balign 64\\n.global image\\nimage:\\n'
+        '.incbin \\"" IMAGE_FILE "\\"\\n.previous\\n");'
+    )
+    return compile_c(folder("constants") / "image.so", source, "-shared", "-fPIC", _image(), *flags)
+
+
+def _second_load(program: Path, mode: str, *arguments: Path, **changes: str) -> str:
+    command = [str(program), str(library()), mode, *map(str, arguments)]
+    env = {**os.environ, **changes}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@in_child(BUILTIN)
+def test_constants_of_the_program_are_not_compared(mgpu: Mgpu) -> None:
+    assert _second_load(_program(), "constant") == "same"
+
+
+@in_child(BUILTIN)
+def test_constants_without_pie_are_not_compared(mgpu: Mgpu) -> None:
+    assert _second_load(_program("-no-pie"), "constant") == "same"
+
+
+@in_child(BUILTIN)
+def test_constants_of_a_library_that_cannot_be_closed_are_not_compared(mgpu: Mgpu) -> None:
+    assert _second_load(_program(), "library", _library("-Wl,-z,nodelete")) == "same"
+
+
+@in_child(BUILTIN)
+def test_writable_data_of_the_program_are_compared(mgpu: Mgpu) -> None:
+    assert _second_load(_program(), "data") == "other"
+
+
+@in_child(BUILTIN)
+def test_constants_of_a_library_that_can_be_closed_are_compared(mgpu: Mgpu) -> None:
+    assert _second_load(_program(), "library", _library()) == "other"
+
+
+@in_child(BUILTIN)
+def test_constants_at_the_address_of_a_closed_library_are_compared(mgpu: Mgpu) -> None:
+    """Another image lies at the address of a constant of a library that is gone."""
+    assert _second_load(_program(), "closed", _library()) == "other"
+
+
+@in_child(BUILTIN)
+def test_constants_that_the_loader_relocated_are_compared(mgpu: Mgpu) -> None:
+    """Text relocations: segments are writable for a while although the file says otherwise."""
+    relocated = "-DRELOCATED", "-fPIE", "-pie", "-Wl,-z,notext"
+    assert _second_load(_program(*relocated), "constant") == "other"
+
+
+@in_child(BUILTIN)
+def test_a_constant_is_not_taken_for_the_module_that_has_its_handle(mgpu: Mgpu) -> None:
+    """HIP unloaded the constant's module, and has its handle for another image by now."""
+    assert _second_load(_program(), "evicted", HIPSTUB_REUSE="1") == "other"
+
+
+@in_child(BUILTIN)
+def test_constants_of_the_program_are_not_copied(mgpu: Mgpu) -> None:
+    """HIP may read them as long as it likes; of all others the module has a copy."""
+    words = _second_load(_program(), "allocated", HIPSTUB_MODE="fast")
+    constant, data = map(int, words.split())
+    assert constant < 1000
+    assert data > len(code_object("forum"))

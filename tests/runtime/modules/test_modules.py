@@ -1,0 +1,61 @@
+"""Modules that are kept: who may hold one, and what ends it (shared/types.h has the states)."""
+
+from __future__ import annotations
+
+import ctypes
+
+from tests.runtime.shared.test_known_limits import distinct
+from tests.support.child import Mgpu, in_child
+
+COUNT = 200
+COPY = 8192  # bytes that a copy takes at least; what the stub frees beside it is less
+
+
+class Mallinfo(ctypes.Structure):
+    """The struct that mallinfo2 returns."""
+
+    _fields_ = [(f"field{number}", ctypes.c_size_t) for number in range(10)]
+
+
+def allocated() -> int:
+    """Bytes that malloc has handed out and not got back."""
+    libc = ctypes.CDLL(None)
+    libc.mallinfo2.restype = Mallinfo
+    return libc.mallinfo2().field7
+
+
+def load_many(mgpu: Mgpu, unload: bool) -> tuple[int, int]:
+    """Bytes before, and with `COUNT` modules of images that may change, so that each has a copy."""
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    images = [mgpu.image(distinct(number)) for number in range(COUNT)]
+    before = allocated()
+    for image in images:
+        module = mgpu.load(image)
+        if unload:
+            mgpu.ModuleUnload(module)
+    return before, allocated()
+
+
+@in_child(HIPSTUB_MODE="fast")
+def test_an_emptied_cache_frees_the_copies(mgpu: Mgpu) -> None:
+    before, kept = load_many(mgpu, unload=True)
+    assert kept - before > COUNT * COPY
+    mgpu.lib.mgpu_rt_empty_cache()
+    assert allocated() - before < (kept - before) / 2
+
+
+@in_child()
+def test_a_reset_frees_the_copies_of_modules_that_nobody_holds(mgpu: Mgpu) -> None:
+    _, kept = load_many(mgpu, unload=True)
+    mgpu.stub.hipDeviceReset()
+    mgpu.StreamDestroy(mgpu.StreamCreate())  # notices it
+    assert kept - allocated() > COUNT * COPY
+
+
+@in_child()
+def test_a_reset_leaves_the_copy_of_a_module_that_the_program_holds(mgpu: Mgpu) -> None:
+    """A thread may compare it just now, and at the end of the process HIP reads it still."""
+    _, kept = load_many(mgpu, unload=False)
+    mgpu.stub.hipDeviceReset()
+    mgpu.StreamDestroy(mgpu.StreamCreate())  # notices it
+    assert kept - allocated() < COUNT * COPY

@@ -1,0 +1,150 @@
+"""No allocator is called under a lock that a fork waits for.
+
+An allocator has a lock of its own, which a fork takes too. If its handlers ran first, a thread that
+allocates under the library's lock would wait for the fork. The fork would wait for that lock.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from tests.proofs.random import images, programs, runner
+from tests.support import allocator
+from tests.support.child import ROOT, environment
+from tests.support.patience import HANG
+from tests.support.programs import run, ways
+
+PROGRAMS = ("forum", "churn", "layers", "overlap", "samename", "events", "globals", "many")
+
+#: Many of each kind, in several threads, and all of it given back.
+_MANY = """
+import threading
+from tests.support.child import Mgpu
+runtime = Mgpu()
+
+def work():
+    streams = [runtime.StreamCreate() for _ in range(40)]
+    events = [runtime.EventCreate() for _ in range(300)]
+    for event, stream in zip(events, streams):
+        runtime.EventRecord(event, stream)
+    for _ in range(2500):
+        runtime.MemAlloc(256, streams[0], False)
+    blocks = [runtime.MemAlloc(256 * size, streams[0], False) for size in range(1, 400)]
+    for block, stream in zip(blocks, streams * 10):
+        runtime.Memset32(block, 1, 8, stream)
+        runtime.MemFree(block, streams[0])
+    for event in events:
+        runtime.EventDestroy(event)
+    for stream in streams:
+        runtime.StreamDestroy(stream)
+
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+runtime.lib.mgpu_rt_empty_cache()
+"""
+
+#: A thread has HIP make blocks while another one forks.
+_FORKS = """
+import os
+import threading
+from tests.support.child import Mgpu
+runtime = Mgpu()
+stream = runtime.StreamCreate()
+over = threading.Event()
+
+def allocate():
+    while not over.is_set():
+        runtime.MemAlloc(256, stream, False)
+
+threads = [threading.Thread(target=allocate) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for _ in range(30):
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+over.set()
+for thread in threads:
+    thread.join()
+print("done")
+"""
+
+
+def play(source: str, env: dict[str, str]) -> subprocess.CompletedProcess:
+    """Runs a program in Python; it ends, or the test fails."""
+    command = [sys.executable, "-c", source]
+    return subprocess.run(
+        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANG, check=False
+    )
+
+
+def assert_clean(log: Path) -> None:
+    seen = allocator.read(log)
+    assert seen.forks  # the lock of the tables
+    assert seen.count > 0
+    assert seen.under_locks_of_forks == {}
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_allocate_under_no_lock(program: str, recorded: bool, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    outcome = run(
+        program,
+        22,
+        ways()["linked"],
+        policy="builtin",
+        iterations=None if program == "events" else 40,
+        stats=recorded,
+        **allocator.settings(log),
+    )
+    assert (outcome.signal, outcome.stderr) == (0, "")
+    assert_clean(log)
+
+
+def test_many_kept_objects_are_allocated_under_no_lock(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    done = play(_MANY, environment(MGPU_RT_MANAGER="off", **allocator.settings(log)))
+    assert done.returncode == 0, done.stderr
+    assert_clean(log)
+
+
+@pytest.mark.parametrize("device", [runner.REUSE, runner.SMALL], ids=lambda device: device.name)
+def test_random_programs_allocate_under_no_lock(
+    device: runner.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log"
+    images.write("gfx90a")
+    for name, value in allocator.settings(log).items():
+        monkeypatch.setenv(name, value)
+
+    @hypothesis_settings(
+        max_examples=4,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    @given(st.data())
+    def play_one(data) -> None:
+        programs.check(data.draw(programs.plans(device, runner.SIDES[2:4], exits=False)))
+
+    play_one()
+    assert_clean(log)
+
+
+def test_a_fork_and_an_allocation_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    env = environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast")
+    done = play(_FORKS, env | allocator.settings(tmp_path / "log", lock="1"))
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

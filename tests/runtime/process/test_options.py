@@ -1,0 +1,317 @@
+"""The values of the environment's variables, and the programs that ignore them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import PYTHON_IN_CHECK, STUB, Mgpu, environment, in_child, library
+from tests.support.compiled import LIB, RUNTIME, compile_c
+from tests.support.images import code_object
+from tests.support.patience import HANG
+
+PROBE = LIB / "mgpu-rt-probe"
+
+
+def _probe(directory: Path, **changes: str) -> str:
+    """Runs the smallest program; what it wrote to stderr."""
+    result = subprocess.run(
+        [PROBE],
+        cwd=directory,
+        env=environment(LD_LIBRARY_PATH=str(LIB), **changes),
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stderr
+
+
+@pytest.mark.parametrize("variable", ["MGPU_RT_STATS", "MGPU_RT_TRACE"])
+@pytest.mark.parametrize("value", ["", "0", "off"])
+def test_no_results_are_written_where_they_are_off(
+    variable: str, value: str, tmp_path: Path
+) -> None:
+    assert _probe(tmp_path, **{variable: value}) == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("value", ["1", "on"])
+def test_statistics_are_printed_as_a_table(value: str, tmp_path: Path) -> None:
+    assert "mgpuStreamCreate" in _probe(tmp_path, MGPU_RT_STATS=value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("value", ["1", "on"])
+def test_a_trace_needs_a_path(value: str, tmp_path: Path) -> None:
+    said = _probe(tmp_path, MGPU_RT_TRACE=value)
+    assert said == f"mgpu_rt: MGPU_RT_TRACE='{value}' is not a path: no trace is written\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_may_have_any_name(tmp_path: Path) -> None:
+    _probe(tmp_path, MGPU_RT_STATS="./0", MGPU_RT_TRACE="./off")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "off"]
+
+
+@pytest.mark.parametrize(
+    ("old", "now"),
+    [
+        ({"PYTHON": "off"}, "MGPU_RT_MANAGER='off'"),
+        ({"PYTHON_DELAY": "5"}, "MGPU_RT_MANAGER='on,delay=5'"),
+        ({"PYTHON_DELAY": "5", "MANAGER": "off"}, "MGPU_RT_MANAGER='off,delay=5'"),
+        ({"TRACE_GPU": "on", "TRACE": "/dev/null"}, "MGPU_RT_TRACE='gpu,/dev/null'"),
+    ],
+)
+def test_a_variable_by_its_earlier_name_counts(
+    old: dict[str, str], now: str, tmp_path: Path
+) -> None:
+    said = _probe(tmp_path, **{f"MGPU_RT_{name}": value for name, value in old.items()})
+    name = next(iter(old))
+    assert said == f"mgpu_rt: write {now}: the next release does not read MGPU_RT_{name}\n"
+
+
+def test_a_variable_wins_over_its_earlier_name(tmp_path: Path) -> None:
+    new = {"MGPU_RT_MANAGER": "off,delay=1", "MGPU_RT_TRACE": "gpu,/dev/null"}
+    old = {"MGPU_RT_PYTHON": "p", "MGPU_RT_PYTHON_DELAY": "x", "MGPU_RT_TRACE_GPU": "on"}
+    assert _probe(tmp_path, **new, **old) == ""
+
+
+def test_a_wrong_delay_is_named(tmp_path: Path) -> None:
+    said = _probe(tmp_path, MGPU_RT_MANAGER="off,delay=soon")
+    assert said.startswith("mgpu_rt: MGPU_RT_MANAGER='soon' is not a number from 0 on")
+
+
+@pytest.mark.parametrize(
+    ("value", "speaks"),
+    [("", False), ("0", False), ("off", False), ("1", True), ("on", True), ("2", True)],
+)
+def test_the_library_says_what_it_found_if_asked(value: str, speaks: bool, tmp_path: Path) -> None:
+    said = _probe(tmp_path, MGPU_RT_VERBOSE=value)
+    assert ("mgpu_rt: HIP: " in said) == speaks
+    assert ("VERBOSE='2' is neither on nor off: on is used" in said) == (value == "2")
+
+
+@pytest.mark.parametrize("value", ["1e300", "1e18", "99999999999G", "nan", "inf", "-1", "1KK"])
+def test_impossible_limits_are_named(value: str, tmp_path: Path) -> None:
+    said = _probe(tmp_path, MGPU_RT_MEMORY_LIMIT=value, MGPU_RT_MODULE_LIMIT=value)
+    assert f"MGPU_RT_MEMORY_LIMIT='{value}' is neither a number of bytes" in said
+    assert f"MGPU_RT_MODULE_LIMIT='{value}' is not a number of bytes" in said
+
+
+@pytest.mark.parametrize("value", ["0", "0.25", "0x10", "1.5G", "17179869184", " 5"])
+def test_valid_limits_are_taken(value: str, tmp_path: Path) -> None:
+    assert _probe(tmp_path, MGPU_RT_MEMORY_LIMIT=value) == ""
+
+
+# ---- which caches are on -------------------------------------------------------------------------
+
+NAMES = ("modules", "functions", "streams", "events", "memory", "registrations", "staging")
+WITH_A_WORD = {"registrations"}  # tests/runtime/memory/test_registered.py has them
+KERNEL = "test_func"
+#: HIP's calls in three rounds of everything, by the cache that saves two of the calls.
+SAVED = {
+    "modules": "hipModuleLoadData",
+    "functions": "hipModuleGetFunction",
+    "streams": "hipStreamCreate",
+    "events": "hipEventCreateWithFlags",
+    "memory": "hipMalloc",
+}
+
+
+def _three_rounds(mgpu: Mgpu) -> None:
+    """Uses everything that a cache serves; a copy from pageable memory is last."""
+    image, host = mgpu.image(code_object("forum")), mgpu.image(bytes(4096))
+    for _ in range(3):
+        stream, module = mgpu.StreamCreate(), mgpu.load(image)
+        event, block = mgpu.EventCreate(), mgpu.MemAlloc(4096, stream, False)
+        mgpu.launch(mgpu.function(module, KERNEL), stream)
+        mgpu.EventRecord(event, stream)
+        mgpu.StreamSynchronize(stream)
+        mgpu.Memcpy(block, host, 4096, stream)
+        mgpu.StreamSynchronize(stream)
+        mgpu.MemFree(block, stream)
+        mgpu.EventDestroy(event)
+        mgpu.ModuleUnload(module)
+        mgpu.StreamDestroy(stream)
+    assert mgpu.stderr() == ""
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+def _once(mgpu: Mgpu) -> set[str]:
+    """The caches that spared HIP the second and the third round."""
+    calls = mgpu.counts(*SAVED.values())
+    assert set(calls.values()) <= {1, 3}, calls
+    on = {cache for cache, function in SAVED.items() if calls[function] == 1}
+    return on | ({"staging"} if mgpu.count("hipHostMalloc") else set())
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="on")
+def test_all_caches_are_on(mgpu: Mgpu) -> None:
+    _three_rounds(mgpu)
+    assert _once(mgpu) == set(NAMES) - WITH_A_WORD
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="modules,streams")
+def test_only_named_caches_are_on(mgpu: Mgpu) -> None:
+    _three_rounds(mgpu)
+    assert _once(mgpu) == {"modules", "streams"}
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="functions,events,memory")
+def test_a_cache_without_the_one_that_it_builds_on_does_nothing(mgpu: Mgpu) -> None:
+    """Functions are known by their module."""
+    _three_rounds(mgpu)
+    assert _once(mgpu) == {"events", "memory"}
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="modules,functions,streams,events,memory")
+def test_copies_of_pageable_memory_may_go_hips_way(mgpu: Mgpu) -> None:
+    _three_rounds(mgpu)
+    assert _once(mgpu) == set(NAMES) - WITH_A_WORD - {"staging"}
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="modules,memory,events,staging")
+def test_single_caches_can_be_left_out(mgpu: Mgpu) -> None:
+    """Here two, to see that each is by itself; nothing is staged without a stream of ours."""
+    _three_rounds(mgpu)
+    assert _once(mgpu) == {"modules", "memory", "events"}
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="modules,functions")
+def test_a_kernel_after_its_modules_unload_is_refused(mgpu: Mgpu) -> None:
+    module = mgpu.load(mgpu.image(code_object("forum")))
+    mgpu.ModuleUnload(module)
+    assert not mgpu.function(module, KERNEL)
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="modules")
+def test_without_the_cache_of_functions_a_mistake_is_reported(mgpu: Mgpu) -> None:
+    module = mgpu.load(mgpu.image(code_object("forum")))
+    assert not mgpu.function(module, "other")
+    assert "has no kernel 'other'; it has 'test_func'" in mgpu.stderr()
+    mgpu.ModuleUnload(module)
+    assert not mgpu.function(module, KERNEL)
+    assert "after mgpuModuleUnload" in mgpu.stderr()
+
+
+@pytest.mark.parametrize("value", ["strems", "modules,strems", "modules,", ",", "on,off", "all"])
+def test_an_unknown_cache_is_named(value: str, tmp_path: Path) -> None:
+    assert _probe(tmp_path, MGPU_RT_CACHE=value) == (
+        f"mgpu_rt: MGPU_RT_CACHE='{value}' is neither on nor off nor a list of modules, functions, "
+        "streams, events, memory, registrations, staging: on is used\n"
+    )
+
+
+@pytest.mark.parametrize("value", ["on", "1", "off", "0", ",".join(NAMES), "events"])
+def test_valid_lists_of_caches_are_taken(value: str, tmp_path: Path) -> None:
+    assert _probe(tmp_path, MGPU_RT_CACHE=value) == ""
+
+
+# ---- programs with rights that their caller lacks ------------------------------------------------
+
+NOBODY = 65534
+
+
+@contextmanager
+def _open_directory() -> Iterator[Path]:
+    """One that another user can look into; pytest's own are closed to others."""
+    with tempfile.TemporaryDirectory(prefix="mgpu-rt-test-") as name:
+        directory = Path(name)
+        directory.chmod(0o755)
+        (directory / "out").mkdir()
+        (directory / "out").chmod(0o777)  # whatever it is written by
+        yield directory
+
+
+def _marking_library(out: Path, mark: Path) -> Path:
+    """A library that leaves a file when it is opened."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    source = f"""
+        #include <fcntl.h>
+        __attribute__((constructor)) static void mark(void) {{
+            (void)!open("{mark}", O_CREAT | O_WRONLY, 0666);
+        }}"""
+    return compile_c(out, source, "-shared", "-fPIC")
+
+
+def _marking_python(path: Path, mark: Path) -> Path:
+    """An interpreter that leaves a file when it is run."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n: > {mark}\n")
+    path.chmod(0o755)
+    return path
+
+
+def _variables(directory: Path) -> dict[str, str]:
+    """Each of the variables that name code or files, with something that leaves a file."""
+    out = directory / "out"
+    _marking_library(directory / "rocm/lib/libamdhip64.so.5", out / "ROCM_PATH")
+    _marking_library(directory / "hip/lib/libamdhip64.so.5", out / "HIP_PATH")
+    python = _marking_python(directory / "python", out / "MGPU_RT_MANAGER")
+    _marking_python(directory / "venv/bin/python3", out / "VIRTUAL_ENV")
+    _marking_python(directory / "conda/bin/python3", out / "CONDA_PREFIX")
+    return {
+        "ROCM_PATH": str(directory / "rocm"),
+        "HIP_PATH": str(directory / "hip"),
+        "MGPU_RT_HIP": str(_marking_library(directory / "named.so", out / "MGPU_RT_HIP")),
+        "MGPU_RT_MANAGER": f"{python},delay=0",
+        "MGPU_RT_STATS": str(out / "MGPU_RT_STATS"),
+        "MGPU_RT_TRACE": str(out / "MGPU_RT_TRACE"),
+        "VIRTUAL_ENV": str(directory / "venv"),
+        "CONDA_PREFIX": str(directory / "conda"),
+    }
+
+
+#: Uses a stream; ends when the file that its argument names is there, or after a while.
+PATIENT_PROGRAM = """
+#include <stdlib.h>
+#include <unistd.h>
+void *mgpuStreamCreate(void);
+void mgpuStreamDestroy(void *stream);
+int main(int argc, char **argv) {
+    mgpuStreamDestroy(mgpuStreamCreate());
+    for (int left = argc > 2 ? atoi(argv[2]) : 0; left > 0 && access(argv[1], F_OK) != 0; left--)
+        usleep(10000);
+    return 3;
+}
+"""
+
+
+def _left_by(program: Path, out: Path, patience: float, awaited: str, **env: str) -> set[str]:
+    """The files that a run of a program by another user leaves; it waits for one of them."""
+    env = {"PATH": os.environ["PATH"], "MGPU_RT_MANAGER": "delay=0", **env}
+    command = [program, out / awaited, str(round(patience * 100))]
+    result = subprocess.run(command, env=env, user=NOBODY, group=NOBODY, timeout=HANG)
+    assert result.returncode == 3
+    left = {path.name for path in out.iterdir()}
+    for name in left:
+        (out / name).unlink()
+    return left
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a set-uid program")
+@in_child(policies=PYTHON_IN_CHECK[:1])
+def test_a_set_uid_program_takes_no_code_and_no_paths(_: Mgpu) -> None:
+    with _open_directory() as directory:
+        shutil.copy(library(), directory / RUNTIME)
+        flags = (str(directory / RUNTIME), f"-Wl,-rpath,{directory}")
+        plain = compile_c(directory / "plain", PATIENT_PROGRAM, *flags)
+        owned = Path(shutil.copy(plain, directory / "owned"))
+        owned.chmod(0o4755)
+        variables, out = _variables(directory), directory / "out"
+        assert _left_by(owned, out, 0.5, "MGPU_RT_MANAGER", **variables) == set()
+        stub = {"MGPU_RT_HIP": str(STUB)}
+        off = {"MGPU_RT_MANAGER": "off"}
+        for name, value in variables.items():
+            needs = off if name.endswith(("HIP", "PATH")) else stub
+            alone = {**needs, name: value}
+            patience = 0 if name in ("MGPU_RT_STATS", "MGPU_RT_TRACE") else HANG  # at exit
+            assert name in _left_by(plain, out, patience, name, **alone), name
+            assert _left_by(owned, out, 0.2, name, **alone) == set(), name

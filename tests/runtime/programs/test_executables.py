@@ -1,0 +1,49 @@
+"""Kernel programs as executables, host code and all, by `mgpu-rt run --device softgpu`."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from softgpu.tests.kernels import algorithms, atomics, groups, matrix, numerics, private
+from softgpu.tests.kernels.compare import mismatch
+from softgpu.tests.kernels.program import Module
+from tests.runtime.programs.executables import build, printed
+from tests.support.command import command
+
+PROGRAMS: list[tuple[Module, str, int]] = [
+    (algorithms.MODULE, "matmul_f32", 22),
+    (algorithms.MODULE, "matmul_f64", 19),
+    (algorithms.MODULE, "transpose", 22),
+    (algorithms.MODULE, "histogram", 22),
+    (algorithms.MODULE, "prefix_sum", 19),
+    (algorithms.MODULE, "whole_sort", 22),
+    (algorithms.MODULE, "stencil", 19),
+    (numerics.MODULE, "softmax", 22),
+    (numerics.MODULE, "layer_norm", 19),
+    (numerics.MODULE, "mandelbrot_f32", 22),
+    (groups.MEMORY, "dynamic_memory", 22),
+    (atomics.MODULE, "tickets_i64", 22),
+    (private.MODULE, "called", 22),
+    (private.MODULE, "spills", 22),
+    (matrix.MODULE, "matmul_i8_16", 22),
+]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "llvm"), [pytest.param(*p, id=f"{p[1]}-{p[2]}") for p in PROGRAMS]
+)
+def test_executables_give_what_numpy_gives(
+    module: Module, name: str, llvm: int, tmp_path: Path
+) -> None:
+    launch = module.programs[name].data(np.random.default_rng(zlib.crc32(name.encode())))
+    executable = build(module, name, launch, llvm, tmp_path)
+    result = command("run", "--device", "softgpu", "--", executable, MGPU_RT_HIP="")
+    assert result.stderr == ""
+    for number, got in printed(launch, result.stdout).items():
+        expected = np.asarray(launch.expected[number])
+        wrong = mismatch(got, expected, launch.ulp, launch.absolute)
+        assert wrong is None, f"argument {number} of {name}: {wrong}"

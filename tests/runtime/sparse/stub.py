@@ -1,0 +1,74 @@
+"""The stand-in for hipSPARSE and cuSPARSE (tests/devices/sparsestub), in this process."""
+
+from __future__ import annotations
+
+from cffi import FFI
+
+from tests.support.child import BUILD, Mgpu
+
+FOLDER = BUILD / "sparsestub"
+HIPSPARSE_5, HIPSPARSE_6 = "libhipsparse.so.0", "libhipsparse.so.1"
+CUSPARSE, CUSPARSELT = "libcusparse.so.12", "libcusparseLt.so.0"
+
+#: cudaDataType_t and cusparseIndexType_t.
+F32, F64, F16, C64, I32, BF16 = 0, 1, 2, 4, 10, 14
+INDEX_32, INDEX_64 = 2, 3
+
+NO_MEMORY, INVALID = 2, 3
+
+_DECLARATIONS = """
+int sparsestub_count(const char *name);
+void sparsestub_fail(const char *name, int status, int times);
+uintptr_t sparsestub_stream(void);
+unsigned long long sparsestub_alpha(void);
+unsigned long long sparsestub_beta(void);
+int sparsestub_order(void);
+int sparsestub_algorithm(void);
+int sparsestub_type(void);
+int sparsestub_index(int i);
+int sparsestub_violations(void);
+int sparsestub_environments(void);
+int sparsestub_descriptors(void);
+"""
+
+
+class SparseStub:
+    """The stub's calls, and its answers to come."""
+
+    def __init__(self, name: str = HIPSPARSE_5) -> None:
+        ffi = FFI()
+        ffi.cdef(_DECLARATIONS)
+        self.lib = ffi.dlopen(str(FOLDER / name))
+
+    def __getattr__(self, name: str):
+        return getattr(self.lib, f"sparsestub_{name}")
+
+    def count(self, function: str) -> int:
+        """Calls of a function, named without "hipsparse"."""
+        return self.lib.sparsestub_count(function.encode())
+
+    def fail(self, function: str, status: int, times: int = 1) -> None:
+        """The next calls of a function answer this status."""
+        self.lib.sparsestub_fail(function.encode(), status, times)
+
+
+class Sums:
+    """Descriptors as a lowered program makes them, and products of them. Nothing is computed."""
+
+    def __init__(self, mgpu: Mgpu, type: int = F32) -> None:
+        self.mgpu, self.type = mgpu, type
+        self.stream = mgpu.StreamCreate()
+        memory = mgpu.MemAlloc(4096, self.stream, False)
+        self.csr = mgpu.CreateCsr(
+            4, 4, 2, memory, memory, memory, INDEX_32, INDEX_64, type, self.stream
+        )
+        self.dense = mgpu.CreateDnMat(4, 4, memory, type, self.stream)
+        self.vector = mgpu.CreateDnVec(4, memory, type, self.stream)
+
+    def spmm(self, stream=None) -> None:
+        """Size, buffer, product: what one linalg.matmul becomes."""
+        stream = stream or self.stream
+        size = self.mgpu.SpMMBufferSize(0, 0, self.csr, self.dense, self.dense, self.type, stream)
+        buffer = self.mgpu.MemAlloc(size, stream, False)
+        self.mgpu.SpMM(0, 0, self.csr, self.dense, self.dense, self.type, buffer, stream)
+        self.mgpu.MemFree(buffer, stream)

@@ -1,0 +1,413 @@
+"""Sparse matrices over the stub of hipSPARSE and cuSPARSE: what the libraries are asked, and how
+their failures show. test_sums.py shows that sums are right, on the libraries themselves."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from pathlib import Path
+
+from tests.devices.cuhip.driver import CuStub
+from tests.runtime.sparse.stub import (
+    BF16,
+    C64,
+    CUSPARSE,
+    CUSPARSELT,
+    F16,
+    F32,
+    F64,
+    FOLDER,
+    HIPSPARSE_6,
+    I32,
+    INDEX_32,
+    INVALID,
+    NO_MEMORY,
+    SparseStub,
+    Sums,
+)
+from tests.support.child import Mgpu, in_child
+
+#: cusparseComputeType as LLVM's lowering has it.
+LLVM_16F = 0
+
+WITH_STUB = {"LD_LIBRARY_PATH": str(FOLDER)}
+
+
+def _address(pointer) -> int:
+    from cffi import FFI
+
+    return int(FFI().cast("uintptr_t", pointer))
+
+
+# ---- the library ----
+
+
+@in_child(**WITH_STUB)
+def test_hipsparse_is_opened_at_the_first_sparse_call(mgpu: Mgpu) -> None:
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    assert "libhipsparse" not in Path("/proc/self/maps").read_text()
+    mgpu.CreateSparseEnv()
+    assert str(FOLDER / "libhipsparse.so.0") in Path("/proc/self/maps").read_text()
+    assert mgpu.stderr() == ""
+
+
+@in_child(HIPSTUB_VERSION="80000000")
+def test_an_absent_library_is_named_once_with_what_to_install(mgpu: Mgpu) -> None:
+    mgpu.CreateSparseEnv()
+    assert not mgpu.CreateDnVec(4, mgpu.null, F32, mgpu.null)
+    mgpu.DestroySparseEnv()
+    lines = mgpu.stderr().splitlines()
+    assert lines[0] == "hipSPARSE 'hipsparseCreate(&hipsparse_env)' failed with 'library not found'"
+    advice = [line for line in lines if line.startswith("mgpu_rt: ")]
+    assert len(advice) == 1 and "libhipsparse0" in advice[0]
+    assert mgpu.ffi.string(mgpu.lib.mgpu_rt_take_error()) == b"hipErrorSharedObjectInitFailed"
+
+
+@in_child(**WITH_STUB)
+def test_rows_follow_each_other_as_hipsparse_2_numbers_it(mgpu: Mgpu) -> None:
+    mgpu.CreateSparseEnv()
+    assert mgpu.CreateDnMat(2, 2, mgpu.null, F32, mgpu.null)
+    assert SparseStub().order() == 0
+
+
+@in_child(HIPSTUB_VERSION="60400000", **WITH_STUB)
+def test_rows_follow_each_other_as_hipsparse_3_numbers_it(mgpu: Mgpu) -> None:
+    mgpu.CreateSparseEnv()
+    assert mgpu.CreateDnMat(2, 2, mgpu.null, F32, mgpu.null)
+    assert mgpu.CreateBsr(
+        1, 1, 1, 2, 2, mgpu.null, mgpu.null, mgpu.null, INDEX_32, INDEX_32, F32, mgpu.null
+    )
+    assert SparseStub(HIPSPARSE_6).order() == 2
+    assert mgpu.stderr() == ""
+
+
+@in_child(backends=("custub",), **WITH_STUB)
+def test_nvidias_driver_is_served_by_cusparse(mgpu: Mgpu) -> None:
+    stub = SparseStub(CUSPARSE)
+    mgpu.CreateSparseEnv()
+    sums = Sums(mgpu)
+    sums.spmm()
+    assert stub.order() == 2 and stub.count("SpMM") == 1
+    stub.fail("SpMM", 7)
+    sums.spmm()
+    assert mgpu.stderr() == (
+        "cuSPARSE 'cusparseSpMM(cusparse_env, modeA, modeB, alphap, matA, matB, betap, matC, cTp, "
+        "CUSPARSE_SPMM_ALG_DEFAULT, buf)' failed with 'stub's status 7'\n"
+    )
+
+
+@in_child(**WITH_STUB)
+def test_a_missing_function_is_named_when_it_is_called(mgpu: Mgpu) -> None:
+    mgpu.CreateSparseEnv()
+    for _ in range(2):
+        assert not mgpu.CreateBsr(
+            1, 1, 1, 2, 2, mgpu.null, mgpu.null, mgpu.null, INDEX_32, INDEX_32, F32, mgpu.null
+        )
+    text = mgpu.stderr()
+    assert text.count("has no hipsparseCreateBsr") == 1
+    assert text.count("failed with 'the operation is not supported'") == 2
+
+
+# ---- what is asked ----
+
+
+@in_child(**WITH_STUB)
+def test_every_function_reaches_its_counterpart(mgpu: Mgpu) -> None:
+    stub, null = SparseStub(), mgpu.null
+    mgpu.CreateSparseEnv()
+    sums = Sums(mgpu)
+    stream = sums.stream
+    coo = mgpu.CreateCoo(4, 5, 2, null, null, null, INDEX_32, F64, stream)
+    assert (stub.index(1), stub.index(2), stub.type()) == (INDEX_32, 0, F64)
+    aos = mgpu.CreateCooAoS(4, 5, 2, null, null, INDEX_32, F64, stream)
+    csc = mgpu.CreateCsc(4, 5, 2, null, null, null, 3, 2, F64, stream)
+    assert (stub.index(0), stub.index(1)) == (3, 2)
+    sums.spmm()
+    assert mgpu.SpMVBufferSize(0, sums.csr, sums.vector, sums.vector, F32, stream) == 100
+    mgpu.SpMV(0, sums.csr, sums.vector, sums.vector, F32, null, stream)
+    assert mgpu.SDDMMBufferSize(0, 0, sums.dense, sums.dense, sums.csr, F32, stream) == 200
+    mgpu.SDDMM(0, 0, sums.dense, sums.dense, sums.csr, F32, null, stream)
+    product = mgpu.SpGEMMCreateDescr(stream)
+    three = (sums.csr, sums.csr, sums.csr, F32)
+    assert mgpu.SpGEMMWorkEstimation(product, 0, 0, *three, 0, null, stream) == 300
+    assert mgpu.SpGEMMCompute(product, 0, 0, *three, 0, null, stream) == 300
+    mgpu.SpGEMMCopy(product, 0, 0, *three, stream)
+    sizes = mgpu.ffi.new("int64_t[3]")
+    mgpu.SpMatGetSize(coo, sizes, sizes + 1, sizes + 2, stream)
+    assert list(sizes) == [4, 5, 2]
+    mgpu.SetCsrPointers(sums.csr, null, null, null, stream)
+    for matrix in (coo, aos, csc, sums.csr):
+        mgpu.DestroySpMat(matrix, stream)
+    mgpu.DestroyDnMat(sums.dense, stream)
+    mgpu.DestroyDnVec(sums.vector, stream)
+    mgpu.SpGEMMDestroyDescr(product, stream)
+    mgpu.DestroySparseEnv()
+    assert stub.descriptors() == 0 and stub.violations() == 0 and mgpu.stderr() == ""
+    for name in ("CreateCoo", "CreateCooAoS", "CreateCsc", "SpMV", "SDDMM", "CsrSetPointers"):
+        assert stub.count(name) == 1, name
+
+
+@in_child(**WITH_STUB)
+def test_alpha_and_beta_are_ones_of_the_type(mgpu: Mgpu) -> None:
+    stub = SparseStub()
+    mgpu.CreateSparseEnv()
+    sums = Sums(mgpu)
+    ones = {
+        F16: 0x3C00,
+        BF16: 0x3F80,
+        I32: 1,
+        F32: int.from_bytes(struct.pack("<f", 1), "little"),
+        C64: int.from_bytes(struct.pack("<ff", 1, 0), "little"),
+        F64: int.from_bytes(struct.pack("<d", 1), "little"),
+    }
+    for type, one in ones.items():
+        mgpu.SpMV(0, sums.csr, sums.vector, sums.vector, type, mgpu.null, sums.stream)
+        assert (stub.alpha(), stub.beta()) == (one, one), type
+        assert stub.algorithm() == 0
+
+
+@in_child(**WITH_STUB)
+def test_a_product_of_sparse_matrices_on_amd_has_no_beta(mgpu: Mgpu) -> None:
+    """hipSPARSE 5.3 computes wrong values with 1; C begins empty, so 0 means the same."""
+    stub = SparseStub()
+    mgpu.CreateSparseEnv()
+    sums = Sums(mgpu)
+    product = mgpu.SpGEMMCreateDescr(sums.stream)
+    three = (sums.csr, sums.csr, sums.csr, F32)
+    mgpu.SpGEMMCompute(product, 0, 0, *three, 0, mgpu.null, sums.stream)
+    assert stub.alpha() and not stub.beta()
+
+
+# ---- streams and environments ----
+
+
+@in_child(**WITH_STUB)
+def test_work_goes_to_the_stream_that_is_passed(mgpu: Mgpu) -> None:
+    stub = SparseStub()
+    mgpu.CreateSparseEnv()
+    sums = Sums(mgpu)
+    other = mgpu.StreamCreate()
+    for stream in (sums.stream, other, sums.stream):
+        sums.spmm(stream)
+        assert stub.stream() == _address(stream)
+    assert stub.violations() == 0
+
+
+@in_child(**WITH_STUB)
+def test_a_stream_with_sparse_work_is_not_taken_for_idle(mgpu: Mgpu) -> None:
+    """A new owner of the stream would queue behind that work."""
+    mgpu.CreateSparseEnv()
+    sums = Sums(mgpu)
+    asked = mgpu.count("hipStreamQuery")
+    sums.spmm()
+    mgpu.StreamDestroy(sums.stream)
+    mgpu.StreamCreate()
+    assert mgpu.count("hipStreamQuery") > asked
+
+
+@in_child(**WITH_STUB)
+def test_a_destroyed_stream_is_refused(mgpu: Mgpu) -> None:
+    stub = SparseStub()
+    mgpu.CreateSparseEnv()
+    sums = Sums(mgpu)
+    mgpu.StreamDestroy(sums.stream)
+    mgpu.SpMV(0, sums.csr, sums.vector, sums.vector, F32, mgpu.null, sums.stream)
+    assert stub.count("SpMV") == 0
+    assert "'hipsparseSetStream(handle, stream)' failed" in mgpu.stderr()
+
+
+@in_child(**WITH_STUB)
+def test_environments_are_kept_from_program_to_program(mgpu: Mgpu) -> None:
+    stub = SparseStub()
+    for _ in range(20):
+        mgpu.CreateSparseEnv()
+        sums = Sums(mgpu)
+        sums.spmm()
+        mgpu.StreamDestroy(sums.stream)
+        mgpu.DestroySparseEnv()
+    assert stub.count("Create") <= 2 and stub.count("Destroy") == 0
+    assert mgpu.lib.mgpu_rt_empty_cache() > 0
+    assert stub.environments() == 0 and stub.violations() == 0
+
+
+@in_child(MGPU_RT_CACHE="off", **WITH_STUB)
+def test_no_environment_is_kept_without_the_cache(mgpu: Mgpu) -> None:
+    stub = SparseStub()
+    for _ in range(3):
+        mgpu.CreateSparseEnv()
+        Sums(mgpu).spmm()
+        mgpu.DestroySparseEnv()
+        assert stub.environments() == 0
+    assert stub.violations() == 0
+
+
+@in_child(**WITH_STUB)
+def test_many_streams_share_few_environments(mgpu: Mgpu) -> None:
+    stub = SparseStub()
+    mgpu.CreateSparseEnv()
+    sums = Sums(mgpu)
+    for _ in range(40):
+        sums.spmm(mgpu.StreamCreate())
+    assert stub.environments() == 16 and stub.violations() == 0
+
+
+@in_child(SPARSESTUB_DELAY="500", **WITH_STUB)
+def test_concurrent_threads_do_not_share_an_environment(mgpu: Mgpu) -> None:
+    """Also where they use one stream: the library's handle is nobody's to call twice at once."""
+    stub = SparseStub()
+    mgpu.CreateSparseEnv()
+    sums = Sums(mgpu)
+    threads = [threading.Thread(target=lambda: [sums.spmm() for _ in range(20)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert stub.count("SpMM") == 80 and stub.violations() == 0
+
+
+@in_child(**WITH_STUB)
+def test_a_reset_device_leaves_no_environment(mgpu: Mgpu) -> None:
+    """Neither used again nor destroyed: what it had on the device is gone."""
+    stub, null = SparseStub(), mgpu.null
+    mgpu.CreateSparseEnv()
+    sums = Sums(mgpu)
+    for _ in range(2):
+        mgpu.SpMV(0, sums.csr, sums.vector, sums.vector, F32, null, null)
+    assert stub.count("Create") == 1
+    mgpu.stub.hipDeviceReset()
+    mgpu.SpMV(0, sums.csr, sums.vector, sums.vector, F32, null, null)
+    assert stub.count("Create") == 2 and stub.count("Destroy") == 0
+
+
+# ---- failures ----
+
+
+@in_child(**WITH_STUB)
+def test_a_failure_has_the_line_of_stock(mgpu: Mgpu) -> None:
+    stub = SparseStub()
+    mgpu.CreateSparseEnv()
+    stub.fail("CreateDnVec", INVALID)
+    assert not mgpu.CreateDnVec(4, mgpu.null, F32, mgpu.null)
+    assert mgpu.stderr() == (
+        "hipSPARSE 'hipsparseCreateDnVec(&vec, size, values, dTp)' failed with 'invalid value'\n"
+    )
+    assert mgpu.ffi.string(mgpu.lib.mgpu_rt_take_error()) == b"hipErrorInvalidValue"
+
+
+@in_child(**WITH_STUB)
+def test_a_sparse_call_without_an_environment_fails_as_stock(mgpu: Mgpu) -> None:
+    """As in stock, whose handle is null then; one line names the call that is missing."""
+    stub = SparseStub()
+    sums = Sums(mgpu)
+    sums.spmm()
+    text = mgpu.stderr()
+    assert text.count("failed with 'the library was not initialized'") == 2
+    assert text.count("has not called mgpuCreateSparseEnv") == 1
+    mgpu.DestroySparseEnv()
+    assert "'hipsparseDestroy(hipsparse_env)' failed" in mgpu.stderr()
+    assert stub.violations() == 0
+
+
+@in_child(**WITH_STUB)
+def test_a_lack_of_memory_empties_the_cache_and_tries_again(mgpu: Mgpu) -> None:
+    stub = SparseStub()
+    stream = mgpu.StreamCreate()
+    mgpu.MemFree(mgpu.MemAlloc(1 << 20, stream, False), stream)
+    mgpu.StreamSynchronize(stream)
+    freed = mgpu.count("hipFree")
+    stub.fail("Create", NO_MEMORY)
+    mgpu.CreateSparseEnv()
+    assert stub.environments() == 1 and mgpu.count("hipFree") > freed
+    stub.fail("CreateDnVec", NO_MEMORY)
+    assert mgpu.CreateDnVec(4, mgpu.null, F32, stream)
+    assert mgpu.stderr() == ""
+
+
+@in_child(**WITH_STUB)
+def test_a_product_without_memory_is_not_begun_again(mgpu: Mgpu) -> None:
+    """It adds to its result: nobody knows how much of it was added."""
+    stub = SparseStub()
+    mgpu.CreateSparseEnv()
+    sums = Sums(mgpu)
+    stub.fail("SpMM", NO_MEMORY)
+    sums.spmm()
+    assert stub.count("SpMM") == 1
+    assert "failed with 'resource allocation failed'" in mgpu.stderr()
+
+
+@in_child(MGPU_RT_STATS="1", **WITH_STUB)
+def test_statistics_count_the_calls(mgpu: Mgpu) -> None:
+    mgpu.CreateSparseEnv()
+    sums = Sums(mgpu)
+    sums.spmm()
+    abi = mgpu.stats()["abi"]
+    assert abi["mgpuSpMM"]["calls"] == 1 and abi["mgpuCreateCsr"]["calls"] == 1
+
+
+# ---- 2:4 ----
+
+
+def _two_to_four(mgpu: Mgpu, prune: int = 1) -> list[int]:
+    """One product as LLVM lowers it; the sizes of its buffers."""
+    sizes = (44104, 11032, 11032)
+    sparse, *dense = memory = [mgpu.ffi.new("char[]", b"\7" * (size + 64)) for size in sizes]
+    guard = mgpu.ffi.new("int64_t[5]", [0, 0, 0, 7, 7])
+    stream = mgpu.StreamCreate()
+    mgpu.CreateSparseLtEnv()
+    mgpu.CusparseLtCreate2To4SpMat(sparse, 16, 16, mgpu.null, F16, stream)
+    for matrix in dense:
+        mgpu.CreateCuSparseLtDnMat(matrix, 16, 16, mgpu.null, F16, stream)
+    mgpu.CuSparseLtSpMMBufferSize(guard, 0, 0, sparse, *dense, LLVM_16F, prune, stream)
+    mgpu.CuSparseLtSpMM(sparse, *dense, mgpu.null, mgpu.null, mgpu.null, stream)
+    mgpu.DestroyCuSparseLtSpMat(sparse, stream)
+    for matrix in dense:
+        mgpu.DestroyCuSparseLtDnMat(matrix, stream)
+    mgpu.DestroySparseLtEnv()
+    assert list(guard)[3:] == [7, 7]
+    for room, size in zip(memory, sizes, strict=True):
+        assert mgpu.ffi.buffer(room)[size:] == b"\7" * 64 + b"\0"
+    return list(guard)[:3]
+
+
+@in_child(backends=("custub",), **WITH_STUB)
+def test_cusparselt_does_2_to_4_products(mgpu: Mgpu) -> None:
+    stub = SparseStub(CUSPARSELT)
+    assert _two_to_four(mgpu) == [111, 222, 333]
+    once = ("Init", "SpMMAPrune", "SpMMACompress", "Matmul", "MatmulPlanDestroy", "Destroy")
+    for name in (*once, "MatmulAlgSelectionDestroy"):
+        assert stub.count(name) == 1, name
+    assert stub.count("MatDescriptorDestroy") == 3
+    assert stub.order() == 2 and stub.stream() != 0
+    assert mgpu.stderr() == ""
+
+
+@in_child(backends=("custub",), **WITH_STUB)
+def test_a_2_to_4_matrix_is_checked_in_memory_that_begins_as_0(mgpu: Mgpu) -> None:
+    """cuSPARSELt writes there only what is wrong."""
+    driver = CuStub()
+    driver.lib.custub_pointer(2)  # the device's
+    _two_to_four(mgpu, prune=2)
+    assert SparseStub(CUSPARSELT).count("SpMMAPruneCheck") == 1
+    called = " ".join(driver.take())
+    assert called.index("cuMemsetD32Async") < called.index("cuMemcpyAsync")
+
+
+@in_child(backends=("custub",), **WITH_STUB)
+def test_2_to_4_products_name_the_type_as_an_old_cusparselt_does(mgpu: Mgpu) -> None:
+    _two_to_four(mgpu)
+    assert SparseStub(CUSPARSELT).type() == LLVM_16F
+
+
+@in_child(backends=("custub",), SPARSESTUB_LT_VERSION="502", **WITH_STUB)
+def test_2_to_4_products_name_the_type_as_a_newer_cusparselt_does(mgpu: Mgpu) -> None:
+    """Its numbers are others, and halves are added up as floats: 2 is CUSPARSE_COMPUTE_32F."""
+    _two_to_four(mgpu)
+    assert SparseStub(CUSPARSELT).type() == 2
+
+
+@in_child(**WITH_STUB)
+def test_2_to_4_products_on_amd_are_refused_once(mgpu: Mgpu) -> None:
+    assert _two_to_four(mgpu) == [0, 0, 0]
+    text = mgpu.stderr()
+    assert text.count("only NVIDIA's cuSPARSELt multiplies") == 1
+    assert text.count("cuSPARSE 'cusparseLtInit(&cusparseLt_env)' failed with") == 1

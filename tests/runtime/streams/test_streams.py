@@ -1,0 +1,44 @@
+"""Streams that go from thread to thread: none is handed out twice at once, or with work pending."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import BUILD, ROOT, environment, library
+from tests.support.compiled import compile_c
+from tests.support.folders import folder
+from tests.support.patience import HANG
+
+STUB = BUILD / "hipstub" / "libamdhip64.so.5"
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    out = folder("streams") / "streams"
+    source = (ROOT / "tests" / "support" / "hosts" / "streams.c").read_text()
+    return compile_c(out, source, "-D_GNU_SOURCE", "-O1", "-pthread", "-ldl")
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("threads", ["2", "5"])
+def test_random_use_of_streams_by_threads_goes_well(program: Path, threads: str, seed: int) -> None:
+    """Created, used, handed on, synchronised and destroyed at random."""
+    tight = {"MGPU_RT_STREAM_LIMIT": "1"} if seed % 2 else {}
+    env = environment(
+        HIPSTUB_ASYNC="20,0,100,5",  # microseconds of each operation, by stream
+        MGPU_RT_EXCLUSIVE="on",  # or every stream would be asked for
+        MGPU_RT_MANAGER="off",
+        **tight,
+    )
+    done = subprocess.run(
+        [str(program), str(library()), str(STUB), str(seed), threads, "2000"],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+    assert done.stderr == ""

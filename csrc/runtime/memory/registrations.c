@@ -28,7 +28,7 @@
  *           TAKEN       HELD   who was given it                       seq_cst
  * hit       IDLE        TAKEN  a register of these bytes              cas seq_cst
  * release   HELD        TAKEN  an unregister                          cas seq_cst
- * keep      TAKEN       IDLE   an unregister                          seq_cst
+ * idle      TAKEN       IDLE   an unregister                          seq_cst
  * trim      IDLE        TAKEN  who gives it to HIP                    cas seq_cst
  * end       TAKEN       GONE   who gave it to HIP                     seq_cst
  *
@@ -86,7 +86,7 @@ static struct registration *last_in(uintptr_t begin, uintptr_t end) {
     return NULL;
 }
 
-/* ---- giving back to HIP ---- */
+/* ---- trimming ---- */
 
 /* Pages that another registration shares stay watched. */
 static void unwatch(const struct registration *registration) {
@@ -104,7 +104,7 @@ static void unwatch(const struct registration *registration) {
         page_watch_remove(begin, end - begin);
 }
 
-/* For who has taken it, and given it to HIP. */
+/* Removes a registration that the caller has taken, and HIP has unregistered. */
 static void end(struct registration *registration) {
     pthread_mutex_lock(&watching);
     unwatch(registration);
@@ -112,21 +112,16 @@ static void end(struct registration *registration) {
     store_seq_cst(&registration->state, REGISTRATION_GONE);
 }
 
-/* An unregister leaves it registered; and that ends. */
-static void count_kept(size_t bytes) {
-    (void)fetch_add_relaxed(&registrations_idle, bytes);
-    (void)fetch_add_relaxed(&counts.kept.ranges, 1);
+/* Counts a registration that becomes idle (its bytes), or is idle no more (less than 0). */
+static void count_idle(ptrdiff_t bytes) {
+    (void)fetch_add_relaxed(&registrations_idle, (size_t)bytes);
+    (void)fetch_add_relaxed(&counts.kept.ranges, bytes > 0 ? 1 : -1);
     (void)fetch_add_relaxed(&counts.kept.bytes, bytes);
 }
-static void count_taken(size_t bytes) {
-    (void)fetch_sub_relaxed(&registrations_idle, bytes);
-    (void)fetch_sub_relaxed(&counts.kept.ranges, 1);
-    (void)fetch_sub_relaxed(&counts.kept.bytes, bytes);
-}
 
-/* For who has taken an idle one. It counts as idle until HIP has it, so that a copy waits for that
- * (registrations_yield). */
-static void give_to_hip(struct registration *registration) {
+/* Unregisters an idle registration that the caller has taken. It counts as idle until HIP has done
+ * so, as a copy waits for that (registrations_yield). */
+static void unregister_idle(struct registration *registration) {
     const hipError_t error = hip.HostUnregister(address_of(registration));
     if (error != hipSuccess)
         device_forget_error(error);
@@ -134,7 +129,7 @@ static void give_to_hip(struct registration *registration) {
     registration->wasted += changed;
     (void)fetch_add_relaxed(&counts.kept.changed, changed);
     stats_eviction(CACHE_REGISTRATIONS);
-    count_taken(registration->bytes);
+    count_idle(-(ptrdiff_t)registration->bytes);
     end(registration);
 }
 
@@ -143,7 +138,7 @@ static bool trim(struct registration *registration) {
         return false;
     if (!move(registration, REGISTRATION_IDLE, REGISTRATION_TAKEN))
         return false;
-    give_to_hip(registration);
+    unregister_idle(registration);
     return true;
 }
 
@@ -177,18 +172,12 @@ const struct cache registration_cache = {.name = "registrations", .trim = trim_a
 
 /* ---- stale ones ----
  *
- * Their pages stay pinned until HIP has them back, so a thread of its own gives them back. The one
- * that reads events must not: HIP may unmap memory. */
+ * Their pages stay pinned until HIP has unregistered them, for which there is a thread. The one
+ * that reads events must not call HIP: HIP may unmap memory. */
 
 static sem_t some_are_stale;
 static pthread_mutex_t calling_hip = PTHREAD_MUTEX_INITIALIZER;
 static bool ended; /* under it */
-
-static void trim_stale(void) {
-    for (struct registration *each = handle_first(&registrations); each; each = handle_next(each))
-        if (load_seq_cst(&each->stale))
-            (void)trim(each);
-}
 
 static void *trim_when_stale(void *unused) {
     (void)unused;
@@ -196,9 +185,11 @@ static void *trim_when_stale(void *unused) {
         while (sem_wait(&some_are_stale) != 0)
             continue;
         pthread_mutex_lock(&calling_hip);
-        if (!ended)
-            trim_stale();
         goes_on = !ended;
+        for (struct registration *each = handle_first(&registrations); each && goes_on;
+             each = handle_next(each))
+            if (load_seq_cst(&each->stale))
+                (void)trim(each);
         pthread_mutex_unlock(&calling_hip);
     }
     return NULL;
@@ -369,11 +360,11 @@ static bool use_again(struct registration *registration, size_t bytes) {
     if (!PROOF(all_bytes_are_registered, registration->bytes == bytes) ||
         !PROOF(registered_on_this_device, registration->device == hip_current_device()) ||
         !pages_are_the_same(registration)) {
-        give_to_hip(registration);
+        unregister_idle(registration);
         return false;
     }
     set_kind(registration, RANGE_REGISTERED);
-    count_taken(bytes);
+    count_idle(-(ptrdiff_t)bytes);
     registration->wasted = 0;
     store_seq_cst(&registration->state, REGISTRATION_HELD);
     return true;
@@ -482,10 +473,8 @@ static bool may_be_idle(const struct registration *registration) {
            PROOF(no_work_uses_the_memory, devices_are_done());
 }
 
-static hipError_t release_by_hip(void *address) {
-    const hipError_t error = hip.HostUnregister(address);
-    if (error != hipSuccess)
-        return error;
+/* HIP has unregistered an address that the program does not hold by the table. */
+static void end_around(void *address) {
     pthread_mutex_lock(&tables_lock);
     struct registration *around = last_in((uintptr_t)address, (uintptr_t)address + 1);
     pthread_mutex_unlock(&tables_lock);
@@ -493,18 +482,16 @@ static hipError_t release_by_hip(void *address) {
         end(around);
     else
         ranges_change();
-    return error;
 }
 
 hipError_t registration_release(void *address) {
     struct registration *registration =
         runtime_forked ? NULL : handle_find(&registrations, address);
     registrations_yield(address, 1);
-    if (!registration || !move(registration, REGISTRATION_HELD, REGISTRATION_TAKEN))
-        return release_by_hip(address);
-    if (may_be_idle(registration)) {
+    const bool taken = registration && move(registration, REGISTRATION_HELD, REGISTRATION_TAKEN);
+    if (taken && may_be_idle(registration)) {
         set_kind(registration, RANGE_IDLE);
-        count_kept(registration->bytes);
+        count_idle((ptrdiff_t)registration->bytes);
         store_relaxed(&registration->last_use, fetch_add_relaxed(&uses, 1));
         store_seq_cst(&registration->state, REGISTRATION_IDLE);
         if (load_seq_cst(&registration->stale))
@@ -512,9 +499,11 @@ hipError_t registration_release(void *address) {
         return hipSuccess;
     }
     const hipError_t error = hip.HostUnregister(address);
-    if (error == hipSuccess)
+    if (taken && error == hipSuccess)
         end(registration);
-    else
+    else if (taken)
         store_seq_cst(&registration->state, REGISTRATION_HELD);
+    else if (error == hipSuccess)
+        end_around(address);
     return error;
 }

@@ -70,7 +70,7 @@ static struct staging *take_staging(struct stream *stream) {
     if (own && !try_take_staging(staging))
         return NULL;
     if (own && UNLIKELY(owner_of(staging) != stream)) {
-        release_staging(staging); /* another stream has taken it over meanwhile */
+        release_staging(staging); /* another stream has taken it over */
         staging = NULL;
     }
     if (!own || !staging)
@@ -109,7 +109,7 @@ static bool have_room(struct stream *stream, struct staging *staging, size_t byt
 bool staging_up(const struct copy *copy, hipError_t *error) {
     struct stream *stream = copy->stream;
     const size_t bytes = copy->bytes;
-    struct staging *staging = bytes <= STAGING_UP_LIMIT ? take_staging(stream) : NULL;
+    struct staging *staging = take_staging(stream);
     if (!staging)
         return false;
     const bool possible =
@@ -152,88 +152,73 @@ static bool have_events(struct staging *staging, int device) {
     return true;
 }
 
-/* A copy in pieces: while one is copied out of its pinned place, the next ones are on their way. */
-struct pieces {
-    struct stream *stream;
-    struct staging *staging;
-    char *host;
-    const char *device;
-    size_t bytes;
-};
-
-static size_t piece_bytes(const struct pieces *pieces, size_t at) {
-    return pieces->bytes - at < STAGING_PIECE ? pieces->bytes - at : STAGING_PIECE;
+static size_t piece_bytes(const struct copy *copy, size_t at) {
+    return copy->bytes - at < STAGING_PIECE ? copy->bytes - at : STAGING_PIECE;
 }
 
-static hipError_t submit_piece(const struct pieces *pieces, size_t at) {
+static hipError_t submit_piece(const struct copy *copy, struct staging *staging, size_t at) {
     const size_t slot = at / STAGING_PIECE % STAGING_PIECES;
-    hipStream_t handle = stream_handle(pieces->stream);
+    hipStream_t handle = stream_handle(copy->stream);
     const hipError_t error =
-        hip.MemcpyAsync(pieces->staging->down + slot * STAGING_PIECE, pieces->device + at,
-                        piece_bytes(pieces, at), hipMemcpyDefault, handle);
-    return error == hipSuccess ? hip.EventRecord(pieces->staging->events[slot], handle) : error;
+        hip.MemcpyAsync(staging->down + slot * STAGING_PIECE, (const char *)copy->from + at,
+                        piece_bytes(copy, at), hipMemcpyDefault, handle);
+    return error == hipSuccess ? hip.EventRecord(staging->events[slot], handle) : error;
 }
 
-static hipError_t collect_piece(const struct pieces *pieces, size_t at) {
+static hipError_t collect_piece(const struct copy *copy, struct staging *staging, size_t at) {
     const size_t slot = at / STAGING_PIECE % STAGING_PIECES;
-    const hipError_t error = hip.EventSynchronize(pieces->staging->events[slot]);
+    const hipError_t error = hip.EventSynchronize(staging->events[slot]);
     if (error == hipSuccess)
-        memcpy(pieces->host + at, pieces->staging->down + slot * STAGING_PIECE,
-               piece_bytes(pieces, at));
+        memcpy((char *)copy->to + at, staging->down + slot * STAGING_PIECE, piece_bytes(copy, at));
     return error;
 }
 
-static hipError_t copy_pieces(const struct pieces *pieces) {
+/* While a piece is copied out of its pinned place, the next ones are on their way. */
+static hipError_t copy_pieces(const struct copy *copy, struct staging *staging) {
     hipError_t error = hipSuccess;
     size_t sent = 0;
-    for (size_t at = 0; at < pieces->bytes && error == hipSuccess; at += STAGING_PIECE) {
-        for (; sent < pieces->bytes && sent < at + STAGING_PIECES * (size_t)STAGING_PIECE &&
+    for (size_t at = 0; at < copy->bytes && error == hipSuccess; at += STAGING_PIECE) {
+        for (; sent < copy->bytes && sent < at + STAGING_PIECES * (size_t)STAGING_PIECE &&
                error == hipSuccess;
              sent += STAGING_PIECE)
-            error = submit_piece(pieces, sent);
+            error = submit_piece(copy, staging, sent);
         if (error == hipSuccess)
-            error = collect_piece(pieces, at);
+            error = collect_piece(copy, staging, at);
     }
-    return error;
+    /* After an error pieces may be on their way into memory that is used again. */
+    const hipError_t waited = stream_wait(copy->stream);
+    return error == hipSuccess ? waited : error;
 }
 
-static hipError_t copy_at_once(const struct pieces *pieces) {
-    hipError_t error = hip.MemcpyAsync(pieces->staging->down, pieces->device, pieces->bytes,
-                                       hipMemcpyDefault, stream_handle(pieces->stream));
-    stream_submitted(thread_get(), pieces->stream);
+static hipError_t copy_at_once(const struct copy *copy, struct staging *staging) {
+    hipError_t error = hip.MemcpyAsync(staging->down, copy->from, copy->bytes, hipMemcpyDefault,
+                                       stream_handle(copy->stream));
+    stream_submitted(thread_get(), copy->stream);
     if (error == hipSuccess)
-        error = PROOF_VALUE(copy_has_arrived, stream_wait(pieces->stream), hipSuccess);
+        error = PROOF_VALUE(copy_has_arrived, stream_wait(copy->stream), hipSuccess);
     if (error == hipSuccess)
-        memcpy(pieces->host, pieces->staging->down, pieces->bytes);
+        memcpy(copy->to, staging->down, copy->bytes);
     return error;
 }
 
 bool staging_down(const struct copy *copy, hipError_t *error) {
-    struct stream *stream = copy->stream;
-    const size_t bytes = copy->bytes;
-    struct staging *staging = bytes <= STAGING_DOWN_LIMIT ? take_staging(stream) : NULL;
+    struct staging *staging = take_staging(copy->stream);
     if (!staging)
         return false;
-    const struct pieces pieces = {stream, staging, copy->to, copy->from, bytes};
     const bool possible =
         have(&staging->down, &staging->no_down, STAGING_PIECES * (size_t)STAGING_PIECE) &&
-        (bytes <= STAGING_PIECE || have_events(staging, stream->device));
-    if (LIKELY(possible && bytes <= STAGING_PIECE)) {
-        *error = copy_at_once(&pieces);
-    } else if (possible) {
-        *error = copy_pieces(&pieces);
-        /* After an error pieces may be on their way into memory that is used again. */
-        const hipError_t waited = stream_wait(stream);
-        *error = *error == hipSuccess ? waited : *error;
-    }
+        (copy->bytes <= STAGING_PIECE || have_events(staging, copy->stream->device));
+    if (LIKELY(possible))
+        *error =
+            copy->bytes <= STAGING_PIECE ? copy_at_once(copy, staging) : copy_pieces(copy, staging);
     release_staging(staging);
     return possible;
 }
 
 /* ---- the end ---- */
 
-/* As new, for who has taken it: all but `taken` and `owner`, which others look at, is his. */
-static void forget_staging(struct staging *staging) {
+/* Makes staging as new that the caller has taken. Others look at `taken` and `owner` only. */
+static void reset_staging(struct staging *staging) {
     store_relaxed(&staging->owner, NULL);
     staging->up = staging->down = NULL;
     staging->no_up = staging->no_down = false;
@@ -255,7 +240,7 @@ static void leave_stream(struct stream *stream) {
     release_staging(staging);
 }
 
-static int give_staging_back(int device) {
+static int trim_staging(int device) {
     (void)device; /* one pool for all */
     for (size_t i = 0; i < STAGING_COUNT; i++) {
         struct staging *staging = &all[i];
@@ -267,7 +252,7 @@ static int give_staging_back(int device) {
             if (staging->down)
                 (void)hip.HostFree(staging->down);
             destroy_events(staging);
-            forget_staging(staging);
+            reset_staging(staging);
         }
         release_staging(staging);
     }
@@ -280,8 +265,8 @@ static bool is_gone(void *pinned) {
     return pinned && !device_memory_number(pinned, &number);
 }
 
-/* For who has taken it. */
-static void forget_device(struct staging *staging, int device) {
+/* Drops what was of a device, from staging that the caller has taken. */
+static void drop_device(struct staging *staging, int device) {
     const struct stream *owner = owner_of(staging);
     if (is_gone(staging->up))
         staging->up = NULL;
@@ -296,19 +281,19 @@ static void forget_device(struct staging *staging, int device) {
     }
 }
 
-static void forget_all_staging(int device) {
+static void invalidate_staging(int device) {
     for (size_t i = 0; i < STAGING_COUNT; i++) {
         if (!try_take_staging(&all[i]))
             continue;
         if (device == ALL_DEVICES || hip_device_count == 1)
-            forget_staging(&all[i]);
+            reset_staging(&all[i]);
         else
-            forget_device(&all[i], device);
+            drop_device(&all[i], device);
         release_staging(&all[i]);
     }
 }
 
 const struct cache staging_cache = {.name = "staging",
-                                    .trim = give_staging_back,
-                                    .invalidate = forget_all_staging,
+                                    .trim = trim_staging,
+                                    .invalidate = invalidate_staging,
                                     .stream_ends = leave_stream};

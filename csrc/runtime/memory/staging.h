@@ -41,13 +41,13 @@ struct copy {
     size_t bytes;
 };
 
-/* Copies from the host to the device: the source has been read when the call returns. False if
- * nothing was done, for want of room, pinned memory or a stream of the table: HIP is to copy by
- * itself. Otherwise HIP's answer is in *error. */
+/* Copies up to STAGING_UP_LIMIT bytes from the host to the device: the source has been read when
+ * the call returns. False if nothing was done, for want of room, pinned memory or a stream of the
+ * table: HIP is to copy by itself. Otherwise HIP's answer is in *error. */
 bool staging_up(const struct copy *copy, hipError_t *error);
 
-/* Copies from the device to the host: all of it has arrived when the call returns, and the stream
- * is idle. False and *error as above. */
+/* Copies up to STAGING_DOWN_LIMIT bytes from the device to the host: all of it has arrived when the
+ * call returns, and the stream is idle. False and *error as above. */
 bool staging_down(const struct copy *copy, hipError_t *error);
 
 extern const struct cache staging_cache;

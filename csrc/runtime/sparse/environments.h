@@ -17,17 +17,17 @@ struct environment {
     int device;
     bool stale; /* it is in use while its device was reset */
     bool taken;
-    uint64_t used; /* counts up: who was used least recently leaves first */
+    uint64_t used; /* environment_uses at its last use */
     struct environment *next;
 };
 
-/* One for a stream of the thread's current device, which nobody else gets until it is given back.
+/* One for a stream of the thread's current device, which nobody else gets until it is released.
  * NULL, and the library's answer in *status. */
-struct environment *environment_take(int device, hipStream_t stream, int *status);
-void environment_give(struct environment *environment);
+struct environment *environment_acquire(int device, hipStream_t stream, int *status);
+void environment_release(struct environment *environment);
 
 /* Destroys those of all devices that no call uses; returns how many. */
-int environment_give_back(int device);
+int environment_trim(int device);
 
 extern const struct cache environment_cache;
 

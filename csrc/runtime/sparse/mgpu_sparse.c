@@ -25,7 +25,7 @@ static int environments_open;
 
 static struct environment *take_environment(hipStream_t stream, const char *expression) {
     int status;
-    struct environment *environment = environment_take(hip_current_device(), stream, &status);
+    struct environment *environment = environment_acquire(hip_current_device(), stream, &status);
     if (!environment)
         sparse_failed(expression, status, NULL);
     return environment;
@@ -39,7 +39,7 @@ void impl_mgpuCreateSparseEnv(void) {
     struct environment *environment = take_environment(NULL, create_expression);
     if (!environment)
         return;
-    environment_give(environment);
+    environment_release(environment);
     fetch_add_relaxed(&environments_open, 1);
 }
 
@@ -54,7 +54,7 @@ void impl_mgpuDestroySparseEnv(void) {
     if (status != SPARSE_SUCCESS)
         sparse_failed("%1$sDestroy(%1$s_env)", status, &sparse_no_environment);
     if (count <= 1 && !caches_on())
-        (void)environment_give_back(ALL_DEVICES);
+        (void)environment_trim(ALL_DEVICES);
 }
 
 static const char *set_stream_expression(void) {
@@ -78,46 +78,35 @@ bool sparse_begin(struct sparse_work *work, hipStream_t stream, const char *expr
 void sparse_end(struct sparse_work *work, int status) {
     PROOF_STEP(sparse_work_marks_its_stream, stream_launched(work->thread, work->stream));
     if (work->environment)
-        environment_give(work->environment);
+        environment_release(work->environment);
     if (status != SPARSE_SUCCESS)
         sparse_failed(work->expression, status, work->environment ? NULL : &sparse_no_environment);
 }
 
 /* ---- descriptors ---- */
 
-/* SPARSE_MAKE(call): the library's call that makes something; once more if memory was short. */
-#define SPARSE_MAKE(call)                                                                          \
-    __extension__({                                                                                \
+/* SPARSE_CALL(call, expression): a call of the library, which needs no environment. */
+#define SPARSE_CALL(call, expression)                                                              \
+    do {                                                                                           \
         (void)thread_get();                                                                        \
         (void)sparse_open();                                                                       \
-        int answer_ = (call);                                                                      \
-        if (answer_ == SPARSE_NO_MEMORY && caches_make_room(hipErrorOutOfMemory))                  \
-            answer_ = (call);                                                                      \
-        answer_;                                                                                   \
-    })
+        const int answer_ = SPARSE_RETRY(call);                                                    \
+        if (answer_ != SPARSE_SUCCESS)                                                             \
+            sparse_failed(expression, answer_, NULL);                                              \
+    } while (0)
 
-static void *made(void *descriptor, int status, const char *expression) {
-    if (status == SPARSE_SUCCESS)
-        return descriptor;
-    sparse_failed(expression, status, NULL);
-    return NULL;
-}
-
-static void destroyed(int status, const char *expression) {
-    if (status != SPARSE_SUCCESS)
-        sparse_failed(expression, status, NULL);
-}
+/* A stream is passed to each of these functions, and none uses it. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 void *impl_mgpuCreateDnVec(intptr_t size, void *values, int32_t dtp, hipStream_t stream) {
     void *vec = NULL;
-    (void)stream;
-    const int status = SPARSE_MAKE(sparse.CreateDnVec(&vec, size, values, dtp));
-    return made(vec, status, "%1$sCreateDnVec(&vec, size, values, dTp)");
+    SPARSE_CALL(sparse.CreateDnVec(&vec, size, values, dtp),
+                "%1$sCreateDnVec(&vec, size, values, dTp)");
+    return vec;
 }
 
 void impl_mgpuDestroyDnVec(void *v, hipStream_t stream) {
-    (void)stream;
-    destroyed(SPARSE_MAKE(sparse.DestroyDnVec(v)), "%1$sDestroyDnVec(vec)");
+    SPARSE_CALL(sparse.DestroyDnVec(v), "%1$sDestroyDnVec(vec)");
 }
 
 /* Asked of the library, which says it of an environment only. */
@@ -126,11 +115,11 @@ static int row_order(void) {
     int order = load_relaxed(&known), status;
     if (order >= 0 || !sparse_open())
         return order;
-    struct environment *environment = environment_take(hip_current_device(), NULL, &status);
+    struct environment *environment = environment_acquire(hip_current_device(), NULL, &status);
     if (!environment)
         return order;
     order = sparse_row_order(environment->handle);
-    environment_give(environment);
+    environment_release(environment);
     store_relaxed(&known, order);
     return order;
 }
@@ -138,100 +127,83 @@ static int row_order(void) {
 void *impl_mgpuCreateDnMat(intptr_t rows, intptr_t cols, void *values, int32_t dtp,
                            hipStream_t stream) {
     void *mat = NULL;
-    (void)stream;
-    const int status =
-        SPARSE_MAKE(sparse.CreateDnMat(&mat, rows, cols, cols, values, dtp, row_order()));
-    return made(mat, status,
+    SPARSE_CALL(sparse.CreateDnMat(&mat, rows, cols, cols, values, dtp, row_order()),
                 "%1$sCreateDnMat(&mat, rows, cols, cols, values, dTp, %2$s_ORDER_ROW)");
+    return mat;
 }
 
 void impl_mgpuDestroyDnMat(void *m, hipStream_t stream) {
-    (void)stream;
-    destroyed(SPARSE_MAKE(sparse.DestroyDnMat(m)), "%1$sDestroyDnMat(mat)");
+    SPARSE_CALL(sparse.DestroyDnMat(m), "%1$sDestroyDnMat(mat)");
 }
 
 void *impl_mgpuCreateCoo(intptr_t rows, intptr_t cols, intptr_t nnz, void *rowIdxs, void *colIdxs,
                          void *values, int32_t itp, int32_t dtp, hipStream_t stream) {
     void *mat = NULL;
-    (void)stream;
-    const int status = SPARSE_MAKE(
-        sparse.CreateCoo(&mat, rows, cols, nnz, rowIdxs, colIdxs, values, itp, BASE_ZERO, dtp));
-    return made(mat, status,
-                "%1$sCreateCoo(&mat, rows, cols, nnz, rowIdxs, colIdxs, values, iTp, "
-                "%2$s_INDEX_BASE_ZERO, dTp)");
+    SPARSE_CALL(
+        sparse.CreateCoo(&mat, rows, cols, nnz, rowIdxs, colIdxs, values, itp, BASE_ZERO, dtp),
+        "%1$sCreateCoo(&mat, rows, cols, nnz, rowIdxs, colIdxs, values, iTp, "
+        "%2$s_INDEX_BASE_ZERO, dTp)");
+    return mat;
 }
 
 void *impl_mgpuCreateCooAoS(intptr_t rows, intptr_t cols, intptr_t nnz, void *idxs, void *values,
                             int32_t itp, int32_t dtp, hipStream_t stream) {
     void *mat = NULL;
-    (void)stream;
-    const int status =
-        SPARSE_MAKE(sparse.CreateCooAoS(&mat, rows, cols, nnz, idxs, values, itp, BASE_ZERO, dtp));
-    return made(mat, status,
+    SPARSE_CALL(sparse.CreateCooAoS(&mat, rows, cols, nnz, idxs, values, itp, BASE_ZERO, dtp),
                 "%1$sCreateCooAoS( &mat, rows, cols, nnz, idxs, values, iTp, "
                 "%2$s_INDEX_BASE_ZERO, dTp)");
+    return mat;
 }
 
 void *impl_mgpuCreateCsr(intptr_t rows, intptr_t cols, intptr_t nnz, void *rowPos, void *colIdxs,
                          void *values, int32_t ptp, int32_t itp, int32_t dtp, hipStream_t stream) {
     void *mat = NULL;
-    (void)stream;
-    const int status = SPARSE_MAKE(
-        sparse.CreateCsr(&mat, rows, cols, nnz, rowPos, colIdxs, values, ptp, itp, BASE_ZERO, dtp));
-    return made(mat, status,
-                "%1$sCreateCsr(&mat, rows, cols, nnz, rowPos, colIdxs, values, pTp, iTp, "
-                "%2$s_INDEX_BASE_ZERO, dTp)");
+    SPARSE_CALL(
+        sparse.CreateCsr(&mat, rows, cols, nnz, rowPos, colIdxs, values, ptp, itp, BASE_ZERO, dtp),
+        "%1$sCreateCsr(&mat, rows, cols, nnz, rowPos, colIdxs, values, pTp, iTp, "
+        "%2$s_INDEX_BASE_ZERO, dTp)");
+    return mat;
 }
 
 void *impl_mgpuCreateCsc(intptr_t rows, intptr_t cols, intptr_t nnz, void *colPos, void *rowIdxs,
                          void *values, int32_t ptp, int32_t itp, int32_t dtp, hipStream_t stream) {
     void *mat = NULL;
-    (void)stream;
-    const int status = SPARSE_MAKE(
-        sparse.CreateCsc(&mat, rows, cols, nnz, colPos, rowIdxs, values, ptp, itp, BASE_ZERO, dtp));
-    return made(mat, status,
-                "%1$sCreateCsc(&mat, rows, cols, nnz, colPos, rowIdxs, values, pTp, iTp, "
-                "%2$s_INDEX_BASE_ZERO, dTp)");
+    SPARSE_CALL(
+        sparse.CreateCsc(&mat, rows, cols, nnz, colPos, rowIdxs, values, ptp, itp, BASE_ZERO, dtp),
+        "%1$sCreateCsc(&mat, rows, cols, nnz, colPos, rowIdxs, values, pTp, iTp, "
+        "%2$s_INDEX_BASE_ZERO, dTp)");
+    return mat;
 }
 
 void *impl_mgpuCreateBsr(intptr_t brows, intptr_t bcols, intptr_t bnnz, intptr_t rBsz,
                          intptr_t cBsz, void *rowPos, void *colIdxs, void *values, int32_t ptp,
                          int32_t itp, int32_t dtp, hipStream_t stream) {
     void *mat = NULL;
-    (void)stream;
-    const int status =
-        SPARSE_MAKE(sparse.CreateBsr(&mat, brows, bcols, bnnz, rBsz, cBsz, rowPos, colIdxs, values,
-                                     ptp, itp, BASE_ZERO, dtp, row_order()));
-    return made(mat, status,
+    SPARSE_CALL(sparse.CreateBsr(&mat, brows, bcols, bnnz, rBsz, cBsz, rowPos, colIdxs, values, ptp,
+                                 itp, BASE_ZERO, dtp, row_order()),
                 "%1$sCreateBsr( &mat, brows, bcols, bnnz, rBsz, cBsz, rowPos, colIdxs, values, "
                 "pTp, iTp, %2$s_INDEX_BASE_ZERO, dTp, %2$s_ORDER_ROW)");
+    return mat;
 }
 
 void impl_mgpuDestroySpMat(void *m, hipStream_t stream) {
-    (void)stream;
-    destroyed(SPARSE_MAKE(sparse.DestroySpMat(m)), "%1$sDestroySpMat(mat)");
+    SPARSE_CALL(sparse.DestroySpMat(m), "%1$sDestroySpMat(mat)");
 }
 
 void impl_mgpuSpMatGetSize(void *m, void *r, void *c, void *n, hipStream_t stream) {
-    (void)stream;
-    destroyed(SPARSE_MAKE(sparse.SpMatGetSize(m, r, c, n)),
-              "%1$sSpMatGetSize(matDescr, rows, cols, nnz)");
+    SPARSE_CALL(sparse.SpMatGetSize(m, r, c, n), "%1$sSpMatGetSize(matDescr, rows, cols, nnz)");
 }
 
 void impl_mgpuSetCsrPointers(void *m, void *p, void *c, void *v, hipStream_t stream) {
-    (void)stream;
-    destroyed(SPARSE_MAKE(sparse.CsrSetPointers(m, p, c, v)),
-              "%1$sCsrSetPointers(matDescr, p, c, v)");
+    SPARSE_CALL(sparse.CsrSetPointers(m, p, c, v), "%1$sCsrSetPointers(matDescr, p, c, v)");
 }
 
 void *impl_mgpuSpGEMMCreateDescr(hipStream_t stream) {
     void *descriptor = NULL;
-    (void)stream;
-    const int status = SPARSE_MAKE(sparse.SpGEMM_createDescr(&descriptor));
-    return made(descriptor, status, "%1$sSpGEMM_createDescr(&spgemmDesc)");
+    SPARSE_CALL(sparse.SpGEMM_createDescr(&descriptor), "%1$sSpGEMM_createDescr(&spgemmDesc)");
+    return descriptor;
 }
 
 void impl_mgpuSpGEMMDestroyDescr(void *s, hipStream_t stream) {
-    (void)stream;
-    destroyed(SPARSE_MAKE(sparse.SpGEMM_destroyDescr(s)), "%1$sSpGEMM_destroyDescr(spgemmDesc)");
+    SPARSE_CALL(sparse.SpGEMM_destroyDescr(s), "%1$sSpGEMM_destroyDescr(spgemmDesc)");
 }

@@ -24,8 +24,7 @@ bool sparse_begin(struct sparse_work *work, hipStream_t stream, const char *expr
 /* Gives the environment back, and reports a status that is a failure. */
 void sparse_end(struct sparse_work *work, int status);
 
-/* 1 and 0 in a type of cuSPARSE's numbers, for the host's alpha and beta. */
+/* 1 in a type of cuSPARSE's numbers, for the host's alpha and beta. */
 const void *sparse_one(int type);
-const void *sparse_zero(void);
 
 #endif

@@ -45,11 +45,6 @@ const void *sparse_one(int type) {
     }
 }
 
-const void *sparse_zero(void) {
-    static const double zeros[2];
-    return zeros;
-}
-
 /* ---- matrix times vector ---- */
 
 intptr_t impl_mgpuSpMVBufferSize(int32_t ma, void *a, void *x, void *y, int32_t ctp,
@@ -132,7 +127,8 @@ void impl_mgpuSDDMM(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t c
 
 /* Stock passes 1. hipSPARSE 5.3 then gives wrong values; 0 means the same, as C begins empty. */
 static const void *product_beta(int type) {
-    return cuda_present() ? sparse_one(type) : sparse_zero();
+    static const double zeros[2];
+    return cuda_present() ? sparse_one(type) : zeros;
 }
 
 intptr_t impl_mgpuSpGEMMWorkEstimation(void *s, int32_t ma, int32_t mb, void *a, void *b, void *c,

@@ -7,6 +7,7 @@
 
 #include "driver/report.h"
 #include "mgpu.h"
+#include "shared/caches.h"
 
 /* Answers of the libraries, which have the same numbers, and one of the runtime's own. */
 enum sparse_status {
@@ -39,6 +40,15 @@ bool sparse_open(void);
 
 /* The same of cuSPARSELt, of which AMD has nothing that takes LLVM's handles. */
 bool sparselt_open(void);
+
+/* SPARSE_RETRY(call): the library's status; called once more if memory was short. */
+#define SPARSE_RETRY(call)                                                                         \
+    __extension__({                                                                                \
+        int status_ = (call);                                                                      \
+        if (status_ == SPARSE_NO_MEMORY && caches_make_room(hipErrorOutOfMemory))                  \
+            status_ = (call);                                                                      \
+        status_;                                                                                   \
+    })
 
 /* A dense matrix's rows follow each other, as the open library numbers that. The handle is one of
  * its environments. */

@@ -50,7 +50,7 @@ static void leave(unsigned object) {
 static void forget(void) {
     program_forgets();
     const unsigned lone = explore_lone();
-    forget_all_staging(ALL_DEVICES);
+    invalidate_staging(ALL_DEVICES);
     program_require_gone(!all[0].owner && !all[0].up && !all[0].down, lone);
 }
 
@@ -76,7 +76,7 @@ static void play(unsigned operation) {
         leave(0);
         break;
     case GIVE_BACK:
-        (void)give_staging_back(ALL_DEVICES);
+        (void)trim_staging(ALL_DEVICES);
         break;
     default:
         forget();

@@ -82,10 +82,17 @@ static unsigned slots = EVENT_SLOTS;
  * that is destroyed and its memory is freed. 7.2.4 then ends some processes by
  * std::bad_variant_access. Others may have recorded it on a stream of theirs, so nothing here tells
  * when the question is safe. Creating an event and destroying it costs 3 questions there. */
+static bool may_ask(void) {
+    return cuda_present() || PROOF(hip_can_be_asked_about_events, hip_version < HIP_6_0);
+}
+
 void event_cache_open(void) {
-    const bool may_ask =
-        cuda_present() || PROOF(hip_can_be_asked_about_events, hip_version < HIP_6_0);
-    slots = cache_is_on(CACHE_EVENTS) && (exclusive_hip() || may_ask) ? EVENT_SLOTS : 0;
+    slots = cache_is_on(CACHE_EVENTS) && (exclusive_hip() || may_ask()) ? EVENT_SLOTS : 0;
+}
+
+void event_exclusive_ends(void) {
+    if (!may_ask())
+        store_relaxed(&slots, 0);
 }
 
 /* False if MGPU_RT_CACHE leaves events out. False on AMD's HIP from 6 on too, as nobody can ask it

@@ -22,6 +22,10 @@ struct event *event_held(hipEvent_t handle);
 /* Settles whether events are kept, before the first is made. */
 void event_cache_open(void);
 
+/* MGPU_RT_EXCLUSIVE has ended: events are cached from here on only if HIP can be asked about them.
+ */
+void event_exclusive_ends(void);
+
 /* The flags of a new event: stock's hipEventDisableTiming, or hipEventDefault once the process asks
  * for the time between events. It asks if an object of it imports mgpuEventElapsedTime, has one of
  * its own, or has called ours. Looks at objects that are new since the last call: 0.1 µs if there

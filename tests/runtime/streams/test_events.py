@@ -132,6 +132,17 @@ def test_hip_7s_events_are_kept_where_hip_need_not_be_asked(mgpu: Mgpu) -> None:
     assert mgpu.count("hipEventQuery") == 0
 
 
+@in_child(HIPSTUB_VERSION="70253211", MGPU_RT_EXCLUSIVE="on")
+def test_hip_7_is_not_asked_about_an_event_once_an_override_may_call_it(mgpu: Mgpu) -> None:
+    """The override may have recorded the event on a stream that it has destroyed since."""
+    mgpu.EventDestroy(mgpu.EventCreate())
+    mgpu.passes_on("mgpuMemset16")
+    mgpu.EventDestroy(mgpu.EventCreate())
+    mgpu.EventCreate()
+    assert mgpu.count("hipEventQuery") == 0
+    assert mgpu.count("hipEventCreateWithFlags") == 3
+
+
 @in_child(HIPSTUB_REUSE="1")
 def test_a_reset_makes_events_unknown(mgpu: Mgpu) -> None:
     """The program makes one by HIP itself, which gets the handle: it is no spare one."""

@@ -74,7 +74,7 @@ const char *statistics_release(int64_t version, char text[STATISTICS_RELEASE]) {
     return text;
 }
 
-/* As mgpu_rt/cli/stats/listing.py shows them; nothing where there are none. */
+/* Nothing where there are none. */
 static void print_failures(FILE *out, const struct counts *record) {
     char error[HIP_ERROR_TEXT];
     for (size_t i = 0; i < FAILURES; i++)

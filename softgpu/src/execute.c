@@ -171,6 +171,7 @@ bool softgpu_execute(const struct softgpu_context *context,
     read_grid(&d);
     if (!check_group(&d, fault))
         return false;
+    CHECK_LAUNCH(&d);
     softgpu_dispatch_run(&d);
     softgpu_code_release(&d);
     __atomic_add_fetch(&total_instructions, d.instructions, __ATOMIC_RELAXED);

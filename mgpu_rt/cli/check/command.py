@@ -25,10 +25,10 @@ from mgpu_rt.cli.errors import CommandError
 def check(
     device: str, limit: int, json_file: str | None, program: str, arguments: tuple[str, ...]
 ) -> None:
-    """Run PROGRAM on the emulated device and report each wrong access to memory. Experimental.
+    """Run PROGRAM on the emulated device and report wrong accesses and races. Experimental.
 
-    A fault is reported once, on stderr, at the program's end. Its access is left out, and the
-    program goes on. Exit status 1: a fault was found; 2: nothing was checked, and a line says
+    A fault is reported once, on stderr, at the end of the program. A wrong access is left out, and
+    the program goes on. Exit status 1: a fault was found; 2: nothing was checked, and a line says
     why. Otherwise it is the program's.
     """
     import tempfile

@@ -18,10 +18,11 @@ def read(path: Path) -> tuple[bool, list[Report]]:
     written = path.read_text(errors="replace").splitlines() if path.exists() else []
     found = [json.loads(line) for line in written if line.endswith("}")]
     for report in found:
-        if "image" in report:
-            image = path.with_name(f"{path.name}.{report.pop('image')}")
-            if place := _place_in(str(image), report.pop("code")):
-                report["line"] = place
+        for side in (report, report.get("other", {})):
+            if "image" in side:
+                image = path.with_name(f"{path.name}.{side.pop('image')}")
+                if place := _place_in(str(image), side.pop("code")):
+                    side["line"] = place
         for frame in _frames(report):
             frame.setdefault("symbol", symbol(frame["object"], frame["offset"]))
             if place := _place_in(frame["object"], frame["offset"]):
@@ -103,6 +104,8 @@ def text(report: Report) -> str:
     said = [f"error: {first} [{report['kind']}]", *rest]
     if "kernel" in report:
         said += [f"  {line}" for line in _instruction(report)]
+    if "other" in report:
+        said += [f"  {line}" for line in _other(report)]
     if place := report.get("place"):
         said.append(f"  called by {_place(place)}")
     if allocation := report.get("allocation"):
@@ -117,13 +120,33 @@ def text(report: Report) -> str:
 
 def _instruction(report: Report) -> list[str]:
     """An instruction, and the lane that executed it."""
-    line = f"{report['line']}, " if "line" in report else ""
-    group = ",".join(str(report[f"workgroup_{axis}"]) for axis in "xyz")
     lane = f", lane {report['lane']}" if "lane" in report else ""
-    return [
-        f"at {line}offset 0x{report['offset']:x}: {report['instruction']}",
-        f"in workgroup ({group}), wave {report['wave']}{lane}",
-    ]
+    return [f"at {_code(report)}", f"in {_wave(report)}{lane}"]
+
+
+def _code(side: Report) -> str:
+    line = f"{side['line']}, " if "line" in side else ""
+    return f"{line}offset 0x{side['offset']:x}: {side['instruction']}"
+
+
+def _wave(side: Report) -> str:
+    return f"workgroup ({_group(side)}), wave {side['wave']}"
+
+
+def _group(side: Report) -> str:
+    return ",".join(str(side[f"workgroup_{axis}"]) for axis in "xyz")
+
+
+def _other(report: Report) -> list[str]:
+    """The other side of a race, and what would order the two."""
+    other = report["other"]
+    where = f"at {_code(other)}" if "instruction" in other else "at an unknown place"
+    if _group(other) == _group(report):
+        advice = "nothing orders the two waves: a gpu.barrier between the accesses would"
+    else:
+        advice = "nothing orders workgroups of one launch: two launches would, or atomic accesses"
+    does = _ACCESS[other["access"]] if "access" in other else "accesses"
+    return [f"{_wave(other)} {does} it {where}", advice]
 
 
 def _what(report: Report) -> str:
@@ -137,6 +160,9 @@ def _what(report: Report) -> str:
     who = f"kernel {report['kernel']}" if "kernel" in report else report["call"]
     access = f"{who} {_ACCESS[report['access']]} {_bytes(report['bytes'])}"
     where = f"at 0x{report['address']:x}"
+    if kind == "race":
+        place = "workgroup memory" if report["memory"] == "workgroup" else _within(report)
+        return f"{access} {where} of {place}, which another wave accesses too"
     if kind == "outside-workgroup-memory":
         return f"{access} {where} of workgroup memory, which has {_bytes(report['size'])}"
     if kind == "outside-scratch":
@@ -163,6 +189,10 @@ def _distance(report: Report) -> str:
     if address < begin:
         return f"{_bytes(begin - address)} before {name}"
     return f"the last {_bytes(last - end)} of them behind {name}"
+
+
+def _within(report: Report) -> str:
+    return _name(report["allocation"]) if "allocation" in report else "memory"
 
 
 def _bytes(count: int) -> str:

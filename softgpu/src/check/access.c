@@ -1,8 +1,8 @@
 /* Checks the accesses of a kernel's lanes. A wave's accesses mostly lie in one block: a few ranges
  * that were allowed are remembered by each thread, until the map changes. */
-#include "../isa/memory.h"
 #include "hooks.h"
 #include "images.h"
+#include "race.h"
 #include "report.h"
 
 #include <elf.h>
@@ -13,6 +13,7 @@ enum { ALLOWED_RANGES = 8 };
 /* For stores none of a code object's is remembered: parts of it are read-only. */
 struct allowed {
     uint64_t low, high;
+    struct softgpu_cell *cells; /* of the dwords from `low`, or NULL */
     bool stores;
 };
 
@@ -22,7 +23,7 @@ static _Thread_local struct {
     struct allowed ranges[ALLOWED_RANGES];
 } known;
 
-static bool is_known(uint64_t va, uint64_t bytes, bool store) {
+static const struct allowed *find_known(uint64_t va, uint64_t bytes, bool store) {
     uint64_t generation = softgpu_shadow_generation();
     if (known.generation != generation) {
         memset(&known, 0, sizeof known);
@@ -32,14 +33,14 @@ static bool is_known(uint64_t va, uint64_t bytes, bool store) {
         const struct allowed *range = &known.ranges[n];
         if (va >= range->low && va < range->high && bytes <= range->high - va &&
             (range->stores || !store))
-            return true;
+            return range;
     }
-    return false;
+    return NULL;
 }
 
 static void remember(const struct softgpu_finding *finding, bool stores) {
     struct allowed *range = &known.ranges[known.next++ % ALLOWED_RANGES];
-    *range = (struct allowed){finding->low, finding->high, stores};
+    *range = (struct allowed){finding->low, finding->high, finding->cells, stores};
 }
 
 /* ---- code objects ---- */
@@ -68,7 +69,7 @@ static bool is_read_only(uint64_t va, const struct softgpu_range *range) {
 /* ---- reports ---- */
 
 /* Kinds of faults beside the verdicts of the map. */
-enum { READ_ONLY = 16, OUTSIDE_GROUP, OUTSIDE_SCRATCH };
+enum { READ_ONLY = 16, OUTSIDE_GROUP, OUTSIDE_SCRATCH, RACE };
 
 /* HIP's own kernels copy and fill: the call that asked for it was checked (calls.c). */
 static bool is_hips(const struct dispatch *d) {
@@ -92,30 +93,39 @@ static bool writes(const struct inst *i) {
     return way_of(i)[0] != 'l';
 }
 
-static void put_access(struct softgpu_report *report, struct wave *w, const struct inst *i,
-                       int lane, uint64_t va, unsigned bytes) {
-    const struct dispatch *d = w->group->dispatch;
-    char kernel[512], instruction[256];
-    uint64_t pc = w->code->va + i->offset;
-    softgpu_kernel_name(d->packet->kernel_object, kernel, sizeof kernel);
-    softgpu_print(d->target, i, pc, instruction, sizeof instruction);
-    softgpu_report_text(report, "kernel", kernel);
-    softgpu_report_text(report, "target", d->context->target->name);
-    softgpu_report_number(report, "workgroup_x", w->group->id[0]);
-    softgpu_report_number(report, "workgroup_y", w->group->id[1]);
-    softgpu_report_number(report, "workgroup_z", w->group->id[2]);
-    softgpu_report_number(report, "wave", w->index);
-    if (lane >= 0)
-        softgpu_report_number(report, "lane", (unsigned)lane);
-    softgpu_report_number(report, "offset", pc - d->entry);
-    softgpu_report_text(report, "instruction", instruction);
+static void put_wave(struct softgpu_report *report, const uint32_t *group, unsigned wave) {
+    softgpu_report_number(report, "workgroup_x", group[0]);
+    softgpu_report_number(report, "workgroup_y", group[1]);
+    softgpu_report_number(report, "workgroup_z", group[2]);
+    softgpu_report_number(report, "wave", wave);
+}
+
+static void put_instruction(struct softgpu_report *report, const struct dispatch *d,
+                            const struct inst *i, uint64_t pc) {
+    char instruction[256];
     unsigned image;
     uint64_t code;
+    softgpu_print(d->target, i, pc, instruction, sizeof instruction);
+    softgpu_report_number(report, "offset", pc - d->entry);
+    softgpu_report_text(report, "instruction", instruction);
     if (softgpu_image_find(pc, &image, &code)) {
         softgpu_report_number(report, "image", image);
         softgpu_report_number(report, "code", code);
     }
     softgpu_report_text(report, "access", way_of(i));
+}
+
+static void put_access(struct softgpu_report *report, struct wave *w, const struct inst *i,
+                       int lane, uint64_t va, unsigned bytes) {
+    const struct dispatch *d = w->group->dispatch;
+    char kernel[512];
+    softgpu_kernel_name(d->packet->kernel_object, kernel, sizeof kernel);
+    softgpu_report_text(report, "kernel", kernel);
+    softgpu_report_text(report, "target", d->context->target->name);
+    put_wave(report, w->group->id, w->index);
+    if (lane >= 0)
+        softgpu_report_number(report, "lane", (unsigned)lane);
+    put_instruction(report, d, i, w->code->va + i->offset);
     softgpu_report_number(report, "bytes", bytes);
     softgpu_report_number(report, "address", va);
 }
@@ -184,6 +194,78 @@ void softgpu_check_outside(struct wave *w, const struct inst *i, int lane, const
     softgpu_report_end(&report);
 }
 
+/* ---- races ---- */
+
+void softgpu_check_launch(struct dispatch *d) {
+    softgpu_race_launch(d, is_hips(d));
+}
+
+/* The instruction of the other side, decoded from memory. */
+static bool read_instruction(const struct dispatch *d, uint64_t pc, struct inst *i) {
+    struct softgpu_range range;
+    if (!softgpu_find_range(pc, &range))
+        return false;
+    uint32_t words[3] = {0};
+    uint64_t left = range.size - (pc - range.va);
+    size_t count = left < sizeof words ? left / 4 : 3;
+    memcpy(words, range.host + (pc - range.va), 4 * count);
+    return softgpu_decode(d->target, words, count, i);
+}
+
+static void put_other(struct softgpu_report *report, const struct dispatch *d,
+                      struct softgpu_stamp other) {
+    const uint32_t group[3] = {other.group % d->groups[0],
+                               other.group / d->groups[0] % d->groups[1],
+                               other.group / d->groups[0] / d->groups[1]};
+    struct inst i;
+    uint64_t pc;
+    softgpu_report_open(report, "other");
+    put_wave(report, group, other.wave);
+    if (softgpu_stamp_place(d, other, &pc) && read_instruction(d, pc, &i))
+        put_instruction(report, d, &i, pc);
+    softgpu_report_close(report);
+}
+
+static void report_race(struct wave *w, const struct inst *i, const struct softgpu_conflict *found,
+                        unsigned bytes, bool lds) {
+    const struct dispatch *d = w->group->dispatch;
+    struct softgpu_report report;
+    uint64_t pc = w->code->va + i->offset, other;
+    bool known = softgpu_stamp_place(d, found->other, &other);
+    const uint64_t key[] = {d->packet->kernel_object, known && other < pc ? other : pc,
+                            known && other < pc ? pc : other, RACE};
+    if (!softgpu_report_new(key, sizeof key / sizeof *key))
+        return;
+    softgpu_report_begin(&report, "race");
+    put_access(&report, w, i, i->encoding == E_SMEM ? -1 : found->lane, found->va, bytes);
+    softgpu_report_text(&report, "memory", lds ? "workgroup" : "global");
+    put_other(&report, d, found->other);
+    if (!lds) {
+        struct softgpu_block block;
+        if (softgpu_shadow_holds(found->va, &block))
+            softgpu_report_block(&report, &block);
+    }
+    softgpu_report_end(&report);
+}
+
+void softgpu_check_lds(struct wave *w, const struct inst *i, const uint32_t *offset, uint64_t mask,
+                       unsigned bytes) {
+    struct softgpu_conflict found = softgpu_race_lds(w, i, offset, mask, bytes);
+    if (found.found)
+        report_race(w, i, &found, bytes, true);
+}
+
+/* Looks for races of accesses within one range that kernels may use. */
+static void check_race(struct wave *w, const struct inst *i, const struct allowed *range,
+                       const uint64_t *va, uint64_t mask, unsigned bytes) {
+    if (!range || !range->cells || !w->group->race)
+        return;
+    struct softgpu_conflict found =
+        softgpu_race_global(w, i, range->cells, range->low, va, mask, bytes);
+    if (found.found)
+        report_race(w, i, &found, bytes, false);
+}
+
 void softgpu_check_stopped(const char *text) {
     struct softgpu_report report;
     softgpu_report_begin(&report, "stopped");
@@ -206,7 +288,7 @@ static bool is_widened(const struct inst *i, uint64_t va, unsigned bytes,
 static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, unsigned bytes) {
     struct softgpu_range range;
     bool store = writes(i);
-    if (is_known(va, bytes, store))
+    if (find_known(va, bytes, store))
         return true;
     struct softgpu_finding finding = softgpu_shadow_find(va, bytes);
     if (finding.verdict != SOFTGPU_ALLOWED) {
@@ -226,7 +308,21 @@ static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, u
 
 bool softgpu_check_access(struct wave *w, const struct inst *i, int lane, uint64_t va,
                           unsigned bytes) {
-    return bytes == 0 || check(w, i, lane, va, bytes);
+    if (bytes == 0)
+        return true;
+    if (!check(w, i, lane, va, bytes))
+        return false;
+    uint64_t addresses[LANES];
+    int first = lane < 0 ? 0 : lane;
+    addresses[first] = va;
+    check_race(w, i, find_known(va, bytes, writes(i)), addresses, UINT64_C(1) << first, bytes);
+    return true;
+}
+
+/* By all but a write-back a wave comes to see what others wrote. */
+void softgpu_check_cache(struct wave *w, const struct inst *i) {
+    if (strcmp(i->row->name, "buffer_wbl2") != 0)
+        softgpu_race_acquire(w);
 }
 
 uint64_t softgpu_check_lanes(struct wave *w, const struct inst *i, const uint64_t *va,
@@ -240,13 +336,20 @@ uint64_t softgpu_check_lanes(struct wave *w, const struct inst *i, const uint64_
         low = va[l] < low ? va[l] : low;
         high = va[l] > high ? va[l] : high;
     }
-    if (high - low < UINT64_MAX - bytes && is_known(low, high - low + bytes, writes(i)))
+    const struct allowed *range =
+        high - low < UINT64_MAX - bytes ? find_known(low, high - low + bytes, writes(i)) : NULL;
+    if (range) {
+        check_race(w, i, range, va, mask, bytes);
         return mask;
+    }
     for (uint64_t m = mask; m; m &= m - 1) {
         int l = __builtin_ctzll(m);
-        if (check(w, i, l, va[l], bytes))
+        uint64_t lane = UINT64_C(1) << l;
+        if (check(w, i, l, va[l], bytes)) {
+            check_race(w, i, find_known(va[l], bytes, writes(i)), va, lane, bytes);
             continue;
-        allowed &= ~(UINT64_C(1) << l);
+        }
+        allowed &= ~lane;
         load_nothing(w, i, l);
     }
     return allowed;

@@ -10,6 +10,9 @@
 
 struct wave;
 struct inst;
+struct group;
+struct dispatch;
+struct softgpu_race;
 
 /* The lanes of the mask that may access memory at va; the others are reported and left out. */
 uint64_t softgpu_check_lanes(struct wave *w, const struct inst *i, const uint64_t *va,
@@ -30,6 +33,19 @@ void softgpu_check_unmap(void *pages, uint64_t size);
 /* Bytes behind an allocation that nothing else gets. */
 uint64_t softgpu_check_guard(uint64_t size);
 
+/* Looks for races of accesses to workgroup memory. */
+void softgpu_check_lds(struct wave *w, const struct inst *i, const uint32_t *offset, uint64_t mask,
+                       unsigned bytes);
+/* A launch begins, and its workgroups do and end; all waves of one come to a barrier; a wave passes
+ * one of the whole grid. */
+void softgpu_check_launch(struct dispatch *d);
+void softgpu_race_group_begin(struct group *g, uint64_t number);
+void softgpu_race_group_end(struct group *g);
+void softgpu_race_barrier(struct group *g);
+void softgpu_race_grid_barrier(struct wave *w);
+/* Executes an instruction that writes a cache back or invalidates it. */
+void softgpu_check_cache(struct wave *w, const struct inst *i);
+
 #define CHECKED_LANES(w, i, va, mask) softgpu_check_lanes(w, i, va, mask)
 #define CHECKED_ACCESS(w, i, lane, va, bytes) softgpu_check_access(w, i, lane, va, bytes)
 /* In a loop over lanes: goes on without this one, whose access the ordinary build makes a fault. */
@@ -44,6 +60,16 @@ uint64_t softgpu_check_guard(uint64_t size);
 #define CHECK_UNREGISTERED(va) softgpu_check_unregistered(va)
 #define CHECK_UNMAP(pages, size) softgpu_check_unmap(pages, size)
 #define CHECK_GUARD(size) softgpu_check_guard(size)
+#define CHECK_LDS(w, i, offset, mask, bytes) softgpu_check_lds(w, i, offset, mask, bytes)
+#define CHECK_LAUNCH(d) softgpu_check_launch(d)
+#define CHECK_GROUP_BEGIN(g, number) softgpu_race_group_begin(g, number)
+#define CHECK_GROUP_END(g) softgpu_race_group_end(g)
+#define CHECK_BARRIER(g) softgpu_race_barrier(g)
+#define CHECKED_CACHE(nothing) softgpu_check_cache
+#define CHECK_GRID_BARRIER(w) softgpu_race_grid_barrier(w)
+/* Members of struct dispatch and struct group. */
+#define CHECK_IN_DISPATCH uint32_t launch; /* its number; 0: races are not looked for */
+#define CHECK_IN_GROUP struct softgpu_race *race;
 
 #else
 
@@ -55,6 +81,15 @@ uint64_t softgpu_check_guard(uint64_t size);
 #define CHECK_UNREGISTERED(va)
 #define CHECK_UNMAP(pages, size) munmap(pages, size)
 #define CHECK_GUARD(size) UINT64_C(0)
+#define CHECK_LDS(w, i, offset, mask, bytes)
+#define CHECK_LAUNCH(d)
+#define CHECK_GROUP_BEGIN(g, number)
+#define CHECK_GROUP_END(g)
+#define CHECK_BARRIER(g)
+#define CHECKED_CACHE(nothing) nothing
+#define CHECK_GRID_BARRIER(w)
+#define CHECK_IN_DISPATCH
+#define CHECK_IN_GROUP
 
 #endif
 #endif

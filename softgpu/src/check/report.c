@@ -109,9 +109,17 @@ void softgpu_report_place(struct softgpu_report *report, const char *name,
     put(report, "]");
 }
 
-void softgpu_report_block(struct softgpu_report *report, const struct softgpu_block *block) {
-    put_name(report, "allocation");
+void softgpu_report_open(struct softgpu_report *report, const char *name) {
+    put_name(report, name);
     put(report, "{");
+}
+
+void softgpu_report_close(struct softgpu_report *report) {
+    put(report, "}");
+}
+
+void softgpu_report_block(struct softgpu_report *report, const struct softgpu_block *block) {
+    softgpu_report_open(report, "allocation");
     softgpu_report_number(report, "number", block->number);
     softgpu_report_number(report, "address", block->va);
     softgpu_report_number(report, "bytes", block->size);
@@ -119,7 +127,7 @@ void softgpu_report_block(struct softgpu_report *report, const struct softgpu_bl
     softgpu_report_text(report, "state", block->freed ? "freed" : "live");
     softgpu_report_place(report, "allocated", &block->made);
     softgpu_report_place(report, "freed", &block->ended);
-    put(report, "}");
+    softgpu_report_close(report);
 }
 
 static int file = STDERR_FILENO;

@@ -20,6 +20,9 @@ void softgpu_report_text(struct softgpu_report *report, const char *name, const 
 void softgpu_report_number(struct softgpu_report *report, const char *name, uint64_t value);
 void softgpu_report_place(struct softgpu_report *report, const char *name,
                           const struct softgpu_place *place);
+/* Opens an object within the report, and closes it. */
+void softgpu_report_open(struct softgpu_report *report, const char *name);
+void softgpu_report_close(struct softgpu_report *report);
 void softgpu_report_block(struct softgpu_report *report, const struct softgpu_block *block);
 void softgpu_report_end(struct softgpu_report *report);
 

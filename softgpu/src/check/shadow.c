@@ -1,6 +1,7 @@
 #include "shadow.h"
 #include "../device.h"
 #include "hooks.h"
+#include "race.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -60,6 +61,7 @@ static void remove_at(size_t at) {
             map.freed[n] = NULL;
     map.count--;
     memmove(&map.blocks[at], &map.blocks[at + 1], (map.count - at) * sizeof *map.blocks);
+    softgpu_cells_end(block->cells, block->va, block->size);
     free(block);
 }
 
@@ -102,13 +104,16 @@ void softgpu_shadow_add(uint64_t va, uint64_t size, bool registered,
     block->va = va;
     block->size = size;
     block->registered = registered;
+    block->cells = softgpu_cells_begin(va, size);
     if (place)
         block->made = *place;
     pthread_rwlock_wrlock(&map.lock);
     block->number = registered ? ++map.registered : ++map.made;
     clear(va, size);
-    if (!insert(block))
+    if (!insert(block)) {
+        softgpu_cells_end(block->cells, va, size);
         free(block);
+    }
     changed();
     pthread_rwlock_unlock(&map.lock);
 }
@@ -126,13 +131,17 @@ static struct softgpu_block *block_at(uint64_t va) {
     return block && va < end_of(block) ? block : NULL;
 }
 
-enum softgpu_end softgpu_shadow_judge(uint64_t va, struct softgpu_block *copy) {
+bool softgpu_shadow_holds(uint64_t va, struct softgpu_block *copy) {
     pthread_rwlock_rdlock(&map.lock);
     const struct softgpu_block *block = block_at(va);
     if (block)
         *copy = *block;
     pthread_rwlock_unlock(&map.lock);
-    if (!block)
+    return block != NULL;
+}
+
+enum softgpu_end softgpu_shadow_judge(uint64_t va, struct softgpu_block *copy) {
+    if (!softgpu_shadow_holds(va, copy))
         return SOFTGPU_NO_BLOCK;
     if (copy->va != va)
         return SOFTGPU_NOT_ITS_BEGIN;
@@ -144,6 +153,7 @@ void softgpu_shadow_end(uint64_t va, const struct softgpu_place *place) {
     struct softgpu_block *block = block_at(va);
     if (block && block->va == va && !block->freed) {
         block->freed = true;
+        softgpu_cells_clear(block->cells, block->va, block->size);
         if (place)
             block->ended = *place;
         note_freed(block);
@@ -205,7 +215,11 @@ static struct softgpu_finding find(uint64_t va, uint64_t bytes) {
     struct softgpu_range range;
     if (below && va < end_of(below)) {
         bool fits = bytes <= end_of(below) - va;
-        return fits && !below->freed ? allow(below->va, end_of(below)) : outside(below);
+        if (!fits || below->freed)
+            return outside(below);
+        struct softgpu_finding inside = allow(below->va, end_of(below));
+        inside.cells = below->cells;
+        return inside;
     }
     if (above && above->va - va < bytes)
         return outside(above);

@@ -4,7 +4,7 @@
  * in no block belong to HIP, to code objects or to a program that calls HIP itself. Nothing is
  * known of them, so an access is a fault only where nothing is mapped.
  *
- * Races and definedness will each hang a shadow of a block's bytes on its struct block.
+ * A block has cells for its dwords, by which races are found (race.h).
  *
  * Every function may be called from any thread. */
 #ifndef SOFTGPU_CHECK_SHADOW_H
@@ -21,9 +21,12 @@ struct softgpu_place {
     void *frames[SOFTGPU_FRAMES];
 };
 
+struct softgpu_cell;
+
 struct softgpu_block {
-    uint64_t va, size; /* as asked for, in bytes */
-    bool registered;   /* host memory that the device reaches at va */
+    uint64_t va, size;          /* as asked for, in bytes */
+    struct softgpu_cell *cells; /* of its dwords (race.h), or NULL */
+    bool registered;            /* host memory that the device reaches at va */
     bool freed;
     unsigned number; /* of the allocation, from 1 */
     struct softgpu_place made, ended;
@@ -39,10 +42,14 @@ enum softgpu_verdict {
 /* The answer about an access. */
 struct softgpu_finding {
     enum softgpu_verdict verdict;
-    uint64_t low, high; /* SOFTGPU_ALLOWED: so are accesses within [low, high) */
+    uint64_t low, high;         /* SOFTGPU_ALLOWED: so are accesses within [low, high) */
+    struct softgpu_cell *cells; /* SOFTGPU_ALLOWED: of the dwords from `low`, or NULL */
     struct softgpu_block block;
     bool has_block;
 };
+
+/* The block that holds this address, if there is one. */
+bool softgpu_shadow_holds(uint64_t va, struct softgpu_block *block);
 
 struct softgpu_finding softgpu_shadow_find(uint64_t va, uint64_t bytes);
 

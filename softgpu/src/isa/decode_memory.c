@@ -1,4 +1,5 @@
 /* Operands of the memory families: address, data and offset. */
+#include "../check/hooks.h"
 #include "memory.h"
 #include "mimg.h"
 #include "smem.h"
@@ -101,7 +102,7 @@ static void decode_mubuf(enum target_mask target, const uint32_t *words, struct 
     i->offen = w >> 12 & 1;
     i->imm = w & 0xfff;
     if (move == MV_CACHE) {
-        i->run = softgpu_run_nop;
+        i->run = CHECKED_CACHE(softgpu_run_nop);
         return;
     }
     i->run = softgpu_run_mubuf;

@@ -3,6 +3,7 @@
 #ifndef SOFTGPU_EXEC_H
 #define SOFTGPU_EXEC_H
 
+#include "../check/hooks.h"
 #include "isa.h"
 
 #include <pthread.h>
@@ -49,6 +50,7 @@ struct dispatch {
 
     struct dispatch *next; /* in the pool's list of dispatches that want help */
     unsigned helpers;
+    CHECK_IN_DISPATCH
 };
 
 struct group {
@@ -65,6 +67,7 @@ struct group {
     struct softgpu_range hot[HOT_RANGES]; /* mappings seen, most recently used first */
     uint64_t awaited; /* instructions run since a wave came to the barrier where it waits */
     struct group *next;
+    CHECK_IN_GROUP
 };
 
 /* The place where kernels believe scratch memory to be. Only swizzled buffer accesses and scratch

@@ -37,6 +37,7 @@ static struct group *take_idle(void) {
 }
 
 void softgpu_group_end(struct group *g) {
+    CHECK_GROUP_END(g);
     pthread_mutex_lock(&idle.lock);
     bool keep = idle.count < IDLE_GROUPS;
     if (keep) {
@@ -188,6 +189,7 @@ struct group *softgpu_group_begin(struct dispatch *d, uint64_t number) {
     }
     if (d->lds_size)
         memset(g->lds, 0, d->lds_size);
+    CHECK_GROUP_BEGIN(g, number);
     for (unsigned n = 0; n < g->wave_count; n++)
         begin_wave(g->waves[n], g, d, n);
     return g;
@@ -251,6 +253,7 @@ static void release_barrier(struct group *g) {
         if (g->waves[n]->stop == AT_BARRIER)
             g->waves[n]->stop = RUNNING;
     g->awaited = 0;
+    CHECK_BARRIER(g);
 }
 
 /* Some waves wait at a barrier while others have run so many instructions more. Those may loop for

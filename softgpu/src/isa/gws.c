@@ -45,8 +45,10 @@ void softgpu_gws_barrier(struct wave *w, const struct inst *i) {
     pthread_mutex_lock(&lock);
     w->gws_waits = !passes(w, resource(w, i));
     pthread_mutex_unlock(&lock);
-    if (!w->gws_waits)
+    if (!w->gws_waits) {
+        CHECK_GRID_BARRIER(w);
         return;
+    }
     w->next = i;
     w->stop = YIELDED;
 }

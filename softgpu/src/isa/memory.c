@@ -130,6 +130,7 @@ bool softgpu_locate_lds(struct wave *w, const struct inst *i, const uint32_t *of
     a->stride = 4;
     if (mask == UINT64_MAX && !atomic && size >= bytes && highest(offset) <= size - bytes) {
         place_offsets(a->at, offset, lds);
+        CHECK_LDS(w, i, offset, mask, bytes);
         return true;
     }
     for (uint64_t m = mask; m; m &= m - 1) {
@@ -146,6 +147,7 @@ bool softgpu_locate_lds(struct wave *w, const struct inst *i, const uint32_t *of
         }
         a->at[l] = lds + offset[l];
     }
+    CHECK_LDS(w, i, offset, a->mask, bytes);
     return true;
 }
 

@@ -20,6 +20,15 @@ REST = {
     "CHECK_UNREGISTERED(va)": "",
     "CHECK_UNMAP(pages, size)": "munmap(pages, size)",
     "CHECK_GUARD(size)": "0ul",
+    "CHECK_LDS(w, i, offset, mask, bytes)": "",
+    "CHECK_LAUNCH(d)": "",
+    "CHECK_GROUP_BEGIN(g, number)": "",
+    "CHECK_GROUP_END(g)": "",
+    "CHECK_BARRIER(g)": "",
+    "CHECK_GRID_BARRIER(w)": "",
+    "CHECKED_CACHE(nothing)": "nothing",
+    "CHECK_IN_DISPATCH": "",
+    "CHECK_IN_GROUP": "",
 }
 PLAIN = ["-DSOFTGPU_CHECK_HOOKS_H", *(f"-D{name}={rest}" for name, rest in REST.items())]
 

@@ -116,7 +116,7 @@ module attributes {gpu.container_module} {
     %t4 = gpu.launch_func async [%t3] @kernels::@index_shifted
         blocks in (%two, %one, %one) threads in (%wide, %one, %one) args(%out : memref<?xf32>)
     %t5 = gpu.launch_func async [%t4] @kernels::@begins_before
-        blocks in (%two, %one, %one) threads in (%wide, %one, %one) args(%out : memref<?xf32>)
+        blocks in (%one, %one, %one) threads in (%wide, %one, %one) args(%out : memref<?xf32>)
     %t6 = gpu.launch_func async [%t5] @kernels::@far_beyond
         blocks in (%two, %one, %one) threads in (%wide, %one, %one) args(%out : memref<?xf32>)
     %t7 = gpu.launch_func async [%t6] @kernels::@size_cut

@@ -1,0 +1,123 @@
+"""`mgpu-rt check` finds races within a launch, and none where accesses are ordered or atomic."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.python.cli.check.test_check import check
+from tests.python.runtime.hooked import program
+
+HERE = Path(__file__).parent
+THREADS = {"MGPU_RT_SOFTGPU": "gfx90a,threads=4"}
+
+#: The races of races.mlir: the kernel, and what both sides do, in either order; the memory.
+RACES = [
+    ("no_barrier", {"memref.load %tile", "memref.store %x, %tile"}, "workgroup"),
+    ("barrier_too_few", {"memref.load %tile", "memref.store %z, %tile"}, "workgroup"),
+    ("histogram", {"memref.atomic_rmw", "memref.load %bins"}, "workgroup"),
+    ("same_element", {"memref.store %x, %out[%zero]"}, "global"),
+    ("sum_without_atomics", {"memref.load %out", "memref.store %sum"}, "global"),
+    ("sum_without_atomics", {"memref.store %sum"}, "global"),
+    ("neighbour", {"memref.load %out[%next]", "memref.store %x, %out[%i]"}, "global"),
+    ("overlapping_bytes", {"memref.store %x, %out[%at]"}, "global"),
+    ("scope_too_small", {"memref.store %value", "memref.load %data"}, "global"),
+]
+
+#: A line of no_races.mlir without which, or with another in its place, there is a race: the
+#: kernel, the line, and what stands there instead.
+SEEDS = [
+    ("barriers", "        gpu.barrier\n        %y", "        %y"),
+    ("barriers", "        gpu.barrier\n      }", "      }"),
+    ("histogram", "      gpu.barrier\n      %sum", "      %sum"),
+    (
+        "histogram",
+        "%all = memref.atomic_rmw addi %sum, %out[%bin] : (i32, memref<?xi32>) -> i32",
+        "%v = arith.index_cast %thread : index to i32\nmemref.store %v, %out[%bin] : memref<?xi32>",
+    ),
+    (
+        "one_value",
+        "memref.store %x, %out[%zero]",
+        "%i = gpu.global_id x\n%z = arith.index_cast %i : index to i32\n"
+        "memref.store %z, %out[%zero]",
+    ),
+    (
+        "one_value",
+        "memref.store %y, %shared[%one]",
+        "%t = gpu.thread_id x\n%v = arith.index_cast %t : index to i32\n"
+        "memref.store %v, %shared[%one]",
+    ),
+    (
+        "own_bytes",
+        "%dword = arith.muli %lane, %pair : index",
+        "%dword = arith.addi %lane, %lane : index",
+    ),
+    ("flag", '        llvm.fence syncscope("agent") acquire\n', ""),
+    ("flag", 'llvm.fence syncscope("agent") acquire', 'llvm.fence syncscope("workgroup") acquire'),
+    ("last_adds", 'syncscope("agent") acq_rel', 'syncscope("agent") release'),
+    ("last_adds", 'syncscope("agent") acq_rel', 'syncscope("workgroup") acq_rel'),
+]
+
+
+@functools.cache
+def races() -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
+    """A run of races.mlir, and its reports."""
+    built = program(HERE / "races.mlir", lines=True)
+    out = built.with_suffix(".json")
+    done = check("--json", out, "--", built, **THREADS)
+    return done, json.loads(out.read_text())["reports"]
+
+
+def test_each_race_is_found_with_both_lines() -> None:
+    text = (HERE / "races.mlir").read_text().splitlines()
+    done, found = races()
+    assert done.returncode == 1, done.stderr
+    assert {report["kind"] for report in found} == {"race"}
+    assert sorted(report["kernel"] for report in found) == sorted(kernel for kernel, *_ in RACES)
+    for kernel, operations, memory in RACES:
+        sides = [
+            [text[int(side["line"].split(":")[1]) - 1] for side in (report, report["other"])]
+            for report in found
+            if (report["kernel"], report["memory"]) == (kernel, memory)
+        ]
+        assert any(
+            all(any(each in line for line in lines) for each in operations)
+            and all(any(each in line for each in operations) for line in lines)
+            for lines in sides
+        ), (kernel, sides)
+
+
+def test_a_race_says_what_would_order_it() -> None:
+    done, found = races()
+    assert "a gpu.barrier between the accesses would" in done.stderr
+    assert "nothing orders workgroups of one launch" in done.stderr
+    report = next(each for each in found if each["kernel"] == "scope_too_small")
+    groups = [side["workgroup_x"] for side in (report, report["other"])]
+    assert sorted(groups) == [0, 1] and report["allocation"]["bytes"] == 1024
+
+
+def test_ordered_and_atomic_accesses_are_no_race() -> None:
+    done = check("--", program(HERE / "no_races.mlir"), **THREADS)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("number", range(len(SEEDS)))
+def test_a_seeded_race_is_found(number: int, tmp_path: Path) -> None:
+    kernel, old, new = SEEDS[number]
+    text = (HERE / "no_races.mlir").read_text()
+    begin = text.index(f"gpu.func @{kernel}(")
+    end = text.index("gpu.return", begin)
+    function = text[begin:end]
+    assert function.count(old) == 1
+    source = tmp_path / f"race{number}.mlir"
+    source.write_text(text[:begin] + function.replace(old, new) + text[end:])
+    done = check("--", program(source, lines=True), **THREADS)
+    assert done.returncode == 1
+    assert all(f"kernel {kernel} " in line for line in done.stderr.splitlines() if "[race]" in line)
+    assert "[race]" in done.stderr

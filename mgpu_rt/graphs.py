@@ -45,7 +45,7 @@ class Graph:
         return self._handle
 
     def replay(self, stream: Any = None) -> None:
-        """Submits the graph to `stream`, or to the stream that use_stream has lent, without a wait.
+        """Submits the graph to `stream`, or to the external stream (use_stream), without a wait.
         Without either it runs on a stream of the library's, and is over on return.
 
         While it runs, its copies read and write host memory. Raises HipError if HIP refuses it, or

@@ -2,7 +2,7 @@
 
     mgpu-rt run --device softgpu -- python streams.py
 
-The stream is made here by the library itself; tensors.py lends one of PyTorch's in the same way.
+The stream is made here by the library itself; tensors.py uses one of PyTorch's in the same way.
 """
 
 import ctypes

@@ -187,8 +187,8 @@ class Kernel:
         - an array as a MemRef; an address as int, or None;
         - bytes, or a value of NumPy's or ctypes', passed as they are.
 
-        `shared` are bytes of dynamic workgroup memory. With `stream`, or a stream that use_stream
-        has lent, the call waits only if host arrays are among the arguments. Without either it
+        `shared` are bytes of dynamic workgroup memory. With `stream`, or an external stream
+        (use_stream), the call waits only if host arrays are among the arguments. Without either it
         runs on a stream of the library's own, and is over when this returns.
 
         Raises ValueError or TypeError for arguments that do not fit, HipError if HIP refuses it.

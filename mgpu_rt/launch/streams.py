@@ -1,4 +1,4 @@
-"""Streams of other libraries: their handles, and lending one to mgpu_rt."""
+"""Streams of other libraries: their handles, and how one becomes external."""
 
 from __future__ import annotations
 

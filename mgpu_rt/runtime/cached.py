@@ -314,7 +314,7 @@ class CachedRuntime(PlainRuntime):
 
     # A freed block is for its own stream at once: the stream's order keeps its uses apart. While
     # another one is at work, perhaps on the block, HIP frees it, and waits for the device. So it
-    # does once the program has submitted to a stream that is not ours, as a lent one.
+    # does once the program has submitted to a stream that is not ours, as an external one.
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
         here = self._here

@@ -1,6 +1,6 @@
 /* The answers of HIP to what it does not know.
  *
- * The runtime keeps objects that the program has given back. HIP knows them still; with stock it
+ * The runtime caches objects that the program has given back. HIP knows them still; with stock it
  * would not. So HIP is asked about a handle that it has never handed out. The error to report is
  * then the one of this release, and it is the thread's last error, as after stock's call. Each of
  * these asks in a way that HIP 5.2.3 to 7.2.4 look through before they touch anything. NVIDIA's

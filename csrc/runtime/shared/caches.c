@@ -2,6 +2,15 @@
 #include "driver/hip.h"
 #include "process/options.h"
 #include "proof.h"
+#include "shared/limits.h"
+
+struct cache_limits cache_limits;
+unsigned care_of_frees;
+
+void limits_set(void) {
+    cache_limits.module_bytes = options.module_limit_bytes;
+    cache_limits.streams = (size_t)options.stream_limit_count;
+}
 
 static const struct cache *none;
 static const struct cache *const *caches = &none;

@@ -33,10 +33,10 @@ struct cache {
     /* Gives to HIP what nobody holds on a device; returns how many. May wait for work. */
     int (*trim)(int device);
     /* From here on nothing that HIP has handed out on a device is known: it was reset, or HIP ends.
-     * Other threads may be at work, and what they keep for themselves is theirs. Calls no HIP that
+     * Other threads may be at work, and what their slots hold is theirs. Calls no HIP that
      * needs what is forgotten. */
     void (*invalidate)(int device);
-    /* A thread ends: what it keeps for itself is for the others. */
+    /* A thread ends: what its slots hold is for the others. */
     void (*thread_ends)(struct thread *thread);
     /* A stream was entered, perhaps with a handle that HIP has handed out before, on another
      * device. */

@@ -36,57 +36,35 @@ static void put_entry(struct handle_table *table, struct handle *entry) {
     store_release(&table->places[place], entry);
 }
 
-/* Makes a table the map's, unless another thread has done so meanwhile. Under tables_lock. */
-static bool replace(struct handle_map *map, struct handle_table *larger) {
-    if (!larger || larger->mask <= map->table->mask)
-        return false;
-    for (struct handle *entry = map->all; entry; entry = entry->next)
-        put_entry(larger, entry);
-    store_release(&map->table, larger);
-    return true;
-}
-
-/* False if there is no room: one place stays empty, where each search ends. Under tables_lock. */
-static bool add(struct handle_map *map, struct handle *entry) {
-    if (map->table == &handle_no_table || DOUBT(table_is_full, map->count >= map->table->mask))
-        return false;
-    entry->next = map->all;
-    put_entry(map->table, entry);
-    store_release(&map->all, entry);
-    store_relaxed(&map->count, map->count + 1);
-    return true;
-}
-
-/* The entry of fresh's key: fresh itself unless another thread has entered one meanwhile. NULL if
- * there is no room. */
-static struct handle *enter(struct handle_map *map, struct handle *fresh) {
-    struct handle_table *larger = larger_table(map);
-    pthread_mutex_lock(&tables_lock);
-    if (replace(map, larger))
-        larger = NULL;
-    struct handle *entry = handle_find(map, fresh->key);
-    if (!entry && add(map, fresh))
-        entry = fresh;
-    pthread_mutex_unlock(&tables_lock);
-    free(larger);
-    return entry;
-}
-
-static struct handle *entry_new(const struct handle_map *map, const void *key) {
-    struct handle *entry = aligned_alloc(map->alignment, map->size);
-    if (DOUBT(memory_is_lacking_for_the_entry, !entry))
-        return NULL;
-    memset(entry, 0, map->size);
-    entry->key = key;
-    return entry;
-}
-
 void *handle_insert(struct handle_map *map, const void *key) {
     struct handle *entry = handle_find(map, key);
-    struct handle *fresh = entry ? NULL : entry_new(map, key);
-    if (!fresh)
+    if (entry)
         return entry;
-    entry = enter(map, fresh);
+    struct handle *fresh = aligned_alloc(map->alignment, map->size);
+    if (DOUBT(memory_is_lacking_for_the_entry, !fresh))
+        return NULL;
+    memset(fresh, 0, map->size);
+    fresh->key = key;
+    struct handle_table *larger = larger_table(map);
+    pthread_mutex_lock(&tables_lock);
+    if (larger && larger->mask > map->table->mask) { /* no other thread has made one since */
+        for (entry = map->all; entry; entry = entry->next)
+            put_entry(larger, entry);
+        store_release(&map->table, larger);
+        larger = NULL;
+    }
+    entry = handle_find(map, key); /* another thread may have inserted one since */
+    const bool is_full =           /* one place stays empty, where each search ends */
+        map->table == &handle_no_table || DOUBT(table_is_full, map->count >= map->table->mask);
+    if (!entry && !is_full) {
+        entry = fresh;
+        entry->next = map->all;
+        put_entry(map->table, entry);
+        store_release(&map->all, entry);
+        store_relaxed(&map->count, map->count + 1);
+    }
+    pthread_mutex_unlock(&tables_lock);
+    free(larger);
     if (entry != fresh)
         free(fresh);
     return entry;

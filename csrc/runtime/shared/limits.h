@@ -1,4 +1,4 @@
-/* How much the caches may keep. */
+/* How much the caches may hold. */
 #ifndef MGPU_RT_LIMITS_H
 #define MGPU_RT_LIMITS_H
 
@@ -13,7 +13,7 @@ struct cache_limits {
     _Atomic size_t module_bytes; /* what idle modules cost */
     _Atomic size_t streams;      /* streams that the program does not hold */
     _Atomic size_t
-        memory_bytes[MOST_DEVICES]; /* freed, and kept; by device; 0: not asked for yet */
+        memory_bytes[MOST_DEVICES]; /* freed, and cached; by device; 0: not asked for yet */
 };
 extern struct cache_limits cache_limits;
 

@@ -68,25 +68,21 @@ static uint64_t height(const struct range *range) {
     return range->begin * UINT64_C(0x9E3779B97F4A7C15);
 }
 
-static void set(struct range **link, struct range *range) {
-    store_release(link, range);
-}
-
 /* It takes the place of the first that is less high; what is there goes to its two sides. */
 static void insert(struct range *fresh) {
     struct range **link = &root;
     while (*link && height(*link) >= height(fresh))
         link = (*link)->begin < fresh->begin ? &(*link)->right : &(*link)->left;
     struct range *rest = *link, **left = &fresh->left, **right = &fresh->right;
-    set(link, fresh);
+    store_release(link, fresh);
     while (rest) {
         const bool before = rest->begin < fresh->begin;
-        set(before ? left : right, rest);
+        store_release(before ? left : right, rest);
         *(before ? &left : &right) = before ? &rest->right : &rest->left;
         rest = before ? rest->right : rest->left;
     }
-    set(left, NULL);
-    set(right, NULL);
+    store_release(left, NULL);
+    store_release(right, NULL);
 }
 
 /* The nodes below it take its place, the higher one first. */
@@ -95,11 +91,11 @@ static void lift_below(struct range **link) {
     while (left && right) {
         const bool is_left = height(left) >= height(right);
         struct range *higher = is_left ? left : right;
-        set(link, higher);
+        store_release(link, higher);
         link = is_left ? &higher->right : &higher->left;
         *(is_left ? &left : &right) = *link;
     }
-    set(link, left ? left : right);
+    store_release(link, left ? left : right);
 }
 
 static void remove_range(const struct range *range) {

@@ -1,4 +1,4 @@
-/* The memory that each thread keeps for itself, so that a hit shares no cache line with another
+/* The memory that each thread has for itself, so that a hit shares no cache line with another
  * thread. */
 #ifndef MGPU_RT_THREAD_H
 #define MGPU_RT_THREAD_H

@@ -25,7 +25,7 @@ struct thread;
  *
  *            from           to             by                              order
  * enter      GONE           LIVE           who had HIP make it             release, tables_lock
- * keep       LIVE           IDLE           a destroy, of the thread's      release; cas acq_rel
+ * cache      LIVE           IDLE           a destroy, of the thread's      release; cas acq_rel
  *                                          last one, if it is idle         where others call HIP
  * reuse      IDLE           LIVE           a create, of the thread's       cas acq_rel
  *                                          last one
@@ -122,7 +122,7 @@ struct staging {
  * It lies in the common pool's chain if and only if `queued`. */
 enum event_state {
     EVENT_GONE,
-    EVENT_IDLE, /* destroyed by the program, and kept */
+    EVENT_IDLE, /* destroyed by the program, and cached */
     EVENT_PAST, /* held by the program; HIP knows of it what an earlier owner recorded */
     EVENT_LIVE, /* held by the program; HIP knows of it what this owner did */
 };
@@ -186,7 +186,7 @@ struct module {
     /* Describes the module that it serves; its bytes are there as long as it is not GONE. */
     struct image image;
     unsigned char *copy;     /* where they are, unless they are a constant of the program's */
-    bool shared;             /* may be kept and handed out again (image.h says which) */
+    bool shared;             /* may be cached and handed out again (image.h says which) */
     uint64_t uses, last_use; /* the owner's */
     /* Under tables_lock. */
     bool pinned;               /* no limit evicts it */

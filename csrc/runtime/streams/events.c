@@ -215,7 +215,7 @@ static void put_into_queue(struct event *event) {
 
 /* ---- mgpuEventCreate ---- */
 
-/* Whether the last record of a kept event is complete. Otherwise a wait for the event would wait
+/* Whether the last record of an idle event is complete. Otherwise a wait for the event would wait
  * for the work of an earlier owner. */
 static bool is_over(const struct event *event) {
     return PROOF(last_record_is_complete,

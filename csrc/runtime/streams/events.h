@@ -1,6 +1,6 @@
 /* The events that mgpuEventCreate handed out: used again, but never with a past.
  *
- * Each thread keeps a few idle ones in slots of its own. A thread that only creates or only
+ * Each thread has a few idle ones in slots of its own. A thread that only creates or only
  * destroys exchanges them with the others through a common pool. A hit takes no lock. */
 #ifndef MGPU_RT_EVENTS_H
 #define MGPU_RT_EVENTS_H
@@ -19,7 +19,7 @@ static inline hipEvent_t event_handle(const struct event *event) {
 /* The event that the program holds by this handle, or NULL. */
 struct event *event_held(hipEvent_t handle);
 
-/* Settles whether events are kept, before the first is made. */
+/* Settles whether events are cached, before the first is made. */
 void event_cache_open(void);
 
 /* MGPU_RT_EXCLUSIVE has ended: events are cached from here on only if HIP can be asked about them.
@@ -35,8 +35,8 @@ unsigned event_flags(void);
 /* A module is new, and perhaps the library that brings it: that may ask for times, too. */
 void event_look_for_timer(void);
 
-/* The process asks for times. From here on no event is kept: an idle one has no timing, or has the
- * time of an earlier owner's record. So each event costs two calls of HIP's. */
+/* The process asks for times. From here on no event is cached: an idle one has no timing, or has
+ * the time of an earlier owner's record. So each event costs two calls of HIP's. */
 void event_time_all(void);
 
 /* Enters an event that HIP has just made for the program, one with timing too. Without memory only

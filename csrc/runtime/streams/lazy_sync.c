@@ -47,30 +47,20 @@ bool lazy_put_off(struct stream *stream) {
     return done;
 }
 
-static struct stream *current(uint64_t *at) {
+void lazy_settle(const struct stream *same) {
     pthread_mutex_lock(&tables_lock);
     struct stream *stream = put_off;
-    *at = round;
+    const uint64_t at = round;
     pthread_mutex_unlock(&tables_lock);
-    return stream;
-}
-
-static void clear(const struct stream *stream, uint64_t at) {
+    if (!stream || stream == same)
+        return;
+    const hipError_t error = stream_is_idle(stream) ? hipSuccess : stream_wait(stream);
     pthread_mutex_lock(&tables_lock);
     if (put_off == stream && round == at) {
         put_off = NULL;
         store_release(&lazy_pending, false);
     }
     pthread_mutex_unlock(&tables_lock);
-}
-
-void lazy_settle(const struct stream *same) {
-    uint64_t at;
-    struct stream *stream = current(&at);
-    if (!stream || stream == same)
-        return;
-    const hipError_t error = stream_is_idle(stream) ? hipSuccess : stream_wait(stream);
-    clear(stream, at);
     if (error != hipSuccess)
         report_failure("hipStreamSynchronize(stream)", error, &stream_fault);
 }

@@ -56,9 +56,13 @@ hipStream_t told_mgpuStreamCreate(void) {
 
 /* ---- mgpuStreamDestroy ---- */
 
-static __attribute__((noinline)) void destroy_stream_slow(struct thread *thread,
-                                                          hipStream_t handle) {
+static __attribute__((noinline)) void destroy_after_asking(struct thread *thread,
+                                                           hipStream_t handle) {
     static const char expression[] = "hipStreamDestroy(stream)";
+    struct stream *own = thread->stream;
+    if (stream_stays_cached(own, handle) && PROOF(kept_stream_is_ours, stream_is_ours(handle)) &&
+        stream_change(own, STREAM_LIVE, STREAM_IDLE))
+        return;
     struct stream *stream = handle ? stream_find(thread, handle) : NULL;
     const int state = stream ? stream_state(stream) : STREAM_GONE;
     if (runtime_leaves(stream))
@@ -79,14 +83,6 @@ static __attribute__((noinline)) void destroy_stream_slow(struct thread *thread,
         else /* another one's by now */
             REPORT(expression, hip.StreamDestroy(handle), NULL);
     }
-}
-
-static __attribute__((noinline)) void destroy_after_asking(struct thread *thread,
-                                                           hipStream_t handle) {
-    struct stream *own = thread->stream;
-    if (!stream_stays_cached(own, handle) || !PROOF(kept_stream_is_ours, stream_is_ours(handle)) ||
-        !stream_change(own, STREAM_LIVE, STREAM_IDLE))
-        destroy_stream_slow(thread, handle);
 }
 
 /* A stream that the program holds is nobody else's to take: a store does, where nobody resets the

@@ -214,7 +214,7 @@ hipError_t stream_wait(struct stream *stream) {
     return error;
 }
 
-bool stream_any_busy(void) {
+static bool any_at_work(void) {
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (stream_is_at_work(stream))
             return true;
@@ -252,7 +252,7 @@ static void complete_noted(bool done) {
 /* Each of several threads here waits by itself. One that finds another waiting knows nothing yet.
  */
 hipError_t stream_wait_for_device(int device) {
-    if (exclusive_hip() && !stream_any_busy())
+    if (exclusive_hip() && !any_at_work())
         return hipSuccess;
     const int current = hip_current_device();
     hipError_t error = current != device ? hip.SetDevice(device) : hipSuccess;

@@ -186,9 +186,6 @@ struct stream *stream_known(hipStream_t handle);
  * destroyed a stream of ours by HIP itself, and an event may lie at its address by now. */
 bool stream_is_here(hipStream_t handle);
 
-/* True if one of the runtime's streams may have work pending. Asks no driver. */
-bool stream_any_busy(void);
-
 /* Waits for all work on a device, unless it is known that there is none. */
 hipError_t stream_wait_for_device(int device);
 

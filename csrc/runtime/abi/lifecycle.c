@@ -69,23 +69,18 @@ static void in_parent(void) {
     registrations_after_fork();
 }
 
-/* A thread of the parent's may have been at the first call: the child makes its own, from the
- * beginning. */
-static void start_anew(void) {
-    start_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    if (installing)
-        recorder_leave();
-    installing = false;
-}
-
-/* HIP works in a child if it has not started before. */
+/* HIP works in a child if it has not started before. A thread of the parent's may have been at the
+ * first call: the child makes its own, from the beginning. */
 static void in_child(void) {
     const bool started = !(load_acquire(&runtime_mode) & MODE_UNSTARTED);
     override_forked();
     graph_forked();
     caches_forked();
     registrations_forked();
-    start_anew();
+    start_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    if (installing)
+        recorder_leave();
+    installing = false;
     if (started) {
         runtime_forked = true;
         manager_forked();

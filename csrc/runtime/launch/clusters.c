@@ -12,13 +12,13 @@ struct launch_attribute {
     int id;
     char pad[4];
     union {
-        unsigned cluster[3];
+        dim3 cluster;
         int cooperative;
         char bytes[64];
     } value;
 };
 struct launch_config {
-    unsigned grid[3], block[3];
+    dim3 grid, block;
     unsigned smem;
     hipStream_t stream;
     struct launch_attribute *attributes;
@@ -52,21 +52,18 @@ static bool has_clusters(void) {
     return device_answered(error) && (major > 12 || (major == 12 && minor >= 5));
 }
 
-hipError_t clusters_launch(const struct cluster_launch *launch) {
+hipError_t clusters_launch(const struct launch *launch, dim3 cluster, bool cooperative) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, find_launch);
     if (!launch_with || !has_clusters())
         return hipErrorNotSupported;
-    struct launch_attribute attributes[] = {
-        {.id = CLUSTER_DIMENSION,
-         .value.cluster = {launch->cluster.x, launch->cluster.y, launch->cluster.z}},
-        {.id = COOPERATIVE, .value.cooperative = 1}};
-    const struct launch_config config = {
-        .grid = {launch->grid.x, launch->grid.y, launch->grid.z},
-        .block = {launch->block.x, launch->block.y, launch->block.z},
-        .smem = launch->smem,
-        .stream = launch->stream,
-        .attributes = attributes,
-        .count = launch->cooperative ? 2 : 1};
+    struct launch_attribute attributes[] = {{.id = CLUSTER_DIMENSION, .value.cluster = cluster},
+                                            {.id = COOPERATIVE, .value.cooperative = 1}};
+    const struct launch_config config = {.grid = dim3_of(launch->grid),
+                                         .block = dim3_of(launch->block),
+                                         .smem = (unsigned)launch->smem,
+                                         .stream = launch->stream,
+                                         .attributes = attributes,
+                                         .count = cooperative ? 2 : 1};
     return launch_with(&config, launch->function, launch->params, launch->extra);
 }

@@ -2,19 +2,12 @@
 #ifndef MGPU_RT_CLUSTERS_H
 #define MGPU_RT_CLUSTERS_H
 
+#include "launch/launch_advice.h"
 #include "mgpu.h"
 
-struct cluster_launch {
-    hipFunction_t function;
-    dim3 grid, block, cluster; /* the grid is counted in workgroups */
-    unsigned smem;
-    bool cooperative;
-    hipStream_t stream;
-    void **params, **extra;
-};
-
-/* Launches in clusters. hipErrorNotSupported if the thread's device has none, or HIP cannot be
- * asked: hipDrvLaunchKernelEx is of HIP 7. An older GPU would run the kernel without clusters. */
-hipError_t clusters_launch(const struct cluster_launch *launch);
+/* Launches in clusters of so many workgroups, of which the grid is a multiple. hipErrorNotSupported
+ * if the thread's device has none, or HIP cannot be asked: hipDrvLaunchKernelEx is of HIP 7. An
+ * older GPU would run the kernel without clusters. */
+hipError_t clusters_launch(const struct launch *launch, dim3 cluster, bool cooperative);
 
 #endif

@@ -13,6 +13,10 @@ struct launch {
     void **params, **extra;
 };
 
+static inline dim3 dim3_of(const intptr_t size[3]) {
+    return (dim3){(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2]};
+}
+
 /* Reports that the driver refused a launch; by the metadata of the kernel's image, if the block is
  * larger than what it was compiled for. Asks HIP nothing. */
 void advise_launch(const char *expression, hipError_t error, const struct launch *launch);

@@ -80,19 +80,13 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
         launch_failed(error, LAUNCH);
 }
 
-static dim3 dim3_of(const intptr_t size[3]) {
-    return (dim3){(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2]};
-}
-
 static hipError_t ask_for_clusters(const struct launch *launch, const intptr_t cluster[3],
                                    bool cooperative) {
     if (cuda_present())
         return cuda.launch_cluster(launch->function, dim3_of(cluster), dim3_of(launch->grid),
                                    dim3_of(launch->block), (unsigned)launch->smem, cooperative,
                                    launch->stream, launch->params, launch->extra);
-    return clusters_launch(&(struct cluster_launch){
-        launch->function, dim3_of(launch->grid), dim3_of(launch->block), dim3_of(cluster),
-        (unsigned)launch->smem, cooperative, launch->stream, launch->params, launch->extra});
+    return clusters_launch(launch, dim3_of(cluster), cooperative);
 }
 
 static void launch_cluster(const struct launch *launch, const intptr_t cluster[3],

@@ -109,26 +109,26 @@ static void read_module_limit(struct options *out) {
                  "is not a number of bytes such as 64M: 256M is used");
 }
 
-/* The place of a value among `count` known ones; the first, with a message, for any other. */
-static int choice(const char *variable, const char *value, const char *const *known, int count,
-                  const char *problem) {
-    for (int i = 0; i < count; i++)
-        if (strcmp(value, known[i]) == 0)
-            return i;
-    complain(variable, value, problem);
-    return 0;
+static bool is_off(const char *value) {
+    return strcmp(value, "off") == 0 || strcmp(value, "0") == 0;
 }
-
-static const char *const on_off[] = {"on", "off", "1", "0"};
-enum { ON_OFF = sizeof on_off / sizeof *on_off };
 
 /* on is what any other value counts as, with a message. */
 static bool is_on(const char *variable, const char *value) {
-    return choice(variable, value, on_off, ON_OFF, "is neither on nor off: on is used") % 2 == 0;
+    if (strcmp(value, "on") != 0 && strcmp(value, "1") != 0 && !is_off(value))
+        complain(variable, value, "is neither on nor off: on is used");
+    return !is_off(value);
 }
 
-static bool is_off(const char *value) {
-    return strcmp(value, "off") == 0 || strcmp(value, "0") == 0;
+/* Whether a value is the second of two words. Any other value counts as the first, with a message.
+ */
+static bool is_second(const char *variable, const char *value, const char *first,
+                      const char *second) {
+    const bool is = strcmp(value, second) == 0;
+    if (!is && strcmp(value, first) != 0)
+        fprintf(stderr, "mgpu_rt: %s='%s' is neither %s nor %s: %s is used\n", variable, value,
+                first, second, first);
+    return is;
 }
 
 /* The bit of a name of so many letters; 0 if it is none's. */
@@ -263,19 +263,13 @@ void options_read(struct options *out) {
     out->field = variable_or(variable, default_value);
 #include "process/options.def"
 #undef OPTION
-    static const char *const off_on[] = {"off", "on"};
-    static const char *const sync_modes[] = {"strict", "lazy"};
     read_earlier_names(out);
     read_outputs(out);
     read_manager(out);
     out->caches = read_caches(out->cache);
-    out->sync_lazy = choice("MGPU_RT_SYNC", out->sync, sync_modes, 2,
-                            "is neither strict nor lazy: strict is used") == 1;
-    out->exclusive_on = choice("MGPU_RT_EXCLUSIVE", out->exclusive, off_on, 2,
-                               "is neither on nor off: off is used") == 1;
-    static const char *const error_modes[] = {"report", "fail"};
-    out->errors_fail = choice("MGPU_RT_ERRORS", out->errors, error_modes, 2,
-                              "is neither report nor fail: report is used") == 1;
+    out->sync_lazy = is_second("MGPU_RT_SYNC", out->sync, "strict", "lazy");
+    out->exclusive_on = is_second("MGPU_RT_EXCLUSIVE", out->exclusive, "off", "on");
+    out->errors_fail = is_second("MGPU_RT_ERRORS", out->errors, "report", "fail");
     const char *load = variable_or("MGPU_RT_LOAD", NULL);
     if (load)
         complain("MGPU_RT_LOAD", load, "has no effect: each image is loaded at once");

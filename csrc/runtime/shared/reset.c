@@ -26,28 +26,22 @@ static bool can_watch(int device) {
     return device < MOST_DEVICES && !cuda_present();
 }
 
-/* False without memory: then there is little to be cached, too. */
-static bool set_up_watch(struct watch *watch) {
+/* Without memory nothing is watched: then there is little to be cached, too. */
+void device_watch(int device) {
+    struct watch *watch = can_watch(device) ? &watches[device] : NULL;
     void *memory = NULL;
     uint64_t number = 0;
-    if (!device_answered(PROOF_VALUE(watch_lies_on_the_device,
-                                     hip.ExtMallocWithFlags(&memory, 64, hipDeviceMallocDefault),
-                                     hip.HostMalloc(&memory, 64, hipHostMallocDefault))) ||
-        !device_memory_number(memory, &number))
-        return false;
-    store_relaxed(&watch->number, number);
-    store_release(&watch->memory, memory);
-    return true;
-}
-
-void device_watch(int device) {
-    if (!can_watch(device))
+    if (!watch || load_relaxed(&watch->claimed) || exchange_acq_rel(&watch->claimed, true))
         return;
-    struct watch *watch = &watches[device];
-    if (load_relaxed(&watch->claimed) || exchange_acq_rel(&watch->claimed, true))
-        return;
-    if (!set_up_watch(watch))
+    if (device_answered(PROOF_VALUE(watch_lies_on_the_device,
+                                    hip.ExtMallocWithFlags(&memory, 64, hipDeviceMallocDefault),
+                                    hip.HostMalloc(&memory, 64, hipHostMallocDefault))) &&
+        device_memory_number(memory, &number)) {
+        store_relaxed(&watch->number, number);
+        store_release(&watch->memory, memory);
+    } else {
         store_release(&watch->claimed, false);
+    }
 }
 
 static bool was_reset(void *of) {

@@ -53,16 +53,6 @@ static void make_key(void) {
     key_made = pthread_key_create(&key, thread_end) == 0;
 }
 
-static struct thread *make_block(void) {
-    struct thread *thread = calloc(1, sizeof *thread);
-    if (!thread)
-        return NULL;
-    if (slots_init(&thread->modules) && slots_init(&thread->functions))
-        return thread;
-    free_block(thread);
-    return NULL;
-}
-
 /* Once: the program may choose another one. */
 static void choose_device(void) {
     static __thread bool chosen;
@@ -74,21 +64,23 @@ static void choose_device(void) {
 }
 
 struct thread *thread_new(void) {
-    struct thread *thread = make_block();
-    if (!thread) {
-        choose_device();
-        return &thread_none;
+    struct thread *thread = calloc(1, sizeof *thread);
+    if (thread && !(slots_init(&thread->modules) && slots_init(&thread->functions))) {
+        free_block(thread);
+        thread = NULL;
     }
-    pthread_once(&key_once, make_key);
-    pthread_mutex_lock(&tables_lock);
-    thread->next = thread_list;
-    thread_list = thread;
-    pthread_mutex_unlock(&tables_lock);
-    if (key_made)
-        pthread_setspecific(key, thread);
-    thread_self = thread;
+    if (thread) {
+        pthread_once(&key_once, make_key);
+        pthread_mutex_lock(&tables_lock);
+        thread->next = thread_list;
+        thread_list = thread;
+        pthread_mutex_unlock(&tables_lock);
+        if (key_made)
+            pthread_setspecific(key, thread);
+        thread_self = thread;
+    }
     choose_device();
-    return thread;
+    return thread ? thread : &thread_none;
 }
 
 bool thread_is_alone(void) {

@@ -210,11 +210,12 @@ static void read_manager(struct options *out) {
 
 /* ---- earlier names of variables, for one release ---- */
 
-/* Writes an earlier variable's value into the variable that replaces it, and tells the user. */
+/* Writes three parts of a text into the variable that replaces an earlier one, and tells the user.
+ */
 static void replace_variable(const char *old, const char *now, const char **value,
-                             const char *format, const char *first, const char *second) {
+                             const char *const parts[3]) {
     char *text;
-    if (asprintf(&text, format, first, second) < 0) /* never freed: options last */
+    if (asprintf(&text, "%s%s%s", parts[0], parts[1], parts[2]) < 0) /* never freed: options last */
         return;
     *value = text;
     fprintf(stderr, "mgpu_rt: write %s='%s': the next release does not read %s\n", now, text, old);
@@ -226,16 +227,17 @@ static void read_earlier_names(struct options *out) {
     const char *settings = variable_or("MGPU_RT_RUNTIME_SETTINGS", NULL);
     const char *times = variable_or("MGPU_RT_TRACE_GPU", NULL);
     if (python && strcmp(out->manager, "on") == 0)
-        replace_variable("MGPU_RT_PYTHON", "MGPU_RT_MANAGER", &out->manager, "%s%s", python, "");
+        replace_variable("MGPU_RT_PYTHON", "MGPU_RT_MANAGER", &out->manager,
+                         (const char *[]){python, "", ""});
     if (delay && !find_delay(out->manager))
-        replace_variable("MGPU_RT_PYTHON_DELAY", "MGPU_RT_MANAGER", &out->manager, "%s,delay=%s",
-                         out->manager, delay);
+        replace_variable("MGPU_RT_PYTHON_DELAY", "MGPU_RT_MANAGER", &out->manager,
+                         (const char *[]){out->manager, ",delay=", delay});
     if (settings && out->runtime[0] && !strchr(out->runtime, '?'))
-        replace_variable("MGPU_RT_RUNTIME_SETTINGS", "MGPU_RT_RUNTIME", &out->runtime, "%s?%s",
-                         out->runtime, settings);
+        replace_variable("MGPU_RT_RUNTIME_SETTINGS", "MGPU_RT_RUNTIME", &out->runtime,
+                         (const char *[]){out->runtime, "?", settings});
     if (times && strcmp(times, "on") == 0 && out->trace[0] && !has_gpu_times(out->trace))
-        replace_variable("MGPU_RT_TRACE_GPU", "MGPU_RT_TRACE", &out->trace, "%s%s", gpu_times,
-                         out->trace);
+        replace_variable("MGPU_RT_TRACE_GPU", "MGPU_RT_TRACE", &out->trace,
+                         (const char *[]){gpu_times, "", out->trace});
 }
 
 static int local_rank(void) {

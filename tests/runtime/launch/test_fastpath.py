@@ -101,7 +101,7 @@ def test_memory_and_copies_keep_to_their_instructions(llvm: int, bound: int) -> 
     more, as the compiler then inlines less of it."""
     iterations = 4
     on = device.find("stub")
-    env = {**on.environment, "MGPU_RT_PYTHON": "off", "MGPU_RT_EXCLUSIVE": "on"}
+    env = {**on.environment, "MGPU_RT_MANAGER": "off", "MGPU_RT_EXCLUSIVE": "on"}
     env["BENCH_WAIT"] = f"{native.STUB},hipDeviceSynchronize"
     program = build.executable("churn", llvm, on.chip, iterations)
     churn = instructions.count_program(program, iterations, env)

@@ -1,4 +1,4 @@
-"""Releases of AMD's HIP that Debian has, for the software GPU: `mgpu-rt softgpu install`.
+"""Releases of AMD's HIP that Debian has, for the software GPU: `mgpu-rt doctor --install`.
 
 They lie in the user's folder. Their libraries are those of Debian's packages. If this machine's
 C library is older, `older_libc` makes them ask for its functions.

@@ -197,7 +197,7 @@ def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
     if base.get("MGPU_RT_HIP"):
         return f"as MGPU_RT_HIP says{beside}"
     if fetched:
-        return f"which `mgpu-rt softgpu install` fetched{beside}"
+        return f"which `mgpu-rt doctor --install` fetched{beside}"
     origin = next((other.origin for other in found if _same(other.path, hip)), "")
     if origin in ("ROCM_PATH", "HIP_PATH", "LD_LIBRARY_PATH"):
         return f"as {origin} says{beside}"

@@ -1,30 +1,17 @@
-"""`mgpu-rt softgpu install`: a HIP for the software GPU, in the user's folder."""
+"""`mgpu-rt doctor --install VERSION`: a HIP for the software GPU, in the user's folder."""
 
 from __future__ import annotations
 
 import click
 
+from mgpu_rt import releases
 from mgpu_rt.cli.errors import CommandError
+from mgpu_rt.debian import PackagesMissing
+from mgpu_rt.older_libc import LibraryTooOld
 
 
-@click.group()
-def softgpu() -> None:
-    """The software GPU: AMD's HIP on emulated devices."""
-
-
-@softgpu.command()
-@click.argument("version", metavar="VERSION")
 def install(version: str) -> None:
-    """Fetch HIP of VERSION (5.7, 6.4 or 7.2) into your folder, for the software GPU.
-
-    It comes from Debian's packages (60 MB), by apt-get, which verifies them. Root is not needed,
-    and nothing is installed for others. `mgpu-rt run --device softgpu` takes it for devices that
-    this machine's HIP does not know; MGPU_RT_HIP takes it for all.
-    """
-    from mgpu_rt import releases
-    from mgpu_rt.debian import PackagesMissing
-    from mgpu_rt.older_libc import LibraryTooOld
-
+    """Fetches it from Debian's packages, by apt-get, which verifies them. Root is not needed."""
     try:
         release = releases.find(version)
     except KeyError:

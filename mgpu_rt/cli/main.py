@@ -14,19 +14,15 @@ except ImportError:
     sys.exit(f"mgpu-rt: {sys.executable} has no click: {sys.executable} -m pip install click")
 
 import mgpu_rt
-from mgpu_rt.cli import parameters
+from mgpu_rt.cli import earlier, parameters
 from mgpu_rt.cli.check.command import check
 from mgpu_rt.cli.diff.command import diff
 from mgpu_rt.cli.errors import CommandError, tolerate_encodings
 from mgpu_rt.cli.inspect.command import inspect
-from mgpu_rt.cli.install import softgpu
 from mgpu_rt.cli.lower import lower
-from mgpu_rt.cli.record import record
 from mgpu_rt.cli.replay import replay
-from mgpu_rt.cli.report.command import report
 from mgpu_rt.cli.selftest import selftest
 from mgpu_rt.cli.stats.command import compare, stats
-from mgpu_rt.cli.trace import trace
 
 
 class Commands(click.Group):
@@ -68,14 +64,11 @@ for command in (
     inspect,
     stats,
     compare,
-    report,
-    trace,
-    record,
     replay,
     diff,
     check,
     selftest,
-    softgpu,
+    *earlier.COMMANDS,
 ):
     main.add_command(command)
 
@@ -126,6 +119,13 @@ for command in (
     help="End with status 1 if one of the library's calls failed and the program's own status "
     "is 0. A program that ends by _exit keeps its own.",
 )
+@click.option(
+    "--record",
+    type=parameters.PATH,
+    metavar="FOLDER",
+    help="Keep the first launch of each kernel there, with the memory that it read and wrote; "
+    "--kernel and --nth choose others, --nth 0 all. `mgpu-rt replay FOLDER` makes one again.",
+)
 @parameters.overrides
 @click.argument("program", type=parameters.PATH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -137,6 +137,7 @@ def run(
     exclusive: bool,
     lazy: bool,
     fail_on_error: bool,
+    record: str | None,
     runtime: str | None,
     hooks: tuple[str, ...],
     kernel: str | None,
@@ -174,6 +175,11 @@ def run(
         environment["MGPU_RT_SYNC"] = "lazy"
     if fail_on_error:
         environment["MGPU_RT_ERRORS"] = "fail"
+    if record:
+        from mgpu_rt.cli.record import claim
+
+        claim(record, program)
+        hooks, nth = (*hooks, f"record={record}"), 1 if nth is None else nth
     environment |= overrides.environment(runtime, hooks, kernel, nth)
     if stats or stats_json or trace or fail_on_error or runtime or hooks:
         environment[preload.SHOWN_OF] = str(os.getpid())
@@ -267,11 +273,23 @@ def _show_options() -> None:
 @main.command()
 @parameters.device("As for `mgpu-rt run`.")
 @parameters.as_json
-def doctor(device: str, as_json: bool) -> None:
+@click.option(
+    "--install",
+    "version",
+    metavar="VERSION",
+    help="Fetch HIP of VERSION (5.7, 6.4 or 7.2) into your folder first, from Debian's packages "
+    "(60 MB); root is not needed. --device softgpu takes it for devices that this machine's HIP "
+    "does not know; MGPU_RT_HIP takes it for all. No trial run.",
+)
+def doctor(device: str, as_json: bool, version: str | None) -> None:
     """Make a trial run and say what would happen in a real one.
 
     Exit status 0: a run is possible; 1: it is not, and the failed lines say why.
     """
+    if version:
+        from mgpu_rt.cli.install import install
+
+        return install(version)
     from mgpu_rt.cli.doctor import examine
 
     found = examine(device)
@@ -303,22 +321,3 @@ def hoist(program: str, out: str, llvm: int | None) -> None:
 
     for sentence in write(program, out, llvm):
         click.echo(f"mgpu-rt: {sentence}", err=True)
-
-
-def _was_renamed(old: str, new: str) -> None:
-    """Says the option that a command became, on stderr; this release has both."""
-    click.echo(f"mgpu-rt: write `mgpu-rt {new}`: the next release has no `{old}`", err=True)
-
-
-@main.command(hidden=True)
-def abi() -> None:
-    """Show what `config --abi` shows."""
-    _was_renamed("abi", "config --abi")
-    _show_abi()
-
-
-@main.command(hidden=True)
-def path() -> None:
-    """Print what `config --path` prints."""
-    _was_renamed("path", "config --path")
-    click.echo(_folder())

@@ -32,8 +32,8 @@ def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option(
             "--nth",
-            type=click.IntRange(min=1),
-            help="For hooks: only the n-th launch of each kernel.",
+            type=click.IntRange(min=0),
+            help="For hooks: only the n-th launch of each kernel; 0: all.",
         ),
         click.option("--kernel", metavar="PATTERN", help="For hooks: only these kernels."),
         click.option(

@@ -66,7 +66,9 @@ def replay(
     if options["tolerance"] is not None and not 0 <= options["tolerance"] < _MOST_ERROR:
         raise CommandError(f"--tolerance {options['tolerance']}: name a number from 0 up")
     if not os.path.isdir(recording):
-        raise CommandError(f"'{recording}' is no folder: name what `mgpu-rt record` has written")
+        raise CommandError(
+            f"'{recording}' is no folder: name what `mgpu-rt run --record` has written"
+        )
     if image:
         files.read(image, "name a file that holds an image with the kernel")
         options["image"] = os.path.abspath(image)

@@ -81,7 +81,7 @@ def _items(text: str) -> tuple[list[str], list[str]]:
 
 def hip(base: Mapping[str, str] | None = None, build: Path | None = None) -> Path:
     """The HIP library to run, which knows the devices: ``MGPU_RT_HIP``, else the newest of this
-    machine. If there is none, it is the newest that `mgpu-rt softgpu install` has fetched. Raises
+    machine. If there is none, it is the newest that `mgpu-rt doctor --install` has fetched. Raises
     SoftGpuUnavailable."""
     environment = os.environ if base is None else base
     wanted = targets(environment)
@@ -114,7 +114,7 @@ def _unknown_to(fit: list[Path], wanted: list[str], named: list[Path]) -> str:
     instead = "unset MGPU_RT_HIP, and " if named else ""
     return (
         f"MGPU_RT_SOFTGPU={','.join(wanted)}: {which} not know {unknown}, HIP {SINCE} and later "
-        f"ones do: {instead}`mgpu-rt softgpu install {SINCE}` fetches one"
+        f"ones do: {instead}`mgpu-rt doctor --install {SINCE}` fetches one"
     )
 
 

@@ -68,7 +68,7 @@ class Replayed:
 
 
 class Recording:
-    """A folder that `mgpu-rt record` or the hook `Record` has written.
+    """A folder that `mgpu-rt run --record` or the hook `Record` has written.
 
     Raises OSError or Damaged where it cannot be read. `launches` are what the manifest holds.
     """

@@ -1,4 +1,4 @@
-"""A selftest's findings as a page for a browser, in the style of `mgpu-rt report`."""
+"""A selftest's findings as a page for a browser, in the style of `mgpu-rt compare --report`."""
 
 from __future__ import annotations
 

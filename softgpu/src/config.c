@@ -74,7 +74,7 @@ static bool read_list(const char *list) {
         }
         if (!rocr_knows(target->name)) {
             softgpu_say("MGPU_RT_SOFTGPU=%s: this HIP does not know %s. HIP 5.7 and later ones do: "
-                        "`mgpu-rt softgpu install 5.7` fetches one; no device",
+                        "`mgpu-rt doctor --install 5.7` fetches one; no device",
                         list, target->name);
             return false;
         }

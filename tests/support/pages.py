@@ -1,4 +1,4 @@
-"""A page of `mgpu-rt report` as tests read it."""
+"""A page of `mgpu-rt compare --report` as tests read it."""
 
 from __future__ import annotations
 

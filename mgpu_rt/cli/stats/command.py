@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from mgpu_rt.cli import parameters
 
+if TYPE_CHECKING:
+    from mgpu_rt.cli.report.inputs import Run
+
 
 @click.command()
 @click.argument("file", type=parameters.PATH)
+@click.option(
+    "-o",
+    "--out",
+    type=parameters.PATH,
+    metavar="OUT",
+    help="For the FILE of `mgpu-rt run --trace FILE`, if the program was killed: write its Chrome "
+    "trace there, for ui.perfetto.dev, - for stdout. A program that exits writes it by itself.",
+)
 @parameters.as_json
-def stats(file: str, as_json: bool) -> None:
-    """Show statistics as tables.
+def stats(file: str, out: str | None, as_json: bool) -> None:
+    """Show statistics as tables, or write the trace of a killed program.
 
     FILE comes from `mgpu-rt run --stats-json FILE`, also of a program that was killed or still
     runs. "–" stands for a value that was not counted.
@@ -19,6 +32,10 @@ def stats(file: str, as_json: bool) -> None:
     from mgpu_rt.cli.stats import listing
     from mgpu_rt.cli.stats.statistics import read
 
+    if out:
+        from mgpu_rt.cli.stats import chrome_trace
+
+        return chrome_trace.write(file, out)
     statistics = read(file)
     if as_json:
         parameters.show_json(statistics.raw)
@@ -37,10 +54,23 @@ def stats(file: str, as_json: bool) -> None:
     help="Your word that nothing else in the process calls HIP. Runs PROGRAM twice more, "
     "--exclusive and --exclusive --lazy, and compares what it prints.",
 )
+@click.option(
+    "--report",
+    "page",
+    type=parameters.PATH,
+    metavar="PAGE",
+    help="Write a page for a browser too, - for stdout: times, memory, cache misses, advice. It "
+    "takes any mixture of statistics and traces, of one run or two, and needs no network.",
+)
 @parameters.as_json
 @click.pass_context
 def compare(
-    ctx: click.Context, files: tuple[str, ...], device: str, exclusive: bool, as_json: bool
+    ctx: click.Context,
+    files: tuple[str, ...],
+    device: str,
+    exclusive: bool,
+    page: str | None,
+    as_json: bool,
 ) -> None:
     """Compare two runs, function by function.
 
@@ -54,12 +84,18 @@ def compare(
     from mgpu_rt.cli.stats.statistics import read
 
     program = ctx.meta["program"]
-    if bool(program) == bool(files) or (files and len(files) != 2):
+    if bool(program) == bool(files) or (files and not page and len(files) != 2):
         raise click.UsageError("name two statistics files, or -- and a program", ctx)
-    if exclusive and not program:
-        raise click.UsageError("--exclusive takes -- and a program", ctx)
+    if exclusive and (page or not program):
+        raise click.UsageError("--exclusive takes -- and a program, and writes no page", ctx)
+    shown = write_report(program, files, device, page) if page else []
+    if page == "-" or len(shown) == 1:
+        return
     with_word = runs.with_word(program, device) if exclusive else []
-    if with_word:
+    if shown:
+        names = runs.NAMES if program else ("before", "after")
+        before, after = (run.statistics for run in shown)
+    elif with_word:
         names, (before, after) = runs.NAMES, (run.statistics for run in with_word[:2])
     elif program:
         names, (before, after) = runs.NAMES, runs.compare(program, device)
@@ -74,3 +110,20 @@ def compare(
             click.echo("\n".join(word.lines(with_word)))
     if any(run.failed for run in (before, after, *(run.statistics for run in with_word))):
         ctx.exit(1)
+
+
+def write_report(program: list[str], files: tuple[str, ...], device: str, out: str) -> list[Run]:
+    """Writes the page; returns the runs that it shows."""
+    from mgpu_rt.cli.files import check_writable
+    from mgpu_rt.cli.report import format, inputs, page
+
+    if out != "-":
+        check_writable(out)  # before a program runs for nothing
+    found = inputs.of_program(program, device) if program else inputs.of_files(files)
+    text = format.document(page.title(found), page.body(found))
+    if out == "-":
+        click.echo(text, nl=False)
+    else:
+        format.write(out, text)
+        click.echo(f"mgpu-rt: wrote {out}", err=True)
+    return found

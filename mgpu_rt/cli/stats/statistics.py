@@ -197,7 +197,9 @@ def read(path: str | Path) -> Statistics:
     """A statistics file. Raises CommandError."""
     raw, recorded = _load(path, HOW_TO_GET)
     if recorded == recordings.TRACE:
-        raise CommandError(f"'{path}' is a recording of a trace: `mgpu-rt trace {path}` shows it")
+        raise CommandError(
+            f"'{path}' is a recording of a trace: `mgpu-rt stats {path} -o OUT` writes it"
+        )
     return parse(raw, path)
 
 

@@ -1,4 +1,4 @@
-"""`mgpu-rt softgpu install`: a HIP in a folder of the user, over this machine's C library."""
+"""`mgpu-rt doctor --install`: a HIP in a folder of the user, over this machine's C library."""
 
 from __future__ import annotations
 

@@ -93,11 +93,11 @@ def test_a_start_imports_only_what_every_command_needs() -> None:
 @pytest.mark.parametrize(
     ("typed", "found"),
     [
-        ("rep", ["plain,replay", "plain,report"]),
-        ("report --dev", ["plain,--device"]),
+        ("rep", ["plain,replay"]),
+        ("compare --dev", ["plain,--device"]),
         ("run --device s", ["plain,softgpu"]),
         ("stats some", ["file,some"]),  # the shell's own, for files
-        ("trace some", ["file,some"]),
+        ("compare some", ["file,some"]),
     ],
 )
 def test_a_shell_completes_files_and_options(typed: str, found: list[str]) -> None:
@@ -378,3 +378,26 @@ assert not hasattr(runtime, "hipInit")
     env = environment(MGPU_RT_STATS="/dev/null")
     result = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "now"),
+    [
+        (("trace", "none"), "stats -o"),
+        (("report", "none"), "compare --report"),
+        (("record", "--nth", "0", "none", "-o", "x"), "run --record"),
+        (("softgpu", "install", "1"), "doctor --install"),
+    ],
+)
+def test_a_command_by_its_earlier_name_says_the_one_of_now(
+    words: tuple[str, ...], now: str
+) -> None:
+    said = invoke(*words).stderr.splitlines()[0]
+    old = "softgpu install" if words[0] == "softgpu" else words[0]
+    assert said == f"mgpu-rt: write `mgpu-rt {now}`: the next release has no `{old}`"
+
+
+def test_the_interface_stays_narrow() -> None:
+    assert len(options.options()) <= 16
+    shown = [name for name, command in main.commands.items() if not command.hidden]
+    assert len(shown) <= 12

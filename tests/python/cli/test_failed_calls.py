@@ -77,7 +77,7 @@ def test_no_page_praises_a_run_with_failed_calls(which: str, tmp_path: Path) -> 
 
 
 def _lead(folder: Path, runs: dict[str, dict]) -> list[str]:
-    result = invoke("report", "-o", "-", *files(folder, **runs))
+    result = invoke("compare", "--report", "-", *files(folder, **runs))
     return re.findall('<p class="lead[^>]*>(.*?)</p>', result.stdout)
 
 
@@ -86,7 +86,7 @@ def test_a_runtime_in_python_has_uncounted_calls_of_the_driver(tmp_path: Path) -
     told = "a runtime in place of this library answered 300 calls: what it called of the driver "
     (name,) = files(tmp_path, python=whole)
     assert f"before: {told}" in invoke("compare", name, name).stdout
-    assert f"this run: {told}" in invoke("report", "-o", "-", name).stdout
+    assert f"this run: {told}" in invoke("compare", "--report", "-", name).stdout
 
 
 def test_an_errors_number_is_never_shown(tmp_path: Path, program: Path) -> None:

@@ -41,9 +41,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("stats", "fifo"),
         ("compare", "stats", "fifo"),
-        ("report", "fifo"),
+        ("compare", "--report", "-", "fifo"),
         ("inspect", "fifo"),
-        ("trace", "fifo"),
+        ("stats", "-o", "-", "fifo"),
         ("lower", "fifo", "-o", "out"),
         ("hoist", "fifo", "-o", "out"),
     ],
@@ -57,7 +57,7 @@ def test_a_fifo_that_nobody_writes_is_not_waited_for(place: Path, words: tuple[s
 @pytest.mark.parametrize(
     "words",
     [
-        ("report", "stats", "-o", "fifo"),
+        ("compare", "stats", "--report", "fifo"),
         ("lower", FORUM, "--emit", "mlir", "-o", "fifo"),
     ],
     ids=lambda words: words[0],
@@ -72,7 +72,7 @@ def test_a_fifo_that_nobody_reads_is_not_waited_for(place: Path, words: tuple[st
     [
         (("stats",), "stats"),
         (("compare", "stats"), "stats"),
-        (("report", "-o", "-"), "trace"),
+        (("compare", "--report", "-"), "trace"),
         (("inspect", "--no-device"), "image"),
         (("lower", "--emit", "mlir", "-o", "-"), FORUM),
     ],
@@ -104,7 +104,9 @@ def _write_late(pipe: int, content: bytes) -> None:
         file.write(content[100:])
 
 
-@pytest.mark.parametrize("words", [("stats",), ("trace",), ("report",), ("inspect",)])
+@pytest.mark.parametrize(
+    "words", [("stats",), ("stats", "-o", "-"), ("compare", "--report", "-"), ("inspect",)]
+)
 def test_a_device_without_an_end_is_refused(words: tuple[str, ...]) -> None:
     result = invoke(*words, "/dev/zero")
     assert_sentence(result.exit_code, result.stderr, "it is a device, which may have no end")
@@ -133,7 +135,7 @@ def test_a_fifo_is_no_rocm_runtime(place: Path) -> None:
         ("stats", "stats"),
         ("stats", "--json", "stats"),
         ("compare", "stats", "stats"),
-        ("report", "stats", "-o", "-"),
+        ("compare", "stats", "--report", "-"),
         ("inspect", "--no-device", "image"),
         ("lower", FORUM, "--emit", "mlir", "-o", "-"),
         ("config",),
@@ -152,7 +154,7 @@ def test_a_full_disk_behind_stdout_is_reported(place: Path, words: tuple[str, ..
 
 
 def test_a_partial_file_is_removed(place: Path) -> None:
-    words = (COMMAND, "report", "stats", "-o", "out")
+    words = (COMMAND, "compare", "stats", "--report", "out")
     Path("out").write_text("of before")
     done = subprocess.run(
         words,

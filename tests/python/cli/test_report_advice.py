@@ -1,4 +1,4 @@
-"""`mgpu-rt report`: what it advises, and on which evidence."""
+"""`mgpu-rt compare --report`: what it advises, and on which evidence."""
 
 from __future__ import annotations
 

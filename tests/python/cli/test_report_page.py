@@ -1,5 +1,5 @@
-"""The page of `mgpu-rt report` in a real browser: nothing is fetched, nothing complains, nothing
-sticks out, everything can be read."""
+"""The page of `mgpu-rt compare --report` in a real browser: nothing is fetched, nothing complains,
+nothing sticks out, everything can be read."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_run_serves_the_program_and_passes_its_status_on(program: Path) -> None:
         ("run", "--fail-on-error"),
         ("run", "--hook", "trace"),
         ("run", "--runtime", "mgpu_rt.runtime:PlainRuntime"),
-        ("record", "-o", "out"),
+        ("run", "--record", "out"),
     ],
 )
 def test_a_program_without_a_call_is_named(words: tuple[str, ...], tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_a_static_program_runs_with_a_warning(tmp_path: Path) -> None:
         result = command("run", *options, "--", static)
         assert result.returncode == 5
         assert "runs without mgpu_rt: it is statically linked: link it dynamically" in result.stderr
-    result = command("record", "-o", tmp_path / "out", "--", static)
+    result = command("run", "--record", tmp_path / "out", "--", static)
     assert_sentence(result.returncode, result.stderr, "cannot be given mgpu_rt: it is statically")
     assert not (tmp_path / "out").exists()
 
@@ -470,7 +470,13 @@ def test_auto_without_any_gpu_fails(machine: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("device", ["auto", "hip"])
 @pytest.mark.parametrize(
-    "words", [("run",), ("compare", "--"), ("report", "--"), ("record", "-o", "folder")]
+    "words",
+    [
+        ("run",),
+        ("compare", "--"),
+        ("compare", "--report", "-", "--"),
+        ("run", "--record", "folder"),
+    ],
 )
 def test_a_hip_that_is_not_there_is_refused_before_the_program_runs(
     device: str, words: tuple[str, ...], tmp_path: Path

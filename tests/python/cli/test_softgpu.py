@@ -123,7 +123,7 @@ def _lay(folder: Path, name: str, knows: str) -> Path:
 def test_a_device_that_hip_does_not_know_wants_another_hip(
     build: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The one that `mgpu-rt softgpu install` has fetched is taken, for that device only."""
+    """The one that `mgpu-rt doctor --install` has fetched is taken, for that device only."""
     old = _lay(tmp_path / "old", "libamdhip64.so.5", "gfx906 gfx90a")
     monkeypatch.setattr(hip_search, "find", lambda _: [hip_search.Hip("/opt/rocm", str(old))])
     (build / "softgpu" / "libhsakmt.so.1").touch()
@@ -132,7 +132,7 @@ def test_a_device_that_hip_does_not_know_wants_another_hip(
         with pytest.raises(softgpu.SoftGpuUnavailable, match=f"{old} does not know gfx942") as said:
             softgpu.environment(base, build=build)
         assert f"{instead}" in str(said.value)
-        assert "`mgpu-rt softgpu install 5.7` fetches one" in str(said.value)
+        assert "`mgpu-rt doctor --install 5.7` fetches one" in str(said.value)
     newer = _lay(tmp_path / "data/mgpu_rt/hip-5.7.1", "libamdhip64.so.5", "gfx90a gfx942")
     result = softgpu.environment(wanted, build=build)
     assert result["MGPU_RT_HIP"] == str(newer)

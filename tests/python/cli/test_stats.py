@@ -139,7 +139,7 @@ def test_a_killed_program_leaves_readable_recordings(
     compared = command("compare", files[0], stats)
     assert (compared.returncode, compared.stderr) == (0, "")
     assert "mgpuLaunchKernel" in compared.stdout
-    events = json.loads(command("trace", trace).stdout)["traceEvents"]
+    events = json.loads(command("stats", "-o", "-", trace).stdout)["traceEvents"]
     names = [event["name"] for event in events if event.get("cat") == "stream"]
     assert names.count("test_func") == LAUNCHES
 

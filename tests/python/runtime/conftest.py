@@ -13,7 +13,7 @@ from tests.support.command import command
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("record") / "recording"
-    words = ("record", "--device", "softgpu", "--kernel", "halve", "--nth", 2, "-o", out)
+    words = ("run", "--device", "softgpu", "--kernel", "halve", "--nth", 2, "--record", out)
     done = command(*words, "--", program(), **hip())
     assert done.stdout == "2\n", done.stderr
     assert "recorded launch 2 of halve" in done.stderr

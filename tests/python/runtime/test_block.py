@@ -78,7 +78,7 @@ SIZES = [4 * 32 * 64, 4 * 64 * 64, 4 * 32 * 64]  # bytes of its blocks
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("block") / "recording"
-    done = run(program.source(BLOCK, CHAIN), "record", "-o", out)
+    done = run(program.source(BLOCK, CHAIN), "run", "--record", out)
     assert done.returncode == 0, done.stderr
     products = [x for x in launches_of(out) if [b["size"] for b in x["blocks"]] == SIZES]
     write_launches(out, products[:1])  # of all kernels' first launches

@@ -122,7 +122,7 @@ def test_cubins_say_it_too() -> None:
 
 def test_a_replay_names_the_compiled_size(tmp_path: Path) -> None:
     out = tmp_path / "recording"
-    words = ("record", "--device", "softgpu", "-o", out, "--", program(EXACT))
+    words = ("run", "--device", "softgpu", "--record", out, "--", program(EXACT))
     assert "recorded launch 1 of fill" in command(*words, **hip()).stderr
     assert replay(out, "--block", "64x1").stdout.startswith("fill: same, ")
     done = replay(out, "--block", "8x8")

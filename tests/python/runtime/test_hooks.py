@@ -124,7 +124,7 @@ def test_a_launch_keeps_its_number_while_others_are_counted() -> None:
 
 
 def test_a_recording_of_nothing_says_why(tmp_path: Path) -> None:
-    words = ("record", "--device", "softgpu", "--kernel", "x", "-o", tmp_path / "x")
+    words = ("run", "--device", "softgpu", "--kernel", "x", "--record", tmp_path / "x")
     assert "no kernel's name fits 'x'" in command(*words, "--", program(), **hip()).stderr
 
 

@@ -24,7 +24,7 @@ EXACT = Path(__file__).with_name("exact.mlir")
 
 def test_a_kernel_that_shares_its_name_is_recorded_by_the_full_one(tmp_path: Path) -> None:
     out, path = tmp_path / "recording", program(PROGRAMS / "samename.mlir", 2)
-    words = ("record", "--device", "softgpu", "--kernel", "second::*", "-o", out, "--", path)
+    words = ("run", "--device", "softgpu", "--kernel", "second::*", "--record", out, "--", path)
     assert "recorded launch 1 of second::mark, " in command(*words, **hip()).stderr
     assert replay(out).stdout.startswith("second::mark: same, ")
 
@@ -33,7 +33,7 @@ def test_recording_and_replaying_need_no_numpy(
     tmp_path: Path, without_numpy: dict[str, str]
 ) -> None:
     """pip brings none."""
-    words = ("record", "--device", "softgpu", "--kernel", "halve", "-o", tmp_path / "recording")
+    words = ("run", "--device", "softgpu", "--kernel", "halve", "--record", tmp_path / "recording")
     done = command(*words, "--", program(), **without_numpy)
     assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
     again = ("replay", "--device", "softgpu", tmp_path / "recording")
@@ -69,7 +69,7 @@ def test_something_that_is_there_is_left_alone(out: str, tmp_path: Path) -> None
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "file").write_text("content")
     (tmp_path / "link").symlink_to("file")
-    words = ("record", "--device", "softgpu", "-o", tmp_path / out, "--", "false")
+    words = ("run", "--device", "softgpu", "--record", tmp_path / out, "--", "false")
     done = command(*words, **hip())
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert done.stderr.startswith(f"mgpu-rt: '{tmp_path / out}' ")

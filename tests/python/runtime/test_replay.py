@@ -18,7 +18,7 @@ from tests.support.command import COMMAND, assert_sentence, command
 
 def test_a_replay_of_several_launches_says_which_it_makes(tmp_path: Path) -> None:
     out = tmp_path / "recording"
-    words = ("record", "--device", "softgpu", "--nth", 0, "--kernel", "halve", "-o", out)
+    words = ("run", "--device", "softgpu", "--nth", 0, "--kernel", "halve", "--record", out)
     assert command(*words, "--", program(), **hip()).returncode == 0
     first, second = replay(out), replay(out, "--launch", 2)
     assert first.stderr == "mgpu-rt: launch 1 of 2 in this recording; --launch chooses\n"
@@ -102,7 +102,7 @@ def test_a_kernels_name_is_only_a_name(tmp_path: Path) -> None:
     evil.chmod(0o755)
     on, out = ("--device", "softgpu"), tmp_path / "recording"
     traced = command("run", *on, "--hook", "trace", "--nth", 1, "--", evil, **hip())
-    kept = command("record", *on, "-o", out, "--", evil, **hip())
+    kept = command("run", *on, "--record", out, "--", evil, **hip())
     again = replay(out, "--launch", 1)
     read = command("inspect", "--no-device", evil, **hip())
     assert traced.stderr.startswith(f"{shown}<2, 32>(memref<64>@0x")

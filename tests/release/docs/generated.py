@@ -93,10 +93,6 @@ def man_page() -> str:
 
 
 def _command(name: str, command: click.Command) -> Iterator[str]:
-    if isinstance(command, click.Group):
-        for inner in sorted(command.commands):
-            yield from _command(f"{name} {inner}", command.commands[inner])
-        return
     if command.hidden:  # of the release before
         return
     context = click.Context(command, info_name=name)

@@ -30,7 +30,16 @@ PICTURES = {
 def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         shutil.copy(build("churn", 19, LAUNCHES, STOCK), Path(scratch, "churn"))
-        words = [COMMAND, "report", "--device", "softgpu", "--", "./churn"]
+        words = [
+            COMMAND,
+            "compare",
+            "--report",
+            "report.html",
+            "--device",
+            "softgpu",
+            "--",
+            "./churn",
+        ]
         subprocess.run(words, cwd=scratch, env=environment("softgpu"), check=True)
         with browser.page() as page:
             for name, (width, dark, part, height) in PICTURES.items():

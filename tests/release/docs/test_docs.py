@@ -213,7 +213,7 @@ ELSEWHERE = {
     "mgpu-rt selftest --json selftest.json --page selftest.html": "tests/python/selftest",
     "mgpu-rt selftest --image kernels.tar.xz": "tests/python/selftest",
     "mgpu-rt replay recording": "tests/python/runtime",
-    "mgpu-rt softgpu install 5.7": "tests/release/docs/test_sessions.py",
+    "mgpu-rt doctor --install 5.7": "tests/release/docs/test_sessions.py",
 }
 
 

@@ -136,7 +136,7 @@ def test_the_installed_command_lowers_into_an_executable(
     run(installed.command, "lower", PROGRAMS / "forum.mlir", "-o", out, *words)
     result = attempt(installed.command, "run", "--device", "softgpu", "--stats", "--", out)
     assert " 2 mgpuLaunchKernel\n" in result.stderr
-    page = run(installed.command, "report", "-o", "-", "--device", "softgpu", "--", out)
+    page = run(installed.command, "compare", "--report", "-", "--device", "softgpu", "--", out)
     assert_is_report(page)
 
 
@@ -269,7 +269,7 @@ def test_make_install_can_be_moved_and_undone(tmp_path: Path, installed: Install
         '{"traceEvents": [{"ph": "X", "cat": "driver", "name": "hipModuleLaunchKernel", "pid": 1,'
         ' "ts": 1, "dur": 1}]}'
     )
-    assert_is_report(run(placed.command, "report", "-o", "-", trace))
+    assert_is_report(run(placed.command, "compare", "--report", "-", trace))
     found = run(
         *("cmake", "-S", machine.EXAMPLE, "-B", tmp_path / "found"),
         f"-DCMAKE_PREFIX_PATH={prefix}",

@@ -478,7 +478,7 @@ def test_statistics_and_the_report_say_how_often_it_was_replayed(tmp_path: Path)
     command("run", "--device", "softgpu", "--stats-json", counted, "--", program)
     assert f"mgpu_rt: {words}\n" in command("stats", counted).stdout
     page = tmp_path / "report.html"
-    assert command("report", counted, "-o", page).returncode == 0
+    assert command("compare", counted, "--report", page).returncode == 0
     assert words.capitalize() in page.read_text()
 
 

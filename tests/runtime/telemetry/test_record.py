@@ -183,7 +183,7 @@ def test_a_killed_program_leaves_all_that_was_counted(
     assert stats["process"]["seconds"] > 0
     assert stats["memory"]["0"]["peak_allocated"] == 3 * 4096
     out = tmp_path / "out.json"
-    result = invoke("trace", str(tmp_path / "trace.json"), "-o", str(out))
+    result = invoke("stats", str(tmp_path / "trace.json"), "-o", str(out))
     assert (result.exit_code, result.stderr) == (0, "")
     events = json.loads(out.read_text())["traceEvents"]
     assert Counter(e["name"] for e in events if e.get("cat") == "program") == CALLS
@@ -379,10 +379,10 @@ def killed(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_recordings_have_a_command_each(killed: Path) -> None:
     result = invoke("stats", str(killed / "trace"))
-    assert_sentence(result.exit_code, result.stderr, "is a recording of a trace: `mgpu-rt trace")
+    assert_sentence(result.exit_code, result.stderr, "is a recording of a trace: `mgpu-rt stats")
     result = invoke("compare", str(killed / "stats"), str(killed / "trace"))
-    assert_sentence(result.exit_code, result.stderr, "is a recording of a trace: `mgpu-rt trace")
-    result = invoke("trace", str(killed / "stats"))
+    assert_sentence(result.exit_code, result.stderr, "is a recording of a trace: `mgpu-rt stats")
+    result = invoke("stats", "-o", "-", str(killed / "stats"))
     assert_sentence(result.exit_code, result.stderr, "is a recording of statistics: `mgpu-rt stats")
 
 
@@ -393,7 +393,7 @@ def test_truncated_recordings_are_refused(
 ) -> None:
     path = tmp_path / "cut"
     path.write_bytes((killed / name).read_bytes()[:size])
-    result = invoke(name, str(path))
+    result = invoke("stats", *(("-o", "-") if name == "trace" else ()), str(path))
     assert_sentence(result.exit_code, result.stderr, "the recording is damaged or truncated")
 
 
@@ -443,12 +443,12 @@ def test_files_that_are_no_traces_are_refused(tmp_path: Path) -> None:
         ("json", "is a Chrome trace already: open it in ui.perfetto.dev"),
         ("empty", "is no recording of a trace"),
     ]:
-        result = invoke("trace", str(tmp_path / name))
+        result = invoke("stats", "-o", "-", str(tmp_path / name))
         assert_sentence(result.exit_code, result.stderr, words)
 
 
 def test_an_unwritable_path_of_a_trace_is_named(killed: Path) -> None:
-    result = invoke("trace", str(killed / "trace"), "-o", "/nowhere/out")
+    result = invoke("stats", str(killed / "trace"), "-o", "/nowhere/out")
     assert_sentence(
         result.exit_code, result.stderr, "'/nowhere/out' cannot be written: there is no folder"
     )

@@ -1,30 +1,15 @@
-"""The command `mgpu-rt trace`."""
+"""`mgpu-rt stats FILE -o OUT`: the recording of a killed program as a Chrome trace."""
 
 from __future__ import annotations
 
-import click
-
-from mgpu_rt.cli import files, parameters
+from mgpu_rt.cli import files
 from mgpu_rt.cli.errors import CommandError
 
 HOW_TO_GET = "`mgpu-rt run --trace PATH -- PROGRAM` makes one"
 
 
-@click.command()
-@click.argument("file", type=parameters.PATH)
-@click.option(
-    "-o",
-    "--out",
-    type=parameters.PATH,
-    default="-",
-    metavar="OUT",
-    help="The file to write, by default stdout.",
-)
-def trace(file: str, out: str) -> None:
-    """Turn the recording of a killed program into a Chrome trace, for ui.perfetto.dev.
-
-    A program that ends by exit writes its trace by itself; any other leaves FILE as a recording.
-    """
+def write(file: str, out: str) -> None:
+    """Raises CommandError; then nothing was written."""
     files.write(out, _json(file))
 
 

@@ -33,13 +33,3 @@ def test_each_reader_is_built_and_explained() -> None:
     for reader in seeds.SEEDS:
         assert (report.HERE / f"{reader}.c").exists()
         assert f"\n| {reader} | " in README
-
-
-def test_the_output_of_libfuzzer_is_understood() -> None:
-    said = (
-        "#2\tINITED cov: 5 ft: 6 corp: 1/1b exec/s: 0 rss: 30Mb\n"
-        "#4096\tpulse  cov: 267 ft: 743 corp: 282/90Kb lim: 32768 exec/s: 2048 rss: 41Mb\n"
-        "stat::number_of_executed_units: 347098\n"
-    )
-    assert report.parse("image", said, 0) == report.Run("image", 347098, 267, 743, 282, 0)
-    assert report.parse("image", "", 77) == report.Run("image", 0, 0, 0, 0, 1)

@@ -62,8 +62,3 @@ def test_proofs_cost_no_byte() -> None:
     make(home, FLAGS)
     assert named > 5
     assert objects(home) == objects(checkout(FLAGS))
-
-
-def test_names_are_taken_out() -> None:
-    text = "if (!PROOF(a, f(x, y)) || DOUBT(b, c))\n    PROOF_STEP(d, g(PROOF_VALUE(e, 1, 2)));"
-    assert plain(f"CHECK(a == b, c);{text}") == ";if (!( f(x, y)) || ( c))\n     g(( 1));"

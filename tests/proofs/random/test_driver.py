@@ -34,12 +34,6 @@ def test_stock_does_what_the_model_says(device: runner.Device) -> None:
     assert runner.differences(runner.play(case, runner.STOCK, device), case, None) == []
 
 
-def test_a_saved_case_comes_back_unchanged(tmp_path) -> None:
-    case = _case(2)
-    case.save(tmp_path / "case.json")
-    assert runner.Case.load(tmp_path / "case.json") == case
-
-
 def test_a_wrong_value_is_seen() -> None:
     case = _case(3)
     values = [(n, line) for n, lines in case.expected.items() for line in lines]
@@ -110,18 +104,6 @@ def test_exit_finds_nothing_in_a_buffer_of_stderr(tmp_path) -> None:
     side = dataclasses.replace(runner.STOCK, options=(("LD_PRELOAD", str(preload)),))
     case = runner.Case(images.NAMES, {1: 1}, {1: ["0 bad 5"]}, {1: {}})
     assert runner.play(case, side, runner.STUB).other == ["first, second"]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_any_part_of_a_program_is_a_program(seed: int) -> None:
-    """hypothesis makes programs small by leaving out actions."""
-    source = random.Random(seed)
-    actions = [source.randbytes(script.ACTION) for _ in range(60)]
-    while actions:
-        head = source.randbytes(4)
-        made = script.write(head, actions, exits=seed % 2 == 0, devices=1 + seed // 2 % 2)
-        assert len(made.lines) >= 2
-        del actions[source.randrange(len(actions)) :: 2]
 
 
 def test_the_page_shows_the_results() -> None:

@@ -36,12 +36,3 @@ def test_a_comment_is_read_once(file: str) -> None:
     paragraphs = list(comments((ROOT / file).read_text(encoding="utf-8")))
     assert [fault for part in paragraphs for fault in english.faults(part)] == []
     assert [part for part in paragraphs if english.AVOIDED.search(part)] == []
-
-
-def test_only_the_comments_of_a_source_are_read() -> None:
-    source = (
-        '"/* What is text */"; \'"\'; /* One\n * line. */ x;\n'
-        "    /* Two.\n     *\n     *     What is code\n     *\n     * from   to\n     *\n"
-        "     * Three. */\n/* ---- What is a heading ---- */\n"
-    )
-    assert list(comments(source)) == ["One\nline.", "Two.", "Three."]

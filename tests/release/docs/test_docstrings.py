@@ -69,8 +69,3 @@ def test_names_of_tests_name_who_acts() -> None:
         if english.HIDES.match(name.replace("_", " ").capitalize())
     ]
     assert found == []
-
-
-def test_a_comment_is_read_as_a_whole() -> None:
-    text = "#: One\n#: two.\nthree = 3  # 3\n    # Four.\n"
-    assert list(comments(text)) == ["One two.", "Four."]

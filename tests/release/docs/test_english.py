@@ -36,18 +36,3 @@ def test_no_sentence_stands_twice() -> None:
         if len(pages) > 1 and len(sentence.split()) > 5
     }
     assert twice == {}
-
-
-def test_a_hidden_actor_and_a_long_sentence_are_found() -> None:
-    hidden, long = "What is kept is said.", "Word" + " word" * english.MOST_WORDS + "."
-    assert english.faults(f"The cache keeps it. {hidden} (It ends.) {long}") == [hidden, long]
-    assert english.faults("What does it keep?") == []
-
-
-def test_only_sentences_of_a_page_are_read() -> None:
-    page = (
-        "# What\n\nThe [cache](cache.md) acts.\n![What](what.png)\n\n    What is code\n\n"
-        "| What | is a row |\n<!-- What -->\n- one\n  item\n1. another\n\n```\nWhat\n```\n"
-    )
-    assert list(english.of_page(page)) == ["The cache acts.", "one   item", "another"]
-    assert list(english.cells(page)) == [" What ", " is a row "]

@@ -75,15 +75,6 @@ def _follow(page: str, folder: Path) -> None:
     assert commands
 
 
-def test_a_line_that_a_command_does_not_print_is_found() -> None:
-    printed = ["calls  9", "forum 1000 1 3.250 0.500 6.50", "at 0x7f00"]
-    shown = ["forum 1000 1 9.999 8.888 1.13", "..."]
-    assert not sessions.missing(shown, printed)
-    assert sessions.missing(["forum 1000 2 9.999 8.888 1.13", "..."], printed)
-    assert sessions.missing(shown[:1], printed)
-    assert not sessions.missing(["at 0x1234", *shown], printed)
-
-
 def test_the_tutorials_program_is_the_example() -> None:
     shown = [part for part in sessions.parts(ROOT / "docs/tutorial.md")]
     program = next(part for part in shown if isinstance(part, sessions.File))

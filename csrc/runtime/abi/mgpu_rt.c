@@ -60,7 +60,7 @@ char *mgpu_rt_stats_json(void) {
 int mgpu_rt_graph_begin(void) {
     runtime_start();
     if (!DOUBT(override_would_miss_the_graph, override_present()))
-        return graph_begin();
+        return graph_begin(false);
     report_line("a graph is not built: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) "
                 "answers its calls");
     return -1;

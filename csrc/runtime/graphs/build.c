@@ -49,11 +49,23 @@ void graph_fail_call(const char *expression, hipError_t error) {
         return;
     if (DOUBT(failed_call_runs_again, graph_building->of_function)) {
         const char *name = hip.GetErrorName(error);
+        device_forget_error(error);
         graph_fail("'%s' failed with '%s'", expression, name ? name : "<unknown>");
         return;
     }
     report_failure(expression, error, NULL);
     PROOF_STEP(failed_call_ends_the_graph, graph_fail("the call above failed"));
+}
+
+void graph_report_failure(bool of_function, const char *expression, hipError_t error) {
+    if (!DOUBT(failed_launch_runs_again, of_function)) {
+        report_failure(expression, error, NULL);
+        return;
+    }
+    const char *name = hip.GetErrorName(error);
+    device_forget_error(error);
+    report_line("a function runs without its graph: '%s' failed with '%s'", expression,
+                name ? name : "<unknown>");
 }
 
 /* ---- streams and events ---- */

@@ -94,6 +94,8 @@ void graph_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same of a call of HIP's that has failed. A call of a function fails once more, plainly, if it
  * is the program's fault. */
 void graph_fail_call(const char *expression, hipError_t error);
+/* Reports a failed call of HIP's outside of the building. A function runs plainly then. */
+void graph_report_failure(bool of_function, const char *expression, hipError_t error);
 
 /* The stream of a handle; NULL where there is no room for one more, and the graph has failed. */
 struct graph_stream *graph_stream(hipStream_t handle);

@@ -229,8 +229,7 @@ static enum mgpu_rt_graph_way decide(struct replayed *state, const char *name,
     if (call->same < state->wanted)
         return plainly();
     state->built = call;
-    if (graph_begin() == 0) {
-        graph_building->of_function = true;
+    if (graph_begin(true) == 0) {
         builds = state;
         return MGPU_RT_GRAPH_BUILDING;
     }

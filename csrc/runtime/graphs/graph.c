@@ -136,7 +136,7 @@ static void end_graph(struct mgpu_rt_graph *graph) {
 
 /* ---- building ---- */
 
-int graph_begin(void) {
+int graph_begin(bool of_function) {
     if (graph_building) {
         PROOF_STEP(graph_within_a_graph_ends_it,
                    graph_fail("the program begins another graph before it ends this one"));
@@ -152,11 +152,12 @@ int graph_begin(void) {
         return -1;
     lazy_settle(NULL);
     graph->device = hip_current_device();
+    graph->of_function = of_function;
     graph_lock();
     const hipError_t error = hip.GraphCreate(&graph->graph, 0);
     graph_unlock();
     if (error != hipSuccess) {
-        report_failure("hipGraphCreate(&graph, 0)", error, NULL);
+        graph_report_failure(of_function, "hipGraphCreate(&graph, 0)", error);
         free(graph);
         return -1;
     }
@@ -315,7 +316,7 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     const hipError_t error = launch_on_device(graph, handle);
     stream_launched(thread, stream);
     if (error != hipSuccess)
-        report_failure(launch_expression, error, NULL);
+        graph_report_failure(graph->of_function, launch_expression, error);
     else if (begin)
         count_replay(graph, begin);
     return error == hipSuccess ? 0 : -1;

@@ -10,7 +10,7 @@ struct cache;
 struct mgpu_rt_graph;
 
 /* The functions of mgpu_rt.h, once the runtime has started. */
-int graph_begin(void);
+int graph_begin(bool of_function); /* of `mgpu-rt lower --graph`: it runs plainly if HIP fails */
 struct mgpu_rt_graph *graph_end(void);
 int graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream);
 void graph_destroy(struct mgpu_rt_graph *graph);

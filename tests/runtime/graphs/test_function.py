@@ -329,6 +329,46 @@ def test_a_node_that_hip_refuses_is_no_failure_of_the_program(mgpu: Mgpu) -> Non
     assert mgpu.stats()["failed"] == []
 
 
+@in_child(
+    policies=("builtin",),
+    MGPU_RT_STATS="/dev/null",
+    MGPU_RT_ERRORS="fail",
+    HIPSTUB_FAULT="hipGraphLaunch:3:2",
+)
+def test_a_launch_that_hip_refuses_is_no_failure_of_the_program(mgpu: Mgpu) -> None:
+    """The function runs plainly, and a later call builds another graph."""
+    functions = Functions("scale")
+    array = functions.array()
+    launches = [mgpu.count("hipModuleLaunchKernel")]
+    for _ in range(5):
+        functions.lib.scale(array, array, 0, WORDS, 1, 2)
+        launches.append(mgpu.count("hipModuleLaunchKernel"))
+    assert launches == [0, 1, 1, 1, 2, 2]
+    assert counted(mgpu) == (2, 3, 2)
+    assert mgpu.stderr() == (
+        "mgpu_rt: a function runs without its graph: 'hipGraphLaunch(graph, stream)' failed with "
+        "'hipErrorOutOfMemory'\n"
+    )
+    assert mgpu.stats()["failed"] == []
+    assert mgpu.stub.hipPeekAtLastError() == 0
+
+
+@in_child(
+    policies=("builtin",),
+    MGPU_RT_STATS="/dev/null",
+    MGPU_RT_ERRORS="fail",
+    HIPSTUB_FAULT="hipGraphCreate:1:2",
+)
+def test_a_graph_that_hip_does_not_create_is_no_failure_of_the_program(mgpu: Mgpu) -> None:
+    functions = Functions("scale")
+    array = functions.array()
+    for _ in range(3):
+        functions.lib.scale(array, array, 0, WORDS, 1, 2)
+    assert "'hipGraphCreate(&graph, 0)' failed with" in mgpu.stderr()
+    assert counted(mgpu) == (0, 0, 3)
+    assert mgpu.stats()["failed"] == []
+
+
 @in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_CACHE="off")
 def test_a_function_runs_plainly_without_caches(mgpu: Mgpu) -> None:
     functions = Functions("scale")

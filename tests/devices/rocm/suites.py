@@ -43,6 +43,7 @@ SUITES = (
         "blocks, copies, shared memory",
         (*_ON_DEVICE, "tests/runtime/memory/test_memory.py", "tests/runtime/memory/test_copies.py"),
     ),
+    Suite("graphs", "graphs of the library's, and captures", (*_ON_DEVICE, "tests/runtime/graphs")),
     Suite(
         "random",
         "random sequences of calls",

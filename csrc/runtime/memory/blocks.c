@@ -181,17 +181,17 @@ size_t block_reserved(int device) {
 
 /* ---- the limit ----
  *
- * It bounds what is kept although the program has freed it. So it is kept to where blocks are
- * freed: stock's hipFree, too, waits for the device there. An allocation gives nothing back unless
+ * It bounds the idle blocks, which the program has freed. So it is enforced where blocks are
+ * freed: stock's hipFree, too, waits for the device there. An allocation evicts nothing unless
  * HIP has no memory.
  *
  * As long as a device holds no more from HIP than the limit there is nothing to count. Beyond it
  * each free is added up. When the sum reaches the limit, the library looks at all blocks. The least
- * recently used leave until seven eighths of the limit are kept, so an eighth is freed before the
+ * recently used leave until seven eighths of the limit are idle, so an eighth is freed before the
  * next look. */
 
 static size_t
-    freed[MOST_DEVICES]; /* no less than what is kept, where the device is over its limit */
+    freed[MOST_DEVICES]; /* no less than what is idle, where the device is over its limit */
 
 static size_t totals[MOST_DEVICES]; /* bytes of its memory; 0: not known */
 
@@ -321,7 +321,7 @@ static hipError_t ask_hip(void **address, size_t size, bool shared) {
                   : hip.Malloc(address, size);
 }
 
-/* For what no device of this size can have nothing is given back. HIP is not asked: a call that
+/* For what no device of this size can have nothing is evicted. HIP is not asked: a call that
  * succeeds would clear the error that the program is to meet. */
 static bool fits_device(size_t size, int device) {
     const size_t total = load_relaxed(&totals[device]);

@@ -88,8 +88,7 @@ static bool is_ready(const struct block *block, const struct stream *stream,
 
 /* ---- pools ---- */
 
-/* The pool of a stream's blocks while it was this device's; NULL if nothing was given back on
- * it. */
+/* The pool of a stream's blocks while it was this device's; NULL if nothing was freed on it. */
 static struct block_pool *pool_on(const struct stream *stream, int device) {
     struct block_pool *pool = load_acquire(&stream_pools);
     while (pool && (pool->owner != stream || pool->device != device))
@@ -140,23 +139,25 @@ static struct block *take_overflow(struct block_pool *pool, struct block **link)
     return block;
 }
 
-/* Under tables_lock. */
+/* Removes the fences that are done, so that fewer blocks count as waiting. */
 static void drop_done_fences(struct block_pool *pool) {
     struct stream *holder;
+    if (!load_relaxed(&pool->waiting))
+        return;
+    pthread_mutex_lock(&tables_lock);
     for (int set = 0; set < POOL_SETS && pool->waiting; set++)
         for (struct block *block = pool->overflow[set]; block; block = block->next_overflow)
             if (has_several_fences(block) && is_ready(block, NULL, &holder)) {
                 block_clear_fences(block);
                 store_relaxed(&pool->waiting, pool->waiting - 1);
             }
+    pthread_mutex_unlock(&tables_lock);
 }
 
 void block_fence_idle(struct block *block) {
     block_clear_fences(block);
-    pthread_mutex_lock(&tables_lock);
     drop_done_fences(&device_pools[block->device]);
     drop_done_fences(&shared_pools[block->device]);
-    pthread_mutex_unlock(&tables_lock);
 }
 
 bool block_fence(struct block *block, struct stream *stream, bool care) {

@@ -8,7 +8,7 @@
  * Sizes are rounded to 256 bytes and served exactly. A block is never split, so no smaller piece
  * ever holds one back.
  *
- * A hit is one compare-and-swap when a block is taken and two when it is given back; no lock, no
+ * A hit is one compare-and-swap when a block is taken and two when it is freed; no lock, no
  * allocation, no call of HIP. */
 #ifndef MGPU_RT_BLOCKS_POOL_H
 #define MGPU_RT_BLOCKS_POOL_H

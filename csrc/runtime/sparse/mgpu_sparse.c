@@ -1,6 +1,6 @@
 /* Sparse matrices: the environment, and descriptors of vectors and matrices.
  *
- * A descriptor is the library's, and costs it an allocation on the host: none is kept. Their work
+ * A descriptor is the library's, and costs it an allocation on the host: none is cached. Their work
  * buffers are the program's, of mgpuMemAlloc. */
 #include "sparse/mgpu_sparse.h"
 #include "driver/cuda.h"
@@ -43,7 +43,7 @@ void impl_mgpuCreateSparseEnv(void) {
     fetch_add_relaxed(&environments_open, 1);
 }
 
-/* It stays for the next one, unless nothing is kept. */
+/* It stays for the next one, unless nothing is cached. */
 void impl_mgpuDestroySparseEnv(void) {
     (void)thread_get();
     (void)sparse_open();

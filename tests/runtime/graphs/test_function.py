@@ -239,6 +239,22 @@ def test_memory_that_comes_back_as_another_builds_the_graph_anew(mgpu: Mgpu) -> 
     assert mgpu.stderr() == ""
 
 
+@in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null", MGPU_RT_EXCLUSIVE="on")
+def test_memory_that_hip_has_registered_for_nobody_is_no_graphs(mgpu: Mgpu) -> None:
+    """Before a replay it goes back to HIP, and a node of HIP 7 would read what is not there."""
+    functions = Functions("scale")
+    array = functions.array()
+    host = mgpu.ffi.cast("void *", int(functions.ffi.cast("uintptr_t", array)))
+    mgpu.MemHostRegister(host, 4 * WORDS)
+    for _ in range(20):
+        functions.lib.scale(array, array, 0, WORDS, 1, 2)
+    mgpu.MemHostUnregister(host)
+    assert mgpu.count("hipHostUnregister") == 0
+    functions.lib.scale(array, array, 0, WORDS, 1, 2)
+    assert (counted(mgpu)[0], mgpu.count("hipHostUnregister")) == (2, 1)
+    assert mgpu.stderr() == ""
+
+
 @in_child(**COUNTED)
 def test_arguments_that_always_change_run_plainly(mgpu: Mgpu) -> None:
     functions = Functions("scale")

@@ -26,8 +26,9 @@ def marker(program: str, module: str) -> bytes:
     return f"mgpu_rt selftest image of {program}.{module};".encode()
 
 
-#: The image cell0 in a bundle, for AMD's chips.
-OFFLOAD = "offload-cell0"
+#: Images that are made of others, for AMD's chips. These are cell0 in a bundle, plain0 with a name
+#: that kernels which print have, and plain0 with a section that claims to be endless.
+OFFLOAD, PRINTING, ENDLESS = MADE = ("offload-cell0", "printing-plain0", "endless-plain0")
 AMDGCN = "amdgcn-amd-amdhsa"
 
 #: Libraries of the sequences' images as constants, and their images in the order of their numbers.
@@ -82,8 +83,7 @@ class Bundle:
     def lay_out(self, chip: str, folder: Path) -> None:
         """Writes the images of a chip into FOLDER/images, and the libraries with these in them."""
         images = self.kernels(chip)
-        offload = {OFFLOAD: _offload_bundle(images["cell0"], chip)} if chip != PTX else {}
-        for name, content in {**images, **offload}.items():
+        for name, content in {**images, **(_made(images, chip) if chip != PTX else {})}.items():
             path = folder / "images" / name
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
@@ -92,6 +92,18 @@ class Bundle:
                 path = folder / name
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes(_filled(content, images))
+
+
+def _made(images: dict[str, bytes], chip: str) -> dict[str, bytes]:
+    plain = images["plain0"]
+    endless = bytearray(plain)
+    (sections,) = struct.unpack_from("<Q", plain, 40)
+    struct.pack_into("<Q", endless, sections + 3 * 64 + 32, 1 << 40)
+    return {
+        OFFLOAD: _offload_bundle(images["cell0"], chip),
+        PRINTING: plain.replace(b".comment\0", b"hostcall\0"),
+        ENDLESS: bytes(endless),
+    }
 
 
 def _offload_bundle(image: bytes, chip: str) -> bytes:

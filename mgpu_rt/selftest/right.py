@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mgpu_rt import interpreter
 from mgpu_rt.selftest import children, emulator
-from mgpu_rt.selftest.bundle import OFFLOAD, Bundle, library_name
+from mgpu_rt.selftest.bundle import Bundle, library_name
 from mgpu_rt.selftest.machine import MEASURE, PLAYER, Machine
 from mgpu_rt.selftest.result import EMULATOR, HIP, STOCK, Part, Wrong
 from mgpu_rt.selftest.sequences import Case, Output, differences, run
@@ -95,7 +95,7 @@ def checks(
         for name, content in bundle.sequences(kind).items():
             case = Case.read(content)
             if machine.kind == "cuda":
-                if case.amd or case.plays(*NOT_WITH_CUDA) or OFFLOAD in case.images:
+                if case.amd or case.plays(*NOT_WITH_CUDA):
                     continue
                 case = case.with_nvidia()
             if case.devices == 1 or machine.both is not None:
@@ -253,7 +253,8 @@ def _sequence_check(part: str, name: str, case: Case, machine: Machine, images: 
 
     def play(side: str, stock: Output | None = None) -> tuple[Output, list[str]]:
         options = OFF if side == STOCK else SIDES[side]
-        return _played(case, machine, images, {**options, **case.options}, stock)
+        named = {name: text.format(images=images) for name, text in case.options.items()}
+        return _played(case, machine, images, {**options, **named}, stock)
 
     sides = case.sides or WITH_OTHERS
     if case.known:

@@ -25,9 +25,11 @@ static void play_on_device(const struct step *step) {
     struct { /* the beginning of hipPointerAttribute_t, which has grown since HIP 5 */
         int type, device;
         char rest[120];
-    } found = {0};
-    check(step, HIP(hipPointerGetAttributes, void *, const void *)(&found, BUFFER(0)));
-    say(step, "on device %d", found.device);
+    } found = {.device = -1};
+    const int error = HIP(hipPointerGetAttributes, void *, const void *)(&found, BUFFER(0));
+    if (error == 0)
+        say(step, "on device %d", found.device);
+    check(step, error);
 }
 
 /* ---- a stream that waits for the program ---- */

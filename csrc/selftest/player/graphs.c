@@ -177,7 +177,7 @@ static void play_call(const struct step *step) {
 /* ---- overrides ---- */
 
 static const char *const overridable[] = {"mgpuStreamCreate", "mgpuStreamDestroy",
-                                          "mgpuEventCreate"};
+                                          "mgpuEventCreate", NULL};
 static int override_calls;
 
 static void *create_stream_instead(void) {
@@ -195,11 +195,11 @@ static void *create_event_instead(void) {
     return ((void *(*)(void))mgpu_rt_native(overridable[2]))();
 }
 
-/* override FUNCTION ON: a function in the place of the library's own */
+/* override FUNCTION ON: a function in the place of the library's own; 3 has no name */
 static void play_override(const struct step *step) {
     void (*const instead[])(void) = {(void (*)(void))create_stream_instead,
                                      (void (*)(void))destroy_stream_instead,
-                                     (void (*)(void))create_event_instead};
+                                     (void (*)(void))create_event_instead, NULL};
     override_calls = 0;
     say(step, "%d",
         mgpu_rt_intercept(overridable[ARGUMENT(0)],

@@ -9,8 +9,17 @@
 
 /* The place of an image when it is loaded. It is always at one address of its own. Or it is in one
  * of two places that all images share, as a JIT's, or mapped for the call. Or it is a constant of a
- * library (constants.c of tests/python/selftest), which stays open, or may be closed. */
-enum { IMAGE_FIXED, IMAGE_FIRST, IMAGE_SECOND, IMAGE_MAPPED, IMAGE_CONSTANT, IMAGE_CLOSABLE };
+ * library (tests/python/selftest/bundle.py), which stays open, or may be closed, or is one that the
+ * loader wrote to. */
+enum {
+    IMAGE_FIXED,
+    IMAGE_FIRST,
+    IMAGE_SECOND,
+    IMAGE_MAPPED,
+    IMAGE_CONSTANT,
+    IMAGE_CLOSABLE,
+    IMAGE_RELOCATED
+};
 enum { ROOM = 1 << 16 };
 
 static void *closable;
@@ -24,6 +33,12 @@ static void *image_in(void *library, long long number) {
     return found;
 }
 
+/* open: the library that imports mgpuEventElapsedTime */
+static void play_open(const struct step *step) {
+    (void)step;
+    (void)library_open("importer");
+}
+
 /* library NUMBER: in the place of the one that was open */
 static void play_library(const struct step *step) {
     if (closable != NULL)
@@ -32,7 +47,7 @@ static void play_library(const struct step *step) {
 }
 
 static void *image_at(long long place, long long number, const void *content, size_t bytes) {
-    static char rooms[2][ROOM] __attribute__((aligned(4096)));
+    static char rooms[2][ROOM] __attribute__((aligned(4096))) = {{1}}; /* data of the file */
     if (place == IMAGE_FIXED)
         return (void *)(uintptr_t)content;
     if (place == IMAGE_CONSTANT)
@@ -40,6 +55,10 @@ static void *image_at(long long place, long long number, const void *content, si
     if (place == IMAGE_CLOSABLE)
         return image_in(closable, number);
     void *at = rooms[place == IMAGE_SECOND];
+    if (place == IMAGE_RELOCATED) {
+        at = image_in(library_open("relocated"), 0);
+        mprotect(at, ROOM / 2, PROT_READ | PROT_WRITE);
+    }
     if (place == IMAGE_MAPPED)
         at = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memcpy(at, content, bytes);
@@ -73,6 +92,13 @@ static void play_unload(const struct step *step) {
     else
         check(step, HIP(hipModuleUnload, void *)(MODULE(1)));
     MODULE(1) = NULL;
+}
+
+/* global BUFFER MODULE: the address of its constant, as HIP has it */
+static void play_global(const struct step *step) {
+    size_t bytes = 0;
+    check(step, HIP(hipModuleGetGlobal, void **, size_t *, void *,
+                    const char *)(&BUFFER(0), &bytes, MODULE(1), "value"));
 }
 
 enum { KERNEL_MIX, KERNEL_SLOW, KERNEL_COPY, KERNEL_BUMP, KERNEL_WHERE };
@@ -154,6 +180,8 @@ void launch_mix(const struct step *step, void *function, void *stream, void *blo
 /* ---- the steps ---- */
 
 const struct step_kind module_steps[] = {
-    {"library", play_library},   {"load", play_load},     {"unload", play_unload},
-    {"function", play_function}, {"launch", play_launch}, {NULL, NULL},
+    {"open", play_open},     {"library", play_library},
+    {"load", play_load},     {"unload", play_unload},
+    {"global", play_global}, {"function", play_function},
+    {"launch", play_launch}, {NULL, NULL},
 };

@@ -364,25 +364,48 @@ static void play_unevent(const struct step *step) {
     EVENT(1) = NULL;
 }
 
-/* elapsed WHO STREAM: in one signature or the other. LLVM's own library lacks the function. */
+typedef struct elapsed {
+    float milliseconds;
+    int64_t error;
+} elapsed_function(void *, void *, void *);
+
+enum clock { CLOCK_FOUND, CLOCK_IMPORTED, CLOCK_OWN, CLOCK_WRAPPED };
+
+/* Finds the function that is asked for times. A JIT finds the function by its name, and a library
+ * may import it. A library may have one of that name, or have it before the runtime and call the
+ * runtime's. LLVM's own library lacks the function. */
+static elapsed_function *clock_of(enum clock clock) {
+    static const char name[] = "mgpuEventElapsedTime", runtime[] = "libmlir_rocm_runtime.so";
+    elapsed_function *found;
+    if (clock == CLOCK_IMPORTED) { /* has been opened */
+        *(void **)&found = dlsym(library_open("importer"), "imported_timer");
+        return found;
+    }
+    void *library = clock == CLOCK_FOUND ? RTLD_DEFAULT : library_open("timer");
+    if (clock != CLOCK_FOUND)
+        *(void **)dlsym(library, "timer_calls") =
+            clock == CLOCK_OWN ? foreign_symbol("hipEventElapsedTime")
+                               : dlsym(dlopen(runtime, RTLD_NOW | RTLD_NOLOAD), name);
+    *(void **)&found = dlsym(library, name);
+    if (clock == CLOCK_FOUND && found)
+        (void)found(NULL, NULL, NULL); /* from here on events have a time */
+    return found;
+}
+
+/* elapsed HOW STREAM CLOCK: in one signature or the other, or (2, 3) of what is no event */
 static void play_elapsed(const struct step *step) {
-    struct elapsed {
-        float milliseconds;
-        int64_t error;
-    } found = {0};
-    struct elapsed (*ask)(void *, void *, void *);
-    *(void **)&ask = dlsym(RTLD_DEFAULT, "mgpuEventElapsedTime");
-    if (ask)
-        (void)ask(NULL, NULL, NULL); /* from here on events have a time */
+    struct elapsed found = {0};
+    void *const wild = (void *)(uintptr_t)0xDEAD0000;
+    elapsed_function *ask = clock_of((enum clock)ARGUMENT(2));
     void *start = mgpuEventCreate(), *stop = mgpuEventCreate();
     mgpuEventRecord(start, STREAM(1));
     mgpuEventRecord(stop, STREAM(1));
     mgpuEventSynchronize(stop);
-    if (ask && ARGUMENT(0) == 0)
-        found = ask(start, stop, STREAM(1));
+    if (ask && ARGUMENT(0) % 2 == 0)
+        found = ask(ARGUMENT(0) == 0 ? start : wild, ARGUMENT(0) == 0 ? stop : start, STREAM(1));
     else if (ask)
-        found.error = ask(&found.milliseconds, start, stop).error;
-    say(step, found.error == 0 && found.milliseconds >= 0 ? "a time" : "no time");
+        found.error = ask(&found.milliseconds, ARGUMENT(0) == 1 ? start : wild, stop).error;
+    say(step, (int)found.error == 0 && found.milliseconds >= 0 ? "a time" : "no time");
     mgpuEventDestroy(start);
     mgpuEventDestroy(stop);
 }
@@ -472,7 +495,7 @@ static const struct step_kind call_steps[] = {
 
 void (*step_find(const char *name))(const struct step *step) {
     static const struct step_kind *const tables[] = {call_steps, module_steps, fault_steps,
-                                                     edge_steps, graph_steps};
+                                                     edge_steps, graph_steps,  host_steps};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; ++i)
         for (const struct step_kind *kind = tables[i]; kind->name != NULL; ++kind)
             if (strcmp(kind->name, name) == 0)

@@ -69,7 +69,8 @@ struct step_kind {
     const char *name;
     void (*play)(const struct step *step);
 };
-extern const struct step_kind module_steps[], fault_steps[], edge_steps[], graph_steps[];
+extern const struct step_kind module_steps[], fault_steps[], edge_steps[], graph_steps[],
+    host_steps[];
 
 /* Empties edges.c's crowds, which a sequence may leave behind. */
 void edges_reset(void);

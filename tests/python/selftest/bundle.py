@@ -153,21 +153,48 @@ def sequences() -> dict[str, bytes]:
     return made
 
 
-def constants(name: str) -> bytes:
-    """A library that has room for images among its constants."""
+def _assembled(lines: Iterable[str], *options: str) -> bytes:
+    """A library that needs nothing but the loader."""
     with tempfile.TemporaryDirectory() as scratch:
-        source, out = Path(scratch, "constants.s"), Path(scratch, "constants.so")
-        lines = ['.section .note.GNU-stack,"",@progbits', ".section .rodata"]
-        for number, image in enumerate(bundle.CONSTANTS[name]):
-            mark = marker("sequences", image).decode()
-            lines += [f".balign 64\n.global image{number}", f'image{number}: .ascii "{mark}"']
-            lines += [f".skip {ROOM - len(mark)}"]
-        source.write_text("\n".join(lines) + "\n")
+        source, out = Path(scratch, "library.s"), Path(scratch, "library.so")
+        source.write_text("\n".join(['.section .note.GNU-stack,"",@progbits', *lines]) + "\n")
         words = [toolchain.compiler(), "-shared", "-nostdlib", "-s", "-Wl,--hash-style=both"]
-        words += ["-Wl,-z,max-page-size=4096", "-Wl,--build-id=none"]
-        words += ["-Wl,-z,nodelete"] if name == "constants" else []
+        words += ["-Wl,-z,max-page-size=4096", "-Wl,--build-id=none", *options]
         toolchain.run([*words, source, "-o", out])
         return out.read_bytes()
+
+
+def constants(name: str) -> bytes:
+    """A library that has room for images among its constants."""
+    lines = [".section .rodata"]
+    for number, image in enumerate(bundle.CONSTANTS[name]):
+        mark = marker("sequences", image).decode()
+        lines += [f".balign 64\n.global image{number}", f'image{number}: .ascii "{mark}"']
+        lines += [f".skip {ROOM - len(mark)}"]
+    return _assembled(lines, *(["-Wl,-z,nodelete"] if name == "constants" else []))
+
+
+#: Libraries that the programs open; csrc/selftest/player says what for.
+LIBRARIES: dict[str, tuple[str, ...]] = {
+    # Its constants have an address, which the loader writes there.
+    "relocated": (
+        f".section .rodata\n.balign 4096\n.global image0\nimage0: .skip {2 * ROOM}",
+        ".quad image0",
+    ),
+    "importer": (".text\n.global imported_timer", "imported_timer: jmp mgpuEventElapsedTime@PLT"),
+    "timer": (
+        ".data\n.balign 8\n.global timer_calls\n.protected timer_calls\ntimer_calls: .quad 0",
+        ".text\n.global mgpuEventElapsedTime\n.type mgpuEventElapsedTime, @function",
+        "mgpuEventElapsedTime: jmp *timer_calls(%rip)",
+    ),
+}
+
+
+def libraries() -> dict[str, bytes]:
+    made = {name: constants(name) for name in bundle.CONSTANTS}
+    for name, lines in LIBRARIES.items():
+        made[name] = _assembled(lines, "-Wl,-z,notext", "-Wl,-z,nodelete")
+    return {f"images/{name}.so": content for name, content in made.items()}
 
 
 def proofs() -> dict[str, bytes]:
@@ -223,8 +250,7 @@ def contents(old: bundle.Bundle | None) -> Iterator[tuple[str, bytes]]:
         yield from _compiled()
     yield from sequences().items()
     yield from proofs().items()
-    for name in bundle.CONSTANTS:
-        yield f"images/{name}.so", constants(name)
+    yield from libraries().items()
 
 
 def pack(members: Iterable[tuple[str, bytes]]) -> bytes:

@@ -14,13 +14,15 @@ from tests.python.selftest.proofs import (
     memory,
     modules,
     overrides,
+    registered,
     streams,
+    times,
 )
 from tests.python.selftest.proofs.script import Group
 
 
 def groups() -> list[Group]:
     """All of them; each is played by a process of its own."""
-    parts = (modules, memory, streams, graphs, captures, overrides, devices)
+    parts = (modules, memory, streams, graphs, captures, overrides, registered, times, devices)
     found = [x for part in parts for x in vars(part).values() if isinstance(x, Group)]
     return list({group.name: group for group in found}.values())

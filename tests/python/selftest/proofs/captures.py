@@ -83,6 +83,7 @@ def memory_of_a_capture_is_nobody_elses(p: Script) -> None:
     p.lend(NULL)
     p.step("stream", 0, ours, says="ok")
     p.free(blocks[1], ours)
+    p.free(p.alloc(NULL, 8 * WORDS), NULL)  # waits for the device
     mine = [p.alloc(ours) for _ in range(4)] + [p.alloc(stream)]
     for buffer in mine:
         p.fill(buffer, 9, ours)
@@ -90,6 +91,22 @@ def memory_of_a_capture_is_nobody_elses(p: Script) -> None:
     launch(p, graph, stream)
     for buffer in mine:
         p.read(buffer, ours, filled(9))
+
+
+@captures
+def two_captures_share_no_memory(p: Script) -> None:
+    stream, recorded = lend(p), []
+    for value in (5, 6):
+        capture(p, stream, RELAXED)
+        block = p.alloc(stream)
+        p.fill(block, value, stream)
+        if value == 5:
+            p.free(block, stream)
+        recorded.append(captured(p, stream))
+    for graph in reversed(recorded):
+        launch(p, graph, stream)
+    p.read(block, stream, filled(6))
+    p.lend(NULL)
 
 
 @captures

@@ -8,6 +8,7 @@ from tests.python.selftest.proofs.modules import run
 from tests.python.selftest.proofs.script import (
     EVENT,
     HIP,
+    MODULE,
     NULL,
     STREAM,
     WORDS,
@@ -94,7 +95,7 @@ def memory_goes_back_to_its_device(p: Script) -> None:
 def a_freed_block_waits_for_work_of_before(p: Script) -> None:
     """Another device is the current one when the work is submitted, or at the free."""
     stream, own = p.stream(), p.stream(2)
-    for other, submits_on, frees_on in ((own, 1, 0), (NULL, 0, 1)):
+    for other, submits_on, frees_on in ((NULL, 0, 1), (own, 1, 0)):
         block = p.alloc(stream)
         held = p.hold(other)
         on(p, submits_on)
@@ -200,7 +201,7 @@ def large_copies_share_pinned_memory(p: Script) -> None:
     """In pieces, each with an event, which is of one device."""
     for number in range(24):
         on(p, number // 12, HIP)
-        job(p, number, words=64 * WORDS)
+        job(p, number, words=256 * WORDS)
     on(p, 0, HIP)
 
 
@@ -256,6 +257,34 @@ def nothing_of_before_a_reset_serves_again(p: Script) -> None:
             p.step("unevent", HIP, event)
             p.unstream(stream, HIP)
             p.free(block, NULL, HIP)
+
+
+@resets
+def nothing_is_handed_out_that_hip_has_given_to_others(p: Script) -> None:
+    """By the first call after a reset, with the handle of before."""
+    made = ((STREAM, p.stream, p.unstream), (EVENT, p.event, p.unevent))
+    for kind, make, end in (*made, (MODULE, lambda: p.load("plain0"), p.unload)):
+        mine = make()
+        gone = p.name(kind, mine)
+        end(mine)
+        p.step("reset")
+        foreign = p.again(kind, gone)
+        mine = make()
+        p.same(kind, mine, foreign, "different")
+        end(mine)
+
+
+@resets
+def events_of_before_a_reset_are_forgotten(p: Script) -> None:
+    """Once another call has noticed it."""
+    event = p.event()
+    gone = p.name(EVENT, event)
+    p.unevent(event)
+    p.step("reset")
+    p.unstream(p.stream())
+    foreign, mine = p.again(EVENT, gone), p.event()
+    p.same(EVENT, mine, foreign, "different")
+    p.unevent(mine)
 
 
 @resets

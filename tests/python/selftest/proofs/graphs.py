@@ -22,6 +22,9 @@ from tests.python.selftest.proofs.script import (
 graphs = Group("graphs", alone=True, known=True)
 globals_at_once = Group("graphs-globals", ("library", "exclusive", "tight"), known=True)
 functions = Group("functions", alone=True)
+uncached = Group(
+    "graphs-uncached", ("library",), {"MGPU_RT_CACHE": "modules,functions"}, known=True
+)
 
 LONG = 12  # launches that take a while
 CHUNK = 256 << 10  # words that a copy takes a while for
@@ -318,6 +321,14 @@ def what_cannot_be_in_a_graph_ends_the_building(p: Script) -> None:
     for buffer in (block, before):
         p.free(buffer, NULL)
     p.unload(module)
+
+
+@uncached
+def memory_that_hip_gets_back_is_in_no_graph(p: Script) -> None:
+    stream = p.stream()
+    build(p)
+    p.step("malloc", 0, p.new("buffer"), 4096, stream, 0, says="null")
+    built(p, "null")
 
 
 # ---- functions of `mgpu-rt lower --graph` --------------------------------------------------------

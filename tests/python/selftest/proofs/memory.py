@@ -7,6 +7,7 @@ from tests.python.selftest.proofs.script import (
     HIP,
     LONG_MS,
     NULL,
+    PINNED,
     STREAM,
     WORDS,
     Group,
@@ -32,6 +33,26 @@ def taken_early(p: Script, freed_on: int, stream: int, held: int, says: str = fi
     p.sync(NULL, 3)
     p.read(other, stream, says)
     p.free(other, stream)
+
+
+@memory
+def a_freed_block_waits_for_streams_of_the_program(p: Script) -> None:
+    """HIP made them; one of them is lent in between. This is the first program of its process: else
+    earlier work is waited for, too."""
+    first = p.stream()
+    for who in (2, 1):
+        for is_lent in (True, False):
+            own = p.stream(who)
+            block = p.alloc(first)
+            held = p.hold(own)
+            if is_lent:
+                p.lend(own)
+            p.fill(block, 7, own)
+            if is_lent:
+                p.lend(NULL)
+            p.free(block, first)
+            taken_early(p, first, first, held)
+            p.unstream(own, HIP)
 
 
 @memory
@@ -119,25 +140,6 @@ def a_stream_destroyed_at_work_is_waited_for(p: Script) -> None:
 
 
 @memory
-def a_freed_block_waits_for_streams_of_the_program(p: Script) -> None:
-    """HIP made them; one of them is lent in between."""
-    first = p.stream()
-    for who in (2, 1):
-        for is_lent in (False, True):
-            own = p.stream(who)
-            block = p.alloc(first)
-            held = p.hold(own)
-            if is_lent:
-                p.lend(own)
-            p.fill(block, 7, own)
-            if is_lent:
-                p.lend(NULL)
-            p.free(block, first)
-            taken_early(p, first, first, held)
-            p.unstream(own, HIP)
-
-
-@memory
 def a_freed_block_waits_for_the_null_stream(p: Script) -> None:
     first, own = p.stream(), p.stream(2)
     block = p.alloc(first)
@@ -221,6 +223,35 @@ def memory_of_others_is_copied_in_the_order_of_the_stream(p: Script) -> None:
     p.copy(block, foreign, stream)
     p.let(held)
     p.read(block, stream, filled(7))
+
+
+@others
+def a_block_freed_on_a_stream_of_others_is_idle(p: Script) -> None:
+    """The stream's handle was one of the library's."""
+    ours, own = p.stream(), p.stream(2)
+    gone = p.name(STREAM, ours)
+    block = p.alloc(ours)
+    p.unstream(ours)
+    p.step("empty")
+    foreign = p.again(STREAM, gone)
+    held = p.hold(own)
+    p.fill(block, 7, own, who=HIP)
+    p.free(block, foreign)
+    taken_early(p, foreign, foreign, held)
+    for stream in (foreign, own):
+        p.unstream(stream, HIP)
+
+
+@memory
+def pinned_memory_is_read_in_the_order_of_the_stream(p: Script) -> None:
+    stream, host = p.stream(), p.pinned()
+    block = p.alloc(stream)
+    held = p.hold(stream)
+    p.copy(block, host, stream)
+    p.step("hostset", host, WORDS, 9)
+    p.let(held)
+    p.read(block, stream, None)
+    p.free(host, NULL, PINNED)
 
 
 @others

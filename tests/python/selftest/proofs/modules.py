@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mgpu_rt.selftest.bundle import OFFLOAD
+from mgpu_rt.selftest.bundle import ENDLESS, OFFLOAD
 from tests.proofs.random import images
 from tests.python.selftest.proofs.script import (
     HIP,
@@ -17,13 +17,16 @@ from tests.python.selftest.proofs.script import (
 )
 
 modules = Group("modules", alone=True)
-bundles = Group("modules-bundles", alone=True, offload=True)
+bundles = Group("modules-bundles", alone=True, amd=True)
 others = Group("modules-others")
+#: Room for one module, with what HIP has for it.
+limited = Group("modules-limited", ("library",), {"MGPU_RT_MODULE_LIMIT": "60K"})
+overridden = Group("modules-overridden", ("exclusive",), known=True)
 handles = Group("modules-handles", alone=True, known=True)
 
 #: Places of an image when it is loaded: one for all, or new memory each time. Or it is a constant
 #: of a library that stays open, or may be closed.
-FIRST, MAPPED, CONSTANT, CLOSABLE = 1, 3, 4, 5
+FIRST, MAPPED, CONSTANT, CLOSABLE, RELOCATED = 1, 3, 4, 5, 6
 
 
 def run(p: Script, function: int, image: str, kernel: str = "mix") -> None:
@@ -49,7 +52,7 @@ def images_number(image: str) -> int:
 
 @modules
 def the_bytes_of_an_image_count(p: Script) -> None:
-    for place in (FIRST, MAPPED, 0):
+    for place in (FIRST, MAPPED, RELOCATED, 0):
         for image in ("plain0", "plain1", "plain0", "plain2"):
             module = p.load(image, place)
             run(p, p.function(module), image)
@@ -121,6 +124,30 @@ def each_load_of_a_bundle_has_globals_of_its_own(p: Script) -> None:
     globals_are_each_loads(p, OFFLOAD, 0, FIRST)
 
 
+@bundles
+def an_image_that_claims_to_have_no_end_is_loaded_each_time(p: Script) -> None:
+    """HIP reads other sections only; a release may refuse it."""
+    for _ in range(2):
+        module = p.load(ENDLESS, says=None)
+        p.unload(module)
+
+
+@limited
+def a_question_leaves_no_error(p: Script) -> None:
+    """The limit for modules asks whether a stream that was destroyed at work is done."""
+    stream, block = p.stream(), p.alloc(NULL)
+    module = p.load("plain0")
+    held = p.hold(stream)
+    p.launch(p.function(module), stream, block, 2)
+    p.unstream(stream)
+    p.unload(module)
+    for image in ("plain1", "plain2", "plain3"):
+        module = p.load(image)
+        p.step("lasterror", 2, says="no error")
+        p.unload(module)
+    p.let(held)
+
+
 @others
 def a_module_that_is_held_is_nobody_elses(p: Script) -> None:
     """Its holder may have HIP unload it."""
@@ -165,6 +192,28 @@ def a_modules_global_is_device_memory(p: Script) -> None:
 
 
 @modules
+def a_modules_global_is_copied_after_the_kernel(p: Script) -> None:
+    """Which other work does not hide, and which may be the null stream's."""
+    for waits in (False, True):
+        module, stream = p.load("cell0"), p.stream()
+        out, other, cell = p.alloc(stream), p.alloc(stream), p.new("buffer")
+        p.launch(p.function(module, "where"), stream, out, kernel="where")
+        p.step("learn", cell, out, 0, stream, says="ok")
+        p.sync(stream)
+        bump, at = p.function(module, "bump"), NULL if waits else stream
+        held = p.hold(at)
+        p.launch(bump, at, out, kernel="bump")
+        if not waits:
+            p.unevent(p.recorded(stream))
+        p.copy(other, cell, stream, 1)
+        p.let(held)
+        p.read(other, stream, content([images_number("cell0")]), 1)
+        p.sync(NULL, 3)
+        p.unload(module)
+        p.unstream(stream)
+
+
+@modules
 def constants_are_told_from_what_changes(p: Script) -> None:
     """Another image lies at the address of a constant, in a library that was opened since."""
     for library in (0, 1, 0):
@@ -176,6 +225,41 @@ def constants_are_told_from_what_changes(p: Script) -> None:
         module = p.load("plain2", CONSTANT)
         run(p, p.function(module), "plain2")
         p.unload(module)
+
+
+@modules
+def a_constant_is_no_module_that_has_its_handle(p: Script) -> None:
+    """HIP has unloaded the constant's, and may have its handle for one of five others."""
+    first = p.load("plain0", CONSTANT)
+    p.unload(first)
+    p.step("empty")
+    held = [(p.load(image), image) for image in [*images.PLAIN][1:]]
+    for module, _ in held:
+        p.unload(module)
+    module = p.load("plain0", CONSTANT)
+    run(p, p.function(module), "plain0")
+    p.unload(module)
+
+
+@others
+def each_load_has_constants_of_its_own(p: Script) -> None:
+    """The program sets one through HIP."""
+    for _ in range(2):
+        module, cell = p.load(images.EXPORTS), p.new("buffer")
+        run(p, p.function(module), images.EXPORTS)
+        p.step("global", cell, module)
+        p.fill(cell, 5, NULL, 1, who=HIP)
+        p.sync(NULL, 3)
+        p.unload(module)
+
+
+@overridden
+def an_override_may_set_constants(p: Script) -> None:
+    """From the first one on each load has its own, also of an image that was loaded before."""
+    p.unload(p.load(images.EXPORTS))
+    p.step("override", 2, 1, says="0")
+    each_load_has_constants_of_its_own(p)
+    p.step("override", 2, 0, says="0")
 
 
 @handles

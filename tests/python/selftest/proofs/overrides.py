@@ -8,7 +8,7 @@ from tests.python.selftest.proofs.script import NULL, STREAM, Group, Script, fil
 
 overrides = Group("overrides", alone=True, known=True)
 
-CREATE_STREAM, DESTROY_STREAM, CREATE_EVENT = range(3)
+CREATE_STREAM, DESTROY_STREAM, CREATE_EVENT, NO_NAME = range(4)
 
 
 def override(p: Script, function: int, on: bool = True) -> None:
@@ -30,6 +30,11 @@ def no_graph_is_begun_beside_an_override(p: Script) -> None:
     overridden(p, 0)
     override(p, CREATE_STREAM, False)
     built(p, "null")
+
+
+@overrides
+def a_function_without_a_name_is_refused(p: Script) -> None:
+    p.step("override", NO_NAME, 0, says="-1")
 
 
 @overrides

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from mgpu_rt.selftest import right
-from mgpu_rt.selftest.bundle import OFFLOAD
+from mgpu_rt.selftest.bundle import MADE
 from mgpu_rt.selftest.sequences import Case
 from tests.proofs.random import images
 
@@ -185,10 +185,10 @@ class Script:
 
     # ---- modules ----
 
-    def load(self, image: str, place: int = 0, who: int = 0) -> int:
+    def load(self, image: str, place: int = 0, who: int = 0, says: str | None = "ok") -> int:
         made = self.new("module")
-        number = [*images.NAMES, OFFLOAD].index(image)
-        self.step("load", who, made, number, place, says="ok")
+        number = [*images.NAMES, *MADE].index(image)
+        self.step("load", who, made, number, place, says=says)
         return made
 
     def unload(self, module: int, who: int = 0) -> None:
@@ -222,8 +222,8 @@ class Group:
     alone: bool = False  # nobody else calls HIP
     devices: int = 1
     harsh: bool = False  # it resets the device
-    offload: bool = False  # it loads an image in a bundle, as AMD's have them
-    amd: bool = False  # NVIDIA's driver is not asked, or its answers are others
+    amd: bool = False  # NVIDIA's driver is not asked, has other answers, or lacks the images
+    pins: bool = False  # only a device that pins pages shows what it shows
     written: list[Written] = field(default_factory=list)
 
     def __call__(self, write: Written) -> Written:
@@ -238,7 +238,7 @@ class Group:
             write(script)
             scripts.append(script)
         return Case(
-            images=[*images.NAMES, *([OFFLOAD] if self.offload else [])],
+            images=[*images.NAMES, *(MADE if self.amd else ())],
             threads={i: one.threads for i, one in enumerate(scripts)},
             lines={i: one.lines for i, one in enumerate(scripts)},
             expected={i: one.expected for i, one in enumerate(scripts)},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mgpu_rt.selftest.bundle import PRINTING
 from tests.python.selftest.proofs.script import (
     EVENT,
     HIP,
@@ -33,6 +34,25 @@ def idle(p: Script) -> int:
 
 
 # ---- streams -------------------------------------------------------------------------------------
+
+
+@streams
+def a_wait_covers_no_first_work_of_another_thread(p: Script) -> None:
+    """Each thread's first, so this is the first program of its process."""
+    p.threads = 2
+    block, stream = p.alloc(NULL), p.stream()
+    p.fill(block, 1, stream)
+    p.sync(stream)
+    p.step("post", 1)
+    p.step("await", 2)
+    p.unstream(stream)
+    idle(p)
+    p.step("let", 1)
+    p.thread = 1
+    p.step("await", 1)
+    p.hold(stream)
+    p.fill(block, 2, stream)
+    p.step("post", 2)
 
 
 @streams
@@ -68,24 +88,6 @@ def a_wait_covers_no_later_work_of_another_thread(p: Script) -> None:
     p.let(held)
     p.step("post", 2)
     assert second == held + 1
-
-
-@streams
-def a_wait_covers_no_first_work_of_another_thread(p: Script) -> None:
-    p.threads = 2
-    block, stream = p.alloc(NULL), p.stream()
-    p.fill(block, 1, stream)
-    p.sync(stream)
-    p.step("post", 1)
-    p.step("await", 2)
-    p.unstream(stream)
-    idle(p)
-    p.step("let", 1)
-    p.thread = 1
-    p.step("await", 1)
-    p.hold(stream)
-    p.fill(block, 2, stream)
-    p.step("post", 2)
 
 
 @left_busy
@@ -287,6 +289,7 @@ def an_event_that_hip_has_back_is_another_one(p: Script) -> None:
 
 #: The library puts off waits of a process only while it never has two streams.
 waits = Group("waits", alone=True)
+prints = Group("waits-prints", ("lazy", "lazy and exclusive"), amd=True)
 overridden = Group("waits-overridden", ("exclusive", "lazy and exclusive"), known=True)
 
 
@@ -346,6 +349,19 @@ def a_second_stream_waits_for_a_wait_that_was_put_off(p: Script) -> None:
     p.at_work(first, "done")
     p.unstream(first)
     p.unstream(second)
+
+
+@prints
+def kernels_that_print_are_waited_for(p: Script) -> None:
+    stream, block = p.stream(), p.alloc(NULL)
+    module = p.load(PRINTING)
+    held = p.hold(stream)
+    p.launch(p.function(module), stream, block, 2)
+    p.sync(stream)
+    p.at_work(stream, "done")
+    p.let(held)
+    p.unload(module)
+    p.unstream(stream)
 
 
 @overridden

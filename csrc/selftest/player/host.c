@@ -1,0 +1,91 @@
+/* Steps of host memory that the program maps, registers, and whose pages it replaces. */
+#include "steps.h"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PAGE = 4096 };
+
+static int file = -1; /* the one that was mapped last */
+
+static char *map(char *at, size_t bytes) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (at != NULL ? MAP_FIXED : 0);
+    char *found = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (found == MAP_FAILED)
+        give_up("no pages");
+    return found;
+}
+
+/* pages BUFFER COUNT FILE: mapped, of a file in memory if FILE is 1 */
+static void play_pages(const struct step *step) {
+    const size_t bytes = (size_t)ARGUMENT(1) * PAGE;
+    BUFFER(0) = map(NULL, bytes);
+    if (ARGUMENT(2) == 0)
+        return;
+    file = memfd_create("pages", MFD_CLOEXEC);
+    if (ftruncate(file, (off_t)bytes) != 0 || mmap(BUFFER(0), bytes, PROT_READ | PROT_WRITE,
+                                                   MAP_SHARED | MAP_FIXED, file, 0) != BUFFER(0))
+        give_up("no file in memory");
+}
+
+/* The child holds the pages while this process writes to them, and gets copies. */
+static void split(char *at, size_t bytes) {
+    int ends[2];
+    if (pipe(ends) != 0)
+        give_up("no pipe");
+    const pid_t child = fork();
+    if (child == 0) {
+        close(ends[1]);
+        _exit(read(ends[0], &(char){0}, 1) < 0);
+    }
+    for (size_t i = 0; i < bytes; i += PAGE)
+        ++at[i];
+    close(ends[0]);
+    close(ends[1]);
+    waitpid(child, NULL, 0);
+}
+
+enum { UNMAPPED, MOVED, DROPPED, TRUNCATED, FORKED };
+
+/* replace BUFFER COUNT HOW: the pages at the address by others */
+static void play_replace(const struct step *step) {
+    char *at = BUFFER(0);
+    const size_t bytes = (size_t)ARGUMENT(1) * PAGE;
+    switch (ARGUMENT(2)) {
+    case UNMAPPED: /* in one call: a thread of HIP's may take an address that is free */
+        map(at, bytes);
+        break;
+    case MOVED:
+        if (mremap(at, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
+                   map(NULL, bytes)) == MAP_FAILED)
+            give_up("the pages do not move");
+        break;
+    case DROPPED:
+        madvise(at, bytes, MADV_DONTNEED);
+        break;
+    case TRUNCATED:
+        if (ftruncate(file, 0) != 0 || ftruncate(file, (off_t)bytes) != 0)
+            give_up("the file keeps its pages");
+        break;
+    default:
+        split(at, bytes);
+    }
+}
+
+/* register BUFFER BYTES, unregister BUFFER */
+static void play_register(const struct step *step) {
+    mgpuMemHostRegister(BUFFER(0), (uint64_t)ARGUMENT(1));
+}
+
+static void play_unregister(const struct step *step) {
+    mgpuMemHostUnregister(BUFFER(0));
+}
+
+const struct step_kind host_steps[] = {
+    {"pages", play_pages},
+    {"replace", play_replace},
+    {"register", play_register},
+    {"unregister", play_unregister},
+    {NULL, NULL},
+};

@@ -1,0 +1,56 @@
+"""Times between events: who asks for them, and which events have one."""
+
+from __future__ import annotations
+
+from tests.python.selftest.proofs.script import NULL, Group, Script
+
+#: A process asks once. Events are kept where nobody else calls HIP, whatever its release.
+SIDES = ("exclusive",)
+found = Group("times", SIDES, known=True)
+imported = Group("times-imported", SIDES)
+own = Group("times-own", SIDES)
+wrapped = Group("times-wrapped", SIDES, options={"LD_PRELOAD": "{images}/timer.so"}, known=True)
+
+FOUND, IMPORTED, OWN, WRAPPED = range(4)
+
+
+def elapsed(p: Script, how: int, clock: int, says: str = "a time") -> None:
+    """Asks for the time between two events, in one signature or the other."""
+    p.step("elapsed", how, NULL, clock, says=says)
+
+
+@found
+def an_event_of_before_has_no_time(p: Script) -> None:
+    spare, before = p.event(), p.event()
+    p.unevent(spare)
+    elapsed(p, 0, FOUND)
+    p.unevent(before)
+    for how in (0, 1):
+        elapsed(p, how, FOUND)
+
+
+@found
+def what_is_no_event_has_no_time(p: Script) -> None:
+    for how in (2, 3):
+        elapsed(p, how, FOUND, "no time")
+        p.failures.append("hipEventElapsedTime(&milliseconds, start, stop)")
+
+
+@imported
+def a_library_that_imports_the_function_has_times(p: Script) -> None:
+    """It is opened later, with a module."""
+    p.unevent(p.event())
+    p.step("open")
+    p.load("plain0")
+    elapsed(p, 0, IMPORTED)
+
+
+@own
+def a_library_with_such_a_function_has_times(p: Script) -> None:
+    elapsed(p, 1, OWN)
+
+
+@wrapped
+def a_function_around_the_librarys_has_times(p: Script) -> None:
+    for how in (0, 1):
+        elapsed(p, how, WRAPPED)

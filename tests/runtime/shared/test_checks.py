@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.child import ROOT
 from tests.support.variants import NAME, PLAIN, build, checkout, make, run_tests
 
 pytestmark = pytest.mark.check
@@ -36,9 +37,14 @@ BROKEN = [
 ]
 
 
+def _suite(name: str) -> str:
+    (path,) = (ROOT / "tests" / "runtime").rglob(name)
+    return str(path.relative_to(ROOT))
+
+
 def test_the_tables_hold_in_place() -> None:
     library = checkout(FLAGS) / "build" / "lib" / NAME
-    files = (f"tests/runtime/test_{name}.py" for name in SUITE)
+    files = (_suite(f"test_{name}.py") for name in SUITE)
     done = run_tests(library, *files, "-k", "not softgpu and not cuda")
     assert done.returncode == 0, done.stdout
 
@@ -54,5 +60,5 @@ def test_an_assertion_ends_a_process_that_breaks_a_table(case: tuple[str, ...]) 
     path.unlink()  # the unchanged checkout has it, too
     path.write_text(text.replace(old, new))
     make(home, FLAGS)
-    done = run_tests(library, f"tests/runtime/{tests}", "-k", "not softgpu and not cuda")
+    done = run_tests(library, _suite(tests), "-k", "not softgpu and not cuda")
     assert "exit status -6" in done.stdout  # by abort()

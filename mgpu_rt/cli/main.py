@@ -159,6 +159,8 @@ def run(
         raise CommandError("--lazy takes --exclusive: another user of HIP could see a wait put off")
     times = "gpu," if trace and trace.startswith("gpu,") else ""
     trace = trace and trace.removeprefix("gpu,")
+    if trace == "":
+        raise CommandError("--trace gpu,PATH: the path is missing")
     for output in filter(None, (stats_json, trace)):
         files.check_writable(output)
     environment = preload.environment(preload.announced(device))
@@ -286,7 +288,7 @@ def doctor(device: str, as_json: bool, version: str | None) -> None:
 
     Exit status 0: a run is possible; 1: it is not, and the failed lines say why.
     """
-    if version:
+    if version is not None:
         from mgpu_rt.cli.install import install
 
         return install(version)

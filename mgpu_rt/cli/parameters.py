@@ -10,8 +10,20 @@ from typing import Any
 
 import click
 
+
+class _Path(click.Path):
+    """A path that is not empty: an unset variable of a shell script is no path."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("a path is missing: the text is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 #: A file, for a shell to complete. The code that opens it reports errors.
-PATH = click.Path(readable=False)
+PATH = _Path(readable=False)
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

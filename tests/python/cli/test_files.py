@@ -166,3 +166,22 @@ def test_a_partial_file_is_removed(place: Path) -> None:
     )
     assert_sentence(done.returncode, done.stderr, "cannot be written: File too large")
     assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "--record", "", "--", "true"),
+        ("run", "--stats-json", "", "--", "true"),
+        ("run", "--trace", "gpu,", "--", "true"),
+        ("run", ""),
+        ("compare", "--report", "", "stats", "stats"),
+        ("stats", "-o", "", "trace"),
+        ("inspect", ""),
+    ],
+    ids=" ".join,
+)
+def test_an_empty_path_is_refused(place: Path, words: tuple[str, ...]) -> None:
+    result = invoke(*words)
+    assert result.exit_code == 2 and not result.stdout
+    assert "path is missing" in result.stderr

@@ -8,13 +8,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.python.cli.check.mutants.form import THREADS
 from tests.python.cli.check.test_check import check
 from tests.python.runtime.hooked import program
 
 HERE = Path(__file__).parent
-THREADS = {"MGPU_RT_SOFTGPU": "gfx90a,threads=4"}
 
 #: The races of races.mlir: the kernel, and what both sides do, in either order; the memory.
 RACES = [
@@ -27,40 +25,6 @@ RACES = [
     ("neighbour", {"memref.load %out[%next]", "memref.store %x, %out[%i]"}, "global"),
     ("overlapping_bytes", {"memref.store %x, %out[%at]"}, "global"),
     ("scope_too_small", {"memref.store %value", "memref.load %data"}, "global"),
-]
-
-#: A line of no_races.mlir without which, or with another in its place, there is a race: the
-#: kernel, the line, and what stands there instead.
-SEEDS = [
-    ("barriers", "        gpu.barrier\n        %y", "        %y"),
-    ("barriers", "        gpu.barrier\n      }", "      }"),
-    ("histogram", "      gpu.barrier\n      %sum", "      %sum"),
-    (
-        "histogram",
-        "%all = memref.atomic_rmw addi %sum, %out[%bin] : (i32, memref<?xi32>) -> i32",
-        "%v = arith.index_cast %thread : index to i32\nmemref.store %v, %out[%bin] : memref<?xi32>",
-    ),
-    (
-        "one_value",
-        "memref.store %x, %out[%zero]",
-        "%i = gpu.global_id x\n%z = arith.index_cast %i : index to i32\n"
-        "memref.store %z, %out[%zero]",
-    ),
-    (
-        "one_value",
-        "memref.store %y, %shared[%one]",
-        "%t = gpu.thread_id x\n%v = arith.index_cast %t : index to i32\n"
-        "memref.store %v, %shared[%one]",
-    ),
-    (
-        "own_bytes",
-        "%dword = arith.muli %lane, %pair : index",
-        "%dword = arith.addi %lane, %lane : index",
-    ),
-    ("flag", '        llvm.fence syncscope("agent") acquire\n', ""),
-    ("flag", 'llvm.fence syncscope("agent") acquire', 'llvm.fence syncscope("workgroup") acquire'),
-    ("last_adds", 'syncscope("agent") acq_rel', 'syncscope("agent") release'),
-    ("last_adds", 'syncscope("agent") acq_rel', 'syncscope("workgroup") acq_rel'),
 ]
 
 
@@ -104,20 +68,3 @@ def test_a_race_says_what_would_order_it() -> None:
 def test_ordered_and_atomic_accesses_are_no_race() -> None:
     done = check("--", program(HERE / "no_races.mlir"), **THREADS)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.check
-@pytest.mark.parametrize("number", range(len(SEEDS)))
-def test_a_seeded_race_is_found(number: int, tmp_path: Path) -> None:
-    kernel, old, new = SEEDS[number]
-    text = (HERE / "no_races.mlir").read_text()
-    begin = text.index(f"gpu.func @{kernel}(")
-    end = text.index("gpu.return", begin)
-    function = text[begin:end]
-    assert function.count(old) == 1
-    source = tmp_path / f"race{number}.mlir"
-    source.write_text(text[:begin] + function.replace(old, new) + text[end:])
-    done = check("--", program(source, lines=True), **THREADS)
-    assert done.returncode == 1
-    assert all(f"kernel {kernel} " in line for line in done.stderr.splitlines() if "[race]" in line)
-    assert "[race]" in done.stderr

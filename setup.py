@@ -74,7 +74,7 @@ class BuildNative(build_ext):
 
 
 class SourceArchive(sdist):
-    """The same bytes from the same files, whoever packs them and when."""
+    """Makes equal bytes from equal files, on any machine, at any time."""
 
     def make_archive(self, base_name, format, root_dir=None, base_dir=None, **_) -> str:
         archive = f"{base_name}.tar.gz"

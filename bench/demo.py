@@ -84,7 +84,7 @@ class Outcome:
 
 
 PLAIN = Side("plain runtime", STOCK, many=300)
-#: The same driver calls in the same order, by the library that can count them.
+#: Makes the driver calls of PLAIN in their order, by the library that can count them.
 PLAIN_COUNTED = Side("plain runtime", OURS, many=0, environment={"MGPU_RT_CACHE": "off"})
 IN_PLACE = Side("mgpu_rt", OURS, many=20_000)
 PRELOADED = Side(

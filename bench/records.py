@@ -8,7 +8,7 @@ from typing import Any
 
 from bench import ROOT
 
-#: Those of suites; the device's own are in softgpu/records, and the benchmarks' beside these.
+#: Records of suites; the device's own are in softgpu/records, and the benchmarks' in bench/results.
 SUITES = ROOT / "bench" / "results" / "suites"
 DEVICE = ROOT / "softgpu" / "records"
 

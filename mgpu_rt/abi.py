@@ -58,7 +58,7 @@ void mgpu_rt_report(const char *call, int error);
 const char *mgpu_rt_version(void);
 """
 
-#: Those that only this package calls (csrc/include/mgpu_rt_private.h).
+#: Functions that only this package calls (csrc/include/mgpu_rt_private.h).
 PRIVATE = """
 char *mgpu_rt_recording_json(const char *path);
 unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size);

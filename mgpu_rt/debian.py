@@ -35,9 +35,9 @@ def unpack(
 ) -> None:
     """Unpacks packages of some suites of Debian's, the first one preferred, into a new folder.
 
-    ``newest`` are packages that come from the last suite all the same. Their dependencies
-    come too, unless ``dependencies`` is false. The folder appears whole or not at all. Raises
-    PackagesMissing.
+    ``newest`` are packages that come from the last suite, although an earlier one has them. Their
+    dependencies come too, unless ``dependencies`` is false. The folder appears whole or not at all.
+    Raises PackagesMissing.
     """
     for tool in ("apt-get", "dpkg-deb"):
         if not shutil.which(tool):

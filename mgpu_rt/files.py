@@ -34,7 +34,7 @@ def _has_an_end(number: int) -> bool:
 
 
 def _begin(number: int, path: Name) -> bytes:
-    """Waits until a FIFO has been written to or has a writer; what was read meanwhile."""
+    """Waits until a FIFO has been written to or has a writer. Returns what was read by then."""
     poll, end = select.poll(), time.monotonic() + WAIT
     poll.register(number, select.POLLIN)
     while not poll.poll(1000 * _LOOK):

@@ -16,8 +16,8 @@ from mgpu_rt.library import HipError, Library, load
 class Graph:
     """A graph that was built (mgpu_rt.graph).
 
-    It owns its memory and modules until close(), the end of the object, or exit. Any thread may
-    replay it or close it.
+    The graph owns its memory and modules until close(), the end of the object, or exit. Any thread
+    may replay it or close it.
     """
 
     def __init__(self, library: Library) -> None:

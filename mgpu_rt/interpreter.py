@@ -12,7 +12,7 @@ _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 #: Python 3.10 does not, and knows no -P.
 _FLAGS = ["-P"] if sys.version_info >= (3, 11) else []
 
-#: Before the code of each child: the package is the caller's, whichever another one is installed.
+#: Comes before the code of each child: the package is the caller's, and no other that is installed.
 _BEGIN = """
 import sys
 if sys.path[:1] == [""]:

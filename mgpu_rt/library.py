@@ -112,9 +112,9 @@ class Library:
         """Calls `make_room(device, bytes)` before mgpuMemAlloc fails for want of device memory; the
         library tries once more then. None ends that.
 
-        It runs on the thread that allocates, so on several at once, and has to leave the device of
-        the thread as it was. An exception in it is printed, and the library tries all the same.
-        Raises TypeError if it cannot be called.
+        The function runs on the thread that allocates, so on several at once, and has to leave the
+        device of the thread as it was. An exception in it is printed, and the library tries the
+        allocation. Raises TypeError if it cannot be called.
         """
         if make_room is not None and not callable(make_room):
             raise TypeError(f"{make_room!r} cannot be called: on_out_of_memory takes a function")
@@ -196,8 +196,8 @@ class Scratch:
         with library.scratch(stream) as scratch:
             address = scratch.reserve(bytes)
 
-    It goes back in the order of its stream, which must live longer. One thread at a time may use
-    it. It is moved, never copied.
+    The buffer goes back in the order of its stream, which must live longer. One thread at a time
+    may use it. It is moved, never copied.
     """
 
     def __init__(self, library: Library, stream: Any = 0) -> None:

@@ -32,7 +32,7 @@ def shortened(text: str, longest: int = NAME) -> str:
 
 
 def shown(text: str) -> str:
-    """A name in a line of a terminal, whatever it is."""
+    """Returns a name as a line of a terminal can show it, also a hostile one."""
     return shortened(printable(text))
 
 

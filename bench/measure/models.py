@@ -64,7 +64,7 @@ WITHIN = 1.05
 WITH_A_WORD = {(REGISTERED, EXCLUSIVE): 1.10, (WAITS, LAZY): 0.75}
 #: The variant that gains least.
 NOT_SLOWER = 1.0
-#: host_shared, as many times the same with device memory.
+#: The time with host_shared, as a multiple of the time with device memory.
 SHARED_AT_MOST = 2.0
 
 
@@ -107,7 +107,8 @@ def _least(device: Device, figures: Sequence[Figure]) -> list[Figure]:
 
 
 def _crashes(side: Side, variant: Variant, device: Device) -> bool:
-    """An emulated device's memory is the host's, whoever has allocated it."""
+    """Stock's host_shared crashes on real devices only: an emulated device's memory is the
+    host's."""
     return variant is SHARED and side.name == STOCK and device.real
 
 
@@ -159,7 +160,7 @@ def _figures(
 def _shared(
     model: Model, llvm: int, device: Device, data: Sequence[Mapping[str, Any]]
 ) -> list[Figure]:
-    """Returns the cost of host_shared; the same with device memory waits after each operation
+    """Returns the cost of host_shared, beside device memory with a wait after each operation
     too."""
     taken = {
         row["variant"]: row["us"]

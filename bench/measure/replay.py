@@ -94,7 +94,7 @@ def record(program: str) -> list[str]:
 
 
 def main() -> None:
-    """Records the traces anew."""
+    """Records the traces again."""
     for program in PROGRAMS:
         head = f"# {program}.mlir, LLVM 22: a SLOT BYTES, f SLOT, s: synchronise"
         TRACES.joinpath(f"{program}.trace").write_text("\n".join([head, *record(program)]) + "\n")

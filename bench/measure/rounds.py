@@ -1,6 +1,6 @@
 """Processes that stay alive and run a program in rounds, each side's in turn.
 
-So any disturbance of the machine meets all sides alike.
+As the sides take turns, a disturbance of the machine meets all of them.
 """
 
 from __future__ import annotations

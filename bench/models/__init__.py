@@ -2,5 +2,5 @@
 
 `graph` prints a model as linalg operations on memrefs and computes it with NumPy, and `layers` has
 its parts. `zoo` has the models, and `program` puts one into a whole program. `numbers` are its
-weights and inputs, the same here and in bench/native/model.c, and `reference` has its results.
+weights and inputs, equal here and in bench/native/model.c, and `reference` has its results.
 """

@@ -1,4 +1,4 @@
-"""A model's forward pass: linalg operations on named buffers, and the same in NumPy.
+"""A model's forward pass: linalg operations on named buffers, and their results in NumPy.
 
 An operation of linalg becomes one kernel, as MLIR's ordinary passes lower it. NumPy is needed only
 to compute, not to print.
@@ -136,8 +136,8 @@ class Graph:
     def reshape(
         self, buffer: Buffer, groups: Sequence[Sequence[int]], shape: tuple[int, ...]
     ) -> Buffer:
-        """The same memory with fewer or more dimensions, no kernel: each group of dimensions on
-        the longer side is one on the other."""
+        """Returns a view of the memory with fewer or more dimensions, without a kernel. Each group
+        of dimensions on the longer side is one on the other."""
         view = Buffer(self._name(), shape)
         indices = [list(group) for group in groups]
         if len(shape) < len(buffer.shape):

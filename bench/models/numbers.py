@@ -1,4 +1,4 @@
-"""Numbers that look random: the same for the same seed, here and in bench/native/model.c."""
+"""Numbers that look random: a seed gives equal ones here and in bench/native/model.c."""
 
 from __future__ import annotations
 

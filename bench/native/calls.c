@@ -79,7 +79,7 @@ static void work_between(void) {
         memory[i]++;
 }
 
-/* Each iteration by itself: the clock costs each side the same. */
+/* Times each iteration by itself: the clock costs each side as much. */
 static double time_cold_loop(const struct loop *loop, long iterations) {
     uint64_t sum = 0;
     for (long i = 0; i < iterations; i++) {

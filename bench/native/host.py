@@ -3,7 +3,7 @@
     python host.py PROGRAM.so ARGUMENT...
 
 PROGRAM.so is a lowered program in the frame of lowered.c, or hoisted.c with its arguments. Without
-PyTorch it runs all the same.
+PyTorch it runs too.
 """
 
 from __future__ import annotations

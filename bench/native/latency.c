@@ -6,7 +6,7 @@
  * synchronise to the begin of the next kernel, by the device's clock) and "end" (from a kernel's
  * end to the return of the synchronise), a number an iteration; "step", the device clock's smallest
  * step; "error", half the fastest round trip by which the two clocks were compared, before and
- * after, "drift", what they moved against each other meanwhile. NVIDIA only. */
+ * after, "drift", how far they moved apart in that time. NVIDIA only. */
 #include "hip.h"
 #include "runtime.h"
 

@@ -2,8 +2,8 @@
  *
  *     modules RUNTIME USED     JSON: ns from the first load to the end of the last launch
  *
- * The same image lies COPIES times in the program's constants; a module that is held serves one
- * load only, so each is loaded by itself. */
+ * An image lies COPIES times in the program's constants; a module that is held serves one load
+ * only, so each is loaded by itself. */
 #include "forum.h"
 
 #define COPIES 200

@@ -1,5 +1,5 @@
 /* Runs a program in rounds, as the other end of a pipe asks for them, so that several programs can
- * be measured in turn without being started anew.
+ * be measured in turn without being started again.
  *
  *     PROGRAM                  reads a number of calls a line, makes them, writes their ns
  *     PROGRAM BEGIN N...       JSON: ns since BEGIN (CLOCK_MONOTONIC) after each number of calls

@@ -40,7 +40,7 @@ def executable(program: str, llvm: int, chip: str, iterations: int | None) -> Pa
 
 
 def hoisted(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
-    """The same, rewritten by `mgpu-rt hoist`."""
+    """Returns the program as `mgpu-rt hoist` rewrites it."""
     result = native.OUT / chip / f"{program}-{llvm}-{iterations or 'all'}-hoisted"
     source = PROGRAMS / f"{program}.mlir"
     try:

@@ -94,7 +94,7 @@ def shared(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
             return result
         raise
     if not build.is_newer(result, [compiled, *build.FRAME]):
-        # Its own functions come first: libc, too, has one that is called step.
+        # Functions of the program come first: libc, too, has one that is called step.
         build.link(compiled, result, (build.FRAME[0], "-shared", "-fPIC", "-Wl,-Bsymbolic"))
     return result
 

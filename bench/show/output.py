@@ -153,7 +153,7 @@ def path_in(directory: Path, devices: Sequence[Device]) -> Path:
 
 
 def write(results: Sequence[Result], devices: Sequence[Device], path: Path) -> None:
-    """Writes the file, or writes it anew."""
+    """Writes the file, in place of an earlier one."""
     records.save(as_json(results, devices), path)
 
 

@@ -78,7 +78,7 @@ def programs(results: dict[str, Any], device: str) -> str:
 
 
 def hosts(results: dict[str, Any], device: str) -> str:
-    """The same in other hosts than the programs' own."""
+    """Returns the table of loops in other hosts than the programs' own."""
     return _by_side(
         results,
         f"hosts-{device}",

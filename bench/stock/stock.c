@@ -1,9 +1,9 @@
 /* A plain ROCm runtime for lowered programs: every mgpu* call asks HIP, nothing is kept.
  *
- * It behaves as the runtime wrappers that LLVM 23 ships, failure lines included, and is linked
- * against libamdhip64 as they are. It is what mgpu_rt is compared with: in the demonstration, in
- * the benchmarks, and call for call in the tests. One library serves programs of LLVM 12 to 24,
- * since the arguments that came later stand last and are ignored. */
+ * This library behaves as the runtime wrappers that LLVM 23 ships, failure lines included, and is
+ * linked against libamdhip64 as they are. It is what mgpu_rt is compared with: in the
+ * demonstration, in the benchmarks, and call for call in the tests. One library serves programs of
+ * LLVM 12 to 24, since the arguments that came later stand last and are ignored. */
 #include "hip.h"
 
 #include <assert.h>
@@ -144,7 +144,7 @@ EXPORT void mgpuEventRecord(hipEvent_t event, hipStream_t stream) {
 /* Memory */
 
 /* Where hipMalloc fails, the wrappers of LLVM return what happens to lie on the stack; this one
- * returns NULL, so that comparisons come out the same each time. */
+ * returns NULL, so that comparisons come out equal each time. */
 EXPORT void *mgpuMemAlloc(uint64_t sizeBytes, hipStream_t stream, bool host_shared) {
     (void)stream, (void)host_shared;
     void *ptr = NULL;

@@ -2,8 +2,9 @@
  * cannot hold links. In a wheel each link would be a copy, and a process with two of them would
  * have two runtimes.
  *
- * It is a filter (DT_FILTER): the loader opens the one library beside it and takes every function
- * from there. The functions below exist so that a linker finds the names; none is ever called. */
+ * This library is a filter (DT_FILTER): the loader opens the one library beside it and takes every
+ * function from there. The functions below exist so that a linker finds the names; none is ever
+ * called. */
 #define MGPU_FN(result, name, ...)                                                                 \
     void name(void) {                                                                              \
         __builtin_trap();                                                                          \

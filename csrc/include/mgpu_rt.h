@@ -27,7 +27,7 @@ int mgpu_rt_use_stream(struct ihipStream_t *stream);
 /* HIP's name of the error of the last mgpu* call on the calling thread that failed, such as
  * "hipErrorInvalidValue". Forgets it. NULL if none has failed since this was last called. Static.
  * For calls that return nothing, as most mgpu* functions do. Each failure has its line on stderr
- * all the same, and HIP's own last error stays as it is. */
+ * too, and HIP's own last error stays as it is. */
 const char *mgpu_rt_take_error(void);
 
 /* Gives back to the driver what is cached and not in use: modules that nobody holds, idle streams,
@@ -133,13 +133,14 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  * runs. So that memory has to stay, registered or not as it was. One to the host is over when the
  * stream was waited for.
  *
- * Memory that is allocated meanwhile is the graph's: nobody else gets it as long as the graph
- * lives. A module stays loaded as long as a graph launches its kernels.
+ * Memory that is allocated between begin and end is the graph's: nobody else gets it as long as the
+ * graph lives. A module stays loaded as long as a graph launches its kernels.
  *
  * Not in a graph: memory that host and device share, registered memory, cooperative launches,
- * kernels by their host symbol, sparse matrices. Nor a module with writable globals that is loaded
- * or unloaded meanwhile, an event of before, a free of earlier memory, a call that fails. A line on
- * stderr then says what it was. Until the end nothing more is done, and there is no graph.
+ * kernels by their host symbol, sparse matrices, a call that fails. Nor a module with writable
+ * globals that is loaded or unloaded while the graph is built, an event of before, a free of
+ * earlier memory. A line on stderr then says what it was. Until the end nothing more is done, and
+ * there is no graph.
  */
 struct mgpu_rt_graph;
 
@@ -163,7 +164,7 @@ int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, struct ihipStream_t *strea
  * program's. */
 void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph);
 
-/* Its nodes; NULL has none. */
+/* Returns the number of the graph's nodes; 0 for NULL. */
 size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph);
 
 /* A picture of it in the language of Graphviz; the caller frees it with free(). NULL if memory ran
@@ -200,15 +201,16 @@ int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
  *
  * Functions that take the place of the mgpu* functions, one by one, in the path of the calls.
  * MGPU_RT_RUNTIME puts those of a runtime in Python there by these. Calls that nothing has taken
- * the place of cost some 10 ns more meanwhile, and nothing at any other time.
+ * the place of cost some 10 ns more while it lasts, and nothing at any other time.
  *
  * The library creates and destroys an external stream itself (mgpu_rt_use_stream). While that
  * stream captures, the library answers all calls of the thread that uses it. No graph is built
  * beside such functions. One that was built before is replayed past them. */
 typedef void (*mgpu_rt_function)(void); /* of the type that the function of that name has */
 
-/* This library's own function of that name ("mgpuStreamCreate"), whatever has taken its place; NULL
- * if it has none. Calls through it are not counted in statistics: the program's call is. */
+/* Returns this library's own function of a name ("mgpuStreamCreate"), also if another one has taken
+ * its place; NULL if there is none. Calls through it are not counted in statistics: the program's
+ * call is. */
 mgpu_rt_function mgpu_rt_native(const char *name);
 
 /* From now on `instead` answers the program's calls of that function; NULL: the library does again.

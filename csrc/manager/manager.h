@@ -1,7 +1,8 @@
 /* The questions that the manager can ask of the library in the program. The C compiler reads this
  * and, without its preprocessor lines, cffi. One thread at a time, except for what says otherwise.
  *
- * When the program ends, execs or stops its manager, this process ends at once, whatever it does.
+ * When the program ends, execs or stops its manager, this process ends at once, in the middle of
+ * its work too.
  */
 #ifndef MGPU_RT_MANAGER_PROCESS_H
 #define MGPU_RT_MANAGER_PROCESS_H

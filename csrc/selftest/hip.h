@@ -9,7 +9,7 @@
 typedef void (*function)(void);
 function hip_find(const char *name);
 
-/* The same for what is needed: ends the program with a message. */
+/* Finds a function that is needed; without it, ends the program with a message. */
 function hip_need(const char *name);
 
 /* HIP(Name, parameters)(arguments): the error. */

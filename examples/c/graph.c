@@ -1,5 +1,5 @@
 /* A function of MLIR's as a graph: built by one call, then submitted as a whole, as often as
- * wanted, on whatever the host's memory holds by then.
+ * wanted, on what the host's memory holds by then.
  *
  * Prints:
  *

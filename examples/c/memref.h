@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct memref {
-    float *allocated, *aligned; /* the same, but for memory that had to be aligned */
+    float *allocated, *aligned; /* equal, except for memory that had to be aligned */
     intptr_t offset, size, stride;
 };
 

@@ -30,7 +30,7 @@ static void check(int error, const char *what) {
 /* The stream that a function of MLIR's gets. */
 static hipStream_t stream_of_mlir(void) {
     const hipStream_t stream = mgpuStreamCreate();
-    mgpuStreamDestroy(stream); /* a stream of the program's stays, whoever destroys it */
+    mgpuStreamDestroy(stream); /* the program's own stream stays: only HIP destroys it */
     return stream;
 }
 

@@ -30,7 +30,7 @@ def object_file() -> Path:
 
 
 def llvm_dialect() -> str:
-    """The same before it is compiled, for MLIR's ExecutionEngine."""
+    """Returns the program before it is compiled, for MLIR's ExecutionEngine."""
     return _lower("mlir", "kernels.mlir").read_text()
 
 

@@ -184,7 +184,7 @@ class _Request(NamedTuple):
             return Path(scratch, "program").read_bytes()
 
     def script(self, iterations: int | None) -> str:
-        """The same as commands of a shell."""
+        """Returns the steps as commands of a shell."""
         from mgpu_rt.lowering import object_files, steps
 
         out = self._object if self.emit == "executable" else self.out

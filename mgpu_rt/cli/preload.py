@@ -114,12 +114,12 @@ def runtime() -> str:
 
 
 def with_library(base: Mapping[str, str]) -> dict[str, str]:
-    """Puts the library before whatever else is preloaded.
+    """Puts the library before all else that is preloaded.
 
-    Its directory ends LD_LIBRARY_PATH. A program that was linked with LLVM's own library
-    names that library's release. It starts only if the loader finds that name.
-    LD_PRELOAD cannot hold a path with a space: such a directory begins LD_LIBRARY_PATH, and
-    LD_PRELOAD names only the file.
+    The library's directory ends LD_LIBRARY_PATH. A program that was linked with LLVM's own library
+    names that library's release. It starts only if the loader finds that name. LD_PRELOAD cannot
+    hold a path with a space: such a directory begins LD_LIBRARY_PATH, and LD_PRELOAD names only the
+    file.
     """
     library = runtime()
     here, name = os.path.split(library)

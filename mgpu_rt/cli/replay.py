@@ -53,10 +53,10 @@ def _is_size(word: str) -> bool:
 def replay(
     device: str, recording: str, image: str | None, script: str | None, **options: Any
 ) -> None:
-    """Make a recorded launch again, by itself, and say whether it leaves the same.
+    """Make a recorded launch again, by itself, and say whether it leaves equal memory.
 
-    Exit status 0: the same; 1: something differs, and the lines say what and where; 2: it could not
-    be made.
+    Exit status 0: nothing differs; 1: something differs, and the lines say what and where; 2: it
+    could not be made.
     """
     import json
 
@@ -92,7 +92,7 @@ sys.exit(make(**json.loads(sys.argv[1])))
 
 
 def _script(given: dict[str, Any]) -> str:
-    """The replay as a script. Each value is a literal in ASCII, whatever is in it."""
+    """The replay as a script. Each value is a literal in ASCII, also a hostile one."""
     lines = "".join(f"        {name}={value!a},\n" for name, value in given.items())
     return f'''"""Makes a recorded launch again. It needs mgpu_rt, and HIP where the device is."""
 

@@ -1,7 +1,7 @@
 """Modules and functions: the loads and look-ups that may be done once.
 
 Up to LLVM 20 each launch loads its module; later ones load it before main, into a variable, and
-only look up anew.
+only look up again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hoists a program: reads it, decides, writes it anew."""
+"""Hoists a program: reads it, decides, writes it."""
 
 from __future__ import annotations
 

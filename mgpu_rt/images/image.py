@@ -75,7 +75,7 @@ def _elf(data: bytes, budget: Budget, offset: int) -> Image:
     try:
         describe(image, elf.read(image.content, budget))
     except elf.Damaged as damage:
-        # Headers that name what is there can be loaded, whatever is wrong with what they name.
+        # Headers that name what is there can be loaded, even if what they name is damaged.
         image.unread = str(damage)
     return image
 
@@ -129,7 +129,7 @@ def _entry(data: bytes, budget: Budget, start: int, size: int, offset: int, name
     return image
 
 
-# ---- the same, compressed ----
+# ---- compressed bundles ----
 
 _METHODS = ("zlib", "zstd")
 

@@ -51,7 +51,7 @@ class Kernel:
 
     def limit_on(self, block: tuple[int, int, int]) -> str:
         """Why a launch cannot have blocks of these sizes, in words that follow the kernel's name;
-        "" if it may. HIP takes the required size, whatever a launch asks for."""
+        "" if it may. HIP takes the required size, even if a launch asks for another."""
         required, most = self.required_workgroup_size, self.max_flat_workgroup_size
         if required and block != required:
             sizes = " x ".join(map(str, required))

@@ -93,7 +93,7 @@ def _itemsize(interface: dict[str, Any]) -> int:
 
 
 def _names_objects(fields: Any) -> bool:
-    """True if a record has a field of Python objects, at whatever depth."""
+    """True if a record has a field of Python objects, at any depth."""
     if isinstance(fields, str):
         return fields[1:2] == "O"
     return any(_names_objects(field[1]) for field in fields or ())
@@ -228,7 +228,7 @@ def _by_array_interface(value: Any, interface: dict[str, Any]) -> Array:
 
 
 def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """True if the elements have no gaps, in whatever order."""
+    """True if the elements have no gaps, in any order."""
     expected = itemsize
     for stride, size in sorted(zip(strides, shape, strict=True)):
         if size > 1 and stride != expected:

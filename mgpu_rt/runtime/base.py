@@ -155,7 +155,7 @@ class Runtime:
         """Called before an allocation of `size` bytes fails for want of device memory: what it
         frees may serve, as the allocation is tried once more.
 
-        It runs on the thread that allocates. Its own allocations do not call it.
+        The method runs on the thread that allocates. Its own allocations do not call it.
         """
 
     def end(self) -> None:

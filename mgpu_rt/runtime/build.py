@@ -86,7 +86,7 @@ class _Function:
         )
 
 
-#: These answer until use_library: a method may be called by itself.
+#: These functions answer until use_library: a method may be called by itself.
 _ABSENT = """
 typedef void (*mgpu_rt_function)(void);
 static uintptr_t absent(void) {

@@ -164,7 +164,8 @@ class _Kept:
 
 
 class CachedRuntime(PlainRuntime):
-    """The same, with what is got from HIP kept: modules, functions, streams, events, memory."""
+    """A PlainRuntime that keeps what it gets from HIP: modules, functions, streams, events,
+    memory."""
 
     def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
         super().__init__(hip, **settings)
@@ -177,7 +178,7 @@ class CachedRuntime(PlainRuntime):
         and nothing of that device is known any more."""
         kept = self._devices.get(device)
         if kept is None:
-            # The same for threads that come at once.
+            # Threads that come at once get one object.
             kept = self._devices.setdefault(device, _Kept())
         memory, number = kept.watch or (0, None)
         # proof: device_has_the_watched_memory, else `if False:`
@@ -231,7 +232,7 @@ class CachedRuntime(PlainRuntime):
         for handles in (owner.held, owner.made):
             handles.discard(handle)
 
-    # An image is known by its bytes. It is loaded anew each time if kernels can write into it, or
+    # An image is known by its bytes. It is loaded again each time if kernels can write into it, or
     # if the program can set a constant of it by its name.
 
     def module_load(self, image: Image) -> int:
@@ -290,7 +291,8 @@ class CachedRuntime(PlainRuntime):
         super().stream_destroy(stream)  # the program has made it by HIP, perhaps another kind
 
     def _is_ours(self, stream: int) -> bool:
-        """Or the program has destroyed that by HIP, and has got another one with its handle."""
+        """Returns false if the program has destroyed the stream by HIP, and another one has its
+        handle."""
         # proof: stream_has_our_flags, else `return True`
         return self.hip.stream_flags(stream) == 0
 
@@ -334,8 +336,8 @@ class CachedRuntime(PlainRuntime):
         if owner:
             self._returned(owner, address, "hipFree", INVALID_VALUE)
             size, number = owner.lent.pop(address)
-            # Or the program has had HIP free it, and has got other memory there.
-            # proof: block_has_its_number, else `is_ours = True`
+            # The program may have had HIP free the block, and have got other memory there. proof:
+            # block_has_its_number, else `is_ours = True`
             is_ours = number is not None and number == self.hip.buffer_id(address)
             # proof: stream_is_ours, else `if is_ours and self._alone_at_work(owner, stream):`
             # proof: no_other_stream_is_at_work, else `if stream in owner.made and is_ours:`

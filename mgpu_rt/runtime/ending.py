@@ -10,7 +10,7 @@ from mgpu_rt._runtime import lib
 
 
 def end_program(error: BaseException) -> None:
-    """Ends the process, whatever else goes wrong; with 0 only if the user asks for it."""
+    """Ends the process, even if that fails in part; with 0 only if the user asks for it."""
     status = 1
     try:
         status = _tell(error)

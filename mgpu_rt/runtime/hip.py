@@ -135,7 +135,8 @@ def _with_hip_python(path: str) -> Any:
 
 
 class _Ctypes:
-    """The same functions in the same form: each returns a tuple of the error and its results."""
+    """The functions of hip-python, in its form, by ctypes: each returns a tuple of the error and
+    its results."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, (results, arguments) in _SHAPES.items():

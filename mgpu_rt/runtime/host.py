@@ -141,8 +141,8 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
 
 
 def _leave(runtime: Runtime) -> None:
-    """Ends one that is inside of a `with`; the last of those that remain answers, in whichever
-    order threads leave."""
+    """Ends a runtime that is inside of a `with`. The last of those that remain answers, in any
+    order in which threads leave."""
     with _State.lock:
         _State.inside.remove(runtime)
         if _State.runtime is runtime:

@@ -20,7 +20,7 @@ HIP = "HIP"
 STOCK = "stock"
 #: The side of a kernel that leaves something else on the emulated device than on the GPU.
 EMULATOR = "emulated device"
-#: Their faults say nothing of the library.
+#: Faults of these say nothing of the library.
 OTHERS = (HIP, EMULATOR)
 
 #: The verdicts. Only what was compared on every side, all of it, without a difference, is a yes.

@@ -107,8 +107,8 @@ def perform(
     found: Sequence[Check], parts: list[Part], until: float, step: Callable[[str], None], how: str
 ) -> str:
     """Makes the checks in turn, up to a moment of time.monotonic. Each adds to its part at once, so
-    that what was found is there whatever happens. `how` begins the command that repeats one.
-    Returns why it ended early: "" if it did not."""
+    that what was found is there even if a later check ends the run. `how` begins the command that
+    repeats one. Returns why it ended early: "" if it did not."""
     totals = Counter(check.part for check in found)
     by_name = {name: Part(name, total) for name, total in totals.items()}
     parts += by_name.values()

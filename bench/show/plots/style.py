@@ -31,7 +31,7 @@ from bench.setup.sides import (
 
 Rows = list[dict[str, Any]]
 
-#: Red asks the driver anew, blue is the library, green a graph, grey is by hand.
+#: Red asks the driver each time, blue is the library, green a graph, grey is by hand.
 COLOURS = {
     STOCK: "#b2182b",
     LLVM: "#ef8a62",

@@ -138,7 +138,7 @@ def _group(side: Report) -> str:
 
 
 def _other(report: Report) -> list[str]:
-    """The other side of a race, and what would order the two."""
+    """Returns the second access of a race, and what would order the two."""
     other = report["other"]
     where = f"at {_code(other)}" if "instruction" in other else "at an unknown place"
     if _group(other) == _group(report):

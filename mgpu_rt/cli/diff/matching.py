@@ -31,8 +31,8 @@ def matched(before: Launches, after: Launches, by: str) -> tuple[list[Pair], str
     parting are in no pair: nobody knows what is which. Raises CommandError if the programs have
     nothing in common.
 
-    `by` is name, position, or auto: by name if both sides have the same, else by position if there
-    are as many launches. MLIR's numbers in names are others as soon as one kernel is.
+    `by` is name, position, or auto: by name if both sides have equal names, else by position if
+    there are as many launches. MLIR's numbers in names are others as soon as one kernel is.
     """
     by_place = by == "position" or (by == "auto" and len(before) == len(after))
     if not by_place and not {launch.label for launch in before} & {

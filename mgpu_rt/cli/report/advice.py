@@ -69,7 +69,7 @@ def _private_modules(run: Run) -> Iterator[Advice]:
 
 
 def _unshared_modules(run: Run) -> Iterator[Advice]:
-    """The same advice from a file that does not list modules."""
+    """Advises on unshared modules from a file that does not list modules."""
     cache = run.statistics.caches.get("modules")
     if run.details.modules is not None or cache is None or run.is_stock:
         return

@@ -62,7 +62,7 @@ Content = Element | str | None
 
 SENTENCE = 600  # letters of a sentence with names in it
 
-#: Nothing is loaded and nothing runs, whatever the page holds.
+#: Nothing is loaded and nothing runs, even if the page holds a hostile text.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 

@@ -50,7 +50,7 @@ class Calls:
         self.durations.append(duration)
 
     def counter(self) -> Counter:
-        """The same as a statistics file has it."""
+        """Returns the count and time as a statistics file has them."""
         return Counter(len(self.durations), round(1000 * math.fsum(self.durations)))
 
 

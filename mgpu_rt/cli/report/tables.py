@@ -1,7 +1,7 @@
 """Tables of the page: calls, kernels and copies, caches and modules.
 
-They stay readable on a phone: there each row becomes a block, its cells with their heads. The roles
-say what a browser would no longer know once the rows are laid out as blocks.
+The tables stay readable on a phone: there each row becomes a block, its cells with their heads. The
+roles say what a browser would no longer know once the rows are laid out as blocks.
 """
 
 from __future__ import annotations

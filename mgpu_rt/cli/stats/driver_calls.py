@@ -1,6 +1,6 @@
 """The driver's calls in two kinds: those that do something, and questions.
 
-The runtime asks before it takes a shortcut, since other code may have used HIP meanwhile
+The runtime asks before it takes a shortcut, since other code may have used HIP since
 (docs/rule.md). A question changes nothing, so it counts apart from the work that a cache saves.
 """
 

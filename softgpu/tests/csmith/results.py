@@ -45,8 +45,8 @@ def section(outcomes: Outcomes) -> str:
         "## Random C programs\n",
         f"Csmith's programs of the seeds {min(outcomes)} to {max(outcomes)} run beside the same"
         " program on the processor\n(`make check-amd`). clang 22 compiles each as a kernel that"
-        f" writes the checksum of all globals.\n{len(right):,} of {len(ended):,} that end come to"
-        f" the same; {len(outcomes) - len(ended)} do not end on the processor either.\n",
+        f" writes the checksum of all globals.\n{len(right):,} of {len(ended):,} that end give"
+        f" the right sums; {len(outcomes) - len(ended)} do not end on the processor either.\n",
         "| device | " + " | ".join(f"-O{n}, HIP {hip}" for n, hip in enumerate(HIPS)) + " |",
         "|---|" + "---:|" * len(HIPS),
     ]

@@ -17,6 +17,20 @@ AVOIDED = re.compile(
     r"|\b(is|are|was|were) said\b|\bto be had\b",
     re.IGNORECASE,
 )
+#: Plain words say it: again, then, too, any, even if, the one that.
+STILTED = re.compile(r"\b(whoever|whatever|whichever|meanwhile|anew|likewise)\b", re.IGNORECASE)
+#: "The same" in place of a noun. "They are the same" and "the same stream" may stand.
+SAME = re.compile(
+    r"(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bwas )(?<!\bwere )(?<!\bstay )(?<!\bstays )(?<!\blooks )"
+    r"\bthe same(?=[.,;:)]|$|\s+(?:a[st]|but|by|each|for|from|has|have|here|if|in|is|of|there|to"
+    r"|under|until|when|where|with|without)\b)",
+    re.IGNORECASE,
+)
+#: A paragraph begins with the noun, and not with a word for one that the reader has not met.
+PRONOUN = re.compile(
+    r"[*(\"]*(It|Its|They|Them|Theirs?|Those|The same|The others?|And|Or|So|Else|Likewise)\b"
+    r"|[*(\"]*These (?!\w+s\b)"
+)
 #: A full stop, also within a bracket; three of them leave something out.
 END = re.compile(r"(?<=[.!?])(?<!\.\.\.)[\")*]*\s+")
 
@@ -33,6 +47,13 @@ def faults(paragraph: str) -> list[str]:
         for sentence in sentences(paragraph)
         if HIDES.match(sentence) or len(sentence.split()) > MOST_WORDS
     ]
+
+
+def unclear(paragraph: str) -> list[str]:
+    """Returns the sentences with a stilted word, or with a pronoun in place of a noun."""
+    first, *others = sentences(paragraph)
+    found = [said for said in (first, *others) if STILTED.search(said) or SAME.search(said)]
+    return [*found, first] if PRONOUN.match(first) else found
 
 
 def of_docstring(text: str) -> Iterator[str]:

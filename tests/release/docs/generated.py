@@ -19,7 +19,7 @@ ABI = """# The ABI
 
 This page lists the functions of `libmlir_rocm_runtime.so`, the versions of LLVM whose programs call
 each, and what serves it. [csrc/abi.def](../csrc/abi.def) defines them, and `mgpu-rt config --abi`
-prints the same. Not every version passes a parameter whose name begins with `late_`, so the library
+prints them. Not every version passes a parameter whose name begins with `late_`, so the library
 never trusts it.
 
 """

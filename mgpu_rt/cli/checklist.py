@@ -23,6 +23,7 @@ class Checklist:
     """The findings on the way to a run on `device`."""
 
     device: str
+    chip: str = ""  # of an emulated device that was named
     checks: list[Check] = field(default_factory=list)
     hip: str = ""
     devices: list[str] = field(default_factory=list)
@@ -59,8 +60,7 @@ class Checklist:
             sign = signs[check.state]
             click.echo(click.style(sign, fg=colours[check.state]) + block[len(sign) :])
         if self.possible:
-            click.secho(
-                f"A run is possible: mgpu-rt run --device {self.device} -- PROGRAM", fg="green"
-            )
+            word = self.chip or self.device
+            click.secho(f"A run is possible: mgpu-rt run --device {word} -- PROGRAM", fg="green")
         else:
             click.secho("A run is not possible", fg="red")

@@ -375,11 +375,12 @@ def _lowering(checklist: Checklist) -> None:
 
 def examine(device: str, base: Mapping[str, str] = os.environ) -> Checklist:
     """Examines what `mgpu-rt run --device DEVICE` would do in this environment."""
-    checklist = Checklist(device)
+    kind, base = preload.kind(device, base)
+    checklist = Checklist(kind, device if device != kind else "")
     for sentence in options.misspelt(base):
         checklist.add("options", WARNING, sentence)
     try:
-        _examine(checklist, device, base)
+        _examine(checklist, kind, base)
     except hip_search.NoProcess as error:
         checklist.add("HIP", FAILURE, str(error))
     _lowering(checklist)

@@ -76,8 +76,9 @@ for command in (
 # Everything after PROGRAM belongs to the program, even if it looks like an option.
 @main.command(context_settings={"allow_interspersed_args": False})
 @parameters.device(
-    "hip: AMD's GPUs. softgpu: AMD's HIP on an emulated GPU. cuda: NVIDIA's GPUs. "
-    "auto: the first of hip, cuda, softgpu that is there, and a line that says which."
+    "hip: AMD's GPUs. softgpu: AMD's HIP on an emulated GPU, or its name: gfx906, gfx908, gfx90a, "
+    "gfx942. cuda: NVIDIA's GPUs. auto: the first of hip, cuda, softgpu that is there, and a line "
+    "that says which."
 )
 @click.option(
     "--stats",

@@ -6,9 +6,12 @@ Every start imports every command, so a command imports its needs only when it i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class _Path(click.Path):
@@ -28,11 +31,34 @@ PATH = _Path(readable=False)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
+class _Device(click.ParamType):
+    """A kind of device, or the name of one that softgpu emulates, such as gfx942."""
+
+    name = "device"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from mgpu_rt.cli import preload
+
+        if why := preload.not_a_device(value):
+            self.fail(why, param, ctx)
+        return value
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        from mgpu_rt.cli import preload
+
+        return [CompletionItem(name) for name in preload.devices() if name.startswith(incomplete)]
+
+
 def device(help_text: str) -> Callable[[Any], Any]:
     """The option; `help_text` says what the command does with it."""
     return click.option(
         "--device",
-        type=click.Choice(["auto", "hip", "softgpu", "cuda"]),
+        type=_Device(),
+        metavar="DEVICE",
         default="auto",
         show_default=True,
         help=help_text,

@@ -24,6 +24,36 @@ SHOWN_OF = "MGPU_RT_RUN_PROCESS"
 
 # ---- the device ----
 
+KINDS = ("auto", "hip", "softgpu", "cuda")
+
+#: Variables that choose GPUs by number. They say nothing of an emulated device.
+_NUMBERS_OF_GPUS = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+
+
+def devices() -> list[str]:
+    """The words that --device takes: a kind, or a device that softgpu emulates."""
+    return [*KINDS, *softgpu.TARGETS]
+
+
+def not_a_device(word: str) -> str:
+    """Why --device cannot take this word; empty if it can."""
+    if word in devices():
+        return ""
+    plain = word.upper()
+    for target, products in softgpu.TARGETS.items():
+        names = products.split(", ")
+        if plain in names or plain in (name.rstrip("AX") for name in names):
+            return f"'{word}' is named {target} here"
+    return f"'{word}' is none of {', '.join(devices())}"
+
+
+def kind(device: str, base: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+    """Returns the kind of a device, and the environment that names it if it is emulated."""
+    if device not in softgpu.TARGETS:
+        return device, base
+    plain = {name: value for name, value in base.items() if name not in _NUMBERS_OF_GPUS}
+    return "softgpu", {**plain, "MGPU_RT_SOFTGPU": softgpu.with_targets(device, base)}
+
 
 def automatic(base: Mapping[str, str]) -> tuple[str, str]:
     """The device that `auto` stands for, and why, in words. Raises CommandError if there is none.
@@ -68,6 +98,7 @@ def announced(device: str) -> str:
 
 def device_environment(device: str, base: Mapping[str, str]) -> dict[str, str]:
     """The whole environment in which programs run on a device that `choose` has returned."""
+    device, base = kind(device, base)
     if device == "softgpu":
         try:
             return softgpu.environment(base)

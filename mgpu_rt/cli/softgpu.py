@@ -46,10 +46,11 @@ def driver(build: Path | None = None) -> Path:
     return library
 
 
-def serves(hip: str, build: Path | None = None) -> bool:
-    """True if this HIP can run on the software device."""
+def serves(hip: str, build: Path | None = None, seam: str = "") -> bool:
+    """True if this HIP can run on the software device, by `seam` if that is named."""
     folder = (build or BUILD) / "softgpu"
-    return any((folder / name).exists() for name in hip_search.seams(hip))
+    names = hip_search.seams(hip)
+    return any((folder / name).exists() for name in names if seam in ("", name))
 
 
 def targets(base: Mapping[str, str]) -> list[str]:
@@ -79,17 +80,17 @@ def _items(text: str) -> tuple[list[str], list[str]]:
     return [item for item in items if "=" not in item], [item for item in items if "=" in item]
 
 
-def hip(base: Mapping[str, str] | None = None, build: Path | None = None) -> Path:
+def hip(base: Mapping[str, str] | None = None, build: Path | None = None, seam: str = "") -> Path:
     """The HIP library to run, which knows the devices: ``MGPU_RT_HIP``, else the newest of this
-    machine. If there is none, it is the newest that `mgpu-rt doctor --install` has fetched. Raises
-    SoftGpuUnavailable."""
+    machine. If there is none, it is the newest that `mgpu-rt doctor --install` has fetched.
+    ``seam`` is the driver library that it must load. Raises SoftGpuUnavailable."""
     environment = os.environ if base is None else base
     wanted = targets(environment)
     named = environment.get("MGPU_RT_HIP")
     if named and (why := hip_search.why_not(named)):
         raise SoftGpuUnavailable(why)
     found = [Path(named)] if named else _candidates(environment)
-    fit = [path for path in found if named or serves(str(path), build)]
+    fit = [path for path in found if named or serves(str(path), build, seam)]
     for path in fit:
         if all(hip_search.knows(str(path), target) for target in wanted):
             return path
@@ -97,8 +98,9 @@ def hip(base: Mapping[str, str] | None = None, build: Path | None = None) -> Pat
         raise SoftGpuUnavailable(_unknown_to(fit, wanted, found if named else []))
     unfit = ", ".join(map(str, found))
     there = f"none here can be run so ({unfit})" if found else "there is none"
+    which = "HIP 5" if seam == DRIVER else "HIP, libamdhip64.so"
     raise SoftGpuUnavailable(
-        f"it runs AMD's HIP, libamdhip64.so, and {there}: {_how_to_get_hip()}, or set MGPU_RT_HIP "
+        f"it runs AMD's {which}, and {there}: {_how_to_get_hip()}, or set MGPU_RT_HIP "
         "to the path of another"
     )
 
@@ -113,8 +115,8 @@ def _unknown_to(fit: list[Path], wanted: list[str], named: list[Path]) -> str:
     which = f"{', '.join(map(str, fit))} {'does' if len(fit) == 1 else 'do'}"
     instead = "unset MGPU_RT_HIP, and " if named else ""
     return (
-        f"MGPU_RT_SOFTGPU={','.join(wanted)}: {which} not know {unknown}, HIP {SINCE} and later "
-        f"ones do: {instead}`mgpu-rt doctor --install {SINCE}` fetches one"
+        f"{which} not know {unknown}, HIP {SINCE} and later ones do: "
+        f"{instead}`mgpu-rt doctor --install {SINCE}` fetches one"
     )
 
 

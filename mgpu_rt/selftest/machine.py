@@ -62,7 +62,7 @@ def find(
 ) -> Machine:
     """The GPU to test: that number, else the first without a screen. `library` takes the place of
     this installation's. Raises CommandError."""
-    kind = preload.choose(device, base)
+    kind, base = preload.kind(preload.choose(device, base), base)
     environment = _environment(kind, base, library)
     values, gpus = _ask_devices(environment)
     gpu = _choose(gpus, number)

@@ -9,7 +9,7 @@ from mgpu_rt.cli.errors import CommandError
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
-@parameters.device("Only softgpu, which auto is: kernels have to be emulated.")
+@parameters.device("Only an emulated one: softgpu, which auto is, or its name, as gfx942.")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
@@ -37,14 +37,14 @@ def check(
     from mgpu_rt.cli import executable, files
     from mgpu_rt.cli.check import reports, runs
 
-    if device not in ("auto", "softgpu"):
+    if device in ("hip", "cuda"):
         raise CommandError(f"--device {device}: check needs the emulated device, softgpu")
     executable.check(program)
     if json_file:
         files.check_writable(json_file)
     with tempfile.TemporaryDirectory(prefix="mgpu-rt-check-") as folder:
         output = Path(folder, "reports")
-        status = runs.run(program, arguments, runs.environment(output))
+        status = runs.run(program, arguments, runs.environment(device, output))
         begun, found = reports.read(output)
     if not begun:
         raise CommandError(

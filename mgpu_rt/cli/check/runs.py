@@ -15,11 +15,17 @@ from mgpu_rt.cli.errors import CommandError
 OUTPUT = "MGPU_RT_CHECK"
 
 
-def environment(output: Path) -> dict[str, str]:
-    """The environment of a program whose reports go to a file. Raises CommandError."""
+def environment(device: str, output: Path) -> dict[str, str]:
+    """The environment of a program on an emulated device, whose reports go to a file. Raises
+    CommandError."""
     if named := os.environ.get("MGPU_RT_RUNTIME"):
         raise CommandError(f"MGPU_RT_RUNTIME={named} answers the calls that check sees: unset it")
-    result = preload.environment("softgpu")
+    kind, base = preload.kind("softgpu" if device == "auto" else device, os.environ)
+    try:
+        hip = softgpu.hip(base, seam=softgpu.DRIVER)
+    except softgpu.SoftGpuUnavailable as error:
+        raise CommandError(f"no software GPU for check: {error}") from None
+    result = preload.environment(kind, {**base, "MGPU_RT_HIP": str(hip)})
     checker = softgpu.BUILD / "softgpu" / "check" / softgpu.DRIVER
     if not checker.exists():
         raise CommandError(f"{checker} is missing: build mgpu_rt with the software GPU")

@@ -27,7 +27,7 @@ def _bytes(_context: object, _option: object, text: str) -> int:
     default="auto",
     show_default=True,
     metavar="DEVICE[,DEVICE]",
-    help="Of both sides, or of each: auto, hip, softgpu, cuda, or an emulated gfx90a, gfx942 ....",
+    help="Of both sides, or of each: as for `mgpu-rt run`.",
 )
 @click.option("--tolerance", type=float, help="Allow this absolute error of an element.")
 @click.option(
@@ -122,11 +122,12 @@ def diff(
 
 def _programs(words: list[str], device: str) -> tuple[list[str], list[str]]:
     """The programs of both sides with their arguments. Raises CommandError."""
+    from mgpu_rt.cli import preload
+
     names = device.split(",")
-    known = ("auto", "hip", "softgpu", "cuda")
     for name in names:
-        if name not in known and not re.fullmatch("gfx[0-9a-f]+", name):
-            raise CommandError(f"--device {device}: '{name}' is none of {', '.join(known)}, gfx90a")
+        if why := preload.not_a_device(name):
+            raise CommandError(f"--device {device}: {why}")
     at = words.index("--") if "--" in words else len(words)
     before, after = words[:at], words[at + 1 :]
     if len(names) > 2 or not before or (at < len(words) and not after):

@@ -16,8 +16,6 @@ from mgpu_rt.runtime import noting
 from mgpu_rt.runtime.manifest import RecordedLaunch
 from mgpu_rt.runtime.replay import Recording
 
-#: Variables that choose GPUs by number. They say nothing of an emulated device.
-_NUMBERS_OF_GPUS = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 #: A launch of a run: its kernel's full name, and which one of that kernel's it is, from 1.
 Key = tuple[str, int]
 
@@ -54,21 +52,14 @@ def key(launch: RecordedLaunch) -> Key:
 
 def side(name: str, command: Sequence[str], device: str) -> Side:
     """Raises CommandError if the program cannot be run so."""
-    from mgpu_rt.cli import softgpu
-
     base = {name: value for name, value in os.environ.items() if name != "MGPU_RT_TRACE"}
     if named := base.get("MGPU_RT_RUNTIME"):
         raise CommandError(
             f"MGPU_RT_RUNTIME={named} answers the calls that diff looks at: unset it"
         )
-    chip = device if device in softgpu.TARGETS else ""
-    if chip:
-        base = {name: value for name, value in base.items() if name not in _NUMBERS_OF_GPUS}
-        base["MGPU_RT_SOFTGPU"], device = softgpu.with_targets(chip, base), "softgpu"
     device = preload.announced(device)
     executable.check(command[0])
-    environment = preload.device_environment(device, base)
-    return Side(name, command, chip or device, environment)
+    return Side(name, command, device, preload.device_environment(device, base))
 
 
 def run(side: Side, folder: Path, sample: int, whole: Iterable[Key] = ()) -> Notes:
@@ -91,14 +82,10 @@ def run(side: Side, folder: Path, sample: int, whole: Iterable[Key] = ()) -> Not
     if done.returncode < 0:
         raise CommandError(
             f"{side.name}, '{side.command[0]}' was ended by signal {-done.returncode}, so there is "
-            f"nothing to compare: see why with mgpu-rt run --device {_word(side)} -- "
+            f"nothing to compare: see why with mgpu-rt run --device {side.device} -- "
             f"{side.command[0]}"
         )
     return _read(side, folder, done.returncode)
-
-
-def _word(side: Side) -> str:
-    return side.device if side.device in ("hip", "cuda") else "softgpu"
 
 
 def _read(side: Side, folder: Path, status: int) -> Notes:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt import hip_search, layout
-from mgpu_rt.cli import cuda, doctor, executable, preload
+from mgpu_rt.cli import cuda, doctor, executable, preload, softgpu
 from mgpu_rt.cli.errors import CommandError
 from tests.support.child import BUILD, CUSTUB, STUB, environment
 from tests.support.command import COMMAND, assert_sentence, command, invoke, python
@@ -189,6 +189,48 @@ def test_a_program_runs_on_softgpu(program: Path) -> None:
     result = command("run", "--device", "softgpu", program, MGPU_RT_HIP="", MGPU_RT_VERBOSE="1")
     assert result.returncode == 3
     assert "libamdhip64.so.5, devices: 1;" in result.stderr
+
+
+@pytest.mark.parametrize("name", softgpu.TARGETS)
+def test_an_emulated_device_is_named_by_a_word(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the settings that stand beside it; a number of a GPU does not hide it."""
+    monkeypatch.setattr(hip_search, "knows", lambda hip, target: target == name)
+    base = {"MGPU_RT_SOFTGPU": "gfx906,threads=2", "HIP_VISIBLE_DEVICES": "1"}
+    found = preload.device_environment(name, base)
+    assert found["MGPU_RT_SOFTGPU"] == f"{name},threads=2"
+    assert "HIP_VISIBLE_DEVICES" not in found
+    assert "libhsakmt.so.1" in os.listdir(found["LD_LIBRARY_PATH"].split(":")[0])
+
+
+def test_a_program_runs_on_the_device_that_is_named(program: Path, tmp_path: Path) -> None:
+    words = ("--device", "gfx908", "--stats-json", tmp_path / "s.json", program)
+    assert command("run", *words, MGPU_RT_HIP="").returncode == 3
+    device = json.loads((tmp_path / "s.json").read_text())["device"]
+    assert device["name"] == "softgpu gfx908 (emulated)"
+
+
+@pytest.mark.parametrize("command", ("run", "compare", "check", "replay", "doctor", "inspect"))
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("mi300x", "'mi300x' is named gfx942 here"),
+        ("MI300", "'MI300' is named gfx942 here"),
+        ("mi250", "'mi250' is named gfx90a here"),
+        ("mi", "'mi' is none of auto, hip, softgpu, cuda, gfx90a, gfx906, gfx908, gfx942"),
+        ("gfx1100", "'gfx1100' is none of auto, hip"),
+        ("", "'' is none of auto, hip"),
+    ],
+)
+def test_an_unknown_device_is_named(command: str, name: str, said: str) -> None:
+    result = invoke(command, "--device", name, "x")
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_a_shell_completes_devices() -> None:
+    words = {"_MGPU_RT_COMPLETE": "bash_complete", "COMP_WORDS": "mgpu-rt run --device gfx9"}
+    result = command(**words, COMP_CWORD="3")
+    assert result.stdout.split() == [f"plain,{name}" for name in softgpu.TARGETS]
 
 
 # ---- run: what stands in the way ----

@@ -139,3 +139,21 @@ def test_a_device_that_hip_does_not_know_wants_another_hip(
     assert result["LD_LIBRARY_PATH"] == f"{build}/softgpu:/one:{newer.parent}"
     assert softgpu.environment(result, build=build) == result
     assert softgpu.environment({}, build=build)["MGPU_RT_HIP"] == str(old)
+
+
+def test_check_takes_the_newest_hip_5(
+    build: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its device stands in for the driver library, which HIP 6 and later do not load."""
+    newest = _lay(tmp_path / "7", "libamdhip64.so.7", "gfx942")
+    (newest.parent / hip_search.HSA).write_bytes(b"hsaKmtQueueRingDoorbell gfx942 gfx90a")
+    middle = _lay(tmp_path / "5", "libamdhip64.so.5", "gfx942 gfx90a")
+    found = [hip_search.Hip("/opt/rocm", str(path)) for path in (newest, middle)]
+    monkeypatch.setattr(hip_search, "find", lambda _: found)
+    (build / "softgpu" / softgpu.DTIF).touch()
+    wanted = {"MGPU_RT_SOFTGPU": "gfx942"}
+    assert softgpu.hip(wanted, build) == newest
+    assert softgpu.hip(wanted, build, softgpu.DRIVER) == middle
+    found.pop()
+    with pytest.raises(softgpu.SoftGpuUnavailable, match="it runs AMD's HIP 5, and none here"):
+        softgpu.hip(wanted, build, softgpu.DRIVER)

@@ -33,10 +33,10 @@ from mgpu_rt.lowering.toolchain import LoweringFailed
 
 METHOD = (
     f"Microseconds a forward pass, the device's work included: {ROUNDS} The output of every round "
-    "is compared with NumPy's. By hand: the same program over a runtime that keeps module, stream, "
-    "memory and registration, and asks and checks nothing. The kernels are what MLIR's ordinary "
-    "passes make of linalg, not tuned. An asynchronous chain with host_shared is missing: MLIR has "
-    "no lowering for an allocation that is both."
+    "is compared with NumPy's. By hand: the program over an ideal runtime, which keeps module, "
+    "stream, memory and registration, and asks and checks nothing. The kernels are what MLIR's "
+    "ordinary passes make of linalg, not tuned. An asynchronous chain with host_shared is missing: "
+    "MLIR has no lowering for an allocation that is both."
 )
 SIDES = (STOCK, LLVM, OURS, EXCLUSIVE, LAZY)
 MOST = 10_000  # passes a round

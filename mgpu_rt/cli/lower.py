@@ -32,7 +32,7 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
     show_default=True,
     metavar="22|19|15",
     help="The LLVM release to lower with. With 22 a launch takes 5 calls of the runtime, with 19 "
-    "and 15 it takes 7. Use 15 for programs with one launch of each kernel.",
+    "and 15 it takes 7. LLVM 15 can lower a program only if each kernel has one launch in it.",
 )
 @click.option(
     "--chip",

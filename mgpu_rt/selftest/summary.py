@@ -42,7 +42,7 @@ def _failed(result: Result) -> str:
 def lines(result: Result, file: str = "") -> list[str]:
     """Ten lines for a terminal, and some for each thing that is wrong."""
     device = result.device
-    times = ": times are no GPU's" if device["driver"] == "emulated" else ""
+    times = ": no GPU was timed" if device["driver"] == "emulated" else ""
     said = [
         f"device:   {device['name']} ({device['target']}), one of {device['devices']}",
         f"HIP:      {device['hip']}, driver {device['driver']}{times}",

@@ -81,5 +81,5 @@ def _legend(figure: Figure, base: str) -> None:
         pyplot.Rectangle((0, 0), 1, 1, color=COLOURS[side]) for side in (base, *BARS)
     ]
     handles.append(pyplot.Line2D([], [], color=COLOURS[HOISTED], lw=3))
-    words = [*(TITLES[side] for side in (base, *BARS)), "the same by hand"]
+    words = [*(TITLES[side] for side in (base, *BARS)), "by hand"]
     figure.legend(handles, words, ncols=4, loc="outside lower center")

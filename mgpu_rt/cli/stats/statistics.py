@@ -148,7 +148,7 @@ class Device:
     @property
     def warning(self) -> str:
         """Empty on a GPU."""
-        return "EMULATED: times are no GPU's" if "(emulated)" in self.name else ""
+        return "EMULATED: no GPU was timed" if "(emulated)" in self.name else ""
 
 
 @dataclass(frozen=True)

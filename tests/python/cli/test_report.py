@@ -278,7 +278,7 @@ def test_a_page_says_where_and_when(tmp_path: Path) -> None:
     assert "EMULATED" not in shown.text
     more["device"] = {"name": "softgpu gfx90a (emulated)", "hip": None}
     shown = report(tmp_path, a=recorded.stock(**more), b=recorded.statistics(**more))
-    assert shown.text.count("EMULATED: times are no GPU's.") == 1
+    assert shown.text.count("EMULATED: no GPU was timed.") == 1
     assert "HIP of an unknown release, 2027" in shown.text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -93,6 +94,19 @@ def test_the_hook_of_the_page_counts_launches_by_their_grid(tmp_path: Path) -> N
     halve = command(*own, "--kernel", "halve", "--", program(), **path).stdout
     assert "Counter({(2, 1, 1): 2})\n" in halve
     assert os.listdir(tmp_path) == ["mine.py"]  # and no bytecode, which a full disk would cut off
+
+
+def test_the_hook_of_the_page_reads_a_block_of_each_launch(tmp_path: Path) -> None:
+    """The launch also has all that the page names of it."""
+    page = (ROOT / "docs" / "write-a-runtime.md").read_text()
+    (text,) = (part.partition("```")[0] for part in page.split("```python\n") if "First" in part)
+    named = sorted(set(re.findall(r"`(launch\.[\w.]+)", page)))
+    assert len(named) > 10
+    (tmp_path / "mine.py").write_text(f"{text}        [{', '.join(named)}]\n")
+    path = {**hip(), "PYTHONPATH": str(tmp_path)}
+    done = command("run", "--device", "softgpu", "--hook", "mine:First", "--", program(), **path)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"halve 0 \S+\nhalve 0 \S+\nspoil 0 \S+\n2\n", done.stdout)
 
 
 @pytest.mark.parametrize(

@@ -212,6 +212,9 @@ ELSEWHERE = {
     "pkg-config --libs mgpu_rt": "tests/release/install",
     "mgpu-rt selftest --json selftest.json --page selftest.html": "tests/python/selftest",
     "mgpu-rt selftest --image kernels.tar.xz": "tests/python/selftest",
+    "mgpu-rt selftest --json first.json": "tests/python/selftest",
+    "mgpu-rt selftest --json second.json": "tests/python/selftest",
+    "mgpu-rt selftest --harsh --json harsh.json": "tests/python/selftest",
     "mgpu-rt replay recording": "tests/python/runtime",
     "mgpu-rt doctor --install 5.7": "tests/release/docs/test_sessions.py",
 }

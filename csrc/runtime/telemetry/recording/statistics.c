@@ -126,7 +126,7 @@ static void print_start(FILE *out, const struct counts *record) {
             record->start.device[0] ? record->start.device : "an unknown device",
             record->start.version ? statistics_release(record->start.version, release)
                                   : "of an unknown release",
-            date, emulated ? "; EMULATED: times are no GPU's" : "");
+            date, emulated ? "; EMULATED: no GPU was timed" : "");
 }
 
 void statistics_print_tables(FILE *out, const struct counts *record) {

@@ -115,6 +115,30 @@ class Trace:
         return (calls for layer in self.layers.values() for calls in layer.values())
 
 
+def ratios_in_turn(before: Trace, after: Trace, parts: int = 10) -> list[float]:
+    """Returns the ratio of the times of all calls in each tenth of two runs, in their order. Empty
+    if the runs made other calls, or too few."""
+    counts = [{n: len(c.durations) for n, c in run.program.items()} for run in (before, after)]
+    if counts[0] != counts[1] or max(counts[0].values()) < parts or before.lost or after.lost:
+        return []
+    sums = [_sums_in_turn(run, parts) for run in (before, after)]
+    return [old / new for old, new in zip(*sums, strict=True) if old and new]
+
+
+def _sums_in_turn(run: Trace, parts: int) -> list[float]:
+    """Returns the time of each function's first tenth of calls, and so on, summed up."""
+    return [
+        math.fsum(
+            duration
+            for calls in run.program.values()
+            for duration in calls.durations[
+                len(calls.durations) * part // parts : len(calls.durations) * (part + 1) // parts
+            ]
+        )
+        for part in range(parts)
+    ]
+
+
 def read_traces(files: Mapping[str, Any]) -> Trace:
     """The traces of a run's processes as one; `files` are contents by path. Raises CommandError."""
     trace = Trace()

@@ -18,7 +18,7 @@ from mgpu_rt.cli.report.format import (
     plural,
     size,
 )
-from mgpu_rt.cli.report.inputs import Run, names
+from mgpu_rt.cli.report.inputs import Run, names, ratios_in_turn
 from mgpu_rt.cli.report.tables import caches_section, calls_section, kernels_section
 from mgpu_rt.cli.stats.comparison import factor, summed
 from mgpu_rt.cli.stats.driver_calls import questions, work
@@ -123,7 +123,8 @@ def _head(runs: Sequence[Run]) -> Iterator[Element]:
     yield element("p", "mgpu_rt report", class_="kicker")
     yield element("h1", shortened(runs[-1].program))
     yield from _failures(runs)
-    yield element("p", _outcome(runs), class_="lead")
+    yield element("p", *_warnings(runs), _outcome(runs), class_="lead")
+    yield from _spread(runs)
     yield from _devices(runs)
     yield from _uncounted(runs)
     yield element("dl", *_tiles(runs), class_="tiles")
@@ -150,6 +151,8 @@ def _outcome(runs: Sequence[Run]) -> str:
         return f"The program's {calls} to MLIR's GPU runtime took {duration(times[0])}."
     is_fair = not any(run.statistics.failed for run in runs)
     told = f"The program's calls took {_compared(*times, is_fair=is_fair)}."
+    if not is_fair:
+        return f"{told} Calls failed, so these times do not compare."
     starts = [duration(run.start) for run in runs]
     if set(starts) == {NONE}:
         return told
@@ -159,10 +162,26 @@ def _outcome(runs: Sequence[Run]) -> str:
     )
 
 
+def _warnings(runs: Sequence[Run]) -> Iterator[Element]:
+    """Says in the headline that no GPU was timed."""
+    for warning in {device.warning for device in devices(run.statistics for run in runs)} - {""}:
+        yield element("strong", f"{warning}. ", class_="act")
+
+
+def _spread(runs: Sequence[Run]) -> Iterator[Element]:
+    """Says how far the ratio of two runs varies: each is one run of its program."""
+    if len(runs) != 2 or any(run.statistics.failed for run in runs):
+        return
+    before, after = (run.trace for run in runs)
+    ratios = ratios_in_turn(before, after) if before and after else []
+    least, most = factor(min(ratios, default=None)), factor(max(ratios, default=None))
+    told = f": the ratio of a tenth of the calls is {least} to {most}" if ratios else ""
+    yield element("p", f"Each side ran once{told}.", class_="quiet")
+
+
 def _devices(runs: Sequence[Run]) -> Iterator[Element]:
     for device in devices(run.statistics for run in runs):
-        warning = element("strong", f" {device.warning}.") if device.warning else None
-        yield element("p", f"On {device.description}.", warning, class_="quiet")
+        yield element("p", f"On {device.description}.", class_="quiet")
 
 
 def _compared(before: int, after: int, *, is_fair: bool) -> str:

@@ -121,6 +121,18 @@ def test_a_slower_run_is_called_slower(tmp_path: Path) -> None:
     assert "50.0 µs before and 5.00 ms after, 100 times as long" in shown.text
 
 
+def test_the_headline_says_how_far_the_ratio_varies(tmp_path: Path) -> None:
+    """By the tenths of two traces with equal calls; otherwise no more than that each ran once."""
+    begun = [call("mgpuLaunchKernel", 100 * n, 40) for n in range(18)]
+    slow = recorded.trace(*begun, *(call("mgpuLaunchKernel", 2000 + 100 * n, 80) for n in range(2)))
+    fast = recorded.trace(*(call("mgpuLaunchKernel", 50 * n, 20) for n in range(20)))
+    told = "Each side ran once: the ratio of a tenth of the calls is 2.00 to 4.00."
+    assert told in report(tmp_path, a=slow, b=fast).text
+    fewer = recorded.trace(*begun)
+    assert "Each side ran once. " in report(tmp_path, a=slow, b=fewer).text
+    assert "Each side ran once" not in report(tmp_path, b=fast).text
+
+
 def test_one_trace_belongs_to_the_last_run(tmp_path: Path) -> None:
     one = recorded.trace(call("mgpuLaunchKernel", 5))
     first, last = inputs.of_files(
@@ -279,6 +291,7 @@ def test_a_page_says_where_and_when(tmp_path: Path) -> None:
     more["device"] = {"name": "softgpu gfx90a (emulated)", "hip": None}
     shown = report(tmp_path, a=recorded.stock(**more), b=recorded.statistics(**more))
     assert shown.text.count("EMULATED: no GPU was timed.") == 1
+    assert "EMULATED: no GPU was timed. The program's calls took" in shown.text
     assert "HIP of an unknown release, 2027" in shown.text
 
 

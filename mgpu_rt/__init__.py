@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mgpu_rt.graphs import Graph
     from mgpu_rt.launch.arguments import In, InOut, MemRef, Out
     from mgpu_rt.launch.modules import Kernel, Module
-    from mgpu_rt.library import HipError, Library
+    from mgpu_rt.library import HipError, RuntimeLibrary
     from mgpu_rt.runtime.base import Runtime
 
 __all__ = [
@@ -62,7 +62,7 @@ def library_path() -> str:
     return library.path()
 
 
-def load() -> "Library":
+def load() -> "RuntimeLibrary":
     """The library, loaded into this process once; every call returns the same object.
 
     Raises FileNotFoundError as `library_path` does.

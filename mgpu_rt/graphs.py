@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from mgpu_rt.launch.streams import handle_of
-from mgpu_rt.library import HipError, Library, load
+from mgpu_rt.library import HipError, RuntimeLibrary, load
 
 
 class Graph:
@@ -20,7 +20,7 @@ class Graph:
     may replay it or close it.
     """
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: RuntimeLibrary) -> None:
         self._library = library
         self._handle: Any = None
         self._end: weakref.finalize | None = None
@@ -103,7 +103,7 @@ class Graph:
             return "<mgpu_rt.Graph, none>"
 
 
-def _destroy(library: Library, handle: Any, process: int) -> None:
+def _destroy(library: RuntimeLibrary, handle: Any, process: int) -> None:
     """In a child of fork there is no graph."""
     if os.getpid() == process:
         library.mgpu_rt_graph_destroy(handle)

@@ -44,7 +44,7 @@ class HipError(RuntimeError):
         return type(self), (str(self), self.name)
 
 
-class Library:
+class RuntimeLibrary:
     """The functions of the library. Each function of the ABI is an attribute:
     `library.mgpuStreamCreate()`.
 
@@ -200,7 +200,7 @@ class Scratch:
     may use it. It is moved, never copied.
     """
 
-    def __init__(self, library: Library, stream: Any = 0) -> None:
+    def __init__(self, library: RuntimeLibrary, stream: Any = 0) -> None:
         self._library = library
         self._owner = library.ffi.new("struct mgpu_rt_scratch *")
         self._owner.stream = library.ffi.cast("hipStream_t", stream)
@@ -252,6 +252,6 @@ class Scratch:
 
 
 @functools.cache
-def load() -> Library:
+def load() -> RuntimeLibrary:
     """The library, loaded once. Raises FileNotFoundError if it was not built."""
-    return Library(path())
+    return RuntimeLibrary(path())

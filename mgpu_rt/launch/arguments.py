@@ -13,7 +13,7 @@ from cffi import FFI
 
 from mgpu_rt.images.model import Argument, Kernel
 from mgpu_rt.launch.arrays import Array, array_of
-from mgpu_rt.library import Library
+from mgpu_rt.library import RuntimeLibrary
 
 # ---- wrappers by which users describe an argument ----
 
@@ -188,7 +188,7 @@ class Passed:
 
     def __init__(
         self,
-        library: Library,
+        library: RuntimeLibrary,
         kernel: str,
         parameters: Sequence[Argument] | None,
         arguments: Sequence[Any],

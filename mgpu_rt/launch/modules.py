@@ -14,7 +14,7 @@ from mgpu_rt.images.model import Image
 from mgpu_rt.images.model import Kernel as Description
 from mgpu_rt.launch.arguments import Passed, parameters_of
 from mgpu_rt.launch.streams import handle_of
-from mgpu_rt.library import Library, load
+from mgpu_rt.library import RuntimeLibrary, load
 
 _MOST = (1 << 32) - 1  # of a grid or a block, in one direction
 _MOST_SHARED = (1 << 31) - 1
@@ -105,7 +105,7 @@ class Module:
         return function
 
 
-def _unload(library: Library, handle: Any, _content: Any, process: int) -> None:
+def _unload(library: RuntimeLibrary, handle: Any, _content: Any, process: int) -> None:
     """Unloads the module; the finalizer keeps the content until then. A child of fork has none."""
     if os.getpid() == process:
         library.mgpuModuleUnload(handle)

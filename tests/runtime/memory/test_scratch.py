@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from mgpu_rt.library import Library
+from mgpu_rt.library import RuntimeLibrary
 from tests.support.child import Mgpu, in_child, library
 
 KIB = 1 << 10
@@ -14,7 +14,7 @@ KIB = 1 << 10
 
 @in_child()
 def test_a_buffer_is_allocated_at_first_use_and_kept(mgpu: Mgpu) -> None:
-    with Library(str(library())).scratch() as scratch:
+    with RuntimeLibrary(str(library())).scratch() as scratch:
         assert (scratch.address, scratch.capacity) == (0, 0)
         assert mgpu.count("hipMalloc") == 0
         address = scratch.reserve(KIB)
@@ -28,7 +28,7 @@ def test_a_buffer_is_allocated_at_first_use_and_kept(mgpu: Mgpu) -> None:
 def test_a_buffer_grows_in_the_order_of_its_stream(mgpu: Mgpu) -> None:
     """The smaller buffer may still be in use: only its own stream gets it at once."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
-    runtime = Library(str(library()))
+    runtime = RuntimeLibrary(str(library()))
     with runtime.scratch(int(mgpu.ffi.cast("uintptr_t", first))) as scratch:
         small = mgpu.ffi.cast("void *", scratch.reserve(KIB))
         mgpu.Memset32(small, 1, 256, first)
@@ -40,7 +40,7 @@ def test_a_buffer_grows_in_the_order_of_its_stream(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_FAULT="hipMalloc:2:2,hipMalloc:3:2")
 def test_a_buffer_that_cannot_grow_stays(mgpu: Mgpu) -> None:
-    scratch = Library(str(library())).scratch()
+    scratch = RuntimeLibrary(str(library())).scratch()
     address = scratch.reserve(KIB)
     with pytest.raises(MemoryError, match="no device memory for 65536 bytes"):
         scratch.reserve(64 * KIB)
@@ -51,7 +51,7 @@ def test_a_buffer_that_cannot_grow_stays(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_buffer_can_be_moved(mgpu: Mgpu) -> None:
-    first = Library(str(library())).scratch()
+    first = RuntimeLibrary(str(library())).scratch()
     address = first.reserve(KIB)
     second = first.move()
     assert (first.address, first.capacity) == (0, 0)
@@ -77,7 +77,7 @@ def test_a_move_frees_the_buffer_of_the_target(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_buffer_is_never_copied(mgpu: Mgpu) -> None:
-    scratch = Library(str(library())).scratch()
+    scratch = RuntimeLibrary(str(library())).scratch()
     for duplicate in (copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="one owner"):
             duplicate(scratch)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mgpu_rt.graphs import Graph
-    from mgpu_rt.launch.arguments import In, InOut, MemRef, Out
+    from mgpu_rt.launch.arguments import MemRef
+    from mgpu_rt.launch.copies import In, InOut, Out
     from mgpu_rt.launch.modules import Kernel, Module
     from mgpu_rt.library import HipError, RuntimeLibrary
     from mgpu_rt.runtime.base import Runtime
@@ -155,12 +156,12 @@ def intercept(runtime: "Runtime") -> "AbstractContextManager[Runtime]":
 _ELSEWHERE = {
     "Graph": "mgpu_rt.graphs",
     "HipError": "mgpu_rt.library",
-    "In": "mgpu_rt.launch.arguments",
-    "InOut": "mgpu_rt.launch.arguments",
+    "In": "mgpu_rt.launch.copies",
+    "InOut": "mgpu_rt.launch.copies",
     "Kernel": "mgpu_rt.launch.modules",
     "MemRef": "mgpu_rt.launch.arguments",
     "Module": "mgpu_rt.launch.modules",
-    "Out": "mgpu_rt.launch.arguments",
+    "Out": "mgpu_rt.launch.copies",
 }
 
 

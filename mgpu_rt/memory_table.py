@@ -37,7 +37,7 @@ def _site(row: dict[str, Any]) -> str:
 
 
 def memory_history(stats: dict[str, Any]) -> str:
-    """Lists the places that held device memory at its peak, from statistics (RuntimeLibrary.stats)."""
+    """Lists the places that held device memory at its peak (RuntimeLibrary.stats)."""
     lines = []
     for device, values in stats["memory"].items():
         rows = sorted(values["peak"], key=lambda row: -row["bytes"])

@@ -13,31 +13,8 @@ from cffi import FFI
 
 from mgpu_rt.images.model import Argument, Kernel
 from mgpu_rt.launch.arrays import Array, array_of
+from mgpu_rt.launch.copies import Copies, Copy, In, InOut, Out, wait_for
 from mgpu_rt.library import RuntimeLibrary
-
-# ---- wrappers by which users describe an argument ----
-
-
-@dataclass(frozen=True, eq=False)
-class In:
-    """A host array that the kernel only reads: it is not copied back."""
-
-    array: Any
-
-
-@dataclass(frozen=True, eq=False)
-class Out:
-    """A host array that the kernel fills. It is not copied to the device: an element that the
-    kernel does not write is undefined."""
-
-    array: Any
-
-
-@dataclass(frozen=True, eq=False)
-class InOut:
-    """A host array that is copied to the device and back: the default for an array."""
-
-    array: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,38 +111,11 @@ def _address(address: int, parameter: Argument) -> bytes:
     return address.to_bytes(_POINTER, "little")
 
 
-# ---- host arrays ----
-
-
-@dataclass
-class _Copy:
-    """A host array and its copy on the device."""
-
-    array: Array
-    to_device: bool
-    to_host: bool
-    device_address: int = 0
-
-    def joins(self, other: _Copy) -> bool:
-        """True if both are one array. Raises ValueError if they share a part."""
-        mine, theirs = self.array, other.array
-        if (mine.address, mine.nbytes) == (theirs.address, theirs.nbytes):
-            return True
-        apart = (
-            not (mine.nbytes and theirs.nbytes)
-            or mine.address + mine.nbytes <= theirs.address
-            or theirs.address + theirs.nbytes <= mine.address
-        )
-        if not apart and (self.to_host or other.to_host):
-            raise ValueError("it overlaps another array of this launch: copy one of them")
-        return False
-
-
-def _value(part: Any, parameter: Argument) -> bytes | _Copy:
+def _value(part: Any, parameter: Argument) -> bytes | Copy:
     """The bytes for a part of an argument, or a copy, which gets its address later."""
     if type(part) in _NUMBERS:
         return _encode(part, parameter)
-    if isinstance(part, _Copy):
+    if isinstance(part, Copy):
         _address(0, parameter)
         return part
     if isinstance(part, Array):
@@ -196,14 +146,14 @@ class Passed:
     ) -> None:
         self._library, self._ffi, self._stream = library, library.ffi, stream
         self._handle = int(self._ffi.cast("uintptr_t", stream))
-        self._copies: list[_Copy] = []
+        self._copies = Copies(library, stream)
         self._arrays: list[Array] = []
         parts = self._all_parts(kernel, arguments, sized=parameters is not None)
         if parameters is None:
             parameters = [_UNKNOWN] * len(parts)
         if len(parts) != len(parameters):
             raise TypeError(_wrong_count(kernel, len(parameters), len(parts), arguments))
-        self._values: list[bytes | _Copy] = []
+        self._values: list[bytes | Copy] = []
         for (number, part), parameter in zip(parts, parameters, strict=True):
             try:
                 self._values.append(_value(part, parameter))
@@ -252,20 +202,7 @@ class Passed:
         self._arrays.append(array)
         if array.on_device:
             return array, array
-        if array.readonly and not isinstance(value, In):
-            raise ValueError("the array is read-only: pass mgpu_rt.In(array)")
-        wanted = _Copy(array, not isinstance(value, Out), not isinstance(value, In))
-        return self._one_copy(wanted), array
-
-    def _one_copy(self, wanted: _Copy) -> _Copy:
-        """The copy of an array: one for all arguments that pass it."""
-        for copy in self._copies:
-            if copy.joins(wanted):
-                copy.to_device |= wanted.to_device
-                copy.to_host |= wanted.to_host
-                return copy
-        self._copies.append(wanted)
-        return wanted
+        return self._copies.of(value, array), array
 
     @property
     def on_host(self) -> bool:
@@ -275,27 +212,15 @@ class Passed:
     def to_device(self) -> None:
         """Waits, on the stream, for the owners of device arrays; copies host arrays."""
         for stream in {array.stream for array in self._arrays} - {None, self._handle}:
-            self._wait_for(self._ffi.cast("hipStream_t", stream))
-        for copy in self._copies:
-            size = copy.array.nbytes
-            pointer = self._library.mgpuMemAlloc(size, self._stream, False)
-            copy.device_address = int(self._ffi.cast("uintptr_t", pointer))
-            if copy.to_device and size and copy.device_address:
-                self._move(copy.device_address, copy.array.address, size)
-        self._library.check("an argument could not be copied to the device")
-
-    def _wait_for(self, other: Any) -> None:
-        event = self._library.mgpuEventCreate()
-        self._library.mgpuEventRecord(event, other)
-        self._library.mgpuStreamWaitEvent(self._stream, event)
-        self._library.mgpuEventDestroy(event)
+            wait_for(self._library, self._stream, self._ffi.cast("hipStream_t", stream))
+        self._copies.to_device()
 
     @property
     def params(self) -> Any:
         """void *params[], which keeps what it points to."""
         self._kept = [
             self._ffi.from_buffer(
-                v.device_address.to_bytes(_POINTER, "little") if isinstance(v, _Copy) else v
+                v.device_address.to_bytes(_POINTER, "little") if isinstance(v, Copy) else v
             )
             for v in self._values
         ]
@@ -304,22 +229,11 @@ class Passed:
     def to_host(self) -> None:
         """Copies the host arrays that the kernel may have written back, in the order of the
         stream."""
-        for copy in self._copies:
-            if copy.to_host and copy.array.nbytes:
-                self._move(copy.array.address, copy.device_address, copy.array.nbytes)
+        self._copies.to_host()
 
     def release(self) -> None:
         """Gives the device memory back in the order of the stream."""
-        for copy in self._copies:
-            if copy.device_address:
-                self._library.mgpuMemFree(self._pointer(copy.device_address), self._stream)
-                copy.device_address = 0
-
-    def _move(self, to: int, source: int, size: int) -> None:
-        self._library.mgpuMemcpy(self._pointer(to), self._pointer(source), size, self._stream)
-
-    def _pointer(self, address: int) -> Any:
-        return self._ffi.cast("void *", address)
+        self._copies.release()
 
 
 def _wrong_count(kernel: str, wanted: int, given: int, arguments: Sequence[Any]) -> str:

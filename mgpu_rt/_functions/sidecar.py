@@ -1,0 +1,51 @@
+"""The types of a lowered program's functions, as `mgpu-rt lower` writes them into its object file.
+
+A section that no program loads holds a line of JSON for each program: linkers join sections of one
+name, so that a library linked of several objects has the types of all.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+SECTION = ".mgpu_rt.functions"
+
+
+def encode(functions: Mapping[str, str]) -> bytes:
+    """Returns the content of the section: the text of each function's type."""
+    return json.dumps({"functions": dict(functions)}, separators=(",", ":")).encode() + b"\n"
+
+
+def append_to(ir: str, functions: Mapping[str, str]) -> str:
+    """Adds the section to a program in LLVM IR."""
+    escaped = encode(functions).decode().replace("\\", "\\\\").replace('"', '\\"')
+    lines = (f'.section {SECTION},"",@progbits', f'.ascii "{escaped[:-1]}\\n"', ".text")
+    return ir + "".join(f'\nmodule asm "{_quoted(line)}"' for line in lines) + "\n"
+
+
+def _quoted(line: str) -> str:
+    """Writes a line as a string of LLVM IR."""
+    return re.sub(r'[\\"]', lambda match: f"\\{ord(match[0]):02X}", line)
+
+
+def read(path: Path) -> dict[str, str]:
+    """Returns the functions of a library; none where its programs have no types in it.
+
+    Raises ValueError if the file is no ELF file, OSError if it cannot be read.
+    """
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
+    with path.open("rb") as file:
+        try:
+            section = ELFFile(file).get_section_by_name(SECTION)
+            content = section.data() if section else b""
+        except ELFError as error:
+            raise ValueError(f"'{path}' is no ELF file ({error})") from None
+    functions: dict[str, str] = {}
+    for line in content.replace(b"\0", b"").splitlines():
+        functions.update(json.loads(line)["functions"])
+    return functions

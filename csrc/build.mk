@@ -64,4 +64,4 @@ package: native $(FORWARDERS)
 	$(call lay,$(PYTHON_MODULES),.,755)
 	$(call lay,csrc/abi.def csrc/runtime/process/options.def,.,644)
 	cd '$(OUT)' && $(STRIP) --strip-unneeded lib/libmlir_rocm_runtime.so lib/mgpu-rt-probe \
-		lib/*/*.so* $(if $(filter yes,$(SOFTGPU)),lib/softgpu/check/*) lib/selftest/* _manager.abi3.so _runtime.abi3.so
+		lib/*/*.so* $(if $(filter yes,$(SOFTGPU)),lib/softgpu/check/*) lib/selftest/* $(notdir $(PYTHON_MODULES))

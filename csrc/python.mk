@@ -1,14 +1,15 @@
-# The modules of cffi, one file each for every Python from 3.10 on: mgpu_rt/_manager.abi3.so, by which
-# the manager in Python reaches the library in the program, and mgpu_rt/_runtime.abi3.so, through
-# which a runtime in Python answers the program's calls. Needs HOST_PYTHON, with cffi and its C
-# headers.
+# The package's modules in C, one file each for every Python from 3.10 on. By mgpu_rt/_manager.abi3.so
+# the manager in Python reaches the library in the program. Through mgpu_rt/_runtime.abi3.so a runtime
+# in Python answers the program's calls; cffi writes these two. mgpu_rt/_dlpack.abi3.so exports
+# arrays. Needs HOST_PYTHON, with cffi and its C headers.
 #
 # Included by csrc/build.mk.
 
 HOST_PYTHON ?= python3
 MANAGER_MODULE := mgpu_rt/_manager.abi3.so
 RUNTIME_MODULE := mgpu_rt/_runtime.abi3.so
-PYTHON_MODULES := $(MANAGER_MODULE) $(RUNTIME_MODULE)
+DLPACK_MODULE := mgpu_rt/_dlpack.abi3.so
+PYTHON_MODULES := $(MANAGER_MODULE) $(RUNTIME_MODULE) $(DLPACK_MODULE)
 PYTHON_CFLAGS = -std=c11 -D_GNU_SOURCE -O2 $(PORTABLE) -g -fPIC -pthread -Wall -Wextra \
 	-Wno-unused-parameter -DPy_LIMITED_API=0x030A0000 $(PYTHON_INCLUDE)
 PYTHON_INCLUDE = $(shell '$(HOST_PYTHON)' -c 'import sysconfig as s; \
@@ -28,4 +29,7 @@ build/python/_runtime.c: mgpu_rt/runtime/build.py mgpu_rt/abi.py csrc/abi.def
 	@touch $@
 
 $(RUNTIME_MODULE): build/python/_runtime.c
+	$(CC) -shared $(PYTHON_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $<
+
+$(DLPACK_MODULE): csrc/arrays/dlpack.c
 	$(CC) -shared $(PYTHON_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $<

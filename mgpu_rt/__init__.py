@@ -3,6 +3,9 @@
     import mgpu_rt
 
     mgpu_rt.library_path()             # what to link, preload or give to mlir-runner
+    mgpu_rt.Library("model.so")        # its lowered functions, to be called on arrays
+    mgpu_rt.lower("model.mlir")        # such a library, of a program in MLIR
+    mgpu_rt.to_device(array)           # an array in device memory, for PyTorch and CuPy too
     mgpu_rt.Module("program.o")        # its kernels, to be launched from Python
     mgpu_rt.use_stream(stream)         # lowered functions run on a stream of PyTorch's or CuPy's
     with mgpu_rt.graph() as graph:     # what is called becomes a graph; graph.replay()
@@ -19,9 +22,14 @@ this package imports nothing else.
 
 TYPE_CHECKING = False  # typing's own costs 3 ms
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
     from typing import Any
 
+    from mgpu_rt._arrays.arrays import DeviceArray
+    from mgpu_rt._functions.library import Library
     from mgpu_rt.graphs import Graph
     from mgpu_rt.launch.arguments import MemRef
     from mgpu_rt.launch.copies import In, InOut, Out
@@ -30,23 +38,28 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime.base import Runtime
 
 __all__ = [
+    "DeviceArray",
     "Graph",
     "HipError",
     "In",
     "InOut",
     "Kernel",
+    "Library",
     "MemRef",
     "Module",
     "Out",
     "__version__",
+    "empty",
     "empty_cache",
     "graph",
     "intercept",
     "library_path",
     "load",
+    "lower",
     "memory_history",
     "memory_summary",
     "stats",
+    "to_device",
     "use_stream",
 ]
 
@@ -71,6 +84,53 @@ def load() -> "RuntimeLibrary":
     from mgpu_rt import library
 
     return library.load()
+
+
+def lower(
+    source: "str | bytes | os.PathLike[str]",
+    *,
+    chip: "str | None" = None,
+    llvm: int = 22,
+    link: "Sequence[str]" = (),
+    graph: "Sequence[str]" = (),
+) -> "Path":
+    """Lowers a program in MLIR, a file or its text, to a shared library, and returns its path.
+
+        library = mgpu_rt.Library(mgpu_rt.lower("model.mlir", chip="gfx942"))
+
+    It does what `mgpu-rt lower --emit library` does, with the options of these names, and links
+    what the program calls of LLVM's libraries. The result is kept, by the program's text and the
+    tools: lowering a program again costs milliseconds. Do not change the file.
+
+    Raises RuntimeError if a tool is missing or refuses the program, ValueError or OSError for what
+    is no program.
+    """
+    from mgpu_rt.lowering import shared_library
+
+    return shared_library.lower(source, chip=chip, llvm=llvm, link=link, graph=graph)
+
+
+def empty(shape: "int | Sequence[int]", dtype: "Any" = "float32") -> "DeviceArray":
+    """An array in device memory, whose elements are undefined. `dtype` is a type of NumPy's or
+    PyTorch's, or its name.
+
+    Loads the library as `load` does. Raises HipError if there is no memory, TypeError or ValueError
+    for what is no type or shape.
+    """
+    from mgpu_rt._arrays import arrays
+
+    return arrays.empty(shape, dtype)
+
+
+def to_device(array: "Any") -> "DeviceArray":
+    """A copy of an array in device memory. PyTorch, CuPy, kernels and lowered functions take it
+    without another copy.
+
+    Loads the library as `load` does. Raises HipError, TypeError or ValueError as `empty` does.
+    """
+    from mgpu_rt._arrays import arrays
+
+    return arrays.to_device(array)
 
 
 def empty_cache() -> int:
@@ -154,11 +214,13 @@ def intercept(runtime: "Runtime") -> "AbstractContextManager[Runtime]":
 
 #: The module of each name that is imported at its first use.
 _ELSEWHERE = {
+    "DeviceArray": "mgpu_rt._arrays.arrays",
     "Graph": "mgpu_rt.graphs",
     "HipError": "mgpu_rt.library",
     "In": "mgpu_rt.launch.copies",
     "InOut": "mgpu_rt.launch.copies",
     "Kernel": "mgpu_rt.launch.modules",
+    "Library": "mgpu_rt._functions.library",
     "MemRef": "mgpu_rt.launch.arguments",
     "Module": "mgpu_rt.launch.modules",
     "Out": "mgpu_rt.launch.copies",

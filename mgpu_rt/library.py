@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import functools
 import json
+import operator
 import os
 import threading
 from collections.abc import Callable
@@ -48,7 +50,8 @@ class RuntimeLibrary:
     """The functions of the library. Each function of the ABI is an attribute:
     `library.mgpuStreamCreate()`.
 
-    Pointers are cffi's, made by `library.ffi`.
+    Pointers are cffi's, made by `library.ffi`; an address as int, such as NumPy's
+    `array.ctypes.data`, serves too, and None is null.
     """
 
     def __init__(self, path: str) -> None:
@@ -69,7 +72,9 @@ class RuntimeLibrary:
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("mgpu") and name != "free":
             raise AttributeError(name)
-        return getattr(self._lib, name)
+        function = _taking_numbers(self.ffi, getattr(self._lib, name))
+        self.__dict__[name] = function  # found there from now on
+        return function
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *(name for name in dir(self._lib) if name.startswith("mgpu"))]
@@ -188,6 +193,35 @@ class RuntimeLibrary:
     def version(self) -> str:
         """The version of the library, "major.minor.patch"."""
         return self.ffi.string(self._lib.mgpu_rt_version()).decode()
+
+
+def _taking_numbers(ffi: Any, function: Any) -> Callable[..., Any]:
+    """A function of the library that takes addresses and handles as numbers too."""
+
+    def pointer(kind: Any, argument: Any) -> Any:
+        if argument is None:
+            return ffi.NULL
+        if isinstance(argument, ctypes.c_void_p):
+            argument = argument.value or 0
+        try:
+            number = operator.index(argument)
+        except TypeError:
+            return argument  # cffi says what is wrong
+        if not 0 <= number < 1 << 64:
+            raise ValueError(f"{number} is no address")
+        return ffi.cast(kind, number)
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except TypeError:  # of an argument, so the function was not called
+            kinds = ffi.typeof(function).args
+            if len(kinds) != len(arguments):
+                raise
+        pairs = zip(kinds, arguments, strict=True)
+        return function(*(pointer(k, a) if k.kind == "pointer" else a for k, a in pairs))
+
+    return call
 
 
 class Scratch:

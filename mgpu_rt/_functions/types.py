@@ -100,7 +100,7 @@ def function(text: str) -> Function:
 
 
 def _all(text: str) -> tuple[Type, ...]:
-    return tuple(one(part) for part in _split(text))
+    return tuple(one(part) for part in split(text))
 
 
 def one(text: str) -> Type:
@@ -114,7 +114,7 @@ def one(text: str) -> Type:
 
 
 def _memref(text: str) -> MemRef | Unranked | None:
-    first, *rest = _split(text[len("memref<") : -1])
+    first, *rest = split(text[len("memref<") : -1])
     if first.startswith("*x"):
         return Unranked(text, first[2:]) if first[2:] in SIZES else None
     shape: list[int | None] = []
@@ -128,7 +128,7 @@ def _memref(text: str) -> MemRef | Unranked | None:
         return MemRef(text, first, tuple(shape))
     found = _STRIDED.fullmatch(layouts[0])
     assert found
-    strides = tuple(map(_size, _split(found[1])))
+    strides = tuple(map(_size, split(found[1])))
     if len(strides) != len(shape):
         return None
     return MemRef(text, first, tuple(shape), strides, _size(found[2] or "0"))
@@ -163,7 +163,7 @@ def _closing(text: str) -> int:
     return next((place for place, _letter, depth in _depths(text) if depth == 0), -1)
 
 
-def _split(text: str) -> list[str]:
+def split(text: str) -> list[str]:
     """Splits at the commas that stand in no brackets."""
     parts = [""]
     for _place, letter, depth in _depths(text):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mgpu_rt.lowering.pipelines import Pipeline
     from mgpu_rt.lowering.toolchain import LoweringFailed, ToolchainMissing
 
+_LINKED = ("executable", "library")
 NAME_ONE = "name a program in MLIR, or - for stdin"
 
 
@@ -41,10 +42,11 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
 )
 @click.option(
     "--emit",
-    type=click.Choice(["object", "executable", "mlir"]),
+    type=click.Choice(["object", "executable", "library", "mlir"]),
     default="object",
     show_default=True,
-    help="executable: linked with mgpu_rt's library. mlir: the LLVM dialect, for mlir-runner.",
+    help="executable, library: linked with mgpu_rt's library; Python calls a library's functions "
+    "by mgpu_rt.Library. mlir: the LLVM dialect, for mlir-runner.",
 )
 @click.option(
     "--image",
@@ -71,9 +73,9 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
     "links",
     multiple=True,
     metavar="FILE|NAME",
-    help="For --emit executable: what else the program calls. An object file, an archive or a "
-    "shared library, or the name of one of LLVM's or the system's, such as mlir_c_runner_utils. "
-    "May be given several times.",
+    help="For --emit executable and library: what else the program calls. An object file, an "
+    "archive or a shared library, or the name of one of LLVM's or the system's, such as "
+    "mlir_c_runner_utils. May be given several times.",
 )
 @click.option(
     "--graph",
@@ -119,10 +121,14 @@ def lower(
     from mgpu_rt.lowering import object_files, pipelines, toolchain
 
     try:
-        if links and emit != "executable":
-            raise CommandError("--link is for --emit executable: other forms are not linked")
+        if links and emit not in _LINKED:
+            raise CommandError(
+                "--link is for --emit executable and library: other forms are not linked"
+            )
         if graphs and (emit == "mlir" or llvm == 15):
-            raise CommandError("--graph is for objects and executables of LLVM 19 and 22")
+            raise CommandError(
+                "--graph is for objects, executables and libraries of LLVM 19 and 22"
+            )
         if os.path.isfile(program) and os.path.exists(out) and os.path.samefile(program, out):
             raise CommandError(f"-o {out} is the program itself: name another file")
         text = lowering.with_iterations(_read(program), iterations)
@@ -135,7 +141,7 @@ def lower(
         if dry_run:
             click.echo(request.script(iterations), nl=False)
         else:
-            _write(out, request.content(text), executable=emit == "executable")
+            _write(out, request.content(text), executable=emit in _LINKED)
     except toolchain.LoweringFailed as failed:
         if any(words in failed.complaint for words in toolchain.UNKNOWN_CHIP):
             raise _unknown_chip(pipeline) from None
@@ -173,7 +179,7 @@ class _Request(NamedTuple):
 
         if self.emit == "mlir":
             return self.pipeline.llvm_dialect(text)
-        compiled = object_files.host_object(text, self.pipeline, self.graphs)
+        compiled = object_files.host_object(text, self.pipeline, self.graphs, typed=True)
         if self.emit == "object":
             return compiled
         with tempfile.TemporaryDirectory() as scratch:
@@ -187,21 +193,21 @@ class _Request(NamedTuple):
         """Returns the steps as commands of a shell."""
         from mgpu_rt.lowering import object_files, steps
 
-        out = self._object if self.emit == "executable" else self.out
+        out = self._object if self.emit in _LINKED else self.out
         if self.emit == "mlir":
             chain = self.pipeline.steps()
         else:
-            chain = object_files.object_steps(self.pipeline, self.graphs)
+            chain = object_files.object_steps(self.pipeline, self.graphs, dict)
         edit = f"# mgpu-rt itself: {iterations} iterations" if iterations is not None else ""
         text = steps.script(chain, self.program, out)
-        if self.emit == "executable":
+        if self.emit in _LINKED:
             linked = self.out if self.out != "-" else "program"
             text += shlex.join(map(str, self._link([out], linked))) + "\n"
         return f"{edit}\n{text}" if edit else text
 
     @property
     def _object(self) -> str:
-        """The name of the object file of an executable."""
+        """The name of the object file of what is linked."""
         stem = os.path.splitext(os.path.basename(self.program))[0]
         return f"{'program' if self.program == '-' else stem}.o"
 
@@ -212,29 +218,15 @@ class _Request(NamedTuple):
         from mgpu_rt.lowering import object_files
 
         library = Path(preload.runtime())
-        others, rpath = _linked(self.links, self.pipeline.llvm)
-        return object_files.link_command(objects, [library], [library.parent, *rpath], others, out)
-
-
-def _linked(links: Sequence[str], llvm: int) -> tuple[list[str], list[Path]]:
-    """Words for the linker, and where the program finds shared libraries. Raises CommandError."""
-    from pathlib import Path
-
-    from mgpu_rt.lowering import toolchain
-
-    arguments, rpath = [], []
-    for link in links:
-        path = Path(link)
-        if path.is_file():
-            arguments.append(str(path.resolve()))
-            rpath += [path.resolve().parent] if ".so" in path.suffixes else []
-        elif path.suffix in (".o", ".a", ".so") or "/" in link:
-            raise CommandError(f"--link {link}: there is no such file")
-        else:
-            found = toolchain.library(link, llvm)
-            arguments.append(str(found) if found else f"-l{link}")
-            rpath += [found.parent] if found else []
-    return arguments, list(dict.fromkeys(rpath))
+        others, rpath = object_files.linked(self.links, self.pipeline.llvm)
+        return object_files.link_command(
+            objects,
+            [library],
+            [library.parent, *rpath],
+            others,
+            out,
+            shared=self.emit == "library",
+        )
 
 
 def _write(out: str, content: bytes, *, executable: bool) -> None:

@@ -26,6 +26,7 @@ class Array:
     readonly: bool = False
     stream: int | None = None  # the owner's: its work comes first; None: the owner has waited
     keep: object = None  # keeps the memory alive
+    type: str = ""  # of an element, in MLIR's words: f32, si32, ui8, bool; "": not known
 
     @property
     def nbytes(self) -> int:
@@ -45,18 +46,19 @@ class Array:
         return tuple(steps)
 
 
-def array_of(value: Any, stream: int) -> Array | None:
-    """The array that a value is; None if it is none. `stream` is where it will be used.
+def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
+    """The array that a value is; None if it is none. `stream` is where it will be used. With `gaps`
+    an array on the host may have gaps between its elements.
 
     Raises TypeError or ValueError for arrays that no kernel can be given.
     """
     # PyTorch's tensors have the attribute, and raise AttributeError, on the host.
     if (interface := getattr(value, "__cuda_array_interface__", None)) is not None:
-        return _by_interface(interface)
-    if (host := _host(value)) is not None:
+        return _by_interface(value, interface)
+    if (host := _host(value, gaps=gaps)) is not None:
         return host
     if hasattr(value, "__dlpack_device__"):
-        return _by_dlpack(value, stream)
+        return _by_dlpack(value, stream, gaps=gaps)
     if callable(address := getattr(value, "data_ptr", None)):
         return Array(address(), on_device=True)
     if callable(pointer := getattr(value, "as_c_void_p", None)):  # hip-python's
@@ -92,6 +94,26 @@ def _itemsize(interface: dict[str, Any]) -> int:
     return int(match[2]) * (_LETTER if match[1] == "U" else 1)
 
 
+_KINDS = {"b": "bool", "i": "si", "u": "ui", "f": "f", "c": "complex<f"}
+
+
+def _element(value: Any, typestr: str, itemsize: int) -> str:
+    """The type of an element in MLIR's words; one that MLIR has not stays as it is written. NumPy
+    describes bfloat16 as bytes without a type, and names it elsewhere."""
+    if getattr(getattr(value, "dtype", None), "name", None) == "bfloat16":
+        return "bf16"
+    match = _TYPE.fullmatch(typestr)
+    if not match or match[1] not in _KINDS or (typestr[0] == ">" and itemsize > 1):
+        return typestr
+    return _in_bits(_KINDS[match[1]], itemsize * 8)
+
+
+def _in_bits(kind: str, bits: int) -> str:
+    if kind == "complex<f":
+        return f"complex<f{bits // 2}>"
+    return kind if kind == "bool" else f"{kind}{bits}"
+
+
 def _names_objects(fields: Any) -> bool:
     """True if a record has a field of Python objects, at any depth."""
     if isinstance(fields, str):
@@ -108,7 +130,7 @@ def _objects() -> TypeError:
 _LEGACY = 1  # how the interface calls the null stream
 
 
-def _by_interface(interface: dict[str, Any]) -> Array:
+def _by_interface(value: Any, interface: dict[str, Any]) -> Array:
     shape, itemsize = tuple(interface["shape"]), _itemsize(interface)
     stream = interface.get("stream")
     return Array(
@@ -118,6 +140,7 @@ def _by_interface(interface: dict[str, Any]) -> Array:
         shape,
         _strides(interface.get("strides"), shape, itemsize),
         stream=0 if stream == _LEGACY else stream,
+        type=_element(value, interface["typestr"], itemsize),
     )
 
 
@@ -153,36 +176,48 @@ _pointer_of.restype = ctypes.c_void_p
 _pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-def _by_dlpack(value: Any, stream: int) -> Array:
+#: DLPack's codes of types, in MLIR's words.
+_DLPACK_KINDS = {0: "si", 1: "ui", 2: "f", 4: "bf", 5: "complex<f", 6: "bool"}
+
+
+def _by_dlpack(value: Any, stream: int, *, gaps: bool) -> Array:
     device = value.__dlpack_device__()[0]
-    if device not in _ON_DEVICE:
-        where = "in host memory" if device == _DLPACK_CPU else f"on DLPack's device {device}"
+    on_host = device == _DLPACK_CPU
+    if not on_host and device not in _ON_DEVICE:
         raise TypeError(
-            f"a {type(value).__name__} {where} is no argument: pass its NumPy array, or move it "
-            "to the GPU"
+            f"a {type(value).__name__} on DLPack's device {device} is no argument: move it to the "
+            "GPU, or to the host"
         )
-    # The owner makes this stream wait for its own. CUDA's null stream is called 1, ROCm's 0.
-    null = _LEGACY if device == _DLPACK_CUDA else 0
-    capsule = value.__dlpack__(stream=stream or null)
+    if on_host:
+        capsule = value.__dlpack__()
+    else:
+        # The owner makes this stream wait for its own. CUDA's null stream is called 1, ROCm's 0.
+        null = _LEGACY if device == _DLPACK_CUDA else 0
+        capsule = value.__dlpack__(stream=stream or null)
     tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
     shape, itemsize = tuple(tensor.shape[: tensor.ndim]), tensor.bits * tensor.lanes // 8
     steps = tensor.strides[: tensor.ndim] if tensor.strides else None
-    return Array(
+    kind = _DLPACK_KINDS.get(tensor.code, "") if tensor.lanes == 1 else ""
+    array = Array(
         (tensor.data or 0) + tensor.byte_offset,
-        True,
+        not on_host,
         itemsize,
         shape,
         _strides(steps and [step * itemsize for step in steps], shape, itemsize),
         keep=capsule,  # its end gives the tensor back, since no other owner has taken it
+        type=kind and _in_bits(kind, tensor.bits),
     )
+    if on_host and not gaps and not _is_dense(shape, array.strides, itemsize):
+        raise _gaps(value)
+    return array
 
 
 # ---- on the host ----
 
 
-def _host(value: Any) -> Array | None:
+def _host(value: Any, *, gaps: bool) -> Array | None:
     if (interface := getattr(value, "__array_interface__", None)) is not None:
-        return _by_array_interface(value, interface)
+        return _by_array_interface(value, interface, gaps=gaps)
     try:
         view = memoryview(value)
     except TypeError:
@@ -191,11 +226,26 @@ def _host(value: Any) -> Array | None:
         raise _objects()
     if not view.c_contiguous:
         raise _gaps(value)
+    element = _LETTERS.get(view.format.lstrip("@"), "")
     return Array(
-        _address(view), False, view.itemsize, view.shape, view.strides, view.readonly, keep=view
+        _address(view),
+        False,
+        view.itemsize,
+        view.shape,
+        view.strides,
+        view.readonly,
+        keep=view,
+        type=_in_bits(element, view.itemsize * 8) if element else view.format,
     )
 
 
+#: The kinds of types by their letters in a buffer's format.
+_LETTERS = {
+    **dict.fromkeys("bhilqn", "si"),
+    **dict.fromkeys("BHILQN", "ui"),
+    **dict.fromkeys("efd", "f"),
+    "?": "bool",
+}
 _FIELD_NAME = re.compile(":[^:]*:")  # in the format of a buffer
 
 
@@ -203,21 +253,29 @@ def _address(view: memoryview) -> int:
     return int(_ffi.cast("uintptr_t", _ffi.from_buffer(view)))
 
 
-def _by_array_interface(value: Any, interface: dict[str, Any]) -> Array:
+def _by_array_interface(value: Any, interface: dict[str, Any], *, gaps: bool) -> Array:
     """NumPy's: also of types that have no buffer, as bfloat16. Others leave out what has a
     default: PIL's has neither strides nor an address, but bytes."""
     shape, itemsize = tuple(interface["shape"]), _itemsize(interface)
     strides = _strides(interface.get("strides"), shape, itemsize)
-    if not _is_dense(shape, strides, itemsize):
+    if not gaps and not _is_dense(shape, strides, itemsize):
         raise _gaps(value)
+    element = _element(value, interface["typestr"], itemsize)
     data = interface.get("data")
     if isinstance(data, tuple):
         address, readonly = data
-        return Array(address, False, itemsize, shape, strides, readonly, keep=value)
+        return Array(address, False, itemsize, shape, strides, readonly, keep=value, type=element)
     view = memoryview(value if data is None else data).cast("B")
     offset = interface.get("offset", 0)
     array = Array(
-        _address(view) + offset, False, itemsize, shape, strides, view.readonly, keep=view
+        _address(view) + offset,
+        False,
+        itemsize,
+        shape,
+        strides,
+        view.readonly,
+        keep=view,
+        type=element,
     )
     if not 0 <= offset <= view.nbytes - array.nbytes:
         raise ValueError(

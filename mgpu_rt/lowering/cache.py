@@ -6,6 +6,7 @@ A second request for the same costs a hash (under 1 ms) and not a lowering (0.2 
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +14,16 @@ from pathlib import Path
 from mgpu_rt import layout
 from mgpu_rt.lowering.toolchain import ToolchainMissing
 
-OBJECTS = layout.CHECKOUT / "build" / "objects"
+
+def _folder() -> Path:
+    """The folder of a checkout, or the user's own for an installed package."""
+    if not layout.INSTALLED:
+        return layout.CHECKOUT / "build" / "objects"
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(home, "mgpu_rt")
+
+
+OBJECTS = _folder()
 
 
 def kept(

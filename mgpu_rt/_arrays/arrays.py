@@ -1,0 +1,306 @@
+"""Arrays in memory of ours, which NumPy, PyTorch and CuPy take without a copy."""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mgpu_rt._arrays import memory
+from mgpu_rt.launch.arrays import Array as Given
+from mgpu_rt.launch.arrays import array_of
+from mgpu_rt.library import load
+
+if TYPE_CHECKING:
+    import numpy
+
+#: NumPy's name of a type, its letter in interfaces, its bytes, and DLPack's code, by the type in
+#: MLIR's words.
+_TYPES = {
+    "bool": ("bool", "b", 1, 6),
+    **{f"si{8 * size}": (f"int{8 * size}", "i", size, 0) for size in (1, 2, 4, 8)},
+    **{f"ui{8 * size}": (f"uint{8 * size}", "u", size, 1) for size in (1, 2, 4, 8)},
+    **{f"f{8 * size}": (f"float{8 * size}", "f", size, 2) for size in (2, 4, 8)},
+    "bf16": ("bfloat16", "", 2, 4),
+    "complex<f32>": ("complex64", "c", 8, 5),
+    "complex<f64>": ("complex128", "c", 16, 5),
+}
+_BY_NAME = {name: kind for kind, (name, *_) in _TYPES.items()}
+
+_DLPACK_CPU, _DLPACK_CUDA, _DLPACK_ROCM = 1, 2, 10
+
+
+class Array:
+    """An array whose memory lives as long as it, or as the last view that another package has."""
+
+    on_device = False
+
+    def __init__(
+        self,
+        owner: object,
+        address: int,
+        kind: str,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...] | None = None,
+    ) -> None:
+        """`strides` are in bytes; None: the elements lie one after the other."""
+        self._owner, self._address, self._kind = owner, address, kind
+        self.shape = shape
+        self.itemsize = _TYPES[kind][2]
+        self.strides = (
+            strides
+            if strides is not None
+            else tuple(math.prod(shape[i + 1 :]) * self.itemsize for i in range(len(shape)))
+        )
+
+    @property
+    def dtype(self) -> str:
+        """The name of the type of its elements: "float32"."""
+        return _TYPES[self._kind][0]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many elements it has."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("an array without dimensions has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        place = "device" if self.on_device else "host"
+        return f"<mgpu_rt array of {self.dtype}, shape {self.shape}, in {place} memory>"
+
+    def _interface(self) -> dict[str, Any]:
+        """What both interfaces of arrays have in common. Raises AttributeError for a type that they
+        have no word for."""
+        letter = _TYPES[self._kind][1]
+        if not letter:
+            raise AttributeError(f"the interface has no {self.dtype}: use DLPack")
+        return {
+            "shape": self.shape,
+            "typestr": f"{'|' if self.itemsize == 1 else '<'}{letter}{self.itemsize}",
+            "strides": None if self._is_contiguous() else self.strides,
+            "data": (self._address, False),
+            "version": 3,
+        }
+
+    def _is_contiguous(self) -> bool:
+        return _is_contiguous(self.shape, self.strides, self.itemsize)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _DLPACK_CPU, 0
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A capsule of DLPack, which shares the memory. Raises BufferError for another device or a
+        copy."""
+        from mgpu_rt import _dlpack
+
+        where = self.__dlpack_device__()
+        if copy or (dl_device is not None and tuple(dl_device) != where):
+            raise BufferError(f"{self!r} is handed out as it is: copy it to where it has to be")
+        self._wait_on(stream)
+        steps = tuple(stride // self.itemsize for stride in self.strides)
+        code, bits = _TYPES[self._kind][3], 8 * self.itemsize
+        versioned = max_version is not None and max_version[0] >= 1
+        return _dlpack.capsule(
+            self._owner, self._address, *where, code, bits, self.shape, steps, versioned
+        )
+
+    def _wait_on(self, stream: Any) -> None:
+        """Makes a consumer's stream wait for what fills the array."""
+
+
+class HostArray(Array):
+    """An array in host memory that a lowered function has returned."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self._interface()
+
+
+class DeviceArray(Array):
+    """An array in device memory, from mgpu_rt.empty, mgpu_rt.to_device, or a lowered function.
+
+    Kernels and lowered functions take it, and so do PyTorch (torch.from_dlpack) and CuPy
+    (cupy.asarray), without a copy. Its memory is freed with it and the last view of it.
+    """
+
+    on_device = True
+
+    def __init__(
+        self,
+        owner: object,
+        address: int,
+        kind: str,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...] | None = None,
+        *,
+        device: int = 0,
+    ) -> None:
+        super().__init__(owner, address, kind, shape, strides)
+        self._device = device
+        self._stream: int | None = None
+        self._filled: Any = (
+            None  # an event, until the work that fills the array is known to be done
+        )
+
+    @property
+    def device(self) -> int:
+        """The number of its device."""
+        return self._device
+
+    def fill_on(self, stream: int) -> None:
+        """Notes that the work that a stream has now fills the array."""
+        library = load()
+        event = library.mgpuEventCreate()
+        library.mgpuEventRecord(event, library.ffi.cast("hipStream_t", stream))
+        self._stream, self._filled = stream, event
+        weakref.finalize(self, _destroy_event, os.getpid(), event).atexit = False
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """CuPy's interface, which ROCm's CuPy reads too. Waits for the work that fills the array,
+        unless it is on the stream that this thread has lent."""
+        stream = None
+        if self._filled is not None:
+            if load().chosen_stream == self._stream:
+                stream = self._stream or 1
+            else:
+                load().mgpuEventSynchronize(self._filled)
+        return {**self._interface(), "stream": stream}
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (_DLPACK_CUDA if memory.is_nvidia() else _DLPACK_ROCM), self._device
+
+    def _wait_on(self, stream: Any) -> None:
+        if self._filled is None or stream == -1:  # the consumer wants no wait
+            return
+        library = load()
+        handle = 0 if stream in (None, 1) else int(stream)  # DLPack calls the null stream 1
+        library.mgpuStreamWaitEvent(library.ffi.cast("hipStream_t", handle), self._filled)
+
+    def to_host(self) -> numpy.ndarray:
+        """Copies it to a new NumPy array, after the work that fills it. Raises HipError."""
+        import numpy
+
+        if not self._is_contiguous():
+            raise ValueError(f"{self!r} has gaps between its elements: copy it on the device first")
+        result = numpy.empty(self.shape, _numpy_type(self._kind))
+        if self._filled is not None:
+            load().mgpuEventSynchronize(self._filled)
+        _copy(result.__array_interface__["data"][0], self._address, self.nbytes)
+        return result
+
+    def copy_from(self, array: Any) -> None:
+        """Copies an array of its shape and type there: of the host's or the device's, without gaps.
+        Raises ValueError, TypeError, HipError."""
+        given = _given(array)
+        if given.shape != self.shape or given.type != self._kind:
+            raise ValueError(
+                f"{self!r} takes an array of its shape and type, and got "
+                f"{given.type or 'elements of an unknown type'}, shape {given.shape}"
+            )
+        if not (
+            self._is_contiguous() and _is_contiguous(given.shape, given.strides, given.itemsize)
+        ):
+            raise ValueError("the elements of both arrays have to lie one after the other")
+        _copy(self._address, given.address, self.nbytes)
+
+
+def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    """True if the elements lie one after the other in C's order."""
+    expected = itemsize
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size > 1 and stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _destroy_event(process: int, event: Any) -> None:
+    if os.getpid() == process:
+        load().mgpuEventDestroy(event)
+
+
+def _copy(to: int, source: int, size: int) -> None:
+    """Copies, on the stream that this thread has lent or on one of the library's, and waits."""
+    library = load()
+    library.take_error()
+    stream = library.ffi.cast("hipStream_t", library.chosen_stream or 0)
+    own = None if library.chosen_stream is not None else library.mgpuStreamCreate()
+    on = stream if own is None else own
+    if size:
+        void = functools.partial(library.ffi.cast, "void *")
+        library.mgpuMemcpy(void(to), void(source), size, on)
+        library.mgpuStreamSynchronize(on)
+    if own is not None:
+        library.mgpuStreamDestroy(own)
+    library.check("the array was not copied")
+
+
+def _given(array: Any) -> Given:
+    """An array of another package's. Raises TypeError."""
+    library = load()
+    found = array_of(array, library.chosen_stream or 0)
+    if found is None:
+        raise TypeError(f"a {type(array).__name__} is no array")
+    if found.type not in _TYPES:
+        kind = f"the type '{found.type}'" if found.type else "an unknown type"
+        raise TypeError(f"its elements have {kind}, which no device array has")
+    if found.stream is not None:
+        library.mgpuStreamSynchronize(library.ffi.cast("hipStream_t", found.stream))
+    return found
+
+
+def _numpy_type(kind: str) -> Any:
+    """NumPy's type. Raises ImportError for bfloat16 without ml_dtypes."""
+    import numpy
+
+    if kind != "bf16":
+        return numpy.dtype(_TYPES[kind][0])
+    import ml_dtypes
+
+    return numpy.dtype(ml_dtypes.bfloat16)
+
+
+def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
+    """mgpu_rt.empty, which describes it."""
+    import operator
+
+    sizes = tuple(map(operator.index, shape if isinstance(shape, Sequence) else (shape,)))
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"the shape {sizes} has a negative size")
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    kind = _BY_NAME.get(name.removeprefix("torch."), name)
+    if kind not in _TYPES:
+        raise TypeError(f"'{name}' is no type of a device array: {', '.join(_BY_NAME)}")
+    owner = memory.allocate(math.prod(sizes) * _TYPES[kind][2])
+    return DeviceArray(owner, owner.address, kind, sizes, device=owner.device)
+
+
+def to_device(array: Any) -> DeviceArray:
+    """mgpu_rt.to_device, which describes it."""
+    given = _given(array)
+    made = empty(given.shape, _TYPES[given.type][0])
+    made.copy_from(array)
+    return made

@@ -1,0 +1,95 @@
+"""The owner of an allocation, which is freed with the last array that lies in it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import weakref
+from typing import Any
+
+from mgpu_rt.library import RuntimeLibrary, load
+
+_C = ctypes.CDLL(None)
+_C.free.argtypes = (ctypes.c_void_p,)
+
+
+class Memory:
+    """Memory of the host's or of the device's that is freed when nothing refers to this object. At
+    exit it goes with the process: another package's array may still lie in it."""
+
+    def __init__(self, address: int, *, on_device: bool, device: int = 0) -> None:
+        self.address, self.on_device, self.device = address, on_device, device
+        free = (_free_on_device, load(), os.getpid()) if on_device else (_free_on_host,)
+        self._end = weakref.finalize(self, *free, address)
+        self._end.atexit = False
+
+
+def _free_on_host(address: int) -> None:
+    _C.free(address)
+
+
+def _free_on_device(library: RuntimeLibrary, process: int, address: int) -> None:
+    """Frees it in the order of all streams. A child of fork has no memory of the device."""
+    if os.getpid() == process:
+        library.mgpuMemFree(library.ffi.cast("void *", address), library.ffi.NULL)
+
+
+def allocate(size: int) -> Memory:
+    """Allocates device memory. Raises HipError."""
+    library = load()
+    library.take_error()
+    pointer = library.mgpuMemAlloc(size, library.ffi.NULL, False)
+    library.check(f"there are no {size:,} bytes of device memory")
+    return Memory(int(library.ffi.cast("uintptr_t", pointer)), on_device=True, device=device())
+
+
+# ---- questions to HIP ----
+
+
+class _Attributes(ctypes.Structure):
+    """hipPointerAttribute_t, whose first member has other values from HIP 6 on."""
+
+    _fields_ = (
+        ("memory_type", ctypes.c_int),
+        ("device", ctypes.c_int),
+        ("device_pointer", ctypes.c_void_p),
+        ("host_pointer", ctypes.c_void_p),
+        ("is_managed", ctypes.c_int),
+        ("flags", ctypes.c_uint),
+        ("room", ctypes.c_uint64 * 8),
+    )
+
+
+def hip() -> Any:
+    """The HIP that the library drives; None before its first call, or where there is none."""
+    library = load()
+    path = library.ffi.string(library.mgpu_rt_hip_path())
+    return ctypes.CDLL(os.fsdecode(path)) if path else None
+
+
+def device() -> int:
+    """The calling thread's device."""
+    driver, number = hip(), ctypes.c_int()
+    if driver is not None:
+        driver.hipGetDevice(ctypes.byref(number))
+    return number.value
+
+
+def device_of(address: int) -> int | None:
+    """The device whose memory lies at an address; None for memory of the host's."""
+    driver, found = hip(), _Attributes()
+    if driver is None or not address:
+        return None
+    error = driver.hipPointerGetAttributes(ctypes.byref(found), ctypes.c_void_p(address))
+    if error:
+        if driver.hipPeekAtLastError() == error:
+            driver.hipGetLastError()  # the program is not to meet it
+        return None
+    is_devices = found.is_managed or (found.device_pointer and not found.host_pointer)
+    return found.device if is_devices else None
+
+
+def is_nvidia() -> bool:
+    """True if the GPU is NVIDIA's."""
+    driver = hip()
+    return driver is not None and hasattr(driver, "mgpu_cuhip_memory_type")

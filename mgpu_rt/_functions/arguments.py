@@ -1,0 +1,151 @@
+"""The arguments of one call of a lowered function."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+from mgpu_rt._functions import descriptors, types, values
+from mgpu_rt.launch.arrays import Array, array_of
+from mgpu_rt.launch.copies import Copies, Copy, In, InOut, Out, wait_for
+from mgpu_rt.library import RuntimeLibrary
+
+
+class Arguments:
+    """Arguments, checked against the types that the function states: first `to_device`, the call
+    with `registers` or `pointers`, then `to_host`, at last `release`.
+
+    Raises TypeError or ValueError, with the function and the argument.
+    """
+
+    def __init__(
+        self, library: RuntimeLibrary, name: str, kinds: Sequence[types.Type], given: Sequence[Any]
+    ) -> None:
+        if len(given) != len(kinds):
+            raise TypeError(
+                f"{name} takes {len(kinds)} arguments, ({', '.join(k.text for k in kinds)}), and "
+                f"got {len(given)}"
+            )
+        self._library = library
+        #: The stream that the program has lent, on which the function's work goes.
+        self.lent = library.chosen_stream or 0
+        self._own: Any = None  # for copies, without a lent one
+        self._arrays: list[Array] = []
+        self._copies: Copies | None = None
+        self._parts: list[tuple[types.Type, Any]] = []  # a value, or an array with its address
+        #: The owners of the arrays, by the pointer that the function sees as allocated.
+        self.owners: dict[int, object] = {}
+        for number, (kind, value) in enumerate(zip(kinds, given, strict=True), 1):
+            try:
+                self._parts.append((kind, self._part(kind, value)))
+            except (TypeError, ValueError, BufferError) as error:
+                sort = TypeError if isinstance(error, TypeError) else ValueError
+                self.release()
+                raise sort(f"{name}, argument {number} ({kind.text}): {error}") from None
+
+    def _part(self, kind: types.Type, value: Any) -> Any:
+        if isinstance(kind, types.Scalar):
+            return values.encode(value, kind)
+        if isinstance(kind, types.Other):
+            raise TypeError("Python cannot pass this type")
+        is_wrapped = isinstance(value, (In, Out, InOut))
+        array = array_of(value.array if is_wrapped else value, self.lent, gaps=not is_wrapped)
+        if array is None:
+            raise TypeError(f"a {type(value).__name__} is no array")
+        self._arrays.append(array)
+        place: Array | Copy = array
+        if is_wrapped and not array.on_device:
+            if self._copies is None:
+                self._copies = Copies(self._library, self._stream())
+            place = self._copies.of(value, array)
+        elif array.readonly and not array.on_device:
+            raise ValueError("it is read-only, and the function may write there: pass a copy of it")
+        _describe(0, array, kind)  # raises
+        return place, array, value
+
+    def _stream(self) -> Any:
+        """The stream for copies: the lent one, or one of the library's."""
+        if self.lent:
+            return self._library.ffi.cast("hipStream_t", self.lent)
+        if self._own is None:
+            self._own = self._library.mgpuStreamCreate()
+        return self._own
+
+    def to_device(self) -> None:
+        """Waits for the owners of arrays on the device, and copies host arrays there. Work of the
+        function comes after both. Raises HipError."""
+        library = self._library
+        for handle in {array.stream for array in self._arrays} - {None, self.lent or None}:
+            other = library.ffi.cast("hipStream_t", handle)
+            if self.lent:
+                wait_for(library, self._stream(), other)
+            else:
+                library.mgpuStreamSynchronize(other)
+        if self._copies is not None:
+            self._copies.to_device()
+            self._wait()
+
+    def _wait(self) -> None:
+        """Waits for the copies, unless the function's work comes behind them on a lent stream."""
+        if not self.lent:
+            self._library.mgpuStreamSynchronize(self._own)
+
+    def registers(self) -> list[Any]:
+        """Returns them for the function itself: a descriptor is passed member by member."""
+        passed: list[Any] = []
+        for described in self._described():
+            if not isinstance(described, ctypes.Structure):
+                passed.append(described)
+                continue
+            for name, *_ in described._fields_:
+                member = getattr(described, name)
+                if isinstance(member, ctypes.Array):
+                    passed += map(ctypes.c_int64, member)
+                else:
+                    passed.append(ctypes.c_int64(member or 0))
+        return passed
+
+    def pointers(self) -> list[Any]:
+        """Returns them for the function's C interface: a descriptor is passed by its address."""
+        return [
+            ctypes.byref(described) if isinstance(described, ctypes.Structure) else described
+            for described in self._described()
+        ]
+
+    def _described(self) -> list[Any]:
+        described, self._kept = [], []
+        for kind, part in self._parts:
+            if isinstance(kind, types.Scalar):
+                described.append(part)
+                continue
+            place, array, value = part
+            address = place.device_address if isinstance(place, Copy) else array.address
+            made, kept = _describe(address, array, kind)
+            self._kept.append(kept)  # what an unranked memref points to
+            described.append(made)
+            allocated = (kept if isinstance(kind, types.Unranked) else made).allocated or 0
+            self.owners.setdefault(allocated, place if isinstance(place, Copy) else (value, array))
+        return described
+
+    def to_host(self) -> None:
+        """Copies arrays back, and waits for that."""
+        if self._copies is not None:
+            self._copies.to_host()
+            self._library.mgpuStreamSynchronize(self._stream())
+
+    def release(self) -> None:
+        """Gives back the device memory of copies, and their stream."""
+        if self._copies is not None:
+            self._copies.release()
+        if self._own is not None:
+            self._library.mgpuStreamSynchronize(self._own)
+            self._library.mgpuStreamDestroy(self._own)
+            self._own = None
+
+
+def _describe(address: int, array: Array, kind: types.Type) -> tuple[Any, Any]:
+    if isinstance(kind, types.Unranked):
+        return descriptors.describe_unranked(address, array, kind)
+    assert isinstance(kind, types.MemRef)
+    return descriptors.describe(address, array, kind), None

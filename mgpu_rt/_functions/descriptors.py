@@ -1,0 +1,107 @@
+"""Memref descriptors: what MLIR's lowered code knows of an array."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+from mgpu_rt._functions import types
+from mgpu_rt.launch.arrays import Array
+
+
+class Unranked(ctypes.Structure):
+    """A memref of any rank: how many dimensions it has, and where its descriptor lies."""
+
+    _fields_ = (("rank", ctypes.c_int64), ("descriptor", ctypes.c_void_p))
+
+
+@functools.cache
+def structure(rank: int) -> type[Any]:
+    """The descriptor of a memref of that rank. Sizes and strides are in elements."""
+    numbers = ctypes.c_int64 * rank
+
+    class Descriptor(ctypes.Structure):
+        _fields_ = (
+            ("allocated", ctypes.c_void_p),
+            ("aligned", ctypes.c_void_p),
+            ("offset", ctypes.c_int64),
+            *((("sizes", numbers), ("strides", numbers)) if rank else ()),
+        )
+
+    return Descriptor
+
+
+def describe(address: int, array: Array, kind: types.MemRef) -> Any:
+    """Returns the descriptor of an array, which may have a copy at another address. Raises
+    TypeError, ValueError where the array is none of this type."""
+    _check_element(array, kind.element)
+    _check_shape(array, kind)
+    strides = _strides(array, kind)
+    made = structure(kind.rank)()
+    # Lowered code adds an offset that the type names without reading it.
+    offset = kind.offset or 0
+    made.allocated = made.aligned = address - offset * array.itemsize
+    made.offset = offset
+    if kind.rank:
+        made.sizes[:], made.strides[:] = array.shape, strides
+    return made
+
+
+def describe_unranked(address: int, array: Array, kind: types.Unranked) -> tuple[Unranked, Any]:
+    """Returns the two descriptors of an array of any rank, of which the first points to the
+    second."""
+    ranked = types.MemRef(kind.text, kind.element, (None,) * len(array.shape))
+    inner = describe(address, array, ranked)
+    return Unranked(len(array.shape), ctypes.addressof(inner)), inner
+
+
+def signless(element: str) -> tuple[str, ...]:
+    """The types of arrays whose elements a memref of this type may have."""
+    if element == "i1":
+        return ("bool",)
+    if element == "index":
+        return ("si64", "ui64")
+    return (f"s{element}", f"u{element}") if element[0] == "i" else (element,)
+
+
+def _check_element(array: Array, element: str) -> None:
+    if array.type in signless(element):
+        return
+    if not array.itemsize:
+        raise TypeError("its owner says neither type nor shape: pass it by DLPack")
+    if array.type.startswith(">"):
+        raise TypeError(f"its elements are big-endian ('{array.type}'): convert it")
+    raise TypeError(f"its elements are {array.type or 'of an unknown type'}")
+
+
+def _check_shape(array: Array, kind: types.MemRef) -> None:
+    if len(array.shape) != kind.rank or any(
+        wanted not in (None, size) for wanted, size in zip(kind.shape, array.shape, strict=True)
+    ):
+        raise ValueError(f"its shape is {array.shape}")
+    # Of 16 bytes at most: no element is aligned to more.
+    if array.address % min(array.itemsize, 8) and 0 not in array.shape:
+        raise ValueError(f"its elements are not aligned to {min(array.itemsize, 8)} bytes: copy it")
+
+
+def _strides(array: Array, kind: types.MemRef) -> tuple[int, ...]:
+    """The strides in elements. Those of a size of 0 or 1 are never used, and are as MLIR has
+    them."""
+    dense = types.dense_strides(array.shape)
+    if kind.strides is None:
+        if 0 not in array.shape and any(
+            size > 1 and stride != step * array.itemsize
+            for size, stride, step in zip(array.shape, array.strides, dense, strict=True)
+        ):
+            raise ValueError(
+                "its elements do not lie one after the other: pass numpy.ascontiguousarray of it"
+            )
+        return dense
+    steps = []
+    for size, step, own, wanted in zip(array.shape, array.steps, dense, kind.strides, strict=True):
+        used = size > 1 and 0 not in array.shape
+        if used and wanted not in (None, step):
+            raise ValueError(f"its strides are {array.steps} elements")
+        steps.append(step if used else own if wanted is None else wanted)
+    return tuple(steps)

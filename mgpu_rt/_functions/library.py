@@ -1,0 +1,251 @@
+"""A library of lowered functions, called from Python on arrays."""
+
+from __future__ import annotations
+
+import _ctypes
+import ctypes
+import os
+import weakref
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mgpu_rt._functions import results, sidecar, types, values
+from mgpu_rt._functions.arguments import Arguments
+from mgpu_rt.library import load
+
+_C_INTERFACE = "_mlir_ciface_"
+
+
+class Library:
+    """A shared library that MLIR lowered, and its host functions by name.
+
+        library = mgpu_rt.Library("model.so")
+        y = library.forward(x, w)
+
+    `mgpu-rt lower` writes the types of the functions into what it makes. For another library,
+    `functions` gives them as MLIR writes them: {"forward": "(memref<?x4xf32>, index) -> f32"}; or
+    `source` is its program in MLIR, whose types are read (needs mlir-opt of LLVM 22).
+
+    close() unloads it, once no call is at work; so do the end of `with`, of the process, and of
+    the last reference to it and its functions. Work on a lent stream has to be done by then.
+
+    Raises OSError if it cannot be loaded; ValueError or TypeError for what is no such library.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        functions: Mapping[str, str] | None = None,
+        source: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.path = os.path.abspath(os.fspath(path))
+        texts = _texts(Path(self.path), functions, source)
+        self._types = {name: types.function(text) for name, text in texts.items()}
+        self._loaded: _Loaded | None = _Loaded(self.path)
+        self._functions: dict[str, Function] = {}
+
+    def __getattr__(self, name: str) -> Function:
+        # Before __init__ is done there are no types.
+        if name.startswith("__") or name not in self.__dict__.get("_types", ()):
+            raise AttributeError(self._no_function(name))
+        return self[name]
+
+    def __getitem__(self, name: str) -> Function:
+        """A function, also one whose name is no attribute. Raises KeyError, ValueError."""
+        if name not in self._types:
+            raise KeyError(self._no_function(name))
+        loaded = self._alive()
+        if name not in self._functions:
+            self._functions[name] = Function(loaded, name, self._types[name])
+        return self._functions[name]
+
+    def _no_function(self, name: str) -> str:
+        known = ", ".join(self.__dict__.get("_types", ())) or "none: their types are not known"
+        way = (
+            ""
+            if self.__dict__.get("_types")
+            else ("; lower it by `mgpu-rt lower`, or give functions={...} or source='program.mlir'")
+        )
+        path = self.__dict__.get("path", "")
+        return f"'{os.path.basename(path)}' has no function '{name}'; it has {known}{way}"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._types)
+
+    def __len__(self) -> int:
+        return len(self._types)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._types
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._types]
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<mgpu_rt.Library '{self.path}': {', '.join(self) or 'types unknown'}>"
+
+    @property
+    def closed(self) -> bool:
+        """True after close()."""
+        return self._loaded is None
+
+    def close(self) -> None:
+        """Unloads the library, once no function of it is referred to or at work."""
+        self._loaded = None
+        self._functions = {}
+
+    def _alive(self) -> _Loaded:
+        if self._loaded is None:
+            raise ValueError(f"{os.path.basename(self.path)} is closed")
+        return self._loaded
+
+
+def _texts(
+    path: Path, functions: Mapping[str, str] | None, source: str | os.PathLike[str] | None
+) -> dict[str, str]:
+    """The types of the functions: of the library itself, of its program, as given. Raises
+    ValueError, OSError."""
+    texts = sidecar.read(path)
+    if source is not None:
+        from mgpu_rt.lowering.function_types import function_types
+
+        texts |= function_types(Path(source).read_text())
+    return texts | dict(functions or {})
+
+
+class _Loaded:
+    """The library as the loader has it: unloaded with the last reference."""
+
+    def __init__(self, path: str) -> None:
+        runtime = load()
+        # A library that was linked without the runtime takes the one of this process.
+        ctypes.CDLL(runtime.path, os.RTLD_GLOBAL | os.RTLD_NOW)
+        try:
+            self.library = ctypes.CDLL(path, os.RTLD_NOW)
+        except OSError as error:
+            raise OSError(f"{path} cannot be loaded: {_why(path, str(error))}") from None
+        runtime.take_error()
+        self._end = weakref.finalize(self, _unload, self.library._handle, os.getpid())
+
+    def symbol(self, name: str) -> Any:
+        """The function of that name, or None. Each caller gets its own object."""
+        try:
+            return self.library[name]
+        except AttributeError:
+            return None
+
+
+def _why(path: str, said: str) -> str:
+    text = said.removeprefix(f"{path}: ")
+    if "only ET_DYN" in text:
+        return (
+            f"it is an object file: link it, or make one by `mgpu-rt lower --emit library` ({text})"
+        )
+    if "undefined symbol" in text:
+        return f"{text}: link it with what defines that (`mgpu-rt lower --emit library --link ...`)"
+    return text
+
+
+def _unload(handle: int, process: int) -> None:
+    """Unloads the library, whose destructors unload its modules. A child of fork has none."""
+    if os.getpid() == process:
+        _ctypes.dlclose(handle)
+
+
+class Function:
+    """A lowered host function: called with numbers and arrays, it returns its results."""
+
+    def __init__(self, loaded: _Loaded, name: str, kind: types.Function) -> None:
+        self.name, self.type = name, kind
+        self._loaded = loaded
+        if other := [t.text for t in kind.results if isinstance(t, types.Other)]:
+            raise TypeError(f"{name} returns {', '.join(other)}, which Python cannot take")
+        in_c = loaded.symbol(_C_INTERFACE + name)
+        self._is_c_interface = in_c is not None
+        self._function = in_c if in_c is not None else loaded.symbol(name)
+        if self._function is None:
+            raise AttributeError(f"{os.path.basename(loaded.library._name)} defines no '{name}'")
+        self._result = _result(name, kind.results, c_interface=self._is_c_interface)
+        is_number = self._result is not None and not issubclass(self._result, ctypes.Structure)
+        self._function.restype = self._result if is_number else None
+
+    def __repr__(self) -> str:
+        return f"<function {self.name}{self.type}>"
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Calls the function; other threads run meanwhile.
+
+        - A number becomes what the function takes, if it fits.
+        - An array is passed where it lies, on the host or on the device: NumPy's, PyTorch's,
+          CuPy's, any with DLPack. Its type, shape and strides have to be the function's.
+        - In, Out and InOut pass a copy of a host array in device memory.
+
+        Returns a number, a NumPy array of memory that the function has allocated, a DeviceArray, or
+        a tuple of these. Raises TypeError or ValueError for arguments that do not fit, HipError if
+        HIP refuses a call that the function makes.
+        """
+        runtime = load()
+        passed = Arguments(runtime, self.name, self.type.arguments, arguments)
+        try:
+            runtime.take_error()
+            passed.to_device()
+            found = self._call(passed.pointers() if self._is_c_interface else passed.registers())
+            reader = results.Reader(self._loaded, passed.owners, passed.lent)
+            read = [self._read(reader, kind, part) for kind, part in found]
+            passed.to_host()
+        finally:
+            passed.release()
+        runtime.check(f"{self.name} failed")
+        return None if not read else read[0] if len(read) == 1 else tuple(read)
+
+    def _call(self, arguments: list[Any]) -> list[tuple[types.Type, Any]]:
+        """Makes the call; returns the results as they are in memory."""
+        kinds = self.type.results
+        if self._result is None or self._function.restype is not None:
+            found = self._function(*arguments)
+            return [(kind, found) for kind in kinds]
+        room = self._result()
+        self._function(ctypes.byref(room), *arguments)
+        return [(kind, getattr(room, f"r{number}")) for number, kind in enumerate(kinds)]
+
+    def _read(self, reader: results.Reader, kind: types.Type, content: Any) -> Any:
+        try:
+            return reader.read(kind, content)
+        except ValueError as error:
+            raise ValueError(f"{self.name}, its result ({kind.text}): {error}") from None
+
+
+#: Results of more numbers than registers return go through memory, as in C; of fewer, LLVM has its
+#: own way.
+_REGISTERS = 3
+
+
+def _result(name: str, kinds: tuple[types.Type, ...], *, c_interface: bool) -> type | None:
+    """The ctypes class of what the function returns; a structure goes through memory of the
+    caller's. Raises TypeError where the function returns what C cannot take."""
+    if not kinds:
+        return None
+    if len(kinds) == 1 and isinstance(kinds[0], types.Scalar):
+        return values.register_type(kinds[0])
+    integers = sum(_integers(kind) for kind in kinds)
+    if not c_interface and integers <= _REGISTERS:
+        raise TypeError(
+            f"{name} returns {', '.join(k.text for k in kinds)} in registers that only LLVM's code "
+            "reads: give the function the attribute llvm.emit_c_interface"
+        )
+    return results.structure(kinds)
+
+
+def _integers(kind: types.Type) -> int:
+    """How many integers a result is."""
+    if isinstance(kind, types.MemRef):
+        return 3 + 2 * kind.rank
+    return 2 if isinstance(kind, types.Unranked) else int(not getattr(kind, "is_float", False))

@@ -1,0 +1,112 @@
+"""What lowered functions return, as Python has it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from typing import Any
+
+from mgpu_rt._arrays import memory
+from mgpu_rt._arrays.arrays import DeviceArray, HostArray
+from mgpu_rt._arrays.memory import Memory
+from mgpu_rt._functions import descriptors, types, values
+from mgpu_rt.launch.copies import Copy
+
+#: The allocated pointer of a memref that is a constant of the program, in MLIR's lowering.
+_CONSTANT = 0xDEADBEEF
+
+
+def field(kind: types.Type) -> type:
+    """The ctypes class of a result in a structure."""
+    if isinstance(kind, types.MemRef):
+        return descriptors.structure(kind.rank)
+    if isinstance(kind, types.Unranked):
+        return descriptors.Unranked
+    assert isinstance(kind, types.Scalar)
+    return values.field_type(kind)
+
+
+def structure(kinds: Iterable[types.Type]) -> type[Any]:
+    """The structure in which a function returns what is not one number."""
+
+    class Results(ctypes.Structure):
+        _fields_ = tuple((f"r{number}", field(kind)) for number, kind in enumerate(kinds))
+
+    return Results
+
+
+class Reader:
+    """Reads the results of one call. The function hands over what it has allocated: an allocation
+    gets one owner, though several results may lie in it."""
+
+    def __init__(self, library: object, given: dict[int, object], stream: int | None) -> None:
+        """`library` holds constants. `given` has the owners of the arguments' memory by their
+        address. Work that fills results may still be on `stream`, which the program has lent."""
+        self._library = library
+        self._owners: dict[int, object] = dict(given)
+        self._stream = stream
+
+    def read(self, kind: types.Type, content: Any) -> Any:
+        """Returns one result: a number, a NumPy array, or an array of the device's."""
+        if isinstance(kind, types.Scalar):
+            return values.decode(bytes(content), kind)
+        if isinstance(kind, types.Unranked):
+            ranked = descriptors.structure(content.rank)
+            inner = ranked.from_buffer_copy(
+                ctypes.string_at(content.descriptor, ctypes.sizeof(ranked))
+            )
+            Memory(content.descriptor, on_device=False)  # freed at once, as it is the caller's
+            return self._array(kind.element, content.rank, inner)
+        assert isinstance(kind, types.MemRef)
+        return self._array(kind.element, kind.rank, content)
+
+    def _array(self, element: str, rank: int, found: Any) -> Any:
+        kind = descriptors.signless(element)[0]
+        size = types.SIZES[element]
+        shape, steps = (tuple(found.sizes), tuple(found.strides)) if rank else ((), ())
+        address = (found.aligned or 0) + found.offset * size
+        strides = tuple(step * size for step in steps)
+        if found.allocated == _CONSTANT:
+            return _numpy(HostArray(self._library, address, kind, shape, strides), copy=True)
+        owner = self._owner(found.allocated or 0, address)
+        if isinstance(owner, Copy):
+            raise ValueError(
+                "it lies in the copy of an argument that was passed as In, Out or InOut, and that "
+                "ends with the call: pass mgpu_rt.to_device of the array"
+            )
+        if not isinstance(owner, Memory):  # of an argument's memory
+            on_device = memory.device_of(address)
+        else:
+            on_device = owner.device if owner.on_device else None
+        if on_device is None:
+            return _numpy(HostArray(owner, address, kind, shape, strides))
+        result = DeviceArray(owner, address, kind, shape, strides, device=on_device)
+        if self._stream:
+            result.fill_on(self._stream)
+        return result
+
+    def _owner(self, allocated: int, address: int) -> object:
+        if allocated not in self._owners:
+            device = memory.device_of(allocated or address)
+            self._owners[allocated] = Memory(
+                allocated, on_device=device is not None, device=device or 0
+            )
+        return self._owners[allocated]
+
+
+def _numpy(array: HostArray, *, copy: bool = False) -> Any:
+    """A NumPy array that keeps the memory; the array itself where NumPy is not installed, or has no
+    such type."""
+    try:
+        import numpy
+
+        if array.dtype == "bfloat16":
+            import ml_dtypes
+
+            plain = HostArray(array._owner, array._address, "ui16", array.shape, array.strides)
+            made = numpy.asarray(plain).view(ml_dtypes.bfloat16)
+        else:
+            made = numpy.asarray(array)
+    except ImportError:
+        return array
+    return made.copy() if copy else made

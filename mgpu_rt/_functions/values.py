@@ -1,0 +1,126 @@
+"""Numbers as lowered functions take and return them.
+
+A value is a ctypes object of its bytes: ctypes passes the bits of one as they are, and returns an
+object of a class of ours with the bits as they came.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+import struct
+from typing import Any
+
+from mgpu_rt._functions.types import Scalar
+
+# ctypes makes Python's numbers of its own classes, and leaves objects of others as they are.
+
+
+class _Byte(ctypes.c_int8):
+    pass
+
+
+class _Word(ctypes.c_int16):
+    pass
+
+
+class _Integer(ctypes.c_int32):
+    pass
+
+
+class _Long(ctypes.c_int64):
+    pass
+
+
+class _Half(ctypes.c_float):
+    """A register whose lower half is a float of 16 bits."""
+
+
+class _HalfField(ctypes.c_uint16):
+    pass
+
+
+class _Single(ctypes.c_float):
+    pass
+
+
+class _Double(ctypes.c_double):
+    pass
+
+
+class _Boolean(ctypes.c_uint8):
+    """A register whose lowest bit counts."""
+
+
+_SIGNED = {1: _Byte, 2: _Word, 4: _Integer, 8: _Long}
+_REGISTERS = {"f16": _Half, "bf16": _Half, "f32": _Single, "f64": _Double, "i1": _Boolean}
+
+
+def register_type(kind: Scalar) -> type:
+    """The ctypes class in which a value is passed and returned by itself."""
+    return _REGISTERS.get(kind.text) or _SIGNED[kind.size]
+
+
+def field_type(kind: Scalar) -> type:
+    """The ctypes class of a value in a structure of results."""
+    return _HalfField if kind.size == 2 and kind.is_float else register_type(kind)
+
+
+def encode(value: Any, kind: Scalar) -> Any:
+    """Returns a number as the function takes it. Raises TypeError, ValueError."""
+    if isinstance(value, ctypes._SimpleCData):
+        value = value.value
+    if getattr(value, "shape", ()) != () or isinstance(value, (str, bytes)):
+        raise TypeError(f"a {type(value).__name__} is no number")
+    content = _float(value, kind) if kind.is_float else _integer(value, kind)
+    register = register_type(kind)
+    return register.from_buffer_copy(content.ljust(ctypes.sizeof(register), b"\0"))
+
+
+def _integer(value: Any, kind: Scalar) -> bytes:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        # NumPy's truth values have no __index__.
+        if kind.text != "i1" or type(value).__name__ not in ("bool", "bool_"):
+            raise TypeError(f"a {type(value).__name__} is no integer") from None
+        number = int(bool(value))
+    bits = 1 if kind.text == "i1" else 8 * kind.size
+    lowest = 0 if kind.text.startswith("u") or bits == 1 else -(1 << (bits - 1))
+    highest = (1 << (bits - 1 if kind.text.startswith("s") else bits)) - 1
+    if not lowest <= number <= highest:
+        raise ValueError(f"{number} does not fit: it takes {lowest} to {highest}")
+    return (number & ((1 << 8 * kind.size) - 1)).to_bytes(kind.size, "little")
+
+
+def _float(value: Any, kind: Scalar) -> bytes:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"a {type(value).__name__} is no number") from None
+    try:
+        if kind.text == "bf16":
+            return _bfloat16(number)
+        return struct.pack({2: "<e", 4: "<f", 8: "<d"}[kind.size], number)
+    except OverflowError:
+        raise ValueError(f"{number} does not fit in an {kind.text}") from None
+
+
+def _bfloat16(number: float) -> bytes:
+    """Rounds to the nearest, and to the even one of two."""
+    bits = int.from_bytes(struct.pack("<f", number), "little")
+    if number != number:
+        return ((bits >> 16) | 0x40).to_bytes(2, "little")
+    return (((bits + 0x7FFF + (bits >> 16 & 1)) >> 16) & 0xFFFF).to_bytes(2, "little")
+
+
+def decode(content: bytes, kind: Scalar) -> bool | int | float:
+    """Reads a number from the bytes in which it was returned."""
+    content = content[: kind.size]
+    if kind.text == "i1":
+        return bool(content[0] & 1)
+    if kind.text == "bf16":
+        return struct.unpack("<f", b"\0\0" + content)[0]
+    if kind.is_float:
+        return struct.unpack({2: "<e", 4: "<f", 8: "<d"}[kind.size], content)[0]
+    return int.from_bytes(content, "little", signed=not kind.text.startswith("u"))

@@ -50,9 +50,10 @@ class Arguments:
         if isinstance(kind, types.Other):
             raise TypeError("Python cannot pass this type")
         is_wrapped = isinstance(value, (In, Out, InOut))
-        array = array_of(value.array if is_wrapped else value, self.lent, gaps=not is_wrapped)
+        inner = value.array if is_wrapped else value
+        array = array_of(inner, self.lent, gaps=not is_wrapped)
         if array is None:
-            raise TypeError(f"a {type(value).__name__} is no array")
+            raise TypeError(f"a {type(inner).__name__} is no array")
         self._arrays.append(array)
         place: Array | Copy = array
         if is_wrapped and not array.on_device:

@@ -7,6 +7,7 @@ object of a class of ours with the bits as they came.
 from __future__ import annotations
 
 import ctypes
+import math
 import operator
 import struct
 from typing import Any
@@ -78,13 +79,11 @@ def encode(value: Any, kind: Scalar) -> Any:
 
 
 def _integer(value: Any, kind: Scalar) -> bytes:
+    is_truth = type(value).__name__ in ("bool", "bool_")  # NumPy's is no index
     try:
-        number = operator.index(value)
+        number = int(bool(value)) if is_truth else operator.index(value)
     except TypeError:
-        # NumPy's truth values have no __index__.
-        if kind.text != "i1" or type(value).__name__ not in ("bool", "bool_"):
-            raise TypeError(f"a {type(value).__name__} is no integer") from None
-        number = int(bool(value))
+        raise TypeError(f"a {type(value).__name__} is no integer") from None
     bits = 1 if kind.text == "i1" else 8 * kind.size
     lowest = 0 if kind.text.startswith("u") or bits == 1 else -(1 << (bits - 1))
     highest = (1 << (bits - 1 if kind.text.startswith("s") else bits)) - 1
@@ -107,11 +106,12 @@ def _float(value: Any, kind: Scalar) -> bytes:
 
 
 def _bfloat16(number: float) -> bytes:
-    """Rounds to the nearest, and to the even one of two."""
-    bits = int.from_bytes(struct.pack("<f", number), "little")
-    if number != number:
-        return ((bits >> 16) | 0x40).to_bytes(2, "little")
-    return (((bits + 0x7FFF + (bits >> 16 & 1)) >> 16) & 0xFFFF).to_bytes(2, "little")
+    """Rounds once, to the nearest, and to the even one of two. Raises OverflowError."""
+    if math.isfinite(number):
+        _, exponent = math.frexp(number)
+        step = math.ldexp(1, max(exponent - 8, -133))
+        number = math.copysign(round(number / step) * step, number)
+    return struct.pack("<f", number)[2:]
 
 
 def decode(content: bytes, kind: Scalar) -> bool | int | float:

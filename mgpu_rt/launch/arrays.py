@@ -189,7 +189,7 @@ def _by_dlpack(value: Any, stream: int, *, gaps: bool) -> Array:
             "GPU, or to the host"
         )
     if on_host:
-        capsule = value.__dlpack__()
+        capsule = value.__dlpack__(stream=None)
     else:
         # The owner makes this stream wait for its own. CUDA's null stream is called 1, ROCm's 0.
         null = _LEGACY if device == _DLPACK_CUDA else 0

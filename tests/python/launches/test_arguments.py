@@ -281,12 +281,16 @@ def test_dlpacks_null_stream_is_hips(device: int, stream: int) -> None:
     assert tensor.streams == [stream]
 
 
-def test_dlpack_on_the_host_is_refused() -> None:
+def test_dlpack_on_the_host_is_copied() -> None:
     """A tensor of PyTorch's in host memory: its data_ptr() would be no address of the device."""
     tensor = Tensor(numpy.zeros(3), 1)
     tensor.data_ptr = lambda: 0x1234  # type: ignore[attr-defined]
-    with pytest.raises(TypeError, match="Tensor in host memory is no argument: pass its NumPy"):
-        passed([POINTER], tensor)
+    given, device = passed([POINTER], tensor)
+    given.to_device()
+    address = tensor.array.ctypes.data
+    assert device.calls == [("alloc", 24), ("Memcpy", 0x10000, address, 24, STREAM)]
+    with pytest.raises(ValueError, match="with gaps between its elements"):
+        passed([POINTER], Tensor(numpy.zeros(6)[::2], 1))
     with pytest.raises(TypeError, match="on DLPack's device 7"):
         passed([POINTER], Tensor(numpy.zeros(3), 7))
 

@@ -1,0 +1,395 @@
+"""Calls of functions that need no GPU: numbers, memrefs, results, and everything that does not
+fit."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import math
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+import mgpu_rt
+from mgpu_rt._functions import values
+from mgpu_rt._functions.types import Scalar
+from tests.python.functions import HOST, library
+from tests.support.child import ROOT, environment
+from tests.support.patience import HANG
+
+ARRAY = numpy.arange(12, dtype="f4").reshape(3, 4)
+ROW = numpy.arange(5, dtype="f4")
+
+
+@pytest.fixture(scope="module", params=(22, 19))
+def host(request: pytest.FixtureRequest) -> Iterator[mgpu_rt.Library]:
+    with library(HOST, llvm=request.param) as found:
+        yield found
+
+
+# ---- arguments ----
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        ARRAY,
+        ARRAY.T,
+        ARRAY[::-1, ::2],
+        ARRAY[:, ::-1],
+        numpy.asfortranarray(ARRAY),
+        ARRAY[:0],
+        ARRAY[:, :0],
+        ARRAY[1:2],
+        ARRAY.copy().reshape(4, 3)[1:, 1:],
+        memoryview(ARRAY),
+    ],
+)
+def test_strides_of_any_kind_are_passed(host: mgpu_rt.Library, array: Any) -> None:
+    wanted = float(numpy.asarray(array).sum())
+    assert host.sum(array) == host.sum_expanded(array) == wanted
+
+
+def test_a_tensor_on_the_host_is_passed_by_dlpack(host: mgpu_rt.Library) -> None:
+    class Tensor:
+        """As PyTorch's: neither a buffer nor an interface of NumPy's."""
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return 1, 0
+
+        def __dlpack__(self, *, stream: object) -> object:
+            assert stream is None
+            return ARRAY.T.__dlpack__()
+
+    assert host.sum(Tensor()) == ARRAY.sum()
+
+
+def test_numbers_of_each_type_are_passed(host: mgpu_rt.Library) -> None:
+    wanted = -1 - 2 * 2 - 3 * 4 - 4 * 8 - 5 * 16 + 1.5 * 32 + 2.25 * 64
+    for function in (host.weigh, host.weigh_expanded):
+        assert function(-1, -2, -3, -4, -5, 1.5, 2.25) == wanted
+        given = (numpy.int8(-1), ctypes.c_int16(-2), numpy.int64(-3), -4, numpy.array(-5))
+        assert function(*given, numpy.float64(1.5), ctypes.c_double(2.25)) == wanted
+    assert host.half(1.25) == 2.5 and host.brain(3) == 6.0
+    assert math.isnan(host.half(math.nan)) and math.isnan(host.brain(math.nan))
+    assert host.half(-math.inf) == host.brain(-math.inf) == -math.inf
+    assert [host.flip(x) for x in (True, 0, numpy.bool_(True))] == [False, True, False]
+
+
+def test_memrefs_without_a_rank_are_passed(host: mgpu_rt.Library) -> None:
+    ranks = [host.rank(a) for a in (ARRAY, ROW, numpy.zeros((), "f4"), numpy.zeros((1,) * 9, "f4"))]
+    assert ranks == [2, 1, 0, 9]
+
+
+def test_an_offset_of_the_type_is_kept(host: mgpu_rt.Library) -> None:
+    """The array's first element is the memref's, however lowered code finds it."""
+    numbers = numpy.arange(20, dtype="f4")
+    assert host.at_offset(numbers[3:11:2]) == 5
+
+
+def test_integers_of_either_sign_and_others_are_taken(host: mgpu_rt.Library) -> None:
+    counts, truths = numpy.zeros(0, "u8"), numpy.zeros(2, "?")
+
+    class Brain:
+        """As an array of ml_dtypes.bfloat16."""
+
+        class dtype:
+            name = "bfloat16"
+
+        __array_interface__ = numpy.zeros(1, "V2").__array_interface__
+
+    for kind in ("i4", "u4"):
+        assert host.fixed(numpy.zeros((2, 3), kind), counts, truths, Brain()) is None
+
+
+# ---- results ----
+
+
+def test_results_are_numbers_and_arrays(host: mgpu_rt.Library) -> None:
+    for function in (host.many, host.many_expanded):
+        truth, own, half, table, same, again, k, brain, tenth, index = function(ROW, -3)
+        assert (truth, half, k, brain, tenth, index) == (True, 1.5, -3, -2.5, 0.1, -7)
+        assert truth is True and (own == 2 * ROW).all() and (again == own).all()
+        assert table.tolist() == [1, 2, 3] and table.dtype == "i4"
+        assert same.ctypes.data == ROW.ctypes.data
+        table[0] = 7  # the constant itself cannot be written
+    assert host.double(ROW).tolist() == [0, 2, 4, 6, 8] and host.double(ROW[:0]).shape == (0,)
+    assert host.one_element(2.5) == 2.5 and host.one_element(1).shape == ()
+    assert host.without_rank(ROW).tolist() == [0, 2, 4, 6, 8]
+    assert host['an odd "name"']() == 42
+
+
+def freed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The addresses that are freed from now on."""
+    from mgpu_rt._arrays import memory
+
+    found: list[int] = []
+
+    def free(address: int) -> None:
+        found.append(address)
+        memory._C.free(address)
+
+    monkeypatch.setattr(memory, "_free_on_host", free)
+    return found
+
+
+def test_memory_is_freed_once_with_its_last_array(
+    host: mgpu_rt.Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = freed(monkeypatch)
+    results = host.many(ROW, 0)
+    own, again, same = results[1], results[5], results[4]
+    view = again[1:]
+    del results, own, again
+    gc.collect()
+    assert found == [] and view.tolist() == [2, 4, 6, 8]
+    del view
+    gc.collect()
+    assert len(found) == 1
+    del same  # the caller's
+    gc.collect()
+    assert len(found) == 1
+    host.without_rank(ROW)
+    gc.collect()
+    assert len(found) == 3  # the descriptor too
+
+
+def test_a_result_that_is_an_argument_keeps_it(host: mgpu_rt.Library) -> None:
+    given = numpy.arange(4, dtype="f4")
+    alive = weakref.ref(given)
+    same = host.many(given, 0)[4]
+    del given
+    gc.collect()
+    assert alive() is not None and same.tolist() == [0, 1, 2, 3]
+    del same
+    gc.collect()
+    assert alive() is None
+
+
+def test_results_outlive_the_library() -> None:
+    with library(HOST) as opened:
+        _, own, _, table, *_ = opened.many(ROW, 0)
+        function = opened.double
+    assert opened.closed
+    with pytest.raises(ValueError, match=r"host-\S+ is closed"):
+        _ = opened.double
+    gc.collect()
+    assert own.tolist() == [0, 2, 4, 6, 8] and table.tolist() == [1, 2, 3]
+    assert function(ROW).tolist() == own.tolist()  # keeps the library
+
+
+# ---- what does not fit ----
+
+_READ_ONLY = numpy.zeros(4, "f4")
+_READ_ONLY.flags.writeable = False
+_LATER = numpy.zeros(17, "u1")[1:].view("f4")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "error", "words"),
+    [
+        ("double", (), TypeError, r"double takes 1 arguments, \(memref<\?xf32>\), and got 0"),
+        ("double", (ROW, ROW), TypeError, "and got 2"),
+        ("double", (3,), TypeError, "a int is no array"),
+        ("double", ([1.0],), TypeError, "a list is no array"),
+        ("double", (None,), TypeError, "a NoneType is no array"),
+        ("double", (ARRAY,), ValueError, r"its shape is \(3, 4\)"),
+        ("double", (ROW.astype("f8"),), TypeError, "its elements are f64"),
+        ("double", (ROW.astype("i4"),), TypeError, "its elements are si32"),
+        ("double", (ROW.astype(">f4"),), TypeError, r"big-endian \('>f4'\): convert it"),
+        ("double", (ROW.astype("c8"),), TypeError, "its elements are complex<f32>"),
+        ("double", (ROW.astype(object),), TypeError, "an array of Python objects"),
+        ("double", (ROW.astype("M8[s]"),), TypeError, "its elements are <M8"),
+        ("double", (numpy.zeros(4, "f4,f4"),), TypeError, "its elements are |V8"),
+        ("double", (ROW[::2],), ValueError, "do not lie one after the other"),
+        ("double", (ROW[::-1],), ValueError, "do not lie one after the other"),
+        ("double", (numpy.broadcast_to(numpy.float32(1), 4),), ValueError, "read-only"),
+        ("double", (_READ_ONLY,), ValueError, "it is read-only, and the function may write there"),
+        ("double", (b"abcd",), ValueError, "read-only"),
+        ("double", (_LATER,), ValueError, "not aligned to 4 bytes: copy it"),
+        ("double", (mgpu_rt.In(3),), TypeError, "a int is no array"),
+        ("double", (mgpu_rt.InOut(ROW[::2]),), ValueError, "with gaps between its elements"),
+        ("double", (mgpu_rt.MemRef(ROW),), TypeError, "a MemRef is no array"),
+        ("fixed", (ARRAY,) * 4, TypeError, r"fixed, argument 1 \(memref<2x3xi32>\): its elements"),
+        ("fixed", (numpy.zeros((3, 2), "i4"),) * 4, ValueError, r"its shape is \(3, 2\)"),
+        ("at_offset", (ROW[:4],), ValueError, r"its strides are \(1,\) elements"),
+        ("rank", (ROW[::2],), ValueError, "do not lie one after the other"),
+        ("flip", (2,), ValueError, r"flip, argument 1 \(i1\): 2 does not fit: it takes 0 to 1"),
+        ("flip", (0.5,), TypeError, "a float is no integer"),
+        ("weigh", (256, 0, 0, 0, 0, 0, 0), ValueError, "takes -128 to 255"),
+        ("weigh", (0, 0, 0, 1 << 64, 0, 0, 0), ValueError, r"argument 4 \(i64\)"),
+        ("weigh", ("1", 0, 0, 0, 0, 0, 0), TypeError, "a str is no number"),
+        ("weigh", (0, 0, 0, 0, 0, 1e60, 0), ValueError, "does not fit in an f32"),
+        ("half", (70000,), ValueError, "does not fit in an f16"),
+        ("half", (ROW,), TypeError, "a ndarray is no number"),
+        ("half", (1j,), TypeError, "a complex is no number"),
+        ("takes_vector", (ROW,), TypeError, "Python cannot pass this type"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(
+    host: mgpu_rt.Library,
+    name: str,
+    arguments: tuple[Any, ...],
+    error: type[Exception],
+    words: str,
+) -> None:
+    with pytest.raises(error, match=words):
+        host[name](*arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("vectors", "vectors returns vector<4xf32>, which Python cannot take"),
+        ("pair", "returns i32, i32 in registers .* llvm.emit_c_interface"),
+    ],
+)
+def test_results_that_python_cannot_take_are_refused(
+    host: mgpu_rt.Library, name: str, words: str
+) -> None:
+    with pytest.raises(TypeError, match=words):
+        host[name]
+
+
+def test_functions_that_are_not_there_are_refused(host: mgpu_rt.Library) -> None:
+    for name in ("elsewhere", "hidden", "main"):
+        assert name not in host
+        with pytest.raises(AttributeError, match=f"has no function '{name}'; it has sum, "):
+            getattr(host, name)
+        with pytest.raises(KeyError, match="has no function"):
+            host[name]
+    assert {"sum", "many"} <= set(dir(host)) and len(host) == len(list(host))
+    assert repr(host.double) == "<function double(memref<?xf32>) -> memref<?xf32>>"
+
+
+# ---- what is no library of lowered code ----
+
+
+def test_another_library_needs_the_types(tmp_path: Path) -> None:
+    path = tmp_path / "library.so"
+    code = b"double cos(double x) { return x ? 0 : 1; }"
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", path], input=code, check=True)
+    with pytest.raises(AttributeError, match="their types are not known; lower it by `mgpu-rt"):
+        _ = mgpu_rt.Library(path).cos
+    with mgpu_rt.Library(path, functions={"cos": "(f64) -> f64", "nope": "() -> ()"}) as known:
+        assert known.cos(0) == 1.0
+        with pytest.raises(AttributeError, match="defines no 'nope'"):
+            _ = known.nope
+    with pytest.raises(ValueError, match="'f64' is no type of a function"):
+        mgpu_rt.Library(path, functions={"cos": "f64"})
+
+
+def test_types_come_from_a_program_too(tmp_path: Path) -> None:
+    source = tmp_path / "program.mlir"
+    source.write_text(HOST.read_text().replace("@half(", "@cos("))
+    stripped = tmp_path / "library.so"
+    made = mgpu_rt.lower(HOST)
+    section = "--remove-section=.mgpu_rt.functions"
+    subprocess.run(["objcopy", section, made, stripped], check=True)
+    assert len(mgpu_rt.Library(stripped)) == 0
+    assert mgpu_rt.Library(stripped, source=HOST).double(ROW)[1] == 2
+
+
+def test_files_that_are_no_library_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        mgpu_rt.Library(tmp_path / "none.so")
+    with pytest.raises(ValueError, match="is no ELF file"):
+        mgpu_rt.Library(HOST)
+    compiled, command = tmp_path / "x.o", ("cc", "-c", "-x", "c", "-", "-o")
+    subprocess.run([*command, compiled], input=b"int x;", check=True)
+    with pytest.raises(OSError, match="it is an object file: link it, or make one by `mgpu-rt"):
+        mgpu_rt.Library(compiled)
+    lacking = tmp_path / "lacking.so"
+    code, flags = (
+        b"int nobody_has(void); int f(void) { return nobody_has(); }",
+        ("-shared", "-fPIC"),
+    )
+    subprocess.run(["cc", *flags, "-x", "c", "-", "-o", lacking], input=code, check=True)
+    with pytest.raises(OSError, match="undefined symbol: nobody_has: link it with what defines"):
+        mgpu_rt.Library(lacking)
+
+
+# ---- threads, and ends of processes ----
+
+
+def test_threads_call_one_library_and_close_it(host: mgpu_rt.Library) -> None:
+    opened = library(HOST)
+    wrong: list[object] = []
+
+    def work(number: int) -> None:
+        given = numpy.full(1000, number, "f4")
+        try:
+            for _ in range(200):
+                if not (opened.double(given) == 2 * number).all():
+                    wrong.append(number)
+        except ValueError as error:  # another thread has closed it
+            if "is closed" not in str(error):
+                wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    opened.double(ROW)
+    opened.close()
+    for thread in threads:
+        thread.join(HANG)
+    assert wrong == []
+
+
+#: What lives on at the interpreter's end: an array, a view of it, a library, a thread that calls.
+ENDS = """
+import sys, threading, numpy, mgpu_rt
+library = mgpu_rt.Library(sys.argv[1])
+kept = library.double(numpy.arange(4, dtype="f4"))
+view = numpy.from_dlpack(kept)
+class Cycle:
+    pass
+cycle = Cycle()
+cycle.itself, cycle.array, cycle.library = cycle, library.double(kept), library
+sys.modules["kept"] = cycle
+def call():
+    while True:
+        library.double(kept)
+threading.Thread(target=call, daemon=True).start()
+print("end")
+"""
+
+
+def test_a_process_ends_with_everything_alive() -> None:
+    path = mgpu_rt.lower(HOST)
+    result = subprocess.run(
+        [sys.executable, "-c", ENDS, path],
+        env=environment("softgpu", PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "end\n", "")
+
+
+# ---- numbers ----
+
+
+@pytest.mark.parametrize("text", ["f16", "bf16", "f32", "f64"])
+def test_floats_come_back_as_they_went(text: str) -> None:
+    kind = Scalar(text)
+    for number in (0.0, -0.0, 1.0, -2.5, 0.15625, math.inf, -math.inf):
+        read = values.decode(bytes(values.encode(number, kind)), kind)
+        assert read == number and math.copysign(1, read) == math.copysign(1, number)
+
+
+def test_bfloat16_is_rounded_to_the_nearest_even() -> None:
+    kind = Scalar("bf16")
+    just_more = 1.00390625 + 2**-40  # of which a float of 32 bits knows nothing
+    pairs = ((1.00390625, 1.0), (1.01171875, 1.015625), (just_more, 1.0078125), (2**-133, 2**-133))
+    for given, wanted in pairs:
+        assert values.decode(bytes(values.encode(given, kind)), kind) == wanted
+    with pytest.raises(ValueError, match="does not fit in an bf16"):
+        values.encode(3.4e38, kind)

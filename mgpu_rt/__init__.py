@@ -98,9 +98,9 @@ def lower(
 
         library = mgpu_rt.Library(mgpu_rt.lower("model.mlir", chip="gfx942"))
 
-    It does what `mgpu-rt lower --emit library` does, with the options of these names, and links
-    what the program calls of LLVM's libraries. The result is kept, by the program's text and the
-    tools: lowering a program again costs milliseconds. Do not change the file.
+    The options are those of `mgpu-rt lower --emit library`. Those of LLVM's libraries that the
+    program calls are linked too. The file is kept, by the program's text and the tools: lowering a
+    program again costs milliseconds. Do not change the file.
 
     Raises RuntimeError if a tool is missing or refuses the program, ValueError or OSError for what
     is no program.

@@ -1,8 +1,8 @@
 /* The Python module mgpu_rt._dlpack: an array as a capsule of DLPack, which other packages take
  * without a copy.
  *
- * In C, because a consumer may let go of the memory on any thread, without the GIL, while an
- * exception is on its way, or when the interpreter is over. */
+ * A consumer may let go of the memory on any thread, without the GIL, or while an exception is on
+ * its way. The interpreter may be over by then. So this is C. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

@@ -84,8 +84,8 @@ class Array:
         return f"<mgpu_rt array of {self.dtype}, shape {self.shape}, in {place} memory>"
 
     def _interface(self) -> dict[str, Any]:
-        """What both interfaces of arrays have in common. Raises AttributeError for a type that they
-        have no word for."""
+        """Returns the entries that both interfaces of arrays have. Raises AttributeError for a type
+        that they have no word for."""
         letter = _TYPES[self._kind][1]
         if not letter:
             raise AttributeError(f"the interface has no {self.dtype}: use DLPack")

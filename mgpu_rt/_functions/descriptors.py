@@ -80,7 +80,7 @@ def _check_shape(array: Array, kind: types.MemRef) -> None:
         wanted not in (None, size) for wanted, size in zip(kind.shape, array.shape, strict=True)
     ):
         raise ValueError(f"its shape is {array.shape}")
-    # Of 16 bytes at most: no element is aligned to more.
+    # An element of 16 bytes is a complex number, which is aligned as its halves are.
     if array.address % min(array.itemsize, 8) and 0 not in array.shape:
         raise ValueError(f"its elements are not aligned to {min(array.itemsize, 8)} bytes: copy it")
 

@@ -23,12 +23,13 @@ class Library:
         library = mgpu_rt.Library("model.so")
         y = library.forward(x, w)
 
-    `mgpu-rt lower` writes the types of the functions into what it makes. For another library,
-    `functions` gives them as MLIR writes them: {"forward": "(memref<?x4xf32>, index) -> f32"}; or
-    `source` is its program in MLIR, whose types are read (needs mlir-opt of LLVM 22).
+    `mgpu-rt lower` writes the types of the functions into what it makes. For another library give
+    the types as MLIR writes them, functions={"forward": "(memref<?x4xf32>, index) -> f32"}. Or give
+    its program in MLIR as `source`, whose types mlir-opt of LLVM 22 reads.
 
-    close() unloads it, once no call is at work; so do the end of `with`, of the process, and of
-    the last reference to it and its functions. Work on a lent stream has to be done by then.
+    close() unloads the library, once no call is at work. The end of `with` does so too, and the end
+    of the process or of the last reference to the library and its functions. Work on a lent stream
+    has to be done by then.
 
     Raises OSError if it cannot be loaded; ValueError or TypeError for what is no such library.
     """
@@ -181,7 +182,7 @@ class Function:
         return f"<function {self.name}{self.type}>"
 
     def __call__(self, *arguments: Any) -> Any:
-        """Calls the function; other threads run meanwhile.
+        """Calls the function, while other threads go on.
 
         - A number becomes what the function takes, if it fits.
         - An array is passed where it lies, on the host or on the device: NumPy's, PyTorch's,

@@ -1,4 +1,4 @@
-"""What lowered functions return, as Python has it."""
+"""Results of lowered functions, from memory to Python."""
 
 from __future__ import annotations
 

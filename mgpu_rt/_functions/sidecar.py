@@ -1,7 +1,7 @@
 """The types of a lowered program's functions, as `mgpu-rt lower` writes them into its object file.
 
-A section that no program loads holds a line of JSON for each program: linkers join sections of one
-name, so that a library linked of several objects has the types of all.
+A section that no program loads holds a line of JSON for each program. Linkers join sections of one
+name, so that a library of several objects has the types of all.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Scalar:
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """The number of bytes of a value."""
         return SIZES[self.text]
 
 

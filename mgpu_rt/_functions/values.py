@@ -1,7 +1,7 @@
 """Numbers as lowered functions take and return them.
 
-A value is a ctypes object of its bytes: ctypes passes the bits of one as they are, and returns an
-object of a class of ours with the bits as they came.
+A value is a ctypes object with the bits that the function reads. ctypes passes such an object as it
+is, and returns an object of a class of ours with the bits as they came.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from mgpu_rt._functions.types import split
 from mgpu_rt.lowering import toolchain
 from mgpu_rt.lowering.strings import unescape
 
-#: A function of the program's own level that has a body. gpu.modules are a level deeper.
+#: A function with a body that stands in no inner module.
 _FUNCTION = re.compile(
     r'^  "func\.func"\(\) <\{(?P<properties>.*)\}> \(\{\n(?!  \}\))', re.MULTILINE
 )

@@ -343,7 +343,7 @@ def test_threads_call_one_library_and_close_it(host: mgpu_rt.Library) -> None:
     assert wrong == []
 
 
-#: What lives on at the interpreter's end: an array, a view of it, a library, a thread that calls.
+#: An array, a view of it, a library and a thread that calls live on at the interpreter's end.
 ENDS = """
 import sys, threading, numpy, mgpu_rt
 library = mgpu_rt.Library(sys.argv[1])

@@ -80,7 +80,7 @@ def test_functions_are_read(text: str, arguments: int, results: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", "f64", "(f64", "f64 -> f64", "(f64) f64", "(f64) ->", "()x -> i1"]
 )
-def test_what_is_no_function_is_refused(text: str) -> None:
+def test_other_texts_are_no_functions(text: str) -> None:
     with pytest.raises(ValueError, match="is no type of a function"):
         types.function(text)
 
@@ -94,7 +94,7 @@ def test_the_functions_of_a_program_are_found() -> None:
 
 
 def test_types_survive_the_linker(tmp_path: Path) -> None:
-    """Of two objects, in one library that is stripped, with whatever letters."""
+    """The library is made of two objects and stripped. Names have quotes and other letters."""
     functions = (
         {"a": "() -> i1", 'q"\\uote\n': "() -> ()"},
         {"naïve": "(i32) -> i32", "b": "() -> ()"},

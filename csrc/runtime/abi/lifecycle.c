@@ -337,12 +337,13 @@ static void make_start(void) {
         override_start();
         caches_set(caches);
         register_exit = register_run_exit;
+        limit_reached = manager_start;
     }
     options_known = true;
     pthread_mutex_unlock(&start_lock);
     find_and_install();
     register_run_exit();
-    manager_start();
+    manager_prepare();
 }
 
 void runtime_start(void) {

@@ -1,8 +1,8 @@
 /* The library's own thread: finds an interpreter, starts the manager in it, answers it.
  *
  * The thread takes none of the program's signals, holds no lock while it waits, and is inside HIP
- * only under `gate`, which manager_stop closes. It waits a while before it starts anything: a
- * program that is over in a second has no use for a manager. */
+ * only under `gate`, which manager_stop closes. Most programs never have it: it starts where a
+ * cache reaches its limit, as before that there is nothing to decide. */
 #include "manager/manager.h"
 #include "atomics.h"
 #include "driver/hip.h"
@@ -10,6 +10,7 @@
 #include "manager/interpreter.h"
 #include "manager/services.h"
 #include "manager/spawn.h"
+#include "process/cancel.h"
 #include "process/options.h"
 #include "process/state.h"
 #include "proof.h"
@@ -37,7 +38,8 @@ enum {
 };
 
 static pthread_t thread;
-static bool started, stopping;
+static bool reading, prepared; /* the surroundings, by the first call */
+static bool started, stopping; /* under `gate` */
 static uint32_t state = MANAGER_NONE;
 static uint32_t stop_bell;
 static struct channel *channel;
@@ -317,7 +319,8 @@ static void *run(void *unused) {
     (void)unused;
     be_ordinary();
     pthread_setname_np(pthread_self(), "mgpu_rt");
-    rest((uint64_t)options.manager_delay_ms);
+    if (options.manager_delay_ms > 0)
+        rest((uint64_t)options.manager_delay_ms);
     struct channel *found = is_stopping() || alone() ? NULL : find_manager();
     if (found) {
         introduce(found);
@@ -348,16 +351,32 @@ static bool create_thread(void) {
     return created;
 }
 
+/* Another thread may be at the exit, which closes the gate for good. */
 void manager_start(void) {
+    if (load_acquire(&started) || !load_acquire(&prepared) || runtime_forked)
+        return;
+    const int before = cancel_forbid();
+    pthread_mutex_lock(&gate);
+    if (!started && !is_stopping()) {
+        store_release(&state, MANAGER_STARTING);
+        if (!create_thread()) {
+            store_release(&state, MANAGER_NONE);
+            report_verbose("no thread for Python: the library goes on by itself");
+        }
+        store_release(&started, true);
+    }
+    pthread_mutex_unlock(&gate);
+    cancel_allow(before);
+}
+
+void manager_prepare(void) {
     if (!options.caches || options.manager_off || !hip_path()[0] || runtime_forked ||
-        exchange_acq_rel(&started, true))
+        exchange_acq_rel(&reading, true))
         return;
     surroundings_read(&around);
-    store_release(&state, MANAGER_STARTING);
-    if (!create_thread()) {
-        store_release(&state, MANAGER_NONE);
-        report_verbose("no thread for Python: the library goes on by itself");
-    }
+    store_release(&prepared, true);
+    if (options.manager_delay_ms >= 0)
+        manager_start();
 }
 
 /* Its first turn is the first that a policy decides. */
@@ -368,12 +387,14 @@ static void report_policy_too_late(const struct channel *known) {
 }
 
 void manager_stop(void) {
-    if (runtime_forked || manager_state() == MANAGER_NONE || is_stopping())
+    if (runtime_forked || is_stopping())
         return;
     report_policy_too_late(load_acquire(&channel));
     pthread_mutex_lock(&gate);
     store_release(&stopping, true);
     pthread_mutex_unlock(&gate);
+    if (manager_state() == MANAGER_NONE)
+        return;
     store_release(&stop_bell, 1);
     channel_ring(&stop_bell);
     struct channel *known = load_acquire(&channel);

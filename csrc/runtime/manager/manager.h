@@ -7,8 +7,12 @@
 
 #include <stdbool.h>
 
-/* Starts the thread that starts the manager, after MGPU_RT_MANAGER's delay. Once HIP was opened;
- * later calls do nothing. Costs 30 µs. */
+/* Reads which Python may run the manager, once HIP was opened. Starts the manager where the user
+ * named a policy or a delay. Later calls do nothing. */
+void manager_prepare(void);
+
+/* Starts the thread that starts the manager, if that was prepared: limit_reached of
+ * process/state.h. Costs 30 µs once; later calls do nothing. */
 void manager_start(void);
 
 /* Before HIP ends. Waits for one call of the driver's at most, and never for Python. */

@@ -291,6 +291,7 @@ void block_enforce_limit(int device, size_t size) {
     fetch_add_relaxed(&block_clock, 1); /* from here on the order of frees matters */
     if (add_fetch_relaxed(&freed[device], size) <= limit || !device_kept(device))
         return;
+    limit_reached();
     PROOF_STEP(blocks_beyond_the_limit_leave,
                store_relaxed(&freed[device], evict_oldest(device, limit - limit / 8)));
 }

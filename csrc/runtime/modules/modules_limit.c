@@ -134,6 +134,7 @@ void module_enforce_limit(uint64_t missed) {
         report_once(&limit_thrashes, limit, limit * 2);
     if (!due)
         return;
+    limit_reached();
     device_ask_all();
     const size_t keep = limit - limit / 8;
     const size_t count = take_out_oldest(

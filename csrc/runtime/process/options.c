@@ -11,7 +11,7 @@
 struct options options = {.caches = ALL_CACHES,
                           .device_number = -1,
                           .module_limit_bytes = (size_t)256 << 20,
-                          .manager_delay_ms = 1000,
+                          .manager_delay_ms = -1,
                           .stream_limit_count = 32,
                           .memory_limit_fraction = 0.25};
 
@@ -202,7 +202,7 @@ static void read_manager(struct options *out) {
     out->manager_off = is_off(out->python) || getauxval(AT_SECURE);
     if (strcmp(out->python, "on") == 0 || strcmp(out->python, "1") == 0 || is_off(out->python))
         out->python[0] = '\0';
-    out->manager_delay_ms = out->policy[0] ? 0 : 1000; /* who names a policy wants it at once */
+    out->manager_delay_ms = out->policy[0] ? 0 : -1; /* a policy of the user's decides all */
     if (delay)
         out->manager_delay_ms = number("MGPU_RT_MANAGER", delay + sizeof delay_word - 1,
                                        out->manager_delay_ms, default_limit);

@@ -30,12 +30,12 @@ struct options {
     bool verbose_on, exclusive_on;
     size_t module_limit_bytes;
     long stream_limit_count;
-    char python[PATH_MAX];        /* interpreter of the manager; "": search */
-    bool manager_off;             /* as is the manager of a set-uid program */
-    long manager_delay_ms;        /* from the first call to the start of the manager */
-    int device_number;            /* -1: none asked for */
-    bool device_by_rank;          /* device_number is a rank, of which there may be more */
-    size_t memory_limit_bytes;    /* 0: the fraction counts */
+    char python[PATH_MAX];     /* interpreter of the manager; "": search */
+    bool manager_off;          /* as is the manager of a set-uid program */
+    long manager_delay_ms;     /* from the first call to the start of the manager; -1: at a limit */
+    int device_number;         /* -1: none asked for */
+    bool device_by_rank;       /* device_number is a rank, of which there may be more */
+    size_t memory_limit_bytes; /* 0: the fraction counts */
     double memory_limit_fraction; /* of the device's memory */
     bool sync_lazy, trace_gpu_on, errors_fail;
 };

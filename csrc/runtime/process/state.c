@@ -5,6 +5,7 @@ unsigned runtime_mode = MODE_UNSTARTED;
 bool runtime_forked;
 pthread_mutex_t tables_lock = PTHREAD_MUTEX_INITIALIZER;
 void (*register_exit)(void);
+void (*limit_reached)(void);
 
 #ifdef WITHOUT
 #define TEXT_OF(name) #name

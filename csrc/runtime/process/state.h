@@ -70,4 +70,8 @@ extern void (*asked_for_memory[ASKED])(int device, size_t bytes);
  * HIP: exit handlers run last in, first out. */
 extern void (*register_exit)(void);
 
+/* Starts the manager, if there is none yet: a cache has reached its limit, or a device has no
+ * memory left. The top's, too. No lock of the runtime's is held. */
+extern void (*limit_reached)(void);
+
 #endif

@@ -80,6 +80,7 @@ static bool is_shortage(hipError_t error) {
 bool caches_make_room(hipError_t error) {
     if (!caches_on() || !PROOF(memory_was_short, is_shortage(error)))
         return false;
+    limit_reached();
     (void)caches_trim();
     (void)hip.GetLastError(); /* of the call, or of what was asked meanwhile */
     return true;

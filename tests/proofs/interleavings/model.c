@@ -488,7 +488,7 @@ void __wrap_report_failure(const char *expression, hipError_t error, void *advic
 static void no_exit(void) {}
 
 void model_start(unsigned streams, bool exclusive) {
-    register_exit = no_exit;
+    register_exit = limit_reached = no_exit;
     options.caches = ALL_CACHES;
     options.exclusive_on = exclusive;
     options.device_number = -1;

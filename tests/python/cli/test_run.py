@@ -420,7 +420,7 @@ def test_doctor_keeps_a_path_whole() -> None:
 
 
 def test_doctor_blames_no_python_for_a_program_that_failed() -> None:
-    """The library looks for Python a second after the first call, and a slow program still runs."""
+    """The library looks for Python beside the program, and a slow program still runs."""
     result = command("doctor", "--device", "hip", HIPSTUB_DEVICES="0")
     (line,) = (line for line in result.stdout.splitlines() if " Python " in line)
     assert "not looked for: the program had failed before" in line or "would manage" in line

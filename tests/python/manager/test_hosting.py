@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.python.manager.test_hosting_python import PRELUDE
 from tests.support.child import ROOT, environment, library
 from tests.support.compiled import compile_c
 from tests.support.hosting import (
@@ -73,13 +74,114 @@ def test_manager_ends_with_the_program(how: str) -> None:
             program.kill()
 
 
-def test_a_short_program_starts_nothing() -> None:
-    """The manager comes some time after the first call, if that matters any more."""
-    late = str(HANG * 1000)  # the shipped second may pass on a busy machine
-    result = run_host("plain", environment(MGPU_RT_VERBOSE="1", MGPU_RT_MANAGER=f"delay={late}"))
+def test_a_delay_that_is_not_over_starts_nothing() -> None:
+    result = run_host("plain", environment(MGPU_RT_VERBOSE="1", MGPU_RT_MANAGER=f"delay={HANG}000"))
     assert result.stdout == "ok\n"
     assert "manager" not in result.stderr
     assert "managed" not in result.stderr
+
+
+# ---- when it comes -------------------------------------------------------------------------------
+
+
+def when_needed(**changes: str) -> dict[str, str]:
+    """The environment of a program that has named no delay."""
+    return promptly(MGPU_RT_MANAGER="on", **changes)
+
+
+@pytest.mark.parametrize("mode", ["served", "threads", "fork-after"])
+def test_a_program_within_its_limits_has_no_manager(mode: str) -> None:
+    """Nor a thread of the library's: `served` asks for one, and is told that there is none."""
+    result = run_host(mode, when_needed())
+    assert (result.stdout == "ok\n") == (mode != "served"), result.stderr
+    assert "manager" not in result.stderr
+    assert "managed" not in result.stderr
+
+
+def test_a_limit_on_modules_starts_the_manager() -> None:
+    result = run_host("served", when_needed(MGPU_RT_MODULE_LIMIT="10K"))
+    assert result.stdout == "ok\n", result.stderr
+    assert ends(manager_of(result.stderr)[1])
+
+
+MEMORY = """
+lib.mgpu_rt_stats_json.restype = ctypes.c_void_p
+lib.mgpuMemAlloc.argtypes = [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_bool]
+lib.mgpuMemFree.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+def manager():
+    return json.loads(ctypes.string_at(lib.mgpu_rt_stats_json()))['manager']
+def use(*sizes):
+    for block in [lib.mgpuMemAlloc(size, None, False) for size in sizes]:
+        lib.mgpuMemFree(block, None)
+use(100000, 200000)
+before = manager()
+use(*SIZES)
+while manager() == 'starting':
+    time.sleep(0.01)
+print(before, manager())
+"""
+
+
+@pytest.mark.parametrize(
+    ("sizes", "changes", "after"),
+    [
+        ("100000, 200000", {"MGPU_RT_MEMORY_LIMIT": "1M"}, "none"),
+        ("600000, 700000, 800000", {"MGPU_RT_MEMORY_LIMIT": "1M"}, "serving"),
+        ("500000, 600000", {"HIPSTUB_MEMORY": "1200000", "MGPU_RT_MEMORY_LIMIT": "8M"}, "serving"),
+    ],
+    ids=["within", "limit", "out of memory"],
+)
+def test_a_limit_on_memory_starts_the_manager(
+    sizes: str, changes: dict[str, str], after: str
+) -> None:
+    """A device without memory does too, although its cache is within the limit."""
+    source = PRELUDE + MEMORY.replace("SIZES", f"({sizes})")
+    command = [sys.executable, "-c", source, str(library()), str(image()), KERNEL]
+    done = run_program(command, when_needed(HIPSTUB_MODE="record", **changes))
+    assert done.stdout == f"none {after}\n", done.stderr
+
+
+@pytest.mark.parametrize("mode", ["fork-before", "fork-after", "fork-busy", "late", "main-ends"])
+def test_a_manager_that_comes_at_a_limit_comes_as_any_other(mode: str) -> None:
+    result = run_host(mode, when_needed(MGPU_RT_MODULE_LIMIT="10K"))
+    assert (result.returncode, result.stdout.splitlines()[0]) == (0, "ok"), result.stderr
+
+
+def ranks(count: int, **changes: str) -> list[str]:
+    """Returns what each of the processes of a job has said."""
+    command = [str(host()), str(library()), str(image()), KERNEL, "plain"]
+    running = [
+        subprocess.Popen(command, env=when_needed(**changes), stderr=subprocess.PIPE, text=True)
+        for _ in range(count)
+    ]
+    return [process.communicate(timeout=HANG)[1] for process in running]
+
+
+def test_a_job_of_many_ranks_has_no_managers() -> None:
+    assert not [said for said in ranks(8) if "manager" in said or "managed" in said]
+
+
+FLOOD = (100, 3000)  # modules that are used twice in each round, and those that are used once
+
+
+def flood(tmp_path: Path, rounds: int, **changes: str) -> list[int]:
+    """Returns the modules that each round takes from the driver."""
+    source = (ROOT / "tests" / "support" / "hosts" / "flood.c").read_text()
+    program = compile_c(tmp_path / "flood", source, "-ldl")
+    words = [str(program), str(library()), str(image()), *map(str, (*FLOOD, rounds))]
+    env = when_needed(MGPU_RT_MODULE_LIMIT="8M", HIPSTUB_MODE="fast", **changes)
+    done = run_program(words, env)
+    assert done.returncode == 0, done.stderr
+    return [int(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.check
+def test_modules_in_use_outlast_a_flood(tmp_path: Path) -> None:
+    """C's own policy loads all of them in each round. With the manager a round comes that loads no
+    hot one."""
+    hot, cold = FLOOD
+    assert flood(tmp_path, 4, MGPU_RT_MANAGER="off") == [hot + cold] * 4
+    assert flood(tmp_path, 0)[-1] == cold
 
 
 @pytest.mark.parametrize("mode", ["plain", "local-plain", "thread", "local-thread", "dlclose"])

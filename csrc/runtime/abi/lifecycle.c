@@ -22,7 +22,6 @@
 #include "proof.h"
 #include "shared/caches.h"
 #include "shared/limits.h"
-#include "shared/reset.h"
 #include "sparse/environments.h"
 #include "streams/events.h"
 #include "streams/lazy_sync.h"

@@ -13,7 +13,6 @@
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
-#include "shared/reset.h"
 #include "shared/thread.h"
 #include "streams/lazy_sync.h"
 #include "streams/mgpu_stream.h"

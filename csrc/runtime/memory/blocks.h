@@ -1,20 +1,61 @@
 /* The blocks of device memory that mgpuMemAlloc hands out: from HIP or from the pools to the
- * program, and back again. */
+ * program, and back again.
+ *
+ * A block that is freed on a stream is at once free for the next work of that stream: the stream
+ * keeps its order. For anything else it is free once its fences are done. Stock's hipFree waits for
+ * the whole device, and so forgives a free on a stream that does not come after all work on the
+ * block. So a block has a fence of each other stream, too, that was at work at the free.
+ *
+ * Sizes are rounded to 256 bytes and served exactly. A block is never split, so no smaller piece
+ * ever holds one back.
+ *
+ * A hit is one compare-and-swap when a block is taken and two when it is freed; no lock, no
+ * allocation, no call of HIP. */
 #ifndef MGPU_RT_BLOCKS_H
 #define MGPU_RT_BLOCKS_H
 
+#include "atomics.h"
+#include "check.h"
 #include "likely.h"
-#include "memory/blocks_pool.h"
 #include "mgpu.h"
 #include "proof.h"
-#include "shared/reset.h"
+#include "shared/caches.h"
+#include "shared/handles.h"
 #include "shared/sites.h"
 #include "shared/thread.h"
+#include "shared/types.h"
 #include "streams/streams.h"
 #include "telemetry/call.h"
 #include "telemetry/counters.h"
 
-struct cache;
+static inline size_t block_round(size_t bytes) {
+    return (bytes + BLOCK_GRAIN - 1) / BLOCK_GRAIN * BLOCK_GRAIN;
+}
+
+static inline size_t block_set(size_t size) {
+    return (size / BLOCK_GRAIN * 0x9E3779B97F4A7C15u) >> 60;
+}
+
+static inline void *block_address(const struct block *block) {
+    return (void *)(uintptr_t)block->handle.key;
+}
+
+/* For a block that the reader does not own: HIP may have handed its address out again. */
+static inline size_t block_size(const struct block *block) {
+    return load_relaxed(&block->size);
+}
+static inline int block_device(const struct block *block) {
+    return load_relaxed(&block->device);
+}
+
+/* True if the block was `from`, and is `to` now. */
+static inline bool block_change(struct block *block, int from, int to) {
+    return block && cas_acq_rel(&block->state, &from, to);
+}
+
+static inline bool block_held_by_program(const struct block *block) {
+    return load_acquire(&block->state) >= BLOCK_LIVE;
+}
 
 /* A stream whose order a block may rely on: what is freed on it is free for its next work. NULL if
  * the handle is of no such stream. */
@@ -52,8 +93,34 @@ struct block_allocated {
 
 /* Hands out a block that the caller took from a pool. */
 static inline void block_hand_out(struct block *block, int state) {
-    block_note_use(block);
+    store_relaxed(&block->uses, block->uses + 1);
     PROOF_STEP(block_handed_out_is_held, store_release(&block->state, state));
+}
+
+/* Puts an idle block that has its fences into a pool. */
+void block_pool_put(struct block *block);
+
+/* Takes a block of this size out of a way of a pool: the caller owns it. NULL if there is none. */
+static inline struct block *block_pool_take_way(struct block **way, size_t size) {
+    struct block *block = load_acquire(way);
+    if (!block || block_size(block) != size || !cas_acq_rel(way, &block, NULL))
+        return NULL;
+    if (UNLIKELY(block->size != size)) { /* it left and came back as another block */
+        block_pool_put(block);
+        return NULL;
+    }
+    CHECK(load_relaxed(&block->state) == BLOCK_IDLE || load_relaxed(&block->state) == BLOCK_GONE);
+    return block;
+}
+
+/* Takes a block of this size out of the ways of a stream's pool. Each block there is ready for the
+ * next work of that stream. */
+static inline struct block *block_pool_take_own(struct block_pool *pool, size_t size) {
+    struct block **ways = pool->ways[block_set(size)];
+    struct block *block = NULL;
+    for (int way = 0; way < POOL_WAYS && !block; way++)
+        block = block_pool_take_way(&ways[way], size);
+    return block;
 }
 
 /* The hit: an idle block of the thread's current device, from the pool of a stream of that device,
@@ -94,8 +161,8 @@ struct block_freed {
  * `stream` (NULL: anywhere). */
 struct block_freed block_free(void *address, struct stream *stream);
 
-/* Evicts blocks if the device is over its limit. A block of this size was freed. */
-void block_enforce_limit(int device, size_t size);
+/* Puts a block that the caller has just made IDLE, and that no work uses, into a pool. */
+void block_put_done(struct block *block);
 
 /* ---- for graphs ---- */
 

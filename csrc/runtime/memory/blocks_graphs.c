@@ -3,7 +3,7 @@
 #include "driver/hip.h"
 #include "memory/blocks.h"
 #include "proof.h"
-#include "shared/reset.h"
+#include "shared/caches.h"
 #include "telemetry/counters.h"
 #include "telemetry/observe.h"
 
@@ -26,11 +26,7 @@ bool block_take_from_graph(void *address) {
         return true;
     if (!block_change(block, BLOCK_GRAPH_OWNED, BLOCK_IDLE))
         return false;
-    const int device = block->device;
-    const size_t size = block->size;
-    block_fence_idle(block);
-    block_pool_put(block);
-    block_enforce_limit(device, size);
+    block_put_done(block);
     return true;
 }
 

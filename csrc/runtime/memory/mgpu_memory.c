@@ -1,7 +1,7 @@
 /* mgpuMemAlloc, mgpuMemFree.
  *
  * Stock calls hipMalloc and hipFree, and hipFree waits for the whole device. Here a block goes back
- * to a pool of its stream and comes from there (blocks_pool.h).
+ * to a pool of its stream and comes from there (blocks.h).
  *
  * Unless nobody else in the process calls HIP (exclusive.h), the library asks HIP whether a freed
  * block is still the one that it handed out. The program may have freed it by hipFree, and its
@@ -14,7 +14,7 @@
 #include "process/options.h"
 #include "process/state.h"
 #include "proof.h"
-#include "shared/reset.h"
+#include "shared/caches.h"
 #include "shared/sites.h"
 #include "shared/thread.h"
 #include "streams/streams.h"

@@ -7,7 +7,6 @@
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
-#include "shared/reset.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #include "process/options.h"
 #include "process/state.h"
 #include "proof.h"
-#include "shared/reset.h"
+#include "shared/caches.h"
 #include "shared/thread.h"
 #include "telemetry/call.h"
 #include "telemetry/counters.h"

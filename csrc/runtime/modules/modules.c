@@ -3,7 +3,7 @@
 #include "driver/exclusive.h"
 #include "process/state.h"
 #include "proof.h"
-#include "shared/reset.h"
+#include "shared/caches.h"
 #include "telemetry/observe.h"
 
 #include <stdio.h>

@@ -14,7 +14,7 @@
 #include "likely.h"
 #include "mgpu.h"
 #include "proof.h"
-#include "shared/reset.h"
+#include "shared/caches.h"
 #include "shared/slots.h"
 #include "shared/thread.h"
 #include "shared/types.h"

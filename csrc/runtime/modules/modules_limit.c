@@ -15,7 +15,6 @@
 #include "shared/caches.h"
 #include "shared/handles.h"
 #include "shared/limits.h"
-#include "shared/reset.h"
 #include "streams/streams_pool.h"
 #include "telemetry/counters.h"
 #include "telemetry/observe.h"

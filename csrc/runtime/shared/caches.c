@@ -1,5 +1,10 @@
 #include "shared/caches.h"
+#include "atomics.h"
+#include "driver/cuda.h"
+#include "driver/device.h"
+#include "driver/exclusive.h"
 #include "driver/hip.h"
+#include "likely.h"
 #include "process/options.h"
 #include "proof.h"
 #include "shared/limits.h"
@@ -85,3 +90,84 @@ bool caches_make_room(hipError_t error) {
     (void)hip.GetLastError(); /* of the call, or of what was asked meanwhile */
     return true;
 }
+
+/* ---- whether a device was reset ----
+ *
+ * hipDeviceReset takes the streams and the memory of the calling thread's device, and HIP hands
+ * their addresses out anew. A handle that is there again proves nothing. The proof is an allocation
+ * of the runtime's own in the memory of that device, with the number that HIP gives to each. Pinned
+ * and managed memory prove nothing: they outlive the reset of one of several devices in 5.2.3,
+ * 5.7.1, 6.4.3 and 7.2.4. By a function of HIP's that nothing else here calls, so that the counts
+ * of hipMalloc are the program's. (A reset of NVIDIA's devices ends LLVM's own runtime as well.) */
+static struct watch {
+    bool claimed; /* a thread has set it up, or does so just now */
+    void *memory;
+    uint64_t number;
+} watches[MOST_DEVICES];
+
+/* With MGPU_RT_EXCLUSIVE, too: an override ends that, and may reset the device. */
+static bool can_watch(int device) {
+    return device < MOST_DEVICES && !cuda_present();
+}
+
+/* Without memory nothing is watched: then there is little to be cached, too. */
+void device_watch(int device) {
+    struct watch *watch = can_watch(device) ? &watches[device] : NULL;
+    void *memory = NULL;
+    uint64_t number = 0;
+    if (!watch || load_relaxed(&watch->claimed) || exchange_acq_rel(&watch->claimed, true))
+        return;
+    if (device_answered(PROOF_VALUE(watch_lies_on_the_device,
+                                    hip.ExtMallocWithFlags(&memory, 64, hipDeviceMallocDefault),
+                                    hip.HostMalloc(&memory, 64, hipHostMallocDefault))) &&
+        device_memory_number(memory, &number)) {
+        store_relaxed(&watch->number, number);
+        store_release(&watch->memory, memory);
+    } else {
+        store_release(&watch->claimed, false);
+    }
+}
+
+static bool was_reset(void *of) {
+    const struct watch *watch = of;
+    uint64_t number = 0;
+    void *memory = load_acquire(&watch->memory);
+    const uint64_t before = load_relaxed(&watch->number);
+    return memory &&
+           DOUBT(device_was_reset, !device_memory_number(memory, &number) || number != before);
+}
+
+/* Apart from device_kept, which a hit takes in. */
+static __attribute__((noinline)) bool ask_watch(int device) {
+    if (!can_watch(device) || LIKELY(!was_reset(&watches[device])))
+        return true;
+    caches_invalidate_if(device, was_reset, &watches[device]);
+    return false;
+}
+
+bool device_kept(int device) {
+    return exclusive_hip() || ask_watch(device);
+}
+
+void device_ask_all(void) {
+    for (int device = 0; device < MOST_DEVICES; device++)
+        (void)device_kept(device);
+}
+
+/* Detects resets before any other cache releases handles. */
+static int trim_watches(int device) {
+    (void)device;
+    PROOF_STEP(reset_before_making_room, device_ask_all());
+    return 0;
+}
+
+static void invalidate_watches(int which) {
+    for (int device = 0; device < MOST_DEVICES; device++)
+        if (of_device(which, device)) {
+            store_release(&watches[device].memory, NULL);
+            store_release(&watches[device].claimed, false);
+        }
+}
+
+const struct cache reset_cache = {
+    .name = "reset", .trim = trim_watches, .invalidate = invalidate_watches};

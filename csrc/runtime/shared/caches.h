@@ -1,7 +1,7 @@
-/* The duties of every cache, and the loops over all of them.
+/* The duties of every cache, and the loops over all of them; and what ends all that they hold: the
+ * reset of a device.
  *
- * A cache is a `struct cache` in its room or above shared/, and its line in lifecycle.c's table.
- */
+ * A cache is a `struct cache` in its room or above shared/, and its line in lifecycle.c's table. */
 #ifndef MGPU_RT_CACHES_H
 #define MGPU_RT_CACHES_H
 
@@ -80,5 +80,22 @@ bool caches_make_room(hipError_t error);
             answer_ = (call);                                                                      \
         answer_;                                                                                   \
     })
+
+/* ---- whether somebody has reset a device ---- */
+
+/* Makes later resets of a device visible. To be called before a cache holds anything on it, while
+ * it is the thread's current one. */
+void device_watch(int device);
+
+/* True if nobody has reset the device since device_watch. Otherwise invalidates all that the caches
+ * hold on it. To be asked before a cache looks for what it holds there: what it finds afterwards is
+ * HIP's still. Asked afterwards it is too late: another thread may have seen the reset and watch
+ * the device again. Costs a question to HIP (0.1 µs), on AMD's devices, unless nobody else in the
+ * process calls HIP. */
+bool device_kept(int device);
+/* Asks that of every device. */
+void device_ask_all(void);
+
+extern const struct cache reset_cache;
 
 #endif

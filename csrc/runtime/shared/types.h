@@ -69,8 +69,8 @@ struct stream {
     unsigned external_users;      /* under tables_lock */
     bool has_waiters;             /* somebody waits for a fence */
     uint64_t fences, fences_done; /* numbers of the last one set, and of the last one done */
-    struct block_pool *pool; /* memory that was given back on it (blocks_pool.h); NULL: none yet */
-    struct staging *staging; /* pinned memory it copied through last, or NULL */
+    struct block_pool *pool;      /* memory that was given back on it (blocks.h); NULL: none yet */
+    struct staging *staging;      /* pinned memory it copied through last, or NULL */
     struct stream_queue *queue;   /* of those that nobody holds; NULL: in none */
     struct stream *newer, *older; /* there */
     uint64_t asked, asked_fence; /* what `submitted` was, and the fence, when somebody began to wait
@@ -207,6 +207,7 @@ struct module {
  * its graph  GRAPH                       builds a graph; of GRAPH any free
  * serve on   GRAPH_OWNED   GRAPH         an allocation of the same graph     cas acq_rel
  *
+ * The program holds it if and only if state >= BLOCK_LIVE.
  * "leave" may meet a block that a thread has in hand: what that thread makes of it is no block of
  * the account's any more.
  * The account of a device == the sum of the sizes of all that are `booked`. All but GONE are,
@@ -217,12 +218,12 @@ enum { BLOCK_GRAIN = 256, POOL_SETS = 16, POOL_WAYS = 4 };
 
 enum block_state {
     BLOCK_GONE,        /* HIP has it back */
-    BLOCK_LIVE,        /* held by the program */
-    BLOCK_SHARED,      /* the same of managed memory: a state of its own, so that the free of device
-                        * memory, the hit, need not ask */
     BLOCK_IDLE,        /* in a pool */
-    BLOCK_GRAPH,       /* held by the program; and a graph uses it as long as that lives */
     BLOCK_GRAPH_OWNED, /* the program has freed it; a graph uses it still */
+    BLOCK_LIVE,        /* held by the program */
+    BLOCK_SHARED,      /* held, and managed memory: a state of its own, so that the free of device
+                        * memory, the hit, need not ask */
+    BLOCK_GRAPH,       /* held, and a graph uses it as long as that lives */
 };
 
 /* Done once all is done that the stream had been given at the free. */

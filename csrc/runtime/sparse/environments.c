@@ -3,7 +3,6 @@
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
-#include "shared/reset.h"
 #include "sparse/sparse.h"
 
 #include <stdlib.h>

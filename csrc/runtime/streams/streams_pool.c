@@ -11,7 +11,6 @@
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
-#include "shared/reset.h"
 #include "streams/lazy_sync.h"
 #include "telemetry/counters.h"
 #include "telemetry/observe.h"

@@ -7,13 +7,11 @@
 #include "driver/exclusive.h"
 #include "mgpu.h"
 #include "proof.h"
+#include "shared/caches.h"
 #include "shared/limits.h"
-#include "shared/reset.h"
 #include "shared/thread.h"
 #include "streams/streams.h"
 #include "telemetry/call.h"
-
-struct cache;
 
 /* Streams that HIP holds for the runtime. */
 extern size_t stream_pool_total;

@@ -1,9 +1,8 @@
 /* Two blocks that the program holds, on two streams at work; and what graphs and the host share. */
 #include "shared/types.h"
 #define POOL_WAYS 1
-#include "memory/blocks_pool.c"
+#include "memory/blocks.c"
 
-#include "memory/blocks.h"
 #include "program.h"
 #include "shared/caches.h"
 

@@ -6,7 +6,6 @@
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
-#include "shared/reset.h"
 #include "streams/streams.h"
 #include "telemetry/counters.h"
 #include "telemetry/recording/recorder.h"

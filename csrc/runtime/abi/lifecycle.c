@@ -21,7 +21,6 @@
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
-#include "shared/limits.h"
 #include "sparse/environments.h"
 #include "streams/events.h"
 #include "streams/lazy_sync.h"

@@ -1,11 +1,13 @@
-/* mgpuLaunchKernel and its kin. Costs what HIP's own call costs, a test and a store. */
+/* mgpuLaunchKernel and its kin. Costs what HIP's own call costs, a test and a store. If the driver
+ * refuses a launch, the metadata of the kernel's image may tell why. */
 #include "driver/cuda.h"
+#include "driver/device.h"
 #include "driver/hip.h"
 #include "driver/report.h"
-#include "launch/clusters.h"
-#include "launch/launch_advice.h"
 #include "likely.h"
 #include "mgpu.h"
+#include "modules/image/metadata.h"
+#include "modules/modules.h"
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
@@ -14,9 +16,21 @@
 #include "streams/mgpu_stream.h"
 #include "streams/streams.h"
 
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+
 static struct advice null_function = {
     .text = "a null function was launched: mgpuModuleGetFunction failed, see the message before",
     .follows = NULL_FUNCTION};
+static struct advice block_too_large = {
+    .text = "a block of %ld x %ld x %ld threads is more than the %ld that kernel '%s' was compiled "
+            "for: say its size by gpu.known_block_size, or launch smaller blocks"};
+static struct advice bad_launch = {
+    .text = "grid %ld x %ld x %ld, block %ld x %ld x %ld, %d bytes of dynamic workgroup memory: "
+            "each size must be at least 1, a block may have no more threads than the kernel was "
+            "compiled for (gpu.known_block_size) and never more than 1024, and the memory must "
+            "fit"};
 static struct advice unknown_symbol = {
     .text =
         "%p is no kernel's host symbol, or its grid of %ld x %ld x %ld does not fit: the object "
@@ -39,12 +53,55 @@ static const char cooperative_expression[] =
     "hipModuleLaunchCooperativeKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, "
     "stream, params)";
 
+/* A launch as the program asked for it. */
+struct launch {
+    hipFunction_t function;
+    intptr_t grid[3], block[3];
+    int32_t smem;
+    hipStream_t stream;
+    void **params, **extra;
+};
+
 #define LAUNCH                                                                                     \
     (&(struct launch){                                                                             \
         function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, smem, stream, params, extra})
 
 static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
     return x > 1 || y > 1 || z > 1;
+}
+
+/* ---- a launch that the driver refuses ---- */
+
+struct kernel {
+    char name[256];
+    uint64_t block_limit; /* 0: not known */
+};
+
+static struct kernel kernel_of(hipFunction_t handle) {
+    struct kernel kernel = {"", 0};
+    struct module *module;
+    pthread_mutex_lock(&tables_lock);
+    const struct function *function = module_search(handle, &module);
+    if (function) {
+        snprintf(kernel.name, sizeof kernel.name, "%s", function->name);
+        kernel.block_limit = metadata_block_limit(&module->image, function->name);
+    }
+    pthread_mutex_unlock(&tables_lock);
+    return kernel;
+}
+
+/* Reports that the driver refused a launch. Says so if the block is larger than what its kernel was
+ * compiled for. Asks HIP nothing. */
+static void advise_launch(const char *expression, hipError_t error, const struct launch *launch) {
+    const intptr_t *grid = launch->grid, *block = launch->block;
+    const struct kernel kernel = kernel_of(launch->function);
+    const uint64_t threads = (uint64_t)block[0] * (uint64_t)block[1] * (uint64_t)block[2];
+    if (DOUBT(block_exceeds_its_kernels, kernel.block_limit && threads > kernel.block_limit))
+        report_failure(expression, error, &block_too_large, (long)block[0], (long)block[1],
+                       (long)block[2], (long)kernel.block_limit, kernel.name);
+    else
+        report_failure(expression, error, &bad_launch, (long)grid[0], (long)grid[1], (long)grid[2],
+                       (long)block[0], (long)block[1], (long)block[2], launch->smem);
 }
 
 /* A launch that failed: once more if memory was short, else reported. */
@@ -63,6 +120,8 @@ static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
         advise_launch(launch_expression, error, launch);
 }
 
+/* ---- launches ---- */
+
 void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
                            intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
                            hipStream_t stream, void **params, void **extra,
@@ -80,13 +139,85 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
         launch_failed(error, LAUNCH);
 }
 
+/* ---- clusters: AMD's GPUs have them from gfx1250 on ---- */
+
+static dim3 dim3_of(const intptr_t size[3]) {
+    return (dim3){(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2]};
+}
+
+enum { COOPERATIVE = 2, CLUSTER_DIMENSION = 4 }; /* hipLaunchAttributeID */
+
+/* hipLaunchAttribute, and HIP_LAUNCH_CONFIG. */
+struct launch_attribute {
+    int id;
+    char pad[4];
+    union {
+        dim3 cluster;
+        int cooperative;
+        char bytes[64];
+    } value;
+};
+struct launch_config {
+    dim3 grid, block;
+    unsigned smem;
+    hipStream_t stream;
+    struct launch_attribute *attributes;
+    unsigned count;
+};
+
+_Static_assert(sizeof(struct launch_attribute) == 72 && sizeof(struct launch_config) == 56,
+               "as in HIP 7");
+
+typedef hipError_t launch_function(const struct launch_config *config, hipFunction_t function,
+                                   void **params, void **extra);
+
+static launch_function *launch_with;
+
+static void find_launch(void) {
+    void *library = dlopen(hip_path(), RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    if (!library)
+        return;
+    *(void **)&launch_with = dlsym(library, "hipDrvLaunchKernelEx");
+    dlclose(library); /* the runtime has it open */
+}
+
+/* gfx1250 is 12.5 to HIP; gfx1200, which has none, 12.0. */
+static bool has_clusters(void) {
+    const int device = hip_current_device();
+    int major = 0, minor = 0;
+    hipError_t error =
+        hip.DeviceGetAttribute(&major, hipDeviceAttributeComputeCapabilityMajor, device);
+    if (error == hipSuccess)
+        error = hip.DeviceGetAttribute(&minor, hipDeviceAttributeComputeCapabilityMinor, device);
+    return device_answered(error) && (major > 12 || (major == 12 && minor >= 5));
+}
+
+/* Launches in clusters of so many workgroups, of which the grid is a multiple. hipErrorNotSupported
+ * if the thread's device has none, or HIP cannot be asked: hipDrvLaunchKernelEx is of HIP 7. An
+ * older GPU would run the kernel without clusters. */
+static hipError_t launch_in_clusters(const struct launch *launch, dim3 cluster, bool cooperative) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, find_launch);
+    if (!launch_with || !has_clusters())
+        return hipErrorNotSupported;
+    struct launch_attribute attributes[] = {{.id = CLUSTER_DIMENSION, .value.cluster = cluster},
+                                            {.id = COOPERATIVE, .value.cooperative = 1}};
+    const struct launch_config config = {.grid = dim3_of(launch->grid),
+                                         .block = dim3_of(launch->block),
+                                         .smem = (unsigned)launch->smem,
+                                         .stream = launch->stream,
+                                         .attributes = attributes,
+                                         .count = cooperative ? 2 : 1};
+    return launch_with(&config, launch->function, launch->params, launch->extra);
+}
+
 static hipError_t ask_for_clusters(const struct launch *launch, const intptr_t cluster[3],
                                    bool cooperative) {
     if (cuda_present())
         return cuda.launch_cluster(launch->function, dim3_of(cluster), dim3_of(launch->grid),
                                    dim3_of(launch->block), (unsigned)launch->smem, cooperative,
                                    launch->stream, launch->params, launch->extra);
-    return clusters_launch(launch, dim3_of(cluster), cooperative);
+    return launch_in_clusters(launch, dim3_of(cluster), cooperative);
 }
 
 static void launch_cluster(const struct launch *launch, const intptr_t cluster[3],

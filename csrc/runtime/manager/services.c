@@ -11,7 +11,6 @@
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
-#include "shared/limits.h"
 #include "streams/streams_pool.h"
 #include "telemetry/channel.h"
 

@@ -1,5 +1,5 @@
-/* The life of a block: its entry in the table, its fences, its allocation, its free, and which blocks
- * leave for the limit. */
+/* The life of a block: its entry in the table, its fences, its allocation, its free, and which
+ * blocks leave for the limit. */
 #include "memory/blocks.h"
 #include "atomics.h"
 #include "check.h"
@@ -11,7 +11,6 @@
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
-#include "shared/limits.h"
 #include "shared/ranges.h"
 #include "streams/lazy_sync.h"
 #include "streams/streams_pool.h"

@@ -14,7 +14,6 @@
 #include "proof.h"
 #include "shared/caches.h"
 #include "shared/handles.h"
-#include "shared/limits.h"
 #include "streams/streams_pool.h"
 #include "telemetry/counters.h"
 #include "telemetry/observe.h"

@@ -7,7 +7,6 @@
 #include "likely.h"
 #include "process/options.h"
 #include "proof.h"
-#include "shared/limits.h"
 
 struct cache_limits cache_limits;
 unsigned care_of_frees;

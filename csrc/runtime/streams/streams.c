@@ -6,7 +6,6 @@
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
-#include "shared/limits.h"
 
 struct handle_map stream_map = HANDLE_MAP(struct stream);
 struct stream *stream_list;

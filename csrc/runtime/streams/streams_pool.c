@@ -233,13 +233,11 @@ static struct stream *take_retired(int device) {
     return NULL;
 }
 
-/* The one before, perhaps another device's, is for whoever finds it. */
-static void make_last(struct thread *thread, struct stream *stream) {
-    struct stream *before = thread->stream;
-    if (thread_is_none(thread))
-        return;
-    store_relaxed(&thread->stream, stream);
-    PROOF_STEP(last_stream_is_left_to_others, stream_leave(before));
+/* This stream (or NULL) is no thread's last one any more. If the program does not hold it, the
+ * others find it. */
+static void leave_to_others(struct stream *stream) {
+    if (stream && take_stream(stream, STREAM_IDLE))
+        queue_put(&idle, stream);
 }
 
 /* HIP hands out a handle again that it did not get back from here: the program has destroyed that
@@ -261,24 +259,9 @@ static void end_past(hipStream_t handle) {
         stream_complete_fence(stream, fence);
 }
 
-/* Enters a stream that HIP has just made for the program, the thread's last one now. Without memory
- * only HIP knows it. May wait for the device. */
-static void enter_new(struct thread *thread, hipStream_t handle, int device) {
-    PROOF_STEP(past_of_a_new_handle_ends, end_past(handle));
-    struct stream *stream = device < MOST_DEVICES ? stream_enter(handle, device) : NULL;
-    if (!stream)
-        return;
-    make_last(thread, stream);
-    observe(OBSERVED_STREAM_CREATED, handle, 0, device);
-    device_watch(device);
-    if (add_fetch_relaxed(&stream_pool_total, 1) == cache_limits.streams + 1)
-        queue_those_of_threads();
-    caches_stream_begins(stream);
-}
-
 struct stream_acquired stream_acquire(struct thread *thread, int device) {
     struct stream_acquired made = {.how = CALL_BYPASS};
-    struct stream *stream = NULL;
+    struct stream *stream = NULL, *const before = thread->stream;
     if (thread->external) {
         made.handle = stream_handle(thread->external);
         return made;
@@ -297,14 +280,28 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
             stream = take_retired(device);
     }
     if (stream && PROOF(stream_was_not_forgotten, move_taken(stream, STREAM_LIVE))) {
-        make_last(thread, stream);
-        return (struct stream_acquired){stream_handle(stream), CALL_HIT, hipSuccess};
+        made.how = CALL_HIT;
+        made.handle = stream_handle(stream);
+    } else {
+        made.how = CALL_MISS;
+        made.error = RETRY(hip.StreamCreate(&made.handle));
+        register_exit();
+        if (made.error != hipSuccess)
+            return made;
+        PROOF_STEP(past_of_a_new_handle_ends, end_past(made.handle));
+        stream = device < MOST_DEVICES ? stream_enter(made.handle, device) : NULL;
+        if (!stream) /* without memory only HIP knows it */
+            return made;
+        observe(OBSERVED_STREAM_CREATED, made.handle, 0, device);
+        device_watch(device);
+        if (add_fetch_relaxed(&stream_pool_total, 1) == cache_limits.streams + 1)
+            queue_those_of_threads();
+        caches_stream_begins(stream);
     }
-    made.how = CALL_MISS;
-    made.error = RETRY(hip.StreamCreate(&made.handle));
-    register_exit();
-    if (made.error == hipSuccess)
-        enter_new(thread, made.handle, device);
+    if (!thread_is_none(thread)) {
+        store_relaxed(&thread->stream, stream);
+        PROOF_STEP(last_stream_is_left_to_others, leave_to_others(before));
+    }
     return made;
 }
 
@@ -315,11 +312,6 @@ bool stream_release(struct stream *stream) {
     queue_put(PROOF(released_stream_is_idle, is_idle) ? &idle : &retired, stream);
     enforce_limit(stream->device);
     return true;
-}
-
-void stream_leave(struct stream *stream) {
-    if (stream && take_stream(stream, STREAM_IDLE))
-        queue_put(&idle, stream);
 }
 
 bool stream_all_quiet(void) {
@@ -374,7 +366,7 @@ static void invalidate_streams(int device) {
 static void release_of_thread(struct thread *thread) {
     struct stream *stream = thread->stream;
     stream_end_external(thread);
-    stream_leave(stream);
+    leave_to_others(stream);
 }
 
 /* ---- for the manager ---- */

@@ -8,7 +8,6 @@
 #include "mgpu.h"
 #include "proof.h"
 #include "shared/caches.h"
-#include "shared/limits.h"
 #include "shared/thread.h"
 #include "streams/streams.h"
 #include "telemetry/call.h"
@@ -77,10 +76,6 @@ static inline bool stream_stays_cached(const struct stream *stream, hipStream_t 
 /* The program destroys it: it goes where the others find it, and as long as there are more than the
  * limit, HIP gets one back. False if the program does not hold it. */
 bool stream_release(struct stream *stream);
-
-/* This stream (or NULL) is no thread's last one any more. If the program does not hold it, the
- * others find it. */
-void stream_leave(struct stream *stream);
 
 /* True if a stream that the program does not hold is done with all work: a null stream never is
  * held. Asks HIP. */

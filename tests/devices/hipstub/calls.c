@@ -117,7 +117,7 @@ hipError_t hipLaunchKernel(const void *symbol, dim3 grid, dim3 block, void **par
         hipErrorInvalidDeviceFunction);
 }
 
-/* HIP 7's; the configuration is laid out as csrc/runtime/launch/clusters.c has it. */
+/* HIP 7's; the configuration is laid out as csrc/runtime/launch/mgpu_launch.c has it. */
 hipError_t hipDrvLaunchKernelEx(const void *config, hipFunction_t function, void **params,
                                 void **extra);
 hipError_t hipDrvLaunchKernelEx(const void *config, hipFunction_t function, void **params,

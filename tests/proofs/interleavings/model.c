@@ -4,7 +4,7 @@
 #include "modules/image/image.h"
 #include "process/options.h"
 #include "process/state.h"
-#include "shared/limits.h"
+#include "shared/caches.h"
 #include "streams/mgpu_stream.h"
 #include "streams/streams.h"
 

@@ -6,7 +6,6 @@
 #include "driver/hip.h"
 #include "driver/hip_open.h"
 #include "driver/report.h"
-#include "graphs/function.h"
 #include "graphs/graphs.h"
 #include "likely.h"
 #include "manager/manager.h"

@@ -7,7 +7,6 @@
 #include "driver/hip_search.h"
 #include "driver/report.h"
 #include "graphs/build.h"
-#include "graphs/function.h"
 #include "graphs/graphs.h"
 #include "likely.h"
 #include "mgpu.h"

@@ -2,7 +2,6 @@
 #include "atomics.h"
 #include "driver/report.h"
 #include "graphs/build.h"
-#include "graphs/calls.h"
 #include "graphs/capture.h"
 #include "memory/registrations.h"
 #include "modules/mgpu_module.h"

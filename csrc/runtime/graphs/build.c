@@ -7,7 +7,6 @@
 #include "mgpu.h"
 #include "proof.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,20 +14,7 @@
 
 __thread struct mgpu_rt_graph *graph_building;
 
-static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
-
-void graph_lock(void) {
-    pthread_mutex_lock(&calls_lock);
-}
-
-void graph_unlock(void) {
-    pthread_mutex_unlock(&calls_lock);
-}
-
-/* Another thread may have had it. */
-void graph_lock_anew(void) {
-    calls_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-}
+pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- failing ---- */
 
@@ -68,6 +54,23 @@ void graph_report_failure(bool of_function, const char *expression, hipError_t e
                 name ? name : "<unknown>");
 }
 
+/* ---- lists ---- */
+
+void *graph_list_add(void **list, size_t size) {
+    void **entry = calloc(1, size);
+    if (!entry) {
+        graph_fail("no memory for a part of it");
+        return NULL;
+    }
+    *entry = *list;
+    return *list = entry;
+}
+
+void graph_list_free(void **list) {
+    for (void **entry; (entry = *list); free(entry))
+        *list = *entry;
+}
+
 /* ---- streams and events ---- */
 
 struct graph_stream *graph_stream(hipStream_t handle) {
@@ -93,24 +96,16 @@ struct graph_event *graph_event(hipEvent_t handle) {
 
 struct graph_event *graph_event_enter(hipEvent_t handle) {
     struct graph_event *event = graph_event(handle);
-    if (event)
-        return event;
-    event = calloc(1, sizeof *event);
-    if (!event) {
-        graph_fail("no memory for an event");
-        return NULL;
-    }
-    event->handle = handle;
-    event->next = graph_building->events;
-    graph_building->events = event;
+    if (!event && (event = graph_list_add(&graph_building->events, sizeof *event)))
+        event->handle = handle;
     return event;
 }
 
 void graph_event_leave(hipEvent_t handle) {
-    struct graph_event **link = &graph_building->events;
-    while (*link && (*link)->handle != handle)
-        link = &(*link)->next;
-    struct graph_event *event = *link;
+    void **link = &graph_building->events;
+    struct graph_event *event;
+    while ((event = *link) && event->handle != handle)
+        link = &event->next;
     if (event)
         *link = event->next;
     free(event);
@@ -139,13 +134,8 @@ void graph_note_memory(void *address) {
     struct graph_memory *memory = graph_building->memory;
     while (memory && memory->address != address && !(number && memory->number == number))
         memory = memory->next;
-    if (memory)
+    if (memory || !(memory = graph_list_add(&graph_building->memory, sizeof *memory)))
         return;
-    memory = calloc(1, sizeof *memory);
-    if (!memory) {
-        graph_fail("no memory for a node");
-        return;
-    }
     const struct block *block = graph_building->of_function ? NULL : block_around(address);
     memory->address = address;
     memory->number = number;
@@ -153,8 +143,6 @@ void graph_note_memory(void *address) {
         memory->block = block;
         memory->uses = load_relaxed(&block->uses);
     }
-    memory->next = graph_building->memory;
-    graph_building->memory = memory;
 }
 
 const char *graph_memory_change(const struct graph_memory *memory) {

@@ -7,7 +7,9 @@
 #define MGPU_RT_GRAPH_BUILD_H
 
 #include "mgpu.h"
+#include "mgpu_rt.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 
 enum { GRAPH_STREAMS = 32 };
@@ -22,36 +24,37 @@ struct graph_stream {
     struct vector_clock clock; /* of its next node */
 };
 
+/* What a graph has lies in lists, whose entries begin with the next one. */
 struct graph_event {
+    void *next;
     hipEvent_t handle;
     bool recorded;
     struct vector_clock clock;
-    struct graph_event *next;
 };
 
 /* Memory of the graph's own: nobody else gets it while the graph lives. */
 struct graph_block {
+    void *next;
     void *address;
     size_t bytes;
     bool freed;                /* by the program, and not handed out again */
     struct vector_clock clock; /* of all streams at the free: stock's hipFree waits for all */
-    struct graph_block *next;
 };
 
 /* Memory that a graph copies or fills, and that is not the graph's own: one address in each
  * allocation or registration. HIP 6 and 7 look up what lies there when they make the node. */
 struct graph_memory {
+    void *next;
     void *address;
     uint64_t number; /* HIP's, of the allocation or registration that it lies in; 0: none */
     const struct block *block; /* of the cache; NULL: none, or the graph is a function's, whose
                                   arguments say what the program holds */
     uint64_t uses;             /* how often the block was handed out by then */
-    struct graph_memory *next;
 };
 
 struct graph_module {
+    void *next;
     struct module *module;
-    struct graph_module *next;
 };
 
 struct graph_node {
@@ -73,11 +76,8 @@ struct mgpu_rt_graph {
     struct graph_stream streams[GRAPH_STREAMS];
     int stream_count;
     struct vector_clock host; /* what every node comes after, as the host has waited for it */
-    struct graph_event *events;
-    struct graph_block *blocks;
-    struct graph_memory *memory;
-    struct graph_module *modules;
-    struct mgpu_rt_graph *next; /* of all that were built; under tables_lock */
+    void *events, *blocks, *memory, *modules; /* lists of graph_event and so on */
+    struct mgpu_rt_graph *next;               /* of all that were built; under tables_lock */
 };
 
 /* The graph that the calling thread builds; NULL: none. */
@@ -85,9 +85,7 @@ extern __thread struct mgpu_rt_graph *graph_building __attribute__((tls_model("i
 
 /* One call of HIP's for graphs at a time: 5.2.3 deadlocks, and 7.2 builds wrong ones, where two
  * threads make them. */
-void graph_lock(void);
-void graph_unlock(void);
-void graph_lock_anew(void);
+extern pthread_mutex_t graph_lock;
 
 /* Says why the graph cannot be built, once, and that it is not. */
 void graph_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -103,6 +101,11 @@ struct graph_stream *graph_stream(hipStream_t handle);
 struct graph_event *graph_event(hipEvent_t handle);
 struct graph_event *graph_event_enter(hipEvent_t handle);
 void graph_event_leave(hipEvent_t handle);
+
+/* Adds an entry of so many bytes, all zero but its link, to a list of the graph's. NULL without
+ * memory: the graph has failed. */
+void *graph_list_add(void **list, size_t size);
+void graph_list_free(void **list);
 
 /* Notes memory that the next node copies or fills, unless it is the graph's own. */
 void graph_note_memory(void *address);
@@ -123,5 +126,9 @@ struct graph_place graph_place(struct graph_stream *stream);
 /* Takes a node that HIP has made there. */
 void graph_add(struct graph_stream *stream, const struct graph_place *place, hipGraphNode_t node,
                const char *label);
+
+/* What answers a call of the thread that builds: it becomes a node or an edge, or ends the
+ * building. NULL: the call's implementation, as ever. */
+mgpu_rt_function graph_call(enum abi_index function);
 
 #endif

@@ -1,4 +1,4 @@
-#include "graphs/calls.h"
+/* The calls of a thread while it builds a graph. */
 #include "driver/cuda.h"
 #include "driver/device.h"
 #include "driver/hip.h"
@@ -12,7 +12,6 @@
 #include "streams/streams.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static const char launch_call[] =
     "hipGraphAddKernelNode(&node, graph, dependencies, count, &params)";
@@ -107,20 +106,18 @@ static struct graph_block *serve_again(uint64_t bytes) {
 }
 
 static void *new_block(uint64_t bytes) {
-    struct graph_block *block = calloc(1, sizeof *block);
-    struct block_allocated made = {NULL, CALL_MISS, hipErrorOutOfMemory};
-    if (block) /* for work in any order: the graph may be launched anywhere */
-        made = block_allocate(bytes, graph_building->device);
+    struct graph_block *block = graph_list_add(&graph_building->blocks, sizeof *block);
+    if (!block)
+        return NULL;
+    /* For work in any order: the graph may be launched anywhere. */
+    const struct block_allocated made = block_allocate(bytes, graph_building->device);
     call_tell(made.how);
     if (!made.address || !PROOF(block_is_the_graphs, block_give_graph(made.address))) {
-        free(block);
         graph_fail_call("hipMalloc(&ptr, sizeBytes)", made.error);
         return made.address;
     }
     block->address = made.address;
     block->bytes = block_round(bytes);
-    block->next = graph_building->blocks;
-    graph_building->blocks = block;
     return made.address;
 }
 
@@ -155,9 +152,23 @@ static void built_free(void *address, hipStream_t stream) {
     block->clock = graph_now();
 }
 
+/* Has HIP make a node of a stream, by a function of HIP's and its last arguments. */
+#define ADD_NODE(stream, expression, label, function, ...)                                         \
+    do {                                                                                           \
+        hipGraphNode_t node_ = NULL;                                                               \
+        const struct graph_place place_ = graph_place(stream);                                     \
+        pthread_mutex_lock(&graph_lock);                                                           \
+        const hipError_t error_ = hip.function(&node_, graph_building->graph, place_.after,        \
+                                               (size_t)place_.count, __VA_ARGS__);                 \
+        pthread_mutex_unlock(&graph_lock);                                                         \
+        if (error_ == hipSuccess)                                                                  \
+            graph_add(stream, &place_, node_, label);                                              \
+        else                                                                                       \
+            graph_fail_call(expression, error_);                                                   \
+    } while (0)
+
 static void built_copy(void *to, void *from, size_t bytes, hipStream_t handle) {
     struct graph_stream *stream = graph_stream(handle);
-    hipGraphNode_t node = NULL;
     char label[64];
     if (!stream || graph_building->failed || !bytes)
         return;
@@ -165,38 +176,18 @@ static void built_copy(void *to, void *from, size_t bytes, hipStream_t handle) {
     PROOF_STEP(graph_copies_no_idle_memory, registrations_yield(from, bytes));
     graph_note_memory(to);
     graph_note_memory(from);
-    const struct graph_place place = graph_place(stream);
-    graph_lock();
-    const hipError_t error =
-        hip.GraphAddMemcpyNode1D(&node, graph_building->graph, place.after, (size_t)place.count, to,
-                                 from, bytes, hipMemcpyDefault);
-    graph_unlock();
-    if (error != hipSuccess) {
-        graph_fail_call(copy_call, error);
-        return;
-    }
     snprintf(label, sizeof label, "copy %zu bytes", bytes);
-    graph_add(stream, &place, node, label);
+    ADD_NODE(stream, copy_call, label, GraphAddMemcpyNode1D, to, from, bytes, hipMemcpyDefault);
 }
 
 static void add_fill(hipStream_t handle, const hipMemsetParams *params) {
     struct graph_stream *stream = graph_stream(handle);
-    hipGraphNode_t node = NULL;
     char label[64];
     if (!stream || graph_building->failed || !params->width)
         return;
     graph_note_memory(params->dst);
-    const struct graph_place place = graph_place(stream);
-    graph_lock();
-    const hipError_t error = hip.GraphAddMemsetNode(&node, graph_building->graph, place.after,
-                                                    (size_t)place.count, params);
-    graph_unlock();
-    if (error != hipSuccess) {
-        graph_fail_call(fill_call, error);
-        return;
-    }
     snprintf(label, sizeof label, "fill %zu bytes", params->width * params->elementSize);
-    graph_add(stream, &place, node, label);
+    ADD_NODE(stream, fill_call, label, GraphAddMemsetNode, params);
 }
 
 static void built_fill32(void *to, int value, size_t count, hipStream_t stream) {
@@ -263,16 +254,12 @@ static bool hold_module_of(hipFunction_t function) {
             module_let_go(module); /* it is held once already */
             return true;
         }
-    struct graph_module *held = calloc(1, sizeof *held);
-    if (!held) {
+    struct graph_module *held = graph_list_add(&graph_building->modules, sizeof *held);
+    if (held)
+        held->module = module;
+    else
         module_let_go(module);
-        graph_fail("no memory for a module");
-        return false;
-    }
-    held->module = module;
-    held->next = graph_building->modules;
-    graph_building->modules = held;
-    return true;
+    return held;
 }
 
 /* A launch refuses what 5.2.3 lets into a graph. */
@@ -289,20 +276,11 @@ static bool has_local_memory(int32_t bytes) {
 
 static void add_launch(hipStream_t handle, const hipKernelNodeParams *params) {
     struct graph_stream *stream = graph_stream(handle);
-    hipGraphNode_t node = NULL;
     char label[64] = "kernel";
     if (!stream || graph_building->failed || !hold_module_of(params->func))
         return;
     module_function_name(params->func, label, sizeof label);
-    const struct graph_place place = graph_place(stream);
-    graph_lock();
-    const hipError_t error = hip.GraphAddKernelNode(&node, graph_building->graph, place.after,
-                                                    (size_t)place.count, params);
-    graph_unlock();
-    if (error != hipSuccess)
-        graph_fail_call(launch_call, error);
-    else
-        graph_add(stream, &place, node, label);
+    ADD_NODE(stream, launch_call, label, GraphAddKernelNode, params);
 }
 
 static void built_launch(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,

@@ -1,5 +1,4 @@
 /* A function that `mgpu-rt lower --graph` has wrapped: plainly, built, or replayed. */
-#include "graphs/function.h"
 #include "driver/cuda.h"
 #include "driver/hip.h"
 #include "driver/report.h"

@@ -65,7 +65,7 @@ static void forget_graphs(int device) {
 
 /* In the child, which has only this thread; tables_lock is held across the fork. */
 void graph_forked(void) {
-    graph_lock_anew();
+    graph_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* another thread may have had it */
     graph_building = NULL;
     for (struct mgpu_rt_graph *graph = all; graph; graph = graph->next)
         PROOF_STEP(fork_ends_graphs, graph->lost = true);
@@ -85,52 +85,27 @@ static void count_builders(int change) {
 
 /* ---- ending one ---- */
 
-static void free_lists(struct mgpu_rt_graph *graph, bool known) {
-    for (struct graph_block *block = graph->blocks, *next; block; block = next) {
-        next = block->next;
-        if (known)
-            block_take_from_graph(block->address);
-        free(block);
-    }
-    for (struct graph_module *module = graph->modules, *next; module; module = next) {
-        next = module->next;
-        if (known)
-            module_let_go(module->module);
-        free(module);
-    }
-    for (struct graph_event *event = graph->events, *next; event; event = next) {
-        next = event->next;
-        free(event);
-    }
-    for (struct graph_memory *memory = graph->memory, *next; memory; memory = next) {
-        next = memory->next;
-        free(memory);
-    }
-    free(graph->nodes);
-    free(graph);
-}
-
-static void end_events(struct mgpu_rt_graph *graph) {
-    for (struct graph_event *event = graph->events, *next; event; event = next) {
-        next = event->next;
-        free(event);
-    }
-    graph->events = NULL;
-}
-
 /* HIP waits for nothing; memory that goes back to the pools has to be idle. */
 static void end_graph(struct mgpu_rt_graph *graph) {
     const bool known = !graph_is_lost(graph);
     leave_graphs(graph);
     if (known && DOUBT(graph_may_run_still, graph->launched))
         REPORT("hipDeviceSynchronize()", stream_wait_for_device(graph->device), NULL);
-    graph_lock();
+    pthread_mutex_lock(&graph_lock);
     if (known && graph->executable)
         REPORT("hipGraphExecDestroy(graph)", hip.GraphExecDestroy(graph->executable), NULL);
     if (known)
         REPORT("hipGraphDestroy(graph)", hip.GraphDestroy(graph->graph), NULL);
-    graph_unlock();
-    free_lists(graph, known);
+    pthread_mutex_unlock(&graph_lock);
+    for (const struct graph_block *block = graph->blocks; block && known; block = block->next)
+        (void)block_take_from_graph(block->address);
+    for (const struct graph_module *held = graph->modules; held && known; held = held->next)
+        module_let_go(held->module);
+    graph_list_free(&graph->blocks);
+    graph_list_free(&graph->modules);
+    graph_list_free(&graph->memory);
+    free(graph->nodes);
+    free(graph);
 }
 
 /* ---- building ---- */
@@ -152,9 +127,9 @@ int graph_begin(bool of_function) {
     lazy_settle(NULL);
     graph->device = hip_current_device();
     graph->of_function = of_function;
-    graph_lock();
+    pthread_mutex_lock(&graph_lock);
     const hipError_t error = hip.GraphCreate(&graph->graph, 0);
-    graph_unlock();
+    pthread_mutex_unlock(&graph_lock);
     if (error != hipSuccess) {
         graph_report_failure(of_function, "hipGraphCreate(&graph, 0)", error);
         free(graph);
@@ -168,12 +143,12 @@ int graph_begin(bool of_function) {
 }
 
 static void instantiate(struct mgpu_rt_graph *graph) {
-    graph_lock();
+    pthread_mutex_lock(&graph_lock);
     const hipError_t error =
         graph->node_count && !graph->failed
             ? hip.GraphInstantiate(&graph->executable, graph->graph, NULL, NULL, 0)
             : hipSuccess;
-    graph_unlock();
+    pthread_mutex_unlock(&graph_lock);
     if (error != hipSuccess)
         graph_fail_call("hipGraphInstantiate(&executable, graph, NULL, NULL, 0)", error);
 }
@@ -188,7 +163,7 @@ struct mgpu_rt_graph *graph_end(void) {
     instantiate(graph);
     graph_building = NULL;
     count_builders(-1);
-    end_events(graph);
+    graph_list_free(&graph->events);
     if (runtime_counting())
         fetch_add_relaxed(graph->failed ? &counts.graphs.refused : &counts.graphs.built, 1);
     if (!graph->failed)
@@ -264,10 +239,10 @@ static hipError_t launch_on_device(const struct mgpu_rt_graph *graph, hipStream_
     hipError_t error = DOUBT(hip_crashes_on_another_device, current != graph->device)
                            ? hip.SetDevice(graph->device)
                            : hipSuccess;
-    graph_lock();
+    pthread_mutex_lock(&graph_lock);
     if (error == hipSuccess)
         error = hip.GraphLaunch(graph->executable, handle);
-    graph_unlock();
+    pthread_mutex_unlock(&graph_lock);
     if (current != graph->device)
         (void)hip.SetDevice(current);
     return error;

@@ -1,13 +1,13 @@
-/* Graphs of our own, as mgpu_rt.h has them. */
+/* Graphs of our own, and functions of `mgpu-rt lower --graph`, as mgpu_rt.h has them. */
 #ifndef MGPU_RT_GRAPH_GRAPHS_H
 #define MGPU_RT_GRAPH_GRAPHS_H
 
 #include "mgpu.h"
+#include "mgpu_rt.h"
 
 #include <stdbool.h>
 
 struct cache;
-struct mgpu_rt_graph;
 
 /* The functions of mgpu_rt.h, once the runtime has started. */
 int graph_begin(bool of_function); /* of `mgpu-rt lower --graph`: it runs plainly if HIP fails */
@@ -27,5 +27,16 @@ bool graph_memory_stays(const struct mgpu_rt_graph *graph);
 void graph_forked(void);
 
 extern const struct cache graph_cache;
+
+/* ---- functions, once the runtime has started ---- */
+
+/* `overridden`: functions of the user's own answer calls, and are to see all of them. */
+enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
+                                   size_t bytes, bool overridden);
+/* False: it has yet to run, plainly. */
+bool graph_leave(struct mgpu_rt_graph_function *function);
+
+/* Gives back the graphs of functions that no thread is in. */
+extern const struct cache function_graph_cache;
 
 #endif

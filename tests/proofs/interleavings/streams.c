@@ -175,7 +175,9 @@ static void serve_elsewhere(void) {
     const hipStream_t handle = model_stream(1); /* the second that was made */
     held->state = IS_MADE;
     struct stream *stream = stream_enter(handle, 1);
-    make_last(thread_get(), stream);
+    struct stream *before = thread_get()->stream;
+    store_relaxed(&thread_get()->stream, stream);
+    leave_to_others(before);
     add_fetch_relaxed(&stream_pool_total, 1);
     held->state = IS_ENDED; /* for good */
     impl_mgpuStreamDestroy(handle);

@@ -11,7 +11,7 @@
 #include "telemetry/call.h"
 #include "telemetry/recording/recorder.h"
 
-/* Calls that only give back. The process frees at its end all that is held, and HIP may not bear
+/* Calls that only release. The process frees at its end all that is held, and HIP may not bear
  * them any more (llvm #190563). */
 static bool is_release(enum abi_index function) {
     switch (function) {

@@ -235,7 +235,7 @@ static bool find_hip(struct hip_library *library) {
 /* HIP's facts about itself when it starts. */
 struct found {
     int devices; /* -1: it does not say */
-    int version; /* 0: the same */
+    int version; /* 0: it does not say */
     uint64_t begin, nanoseconds;
 };
 static const struct found nothing_found = {.devices = -1};
@@ -306,7 +306,7 @@ static __attribute__((noinline)) void find_on_stack(void) {
     find_into(&library);
 }
 
-/* On the heap: a path is too much for a thread with a stack of 16 KB. Without memory all the same.
+/* On the heap: a path is too much for a thread with a stack of 16 KB. Without memory on the stack.
  */
 static void find_and_install(void) {
     struct hip_library *library = malloc(sizeof *library);

@@ -93,7 +93,7 @@ static bool begun;
 static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* All first calls wait here, so that none escapes what was asked for. A thread waits without the
- * GIL, which the one that hosts may be waiting for. A module that is imported meanwhile may call
+ * GIL, which the one that hosts may be waiting for. A module that Python imports there may call
  * mgpu*. */
 static void host(void) {
     void *const gil = python_let_go();
@@ -246,7 +246,7 @@ static void answer_alone(void) {
     set_room(NULL);
 }
 
-/* A child whose parent has hosted nothing yet may do so itself. */
+/* If the parent had not started Python, a forked child may. */
 void override_forked(void) {
     host_lock = overrides_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread had them */
     if (begun || !load_acquire(&awaited)) {

@@ -94,14 +94,14 @@ struct graph_event *graph_event(hipEvent_t handle) {
     return event;
 }
 
-struct graph_event *graph_event_enter(hipEvent_t handle) {
+struct graph_event *graph_event_insert(hipEvent_t handle) {
     struct graph_event *event = graph_event(handle);
     if (!event && (event = graph_list_add(&graph_building->events, sizeof *event)))
         event->handle = handle;
     return event;
 }
 
-void graph_event_leave(hipEvent_t handle) {
+void graph_event_remove(hipEvent_t handle) {
     void **link = &graph_building->events;
     struct graph_event *event;
     while ((event = *link) && event->handle != handle)

@@ -24,7 +24,7 @@ struct graph_stream {
     struct vector_clock clock; /* of its next node */
 };
 
-/* What a graph has lies in lists, whose entries begin with the next one. */
+/* An entry of a list of the graph's begins with the next one. */
 struct graph_event {
     void *next;
     hipEvent_t handle;
@@ -99,8 +99,8 @@ void graph_report_failure(bool of_function, const char *expression, hipError_t e
 struct graph_stream *graph_stream(hipStream_t handle);
 /* The event of a handle that was created or recorded while this graph is built; NULL: none. */
 struct graph_event *graph_event(hipEvent_t handle);
-struct graph_event *graph_event_enter(hipEvent_t handle);
-void graph_event_leave(hipEvent_t handle);
+struct graph_event *graph_event_insert(hipEvent_t handle);
+void graph_event_remove(hipEvent_t handle);
 
 /* Adds an entry of so many bytes, all zero but its link, to a list of the graph's. NULL without
  * memory: the graph has failed. */
@@ -127,8 +127,8 @@ struct graph_place graph_place(struct graph_stream *stream);
 void graph_add(struct graph_stream *stream, const struct graph_place *place, hipGraphNode_t node,
                const char *label);
 
-/* What answers a call of the thread that builds: it becomes a node or an edge, or ends the
- * building. NULL: the call's implementation, as ever. */
+/* Returns what answers a call of the thread that builds: a function that makes a node or an edge of
+ * it, or ends the building. NULL: the call's implementation. */
 mgpu_rt_function graph_call(enum abi_index function);
 
 #endif

@@ -34,18 +34,18 @@ static void built_synchronize(hipStream_t handle) {
 static hipEvent_t built_event_create(void) {
     const hipEvent_t handle = told_mgpuEventCreate();
     if (handle)
-        (void)graph_event_enter(handle);
+        (void)graph_event_insert(handle);
     return handle;
 }
 
 static void built_event_destroy(hipEvent_t handle) {
-    graph_event_leave(handle);
+    graph_event_remove(handle);
     impl_mgpuEventDestroy(handle);
 }
 
 static void built_record(hipEvent_t handle, hipStream_t stream_handle) {
     struct graph_stream *stream = graph_stream(stream_handle);
-    struct graph_event *event = stream ? graph_event_enter(handle) : NULL;
+    struct graph_event *event = stream ? graph_event_insert(handle) : NULL;
     if (!event)
         return;
     clock_join(&stream->clock, &graph_building->host);
@@ -210,7 +210,7 @@ static void built_fill16(void *to, uint16_t value, size_t count, hipStream_t str
 
 /* ---- modules and launches ---- */
 
-/* A run loads it anew, with fresh globals; the graph's is loaded once. */
+/* A run loads it again, with fresh globals; the graph's is loaded once. */
 static void refuse_globals(hipModule_t handle) {
     const struct module *module = handle ? handle_find(&module_map, handle) : NULL;
     if (module && DOUBT(module_has_globals, module_state(module) == MODULE_LIVE && !module->shared))

@@ -65,9 +65,10 @@ bool capture_on_stream(hipStream_t handle) {
 
 /* ---- calls of HIP's that a capture bears only in relaxed mode ---- */
 
-static int relax(void) {
+/* Returns the mode before; -1 if nothing captures. */
+static int relax(struct capture capture) {
     int mode = hipStreamCaptureModeRelaxed;
-    return hip.ThreadExchangeStreamCaptureMode(&mode) == hipSuccess ? mode : -1;
+    return capture.stream && hip.ThreadExchangeStreamCaptureMode(&mode) == hipSuccess ? mode : -1;
 }
 
 static void relax_no_more(int before) {
@@ -107,7 +108,7 @@ static void captured_event_synchronize(hipEvent_t handle) {
         impl_mgpuEventSynchronize(handle);
 }
 
-/* A spare event is asked whether its last record is done. */
+/* HIP is asked of an idle event whether its last record is done. */
 static hipEvent_t captured_event_create(void) {
     hipEvent_t handle = NULL;
     if (!capture_of_thread().stream)
@@ -137,7 +138,7 @@ static void *captured_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
     if (!DOUBT(block_is_for_a_capture, capture.stream) ||
         !block_serves(bytes, capture.stream->device))
         return told_mgpuMemAlloc(bytes, handle, shared);
-    const int before = relax();
+    const int before = relax(capture);
     void *address = block_alloc_captured(bytes, capture.stream, capture.number, &error);
     relax_no_more(before);
     if (error != hipSuccess)
@@ -177,24 +178,21 @@ static void captured_copy(void *to, void *from, size_t bytes, hipStream_t handle
 /* ---- modules and launches ---- */
 
 static hipModule_t captured_load(void *image, size_t size) {
-    const bool captures = capture_of_thread().stream != NULL;
-    const int before = captures ? relax() : -1;
+    const int before = relax(capture_of_thread());
     const hipModule_t module = told_mgpuModuleLoad(image, size);
     relax_no_more(before);
     return module;
 }
 
 static hipModule_t captured_load_jit(void *assembly, int level, size_t size) {
-    const bool captures = capture_of_thread().stream != NULL;
-    const int before = captures ? relax() : -1;
+    const int before = relax(capture_of_thread());
     const hipModule_t module = told_mgpuModuleLoadJIT(assembly, level, size);
     relax_no_more(before);
     return module;
 }
 
 static hipFunction_t captured_function(hipModule_t module, const char *name) {
-    const bool captures = capture_of_thread().stream != NULL;
-    const int before = captures ? relax() : -1;
+    const int before = relax(capture_of_thread());
     const hipFunction_t function = told_mgpuModuleGetFunction(module, name);
     relax_no_more(before);
     return function;

@@ -74,12 +74,12 @@ static struct replayed *state_of(struct mgpu_rt_graph_function *function, size_t
     return state;
 }
 
-static bool own_state(struct replayed *state) {
+static bool acquire_state(struct replayed *state) {
     unsigned nobody = 0;
     return cas_acq_rel(&state->busy, &nobody, 1);
 }
 
-static void let_go(struct replayed *state) {
+static void release_state(struct replayed *state) {
     store_release(&state->busy, 0);
 }
 
@@ -146,9 +146,9 @@ static int drop_idle_graphs(int device) {
     for (struct replayed *state = load_acquire(&all); state; state = state->next)
         if (DOUBT(other_graphs_of_the_function_give_way, state == builds)) {
             dropped += drop_graphs(state);
-        } else if (DOUBT(graphs_of_other_functions_give_way, own_state(state))) {
+        } else if (DOUBT(graphs_of_other_functions_give_way, acquire_state(state))) {
             dropped += drop_graphs(state);
-            let_go(state);
+            release_state(state);
         }
     return dropped;
 }
@@ -250,11 +250,11 @@ enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, cons
         return plainly();
     }
     struct replayed *state = state_of(function, bytes);
-    if (!state || !own_state(state))
+    if (!state || !acquire_state(state))
         return plainly();
     const enum mgpu_rt_graph_way way = decide(state, function->name, arguments);
     if (way != MGPU_RT_GRAPH_BUILDING)
-        let_go(state);
+        release_state(state);
     return way;
 }
 
@@ -269,6 +269,6 @@ bool graph_leave(struct mgpu_rt_graph_function *function) {
         refuse(state, function->name);
         (void)plainly(); /* counts */
     }
-    let_go(state);
+    release_state(state);
     return done;
 }

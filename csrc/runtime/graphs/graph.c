@@ -38,14 +38,14 @@ static struct advice memory_changed = {
 
 static struct mgpu_rt_graph *all; /* under tables_lock */
 
-static void enter_graph(struct mgpu_rt_graph *graph) {
+static void insert_graph(struct mgpu_rt_graph *graph) {
     pthread_mutex_lock(&tables_lock);
     graph->next = all;
     all = graph;
     pthread_mutex_unlock(&tables_lock);
 }
 
-static void leave_graphs(const struct mgpu_rt_graph *graph) {
+static void remove_graph(const struct mgpu_rt_graph *graph) {
     pthread_mutex_lock(&tables_lock);
     struct mgpu_rt_graph **link = &all;
     while (*link && *link != graph)
@@ -55,7 +55,7 @@ static void leave_graphs(const struct mgpu_rt_graph *graph) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-static void forget_graphs(int device) {
+static void invalidate_graphs(int device) {
     pthread_mutex_lock(&tables_lock);
     for (struct mgpu_rt_graph *graph = all; graph; graph = graph->next)
         if (of_device(device, graph->device))
@@ -88,7 +88,7 @@ static void count_builders(int change) {
 /* HIP waits for nothing; memory that goes back to the pools has to be idle. */
 static void end_graph(struct mgpu_rt_graph *graph) {
     const bool known = !graph_is_lost(graph);
-    leave_graphs(graph);
+    remove_graph(graph);
     if (known && DOUBT(graph_may_run_still, graph->launched))
         REPORT("hipDeviceSynchronize()", stream_wait_for_device(graph->device), NULL);
     pthread_mutex_lock(&graph_lock);
@@ -136,7 +136,7 @@ int graph_begin(bool of_function) {
         return -1;
     }
     (void)thread_get(); /* so that its end is seen */
-    enter_graph(graph);
+    insert_graph(graph);
     graph_building = graph;
     count_builders(1);
     return 0;
@@ -181,7 +181,7 @@ static void end_unfinished(struct thread *thread) {
 }
 
 const struct cache graph_cache = {
-    .name = "graphs", .invalidate = forget_graphs, .thread_ends = end_unfinished};
+    .name = "graphs", .invalidate = invalidate_graphs, .thread_ends = end_unfinished};
 
 /* ---- launching ---- */
 

@@ -43,7 +43,7 @@ static int64_t element_bytes(int type) {
     return type >= 0 && (size_t)type < sizeof bytes ? bytes[type] : 0;
 }
 
-/* In memory of the device, which the program never gives back: as stock's. */
+/* In memory of the device, which the program never frees: as stock's. */
 static void *map_on_device(const void *map) {
     void *address = NULL;
     REPORT("cuMemAlloc(&dTensorMap, sizeof(CUtensorMap))", hip.Malloc(&address, MAP_BYTES), NULL);

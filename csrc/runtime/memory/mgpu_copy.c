@@ -1,6 +1,6 @@
 /* mgpuMemcpy, mgpuMemset16, mgpuMemset32.
  *
- * A copy means the same as with stock. It comes in the stream's order. When the call returns,
+ * A copy means what it means with stock. It comes in the stream's order. When the call returns,
  * pageable memory that is its source is free, and pageable memory that is its end is filled.
  * Between pageable memory and a block of ours it goes through pinned memory (staging.h); all others
  * are HIP's.

@@ -227,7 +227,7 @@ static void reset_staging(struct staging *staging) {
         staging->events[event] = NULL;
 }
 
-static void leave_stream(struct stream *stream) {
+static void release_of_stream(struct stream *stream) {
     struct staging *staging = stream->staging;
     stream->staging = NULL;
     if (!staging || owner_of(staging) != stream || !try_take_staging(staging))
@@ -295,4 +295,4 @@ static void invalidate_staging(int device) {
 const struct cache staging_cache = {.name = "staging",
                                     .trim = trim_staging,
                                     .invalidate = invalidate_staging,
-                                    .stream_ends = leave_stream};
+                                    .stream_ends = release_of_stream};

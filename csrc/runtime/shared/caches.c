@@ -31,8 +31,8 @@ int caches_trim(void) {
     return count;
 }
 
-/* Held by a thread that has seen a reset. All that is entered after it has let go is of the time
- * after. */
+/* Held by a thread that has seen a reset. All that is inserted after it has released the lock is of
+ * the time after. */
 static pthread_mutex_t forgetting = PTHREAD_MUTEX_INITIALIZER;
 
 void caches_invalidate_if(int device, bool (*is_unseen)(void *), void *what) {
@@ -86,18 +86,19 @@ bool caches_make_room(hipError_t error) {
         return false;
     limit_reached();
     (void)caches_trim();
-    (void)hip.GetLastError(); /* of the call, or of what was asked meanwhile */
+    (void)hip.GetLastError(); /* of the call, or of what was asked in between */
     return true;
 }
 
 /* ---- whether a device was reset ----
  *
  * hipDeviceReset takes the streams and the memory of the calling thread's device, and HIP hands
- * their addresses out anew. A handle that is there again proves nothing. The proof is an allocation
- * of the runtime's own in the memory of that device, with the number that HIP gives to each. Pinned
- * and managed memory prove nothing: they outlive the reset of one of several devices in 5.2.3,
- * 5.7.1, 6.4.3 and 7.2.4. By a function of HIP's that nothing else here calls, so that the counts
- * of hipMalloc are the program's. (A reset of NVIDIA's devices ends LLVM's own runtime as well.) */
+ * their addresses out again. A handle that is there again proves nothing. The proof is an
+ * allocation of the runtime's own in the memory of that device, with the number that HIP gives to
+ * each. Pinned and managed memory prove nothing: they outlive the reset of one of several devices
+ * in 5.2.3, 5.7.1, 6.4.3 and 7.2.4. By a function of HIP's that nothing else here calls, so that
+ * the counts of hipMalloc are the program's. (A reset of NVIDIA's devices ends LLVM's own runtime
+ * as well.) */
 static struct watch {
     bool claimed; /* a thread has set it up, or does so just now */
     void *memory;

@@ -34,7 +34,7 @@ struct cache {
     int (*trim)(int device);
     /* From here on nothing that HIP has handed out on a device is known: it was reset, or HIP ends.
      * Other threads may be at work, and what their slots hold is theirs. Calls no HIP that
-     * needs what is forgotten. */
+     * needs what is invalidated. */
     void (*invalidate)(int device);
     /* A thread ends: what its slots hold is for the others. */
     void (*thread_ends)(struct thread *thread);
@@ -67,11 +67,11 @@ void caches_thread_ends(struct thread *thread);
 void caches_stream_begins(struct stream *stream);
 void caches_stream_ends(struct stream *stream);
 
-/* A call of HIP's that takes memory has failed: if memory may be what was missing, gives back what
- * is cached. True if the call is to be tried again. */
+/* A call of HIP's that takes memory has failed: if memory may be what was missing, trims the
+ * caches. True if the call is to be tried again. */
 bool caches_make_room(hipError_t error);
 
-/* RETRY(call): HIP's call that may want memory; once more after what is cached was given back. */
+/* RETRY(call): HIP's call that may want memory; once more after the caches were trimmed. */
 #define RETRY(call)                                                                                \
     __extension__({                                                                                \
         hipError_t answer_ = (call);                                                               \

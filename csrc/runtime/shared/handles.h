@@ -2,7 +2,7 @@
  *
  * A lookup takes no lock: about 9 instructions and two cache lines, however many entries there are.
  * Entries are never removed or freed, so a reader may look at any of them at any time. The owner of
- * an object marks its entry when the object is destroyed. HIP may hand the same handle out once
+ * an object marks its entry when the object is destroyed. HIP may hand that handle out once
  * more, as allocators do; the entry is then used again. The cost is 64 to 256 bytes for each handle
  * ever seen.
  *
@@ -58,8 +58,8 @@ static inline void *handle_find(const struct handle_map *map, const void *key) {
     return entry;
 }
 
-/* The same; where there was none it is made, all zero but its key. NULL without memory. Takes
- * tables_lock, which the caller does not hold, and allocates without it. */
+/* The entry of a handle; where there was none it is made, all zero but its key. NULL without
+ * memory. Takes tables_lock, which the caller does not hold, and allocates without it. */
 void *handle_insert(struct handle_map *map, const void *key);
 
 /* All entries, newest first. */

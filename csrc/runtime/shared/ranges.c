@@ -1,7 +1,7 @@
 /* A treap by address: a binary tree that is a heap of the addresses' hashes. So its depth is
  * logarithmic in whatever order addresses come. Its nodes lie in the entries of blocks and of
  * registered memory, which are never freed. So nothing is allocated here, and readers may walk it
- * without a lock. A sequence tells them whether it was written meanwhile. */
+ * without a lock. A sequence tells them whether it was written in between. */
 #include "shared/ranges.h"
 #include "process/state.h"
 

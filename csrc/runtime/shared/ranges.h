@@ -21,7 +21,7 @@ enum range_kind {
     RANGE_MIXED,      /* partly inside, or not known: HIP has to be asked */
 };
 
-/* In the entry of what it is: never freed, and always of the same address. */
+/* In the entry of what it is: never freed, and always of one address. */
 struct range {
     struct range *left, *right;
     uintptr_t begin, end;

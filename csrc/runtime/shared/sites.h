@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* Counts a block that the program gets (its bytes), or gives back (less than 0). */
+/* Counts a block that the program gets (its bytes), or frees (less than 0). */
 void sites_count(const void *address, int device, ptrdiff_t bytes);
 
 #endif

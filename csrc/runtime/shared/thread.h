@@ -35,7 +35,7 @@ struct thread {
 };
 
 /* NULL until the thread's first call. Initial-exec: one load. The default model of a shared library
- * calls __tls_get_addr (3 to 5 ns). 8 bytes fit into the space that the loader keeps spare for
+ * calls __tls_get_addr (3 to 5 ns). 8 bytes fit into the space that the loader reserves for
  * libraries that are opened later. */
 extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
 

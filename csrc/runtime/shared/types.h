@@ -1,9 +1,10 @@
 /* The entries of the caches, their states, and who may move them from which to which.
  *
- * One pattern for all: an entry belongs to whoever has moved its state by a compare-and-swap. Its
- * other places (a thread's slot, a queue, a chain) are hints. A thread that finds it there takes it
- * by its state, or drops it. State 0 is "gone": HIP has the handle back, or had it taken by a
- * reset, and nothing is known of it. Entries are never freed, so that a hint may be stale. */
+ * One pattern for all: an entry belongs to the thread that has moved its state by a
+ * compare-and-swap. Its other places (a thread's slot, a queue, a chain) are hints. A thread that
+ * finds it there takes it by its state, or drops it. State 0 is "gone": HIP has the handle back, or
+ * had it taken by a reset, and nothing is known of it. Entries are never freed, so that a hint may
+ * be stale. */
 #ifndef MGPU_RT_TYPES_H
 #define MGPU_RT_TYPES_H
 
@@ -34,23 +35,23 @@ struct thread;
  *                                          HIP about it or gives it back
  * hand out   TAKEN          LIVE           who has taken it: a create      cas acq_rel
  * put        TAKEN          IDLE, RETIRED  who has taken it                cas acq_rel, in a queue
- * give back  TAKEN          GONE           who has taken it                cas acq_rel
- * let go     LOST           GONE           who has taken it                cas acq_rel
+ * release    TAKEN          GONE           who has taken it                cas acq_rel
+ * remove     LOST           GONE           who has taken it                cas acq_rel
  * use        GONE           EXTERNAL       a thread that names it          release, tables_lock
  * end        EXTERNAL       GONE           the last that did               cas, tables_lock
- * forget     TAKEN          LOST           who saw the reset               cas acq_rel
+ * invalidate TAKEN          LOST           who saw the reset               cas acq_rel
  *            LIVE, IDLE,    GONE
  *            RETIRED
  *
  * So a handle begins no second life while a thread has its first one in hand. Only HIP knows what
- * it hands out meanwhile (stream_enter).
+ * it hands out in between (stream_insert).
  * It lies in a queue if and only if `queue`; one that is there may be held again.
  * stream_pool_total == the number of those that are not GONE, LOST or EXTERNAL.
  * external_users == the number of threads that use it as their external stream.
  * fences_done <= fences. All that was submitted is done if completed == submitted. */
 enum stream_state {
     STREAM_GONE,     /* HIP has it back: nothing is known of the handle any more */
-    STREAM_LOST,     /* the same; but a thread that had taken it before has still to let go */
+    STREAM_LOST,     /* gone too; but a thread that had taken it before has still to drop it */
     STREAM_IDLE,     /* idle, to be handed out */
     STREAM_LIVE,     /* held by the program */
     STREAM_RETIRED,  /* the program is done with it, but it has work pending */
@@ -69,7 +70,7 @@ struct stream {
     unsigned external_users;      /* under tables_lock */
     bool has_waiters;             /* somebody waits for a fence */
     uint64_t fences, fences_done; /* numbers of the last one set, and of the last one done */
-    struct block_pool *pool;      /* memory that was given back on it (blocks.h); NULL: none yet */
+    struct block_pool *pool;      /* memory that was freed on it (blocks.h); NULL: none yet */
     struct staging *staging;      /* pinned memory it copied through last, or NULL */
     struct stream_queue *queue;   /* of those that nobody holds; NULL: in none */
     struct stream *newer, *older; /* there */
@@ -83,7 +84,7 @@ struct stream {
 /* ---- staging ----
  *
  *          from  to  by                                  order
- * take     0     1   a copy, or who gives back, forgets  exchange acquire
+ * take     0     1   a copy, or who trims, invalidates   exchange acquire
  * release  1     0   who has taken it                    release
  *
  * All but `taken` is for who has taken it; others read the owner as a hint. A stream's copies go
@@ -152,13 +153,13 @@ struct event {
  *
  * Each load of the program's has one to itself, as with stock. A module that the program holds is
  * never handed out a second time, since only the program knows what else it does with it. When HIP
- * hands the same handle out again, the entry serves the new module, in a new version.
+ * hands its handle out again, the entry serves the new module, in a new version.
  * version is odd if and only if HIP has the module that the entry serves, as far as is known. A
  * release that comes after that makes IDLE of GONE, and changes nothing else.
  * A thread without tables_lock takes the module of one version or none, as both lie in one word.
- * So it never has a module in hand that a reset has ended and that HIP has handed out anew since.
+ * So it never has a module in hand that a reset has ended and that HIP has handed out again since.
  * An unload releases by nothing but its state: its owner holds the module, and HIP forbids a reset
- * of the device meanwhile. module_cost_all == the sum of module_cost of all that are not GONE. */
+ * of the device until then. module_cost_all == the sum of module_cost of all that are not GONE. */
 enum module_state {
     MODULE_GONE,
     MODULE_IDLE, /* the program has unloaded it; only the cache has it, and it is loaded */
@@ -211,7 +212,7 @@ struct module {
  * "leave" may meet a block that a thread has in hand: what that thread makes of it is no block of
  * the account's any more.
  * The account of a device == the sum of the sizes of all that are `booked`. All but GONE are,
- * unless they were in hand when the device was forgotten.
+ * unless they were in hand when the device was reset.
  * A block of GRAPH_OWNED is in no pool, and no cache gives it to anybody. An idle block is in one
  * way, in one chain, or in the hands of who takes or puts it. */
 enum { BLOCK_GRAIN = 256, POOL_SETS = 16, POOL_WAYS = 4 };
@@ -233,7 +234,7 @@ struct fence {
     struct fence *next;    /* never freed, but used again */
 };
 
-/* Never freed; when HIP hands the same address out again, the entry serves the new block. */
+/* Never freed; when HIP hands its address out again, the entry serves the new block. */
 struct block {
     struct handle handle; /* the address */
     size_t size;
@@ -247,7 +248,7 @@ struct block {
                            others, if they were at work. GRAPH_OWNED: the stream only */
     uint64_t graph;     /* GRAPH, GRAPH_OWNED: the number of the capture it was made for, or 0 */
     uint64_t uses;      /* how often it was handed out */
-    uint64_t last_use;  /* block_clock when it was given back last */
+    uint64_t last_use;  /* block_clock when it was freed last */
     struct range range;
     struct block *next_overflow;
 };
@@ -256,7 +257,7 @@ struct block {
  * for, and beyond the limit the frees. */
 extern uint64_t block_clock;
 
-/* Blocks given back. A block is in one way or in one chain; who takes it out of there owns it. One
+/* Idle blocks. A block is in one way or in one chain; who takes it out of there owns it. One
  * with several fences is in a chain of its device's pool; no other block has several. */
 struct block_pool {
     struct block *ways[POOL_SETS][POOL_WAYS];

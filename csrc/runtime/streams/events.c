@@ -334,7 +334,7 @@ static inline bool may_be_recorded(struct event_found found) {
 static __attribute__((noinline)) void release_slowly(struct event *event) {
     if (cache_serves())
         queue(event);
-    else if (event_change(event, EVENT_IDLE, EVENT_GONE)) /* before HIP hands it out anew */
+    else if (event_change(event, EVENT_IDLE, EVENT_GONE)) /* before HIP hands it out again */
         REPORT("hipEventDestroy(event)", hip.EventDestroy(event_handle(event)), NULL);
 }
 
@@ -469,7 +469,7 @@ static void release_slots(struct thread *thread) {
 }
 
 /* Each leaves in one step. In two, another thread may see a reset in between. The program may then
- * create, destroy and create an event of the same handle, which looks like the one in hand. */
+ * create, destroy and create an event of that handle, which looks like the one in hand. */
 static int trim_events(int device) {
     struct event *event;
     int count = 0;

@@ -12,8 +12,8 @@
  *
  * Each submission has a name of its own, made of a thread's ticket. A thread that waits reads the
  * name of the last submission, waits, and then stores it as completed. The stream is idle while
- * both are the same. Threads may submit and wait at once without a locked operation. A name that is
- * overwritten, or completed late, never makes the two the same while work is pending. */
+ * both are equal. Threads may submit and wait at once without a locked operation. A name that is
+ * overwritten, or completed late, never makes the two equal while work is pending. */
 
 /* All that was submitted is known to be done. In this order: the other one would take a wait for
  * earlier work for one that covers later work too. */

@@ -2,7 +2,7 @@
  *
  * After a synchronise the host may read what the kernels wrote. They may have written nothing that
  * the host reaches by itself. Then only a later call of this library shows the difference: a copy,
- * another stream's work, an event. The stream keeps its order, so what comes on the same stream
+ * another stream's work, an event. The stream keeps its order, so what comes on that stream
  * needs no wait; everything else waits first. Only for programs that hold one stream at a time.
  *
  * Two things change. Timers of the host measure the submission. The next call that waits reports a

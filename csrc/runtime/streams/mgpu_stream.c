@@ -56,6 +56,13 @@ hipStream_t told_mgpuStreamCreate(void) {
 
 /* ---- mgpuStreamDestroy ---- */
 
+/* Whether a stream that the program does not hold is the cache's, and not gone by a reset. */
+static bool stream_is_cached(const struct stream *stream) {
+    return PROOF(refused_stream_is_ours, !stream_is_gone(stream)) &&
+           device_kept(load_relaxed(&stream->device)) &&
+           PROOF(refused_stream_is_ours, !stream_is_gone(stream));
+}
+
 static __attribute__((noinline)) void destroy_after_asking(struct thread *thread,
                                                            hipStream_t handle) {
     static const char expression[] = "hipStreamDestroy(stream)";
@@ -108,25 +115,14 @@ bool stream_report_dead(struct stream **stream, const char *expression) {
 
 /* ---- mgpuStreamSynchronize ---- */
 
-static __attribute__((noinline)) void synchronize_null(const char *expression) {
-    struct stream *stream = stream_of_null();
-    lazy_settle(stream);
-    REPORT(expression, stream ? stream_wait(stream) : hip.StreamSynchronize(NULL), &stream_fault);
-}
-
+/* One that was destroyed is reported, and waited for: stock's destroy would have waited for its
+ * work. */
 static __attribute__((noinline)) void synchronize_slow(struct thread *thread, hipStream_t handle,
                                                        const char *expression) {
     struct stream *stream;
-    if (UNLIKELY(!handle)) {
-        synchronize_null(expression);
-        return;
-    }
-    /* One that was given back is reported and waited for all the same: stock's destroy would have
-     * waited for its work. */
     const bool usable = stream_usable(thread, handle, &stream, expression);
-    if (UNLIKELY(stream && stream_is_known_idle(stream)))
-        return;
-    if (UNLIKELY(options.sync_lazy && stream && lazy_put_off(stream)))
+    if (UNLIKELY(stream &&
+                 (stream_is_known_idle(stream) || (options.sync_lazy && lazy_put_off(stream)))))
         return;
     const hipError_t error = LIKELY(stream) ? stream_wait(stream) : hip.StreamSynchronize(handle);
     if (UNLIKELY(error != hipSuccess))

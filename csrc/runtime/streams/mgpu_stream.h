@@ -10,7 +10,8 @@
 #include "streams/lazy_sync.h"
 #include "streams/streams.h"
 
-/* Says that a stream was given back before, and false; true if that is not so any more. */
+/* Reports that the program uses a stream that it has destroyed, and returns false; true if that is
+ * not so any more. */
 bool stream_report_dead(struct stream **stream, const char *expression);
 
 /* To be called before each submission. Stores the entry of the stream at *stream; NULL for those
@@ -22,12 +23,7 @@ static inline bool stream_usable(const struct thread *thread, hipStream_t handle
     *stream = LIKELY(handle != NULL) ? stream_find(thread, handle) : stream_of_null();
     if (UNLIKELY(load_acquire(&lazy_pending)))
         PROOF_STEP(other_work_waits_for_what_was_put_off, lazy_settle(*stream));
-    if (LIKELY(!*stream || stream_is_live(*stream)))
-        return true;
-    if (PROOF(refused_stream_is_ours, !stream_is_gone(*stream)))
-        return stream_report_dead(stream, expression);
-    *stream = NULL;
-    return true;
+    return LIKELY(!*stream || stream_is_live(*stream)) || stream_report_dead(stream, expression);
 }
 
 /* Waits as mgpuStreamSynchronize does; the expression is the one to report. */

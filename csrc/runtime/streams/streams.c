@@ -103,7 +103,7 @@ __attribute__((noinline)) void stream_note_untracked(int device) {
 
 /* ---- entering ---- */
 
-struct stream *stream_enter(hipStream_t handle, int device) {
+struct stream *stream_insert(hipStream_t handle, int device) {
     struct stream *stream = handle_insert(&stream_map, handle);
     if (!stream)
         return NULL;

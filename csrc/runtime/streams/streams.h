@@ -62,12 +62,6 @@ static inline bool stream_is_live(const struct stream *stream) {
     return LIKELY(state == STREAM_LIVE) || state == STREAM_EXTERNAL;
 }
 
-/* Whether a stream that the program does not hold is the cache's, and not gone by a reset. */
-static inline bool stream_is_cached(const struct stream *stream) {
-    return device_kept(load_relaxed(&stream->device)) &&
-           PROOF(refused_stream_is_ours, !stream_is_gone(stream));
-}
-
 /* The entry of a stream, or NULL if the runtime did not make it. A hit of the thread's last stream
  * costs 3 instructions. */
 static inline struct stream *stream_find(const struct thread *thread, hipStream_t handle) {
@@ -169,9 +163,9 @@ static inline void stream_leaves_work(const struct stream *stream) {
         stream_note_untracked(load_relaxed(&stream->device));
 }
 
-/* Enters a handle that HIP has just returned. NULL without memory, and while a thread has the
+/* Inserts a handle that HIP has just returned. NULL without memory, and while a thread has the
  * stream in hand that had the handle before. */
-struct stream *stream_enter(hipStream_t handle, int device);
+struct stream *stream_insert(hipStream_t handle, int device);
 
 /* From now on mgpuStreamCreate returns this stream of the program on the calling thread. False
  * without memory. */

@@ -49,7 +49,7 @@ static bool take_stream(struct stream *stream, int from) {
     return stream_change(stream, from, STREAM_TAKEN);
 }
 
-/* The caller's stream is in that state now, unless it was forgotten meanwhile. */
+/* The caller's stream is in that state now, unless a reset has ended it. */
 static bool move_taken(struct stream *stream, int to) {
     if (stream_change(stream, STREAM_TAKEN, to))
         return true;
@@ -57,8 +57,8 @@ static bool move_taken(struct stream *stream, int to) {
     return false;
 }
 
-/* Puts a stream that the caller has taken into a queue, where the others find it; not one that was
- * forgotten meanwhile. */
+/* Puts a stream that the caller has taken into a queue, where the others find it; not one that a
+ * reset has ended. */
 static void queue_add(struct stream_queue *queue, struct stream *stream) {
     if (stream->queue != queue) {
         if (stream->queue)
@@ -145,7 +145,7 @@ bool stream_invalidate(struct stream *stream) {
 }
 
 /* Drops one that the caller has taken. False if a reset has ended it before. */
-static bool forget_taken(void *taken) {
+static bool invalidate_taken(void *taken) {
     struct stream *stream = taken;
     const bool known = move_taken(stream, STREAM_GONE);
     if (known)
@@ -166,8 +166,8 @@ static hipError_t destroy_taken(struct stream *stream) {
         PROOF_STEP(stream_goes_back_at_work, stream_leaves_work(stream));
     }
     caches_stream_ends(stream);
-    if (!PROOF(stream_is_unknown_before_hip_has_it, forget_taken(stream)))
-        return hipSuccess; /* forgotten meanwhile: HIP does not have it any more */
+    if (!PROOF(stream_is_unknown_before_hip_has_it, invalidate_taken(stream)))
+        return hipSuccess; /* a reset has ended it: HIP does not have it any more */
     const hipError_t error = hip.StreamDestroy(stream_handle(stream));
     observe(OBSERVED_STREAM_DESTROYED, stream->handle.key, 0, stream->device);
     return error;
@@ -209,7 +209,7 @@ __attribute__((noinline)) bool stream_refuse(struct stream *stream, hipError_t e
     if (error == hipErrorNotReady)
         queue_put(&retired, stream);
     else /* HIP never got it back from here: the device was reset */
-        caches_invalidate_if(stream->device, forget_taken, stream);
+        caches_invalidate_if(stream->device, invalidate_taken, stream);
     return false;
 }
 
@@ -289,7 +289,7 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         if (made.error != hipSuccess)
             return made;
         PROOF_STEP(past_of_a_new_handle_ends, end_past(made.handle));
-        stream = device < MOST_DEVICES ? stream_enter(made.handle, device) : NULL;
+        stream = device < MOST_DEVICES ? stream_insert(made.handle, device) : NULL;
         if (!stream) /* without memory only HIP knows it */
             return made;
         observe(OBSERVED_STREAM_CREATED, made.handle, 0, device);

@@ -85,7 +85,7 @@ bool stream_query_unheld(struct stream *stream);
  * does not hold. Those that it holds were idle at their last synchronise. */
 bool stream_all_quiet(void);
 /* The process ends: destroys the streams that nobody holds and that HIP calls idle, also those that
- * the program destroyed with work pending. Then waits until HIP has let go of them, which takes as
+ * the program destroyed with work pending. Then waits until HIP has released them, which takes as
  * long as the work that the null stream waits for. */
 void stream_trim_at_exit(void);
 

@@ -43,7 +43,7 @@ static void leave(unsigned object) {
     struct stream *stream = handle_find(&stream_map, held->handle);
     held->state = IS_ENDED;
     (void)stream_wait(stream);
-    leave_stream(stream);
+    release_of_stream(stream);
     held->state = IS_HELD;
 }
 

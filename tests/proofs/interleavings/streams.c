@@ -174,7 +174,7 @@ static void serve_elsewhere(void) {
     struct held *held = program_hold(0, NOT_HELD);
     const hipStream_t handle = model_stream(1); /* the second that was made */
     held->state = IS_MADE;
-    struct stream *stream = stream_enter(handle, 1);
+    struct stream *stream = stream_insert(handle, 1);
     struct stream *before = thread_get()->stream;
     store_relaxed(&thread_get()->stream, stream);
     leave_to_others(before);

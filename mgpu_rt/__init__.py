@@ -91,6 +91,7 @@ def lower(
     *,
     chip: "str | None" = None,
     llvm: int = 22,
+    image: "str | None" = None,
     link: "Sequence[str]" = (),
     graph: "Sequence[str]" = (),
 ) -> "Path":
@@ -107,7 +108,7 @@ def lower(
     """
     from mgpu_rt.lowering import shared_library
 
-    return shared_library.lower(source, chip=chip, llvm=llvm, link=link, graph=graph)
+    return shared_library.lower(source, chip=chip, llvm=llvm, image=image, link=link, graph=graph)
 
 
 def empty(shape: "int | Sequence[int]", dtype: "Any" = "float32") -> "DeviceArray":

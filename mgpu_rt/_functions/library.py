@@ -31,7 +31,8 @@ class Library:
     of the process or of the last reference to the library and its functions. Work on a lent stream
     has to be done by then.
 
-    Raises OSError if it cannot be loaded; ValueError or TypeError for what is no such library.
+    Raises OSError if it cannot be loaded, HipError if HIP refuses its device code, ValueError or
+    TypeError for what is no such library.
     """
 
     def __init__(
@@ -129,12 +130,13 @@ class _Loaded:
         runtime = load()
         # A library that was linked without the runtime takes the one of this process.
         ctypes.CDLL(runtime.path, os.RTLD_GLOBAL | os.RTLD_NOW)
+        runtime.take_error()
         try:
             self.library = ctypes.CDLL(path, os.RTLD_NOW)
         except OSError as error:
             raise OSError(f"{path} cannot be loaded: {_why(path, str(error))}") from None
-        runtime.take_error()
         self._end = weakref.finalize(self, _unload, self.library._handle, os.getpid())
+        runtime.check(f"the device code in {path} was not loaded")
 
     def symbol(self, name: str) -> Any:
         """The function of that name, or None. Each caller gets its own object."""

@@ -16,14 +16,18 @@ def lower(
     *,
     chip: str | None = None,
     llvm: int = 22,
+    image: str | None = None,
     link: Sequence[str] = (),
     graph: Sequence[str] = (),
+    first: str = "",
 ) -> Path:
-    """mgpu_rt.lower, which describes it."""
+    """mgpu_rt.lower, which describes it. ``first`` are passes that go before the others."""
     text, stem = _read(source)
-    pipeline = pipelines.pipeline(llvm, chip)
+    pipeline = pipelines.pipeline(llvm, chip, image=image, first=first)
     runtime = layout.PREFIX / "lib" / layout.LIBRARY
-    key = (pipelines.RECIPE, text, "library", pipeline, tuple(link), tuple(graph), str(runtime))
+    key = (pipelines.RECIPE, text, "library", pipeline, tuple(link), tuple(graph))
+    if layout.INSTALLED:  # several installations share a user's folder
+        key += (str(runtime),)
 
     def make() -> bytes:
         with tempfile.TemporaryDirectory() as scratch:

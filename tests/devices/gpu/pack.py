@@ -15,10 +15,13 @@ import tarfile
 from pathlib import Path
 
 from bench import PROGRAMS
+from bench.models.program import CHAIN, COPIED
 from bench.setup import pack
 from bench.setup.printing import print_library
-from mgpu_rt.lowering import cache, lower
+from mgpu_rt.lowering import cache, lower, shared_library
 from tests.devices.gpu import CHIP, KERNELS, tensormap
+from tests.python.functions import DEVICE
+from tests.python.functions import test_model as model
 from tests.python.launches import KERNELS as EXAMPLE
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -45,6 +48,10 @@ def lower_all() -> None:
     for image in ("bin", "isa"):
         lower.lower(EXAMPLE, llvm=22, chip=CHIP, image=image)
     lower.code_objects(EXAMPLE, CHIP, image="bin")
+    for variant in (CHAIN, COPIED):
+        model.lowered(variant, CHIP, "isa")
+    for llvm in (22, 19):
+        shared_library.lower(DEVICE, chip=CHIP, llvm=llvm, image="isa")
     for name in ("forum", "globals"):  # for the snippets on the stub of AMD's HIP
         lower.code_objects(PROGRAMS / f"{name}.mlir")
     lower.code_objects(PROGRAMS / "forum.mlir", "gfx1100")  # which is to be refused

@@ -1,0 +1,269 @@
+"""Arrays that Python hands out: their interfaces, their lifetimes, and who may take them."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import numpy
+import pytest
+
+import mgpu_rt
+from mgpu_rt import _dlpack
+from mgpu_rt._arrays import memory
+from mgpu_rt._arrays.arrays import Array, HostArray
+from tests.support.child import ROOT, Mgpu, environment, in_child
+from tests.support.patience import HANG
+
+on_softgpu = in_child(policies=("builtin",), backends=("softgpu",))
+
+
+class Owner:
+    """Of memory in this process; tells when it is gone."""
+
+    def __init__(self, gone: list[int], size: int = 96) -> None:
+        self.buffer = (ctypes.c_char * size)()
+        self.address = ctypes.addressof(self.buffer)
+        self._gone = gone
+
+    def __del__(self) -> None:
+        self._gone.append(self.address)
+
+
+def host_array(gone: list[int], kind: str = "f32", shape: tuple[int, ...] = (3, 4)) -> HostArray:
+    owner = Owner(gone)
+    return HostArray(owner, owner.address, kind, shape)
+
+
+KINDS = ("bool", "si8", "ui16", "si32", "ui64", "f16", "f32", "f64", "complex<f32>")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("take", [numpy.asarray, numpy.from_dlpack])
+def test_numpy_takes_an_array_without_a_copy(kind: str, take: Any) -> None:
+    gone: list[int] = []
+    array = host_array(gone, kind)
+    taken = take(array)
+    assert (taken.dtype.name, taken.shape) == (array.dtype, (3, 4))
+    taken[1, 2] = 1
+    assert taken.ctypes.data == array._address and take(array)[1, 2] == 1
+    del array
+    gc.collect()
+    assert gone == [] and taken[1, 2] == 1
+    del taken
+    gc.collect()
+    assert len(gone) == 1
+
+
+def test_strides_are_handed_out() -> None:
+    owner = Owner([])
+    turned = HostArray(owner, owner.address, "f32", (4, 3), (4, 16))
+    turned_by = [take(turned).strides for take in (numpy.asarray, numpy.from_dlpack)]
+    assert turned_by == [(4, 16)] * 2
+
+
+def test_a_capsule_that_nobody_takes_frees_its_memory() -> None:
+    for options in ({}, {"max_version": (1, 0)}, {"max_version": (0, 8)}):
+        gone: list[int] = []
+        capsule = host_array(gone).__dlpack__(**options)
+        gc.collect()
+        assert gone == [] and "dltensor" in repr(capsule)
+        del capsule
+        gc.collect()
+        assert len(gone) == 1
+
+
+def test_a_capsule_ends_while_an_exception_is_on_its_way() -> None:
+    gone: list[int] = []
+
+    def fail() -> None:
+        _capsule = host_array(gone).__dlpack__()
+        raise KeyError("kept")
+
+    with pytest.raises(KeyError, match="kept"):
+        fail()
+    gc.collect()
+    assert len(gone) == 1
+
+
+def test_a_consumer_frees_memory_on_any_thread() -> None:
+    """Without the GIL, as PyTorch does: the deleter of the tensor takes it."""
+    gone: list[int] = []
+    capsule = host_array(gone).__dlpack__()
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    address = pointer_of(capsule, b"dltensor")
+    taken = ctypes.create_string_buffer(b"used_dltensor")
+    ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), taken)
+    deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p).from_address(address + 56)
+    thread = threading.Thread(target=deleter, args=(address,))  # CFUNCTYPE releases the GIL
+    thread.start()
+    thread.join(HANG)
+    assert len(gone) == 1
+    del capsule
+    gc.collect()
+    assert len(gone) == 1
+
+
+def test_another_device_or_a_copy_is_refused() -> None:
+    array = host_array([])
+    for options in ({"copy": True}, {"dl_device": (2, 0)}):
+        with pytest.raises(BufferError, match="is handed out as it is: copy it to where"):
+            array.__dlpack__(**options)
+    assert array.__dlpack__(dl_device=(1, 0), copy=False)
+    for arguments in (
+        (1,),
+        (None, 0, 1, 0, 2, 32, (1,), (), False),
+        (None, 0, 1, 0, 2, 32, 1, 1, 1),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            _dlpack.capsule(*arguments)
+    with pytest.raises(OverflowError):
+        _dlpack.capsule(None, 0, 1, 0, 2, 32, (1 << 70,), (1,), False)
+
+
+def test_an_array_says_what_it_is() -> None:
+    array = host_array([], "f32", ())
+    assert (array.ndim, array.size, array.nbytes, array.itemsize) == (0, 1, 4, 4)
+    with pytest.raises(TypeError, match="without dimensions"):
+        len(array)
+    assert len(host_array([])) == 3
+    assert repr(host_array([])) == "<mgpu_rt array of float32, shape (3, 4), in host memory>"
+    with pytest.raises(AttributeError, match="no bfloat16: use DLPack"):
+        _ = host_array([], "bf16").__array_interface__
+    assert Array(None, 0, "f32", (2, 3)).strides == (12, 4)
+
+
+def test_pytorch_takes_an_array_without_a_copy() -> None:
+    torch = pytest.importorskip("torch")
+    gone: list[int] = []
+    for kind in ("f32", "bf16", "si64", "bool"):
+        tensor = torch.from_dlpack(host_array(gone, kind))
+        gc.collect()
+        assert gone == [] and str(tensor.dtype) == f"torch.{host_array([], kind).dtype}"
+        view = tensor[1:]
+        del tensor
+        view[0] = 1
+        del view
+        gc.collect()
+        assert len(gone) == 1
+        gone.clear()
+
+
+# ---- on the device ----
+
+
+@on_softgpu
+def test_device_arrays_have_interfaces(mgpu: Mgpu) -> None:
+    given = numpy.arange(12, dtype="i4").reshape(3, 4)
+    array = mgpu_rt.to_device(given)
+    interface = array.__cuda_array_interface__
+    address = interface["data"][0]
+    assert interface == {
+        "shape": (3, 4),
+        "typestr": "<i4",
+        "strides": None,
+        "data": (address, False),
+        "version": 3,
+        "stream": None,
+    }
+    assert array.__dlpack_device__() == (10, 0)  # ROCm's
+    assert not hasattr(array, "__array_interface__")
+    assert memory.device_of(address) == 0 and memory.device_of(address + 47) == 0
+    assert memory.device_of(given.ctypes.data) is None and memory.device_of(0) is None
+    assert (mgpu_rt.to_device(array).to_host() == given).all()  # from the device
+    assert mgpu.stderr() == ""
+
+
+@on_softgpu
+def test_device_memory_lives_as_long_as_its_last_view(mgpu: Mgpu) -> None:
+    def allocated() -> int:
+        gc.collect()
+        return mgpu_rt.stats()["memory"]["0"]["allocated"]
+
+    array = mgpu_rt.empty(64)
+    capsules = [array.__dlpack__(), array.__dlpack__(stream=-1, max_version=(1, 1))]
+    del array
+    assert allocated() == 256
+    del capsules[0]
+    assert allocated() == 256
+    capsules.clear()
+    assert allocated() == 0
+
+
+@on_softgpu
+def test_a_consumers_stream_waits_for_the_work(mgpu: Mgpu) -> None:
+    array, stream = mgpu_rt.empty(4), mgpu.StreamCreate()
+    handle = int(mgpu.ffi.cast("uintptr_t", stream))
+    array.fill_on(handle)
+    for consumer in (None, 0, 1, -1, handle):
+        assert array.__dlpack__(stream=consumer)
+    with mgpu_rt.use_stream(stream):
+        assert array.__cuda_array_interface__["stream"] == handle
+    assert array.__cuda_array_interface__["stream"] is None
+    assert mgpu.stderr() == ""
+
+
+@on_softgpu
+def test_arrays_that_do_not_fit_are_refused(mgpu: Mgpu) -> None:
+    array = mgpu_rt.empty((2, 3))
+    with pytest.raises(ValueError, match="takes an array of its shape and type, and got f64"):
+        array.copy_from(numpy.zeros((2, 3)))
+    with pytest.raises(ValueError, match=r"shape \(3, 2\)"):
+        array.copy_from(numpy.zeros((3, 2), "f4"))
+    with pytest.raises(ValueError, match="have to lie one after the other"):
+        array.copy_from(numpy.zeros((3, 2), "f4").T)
+    for other, words in (
+        (numpy.zeros(2, ">i4"), "have the type '>i4'"),
+        (numpy.zeros(2, "M8[s]"), "have the type '<M8"),
+        (numpy.zeros(2, object), "Python objects"),
+        (3, "a int is no array"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            mgpu_rt.to_device(other)
+    with pytest.raises(ValueError, match="with gaps between its elements"):
+        mgpu_rt.to_device(numpy.zeros(4, "f4")[::2])
+    with pytest.raises(TypeError, match="'void' is no type of a device array: bool, int8"):
+        mgpu_rt.empty(2, numpy.void)
+    with pytest.raises(ValueError, match="has a negative size"):
+        mgpu_rt.empty((2, -1))
+    for dtype in ("float32", numpy.float32, numpy.dtype("f4"), "f32"):
+        assert mgpu_rt.empty(2, dtype).dtype == "float32"
+    assert mgpu_rt.empty(0).to_host().shape == (0,) and mgpu_rt.empty((3, 0)).nbytes == 0
+    assert mgpu_rt.to_device(numpy.float32(2).reshape(())).to_host() == 2
+    frozen = numpy.arange(3)
+    frozen.flags.writeable = False
+    assert mgpu_rt.to_device(frozen).to_host().tolist() == [0, 1, 2]
+    assert mgpu.stderr() == ""
+
+
+#: An array that PyTorch or NumPy holds when the interpreter is over.
+ENDS = """
+import ctypes, sys, numpy
+from mgpu_rt._arrays.arrays import HostArray
+class Owner:
+    buffer = (ctypes.c_char * 96)()
+array = HostArray(Owner(), ctypes.addressof(Owner.buffer), "f32", (3, 4))
+sys.modules["kept"] = [numpy.from_dlpack(array), array.__dlpack__()]
+try:
+    import torch
+    sys.modules["more"] = torch.from_dlpack(array)
+except ImportError:
+    pass
+del array
+"""
+
+
+def test_an_interpreter_ends_before_a_view() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", ENDS],
+        env=environment("stub", PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

@@ -1,0 +1,200 @@
+"""Lowered functions on memory of the device's, on the emulated device and on a GPU."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import numpy
+import pytest
+
+import mgpu_rt
+from tests.devices.gpu import CHIP
+from tests.python.functions import DEVICE, library
+from tests.support.child import BACKENDS_WITH_GPU, ROOT, Mgpu, environment, in_child
+from tests.support.patience import HANG
+
+on_devices = in_child(policies=("builtin",), backends=BACKENDS_WITH_GPU[1:])
+on_softgpu = in_child(policies=("builtin",), backends=("softgpu",))
+COUNT = 1000
+
+
+def device_library(mgpu: Mgpu, **options: Any) -> mgpu_rt.Library:
+    """PTX, which the driver compiles, serves any of NVIDIA's GPUs."""
+    on_cuda = {"chip": CHIP, "image": "isa"} if mgpu.on_cuda else {}
+    return library(DEVICE, **on_cuda, **options)
+
+
+def numbers(begin: int = 0) -> numpy.ndarray:
+    return numpy.arange(begin, begin + COUNT, dtype="f4")
+
+
+def allocated() -> int:
+    """Bytes of device memory that the program holds."""
+    return mgpu_rt.stats()["memory"]["0"]["allocated"]
+
+
+@on_devices
+def test_host_arrays_are_copied_on_request(mgpu: Mgpu) -> None:
+    for llvm in (22, 19):
+        functions, array = device_library(mgpu, llvm=llvm), numbers()
+        functions.scale(mgpu_rt.InOut(array), 2)
+        assert (array == 2 * numbers()).all()
+        functions.scale(mgpu_rt.In(array), 2)
+        assert (array == 2 * numbers()).all()
+        array.flags.writeable = False
+        functions.scale(mgpu_rt.In(array), 2)
+        with pytest.raises(ValueError, match=r"read-only: pass mgpu_rt.In\(array\)"):
+            functions.scale(mgpu_rt.InOut(array), 2)
+    assert allocated() == 0
+    assert mgpu.stderr() == ""
+
+
+@on_devices
+def test_device_arrays_are_passed_where_they_lie(mgpu: Mgpu) -> None:
+    functions, array = device_library(mgpu), mgpu_rt.to_device(numbers())
+    functions.scale(array, 0.5)
+    functions.scale(array, 4)
+    assert (array.to_host() == 2 * numbers()).all()
+    array.copy_from(numbers(7))
+    assert (array.to_host() == numbers(7)).all()
+    with pytest.raises(mgpu_rt.HipError, match="hipErrorInvalidValue"):
+        functions.scale(mgpu_rt.empty(0), 1)  # a grid of no block
+    del array
+    gc.collect()
+    assert allocated() == 0
+
+
+@on_devices
+def test_device_memory_of_a_function_is_a_device_array(mgpu: Mgpu) -> None:
+    functions, given = device_library(mgpu), mgpu_rt.to_device(numbers())
+    scaled = functions.scaled(given, 3)
+    assert isinstance(scaled, mgpu_rt.DeviceArray) and scaled.device == 0
+    assert (scaled.to_host() == 3 * numbers()).all()
+    again = functions.itself(scaled)
+    del scaled
+    gc.collect()
+    assert (again.to_host() == 3 * numbers()).all()
+    shared = functions.shared()
+    assert isinstance(shared, mgpu_rt.DeviceArray) and shared.to_host()[0] == 1
+    del again, shared, given
+    gc.collect()
+    assert allocated() == 0
+    assert mgpu.stderr() == ""
+
+
+@on_devices
+def test_the_copy_of_an_argument_is_no_result(mgpu: Mgpu) -> None:
+    """Its memory ends with the call."""
+    functions, array = device_library(mgpu), numbers()
+    with pytest.raises(ValueError, match=r"itself, its result .* pass mgpu_rt.to_device of"):
+        functions.itself(mgpu_rt.In(array))
+    assert functions.itself(array).ctypes.data == array.ctypes.data
+    assert allocated() == 0
+
+
+@on_devices
+def test_a_call_that_fails_raises_hips_error(mgpu: Mgpu) -> None:
+    functions = device_library(mgpu)
+    for _ in range(2):
+        with pytest.raises(mgpu_rt.HipError, match="greedy failed: hipErrorOutOfMemory") as failed:
+            functions.greedy()
+        assert failed.value.name == "hipErrorOutOfMemory"
+    assert "failed with 'hipErrorOutOfMemory'" in mgpu.stderr()
+    functions.scale(mgpu_rt.InOut(numbers()), 1)
+    with pytest.raises(mgpu_rt.HipError, match=r"there are no .* bytes of device memory"):
+        mgpu_rt.empty(1 << 50)
+
+
+@on_softgpu
+def test_device_code_that_hip_refuses_is_an_error(mgpu: Mgpu) -> None:
+    with pytest.raises(
+        mgpu_rt.HipError, match=r"the device code in /.*\.so was not loaded: hipErr"
+    ):
+        library(DEVICE, chip="gfx942")
+    assert "gfx942" in mgpu.stderr()
+
+
+@on_devices
+def test_work_goes_to_a_lent_stream(mgpu: Mgpu) -> None:
+    functions, stream = device_library(mgpu), mgpu.StreamCreate()
+    array, other = mgpu_rt.to_device(numbers()), numbers()
+    with mgpu_rt.use_stream(stream):
+        functions.scale(array, 2)
+        functions.scale(mgpu_rt.InOut(other), 3)
+        scaled = functions.scaled(array, 5)
+        again = functions.scaled(scaled, 1)
+        assert (again.to_host() == 10 * numbers()).all()
+    # What another stream takes waits for it.
+    assert (functions.scaled(scaled, 1).to_host() == 10 * numbers()).all()
+    mgpu.StreamSynchronize(stream)
+    assert (other == 3 * numbers()).all()
+    mgpu.StreamDestroy(stream)
+    assert (scaled.to_host() == 10 * numbers()).all()
+    assert mgpu.stderr() == ""
+
+
+@on_devices
+def test_a_function_becomes_a_graph(mgpu: Mgpu) -> None:
+    functions, array = device_library(mgpu), mgpu_rt.to_device(numbers())
+    functions.scale(array, 1)  # makes what is made once
+    with mgpu_rt.graph() as graph:
+        functions.scale(array, 2)
+        functions.scale(array, 3)
+    assert (array.to_host() == numbers()).all()
+    graph.replay()
+    assert (array.to_host() == 6 * numbers()).all()
+    graph.close()
+
+
+@on_softgpu
+def test_threads_call_on_arrays_of_their_own(mgpu: Mgpu) -> None:
+    functions, wrong = device_library(mgpu), []
+
+    def work(number: int) -> None:
+        for _ in range(20):
+            array = mgpu_rt.to_device(numbers(number))
+            functions.scale(array, 2)
+            if not (array.to_host() == 2 * numbers(number)).all():
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(HANG)
+    assert wrong == []
+    assert mgpu.stderr() == ""
+
+
+#: A library that launches, its arrays on the device, and a child of fork, at the end of a process.
+ENDS = """
+import os, sys, numpy, mgpu_rt
+functions = mgpu_rt.Library(sys.argv[1])
+kept = mgpu_rt.to_device(numpy.arange(1000, dtype="f4"))
+functions.scale(kept, 2)
+capsule = kept.__dlpack__()
+lent = mgpu_rt.load().mgpuStreamCreate()
+with mgpu_rt.use_stream(lent):
+    scaled = functions.scaled(kept, 2)
+if os.fork() == 0:
+    del functions, kept, capsule, scaled
+    sys.exit(0)
+os.wait()
+print(kept.to_host().sum(), scaled.to_host().sum())
+"""
+
+
+def test_a_process_ends_with_device_arrays() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", ENDS, os.fspath(mgpu_rt.lower(DEVICE))],
+        env=environment("softgpu", PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "999000.0 1998000.0\n", "")

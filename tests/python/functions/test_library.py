@@ -1,0 +1,90 @@
+"""mgpu_rt.lower, and the functions of the runtime with numbers for pointers."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from pathlib import Path
+
+import numpy
+import pytest
+
+import mgpu_rt
+from mgpu_rt.lowering import cache, object_files
+from tests.python.functions import HOST
+from tests.support.child import Mgpu, in_child
+from tests.support.command import COMMAND
+
+EMPTY = "func.func @nothing() {\n  return\n}\n"
+
+
+def test_a_program_is_lowered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "OBJECTS", tmp_path)
+    first = mgpu_rt.lower(EMPTY)
+    monkeypatch.setattr(object_files, "host_object", None)  # would fail
+    assert mgpu_rt.lower(EMPTY) == mgpu_rt.lower(EMPTY.encode()) == first
+    monkeypatch.undo()
+    monkeypatch.setattr(cache, "OBJECTS", tmp_path)
+    source = tmp_path / "empty.mlir"
+    source.write_text(EMPTY)
+    others = [
+        mgpu_rt.lower(source),
+        mgpu_rt.lower(EMPTY, chip="gfx942"),
+        mgpu_rt.lower(EMPTY, llvm=19),
+    ]
+    assert len({first, *others}) == 4
+    assert all(list(mgpu_rt.Library(path)) == ["nothing"] for path in (first, *others))
+
+
+def test_a_program_that_cannot_be_lowered_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="use of undeclared SSA value"):
+        mgpu_rt.lower("func.func @f() -> i32 {\n return %x : i32\n}\n")
+    with pytest.raises(RuntimeError, match="undefined reference to `nobody'"):
+        mgpu_rt.lower(
+            "func.func private @nobody()\nfunc.func @f() { call @nobody() : () -> () return }\n"
+        )
+    with pytest.raises(FileNotFoundError):
+        mgpu_rt.lower(tmp_path / "none.mlir")
+    with pytest.raises(ValueError, match="no recipe for LLVM 3"):
+        mgpu_rt.lower(EMPTY, llvm=3)
+    with pytest.raises(ValueError, match=r"--link none\.o: there is no such file"):
+        mgpu_rt.lower(EMPTY, link=["none.o"])
+
+
+def test_the_command_makes_such_a_library(tmp_path: Path) -> None:
+    out = tmp_path / "host.so"
+    words = [COMMAND, "lower", "--emit", "library", "--link", "mlir_float16_utils", HOST, "-o", out]
+    subprocess.run([str(word) for word in words], check=True)
+    with mgpu_rt.Library(out) as functions:
+        assert functions.double(numpy.arange(3, dtype="f4")).tolist() == [0, 2, 4]
+    lacking = [str(word) for word in words if word not in ("--link", "mlir_float16_utils")]
+    refused = subprocess.run(lacking, capture_output=True, text=True)
+    assert refused.returncode == 2 and "add --link mlir_float16_utils" in refused.stderr
+    shown = subprocess.run(
+        [*map(str, words), "--dry-run"], capture_output=True, text=True, check=True
+    )
+    assert "-shared" in shown.stdout and "adds the types of the functions" in shown.stdout
+
+
+@in_child(policies=("builtin",), backends=("softgpu",))
+def test_numbers_serve_as_pointers(mgpu: Mgpu) -> None:
+    runtime = mgpu_rt.load()
+    given, result = numpy.arange(8, dtype="f4"), numpy.zeros(8, "f4")
+    stream = runtime.mgpuStreamCreate()
+    memory = runtime.mgpuMemAlloc(32, stream, False)
+    address = int(runtime.ffi.cast("uintptr_t", memory))
+    handle = int(runtime.ffi.cast("uintptr_t", stream))
+    runtime.mgpuMemcpy(memory, given.ctypes.data, 32, stream)
+    runtime.mgpuMemcpy(result.ctypes.data, ctypes.c_void_p(address), numpy.int64(32), handle)
+    runtime.mgpuStreamSynchronize(numpy.uint64(handle))
+    assert (result == given).all()
+    runtime.mgpuMemFree(address, None)
+    runtime.mgpuStreamDestroy(handle)
+    assert mgpu.stderr() == ""
+    for wrong in ((1.5,), ("text",), (object(),), (), (1, 2)):
+        with pytest.raises(TypeError):
+            runtime.mgpuStreamDestroy(*wrong)
+    for wrong in (-1, 1 << 64):
+        with pytest.raises(ValueError, match="is no address"):
+            runtime.mgpuStreamDestroy(wrong)
+    assert mgpu.stderr() == ""

@@ -1,0 +1,102 @@
+"""A model of bench/models, called from NumPy, and from PyTorch on a GPU."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+import mgpu_rt
+from bench.models import program, reference
+from bench.models.numbers import numbers
+from bench.models.program import CHAIN, COPIED, INPUT_SEED, Variant
+from bench.models.zoo import MODELS
+from mgpu_rt.lowering import shared_library
+from tests.devices.gpu import CHIP
+from tests.support.child import BACKENDS_WITH_GPU, ROOT, Mgpu, environment, in_child
+from tests.support.patience import HANG
+
+MODEL = MODELS[0]
+GRAPH = MODEL.graph()
+INPUT = numbers(GRAPH.input.shape, INPUT_SEED, 1)
+WEIGHTS = [
+    numbers(weight.buffer.shape, INPUT_SEED + number, float(f"{weight.scale:e}"))
+    for number, weight in enumerate(GRAPH.weights, 1)
+]
+
+
+def lowered(variant: Variant, chip: str | None = None, image: str | None = None) -> Path:
+    """The model's forward pass without its main, which fills its buffers and repeats it."""
+    text = program.source(MODEL, variant)
+    pass_of_it = text[text.index("func.func @forward") : text.index("func.func @main")]
+    return shared_library.lower(pass_of_it, chip=chip, image=image, first=variant.passes)
+
+
+@in_child(policies=("builtin",), backends=BACKENDS_WITH_GPU[1:])
+def test_a_model_is_called_from_numpy(mgpu: Mgpu) -> None:
+    model = mgpu_rt.Library(lowered(COPIED, *((CHIP, "isa") if mgpu.on_cuda else ())))
+    output = numpy.zeros(GRAPH.output.shape, "f4")
+    for _ in range(2):
+        output[:] = 0
+        model.forward(*WEIGHTS, INPUT, output)
+        assert numpy.allclose(output, reference.output(MODEL), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match=r"its shape is \(8, 783\)"):
+        model.forward(*WEIGHTS, numpy.ascontiguousarray(INPUT[:, 1:]), output)
+    assert mgpu.stderr() == ""
+
+
+#: The weights, and every buffer of the model, are tensors of PyTorch's.
+TORCH = """
+import sys, numpy, torch, mgpu_rt
+from bench.models import reference
+from tests.python.functions.test_model import GRAPH, INPUT, MODEL, WEIGHTS
+
+model = mgpu_rt.Library(sys.argv[1])
+weights = [torch.from_numpy(weight).cuda() for weight in WEIGHTS]
+listed = (GRAPH.input, *GRAPH.temporaries, GRAPH.output)
+buffers = [torch.zeros(buffer.shape, device="cuda") for buffer in listed]
+output = torch.zeros(GRAPH.output.shape)
+wanted = torch.from_numpy(reference.output(MODEL)).float()
+for stream in (None, torch.cuda.Stream()):
+    output.zero_()
+    buffers[-1].zero_()
+    torch.cuda.synchronize()
+    with mgpu_rt.use_stream(stream):
+        model.forward(*WEIGHTS, INPUT, output, *weights, *buffers)
+        torch.cuda.synchronize()
+    assert torch.allclose(output, wanted, rtol=1e-4, atol=1e-5)
+    assert torch.allclose(buffers[-1].cpu(), wanted, rtol=1e-4, atol=1e-5)
+
+# And arrays of ours as tensors of PyTorch's, in both ways in which tensors are taken.
+ours = mgpu_rt.to_device(numpy.arange(1000, dtype="f4"))
+tensor = torch.from_dlpack(ours)
+assert tensor.is_cuda and tensor.data_ptr() == torch.as_tensor(ours, device="cuda").data_ptr()
+tensor += 1
+torch.cuda.synchronize()
+assert (ours.to_host() == numpy.arange(1, 1001)).all()
+view = tensor[500:]
+del ours, tensor
+assert view.sum().item() == sum(range(501, 1001))
+try:
+    model.forward(*WEIGHTS, INPUT, output, *weights, *[b.double() for b in buffers])
+except TypeError as error:
+    print(error)
+"""
+
+
+@pytest.mark.gpu
+def test_a_model_is_called_from_pytorch_on_a_gpu() -> None:
+    pytest.importorskip("torch")
+    result = subprocess.run(
+        [sys.executable, "-c", TORCH, str(lowered(CHAIN, CHIP, "isa"))],
+        env=environment("cuda", PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "forward, argument" in result.stdout and "its elements are f64" in result.stdout
+    assert "failed with" not in result.stderr

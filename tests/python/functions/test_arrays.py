@@ -23,7 +23,7 @@ on_softgpu = in_child(policies=("builtin",), backends=("softgpu",))
 
 
 class Owner:
-    """Of memory in this process; tells when it is gone."""
+    """An owner of memory in this process, which tells when it is gone."""
 
     def __init__(self, gone: list[int], size: int = 96) -> None:
         self.buffer = (ctypes.c_char * size)()

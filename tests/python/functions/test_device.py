@@ -129,7 +129,7 @@ def test_work_goes_to_a_lent_stream(mgpu: Mgpu) -> None:
         scaled = functions.scaled(array, 5)
         again = functions.scaled(scaled, 1)
         assert (again.to_host() == 10 * numbers()).all()
-    # What another stream takes waits for it.
+    # Work on another stream waits for that.
     assert (functions.scaled(scaled, 1).to_host() == 10 * numbers()).all()
     mgpu.StreamSynchronize(stream)
     assert (other == 3 * numbers()).all()

@@ -202,9 +202,27 @@ def run(
 @click.option(
     "--abi", is_flag=True, help="Show each function that programs call, and what serves it."
 )
+@click.option(
+    "--env",
+    is_flag=True,
+    help="Print commands for a shell, whose programs then run as by `mgpu-rt run --device DEVICE`: "
+    'eval "$(mgpu-rt config --env --device softgpu)".',
+)
+@parameters.device("The device of --env.")
 @click.option("--json", "as_json", is_flag=True, help="Print paths, version and options as JSON.")
-def config(libs: bool, cflags: bool, cmakedir: bool, path: bool, abi: bool, as_json: bool) -> None:
+def config(
+    libs: bool,
+    cflags: bool,
+    cmakedir: bool,
+    path: bool,
+    abi: bool,
+    env: bool,
+    device: str,
+    as_json: bool,
+) -> None:
     """Show every option, how to build with the library, or the functions that it serves."""
+    if device != "auto" and not env:
+        raise CommandError(f"--device {device} is for --env: add that")
     asked = (libs, cflags, cmakedir)
     wanted = [flags for flags, wish in zip(_building(), asked, strict=True) if wish]
     if as_json:
@@ -213,6 +231,8 @@ def config(libs: bool, cflags: bool, cmakedir: bool, path: bool, abi: bool, as_j
         click.echo(_folder())
     elif abi:
         _show_abi()
+    elif env:
+        _show_env(device)
     elif wanted:
         click.echo(" ".join(wanted))
     else:
@@ -253,6 +273,18 @@ def _folder() -> str:
         return os.path.dirname(mgpu_rt.library_path())
     except FileNotFoundError as error:
         raise CommandError(str(error)) from None
+
+
+def _show_env(device: str) -> None:
+    """Prints what differs between this environment and that of a program on the device."""
+    from mgpu_rt.cli import preload
+
+    wanted = preload.environment(preload.announced(device))
+    lines = [f"unset {name}" for name in os.environ if name not in wanted]
+    for name, value in wanted.items():
+        if os.environ.get(name) != value:
+            lines.append(f"export {name}={shlex.quote(value)}")
+    click.echo(os.fsencode("".join(f"{line}\n" for line in lines)), nl=False)
 
 
 def _show_abi() -> None:

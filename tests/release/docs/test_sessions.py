@@ -20,6 +20,7 @@ from tests.support.folders import locked
 from tests.support.patience import HANG
 
 PAGES = ("README.md", "docs/commands.md", "docs/diff.md", "docs/check.md")
+CI = pytest.param("docs/ci.md", marks=pytest.mark.check)  # tests/release/examples has its steps
 TUTORIAL = pytest.param("docs/tutorial.md", marks=pytest.mark.check)  # ten minutes of a reader's
 
 
@@ -31,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", [*PAGES, TUTORIAL])
+@pytest.mark.parametrize("page", [*PAGES, CI, TUTORIAL])
 def test_a_session_prints_what_the_page_shows(page: str, folder: Path) -> None:
     _follow(page, folder)
 

@@ -1,0 +1,83 @@
+"""The pytest plugin: `--mgpu-device`, the fixture `mgpu` and the mark `mgpu` (docs/ci.md).
+
+pytest imports this file wherever mgpu_rt is installed. So it imports nothing else until a test or
+an option asks for a device.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+TYPE_CHECKING = False  # typing's own costs 3 ms
+if TYPE_CHECKING:
+    from mgpu_rt._testing.programs import Programs
+
+_MARK = (
+    "mgpu(*devices, timeout=None, errors=False): the test runs on --mgpu-device, in a process of "
+    "its own. It is skipped on a device that is none of `devices`. It fails after `timeout` "
+    "seconds, or where a call fails, unless `errors` is true."
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the options."""
+    group = parser.getgroup("mgpu", "a GPU, or an emulated one (mgpu_rt)")
+    group.addoption(
+        "--mgpu-device",
+        metavar="DEVICE",
+        help="auto (default), hip, cuda, softgpu, or the name of an emulated device, as gfx942.",
+    )
+    group.addoption(
+        "--mgpu-timeout",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="The time of a program or a marked test that names none (default: 300).",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Registers the mark. Ends the session if the device that was named is not there."""
+    config.addinivalue_line("markers", _MARK)
+    if config.getoption("mgpu_device") and not hasattr(config, "workerinput"):
+        from mgpu_rt._testing import device
+
+        device.named(config)
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Says which device was named."""
+    if not config.getoption("mgpu_device"):
+        return None
+    from mgpu_rt._testing import device
+
+    return f"mgpu: {device.of(config)}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Runs a marked test in a process of its own."""
+    if item.get_closest_marker("mgpu") is None:
+        return None
+    from mgpu_rt._testing import isolated
+
+    return isolated.run(item, nextitem)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skips a marked test on a device that it does not name."""
+    if item.get_closest_marker("mgpu") is not None:
+        from mgpu_rt._testing import device
+
+        if reason := device.unwanted(item, device.here(item.config)):
+            pytest.skip(reason)
+
+
+@pytest.fixture
+def mgpu(request: pytest.FixtureRequest) -> Programs:
+    """Runs programs on the device: `mgpu.run("./program").stdout`."""
+    from mgpu_rt._testing import device, programs
+
+    chosen = device.here(request.config)
+    return programs.Programs(chosen, request.config.getoption("mgpu_timeout"))

@@ -1,0 +1,89 @@
+"""The device of a test session: which one it is, and the environment of programs there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pytest
+
+from mgpu_rt.cli import cuda, preload, softgpu
+from mgpu_rt.cli.errors import CommandError
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device, and the environment of a program that runs on it with the library preloaded."""
+
+    kind: str  # hip, cuda, softgpu
+    chips: tuple[str, ...]  # of an emulated device, as gfx942
+    environment: Mapping[str, str]
+
+    def __str__(self) -> str:
+        chips = f" {', '.join(self.chips)} (emulated)" if self.chips else ""
+        return (
+            f"{self.kind}{chips}, {self.environment.get('MGPU_RT_HIP', 'the HIP of this machine')}"
+        )
+
+
+CHOSEN = pytest.StashKey[Device]()
+
+
+def of(config: pytest.Config) -> Device:
+    """The session's device. Raises CommandError if it is not there."""
+    if CHOSEN not in config.stash:
+        word = config.getoption("mgpu_device") or "auto"
+        if why := preload.not_a_device(word):
+            raise CommandError(f"--mgpu-device {word}: {why}")
+        chosen = "softgpu" if word == "auto" and _is_set_up() else preload.choose(word, os.environ)
+        kind, base = preload.kind(chosen, os.environ)
+        if kind == "cuda":
+            _need_driver(base)
+        environment = preload.with_library(preload.device_environment(kind, base))
+        chips = tuple(softgpu.targets(environment)) if kind == "softgpu" else ()
+        config.stash[CHOSEN] = Device(kind, chips, environment)
+    return config.stash[CHOSEN]
+
+
+def _need_driver(base: Mapping[str, str]) -> None:
+    try:
+        cuda.driver(base)
+    except cuda.CudaUnavailable as error:
+        raise CommandError(f"no NVIDIA GPUs: {error}") from None
+
+
+def _is_set_up() -> bool:
+    """True if the environment is already that of the emulated device (`mgpu-rt config --env`)."""
+    folder = str(softgpu.BUILD / "softgpu")
+    search = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    return "MGPU_RT_SOFTGPU" in os.environ and folder in search
+
+
+def named(config: pytest.Config) -> Device:
+    """As `of`; ends the session with a line if the device is not there."""
+    try:
+        return of(config)
+    except CommandError as error:
+        raise pytest.UsageError(error.message) from None
+
+
+def here(config: pytest.Config) -> Device:
+    """As `of`; fails the test if the device is not there."""
+    try:
+        return of(config)
+    except CommandError as error:
+        why = error.message
+    pytest.fail(why, pytrace=False)
+
+
+def unwanted(item: pytest.Item, device: Device) -> str:
+    """Why a test is skipped on this device; empty if it is not. Its marks name devices."""
+    for mark in item.iter_markers("mgpu"):
+        for word in mark.args:
+            if why := preload.not_a_device(str(word)):
+                pytest.fail(f"@pytest.mark.mgpu: {why}", pytrace=False)
+        if mark.args and not {device.kind, *device.chips} & {*mark.args}:
+            here = ", ".join(device.chips) or device.kind
+            return f"for {', '.join(mark.args)}, and --mgpu-device is {here}"
+    return ""

@@ -1,0 +1,126 @@
+"""The process that runs marked tests: it collects a session's tests, and forks for each that is
+asked for (isolated.py)."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pickle
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from mgpu_rt._testing import device
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> NoReturn:
+    """Serves the session whose pipe the first argument names, until it closes that."""
+    _end_with_parent()
+    connection = Connection(int(sys.argv[1]))
+    sys.argv[1:] = []
+    asked = pickle.loads(connection.recv_bytes())
+    config = pytest.Config.fromdictargs(asked["options"], asked["arguments"])
+    config.stash[device.CHOSEN] = asked["device"]
+    if asked["workerinput"] is not None:
+        config.workerinput = asked["workerinput"]
+    config.pluginmanager.register(_Loop(connection))
+    try:
+        config.hook.pytest_cmdline_main(config=config)
+    finally:  # its reports and caches are the session's
+        os._exit(1)
+
+
+def _end_with_parent() -> None:
+    """Has the kernel end this process when its parent has ended."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class _Loop:
+    """Takes the place of pytest's loop over the tests."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._refused: list[str] = []  # files that could not be collected, with the reason
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keeps why a file could not be collected."""
+        if report.failed:
+            self._refused.append(f"{report.nodeid}: {report.longreprtext}")
+
+    def pytest_collection(self, session: pytest.Session) -> None:
+        """Lets the folder of `tmp_path` be made once, before the forks."""
+        if factory := getattr(session.config, "_tmp_path_factory", None):
+            factory.getbasetemp()
+
+    def pytest_runtestloop(self, session: pytest.Session) -> NoReturn:
+        """Runs the tests whose names come through the pipe."""
+        tests = {item.nodeid: item for item in session.items}
+        while True:
+            try:
+                name = self._connection.recv()
+            except EOFError:
+                os._exit(0)
+            if name in tests:
+                self._run(tests[name])
+            else:
+                why = [f"{name} was not there when its process collected it again", *self._refused]
+                self._connection.send("\n".join(why))
+
+    def _run(self, item: pytest.Item) -> None:
+        with tempfile.TemporaryDirectory(prefix="mgpu-rt-test-") as folder:
+            file = Path(folder, "reports")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # threads of others' and fork
+                pid = os.fork()
+            if pid == 0:
+                _in_child(item, file)
+            _lead(pid)
+            self._connection.send(pid)
+            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            reports = pickle.loads(file.read_bytes()) if status == 0 else None
+        self._connection.send((reports, status, _captured(item.config)))
+
+
+def _in_child(item: pytest.Item, file: Path) -> NoReturn:
+    """Runs one test with all of its fixtures, and leaves the reports in a file."""
+    status = 1
+    try:
+        _lead(0)
+        _end_with_parent()
+        hook = item.config.hook.pytest_report_to_serializable
+        reports = runtestprotocol(item, log=False)
+        file.write_bytes(pickle.dumps([hook(config=item.config, report=r) for r in reports]))
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def _lead(pid: int) -> None:
+    """Makes a process the leader of a group, by which it is ended. Parent and child both do it."""
+    with contextlib.suppress(OSError):
+        os.setpgid(pid, pid)
+
+
+def _captured(config: pytest.Config) -> tuple[str, str]:
+    """The text that a test left with pytest's capturing as its process ended."""
+    manager: Any = config.pluginmanager.getplugin("capturemanager")
+    return (
+        tuple(manager.read_global_capture())
+        if manager and manager.is_globally_capturing()
+        else ("", "")
+    )

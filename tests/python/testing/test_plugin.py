@@ -1,0 +1,191 @@
+"""The pytest plugin (mgpu_rt/_testing), as a user has it: by pytest in a folder of tests."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import STUB, environment
+from tests.support.compiled import LIB, compile_c
+from tests.support.patience import HANG
+
+SESSION = Path(__file__).with_name("session.py")
+LINKED = (str(LIB / "libmlir_rocm_runtime.so"), f"-Wl,-rpath,{LIB}")
+HEAD = """
+#include <stdio.h>
+#include <stdlib.h>
+void *mgpuStreamCreate(void);
+void mgpuStreamDestroy(void *stream);
+void mgpuMemFree(void *memory, void *stream);
+"""
+PROGRAMS = {
+    "right": """int main(int argc, char **argv) {
+        char text[8] = "";
+        fread(text, 1, 7, stdin);
+        mgpuStreamDestroy(mgpuStreamCreate());
+        printf("%s %s %s\\n", argv[argc - 1], text, getenv("NAME"));
+        return 0; }""",
+    "failing": "int main(void) { mgpuMemFree((void *)16, 0); return 0; }",
+    "status": "int main(void) { mgpuStreamDestroy(mgpuStreamCreate()); return 7; }",
+    "aborting": "int main(void) { mgpuStreamDestroy(mgpuStreamCreate()); abort(); }",
+}
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("programs")
+    for name, text in PROGRAMS.items():
+        compile_c(folder / name, HEAD + text, "-w", *LINKED)
+    return folder
+
+
+def run(folder: Path, *words: object, **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs pytest there, over the stub of HIP unless `env` says otherwise."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *map(str, words)]
+    changes = {"PYTEST_ADDOPTS": "", "PYTEST_XDIST_WORKER": "", "COLUMNS": "200", **env}
+    clean = {k: v for k, v in environment(**changes).items() if v or not k.startswith("PYTEST")}
+    return subprocess.run(
+        command, cwd=folder, env=clean, capture_output=True, text=True, timeout=HANG
+    )
+
+
+def outcomes(file: Path) -> dict[str, tuple[str, str]]:
+    """The outcome of each test in a file of --junitxml, and its message with what was captured."""
+    found = {}
+    for case in ElementTree.parse(file).iter("testcase"):
+        parts = {part.tag: f"{part.get('message')}\n{part.text}" for part in case}
+        kind = next((tag for tag in ("failure", "error", "skipped") if tag in parts), "")
+        words = {"failure": "failed", "error": "error", "skipped": "skipped", "": "passed"}
+        found[case.get("name", "")] = words[kind], "\n".join(parts.values())
+    return found
+
+
+XDIST = pytest.param(("-n", "2"), marks=pytest.mark.check)
+
+
+@pytest.mark.parametrize("words", [(), XDIST], ids=("alone", "xdist"))
+def test_each_test_ends_as_it_says(words: tuple[str, ...], programs: Path, tmp_path: Path) -> None:
+    """A fault, a hang or a crash ends its test, and the session goes on."""
+    shutil.copy(SESSION, tmp_path / "test_session.py")
+    file = tmp_path / "out.xml"
+    options = ("--junitxml", file, "--mgpu-device", "hip", "--strict-markers", *words)
+    done = run(tmp_path, *options, PROGRAMS=str(programs))
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = outcomes(file)
+    text = SESSION.read_text()
+    defined = re.findall(r'def (test_(\w+?)_\w+)\(.*\):\n(?: +"""(.*)""")?', text)
+    assert {name.partition("[")[0] for name in found} == {name for name, *_ in defined}
+    for name, outcome, said in defined:
+        for given in (each for each in found if each.partition("[")[0] == name):
+            assert found[given][0] == outcome, (given, found[given], done.stdout)
+            assert said in found[given][1], (given, found[given])
+    assert "said before the crash" in done.stdout
+    assert "previous item was not torn down" not in done.stdout
+
+
+def test_a_device_is_named_before_the_tests(tmp_path: Path) -> None:
+    shutil.copy(SESSION, tmp_path / "test_session.py")
+    for words, said in (
+        (("--mgpu-device", "mi300x"), "--mgpu-device mi300x: 'mi300x' is named gfx942 here"),
+        (("--mgpu-device", "cuda"), "no NVIDIA GPUs: "),
+        (("--mgpu-device", "hip"), "MGPU_RT_HIP=/nowhere: there is no such file"),
+    ):
+        done = run(tmp_path, *words, MGPU_RT_HIP="/nowhere", MGPU_RT_CUDA="/nowhere")
+        assert (done.returncode, done.stderr.count("\n")) == (4, 2), done.stdout + done.stderr
+        assert done.stderr.startswith(f"ERROR: {said}")
+
+
+def test_a_device_that_is_not_there_fails_the_tests(tmp_path: Path, programs: Path) -> None:
+    """Without --mgpu-device too: a skipped test would look like a good one."""
+    text = "import pytest\ndef test_one(mgpu): pass\n@pytest.mark.mgpu\ndef test_two(): pass\n"
+    (tmp_path / "test_it.py").write_text(text)
+    done = run(tmp_path, "-q", MGPU_RT_HIP="/nowhere")
+    assert done.returncode == 1
+    assert done.stdout.count("MGPU_RT_HIP=/nowhere: there is no such file") == 4, (
+        done.stdout
+    )  # and in the summary
+    assert "2 errors" in done.stdout
+
+
+def test_the_header_names_the_device(tmp_path: Path) -> None:
+    done = run(tmp_path, "--mgpu-device", "hip")
+    assert f"mgpu: hip, {STUB}" in done.stdout
+    assert "mgpu: " not in run(tmp_path).stdout
+
+
+def test_nothing_is_imported_where_nothing_is_asked_for(tmp_path: Path) -> None:
+    """pytest imports the plugin wherever the package is installed."""
+    (tmp_path / "test_it.py").write_text(
+        "import sys\n"
+        "def test_it():\n"
+        "    ours = {name for name in sys.modules if name.startswith('mgpu_rt')}\n"
+        "    assert ours <= {'mgpu_rt', 'mgpu_rt._testing'}, ours\n"
+        "    assert 'click' not in sys.modules and 'cffi' not in sys.modules\n"
+    )
+    done = run(tmp_path, "-q")
+    assert "1 passed" in done.stdout, done.stdout
+
+
+def test_marked_tests_run_on_the_emulated_device(tmp_path: Path, programs: Path) -> None:
+    """In an environment that names nothing: the loader finds the device at the server's start."""
+    (tmp_path / "test_it.py").write_text(
+        "import mgpu_rt, pytest\n"
+        "@pytest.mark.mgpu('gfx908')\n"
+        "def test_it(mgpu):\n"
+        "    stream = mgpu_rt.load().mgpuStreamCreate()\n"
+        "    assert stream and mgpu.chip == 'gfx908' and mgpu.device == 'softgpu'\n"
+        "    assert mgpu_rt.stats()['device']['name'] == 'softgpu gfx908 (emulated)'\n"
+    )
+    done = run(tmp_path, "-q", "--mgpu-device", "gfx908", MGPU_RT_HIP="")
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_file_that_is_not_collected_again_is_named(tmp_path: Path) -> None:
+    """As it imports what the device's environment does not suffer."""
+    (tmp_path / "test_it.py").write_text(
+        "import os, pytest\n"
+        "assert 'MGPU_RT_STATS' not in os.environ, 'not here'\n"
+        "@pytest.mark.mgpu\n"
+        "def test_it(): pass\n"
+    )
+    done = run(tmp_path, "-q")
+    assert "test_it.py::test_it was not there when its process collected it again" in done.stdout
+    assert "AssertionError: not here" in done.stdout
+
+
+@pytest.mark.check
+def test_it_goes_with_what_pytest_has(tmp_path: Path) -> None:
+    """Options of the user's, another way to import, a class of unittest, other folders."""
+    (tmp_path / "a/b c").mkdir(parents=True)
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib --own=1\n")
+    (tmp_path / "conftest.py").write_text(
+        "import pytest\n"
+        "def pytest_addoption(parser): parser.addoption('--own')\n"
+        "@pytest.fixture(scope='session')\n"
+        "def own(request): return request.config.getoption('--own')\n"
+    )
+    (tmp_path / "a/b c/test_it.py").write_text(
+        "import os, pytest, sys, unittest\n"
+        "PARENT = os.getppid()\n"
+        "pytestmark = pytest.mark.mgpu(timeout=100)\n"
+        "class TestOld(unittest.TestCase):\n"
+        "    def test_old(self): self.assertNotEqual(os.getpid(), PARENT)\n"
+        "@pytest.mark.parametrize('text', ['a::b', '[ä]', 'x\\ny'])\n"
+        "def test_text(text, own, capfd):\n"
+        "    print(text); assert capfd.readouterr().out == text + '\\n' and own == '2'\n"
+        "def test_said(own): print('said', own); assert 0\n"
+        "def test_never(): assert 0\n"
+    )
+    words = ("--own=2", "-W", "error", "-k", "not never")
+    for more, folder in ((), tmp_path), (("-s",), tmp_path), (("a/b c",), tmp_path):
+        done = run(folder, *words, *more)
+        assert "1 failed, 4 passed" in done.stdout, done.stdout + done.stderr
+        assert "said 2" in done.stdout
+    stopped = run(tmp_path / "a", "--own=2", "-x", "../a/b c/test_it.py::test_said", "b c")
+    assert "stopping after 1 failures" in stopped.stdout, stopped.stdout

@@ -39,7 +39,7 @@ from bench.setup import models as prepared
 from bench.setup.device import Device
 from bench.show import output, table
 from bench.show.figures import Result, Step
-from mgpu_rt.lowering import toolchain
+from mgpu_rt._lowering import toolchain
 
 #: The benchmarks and their devices. On an emulated device threads compete with the device itself.
 WHERE = {

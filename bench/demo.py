@@ -22,9 +22,9 @@ from pathlib import Path
 
 import bench
 from bench.show.estimate import Estimate, each
-from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import lower, object_files, pipelines, toolchain
-from mgpu_rt.text import columns
+from mgpu_rt._cli import softgpu
+from mgpu_rt._lowering import lower, object_files, pipelines, toolchain
+from mgpu_rt._text import columns
 
 LAUNCHES = 1000  # that are counted
 REPETITIONS = 3  # of each run that is timed

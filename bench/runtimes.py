@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from mgpu_rt.runtime.base import METHODS, Runtime
-from mgpu_rt.runtime.objects import Launch
+from mgpu_rt.runtime._base import METHODS, Runtime
+from mgpu_rt.runtime._objects import Launch
 
 
 class OnKernel(Runtime):

@@ -16,7 +16,7 @@
     mgpu_rt.empty_cache()              # give back to the driver what nobody holds
     mgpu_rt.load()                     # the library in this process, with all its functions
 
-The manager (mgpu_rt.manager.manager) runs beside each program that lives long enough. Importing
+The manager (mgpu_rt.manager._manager) runs beside each program that lives long enough. Importing
 this package imports nothing else.
 """
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
     from mgpu_rt._arrays.arrays import DeviceArray
     from mgpu_rt._functions.library import Library
-    from mgpu_rt.graphs import Graph
-    from mgpu_rt.launch.arguments import MemRef
-    from mgpu_rt.launch.copies import In, InOut, Out
-    from mgpu_rt.launch.modules import Kernel, Module
-    from mgpu_rt.library import HipError, RuntimeLibrary
-    from mgpu_rt.runtime.base import Runtime
+    from mgpu_rt._graphs import Graph
+    from mgpu_rt._launch.arguments import MemRef
+    from mgpu_rt._launch.copies import In, InOut, Out
+    from mgpu_rt._launch.modules import Kernel, Module
+    from mgpu_rt._library import HipError, RuntimeLibrary
+    from mgpu_rt.runtime._base import Runtime
 
 __all__ = [
     "DeviceArray",
@@ -71,9 +71,9 @@ def library_path() -> str:
 
     Raises FileNotFoundError, which says what to do, if it was not built.
     """
-    from mgpu_rt import library
+    from mgpu_rt import _library
 
-    return library.path()
+    return _library.path()
 
 
 def load() -> "RuntimeLibrary":
@@ -81,9 +81,9 @@ def load() -> "RuntimeLibrary":
 
     Raises FileNotFoundError as `library_path` does.
     """
-    from mgpu_rt import library
+    from mgpu_rt import _library
 
-    return library.load()
+    return _library.load()
 
 
 def lower(
@@ -106,7 +106,7 @@ def lower(
     Raises RuntimeError if a tool is missing or refuses the program, ValueError or OSError for what
     is no program.
     """
-    from mgpu_rt.lowering import shared_library
+    from mgpu_rt._lowering import shared_library
 
     return shared_library.lower(source, chip=chip, llvm=llvm, image=image, link=link, graph=graph)
 
@@ -172,7 +172,7 @@ def use_stream(stream: "Any") -> "AbstractContextManager[None]":
 
     Loads the library as `load` does. Raises TypeError or ValueError if `stream` is no stream.
     """
-    from mgpu_rt.launch import streams
+    from mgpu_rt._launch import streams
 
     return streams.use_stream(stream)
 
@@ -191,9 +191,9 @@ def graph() -> "AbstractContextManager[Graph]":
     Raises HipError if the library cannot build the graph: a line on stderr says why. No call has
     run then, so you can call the function without a graph.
     """
-    from mgpu_rt import graphs
+    from mgpu_rt import _graphs
 
-    return graphs.graph()
+    return _graphs.graph()
 
 
 def intercept(runtime: "Runtime") -> "AbstractContextManager[Runtime]":
@@ -208,23 +208,23 @@ def intercept(runtime: "Runtime") -> "AbstractContextManager[Runtime]":
     comes out of the `with`; from then on the library answers by itself. Raises TypeError if
     `runtime` is no Runtime.
     """
-    from mgpu_rt.runtime import host
+    from mgpu_rt.runtime import _host
 
-    return host.intercept(runtime)
+    return _host.intercept(runtime)
 
 
 #: The module of each name that is imported at its first use.
 _ELSEWHERE = {
     "DeviceArray": "mgpu_rt._arrays.arrays",
-    "Graph": "mgpu_rt.graphs",
-    "HipError": "mgpu_rt.library",
-    "In": "mgpu_rt.launch.copies",
-    "InOut": "mgpu_rt.launch.copies",
-    "Kernel": "mgpu_rt.launch.modules",
+    "Graph": "mgpu_rt._graphs",
+    "HipError": "mgpu_rt._library",
+    "In": "mgpu_rt._launch.copies",
+    "InOut": "mgpu_rt._launch.copies",
+    "Kernel": "mgpu_rt._launch.modules",
     "Library": "mgpu_rt._functions.library",
-    "MemRef": "mgpu_rt.launch.arguments",
-    "Module": "mgpu_rt.launch.modules",
-    "Out": "mgpu_rt.launch.copies",
+    "MemRef": "mgpu_rt._launch.arguments",
+    "Module": "mgpu_rt._launch.modules",
+    "Out": "mgpu_rt._launch.copies",
 }
 
 

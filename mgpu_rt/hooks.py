@@ -21,13 +21,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mgpu_rt.runtime.base import METHODS, Runtime
-from mgpu_rt.runtime.hip import Hip, HipError
-from mgpu_rt.runtime.objects import Buffer, Kernel, Launch, numpy_for
-from mgpu_rt.text import printable
+from mgpu_rt._text import printable
+from mgpu_rt.runtime._base import METHODS, Runtime
+from mgpu_rt.runtime._hip import Hip, HipError
+from mgpu_rt.runtime._objects import Buffer, Kernel, Launch, numpy_for
 
 if TYPE_CHECKING:
-    from mgpu_rt.runtime.recording import Recorder
+    from mgpu_rt.runtime._recording import Recorder
 
 
 class LaunchHook(Runtime):
@@ -193,7 +193,7 @@ class Record(LaunchHook):
     _causes: frozenset[str] = frozenset()  # said already
 
     def on_launch(self, launch: Launch) -> None:
-        from mgpu_rt.runtime.recording import Recorder
+        from mgpu_rt.runtime._recording import Recorder
 
         self.record(launch, Recorder(self.output, launch, launch.number))
 
@@ -207,7 +207,7 @@ class Record(LaunchHook):
     def _tried(self, launch: Launch, step: Callable[[], list[str] | None]) -> bool:
         """Takes a step of the recording, and says what there is to say. Returns False if the launch
         cannot be recorded, and says each cause once."""
-        from mgpu_rt.runtime.recording import NotRecorded
+        from mgpu_rt.runtime._recording import NotRecorded
 
         try:
             for line in step() or ():

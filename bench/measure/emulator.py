@@ -11,8 +11,8 @@ from typing import Any
 from bench.setup import native
 from bench.setup.device import Device
 from bench.show.figures import Figure, Result, Step, median
-from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import lower
+from mgpu_rt._cli import softgpu
+from mgpu_rt._lowering import lower
 
 METHOD = (
     "Launch and synchronise on one stream, the first launch not counted. Processes with one thread "

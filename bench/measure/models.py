@@ -29,7 +29,7 @@ from bench.setup.sides import (
     by_hand_runtime,
 )
 from bench.show.figures import Figure, Result, Step, median, ratios
-from mgpu_rt.lowering.toolchain import LoweringFailed
+from mgpu_rt._lowering.toolchain import LoweringFailed
 
 METHOD = (
     f"Microseconds a forward pass, the device's work included: {ROUNDS} The output of every round "

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from bench import PROGRAMS
 from bench.setup import native
-from mgpu_rt.hoist import rewrite, tools
-from mgpu_rt.lowering import lower, object_files, toolchain
+from mgpu_rt._hoist import rewrite, tools
+from mgpu_rt._lowering import lower, object_files, toolchain
 
 #: Launches of the forum's program in a graph.
 IN_A_GRAPH = 50

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.setup import native
-from mgpu_rt.cli import softgpu
+from mgpu_rt._cli import softgpu
 
 NAMES = ("stub", "softgpu", "cuda", "hip")
 CUDA_CHIP = "sm_90"
@@ -77,7 +77,7 @@ def _cuda() -> Device:
         raise Unavailable("nvidia-smi names no NVIDIA GPU here")
     name, driver = found[0].split(", ")
     try:
-        cuda = importlib.import_module("mgpu_rt.cli.cuda")
+        cuda = importlib.import_module("mgpu_rt._cli.cuda")
         environment = cuda.environment(native.plain_environment())
     except (ImportError, RuntimeError) as reason:
         raise Unavailable(str(reason)) from None

@@ -16,7 +16,7 @@ from bench import PROGRAMS
 from bench.setup import build, native, printing
 from bench.setup.device import Device
 from bench.setup.sides import by_hand_arguments
-from mgpu_rt.lowering import lower, toolchain
+from mgpu_rt._lowering import lower, toolchain
 
 RUNNER, ENGINE = "mlir-runner", "ExecutionEngine with PyTorch"
 PYTHON = "Python with PyTorch"

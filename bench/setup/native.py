@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import PROGRAMS
-from mgpu_rt.lowering import lower, pipelines, toolchain
+from mgpu_rt._lowering import lower, pipelines, toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "bench" / "native"

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from bench import ROOT
-from mgpu_rt.lowering import cache, toolchain
+from mgpu_rt._lowering import cache, toolchain
 
 SOURCE = ROOT / "bench" / "native" / "print.c"
 NAME = "libmgpu_print.so"

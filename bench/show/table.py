@@ -10,7 +10,7 @@ from typing import Any
 
 from bench import records
 from bench.setup.sides import GRAPH, HOISTED, LAZY, LLVM, OURS, SERIAL, STOCK, TITLES
-from mgpu_rt.selftest import result
+from mgpu_rt._selftest import result
 
 #: The fast path by itself, which a stub of HIP shows: the benchmark, its figure, and words for it.
 FAST_PATH = (

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mgpu_rt._arrays import memory
-from mgpu_rt.launch.arrays import Array as Given
-from mgpu_rt.launch.arrays import array_of
-from mgpu_rt.library import load
+from mgpu_rt._launch.arrays import Array as Given
+from mgpu_rt._launch.arrays import array_of
+from mgpu_rt._library import load
 
 if TYPE_CHECKING:
     import numpy

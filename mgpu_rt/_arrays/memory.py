@@ -7,7 +7,7 @@ import os
 import weakref
 from typing import Any
 
-from mgpu_rt.library import RuntimeLibrary, load
+from mgpu_rt._library import RuntimeLibrary, load
 
 _C = ctypes.CDLL(None)
 _C.free.argtypes = (ctypes.c_void_p,)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from mgpu_rt._functions import descriptors, types, values
-from mgpu_rt.launch.arrays import Array, array_of
-from mgpu_rt.launch.copies import Copies, Copy, In, InOut, Out, wait_for
-from mgpu_rt.library import RuntimeLibrary
+from mgpu_rt._launch.arrays import Array, array_of
+from mgpu_rt._launch.copies import Copies, Copy, In, InOut, Out, wait_for
+from mgpu_rt._library import RuntimeLibrary
 
 
 class Arguments:

@@ -7,7 +7,7 @@ import functools
 from typing import Any
 
 from mgpu_rt._functions import types
-from mgpu_rt.launch.arrays import Array
+from mgpu_rt._launch.arrays import Array
 
 
 class Unranked(ctypes.Structure):

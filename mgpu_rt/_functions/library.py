@@ -12,7 +12,7 @@ from typing import Any
 
 from mgpu_rt._functions import results, sidecar, types, values
 from mgpu_rt._functions.arguments import Arguments
-from mgpu_rt.library import load
+from mgpu_rt._library import load
 
 _C_INTERFACE = "_mlir_ciface_"
 
@@ -117,7 +117,7 @@ def _texts(
     ValueError, OSError."""
     texts = sidecar.read(path)
     if source is not None:
-        from mgpu_rt.lowering.function_types import function_types
+        from mgpu_rt._lowering.function_types import function_types
 
         texts |= function_types(Path(source).read_text())
     return texts | dict(functions or {})

@@ -10,7 +10,7 @@ from mgpu_rt._arrays import memory
 from mgpu_rt._arrays.arrays import DeviceArray, HostArray
 from mgpu_rt._arrays.memory import Memory
 from mgpu_rt._functions import descriptors, types, values
-from mgpu_rt.launch.copies import Copy
+from mgpu_rt._launch.copies import Copy
 
 #: The allocated pointer of a memref that is a constant of the program, in MLIR's lowering.
 _CONSTANT = 0xDEADBEEF

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from mgpu_rt.cli import cuda, preload, softgpu
-from mgpu_rt.cli.errors import CommandError
+from mgpu_rt._cli import cuda, preload, softgpu
+from mgpu_rt._cli.errors import CommandError
 
 
 @dataclass(frozen=True)

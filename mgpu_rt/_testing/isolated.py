@@ -21,11 +21,11 @@ from typing import Any
 
 import pytest
 
+from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._cli.stats.statistics import ENDING, added, read
 from mgpu_rt._testing import device
 from mgpu_rt._testing.device import Device
 from mgpu_rt._testing.programs import signal_name
-from mgpu_rt.cli.errors import CommandError
-from mgpu_rt.cli.stats.statistics import ENDING, added, read
 
 _START = (
     "import sys; sys.path[:] = sys.argv[2:]; from mgpu_rt._testing import server; server.main()"

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from mgpu_rt._cli import executable
+from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._cli.stats.statistics import ENDING, Statistics, added, read
 from mgpu_rt._testing.device import Device
-from mgpu_rt.cli import executable
-from mgpu_rt.cli.errors import CommandError
-from mgpu_rt.cli.stats.statistics import ENDING, Statistics, added, read
 
 #: The lines of a program's stderr that a failure shows.
 _SHOWN = 20

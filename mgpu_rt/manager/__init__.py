@@ -1,11 +1,11 @@
 """The manager: the process beside a program that decides what stays in its caches.
 
-A policy of your own needs the names of `mgpu_rt.manager.protocol`, which are here too. It takes the
+A policy of your own needs these names, which mgpu_rt/manager/_protocol.py explains. It takes the
 place of `DefaultPolicy`.
 """
 
-from mgpu_rt.manager.default_policy import DefaultPolicy
-from mgpu_rt.manager.protocol import (
+from mgpu_rt.manager._default_policy import DefaultPolicy
+from mgpu_rt.manager._protocol import (
     CachedObject,
     Caches,
     Decision,

@@ -13,9 +13,9 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from mgpu_rt import files
-from mgpu_rt.manager.default_policy import DefaultPolicy
-from mgpu_rt.manager.protocol import (
+from mgpu_rt import _files
+from mgpu_rt.manager._default_policy import DefaultPolicy
+from mgpu_rt.manager._protocol import (
     CachedObject,
     Caches,
     Decision,
@@ -52,7 +52,7 @@ def read(path: str | os.PathLike[str]) -> list[Event]:
     """The events in a file of lines; other lines are passed over. Raises OSError, and ValueError
     for an event that is damaged."""
     found = []
-    text = files.read(path).decode(errors="replace")
+    text = _files.read(path).decode(errors="replace")
     for number, line in enumerate(text.splitlines(), 1):
         begin = line.find('{"what":')
         if begin < 0:

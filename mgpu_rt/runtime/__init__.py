@@ -13,11 +13,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mgpu_rt.runtime.base import Runtime
-    from mgpu_rt.runtime.cached import CachedRuntime, PlainRuntime, Singleton
-    from mgpu_rt.runtime.hip import Hip, HipError
-    from mgpu_rt.runtime.objects import Buffer, Image, Kernel, Launch, MemRef
-    from mgpu_rt.runtime.replay import Recording
+    from mgpu_rt.runtime._base import Runtime
+    from mgpu_rt.runtime._cached import CachedRuntime, PlainRuntime, Singleton
+    from mgpu_rt.runtime._hip import Hip, HipError
+    from mgpu_rt.runtime._objects import Buffer, Image, Kernel, Launch, MemRef
+    from mgpu_rt.runtime._replay import Recording
 
 #: The modules that define the names. Code that makes the compiled half, or runs without HIP, cannot
 #: import it.
@@ -57,7 +57,7 @@ def __getattr__(name: str) -> "Any":
         raise AttributeError(f"module 'mgpu_rt.runtime' has no attribute '{name}'")
     import importlib
 
-    found = getattr(importlib.import_module(f"mgpu_rt.runtime.{_ELSEWHERE[name]}"), name)
+    found = getattr(importlib.import_module(f"mgpu_rt.runtime._{_ELSEWHERE[name]}"), name)
     globals()[name] = found
     return found
 

@@ -26,9 +26,9 @@ from pathlib import Path
 import pytest
 from cffi import FFI
 
-from mgpu_rt import abi
-from mgpu_rt.cli import cuda, softgpu
-from mgpu_rt.lowering.toolchain import ToolchainMissing
+from mgpu_rt import _abi
+from mgpu_rt._cli import cuda, softgpu
+from mgpu_rt._lowering.toolchain import ToolchainMissing
 from tests.support import nursery
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -222,7 +222,7 @@ int hipGraphDestroy(void *graph);
 def declarations() -> tuple[FFI, FFI]:
     """Those of the library, and of HIP with the stub's own; to read them takes 20 ms."""
     ours, stubs = FFI(), FFI()
-    ours.cdef(abi.cdef())
+    ours.cdef(_abi.cdef())
     stubs.cdef(stub_header() + _HIP_DECLARATIONS)
     return ours, stubs
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from mgpu_rt.cli.main import main
+from mgpu_rt._cli.main import main
 from tests.support.child import environment
 from tests.support.patience import HANG
 

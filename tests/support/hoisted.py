@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bench import PROGRAMS
 from bench.setup.printing import print_library
-from mgpu_rt.hoist import rewrite, tools
-from mgpu_rt.lowering import cache, lower, object_files, toolchain
+from mgpu_rt._hoist import rewrite, tools
+from mgpu_rt._lowering import cache, lower, object_files, toolchain
 from tests.support.folders import folder
 from tests.support.programs import STOCK
 

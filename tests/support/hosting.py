@@ -137,7 +137,7 @@ def managers(home: Path = ROOT, programs: set[int] | None = None) -> set[int]:
                 words = Path("/proc", entry, "cmdline").read_bytes().split(b"\0")  # ends with one
             except OSError:
                 continue
-            script = str(home / "mgpu_rt" / "manager" / "manager.py").encode()
+            script = str(home / "mgpu_rt" / "manager" / "_manager.py").encode()
             if script in words and (programs is None or int(words[-2]) in programs):
                 found.add(int(entry))
     return found

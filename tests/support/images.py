@@ -8,7 +8,7 @@ import struct
 from pathlib import Path
 
 from bench import PROGRAMS
-from mgpu_rt.lowering import lower
+from mgpu_rt._lowering import lower
 
 #: The chip of this process's HIP.
 CHIP = "sm_90" if os.environ.get("MGPU_RT_HIP", "").endswith("/cuhip/libamdhip64.so") else "gfx90a"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench import PROGRAMS
 from bench.setup.printing import print_library
-from mgpu_rt.lowering import lower, object_files, pipelines, toolchain
+from mgpu_rt._lowering import lower, object_files, pipelines, toolchain
 from tests.support.child import BUILD, STUB, environment, library
 from tests.support.folders import folder
 from tests.support.patience import HANG

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mgpu_rt.lowering.toolchain import ToolchainMissing
+from mgpu_rt._lowering.toolchain import ToolchainMissing
 
 if TYPE_CHECKING:
     from _pytest.mark import ParameterSet

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.lowering.toolchain import ToolchainMissing
+from mgpu_rt._lowering.toolchain import ToolchainMissing
 from tests.support.child import ROOT, Mgpu, in_child
 
 pytestmark = pytest.mark.check  # runs pytest in turn
 
 LACKS = """
 import pytest
-from mgpu_rt.lowering.toolchain import ToolchainMissing
+from mgpu_rt._lowering.toolchain import ToolchainMissing
 from tests.support import test_lacking
 
 @pytest.mark.skipif(True, reason="valgrind is missing")

@@ -153,7 +153,7 @@ void interpreter_command(const struct interpreter *interpreter, struct command *
     char home[PATH_MAX];
     const bool beside =
         mapped_home(home, sizeof home) &&
-        snprintf(out->script, sizeof out->script, "%s/mgpu_rt/manager/manager.py", home) > 0 &&
+        snprintf(out->script, sizeof out->script, "%s/mgpu_rt/manager/_manager.py", home) > 0 &&
         access(out->script, R_OK) == 0;
     int count = 0;
     out->arguments[count++] = (char *)interpreter->path;
@@ -164,7 +164,7 @@ void interpreter_command(const struct interpreter *interpreter, struct command *
         out->arguments[count++] = out->script;
     } else {
         out->arguments[count++] = (char *)"-m";
-        out->arguments[count++] = (char *)"mgpu_rt.manager.manager";
+        out->arguments[count++] = (char *)"mgpu_rt.manager._manager";
     }
     snprintf(out->program, sizeof out->program, "%ld", (long)getpid());
     out->arguments[count++] = out->program;

@@ -212,10 +212,10 @@ static bool run_package(const struct python *py, const char *wanted, bool owned)
         "    known = home in sys.path\n"
         "    known or sys.path.append(home)\n"
         "    try:\n"
-        "        from mgpu_rt.runtime import host\n"
+        "        from mgpu_rt.runtime import _host\n"
         "    finally:\n"
         "        known or sys.path.remove(home)\n"
-        "    host.start(wanted, %d, '" MGPU_RT_VERSION "', (%lu, %lu, %lu, %lu, %lu, %lu))\n"
+        "    _host.start(wanted, %d, '" MGPU_RT_VERSION "', (%lu, %lu, %lu, %lu, %lu, %lu))\n"
         "_mgpu_rt(*(bytes.fromhex(h).decode('utf-8', 'surrogateescape') for h in ('%s', '%s')))\n"
         "del _mgpu_rt\n";
     char home[PATH_MAX], home_hex[2 * PATH_MAX + 1] = "";

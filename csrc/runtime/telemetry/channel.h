@@ -103,7 +103,7 @@ struct channel {
     struct channel_cached cached[CHANNEL_ROOM];
 };
 
-enum { CHANNEL_REASON = 40 }; /* where mgpu_rt/manager/manager.py writes it */
+enum { CHANNEL_REASON = 40 }; /* where mgpu_rt/manager/_manager.py writes it */
 _Static_assert(offsetof(struct channel, reason) == CHANNEL_REASON, "manager.py knows it");
 
 /* Returns once *word is not `value`, or somebody has rung, or the time is up. */

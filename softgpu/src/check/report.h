@@ -1,5 +1,5 @@
 /* Reports of the checker: a line of JSON each, in the file that MGPU_RT_CHECK names, else on
- * stderr. `mgpu-rt check` makes text of them (mgpu_rt/cli/check). */
+ * stderr. `mgpu-rt check` makes text of them (mgpu_rt/_cli/check). */
 #ifndef SOFTGPU_CHECK_REPORT_H
 #define SOFTGPU_CHECK_REPORT_H
 

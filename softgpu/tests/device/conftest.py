@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import lower
+from mgpu_rt._cli import softgpu
+from mgpu_rt._lowering import lower
 from tests.support.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.cli import softgpu
+from mgpu_rt._cli import softgpu
 from tests.support.patience import HANG
 
 from .conftest import Run

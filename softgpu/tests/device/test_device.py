@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from mgpu_rt import hip_search
-from mgpu_rt.cli import softgpu
+from mgpu_rt import _hip_search
+from mgpu_rt._cli import softgpu
 
 from .conftest import Run
 
@@ -130,7 +130,7 @@ def test_wrong_settings_are_named(run: Run, variables: dict[str, str], message: 
     assert done.stdout == "hipInit: 101\n"
 
 
-@pytest.mark.skipif(hip_search.knows(str(softgpu.hip({})), "gfx942"), reason="this HIP knows it")
+@pytest.mark.skipif(_hip_search.knows(str(softgpu.hip({})), "gfx942"), reason="this HIP knows it")
 def test_a_device_that_hip_does_not_know_is_none(run: Run) -> None:
     """HIP 5.2.3 would end the process at it."""
     done = run("process", "no_device", variables={"MGPU_RT_SOFTGPU": "gfx90a,gfx942"})

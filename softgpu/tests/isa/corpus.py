@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from mgpu_rt.lowering import lower
+from mgpu_rt._lowering import lower
 from softgpu.tests.kernels import images as kernel_images
 from softgpu.tests.kernels.test_kernels import MODULES
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mgpu_rt.cli import softgpu
+from mgpu_rt._cli import softgpu
 from softgpu.tests.kernels.program import Launch
 from tests.support.patience import HANG
 

@@ -1,11 +1,11 @@
-"""Code objects of modules, kept under build/objects by mgpu_rt.lowering."""
+"""Code objects of modules, kept under build/objects by mgpu_rt._lowering."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from bench import ROOT
-from mgpu_rt.lowering import lower
+from mgpu_rt._lowering import lower
 from softgpu.tests.kernels.program import Module
 from tests.support.folders import write_whole
 
@@ -20,7 +20,7 @@ def text(module: Module) -> Path:
 
 
 def image(module: Module, chip: str) -> Path:
-    """The code object as a file. Raises what mgpu_rt.lowering raises."""
+    """The code object as a file. Raises what mgpu_rt._lowering raises."""
     source = text(module)
     options = {"opt_level": module.opt_level, "first": module.first}
     result = TEXTS / f"{module.name}-{chip}.hsaco"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mgpu_rt.lowering.toolchain import run, tool
+from mgpu_rt._lowering.toolchain import run, tool
 from softgpu.tests.kernels.generator import FLOATS, INTEGERS, ITEMS, OWN, UNIFORMS, RandomProgram
 from softgpu.tests.kernels.inputs import FLOATS as FLOAT_TYPES
 from softgpu.tests.kernels.inputs import INTEGERS as INTEGER_TYPES

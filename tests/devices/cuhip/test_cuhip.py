@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.cli import softgpu
+from mgpu_rt._cli import softgpu
 from tests.devices.cuhip.driver import LIBRARY, Driver, Out, exported, functions, same
 from tests.devices.cuhip.mapping import (
     BLOCK,

@@ -18,7 +18,7 @@ from bench import PROGRAMS
 from bench.models.program import CHAIN, COPIED
 from bench.setup import pack
 from bench.setup.printing import print_library
-from mgpu_rt.lowering import cache, lower, shared_library
+from mgpu_rt._lowering import cache, lower, shared_library
 from tests.devices.gpu import CHIP, KERNELS, tensormap
 from tests.python.functions import DEVICE
 from tests.python.functions import test_model as model

@@ -16,7 +16,7 @@ import pytest
 from cffi import FFI
 
 from bench.setup.printing import print_library
-from mgpu_rt.lowering import lower, object_files
+from mgpu_rt._lowering import lower, object_files
 from tests.devices.gpu import CHIP, KERNELS, tensormap
 from tests.python.snippets.outcomes import outcomes
 from tests.runtime.programs.test_programs import GPU_PROGRAMS, printed, rounds

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.cli import softgpu
+from mgpu_rt._cli import softgpu
 from tests.python.snippets.library import DEFAULT, functions
 from tests.python.snippets.outcomes import outcomes
 from tests.support.child import BACKENDS, STUB, environment

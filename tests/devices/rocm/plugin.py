@@ -3,7 +3,7 @@
     python -m pytest -p tests.devices.rocm.plugin --rocm 7.2.4 -k softgpu tests/runtime/abi
 
 The tests themselves know nothing of it. They get the release's environment when they ask
-mgpu_rt.cli.softgpu for one, and the release's loader starts their programs.
+mgpu_rt._cli.softgpu for one, and the release's loader starts their programs.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import pipelines
+from mgpu_rt._cli import softgpu
+from mgpu_rt._lowering import pipelines
 from tests.devices.rocm import releases, surroundings
 from tests.devices.rocm.child import STUB_ONLY
 from tests.devices.rocm.differences import difference

@@ -1,6 +1,6 @@
 """The releases of AMD's HIP that the tests know, and what can be tested on each.
 
-Debian 12's is the machine's own. The others (mgpu_rt.releases) are unpacked into a cache and run
+Debian 12's is the machine's own. The others (mgpu_rt._releases) are unpacked into a cache and run
 with their own C library and dynamic loader. So nothing is installed and nobody has to be root.
 """
 
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mgpu_rt import releases
+from mgpu_rt import _releases
 
 
 @dataclass(frozen=True)
-class Release(releases.Release):
+class Release(_releases.Release):
     """A release, and what it can do."""
 
     sparse: tuple[str, ...] = ()  # hipSPARSE's packages, without what HIP has brought
@@ -24,10 +24,10 @@ class Release(releases.Release):
 
 
 RELEASES = (
-    Release(**vars(releases.find("5.7")), rocr="6.1.2", abis=(400, 500)),
-    Release(**vars(releases.find("6.4")), rocr="7.2.4", seam="libdtif.so", abis=(400, 500, 600)),
+    Release(**vars(_releases.find("5.7")), rocr="6.1.2", abis=(400, 500)),
+    Release(**vars(_releases.find("6.4")), rocr="7.2.4", seam="libdtif.so", abis=(400, 500, 600)),
     Release(
-        **vars(releases.find("7.2")),
+        **vars(_releases.find("7.2")),
         sparse=("libhipsparse4", "librocsparse1", "libroctx64-4"),
         returns_faults=True,
         rocr="7.2.4",

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt.cli import softgpu
+from mgpu_rt._cli import softgpu
 from tests.devices.rocm import packages
 from tests.devices.rocm.releases import Release
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import debian, older_libc, releases
+from mgpu_rt import _debian, _older_libc, _releases
 from tests.support.command import invoke
 from tests.support.compiled import compile_c
 
@@ -38,20 +38,22 @@ def test_a_library_of_a_newer_system_is_fitted_to_this_one(tmp_path: Path) -> No
     library = linked(tmp_path)
     with pytest.raises(OSError, match=r"GLIBC_2\.99' not found"):
         ctypes.CDLL(str(library))
-    older_libc.fit(library)
+    _older_libc.fit(library)
     fitted = library.read_bytes()
     assert ctypes.CDLL(str(library)).both(b"42") == 422
-    older_libc.fit(library)
+    _older_libc.fit(library)
     assert library.read_bytes() == fitted
 
 
 def test_a_function_that_no_older_system_has_is_named(tmp_path: Path) -> None:
     library = linked(tmp_path, "extern int novelty; int get(void) { return novelty; }")
-    with pytest.raises(older_libc.LibraryTooOld, match=r"library\.so needs novelty of GLIBC_2\.99"):
-        older_libc.fit(library)
+    with pytest.raises(
+        _older_libc.LibraryTooOld, match=r"library\.so needs novelty of GLIBC_2\.99"
+    ):
+        _older_libc.fit(library)
 
 
-def unpack(release: releases.Release, root: Path) -> None:
+def unpack(release: _releases.Release, root: Path) -> None:
     """A release of one library and of the C library."""
     folder = root / "usr/lib/x86_64-linux-gnu"
     folder.mkdir(parents=True)
@@ -63,7 +65,7 @@ def unpack(release: releases.Release, root: Path) -> None:
 def test_a_release_is_installed_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(releases.Release, "unpack", unpack)
+    monkeypatch.setattr(_releases.Release, "unpack", unpack)
     here = {"XDG_DATA_HOME": str(tmp_path)}
     place = tmp_path / "mgpu_rt" / "hip-7.2.4"
     for _ in range(2):
@@ -72,11 +74,11 @@ def test_a_release_is_installed_whole_or_not_at_all(
         assert (place / "libamdhip64.so.7").read_text() == "HIP"
         assert not (place / "libc.so.6").exists()
 
-    def fail(release: releases.Release, root: Path) -> None:
+    def fail(release: _releases.Release, root: Path) -> None:
         unpack(release, root)
-        raise debian.PackagesMissing("apt-get update: no network")
+        raise _debian.PackagesMissing("apt-get update: no network")
 
-    monkeypatch.setattr(releases.Release, "unpack", fail)
+    monkeypatch.setattr(_releases.Release, "unpack", fail)
     done = invoke("softgpu", "install", "5.7.1", **here)
     assert done.exit_code == 2
     assert "HIP 5.7.1 was not installed: apt-get update: no network" in done.stderr

@@ -12,9 +12,9 @@ import pytest
 
 import bench
 from bench.setup.printing import print_library
-from mgpu_rt import hip_search
-from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import lower, object_files
+from mgpu_rt import _hip_search
+from mgpu_rt._cli import softgpu
+from mgpu_rt._lowering import lower, object_files
 from softgpu.tests.device.conftest import KERNELS, PROGRAMS
 from tests.devices.rocm.surroundings import Popen, Surroundings
 from tests.support.compiled import compile_c
@@ -73,7 +73,7 @@ def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
 
 def test_the_stand_in_for_the_driver_is_recognised(here: Surroundings) -> None:
     """Nothing else tells whether an installed HIP can run on the software device."""
-    assert hip_search.seams(str(here.hip)) == [here.release.seam]
+    assert _hip_search.seams(str(here.hip)) == [here.release.seam]
     assert softgpu.serves(str(here.hip))
 
 

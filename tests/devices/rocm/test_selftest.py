@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.selftest import bundle, machine, right
-from mgpu_rt.selftest.result import Part
+from mgpu_rt._selftest import bundle, machine, right
+from mgpu_rt._selftest.result import Part
 from tests.devices.rocm import surroundings
 from tests.devices.rocm.surroundings import Surroundings
 from tests.support.child import environment

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench import PROGRAMS
-from mgpu_rt.cli.options import options
-from mgpu_rt.images import elf
-from mgpu_rt.images.budget import Budget
-from mgpu_rt.lowering import lower
+from mgpu_rt._cli.options import options
+from mgpu_rt._images import elf
+from mgpu_rt._images.budget import Budget
+from mgpu_rt._lowering import lower
 from tests.support.compiled import compile_c
 from tests.support.images import SECTION, STRTAB, bundle, code_object, elf_of
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mgpu_rt.lowering import lower
+from mgpu_rt._lowering import lower
 from tests.support.folders import write_whole
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mgpu_rt.selftest.sequences import Case, Output, differences, run
+from mgpu_rt._selftest.sequences import Case, Output, differences, run
 from tests.support.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -13,11 +13,11 @@ import click
 import pytest
 
 import mgpu_rt
-from mgpu_rt import abi
-from mgpu_rt.cli import doctor as doctor_module
-from mgpu_rt.cli import options, preload
-from mgpu_rt.cli.main import main
-from mgpu_rt.lowering import toolchain
+from mgpu_rt import _abi
+from mgpu_rt._cli import doctor as doctor_module
+from mgpu_rt._cli import options, preload
+from mgpu_rt._cli.main import main
+from mgpu_rt._lowering import toolchain
 from tests.support.child import CUSTUB, ROOT, STUB, environment
 from tests.support.command import COMMAND, command, invoke
 from tests.support.compiled import LIB, RUNTIME, compile_c
@@ -60,7 +60,7 @@ def test_an_option_that_is_not_understood_is_an_error() -> None:
 
 def test_path_and_abi_print_folder_and_tables() -> None:
     assert invoke("config", "--path").stdout == f"{LIB}\n"
-    assert invoke("config", "--abi").stdout == f"{abi.markdown()}\n{abi.left_out()}"
+    assert invoke("config", "--abi").stdout == f"{_abi.markdown()}\n{_abi.left_out()}"
 
 
 @pytest.mark.parametrize("old", ["path", "abi"])
@@ -77,7 +77,7 @@ def test_a_start_imports_only_what_every_command_needs() -> None:
     """Each command imports itself whatever it needs beyond that. click needs locale; site may
     import anything."""
     code = (
-        "import locale, os, shlex, sys, click; known = set(sys.modules); import mgpu_rt.cli.main;"
+        "import locale, os, shlex, sys, click; known = set(sys.modules); import mgpu_rt._cli.main;"
         "print(*sorted(set(sys.modules) - known))"
     )
     path = os.pathsep.join([str(ROOT), str(Path(click.__file__).parents[1])])
@@ -87,7 +87,7 @@ def test_a_start_imports_only_what_every_command_needs() -> None:
     )
     package, *modules = result.stdout.split()
     assert package == "mgpu_rt"
-    assert [name for name in modules if not name.startswith("mgpu_rt.cli")] == []
+    assert [name for name in modules if not name.startswith("mgpu_rt._cli")] == []
 
 
 @pytest.mark.parametrize(

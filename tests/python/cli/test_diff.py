@@ -13,14 +13,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from mgpu_rt.cli import softgpu
-from mgpu_rt.cli.diff import runs, search
-from mgpu_rt.cli.diff.elements import Allowed, Contents, differing
-from mgpu_rt.cli.diff.matching import Pair, matched
-from mgpu_rt.cli.errors import CommandError
+from mgpu_rt._cli import softgpu
+from mgpu_rt._cli.diff import runs, search
+from mgpu_rt._cli.diff.elements import Allowed, Contents, differing
+from mgpu_rt._cli.diff.matching import Pair, matched
+from mgpu_rt._cli.errors import CommandError
 from mgpu_rt.runtime import Runtime
-from mgpu_rt.runtime.manifest import Argument, Block, RecordedLaunch
-from mgpu_rt.runtime.objects import Buffer
+from mgpu_rt.runtime._manifest import Argument, Block, RecordedLaunch
+from mgpu_rt.runtime._objects import Buffer
 from tests.python.cli import seeded
 from tests.python.cli.seeded import SEEDS, Seed
 from tests.python.runtime.hooked import hip, program
@@ -63,7 +63,7 @@ def test_a_missing_barrier_is_found(tmp_path: Path) -> None:
 LOSES = """
 import resource, signal, sys
 from types import SimpleNamespace
-from mgpu_rt.runtime.noting import Note, Record
+from mgpu_rt.runtime._noting import Note, Record
 Record._tried = lambda *_: False
 note = Note(output=sys.argv[1])
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bench import PROGRAMS
-from mgpu_rt import files, hip_search
+from mgpu_rt import _files, _hip_search
 from tests.support import recorded
 from tests.support.child import environment
 from tests.support.command import COMMAND, assert_sentence, command, invoke
@@ -32,7 +32,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "image").write_bytes(code_object("forum"))
     os.mkfifo(tmp_path / "fifo")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(files, "WAIT", 0.1)
+    monkeypatch.setattr(_files, "WAIT", 0.1)
     return tmp_path
 
 
@@ -121,8 +121,8 @@ def test_a_fifo_is_no_program(place: Path) -> None:
 
 def test_a_fifo_is_no_rocm_runtime(place: Path) -> None:
     """It stands where HIP's own would lie: a loader's folder is looked into after it."""
-    os.rename("fifo", hip_search.HSA)
-    code = f"from mgpu_rt import hip_search; hip_search.seams({str(place / 'libamdhip64.so')!r})"
+    os.rename("fifo", _hip_search.HSA)
+    code = f"from mgpu_rt import _hip_search; _hip_search.seams({str(place / 'libamdhip64.so')!r})"
     subprocess.run([sys.executable, "-c", code], env=environment(), check=True, timeout=HANG)
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from bench import PROGRAMS
-from mgpu_rt import files
-from mgpu_rt.cli.inspect import verdict
-from mgpu_rt.images import sharing
-from mgpu_rt.lowering import lower
+from mgpu_rt import _files
+from mgpu_rt._cli.inspect import verdict
+from mgpu_rt._images import sharing
+from mgpu_rt._lowering import lower
 from tests.proofs.fuzz import seeds
 from tests.runtime.images import corpus
 from tests.support.child import CUSTUB
@@ -101,7 +101,7 @@ def test_compressed_images_are_not_shared(tmp_path: Path) -> None:
 
 def test_a_missing_probe_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sharing.why_not_shared.cache_clear()
-    monkeypatch.setattr(sharing.hip_search, "probe", lambda: "/nowhere/mgpu-rt-probe")
+    monkeypatch.setattr(sharing._hip_search, "probe", lambda: "/nowhere/mgpu-rt-probe")
     result = invoke("inspect", "--no-device", str(written(tmp_path, code_object("forum"))))
     assert_sentence(result.exit_code, result.stderr, "/nowhere/mgpu-rt-probe cannot be run")
     assert "run `make` to build it" in result.stderr
@@ -315,7 +315,7 @@ def test_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     endless = command("inspect", "/dev/zero")
     assert_sentence(endless.returncode, endless.stderr, "is a device, which may have no end")
     (tmp_path / "closed").touch()
-    monkeypatch.setattr(files, "read", refuse)
+    monkeypatch.setattr(_files, "read", refuse)
     closed = invoke("inspect", str(tmp_path / "closed"))
     assert_sentence(closed.exit_code, closed.stderr, "may not be read by this user: chmod +r")
 
@@ -344,7 +344,7 @@ def test_missing_packages_are_named() -> None:
     """All other commands go on; the line says how to install them."""
     code = (
         "import sys; sys.modules['elftools'] = None\n"
-        "from mgpu_rt.cli.main import main; main(sys.argv[1:])"
+        "from mgpu_rt._cli.main import main; main(sys.argv[1:])"
     )
     words = [sys.executable, "-c", code, "inspect", __file__]
     result = subprocess.run(words, capture_output=True, text=True)

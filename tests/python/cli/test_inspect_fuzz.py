@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bench import PROGRAMS
-from mgpu_rt.cli.main import main
-from mgpu_rt.lowering import lower
+from mgpu_rt._cli.main import main
+from mgpu_rt._lowering import lower
 from tests.runtime.images import corpus
 from tests.support.images import code_object
 from tests.support.programs import STOCK, build

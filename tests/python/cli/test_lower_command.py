@@ -11,7 +11,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from bench import PROGRAMS
-from mgpu_rt.lowering import toolchain
+from mgpu_rt._lowering import toolchain
 from tests.support.command import COMMAND, command, invoke
 from tests.support.compiled import LIB, compile_c
 from tests.support.patience import HANG

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from mgpu_rt.cli.files import check_writable
-from mgpu_rt.cli.options import options
-from mgpu_rt.cli.report import charts, inputs, page
-from mgpu_rt.cli.report.advice import _LIMITS
-from mgpu_rt.cli.report.format import document, duration
-from mgpu_rt.cli.report.tables import percentile
-from mgpu_rt.cli.stats.driver_calls import QUESTIONS
-from mgpu_rt.cli.stats.statistics import Counter, Statistics
+from mgpu_rt._cli.files import check_writable
+from mgpu_rt._cli.options import options
+from mgpu_rt._cli.report import charts, inputs, page
+from mgpu_rt._cli.report.advice import _LIMITS
+from mgpu_rt._cli.report.format import document, duration
+from mgpu_rt._cli.report.tables import percentile
+from mgpu_rt._cli.stats.driver_calls import QUESTIONS
+from mgpu_rt._cli.stats.statistics import Counter, Statistics
 from tests.support import recorded
 from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command, invoke

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mgpu_rt.cli.report.advice import advice
-from mgpu_rt.cli.report.inputs import LARGE
+from mgpu_rt._cli.report.advice import advice
+from mgpu_rt._cli.report.inputs import LARGE
 from tests.python.cli.test_report import counted, read, report
 from tests.support import recorded
 from tests.support.child import ROOT

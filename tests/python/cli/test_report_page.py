@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.cli.report import inputs
-from mgpu_rt.cli.report import page as report_page
-from mgpu_rt.cli.report.format import document
+from mgpu_rt._cli.report import inputs
+from mgpu_rt._cli.report import page as report_page
+from mgpu_rt._cli.report.format import document
 from tests.python.cli.test_report import HOSTILE, hostile
 from tests.support import browser, recorded
 from tests.support.browser import Page
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
     browser.find() is None, reason=f"none of {', '.join(browser.NAMES)} is in PATH"
 )
 
-STYLE = ROOT / "mgpu_rt" / "cli" / "report" / "style.css"
+STYLE = ROOT / "mgpu_rt" / "_cli" / "report" / "style.css"
 
 #: A phone, and a desktop in light and dark.
 SCREENS = [(390, False), (1100, False), (1100, True)]

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import hip_search, layout
-from mgpu_rt.cli import cuda, doctor, executable, preload, softgpu
-from mgpu_rt.cli.errors import CommandError
+from mgpu_rt import _hip_search, _layout
+from mgpu_rt._cli import cuda, doctor, executable, preload, softgpu
+from mgpu_rt._cli.errors import CommandError
 from tests.support.child import BUILD, CUSTUB, STUB, environment
 from tests.support.command import COMMAND, assert_sentence, command, invoke, python
 from tests.support.compiled import LIB, RUNTIME, compile_c, stream_program
@@ -194,7 +194,7 @@ def test_a_program_runs_on_softgpu(program: Path) -> None:
 @pytest.mark.parametrize("name", softgpu.TARGETS)
 def test_an_emulated_device_is_named_by_a_word(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the settings that stand beside it; a number of a GPU does not hide it."""
-    monkeypatch.setattr(hip_search, "knows", lambda hip, target: target == name)
+    monkeypatch.setattr(_hip_search, "knows", lambda hip, target: target == name)
     base = {"MGPU_RT_SOFTGPU": "gfx906,threads=2", "HIP_VISIBLE_DEVICES": "1"}
     found = preload.device_environment(name, base)
     assert found["MGPU_RT_SOFTGPU"] == f"{name},threads=2"
@@ -405,7 +405,7 @@ def test_a_machine_that_starts_no_process_is_named(
     def refuse(*_words: object, **_settings: object) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    monkeypatch.setattr(hip_search.subprocess, "run", refuse)
+    monkeypatch.setattr(_hip_search.subprocess, "run", refuse)
     result = invoke(words[0], "--device", "softgpu", *words[1:])
     assert result.exit_code == (1 if words == ("doctor",) else 2)
     said = result.stdout + result.stderr
@@ -416,7 +416,7 @@ def test_a_machine_that_starts_no_process_is_named(
 def test_doctor_keeps_a_path_whole() -> None:
     """However narrow the terminal: people copy it."""
     said = invoke("doctor", "--device", "softgpu", COLUMNS="40").stdout
-    assert str(layout.PREFIX / "lib" / layout.LIBRARY) in said
+    assert str(_layout.PREFIX / "lib" / _layout.LIBRARY) in said
 
 
 def test_doctor_blames_no_python_for_a_program_that_failed() -> None:
@@ -435,8 +435,8 @@ def test_a_missing_softgpu_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(layout, "PREFIX", tmp_path / "build")
-    monkeypatch.setattr(layout, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(_layout, "PREFIX", tmp_path / "build")
+    monkeypatch.setattr(_layout, "CHECKOUT", tmp_path)
     for words in (["run", "--device", "hip", "true"], ["path"]):
         result = invoke(*words)
         assert result.exit_code == 2
@@ -494,7 +494,7 @@ def test_auto_chooses_the_first_device_that_is_there(
     device, why = preload.automatic(rocm)
     assert device == "hip"
     assert f"HIP in {machine}/lib/libamdhip64.so.77" in why
-    monkeypatch.setattr(preload.hip_search, "find", lambda _: [])
+    monkeypatch.setattr(preload._hip_search, "find", lambda _: [])
     assert preload.choose("auto", {}) == "cuda"
 
 
@@ -505,7 +505,7 @@ def test_auto_without_any_gpu_fails(machine: Path, monkeypatch: pytest.MonkeyPat
     assert "there is no GPU that a program could run on: no AMD GPU" in result.stderr
     assert not doctor.examine("auto", {"PATH": "/usr/bin"}).possible
     (machine / "kfd").touch()
-    monkeypatch.setattr(preload.hip_search, "find", lambda _: [])
+    monkeypatch.setattr(preload._hip_search, "find", lambda _: [])
     with pytest.raises(CommandError, match="an AMD GPU, which needs a HIP library"):
         preload.choose("auto", {})
 
@@ -545,7 +545,7 @@ def test_a_hip_that_is_no_library_is_refused(device: str, tmp_path: Path) -> Non
 
 def test_device_hip_without_a_hip_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The loader may find one by its name only."""
-    monkeypatch.setattr(preload.hip_search, "find", lambda _: [])
+    monkeypatch.setattr(preload._hip_search, "find", lambda _: [])
     result = invoke("run", "--device", "hip", "true")
     assert result.exit_code == 2
     assert "there is no HIP library (libamdhip64): install ROCm, or set" in result.stderr

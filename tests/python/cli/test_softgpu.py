@@ -1,4 +1,4 @@
-"""mgpu_rt.cli.softgpu sets a child's environment, and names what is missing."""
+"""mgpu_rt._cli.softgpu sets a child's environment, and names what is missing."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import hip_search, layout
-from mgpu_rt.cli import options, softgpu
+from mgpu_rt import _hip_search, _layout
+from mgpu_rt._cli import options, softgpu
 
 ELF = b"\x7fELF"  # as the files of libraries begin
 
@@ -53,7 +53,7 @@ def test_a_missing_driver_is_named(tmp_path: Path) -> None:
 def test_a_missing_hip_is_named(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(softgpu.SoftGpuUnavailable, match="MGPU_RT_HIP=/nowhere"):
         softgpu.environment({"MGPU_RT_HIP": "/nowhere"}, build=build)
-    monkeypatch.setattr(softgpu.hip_search, "find", lambda _: [])
+    monkeypatch.setattr(softgpu._hip_search, "find", lambda _: [])
     with pytest.raises(softgpu.SoftGpuUnavailable, match="apt-get install libamdhip64-5, or set"):
         softgpu.environment({}, build=build)
     monkeypatch.setenv("PATH", "/nowhere")
@@ -65,12 +65,12 @@ def test_a_hip_that_cannot_be_emulated_is_named(
     build: Path, hip: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ROCr below it looks for neither of the libraries that stand in."""
-    found = [hip_search.Hip("/opt/rocm", hip)]
-    monkeypatch.setattr(hip_search, "LOADERS_FOLDERS", ())
-    monkeypatch.setattr(hip_search, "find", lambda _: found)
+    found = [_hip_search.Hip("/opt/rocm", hip)]
+    monkeypatch.setattr(_hip_search, "LOADERS_FOLDERS", ())
+    monkeypatch.setattr(_hip_search, "find", lambda _: found)
     with pytest.raises(softgpu.SoftGpuUnavailable, match="none here can be run so"):
         softgpu.environment({}, build=build)
-    (Path(hip).parent / hip_search.HSA).write_bytes(b"\0hsaKmtQueueRingDoorbell\0")
+    (Path(hip).parent / _hip_search.HSA).write_bytes(b"\0hsaKmtQueueRingDoorbell\0")
     with pytest.raises(softgpu.SoftGpuUnavailable, match="none here can be run so"):
         softgpu.environment({}, build=build)
     (build / "softgpu" / softgpu.DTIF).touch()
@@ -80,14 +80,14 @@ def test_a_hip_that_cannot_be_emulated_is_named(
 
 
 def test_the_devices_are_those_of_softgpu() -> None:
-    table = (layout.CHECKOUT / "softgpu/src/config.c").read_text()
+    table = (_layout.CHECKOUT / "softgpu/src/config.c").read_text()
     assert re.findall(r'^    \{"(gfx\w+)", ', table, re.MULTILINE) == [*softgpu.TARGETS]
 
 
 def test_the_settings_are_those_of_softgpu() -> None:
-    header = (layout.CHECKOUT / "softgpu/src/settings.h").read_text()
+    header = (_layout.CHECKOUT / "softgpu/src/settings.h").read_text()
     assert f'#define SOFTGPU_SETTINGS "{", ".join(softgpu.SETTINGS)}"' in header
-    readme = (layout.CHECKOUT / "softgpu/README.md").read_text()
+    readme = (_layout.CHECKOUT / "softgpu/README.md").read_text()
     assert re.findall(r"^\| `(\w+)=`", readme, re.MULTILINE) == [*softgpu.SETTINGS]
 
 
@@ -115,7 +115,7 @@ def test_a_device_that_there_is_not_is_named(build: Path, hip: str, name: str) -
 def _lay(folder: Path, name: str, knows: str) -> Path:
     """A HIP and its ROCr, which knows these targets."""
     folder.mkdir(parents=True)
-    (folder / hip_search.HSA).write_text(f"libhsakmt.so.1 {knows}")
+    (folder / _hip_search.HSA).write_text(f"libhsakmt.so.1 {knows}")
     (folder / name).write_bytes(ELF)
     return folder / name
 
@@ -125,7 +125,7 @@ def test_a_device_that_hip_does_not_know_wants_another_hip(
 ) -> None:
     """The one that `mgpu-rt doctor --install` has fetched is taken, for that device only."""
     old = _lay(tmp_path / "old", "libamdhip64.so.5", "gfx906 gfx90a")
-    monkeypatch.setattr(hip_search, "find", lambda _: [hip_search.Hip("/opt/rocm", str(old))])
+    monkeypatch.setattr(_hip_search, "find", lambda _: [_hip_search.Hip("/opt/rocm", str(old))])
     (build / "softgpu" / "libhsakmt.so.1").touch()
     wanted = {"MGPU_RT_SOFTGPU": "gfx90a,gfx942", "LD_LIBRARY_PATH": "/one"}
     for base, instead in ((wanted, ""), ({**wanted, "MGPU_RT_HIP": str(old)}, "unset MGPU_RT_HIP")):
@@ -146,10 +146,10 @@ def test_check_takes_the_newest_hip_5(
 ) -> None:
     """Its device stands in for the driver library, which HIP 6 and later do not load."""
     newest = _lay(tmp_path / "7", "libamdhip64.so.7", "gfx942")
-    (newest.parent / hip_search.HSA).write_bytes(b"hsaKmtQueueRingDoorbell gfx942 gfx90a")
+    (newest.parent / _hip_search.HSA).write_bytes(b"hsaKmtQueueRingDoorbell gfx942 gfx90a")
     middle = _lay(tmp_path / "5", "libamdhip64.so.5", "gfx942 gfx90a")
-    found = [hip_search.Hip("/opt/rocm", str(path)) for path in (newest, middle)]
-    monkeypatch.setattr(hip_search, "find", lambda _: found)
+    found = [_hip_search.Hip("/opt/rocm", str(path)) for path in (newest, middle)]
+    monkeypatch.setattr(_hip_search, "find", lambda _: found)
     (build / "softgpu" / softgpu.DTIF).touch()
     wanted = {"MGPU_RT_SOFTGPU": "gfx942"}
     assert softgpu.hip(wanted, build) == newest

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from bench.setup.printing import print_library
-from mgpu_rt.cli.stats import statistics as stats_files
-from mgpu_rt.cli.stats import word
-from mgpu_rt.cli.stats.comparison import as_dict
-from mgpu_rt.cli.stats.runs import Run
-from mgpu_rt.cli.stats.statistics import Cache, Counter, Failure, Statistics, added, parse
+from mgpu_rt._cli.stats import statistics as stats_files
+from mgpu_rt._cli.stats import word
+from mgpu_rt._cli.stats.comparison import as_dict
+from mgpu_rt._cli.stats.runs import Run
+from mgpu_rt._cli.stats.statistics import Cache, Counter, Failure, Statistics, added, parse
 from tests.python.cli.test_report import hostile
 from tests.support import recorded
 from tests.support.child import library

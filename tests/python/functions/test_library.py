@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import mgpu_rt
-from mgpu_rt.lowering import cache, object_files
+from mgpu_rt._lowering import cache, object_files
 from tests.python.functions import HOST
 from tests.support.child import Mgpu, in_child
 from tests.support.command import COMMAND

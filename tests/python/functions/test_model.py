@@ -14,7 +14,7 @@ from bench.models import program, reference
 from bench.models.numbers import numbers
 from bench.models.program import CHAIN, COPIED, INPUT_SEED, Variant
 from bench.models.zoo import MODELS
-from mgpu_rt.lowering import shared_library
+from mgpu_rt._lowering import shared_library
 from tests.devices.gpu import CHIP
 from tests.support.child import BACKENDS_WITH_GPU, ROOT, Mgpu, environment, in_child
 from tests.support.patience import HANG

@@ -9,8 +9,8 @@ import pytest
 
 from mgpu_rt._functions import sidecar, types
 from mgpu_rt._functions.types import MemRef, Other, Scalar, Unranked
-from mgpu_rt.lowering import toolchain
-from mgpu_rt.lowering.function_types import function_types
+from mgpu_rt._lowering import toolchain
+from mgpu_rt._lowering.function_types import function_types
 from tests.python.functions import HOST
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.lowering import object_files
+from mgpu_rt._lowering import object_files
 from tests.python.hoist.test_decisions import before_21, since_21
 from tests.support.compiled import compile_c
 from tests.support.hoisted import RELEASES, hoist

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from mgpu_rt.cli.main import main
-from mgpu_rt.hoist import tools
-from mgpu_rt.images import sharing
+from mgpu_rt._cli.main import main
+from mgpu_rt._hoist import tools
+from mgpu_rt._images import sharing
 from tests.support.child import ROOT, STUB, environment
 from tests.support.command import COMMAND, command, invoke
 from tests.support.hoisted import RELEASES, dialect, hoist
@@ -227,7 +227,7 @@ def test_tools_of_different_releases_are_named(
 
 def test_a_missing_compiled_part_is_named(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sharing.why_not_shared.cache_clear()
-    monkeypatch.setattr(sharing.hip_search, "probe", lambda: "/nowhere/mgpu-rt-probe")
+    monkeypatch.setattr(sharing._hip_search, "probe", lambda: "/nowhere/mgpu-rt-probe")
     program.write_bytes(dialect("forum", 19, 1000))
     result = CliRunner().invoke(main, ["hoist", "--llvm", "19", str(program)])
     sharing.why_not_shared.cache_clear()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mgpu_rt.hoist.rewrite import Hoisted
-from mgpu_rt.hoist.tools import Refused
+from mgpu_rt._hoist.rewrite import Hoisted
+from mgpu_rt._hoist.tools import Refused
 from tests.support.hoisted import RELEASES, hoist
 
 PTX = r".version 8.0\0A.target sm_90\0A.visible .entry f() { ret; }"

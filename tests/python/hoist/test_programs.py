@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.setup.printing import print_library
-from mgpu_rt.lowering import toolchain
+from mgpu_rt._lowering import toolchain
 from tests.runtime.programs.test_programs import LAUNCHES, PRINTED, good, printed, rounds
 from tests.support.child import library
 from tests.support.hoisted import RELEASES, build, dialect, hoist

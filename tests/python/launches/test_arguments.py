@@ -17,9 +17,9 @@ import pytest
 from cffi import FFI
 
 from mgpu_rt import In, InOut, MemRef, Out
-from mgpu_rt.images.model import Argument
-from mgpu_rt.launch.arguments import Passed
-from mgpu_rt.launch.arrays import _pointer_of, _Tensor
+from mgpu_rt._images.model import Argument
+from mgpu_rt._launch.arguments import Passed
+from mgpu_rt._launch.arrays import _pointer_of, _Tensor
 
 POINTER = Argument(0, 8, "global_buffer")
 STREAM = 0x5000

@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import mgpu_rt
-from mgpu_rt.lowering import lower
+from mgpu_rt._lowering import lower
 from tests.python.launches import KERNELS
 from tests.support.child import Mgpu, in_child
 

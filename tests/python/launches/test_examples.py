@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.lowering import lower
+from mgpu_rt._lowering import lower
 from tests.devices.gpu import CHIP
 from tests.python.launches import EXAMPLES, KERNELS, run
 from tests.support.child import ROOT, environment

@@ -9,9 +9,9 @@ import numpy
 import pytest
 
 import mgpu_rt
-from mgpu_rt.launch.arrays import array_of
-from mgpu_rt.launch.streams import handle_of
-from mgpu_rt.lowering import lower
+from mgpu_rt._launch.arrays import array_of
+from mgpu_rt._launch.streams import handle_of
+from mgpu_rt._lowering import lower
 from mgpu_rt.runtime import Hip, Runtime
 from tests.python.launches import KERNELS
 from tests.support.child import Mgpu, in_child

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mgpu_rt.lowering import lower
+from mgpu_rt._lowering import lower
 from tests.python.launches import KERNELS
 from tests.support.child import ROOT, environment
 from tests.support.patience import HANG

@@ -14,8 +14,8 @@ import pytest
 from cffi import FFI
 
 import mgpu_rt
-from mgpu_rt.launch.streams import handle_of
-from mgpu_rt.lowering import lower
+from mgpu_rt._launch.streams import handle_of
+from mgpu_rt._lowering import lower
 from tests.python.launches import KERNELS
 from tests.support.child import Mgpu, in_child
 

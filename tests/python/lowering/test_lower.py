@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 
 from bench import PROGRAMS
 from bench.setup.printing import print_library
-from mgpu_rt.lowering import cache, lower, object_files, pipelines, toolchain
+from mgpu_rt._lowering import cache, lower, object_files, pipelines, toolchain
 from tests.support.programs import RELEASES
 
 FORUM = PROGRAMS / "forum.mlir"

@@ -453,7 +453,7 @@ def test_a_program_that_ends_before_its_policy_says_so(tmp_path: Path) -> None:
 
 def test_a_manager_started_by_hand_refuses() -> None:
     done = subprocess.run(
-        [sys.executable, "-I", str(ROOT / "mgpu_rt" / "manager" / "manager.py")],
+        [sys.executable, "-I", str(ROOT / "mgpu_rt" / "manager" / "_manager.py")],
         capture_output=True,
         text=True,
         timeout=HANG,
@@ -474,7 +474,7 @@ def test_a_program_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
     channel = os.memfd_create("mgpu_rt")
     os.ftruncate(channel, int(size))
     done = subprocess.run(
-        [sys.executable, "-I", ROOT / "mgpu_rt" / "manager" / "manager.py", str(ended.pid)],
+        [sys.executable, "-I", ROOT / "mgpu_rt" / "manager" / "_manager.py", str(ended.pid)],
         preexec_fn=lambda: os.dup2(channel, CHANNEL_FD),
         pass_fds=[CHANNEL_FD],
         capture_output=True,

@@ -19,9 +19,9 @@ from mgpu_rt.manager import (
     Pin,
     Policy,
 )
-from mgpu_rt.manager.memory_cache import MemoryCache
-from mgpu_rt.manager.mirror import Mirror
-from mgpu_rt.manager.module_cache import ModuleCache
+from mgpu_rt.manager._memory_cache import MemoryCache
+from mgpu_rt.manager._mirror import Mirror
+from mgpu_rt.manager._module_cache import ModuleCache
 from tests.support import child
 from tests.support.child import POLICIES, Mgpu
 from tests.support.images import code_object

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from mgpu_rt.runtime import CachedRuntime, HipError, Launch, PlainRuntime, Runtime
-from mgpu_rt.runtime.base import METHODS
+from mgpu_rt.runtime._base import METHODS
 
 
 class PassAll(Runtime):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mgpu_rt.runtime.hip import _with_hip_python
+from mgpu_rt.runtime._hip import _with_hip_python
 
 
 def test_threads_that_begin_at_once_find_the_library(monkeypatch: pytest.MonkeyPatch) -> None:

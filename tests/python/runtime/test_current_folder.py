@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import interpreter
+from mgpu_rt import _interpreter
 from tests.support.child import ROOT, environment, library
 from tests.support.command import COMMAND
 from tests.support.hosting import (
@@ -41,8 +41,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     here = [name for name in sys.stdlib_module_names if importlib.util.find_spec(name)]
     for name in (*here, *OTHERS):
         (folder / f"{name}.py").write_text(PLANTED)
-    (folder / "mgpu_rt" / "selftest").mkdir(parents=True)
-    for package in ("mgpu_rt", "mgpu_rt/selftest"):
+    (folder / "mgpu_rt" / "_selftest").mkdir(parents=True)
+    for package in ("mgpu_rt", "mgpu_rt/_selftest"):
         (folder / package / "__init__.py").write_text(PLANTED)
     for name in ("mine", "trace"):
         (folder / f"{name}.py").write_text(NAMED)
@@ -58,10 +58,10 @@ def run(folder: Path, command: list[str], **env: str) -> subprocess.CompletedPro
 STARTS = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from mgpu_rt import interpreter
+from mgpu_rt import _interpreter
 os.chdir(sys.argv[2])
-text = "import json, mgpu_rt.selftest.in_python as found; print(found.__file__, sys.argv[1:])"
-command = interpreter.text_command(text, "word")
+text = "import json, mgpu_rt._selftest.in_python as found; print(found.__file__, sys.argv[1:])"
+command = _interpreter.text_command(text, "word")
 os.execv(command[0], command)
 """
 
@@ -73,18 +73,18 @@ def test_a_child_takes_the_package_that_started_it(planted: Path, version: str) 
     if python is None:
         pytest.skip(f"no Python {version} here")
     done = run(Path("/"), [python, "-c", STARTS, str(ROOT), str(planted)])
-    file = ROOT / "mgpu_rt" / "selftest" / "in_python.py"
+    file = ROOT / "mgpu_rt" / "_selftest" / "in_python.py"
     assert (done.returncode, done.stdout) == (0, f"{file} ['word']\n"), done.stderr
 
 
 def test_a_child_is_as_a_module_that_is_run(planted: Path) -> None:
-    done = run(planted, interpreter.module_command("mgpu_rt.selftest.in_python"))
+    done = run(planted, _interpreter.module_command("mgpu_rt._selftest.in_python"))
     assert "not enough values to unpack" in done.stderr  # from its main
 
 
 def test_pythonpath_is_searched_by_a_child(planted: Path, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("print('found')\n")
-    done = run(planted, interpreter.text_command("import own"), PYTHONPATH=str(tmp_path))
+    done = run(planted, _interpreter.text_command("import own"), PYTHONPATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (0, "found\n"), done.stderr
 
 
@@ -129,7 +129,7 @@ def test_the_manager_runs_nothing_else_of_the_current_folder(planted: Path, poli
 
 
 def test_the_package_starts_python_in_no_other_way() -> None:
-    """With -I, or by interpreter.py."""
+    """With -I, or by _interpreter.py."""
     for path in ROOT.glob("mgpu_rt/**/*.py"):
         started = re.findall(r"\[sys\.executable, (.*?),", path.read_text())
-        assert set(started) <= ({"*_FLAGS"} if path.stem == "interpreter" else {'"-I"'}), path
+        assert set(started) <= ({"*_FLAGS"} if path.stem == "_interpreter" else {'"-I"'}), path

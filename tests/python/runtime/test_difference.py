@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mgpu_rt.runtime import Recording, replay
-from mgpu_rt.runtime.difference import Difference, differences
+from mgpu_rt.runtime import Recording, _replay
+from mgpu_rt.runtime._difference import Difference, differences
 
 NAN, INF = math.nan, math.inf
 
@@ -97,7 +97,7 @@ def test_each_iteration_is_compared(recorded: Any, monkeypatch: pytest.MonkeyPat
     right = recording.blob(recording.launches[0].blocks[0].after)
     wrong = right[:-1] + b"\1"
     device = Fickle(contents=(right, right, wrong, bytes(len(right))))
-    monkeypatch.setattr(replay, "_Replay", lambda *_: nullcontext(device))
+    monkeypatch.setattr(_replay, "_Replay", lambda *_: nullcontext(device))
     replayed = recording.replay(iterations=4)
     assert not replayed.same
     assert str(replayed).splitlines() == [
@@ -107,6 +107,6 @@ def test_each_iteration_is_compared(recorded: Any, monkeypatch: pytest.MonkeyPat
 
 
 def test_nothing_is_called_the_same_where_nothing_was_compared() -> None:
-    replayed = replay.Replayed("k", 0, 1, [], [], [1e-6])
+    replayed = _replay.Replayed("k", 0, 1, [], [], [1e-6])
     assert str(replayed) == "k: no memory to compare, 1.0 µs"
     assert replayed.same

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.images.model import Kernel
-from mgpu_rt.lowering import lower
+from mgpu_rt._images.model import Kernel
+from mgpu_rt._lowering import lower
 from mgpu_rt.runtime import Image, Launch, Runtime
-from mgpu_rt.runtime.objects import CalledLaunch
+from mgpu_rt.runtime._objects import CalledLaunch
 from tests.devices.gpu import CHIP
 from tests.python.runtime.hooked import hip, program, replay
 from tests.runtime.images import corpus

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import mgpu_rt
+from mgpu_rt._images.model import Argument
 from mgpu_rt.hooks import NanCheck
-from mgpu_rt.images.model import Argument
 from mgpu_rt.runtime import Launch, Runtime
 from tests.python.runtime import failing
 from tests.python.runtime.test_hosting import asked, run

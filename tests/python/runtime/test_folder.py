@@ -16,8 +16,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mgpu_rt.runtime import folder
-from mgpu_rt.runtime.folder import BLOBS, MANIFEST, Folder, claim
+from mgpu_rt.runtime import _folder
+from mgpu_rt.runtime._folder import BLOBS, MANIFEST, Folder, claim
 from tests.support.child import environment
 from tests.support.patience import HANG, wait_until
 
@@ -117,7 +117,7 @@ def test_a_line_costs_its_own_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return os.write(number, content)
 
     monkeypatch.setattr(
-        folder, "os", SimpleNamespace(**{**vars(os), "pread": pread, "write": write})
+        _folder, "os", SimpleNamespace(**{**vars(os), "pread": pread, "write": write})
     )
     with Folder(tmp_path / "recording") as made:
         for number in range(100):
@@ -136,7 +136,7 @@ def test_a_line_that_was_cut_off_is_taken_away(tmp_path: Path) -> None:
 
 APPENDING = """
 import sys
-from mgpu_rt.runtime.folder import Folder
+from mgpu_rt.runtime._folder import Folder
 for number in range(int(sys.argv[2])):
     with Folder(sys.argv[1]) as made:
         name = made.keep(b"%d" % number)
@@ -190,9 +190,9 @@ def test_processes_that_enter_launches_are_waited_for(
             if look == 4:
                 os.close(other)
 
-        clock = itertools.count(step=folder._LONGEST)
+        clock = itertools.count(step=_folder._LONGEST)
         fake = SimpleNamespace(monotonic=clock.__next__, sleep=sleep)
-        monkeypatch.setattr(folder, "time", fake)
+        monkeypatch.setattr(_folder, "time", fake)
         fcntl.flock(other, fcntl.LOCK_EX)
         given_up = pytest.raises(OSError, match="has kept this recording")
         with nullcontext() if entering else given_up:
@@ -203,7 +203,7 @@ def test_processes_that_enter_launches_are_waited_for(
 
 LIMITED = """
 import os, resource, signal, sys
-from mgpu_rt.runtime.folder import Folder
+from mgpu_rt.runtime._folder import Folder
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 with Folder(sys.argv[1]) as made:
     made.append(b"x" * 3000)

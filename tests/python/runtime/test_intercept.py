@@ -9,9 +9,9 @@ import sys
 import pytest
 
 import mgpu_rt
-from mgpu_rt import abi
+from mgpu_rt import _abi
 from mgpu_rt.runtime import CachedRuntime, Image, Launch, Runtime
-from mgpu_rt.runtime.base import METHODS
+from mgpu_rt.runtime._base import METHODS
 from tests.python.runtime.runtimes import PassAll
 from tests.support.child import Mgpu, environment, in_child
 from tests.support.images import code_object
@@ -21,7 +21,7 @@ alone = {"policies": ("builtin",)}
 
 
 def test_every_function_has_a_method() -> None:
-    assert list(METHODS) == [function.name for function in abi.functions()]
+    assert list(METHODS) == [function.name for function in _abi.functions()]
     assert all(callable(getattr(Runtime, method)) for method in METHODS.values())
 
 
@@ -37,9 +37,9 @@ class Streams(Runtime):
 
 @in_child(**alone)
 def test_only_overridden_methods_are_asked(mgpu: Mgpu) -> None:
-    from mgpu_rt.runtime import adapters
+    from mgpu_rt.runtime import _adapters
 
-    assert adapters.overridden(Streams()) == ["mgpuStreamCreate"]
+    assert _adapters.overridden(Streams()) == ["mgpuStreamCreate"]
     with mgpu_rt.intercept(Streams()) as runtime:
         stream = mgpu.StreamCreate()
         mgpu.StreamDestroy(stream)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mgpu_rt import files
-from mgpu_rt.cli.replay import make
+from mgpu_rt import _files
+from mgpu_rt._cli.replay import make
 from mgpu_rt.runtime import Recording
 from tests.python.runtime.hooked import changed, launches_of, write_launches
 
@@ -192,7 +192,7 @@ def test_another_file_than_a_manifest_is_named(
 def test_a_recording_of_fifos_is_not_waited_for(
     recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "WAIT", 0.1)
+    monkeypatch.setattr(_files, "WAIT", 0.1)
     copy = changed(recorded, tmp_path / "copy", lambda _: None)
     blob = copy / "blobs" / launches_of(copy)[0]["image"]
     blob.unlink()

@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 import mgpu_rt
+from mgpu_rt._lowering import lower
 from mgpu_rt.hooks import NanCheck, Record
-from mgpu_rt.lowering import lower
 from mgpu_rt.runtime import Buffer, Image, Launch, Recording, Runtime
 from tests.devices.gpu import CHIP
 from tests.support.child import Mgpu, in_child

@@ -11,8 +11,8 @@ import pytest
 
 import mgpu_rt
 from bench import PROGRAMS
+from mgpu_rt._lowering import lower
 from mgpu_rt.hooks import Record
-from mgpu_rt.lowering import lower
 from mgpu_rt.runtime import Launch, Runtime
 from tests.python.runtime.hooked import hip, launches_of, program, replay
 from tests.runtime.images import corpus

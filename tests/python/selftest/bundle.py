@@ -1,4 +1,4 @@
-"""Makes mgpu_rt/selftest/bundle.tar.xz, which `mgpu-rt selftest` reads.
+"""Makes mgpu_rt/_selftest/bundle.tar.xz, which `mgpu-rt selftest` reads.
 
     python -m tests.python.selftest.bundle
     python -m tests.python.selftest.bundle --chip gfx1251 kernels.tar.xz  # for `selftest --image`
@@ -26,9 +26,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bench import PROGRAMS as SOURCES
-from mgpu_rt.lowering import lower, object_files, pipelines, toolchain
-from mgpu_rt.selftest import bundle
-from mgpu_rt.selftest.bundle import ROOM, marker
+from mgpu_rt._lowering import lower, object_files, pipelines, toolchain
+from mgpu_rt._selftest import bundle
+from mgpu_rt._selftest.bundle import ROOM, marker
 from tests.proofs.random import cases, images, runner
 from tests.python.selftest.proofs import groups
 from tests.support.folders import write_whole

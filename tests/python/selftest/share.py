@@ -19,9 +19,9 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mgpu_rt.selftest import bundle, right
-from mgpu_rt.selftest.machine import Machine, find
-from mgpu_rt.selftest.result import HIP, Part
+from mgpu_rt._selftest import bundle, right
+from mgpu_rt._selftest.machine import Machine, find
+from mgpu_rt._selftest.result import HIP, Part
 from tests.proofs.mutants import table
 from tests.python.selftest.proofs import groups
 from tests.support.child import environment

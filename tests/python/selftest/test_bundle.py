@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.selftest import bundle
-from mgpu_rt.selftest.sequences import Case
+from mgpu_rt._selftest import bundle
+from mgpu_rt._selftest.sequences import Case
 from tests.python.selftest import bundle as maker
 
 AGAIN = "run `python -m tests.python.selftest.bundle`, and commit what it makes"

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.cli.errors import CommandError
-from mgpu_rt.cli.report import format
-from mgpu_rt.selftest import (
+from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._cli.report import format
+from mgpu_rt._selftest import (
     bundle,
     children,
     emulator,
@@ -31,8 +31,8 @@ from mgpu_rt.selftest import (
     sequences,
     summary,
 )
-from mgpu_rt.selftest import page as pages
-from mgpu_rt.selftest.bundle import Bundle
+from mgpu_rt._selftest import page as pages
+from mgpu_rt._selftest.bundle import Bundle
 from tests.proofs.random import images
 from tests.python.selftest.proofs import groups
 from tests.support.child import environment
@@ -484,7 +484,7 @@ def test_a_loop_whose_calls_fail_has_no_time() -> None:
 @pytest.mark.parametrize("part", ["graph", "hook"])
 def test_the_results_of_another_kernel_are_found_wrong(part: str) -> None:
     image = images.write("gfx90a") / "plain1"
-    command = [sys.executable, "-m", "mgpu_rt.selftest.in_python", part, str(image)]
+    command = [sys.executable, "-m", "mgpu_rt._selftest.in_python", part, str(image)]
     ended = subprocess.run(command, env=environment("softgpu"), capture_output=True, text=True)
     assert "4096 of 4096 words are wrong, the first [0]" in ended.stdout
 

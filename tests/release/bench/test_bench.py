@@ -25,7 +25,7 @@ from bench.measure.rounds import Runner
 from bench.setup import build, device, native, sides
 from bench.show import output, table
 from bench.show.figures import Figure, Result, median, ratios
-from mgpu_rt.lowering import cache, pipelines, toolchain
+from mgpu_rt._lowering import cache, pipelines, toolchain
 from tests.support.suites import in_check
 
 CHIP = pipelines.DEFAULT_CHIP

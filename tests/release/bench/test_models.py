@@ -17,7 +17,7 @@ from bench.models.program import CHAIN, SHARED, VARIANTS, WAITS, Variant
 from bench.models.zoo import MODELS, Model
 from bench.setup import device, models, native, sides
 from bench.show.figures import Figure
-from mgpu_rt.lowering import cache, lower, toolchain
+from mgpu_rt._lowering import cache, lower, toolchain
 from tests.support.patience import HANG
 
 BY_NAME = {model.name: model for model in MODELS}

@@ -9,7 +9,7 @@ import pytest
 
 from bench.setup import native
 from bench.show import table
-from mgpu_rt.selftest import result
+from mgpu_rt._selftest import result
 
 RESULTS = native.ROOT / "bench" / "results"
 FIGURES = (native.ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")

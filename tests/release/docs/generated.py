@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import click
 
-from mgpu_rt import __version__, abi
-from mgpu_rt.cli import main, options
+from mgpu_rt import __version__, _abi
+from mgpu_rt._cli import main, options
 from tests.proofs.mutants import table
 from tests.support.child import ROOT
 
@@ -40,7 +40,7 @@ SHORTCUTS = "|---|---|---|\n", "<!-- end: from docs/proofs.md -->\n"
 
 def abi_page() -> str:
     """docs/abi.md."""
-    return ABI + abi.markdown() + "\n" + abi.left_out()
+    return ABI + _abi.markdown() + "\n" + _abi.left_out()
 
 
 def options_page() -> str:

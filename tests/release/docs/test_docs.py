@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from bench import PROGRAMS
-from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import lower, toolchain
+from mgpu_rt._cli import softgpu
+from mgpu_rt._lowering import lower, toolchain
 from tests.release.docs.generated import PAGES
 from tests.support.child import ROOT
 from tests.support.command import COMMAND

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bench import PROGRAMS
-from mgpu_rt import releases
-from mgpu_rt.debian import PackagesMissing
-from mgpu_rt.lowering import lower
+from mgpu_rt import _releases
+from mgpu_rt._debian import PackagesMissing
+from mgpu_rt._lowering import lower
 from tests.devices.rocm import packages
 from tests.release.docs import sessions
 from tests.support.child import ROOT, environment
@@ -46,7 +46,7 @@ def test_the_session_with_an_mi300_prints_what_the_page_shows(
     monkeypatch.setenv("XDG_DATA_HOME", str(data))
     try:
         with locked(data):
-            releases.install(releases.find("5.7"))
+            _releases.install(_releases.find("5.7"))
     except PackagesMissing as reason:
         pytest.skip(str(reason))
     _follow("docs/mi300.md", folder)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import abi
-from mgpu_rt.lowering import toolchain
+from mgpu_rt import _abi
+from mgpu_rt._lowering import toolchain
 from tests.devices.rocm import packages
 from tests.devices.rocm.releases import RELEASES
 from tests.devices.rocm.surroundings import Surroundings
@@ -28,7 +28,7 @@ def test_the_table_names_present_and_missing_functions() -> None:
     said = {}
     for names, answer in re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| (yes|no)\b", PAGE, re.MULTILINE):
         said |= dict.fromkeys(re.findall(r"\w+", names), answer == "yes")
-    here = {function.name for function in abi.functions()}
+    here = {function.name for function in _abi.functions()}
     assert said == {name: name in here for name in NEEDED}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.cli import softgpu
+from mgpu_rt._cli import softgpu
 from tests.release.examples.conftest import EXAMPLES, Run, shown
 from tests.runtime.driver.test_local_rank import LAUNCHERS
 from tests.support.child import ROOT

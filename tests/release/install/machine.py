@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import PROGRAMS
-from mgpu_rt.lowering import lower
+from mgpu_rt._lowering import lower
 from tests.support.child import ROOT
 from tests.support.patience import HANG
 

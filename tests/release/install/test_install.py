@@ -89,7 +89,7 @@ def test_the_wheel_tests_a_gpu_without_a_checkout(installed: Installed, tmp_path
     assert "yes, all are as with stock's behaviour (programs 2 of 2)" in said
     assert json.loads(file.read_text())["device"]["target"].startswith("gfx906")
     package = Path(installed.ask("config", "--path").strip()).parent
-    parts = [package / "selftest" / "bundle.tar.xz", *(package / "lib" / "selftest").iterdir()]
+    parts = [package / "_selftest" / "bundle.tar.xz", *(package / "lib" / "selftest").iterdir()]
     assert sum(path.stat().st_size for path in parts) < SELFTEST_SIZE
 
 

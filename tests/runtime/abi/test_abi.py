@@ -13,7 +13,7 @@ from cffi import FFI
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
-from mgpu_rt import abi
+from mgpu_rt import _abi
 from tests.support.child import ROOT, STUB, Mgpu, environment, in_child
 from tests.support.compiled import LIB, RUNTIME, compile_c, stream_program
 from tests.support.images import code_object
@@ -21,7 +21,7 @@ from tests.support.patience import HANG
 
 INCLUDE = ROOT / "csrc" / "include"
 #: The declarations of each header, as Python has them.
-HEADERS = {"mgpu_rt.h": abi.EXTENSIONS, "mgpu_rt_private.h": abi.PRIVATE}
+HEADERS = {"mgpu_rt.h": _abi.EXTENSIONS, "mgpu_rt_private.h": _abi.PRIVATE}
 EXTENSIONS = re.findall(r"\b(mgpu_rt_\w+)\(", "".join(HEADERS.values()))
 SONAME_LINKS = [
     *(f"{RUNTIME}.{major}" for major in range(12, 18)),
@@ -46,18 +46,18 @@ def _dynamic(elf: ELFFile, tag: str) -> list:
 
 
 def test_the_table_has_68_functions() -> None:
-    names = [function.name for function in abi.functions()]
+    names = [function.name for function in _abi.functions()]
     assert len(names) == len(set(names)) == 68
 
 
 def test_a_malformed_line_of_the_table_is_an_error() -> None:
     with pytest.raises(ValueError, match="1 lines, but 0 understood"):
-        abi.parse("MGPU_VOID(mgpuNew, (int a) (a), 12, 24)\n")
+        _abi.parse("MGPU_VOID(mgpuNew, (int a) (a), 12, 24)\n")
 
 
 def test_markdown_has_a_row_for_each_function() -> None:
-    rows = abi.markdown().splitlines()[2:]
-    assert [row.split("`")[1] for row in rows] == [function.name for function in abi.functions()]
+    rows = _abi.markdown().splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == [function.name for function in _abi.functions()]
 
 
 # ---- the library ----
@@ -69,7 +69,7 @@ def test_exports_are_exactly_the_declared_names(elf: ELFFile) -> None:
         for symbol in elf.get_section_by_name(".dynsym").iter_symbols()
         if symbol["st_shndx"] != "SHN_UNDEF"
     }
-    assert exported == {function.name for function in abi.functions()} | set(EXTENSIONS)
+    assert exported == {function.name for function in _abi.functions()} | set(EXTENSIONS)
 
 
 def test_the_library_needs_only_libc(elf: ELFFile) -> None:
@@ -158,7 +158,7 @@ OLD = {
 
 
 def test_every_late_argument_is_tested() -> None:
-    assert {f.name for f in abi.functions() if "late_" in f.params} == set(OLD)
+    assert {f.name for f in _abi.functions() if "late_" in f.params} == set(OLD)
 
 
 def _late(mgpu: Mgpu, name: str, garbage: int | None):
@@ -232,11 +232,11 @@ def test_every_name_that_llvm_emits_is_served(release: int) -> None:
     """And the table says that this release calls it."""
     data = EMITTERS[release].read_bytes()
     emitted = {name.decode() for name in re.findall(rb"\0(mgpu[A-Z]\w+)(?=\0)", data)}
-    served = {f.name for f in abi.functions() if f.first_llvm <= release <= f.last_llvm}
+    served = {f.name for f in _abi.functions() if f.first_llvm <= release <= f.last_llvm}
     assert len(emitted) >= 18
     assert emitted <= served, emitted - served
 
 
 def test_no_release_emits_names_of_other_releases() -> None:
-    others = {function.name for function in abi.functions() if function.last_llvm == 0}
-    assert others == set(abi.FORKS)
+    others = {function.name for function in _abi.functions() if function.last_llvm == 0}
+    assert others == set(_abi.FORKS)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from bench import PROGRAMS
-from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import lower
+from mgpu_rt._cli import softgpu
+from mgpu_rt._lowering import lower
 from tests.support.child import BACKENDS, Mgpu, environment, in_child, library, run_child
 from tests.support.folders import in_folder
 from tests.support.images import bundle, code_object

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import hip_search
+from mgpu_rt import _hip_search
 from tests.support.child import STUB, environment
 from tests.support.compiled import RUNTIME, compile_c, stream_program
 from tests.support.patience import HANG
@@ -37,7 +37,7 @@ def found(below: Path, **changes: str) -> list[tuple[str, str]]:
     """The places and names of what is found below a folder."""
     return [
         (hip.origin, os.path.relpath(hip.path, below))
-        for hip in hip_search.find(bare(**changes))
+        for hip in _hip_search.find(bare(**changes))
         if hip.path.startswith(str(below))
     ]
 
@@ -96,7 +96,7 @@ def test_releases_in_opt_are_found(tmp_path: Path) -> None:
     lay(opt / "rocm" / "lib", "libamdhip64.so.7")
     as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
     script = 'mount --bind "$1" /opt && exec "$2" --hip'
-    command = ["unshare", "--mount", *as_root, "sh", "-c", script, "sh", opt, hip_search.probe()]
+    command = ["unshare", "--mount", *as_root, "sh", "-c", script, "sh", opt, _hip_search.probe()]
     result = subprocess.run(command, env=bare(), capture_output=True, text=True)
     if "unshare" in result.stderr or "mount" in result.stderr:
         pytest.skip(f"no mount namespace here: {result.stderr.strip()}")
@@ -116,7 +116,7 @@ def test_the_newest_that_works_serves(tmp_path: Path) -> None:
     good = lay(lib, "libamdhip64.so.6")
     (lib / "libamdhip64.so.9").write_text("no library")
     compile_c(lib / "libamdhip64.so.8", "int hipInit(int f) { return f; }", "-shared", "-fPIC")
-    env = bare(ROCM_PATH=str(tmp_path), LD_LIBRARY_PATH=str(Path(hip_search.probe()).parent))
+    env = bare(ROCM_PATH=str(tmp_path), LD_LIBRARY_PATH=str(Path(_hip_search.probe()).parent))
     env = {**env, "MGPU_RT_VERBOSE": "1", "MGPU_RT_MANAGER": "off", "HIPSTUB_MODE": "record"}
     result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
     assert result.stdout == "done\n"
@@ -128,7 +128,7 @@ def test_each_unusable_hip_is_named_with_its_fault(tmp_path: Path) -> None:
     program = stream_program(tmp_path, RUNTIME)
     hip = tmp_path / "libamdhip64.so.8"
     compile_c(hip, "int hipInit(int f) { return f; }", "-shared", "-fPIC")
-    env = bare(LD_LIBRARY_PATH=str(Path(hip_search.probe()).parent))
+    env = bare(LD_LIBRARY_PATH=str(Path(_hip_search.probe()).parent))
     env = {**env, "MGPU_RT_HIP": str(hip), "MGPU_RT_MANAGER": "off"}
     result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
     assert f"MGPU_RT_HIP names {hip} (it has no hip" in result.stderr
@@ -138,7 +138,7 @@ def test_two_hips_in_one_process_are_named(tmp_path: Path) -> None:
     """The program is linked with one, MGPU_RT_HIP names another."""
     program = stream_program(tmp_path, RUNTIME)
     mine = lay(tmp_path, "libamdhip64.so.6")
-    env = bare(LD_LIBRARY_PATH=str(Path(hip_search.probe()).parent), LD_PRELOAD=str(mine))
+    env = bare(LD_LIBRARY_PATH=str(Path(_hip_search.probe()).parent), LD_PRELOAD=str(mine))
     env = {**env, "MGPU_RT_MANAGER": "off", "HIPSTUB_MODE": "record"}
     result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
     assert (result.stdout, result.stderr) == ("done\n", "")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from mgpu_rt import abi
+from mgpu_rt import _abi
 from tests.runtime.last_error.compare import (
     PENDING,
     SOURCES,
@@ -160,7 +160,7 @@ def test_the_situations_call_all_functions() -> None:
     """Stock has no functions for sparse matrices."""
     text = "".join(path.read_text() for path in SOURCES.rglob("*.c"))
     stock = (ROOT / "bench" / "stock" / "stock.c").read_text()
-    names = [f"{call.name}(" for call in abi.functions()]
+    names = [f"{call.name}(" for call in _abi.functions()]
     assert [name for name in names if name in stock and name not in text] == []
 
 

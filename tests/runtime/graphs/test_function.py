@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from cffi import FFI
 
-from mgpu_rt.lowering import cache, graph_functions, object_files, pipelines, toolchain
+from mgpu_rt._lowering import cache, graph_functions, object_files, pipelines, toolchain
 from tests.runtime.graphs.test_capture import Capture
 from tests.support.child import BACKENDS, Mgpu, environment, in_child, library
 from tests.support.command import COMMAND

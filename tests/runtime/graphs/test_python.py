@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mgpu_rt.lowering import lower
+from mgpu_rt._lowering import lower
 from tests.python.launches import EXAMPLES, KERNELS
 from tests.support.child import Mgpu, environment, in_child
 from tests.support.patience import HANG

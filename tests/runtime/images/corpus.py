@@ -9,7 +9,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from bench import PROGRAMS
-from mgpu_rt.lowering import lower
+from mgpu_rt._lowering import lower
 from tests.proofs.fuzz import seeds
 from tests.support.compiled import compile_c
 from tests.support.images import bundle, code_object, exports_a_constant

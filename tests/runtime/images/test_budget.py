@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import pytest
 
-from mgpu_rt.images import elf, find, image, nvidia
-from mgpu_rt.images.budget import Budget, BudgetExceeded, Counted
-from mgpu_rt.images.model import Image
+from mgpu_rt._images import elf, find, image, nvidia
+from mgpu_rt._images.budget import Budget, BudgetExceeded, Counted
+from mgpu_rt._images.model import Image
 from tests.support.images import HEADER, PROGBITS, SECTION, SEGMENT, STRTAB, SYMTAB, elf_of
 
 SIZE = 1 << 20

@@ -11,11 +11,11 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from bench import PROGRAMS
-from mgpu_rt.images import elf, find, nvidia
-from mgpu_rt.images.budget import Budget
-from mgpu_rt.images.model import CODE_OBJECT, COMPRESSED, CUBIN, FATBIN, OTHER, PTX, Global, Image
-from mgpu_rt.images.writable import globals_of
-from mgpu_rt.lowering import lower, toolchain
+from mgpu_rt._images import elf, find, nvidia
+from mgpu_rt._images.budget import Budget
+from mgpu_rt._images.model import CODE_OBJECT, COMPRESSED, CUBIN, FATBIN, OTHER, PTX, Global, Image
+from mgpu_rt._images.writable import globals_of
+from mgpu_rt._lowering import lower, toolchain
 from tests.proofs.fuzz import seeds
 from tests.runtime.images import corpus
 from tests.support.child import library

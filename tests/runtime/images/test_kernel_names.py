@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bench import PROGRAMS
-from mgpu_rt.images import find, kernel_names
-from mgpu_rt.lowering import lower
+from mgpu_rt._images import find, kernel_names
+from mgpu_rt._lowering import lower
 from tests.support.command import command
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.images import elf, lines
-from mgpu_rt.images.budget import Budget
-from mgpu_rt.lowering import lower, object_files, pipelines, steps
+from mgpu_rt._images import elf, lines
+from mgpu_rt._images.budget import Budget
+from mgpu_rt._lowering import lower, object_files, pipelines, steps
 from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command
 

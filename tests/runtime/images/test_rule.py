@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from mgpu_rt.images import image as images
-from mgpu_rt.images.sharing import why_not_shared
+from mgpu_rt._images import image as images
+from mgpu_rt._images.sharing import why_not_shared
 from tests.runtime.images import corpus
 from tests.support.child import Mgpu, environment, in_child, run_child
 

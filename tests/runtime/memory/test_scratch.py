@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from mgpu_rt.library import RuntimeLibrary
+from mgpu_rt._library import RuntimeLibrary
 from tests.support.child import Mgpu, in_child, library
 
 KIB = 1 << 10

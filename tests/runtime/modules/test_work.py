@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 
-from mgpu_rt.images import elf
+from mgpu_rt._images import elf
 from tests.support.child import Mgpu, in_child
 from tests.support.images import STRTAB, elf_of
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.setup.printing import print_library
-from mgpu_rt.lowering import lower, object_files
+from mgpu_rt._lowering import lower, object_files
 from softgpu.tests.kernels.images import TEXTS
 from softgpu.tests.kernels.program import Launch, Module
 from tests.support.folders import write_whole

@@ -15,8 +15,8 @@ import pytest
 
 import bench
 from bench.setup.printing import print_library
-from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import lower, toolchain
+from mgpu_rt._cli import softgpu
+from mgpu_rt._lowering import lower, toolchain
 from tests.runtime.programs.test_programs import PROGRAMS, printed, rounds
 from tests.support.child import library
 from tests.support.command import COMMAND

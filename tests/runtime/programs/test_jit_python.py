@@ -15,7 +15,7 @@ import pytest
 
 from bench import PROGRAMS
 from bench.setup.printing import print_library
-from mgpu_rt.lowering import lower
+from mgpu_rt._lowering import lower
 from tests.runtime.programs.test_programs import PRINTED, printed, rounds
 from tests.support.child import library
 from tests.support.patience import HANG

@@ -10,8 +10,8 @@ import pytest
 
 import bench
 from bench.setup.printing import print_library
-from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import lower, object_files, toolchain
+from mgpu_rt._cli import softgpu
+from mgpu_rt._lowering import lower, object_files, toolchain
 from softgpu.tests.device.conftest import PROGRAMS
 from tests.support.child import POLICIES, Mgpu, environment, in_child, library
 from tests.support.programs import Outcome, execute

@@ -12,7 +12,7 @@ import pytest
 
 import bench
 from bench.setup.printing import print_library
-from mgpu_rt.lowering import lower, toolchain
+from mgpu_rt._lowering import lower, toolchain
 from tests.support.child import BACKENDS_WITH_GPU, POLICIES, ROOT, environment, library
 from tests.support.patience import HANG
 from tests.support.programs import (

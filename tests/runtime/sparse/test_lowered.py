@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mgpu_rt import abi
+from mgpu_rt import _abi
 from tests.runtime.sparse.lowered import ELEMENTS, ENCODINGS, TARGETS, lower, program
 from tests.support.child import ROOT, environment
 
@@ -39,7 +39,7 @@ def test_the_library_has_every_lowered_call(
 ) -> None:
     text = lower(program(op, form, "f32"), tmp_path, chip).read_text()
     called = set(re.findall(r"\bcall @(mgpu\w+)", text))
-    assert calls <= called <= {function.name for function in abi.functions()}
+    assert calls <= called <= {function.name for function in _abi.functions()}
 
 
 def _run(path: Path) -> np.ndarray:

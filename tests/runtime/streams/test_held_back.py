@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.cli import softgpu
+from mgpu_rt._cli import softgpu
 from tests.support.child import BACKENDS, STUB, Mgpu, environment, in_child, library
 from tests.support.known import STOCK, program
 from tests.support.patience import HANG

@@ -11,7 +11,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from mgpu_rt.lowering import lower
+from mgpu_rt._lowering import lower
 from tests.support.child import Mgpu, in_child, library
 from tests.support.folders import in_folder
 from tests.support.images import code_object

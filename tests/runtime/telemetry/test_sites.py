@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.memory_table import memory_history
+from mgpu_rt._memory_table import memory_history
 from tests.support.child import environment
 from tests.support.known import program
 from tests.support.patience import HANG

@@ -13,8 +13,8 @@ import pytest
 
 from bench import PROGRAMS
 from bench.models.zoo import MODELS
-from mgpu_rt.cli import softgpu
-from mgpu_rt.cli.check import reports
+from mgpu_rt._cli import softgpu
+from mgpu_rt._cli.check import reports
 from tests.python.cli import seeded
 from tests.python.runtime.hooked import hip, program
 from tests.support import programs

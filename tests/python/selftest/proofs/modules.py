@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mgpu_rt.selftest.bundle import ENDLESS, OFFLOAD
+from mgpu_rt._selftest.bundle import ENDLESS, OFFLOAD
 from tests.proofs.random import images
 from tests.python.selftest.proofs.script import (
     HIP,

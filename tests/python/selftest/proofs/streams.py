@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mgpu_rt.selftest.bundle import PRINTING
+from mgpu_rt._selftest.bundle import PRINTING
 from tests.python.selftest.proofs.script import (
     EVENT,
     HIP,

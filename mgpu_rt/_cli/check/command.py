@@ -1,0 +1,64 @@
+"""The command `mgpu-rt check`."""
+
+from __future__ import annotations
+
+import click
+
+from mgpu_rt._cli import parameters
+from mgpu_rt._cli.errors import CommandError
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@parameters.device("Only an emulated one: softgpu, which auto is, or its name, as gfx942.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Show so many faults.",
+)
+@click.option(
+    "--json", "json_file", type=parameters.PATH, metavar="FILE", help="Write the reports as JSON."
+)
+@click.argument("program", type=parameters.PATH)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def check(
+    device: str, limit: int, json_file: str | None, program: str, arguments: tuple[str, ...]
+) -> None:
+    """Run PROGRAM on the emulated device and report wrong accesses and races. Experimental.
+
+    A fault is reported once, on stderr, at the end of the program. A wrong access is left out, and
+    the program goes on. Exit status 1: a fault was found; 2: nothing was checked, and a line says
+    why. Otherwise it is the program's.
+    """
+    import tempfile
+    from pathlib import Path
+
+    from mgpu_rt._cli import executable, files
+    from mgpu_rt._cli.check import reports, runs
+
+    if device in ("hip", "cuda"):
+        raise CommandError(f"--device {device}: check needs the emulated device, softgpu")
+    executable.check(program)
+    if json_file:
+        files.check_writable(json_file)
+    with tempfile.TemporaryDirectory(prefix="mgpu-rt-check-") as folder:
+        output = Path(folder, "reports")
+        status = runs.run(program, arguments, runs.environment(device, output))
+        begun, found = reports.read(output)
+    if not begun:
+        raise CommandError(
+            f"'{program}' called none of the library's functions, so nothing was checked: name a "
+            "program that MLIR lowered for a GPU"
+        )
+    shown = found[:limit]
+    for report in shown:
+        click.echo(reports.text(report), err=True)
+    if found:
+        click.echo(f"mgpu-rt: {reports.summary(len(found), len(shown))}", err=True)
+    if json_file:
+        try:
+            Path(json_file).write_text(reports.as_json(shown))
+        except OSError as error:
+            raise files.unwritable(json_file, error) from None
+    raise SystemExit(1 if found else status)

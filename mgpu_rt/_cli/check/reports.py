@@ -1,0 +1,215 @@
+"""The checker's reports: read from its file, as JSON and as text."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+from mgpu_rt._images import lines
+from mgpu_rt._images.lines import Lines
+
+Report = dict[str, Any]
+
+
+def read(path: Path) -> tuple[bool, list[Report]]:
+    """Returns whether the checker stood in the program's way, and its reports."""
+    written = path.read_text(errors="replace").splitlines() if path.exists() else []
+    found = [json.loads(line) for line in written if line.endswith("}")]
+    for report in found:
+        for side in (report, report.get("other", {})):
+            if "image" in side:
+                image = path.with_name(f"{path.name}.{side.pop('image')}")
+                if place := _place_in(str(image), side.pop("code")):
+                    side["line"] = place
+        for frame in _frames(report):
+            frame.setdefault("symbol", symbol(frame["object"], frame["offset"]))
+            if place := _place_in(frame["object"], frame["offset"]):
+                frame["line"] = place
+    return bool(found), [report for report in found if report["kind"] != "begun"]
+
+
+def _frames(report: Report) -> list[dict[str, Any]]:
+    allocation = report.get("allocation", {})
+    return [
+        *report.get("place", []),
+        *allocation.get("allocated", []),
+        *allocation.get("freed", []),
+    ]
+
+
+def as_json(found: list[Report]) -> str:
+    """A list of all reports."""
+    return json.dumps({"reports": found}, indent=2) + "\n"
+
+
+def summary(count: int, shown: int) -> str:
+    """The last line."""
+    less = f", of which {shown} are shown (--limit)" if shown < count else ""
+    return f"{count} fault{'s' if count > 1 else ''}{less}"
+
+
+# ---- symbols and lines of the program ----
+
+
+@functools.cache
+def _lines(path: str) -> Lines:
+    try:
+        return lines.read(Path(path).read_bytes())
+    except OSError:
+        return Lines([], {})
+
+
+def _place_in(path: str, offset: int) -> str:
+    """The file and the line at an offset of a loaded object; empty if it has no line table."""
+    return _lines(path).at(offset)
+
+
+@functools.cache
+def _functions(path: str) -> list[tuple[int, int, str]]:
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
+
+    try:
+        with open(path, "rb") as file:
+            return [
+                (symbol["st_value"], symbol["st_size"], symbol.name)
+                for section in ELFFile(file).iter_sections()
+                if isinstance(section, SymbolTableSection)
+                for symbol in section.iter_symbols()
+                if symbol["st_info"]["type"] == "STT_FUNC"
+            ]
+    except (OSError, ELFError):
+        return []
+
+
+def symbol(path: str, offset: int) -> str:
+    """The function at an offset of a loaded object; empty if its file names none."""
+    for begin, size, name in _functions(path):
+        if begin <= offset < begin + size:
+            return name
+    return ""
+
+
+# ---- text ----
+
+_ACCESS = {"load": "loads", "store": "stores", "atomic": "updates"}
+
+
+def text(report: Report) -> str:
+    """A report as a compiler would print it: a line that says what, then where and whose."""
+    first, *rest = _what(report).split("\n")
+    said = [f"error: {first} [{report['kind']}]", *rest]
+    if "kernel" in report:
+        said += [f"  {line}" for line in _instruction(report)]
+    if "other" in report:
+        said += [f"  {line}" for line in _other(report)]
+    if place := report.get("place"):
+        said.append(f"  called by {_place(place)}")
+    if allocation := report.get("allocation"):
+        said.append(f"  {_allocation(allocation)}")
+        for what in ("allocated", "freed"):
+            if allocation[what]:
+                said.append(f"  {what} by {_place(allocation[what])}")
+    if note := report.get("note"):
+        said.append(f"  {note}")
+    return "\n".join(said)
+
+
+def _instruction(report: Report) -> list[str]:
+    """An instruction, and the lane that executed it."""
+    lane = f", lane {report['lane']}" if "lane" in report else ""
+    return [f"at {_code(report)}", f"in {_wave(report)}{lane}"]
+
+
+def _code(side: Report) -> str:
+    line = f"{side['line']}, " if "line" in side else ""
+    return f"{line}offset 0x{side['offset']:x}: {side['instruction']}"
+
+
+def _wave(side: Report) -> str:
+    return f"workgroup ({_group(side)}), wave {side['wave']}"
+
+
+def _group(side: Report) -> str:
+    return ",".join(str(side[f"workgroup_{axis}"]) for axis in "xyz")
+
+
+def _other(report: Report) -> list[str]:
+    """Returns the second access of a race, and what would order the two."""
+    other = report["other"]
+    where = f"at {_code(other)}" if "instruction" in other else "at an unknown place"
+    if _group(other) == _group(report):
+        advice = "nothing orders the two waves: a gpu.barrier between the accesses would"
+    else:
+        advice = "nothing orders workgroups of one launch: two launches would, or atomic accesses"
+    does = _ACCESS[other["access"]] if "access" in other else "accesses"
+    return [f"{_wave(other)} {does} it {where}", advice]
+
+
+def _what(report: Report) -> str:
+    kind = report["kind"]
+    if kind == "stopped":
+        return report["text"]
+    if kind == "double-free":
+        return f"{report['call']} frees memory that was freed before"
+    if kind == "free-inside":
+        return f"{report['call']} frees by an address that is not the allocation's first"
+    who = f"kernel {report['kernel']}" if "kernel" in report else report["call"]
+    access = f"{who} {_ACCESS[report['access']]} {_bytes(report['bytes'])}"
+    where = f"at 0x{report['address']:x}"
+    if kind == "race":
+        place = "workgroup memory" if report["memory"] == "workgroup" else _within(report)
+        return f"{access} {where} of {place}, which another wave accesses too"
+    if kind == "outside-workgroup-memory":
+        return f"{access} {where} of workgroup memory, which has {_bytes(report['size'])}"
+    if kind == "outside-scratch":
+        return f"{access} {where} of scratch memory, which has {_bytes(report['size'])} a lane"
+    if kind == "write-to-code":
+        return f"{access} {where}, in code or constants"
+    if kind == "unmapped":
+        return f"{access} {where}, where nothing is allocated"
+    return f"{access} {where}, {_distance(report)}"
+
+
+def _distance(report: Report) -> str:
+    """The place of an access, as seen from the allocation."""
+    allocation = report["allocation"]
+    begin, end = allocation["address"], allocation["address"] + allocation["bytes"]
+    address, last = report["address"], report["address"] + report["bytes"]
+    name = _name(allocation)
+    if report["kind"] == "use-after-free":
+        return f"in {name} after its free"
+    if report["kind"] == "use-after-unregister":
+        return f"in {name} after its unregister"
+    if address >= end:
+        return f"{_bytes(address - end)} behind {name}" if address > end else f"just behind {name}"
+    if address < begin:
+        return f"{_bytes(begin - address)} before {name}"
+    return f"the last {_bytes(last - end)} of them behind {name}"
+
+
+def _within(report: Report) -> str:
+    return _name(report["allocation"]) if "allocation" in report else "memory"
+
+
+def _bytes(count: int) -> str:
+    return "1 byte" if count == 1 else f"{count:,} bytes"
+
+
+def _allocation(allocation: dict[str, Any]) -> str:
+    return f"{_name(allocation)} has {_bytes(allocation['bytes'])} at 0x{allocation['address']:x}"
+
+
+def _name(allocation: dict[str, Any]) -> str:
+    registered = allocation["memory"] == "registered"
+    return "registered memory" if registered else f"allocation {allocation['number']}"
+
+
+def _place(frames: list[dict[str, Any]]) -> str:
+    """The innermost call that has a name; else the innermost."""
+    frame = next((frame for frame in frames if frame["symbol"]), frames[0])
+    at = frame.get("line") or f"{Path(frame['object']).name}+0x{frame['offset']:x}"
+    return f"{frame['symbol']} ({at})" if frame["symbol"] else at

@@ -1,0 +1,60 @@
+"""The run of a checked program: its environment and its exit status."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from mgpu_rt import _hip_search
+from mgpu_rt._cli import executable, preload, softgpu
+from mgpu_rt._cli.errors import CommandError
+
+#: The variable that names the file of reports to the device (softgpu/src/check/report.c).
+OUTPUT = "MGPU_RT_CHECK"
+
+
+def environment(device: str, output: Path) -> dict[str, str]:
+    """The environment of a program on an emulated device, whose reports go to a file. Raises
+    CommandError."""
+    if named := os.environ.get("MGPU_RT_RUNTIME"):
+        raise CommandError(f"MGPU_RT_RUNTIME={named} answers the calls that check sees: unset it")
+    kind, base = preload.kind("softgpu" if device == "auto" else device, os.environ)
+    try:
+        hip = softgpu.hip(base, seam=softgpu.DRIVER)
+    except softgpu.SoftGpuUnavailable as error:
+        raise CommandError(f"no software GPU for check: {error}") from None
+    result = preload.environment(kind, {**base, "MGPU_RT_HIP": str(hip)})
+    checker = softgpu.BUILD / "softgpu" / "check" / softgpu.DRIVER
+    if not checker.exists():
+        raise CommandError(f"{checker} is missing: build mgpu_rt with the software GPU")
+    if softgpu.DRIVER not in _hip_search.seams(result["MGPU_RT_HIP"]):
+        raise CommandError(
+            f"check runs HIP 5 only, and {result['MGPU_RT_HIP']} is a later one: set MGPU_RT_HIP "
+            "to the path of another"
+        )
+    # Each allocation is then one of the driver's, with nothing beside it, and none is used again.
+    result["HSA_DISABLE_FRAGMENT_ALLOCATOR"] = "1"
+    # A free that goes to HIP waits for the device: what comes after it is surely too late.
+    result["MGPU_RT_CACHE"] = "modules,functions,streams,events"
+    result["LD_LIBRARY_PATH"] = f"{checker.parent}:{result['LD_LIBRARY_PATH']}"
+    return result | {OUTPUT: str(output)}
+
+
+def run(program: str, arguments: Sequence[str], environ: dict[str, str]) -> int:
+    """Runs the program to its end. Returns its exit status, as a shell's for a signal."""
+    path = executable.find(program, environ)
+    try:
+        with subprocess.Popen([program, *arguments], executable=path, env=environ) as child:
+            while True:
+                try:
+                    status = child.wait()
+                    break
+                except KeyboardInterrupt:
+                    continue  # the program has got it too, and its reports are still to be shown
+    except OSError as error:
+        raise CommandError(
+            f"'{path}' cannot be executed: {executable.why_not(path, error)}"
+        ) from None
+    return status if status >= 0 else 128 - status

@@ -1,0 +1,66 @@
+"""The findings of `mgpu-rt doctor`: a list of checks, for people and for machines."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, dataclass, field
+
+OK, NOTE, WARNING, FAILURE = "ok", "note", "warning", "failure"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the list: what was looked at, how it is, and the way out if it is bad."""
+
+    name: str
+    state: str
+    text: str
+    advice: str = ""
+
+
+@dataclass
+class Checklist:
+    """The findings on the way to a run on `device`."""
+
+    device: str
+    chip: str = ""  # of an emulated device that was named
+    checks: list[Check] = field(default_factory=list)
+    hip: str = ""
+    devices: list[str] = field(default_factory=list)
+    python: str = ""
+
+    def add(self, name: str, state: str, text: str, advice: str = "") -> None:
+        """Adds a line."""
+        self.checks.append(Check(name, state, text, advice))
+
+    @property
+    def possible(self) -> bool:
+        """True if a program could run."""
+        return all(check.state != FAILURE for check in self.checks)
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON."""
+        return {"possible": self.possible, **asdict(self)}
+
+    def show(self) -> None:
+        """Prints the list."""
+        import click
+
+        from mgpu_rt._text import columns
+
+        colours = {OK: "green", NOTE: "blue", WARNING: "yellow", FAILURE: "red"}
+        signs = {OK: "✓", NOTE: "–", WARNING: "!", FAILURE: "✗"}
+        if not (sys.stdout.encoding or "").lower().startswith("utf"):
+            signs = {OK: "ok", NOTE: "-", WARNING: "!", FAILURE: "no"}
+        rows = [
+            (signs[check.state], check.name, "\n".join(filter(None, (check.text, check.advice))))
+            for check in self.checks
+        ]
+        for check, block in zip(self.checks, columns(rows), strict=True):
+            sign = signs[check.state]
+            click.echo(click.style(sign, fg=colours[check.state]) + block[len(sign) :])
+        if self.possible:
+            word = self.chip or self.device
+            click.secho(f"A run is possible: mgpu-rt run --device {word} -- PROGRAM", fg="green")
+        else:
+            click.secho("A run is not possible", fg="red")

@@ -1,0 +1,86 @@
+"""HIP over NVIDIA's driver: what a process needs to run programs that were lowered to NVVM.
+
+The library under ``cuhip`` (layout.DEVICES) has HIP's functions and calls NVIDIA's libcuda. It
+opens libcuda at its first call. Programs call the same mgpu* functions on AMD's and NVIDIA's GPUs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from mgpu_rt import _layout
+
+BUILD = _layout.DEVICES
+HIP = "libamdhip64.so"
+
+#: The driver's names, with folders that no loader's configuration lists (csrc/cuhip/driver.c).
+DRIVERS = (
+    "libcuda.so.1",
+    "/usr/local/nvidia/lib64/libcuda.so.1",
+    "/usr/lib/wsl/lib/libcuda.so.1",
+)
+
+
+class CudaUnavailable(RuntimeError):
+    """A part is missing; the message says which and how to get it."""
+
+
+def hip(build: Path | None = None) -> Path:
+    """The library that is HIP over NVIDIA's driver. Raises CudaUnavailable."""
+    library = (build or BUILD) / "cuhip" / HIP
+    if not library.exists():
+        raise CudaUnavailable(f"{library} is missing: {_layout.how_to_get('it')}")
+    return library
+
+
+#: The device files of NVIDIA's GPUs: Linux, Windows' subsystem for it, and Tegra.
+GPUS = (Path("/dev/nvidiactl"), Path("/dev/dxg"), Path("/dev/nvhost-gpu"))
+
+
+def present(base: Mapping[str, str]) -> bool:
+    """True if there is an NVIDIA GPU, its driver's library, and cuhip."""
+    if not base.get("MGPU_RT_CUDA") and not any(gpu.exists() for gpu in GPUS):
+        return False
+    try:
+        hip()
+        driver(base)
+    except CudaUnavailable:
+        return False
+    return True
+
+
+def driver(base: Mapping[str, str] | None = None) -> str:
+    """NVIDIA's driver library as the loader finds it, or ``MGPU_RT_CUDA``. Raises CudaUnavailable.
+
+    Opening the library starts nothing. Only the driver's first call tells if there is a GPU.
+    """
+    from ctypes import CDLL
+
+    named = (os.environ if base is None else base).get("MGPU_RT_CUDA")
+    for name in (named,) if named else DRIVERS:
+        try:
+            CDLL(name)
+        except OSError:
+            continue
+        return name
+    if named:
+        raise CudaUnavailable(f"MGPU_RT_CUDA={named}: no library that can be opened")
+    raise CudaUnavailable(
+        "NVIDIA's libcuda.so.1 was not found: install the driver (in a container: run it with "
+        "--gpus all), or set MGPU_RT_CUDA to its path"
+    )
+
+
+def environment(
+    base: Mapping[str, str] | None = None, *, build: Path | None = None
+) -> dict[str, str]:
+    """The whole environment for a child process that is to run on NVIDIA's GPUs.
+
+    ``base`` is what the child would have got otherwise, by default this process's own. ``build`` is
+    the directory that make filled. Raises CudaUnavailable.
+    """
+    result = dict(os.environ if base is None else base)
+    result["MGPU_RT_HIP"] = str(hip(build))
+    return result

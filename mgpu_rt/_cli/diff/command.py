@@ -1,0 +1,144 @@
+"""The command `mgpu-rt diff`."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import click
+
+from mgpu_rt._cli import parameters
+from mgpu_rt._cli.errors import CommandError
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def _bytes(_context: object, _option: object, text: str) -> int:
+    """64M as bytes."""
+    found = re.fullmatch(r"(\d{1,12})([KMG]?)", text.upper(), re.ASCII)
+    if not found:
+        raise click.BadParameter(f"'{text}' is no size, such as 64M")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+@click.command(cls=parameters.FilesOrProgram)
+@click.option(
+    "--device",
+    default="auto",
+    show_default=True,
+    metavar="DEVICE[,DEVICE]",
+    help="Of both sides, or of each: as for `mgpu-rt run`.",
+)
+@click.option("--tolerance", type=float, help="Allow this absolute error of an element.")
+@click.option(
+    "--ulps", type=click.IntRange(min=0), default=0, help="Allow floats as many steps apart."
+)
+@click.option("--dtype", help="The elements, as f32; by default a guess, which is said.")
+@click.option(
+    "--match",
+    type=click.Choice(["auto", "name", "position"]),
+    default="auto",
+    show_default=True,
+    help="Pair launches by kernel and count, or by position; auto: by position where names differ "
+    "and there are as many launches.",
+)
+@click.option("--repeat", is_flag=True, help="Run each side twice: does it differ from itself?")
+@click.option(
+    "--sample",
+    callback=_bytes,
+    default="64M",
+    show_default=True,
+    help="Of larger blocks, read as much; 0: all.",
+)
+@click.option(
+    "-o",
+    "--out",
+    type=parameters.PATH,
+    default="diff",
+    show_default=True,
+    metavar="FOLDER",
+    help="For the recordings of the launch; a folder that is not there yet, or is empty.",
+)
+@click.pass_context
+def diff(
+    ctx: click.Context,
+    device: str,
+    tolerance: float | None,
+    ulps: int,
+    dtype: str | None,
+    match: str,
+    repeat: bool,
+    sample: int,
+    out: str,
+) -> None:
+    """Find the first launch that leaves other results in one program than in the other.
+
+    \b
+    mgpu-rt diff [OPTIONS] -- BEFORE [ARGUMENTS]... -- AFTER [ARGUMENTS]...
+    mgpu-rt diff [OPTIONS] --device A,B -- PROGRAM [ARGUMENTS]...
+
+    Each program runs twice or more, with its output on stderr. Exit status 0: all is equal; 1:
+    something differs; 2: it could not be compared, and a line says why.
+    """
+    import tempfile
+    from pathlib import Path
+
+    from mgpu_rt._cli import files
+    from mgpu_rt._cli.diff import runs
+    from mgpu_rt._cli.diff.elements import Allowed
+    from mgpu_rt._cli.diff.search import Request, search
+    from mgpu_rt.runtime import _difference, _folder
+    from mgpu_rt.runtime._manifest import Damaged
+    from mgpu_rt.runtime._objects import numpy_for
+
+    before, after = _programs(ctx.meta["program"], device)
+    on = (device.split(",") * 2)[:2]
+    try:
+        numpy_for("mgpu-rt diff")
+        _difference.check(tolerance, dtype or "f32")
+    except (ImportError, ValueError) as error:
+        raise CommandError(str(error)) from None
+    sides = runs.side("before", before, on[0]), runs.side("after", after, on[1])
+    try:
+        _folder.claim(os.path.abspath(out))
+    except FileExistsError:
+        raise CommandError(f"'{out}' is there already: name another folder with -o") from None
+    except OSError as error:
+        raise files.unwritable(out, error) from None
+    try:
+        with tempfile.TemporaryDirectory(dir=os.path.abspath(out)) as work:
+            allowed = Allowed(tolerance, ulps, dtype)
+            asked = Request(*sides, allowed, match, sample, repeat, Path(out))
+            answer = search(asked, Path(work))
+    except (Damaged, MemoryError) as error:
+        raise CommandError(str(error) or "there is no memory") from None
+    except OSError as error:
+        raise files.unwritable(out, error) from None
+    finally:
+        _remove_if_empty(out)
+    click.echo("\n".join(answer.lines))
+    ctx.exit(answer.status)
+
+
+def _programs(words: list[str], device: str) -> tuple[list[str], list[str]]:
+    """The programs of both sides with their arguments. Raises CommandError."""
+    from mgpu_rt._cli import preload
+
+    names = device.split(",")
+    for name in names:
+        if why := preload.not_a_device(name):
+            raise CommandError(f"--device {device}: {why}")
+    at = words.index("--") if "--" in words else len(words)
+    before, after = words[:at], words[at + 1 :]
+    if len(names) > 2 or not before or (at < len(words) and not after):
+        raise CommandError("name two programs, as -- BEFORE -- AFTER, or --device A,B -- PROGRAM")
+    if not after and len(names) == 1:
+        raise CommandError("name a second program, as -- BEFORE -- AFTER, or two devices: A,B")
+    return before, after or before
+
+
+def _remove_if_empty(folder: str) -> None:
+    try:
+        os.rmdir(folder)
+    except OSError:
+        return

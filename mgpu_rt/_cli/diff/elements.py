@@ -1,0 +1,157 @@
+"""The elements that a launch left otherwise on one side than on the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from mgpu_rt._launch.arguments import parameters_of
+from mgpu_rt.runtime import _difference
+from mgpu_rt.runtime._difference import DTYPES
+from mgpu_rt.runtime._manifest import RecordedLaunch
+from mgpu_rt.runtime._objects import Image, MemRef, memref_at, numpy_for
+
+_SIZES = {1: "i8", 2: "f16", 4: "f32", 8: "f64"}
+_FLOATS = 2.0**40  # numbers of programs are hardly larger, nor smaller than its inverse
+
+
+class Contents(NamedTuple):
+    """The content of a block on both sides, before the launch and after it."""
+
+    before: tuple[bytes, bytes]
+    after: tuple[bytes, bytes]
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """The differences that are none: an absolute error, and steps between floats. With a tolerance
+    of None each bit counts. A dtype of None is guessed."""
+
+    tolerance: float | None
+    ulps: int
+    dtype: str | None
+
+    @property
+    def error(self) -> float | None:
+        """The absolute error; None if each bit counts."""
+        return 0.0 if self.tolerance is None and self.ulps else self.tolerance
+
+
+@dataclass(frozen=True)
+class Differing:
+    """The elements of a block that differ, and the first of them."""
+
+    argument: int  # that leads to the block
+    size: int  # bytes of the block
+    dtype: str
+    is_guess: bool
+    count: int
+    total: int
+    index: str  # of the first, from where the argument points
+    values: tuple[str, str]  # of the first
+    distance: str  # between them
+
+    def lines(self) -> list[str]:
+        """In words."""
+        kind = f"{self.dtype}, a guess: --dtype says it" if self.is_guess else self.dtype
+        before, after = self.values
+        return [
+            f"argument {self.argument}, a block of {self.size:,} bytes: {self.count:,} of "
+            f"{self.total:,} elements ({kind}) differ",
+            f"the first {self.index}: {before} before, {after} after; {self.distance}",
+        ]
+
+
+def differing(
+    launch: RecordedLaunch, image: bytes, block: int, held: Contents, allowed: Allowed
+) -> Differing | None:
+    """The elements of a block that the launch wrote on one side at least, and that differ by more
+    than is allowed."""
+    numpy = numpy_for("mgpu-rt diff")
+    argument, memref = _argument(launch, image, block)
+    size = launch.blocks[block].size
+    dtype = allowed.dtype or _guess(numpy, memref, size, held.after)
+    width = numpy.dtype(DTYPES[dtype]).itemsize
+    padded = [content + bytes(-size % width) for content in (*held.before, *held.after)]
+    old, new = padded[:2], padded[2:]
+    wrong = _unlike(numpy, *new, width)
+    written = _unlike(numpy, old[0], new[0], width) | _unlike(numpy, old[1], new[1], width)
+    if (error := allowed.error) is not None:
+        wrong &= _difference.errors_of(*new, error, dtype, allowed.ulps)[1]
+    indices = (wrong & written).nonzero()[0]
+    if not len(indices):
+        return None
+    first = int(indices[0])
+    there = [content[first * width : (first + 1) * width] for content in new]
+    begin = launch.arguments[argument].offset // width
+    return Differing(
+        argument, size, dtype, allowed.dtype is None, len(indices), len(padded[0]) // width,
+        _index(first - begin, memref), _values(there, dtype), _distance(there, dtype),
+    )  # fmt: skip
+
+
+def _unlike(numpy: Any, one: bytes, other: bytes, width: int) -> Any:
+    """The elements of which a bit differs."""
+    parts = [numpy.frombuffer(content, f"u{width}") for content in (one, other)]
+    return parts[0] != parts[1]
+
+
+def _argument(launch: RecordedLaunch, image: bytes, block: int) -> tuple[int, MemRef | None]:
+    """The first argument that leads to a block, and the memref that begins there, if one does."""
+    at = next(number for number, a in enumerate(launch.arguments) if a.block == block)
+    kernel = Image(image).kernels.get(launch.kernel)
+    parameters = (parameters_of(kernel) if kernel else None) or ()
+    kinds = [parameter.kind for parameter in parameters]
+    values = [
+        int.from_bytes(argument.content, "little", signed=kind == "by_value")
+        for argument, kind in zip(launch.arguments, kinds, strict=False)
+    ]
+    return at, memref_at(values, kinds, at) if at < len(kinds) else None
+
+
+def _guess(numpy: Any, memref: MemRef | None, size: int, contents: Sequence[bytes]) -> str:
+    """A type of the elements: their size by the memref, and a float if numbers look like one."""
+    count = math.prod(memref.sizes) if memref else 0
+    dtype = _SIZES.get(size // count if count and size % count == 0 else 4, "f32")
+    if dtype == "i8":
+        return dtype
+    for content in contents:
+        whole = len(content) - len(content) % numpy.dtype(DTYPES[dtype]).itemsize
+        values = _difference.numbers(content[:whole], dtype)
+        values = numpy.abs(values[numpy.isfinite(values) & (values != 0)].astype("f8"))
+        usual = (values < _FLOATS) & (values > 1 / _FLOATS)
+        if 2 * usual.sum() < len(values):
+            return dtype.replace("f", "i")
+    return dtype
+
+
+def _index(index: int, memref: MemRef | None) -> str:
+    """The index of an element, in the dimensions of its memref if it lies in one."""
+    if memref is None or not 0 <= index - memref.offset < math.prod(memref.sizes):
+        return f"[{index}]"
+    left, found = index - memref.offset, []
+    for stride in memref.strides:
+        found.append(left // stride)
+        left %= stride
+    return f"[{', '.join(map(str, found))}]"
+
+
+def _values(there: Sequence[bytes], dtype: str) -> tuple[str, str]:
+    """Both values, as digits that tell them apart; their bits too if those do not."""
+    before, after = (str(_difference.numbers(content, dtype)[0]) for content in there)
+    if before == after:
+        return tuple(f"{before} ({content[::-1].hex()})" for content in there)  # type: ignore
+    return before, after
+
+
+def _distance(there: Sequence[bytes], dtype: str) -> str:
+    before, after = there
+    error = _difference.errors_of(before, after, 0.0, dtype)[0][0]
+    if not dtype.startswith(("f", "bf")):
+        return f"{error} apart"
+    if math.isnan(error):
+        return "one is NaN"
+    steps = int(_difference.ulps_between(before, after, dtype)[0])
+    return f"{error:g} apart, {steps:,} ulps"

@@ -1,0 +1,412 @@
+"""`mgpu-rt doctor` makes a run and reports what would happen in one.
+
+A small C program (csrc/probe.c) runs as `mgpu-rt run` would run any other. The library in it says
+what it found and decided (MGPU_RT_VERBOSE). Another child asks HIP for its devices: a broken driver
+may hang or crash, and this process has to report that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import mgpu_rt
+from mgpu_rt import _hip_search, _layout, _releases
+from mgpu_rt._cli import conflicts, cuda, options, preload
+from mgpu_rt._cli.checklist import FAILURE, NOTE, OK, WARNING, Checklist
+from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._library import why_not_loaded
+
+TIMEOUT = 60.0  # seconds; HIP's first call takes up to 2 on a machine with 8 GPUs
+
+#: The way out if the files of an installation do not fit together.
+HOW_TO_BUILD = (
+    "install it anew: python -m pip install --force-reinstall mgpu_rt"
+    if _layout.INSTALLED
+    else "build it anew: make"
+)
+
+
+# ---- the library ----
+
+
+def _library(checklist: Checklist) -> bool:
+    """The library and what it can be called by; False if there is none."""
+    try:
+        library = preload.runtime()
+    except CommandError as error:
+        checklist.add("library", FAILURE, str(error))
+        return False
+    from ctypes import CDLL, c_char_p
+
+    try:
+        opened = CDLL(library)
+    except OSError as error:
+        checklist.add("library", FAILURE, f"{library} cannot be loaded", why_not_loaded(error))
+        return False
+    opened.mgpu_rt_version.restype = c_char_p
+    version = opened.mgpu_rt_version().decode()
+    if version == mgpu_rt.__version__:
+        checklist.add("library", OK, f"{library}, version {version}")
+    else:
+        checklist.add(
+            "library",
+            FAILURE,
+            f"{library} has version {version}, this command {mgpu_rt.__version__}",
+            HOW_TO_BUILD,
+        )
+    links = Path(library).parent.glob("*.so.*")
+    served = sorted({int(link.name.rpartition(".so.")[2].split(".")[0]) for link in links})
+    checklist.add(
+        "programs",
+        OK if served else WARNING,
+        f"linked with libmlir_rocm_runtime.so of LLVM {', '.join(map(str, served)) or 'none'}",
+        "" if served else HOW_TO_BUILD,
+    )
+    return True
+
+
+# ---- the driver ----
+
+
+def _driver(checklist: Checklist, base: Mapping[str, str]) -> None:
+    """The drivers for AMD's and NVIDIA's GPUs, and what stands in for one."""
+    kfd = preload.KFD
+    state = FAILURE if checklist.device == "hip" and not os.environ.get("MGPU_RT_HIP") else NOTE
+    if not kfd.exists():
+        checklist.add(
+            "AMD GPU",
+            state,
+            f"none: there is no {kfd}",
+            "load the kernel's driver (modprobe amdgpu; in a container: --device=/dev/kfd "
+            "--device=/dev/dri), or use --device softgpu"
+            if state == FAILURE
+            else "",
+        )
+    elif os.access(kfd, os.R_OK | os.W_OK):
+        checklist.add("AMD GPU", OK, f"{kfd} may be opened")
+    else:
+        checklist.add(
+            "AMD GPU",
+            state,
+            f"{kfd} may not be opened by this user",
+            f"become a member of its group: sudo usermod -aG {kfd.group()} $USER, and log in again",
+        )
+    try:
+        checklist.add("software GPU", OK, str(preload.softgpu.driver()))
+    except preload.softgpu.SoftGpuUnavailable as error:
+        checklist.add(
+            "software GPU", FAILURE if checklist.device == "softgpu" else NOTE, str(error)
+        )
+    try:
+        cuda.hip()
+        checklist.add("NVIDIA GPU", OK, cuda.driver(base))
+    except cuda.CudaUnavailable as error:
+        checklist.add("NVIDIA GPU", FAILURE if checklist.device == "cuda" else NOTE, str(error))
+
+
+# ---- a run ----
+
+
+def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
+    """Without what would write files or tables."""
+    unwanted = ("MGPU_RT_STATS", "MGPU_RT_TRACE")
+    return {name: value for name, value in environment.items() if name not in unwanted}
+
+
+def _at_once(manager: str) -> str:
+    """MGPU_RT_MANAGER with no delay, unless one is named."""
+    return manager if "delay=" in manager else ",".join(filter(None, (manager, "delay=0")))
+
+
+def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str, str]) -> None:
+    """Runs the probe and adds what the library said."""
+    probe = _hip_search.probe()
+    try:
+        result = subprocess.run(
+            [probe, "--manager"],
+            env={
+                **_quiet(environment),
+                "MGPU_RT_MANAGER": _at_once(environment.get("MGPU_RT_MANAGER", "")),
+                "MGPU_RT_VERBOSE": "1",
+                "MGPU_RT_RUN_PYTHON": sys.executable,
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT,
+        )
+    except subprocess.TimeoutExpired:
+        checklist.add(
+            "HIP",
+            FAILURE,
+            f"a program's first call did not return in {TIMEOUT:.0f} s",
+            "the driver hangs: see dmesg, and rocminfo",
+        )
+        return
+    except OSError as error:
+        lacking = error.errno in _hip_search.LACKING
+        advice = _hip_search.HOW_TO_START_ONE if lacking else HOW_TO_BUILD
+        checklist.add("HIP", FAILURE, f"{probe}: {error.strerror}", advice)
+        return
+    found = re.search(r"^mgpu_rt: HIP: (.+), devices: ", result.stderr, re.MULTILINE)
+    checklist.hip = found[1] if found and found[1] != "none" else ""
+    _hip(checklist, result, environment, base)
+    if checklist.hip:
+        _python(checklist, result, environment)
+        _registered(checklist, probe)
+
+
+def _registered(checklist: Checklist, probe: str) -> None:
+    """Says whether `mgpu-rt run --exclusive` would keep memory registered here."""
+    found = subprocess.run(
+        [probe, "--pages"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+    )
+    if found.returncode:
+        checklist.add("registered", FAILURE, f"{probe} --pages failed", HOW_TO_BUILD)
+    elif reason := found.stdout.strip():
+        told = "memory does not stay registered, also with mgpu-rt run --exclusive"
+        checklist.add("registered", NOTE, f"{told}: {reason}")
+    else:
+        checklist.add("registered", OK, "mgpu-rt run --exclusive keeps memory registered")
+
+
+def _ending(result: subprocess.CompletedProcess[str]) -> str:
+    """The signal that ended the probe, if one did."""
+    return f" (it was ended by signal {-result.returncode})" if result.returncode < 0 else ""
+
+
+def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
+    """Why a program takes this HIP library; names the others that are installed."""
+    found = _hip_search.find(base)
+    fetched = Path(hip) in _releases.installed()
+    others = [f"{other.path} ({other.origin})" for other in found if not _same(other.path, hip)]
+    beside = f"; there is also {', '.join(others)}" if others else ""
+    if device == "cuda":
+        return "which is mgpu_rt's own, over NVIDIA's driver"
+    if base.get("MGPU_RT_HIP"):
+        return f"as MGPU_RT_HIP says{beside}"
+    if fetched:
+        return f"which `mgpu-rt doctor --install` fetched{beside}"
+    origin = next((other.origin for other in found if _same(other.path, hip)), "")
+    if origin in ("ROCM_PATH", "HIP_PATH", "LD_LIBRARY_PATH"):
+        return f"as {origin} says{beside}"
+    fit = "that the software GPU can run" if device == "softgpu" else "that can be opened"
+    newest = f"the newest {fit}, " if others else ""
+    return f"{newest}found by {origin}{beside}"
+
+
+def _same(left: str, right: str) -> bool:
+    return os.path.realpath(left) == os.path.realpath(right)
+
+
+def _seam(checklist: Checklist) -> None:
+    """The library that emulates AMD's driver below this release of HIP."""
+    folder = preload.softgpu.driver().parent
+    names = [name for name in _hip_search.seams(checklist.hip) if (folder / name).exists()]
+    checklist.add(
+        "driver", OK if names else FAILURE, f"emulated by {names[-1]}" if names else "none"
+    )
+
+
+def _hip(
+    checklist: Checklist,
+    result: subprocess.CompletedProcess[str],
+    environment: Mapping[str, str],
+    base: Mapping[str, str],
+) -> None:
+    said = result.stderr.splitlines()
+    if not checklist.hip:
+        said = [line for line in said if "no HIP library" in line] or said[-1:]
+        said = said or ["a program's first call did not return"]
+        text, _, advice = said[0].removeprefix("mgpu_rt: ").partition(". Set ")
+        checklist.add("HIP", FAILURE, text + _ending(result), f"set {advice}" if advice else "")
+        return
+    real = os.path.basename(os.path.realpath(checklist.hip))
+    release = "" if checklist.hip.endswith(real) else f" ({real})"
+    checklist.add(
+        "HIP", OK, f"{checklist.hip}{release}, {_why(checklist.hip, checklist.device, base)}"
+    )
+    if checklist.device == "softgpu":
+        _seam(checklist)
+    checklist.devices, error = _devices(checklist.hip, environment)
+    if checklist.devices:
+        names = ", ".join(f"{number}: {name}" for number, name in enumerate(checklist.devices))
+        checklist.add("devices", OK, names)
+    else:
+        checklist.add(
+            "devices",
+            FAILURE,
+            f"HIP cannot count them: {error}" if error else "HIP has found none",
+            _where_devices_are(checklist.device, environment),
+        )
+    if result.returncode == 0:
+        checklist.add("a program", OK, "has created, synchronised and destroyed a stream")
+        return
+    failed = [line for line in said if line.startswith("softgpu: ") or "failed with" in line]
+    failed += [line for line in said[-1:] if not line.startswith("mgpu_rt: HIP: ")]
+    failed += ["it said nothing"]
+    text = f"could not create a stream: {failed[0]}{_ending(result)}"
+    checklist.add("a program", FAILURE, text)
+
+
+#: The variables that hide devices from HIP, and NVIDIA's from its driver.
+_HIDING = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+
+
+def _where_devices_are(device: str, environment: Mapping[str, str]) -> str:
+    """The way out where HIP finds no device."""
+    hiding = [f"{name}={environment[name]}" for name in _HIDING if name in environment]
+    if hiding:
+        return f"{' and '.join(hiding)} may hide them: unset it"
+    if device == "cuda":
+        return "see nvidia-smi"
+    return "" if device == "softgpu" else "see rocminfo; with no AMD GPU: --device softgpu"
+
+
+def _python(
+    checklist: Checklist, result: subprocess.CompletedProcess[str], environment: Mapping[str, str]
+) -> None:
+    """Reports whether Python manages the caches, or the library by itself."""
+    said = result.stderr
+    if environment.get("MGPU_RT_CACHE") == "off":
+        checklist.add("Python", NOTE, "not needed: MGPU_RT_CACHE=off")
+        return
+    if environment.get("MGPU_RT_MANAGER", "").partition(",")[0] in ("off", "0"):
+        checklist.add("Python", NOTE, "off: the library manages its caches by itself")
+        return
+    manager = re.search(r"manager: Python (\S+), process", said)
+    named = re.search(r"the caches are managed by '(.+)' \((.+)\)", said)
+    if not manager or not named:
+        lines = [line for line in said.splitlines() if "no Python" in line]
+        if result.returncode and not lines:
+            checklist.add("Python", NOTE, "not looked for: the program had failed before")
+            return
+        text, _, advice = (lines or ["no Python"])[0].removeprefix("mgpu_rt: ").partition(". Set ")
+        checklist.add("Python", WARNING, text, f"set {advice}" if advice else "")
+        return
+    checklist.python = manager[1]
+    checklist.add(
+        "Python",
+        OK,
+        f"{manager[1]} would manage the caches, from a process of its own: {named[1]} ({named[2]})",
+    )
+
+
+#: A child runs this with the path of a HIP library. It prints the devices' names, and the error if
+#: HIP cannot count them, as JSON. It uses hipDeviceGetName, since the layout of
+#: hipGetDeviceProperties depends on the release. hipErrorNoDevice counts as no device.
+_LIST_DEVICES = """
+import ctypes, json, sys
+hip = ctypes.CDLL(sys.argv[1])
+hip.hipGetErrorName.restype = ctypes.c_char_p
+count = ctypes.c_int(0)
+error = hip.hipGetDeviceCount(ctypes.byref(count))
+why = hip.hipGetErrorName(error).decode() if error not in (0, 100) else ""
+names = []
+for number in range(0 if error else count.value):
+    name, device = ctypes.create_string_buffer(256), ctypes.c_int(0)
+    named = hasattr(hip, "hipDeviceGet") and hasattr(hip, "hipDeviceGetName")
+    if named and hip.hipDeviceGet(ctypes.byref(device), number) == 0:
+        hip.hipDeviceGetName(name, 256, device)
+    names.append(name.value.decode(errors="replace") or "without a name")
+json.dump([names, why], sys.stdout)
+sys.stdout.flush()
+"""
+
+
+def _devices(hip: str, environment: Mapping[str, str]) -> tuple[list[str], str]:
+    """The devices' names, and the error if HIP cannot count them."""
+    child = _quiet(environment)
+    child.pop("LD_PRELOAD", None)
+    try:
+        result = subprocess.run(
+            [sys.executable, "-I", "-c", _LIST_DEVICES, hip],
+            env=child,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+        )
+        names, error = json.loads(result.stdout)
+        return names, error
+    except OSError as error:
+        return [], f"no process could be started: {error.strerror}"
+    except (subprocess.TimeoutExpired, ValueError):
+        return [], ""
+
+
+# ---- lowering ----
+
+
+def _lowering(checklist: Checklist) -> None:
+    """Looks for what `mgpu-rt lower` runs: LLVM's tools of each release, and the C compiler."""
+    from mgpu_rt._lowering import object_files, pipelines, toolchain
+    from mgpu_rt._packages import how_to_install
+
+    for llvm in toolchain.RELEASES:
+        needs = object_files.needs(pipelines.pipeline(llvm))
+        if absent := toolchain.missing(needs):
+            lacking = f"mgpu-rt lower lacks {', '.join(each.tool for each in absent)}"
+            packages = " ".join(dict.fromkeys(each.package for each in absent))
+            checklist.add(f"LLVM {llvm}", NOTE, lacking, how_to_install(packages))
+        else:
+            tools = ", ".join(dict.fromkeys(name for name, _ in needs))
+            checklist.add(f"LLVM {llvm}", OK, f"mgpu-rt lower has its {tools}")
+    for name, use, find in (
+        ("amdgcn", "code for AMD's GPUs", toolchain.device_libraries),
+        ("cc", "executables", toolchain.compiler),
+    ):
+        try:
+            checklist.add(name, OK, f"{find()}, for {use}")
+        except toolchain.ToolchainMissing as lacking:
+            checklist.add(name, NOTE, f"mgpu-rt lower makes no {use}", str(lacking))
+
+
+def examine(device: str, base: Mapping[str, str] = os.environ) -> Checklist:
+    """Examines what `mgpu-rt run --device DEVICE` would do in this environment."""
+    kind, base = preload.kind(device, base)
+    checklist = Checklist(kind, device if device != kind else "")
+    for sentence in options.misspelt(base):
+        checklist.add("options", WARNING, sentence)
+    try:
+        _examine(checklist, kind, base)
+    except _hip_search.NoProcess as error:
+        checklist.add("HIP", FAILURE, str(error))
+    _lowering(checklist)
+    return checklist
+
+
+def _examine(checklist: Checklist, device: str, base: Mapping[str, str]) -> None:
+    try:
+        if device == "auto":
+            checklist.device, why = preload.automatic(base)
+            checklist.add("device", OK, f"{checklist.device} (auto): {why}")
+        else:
+            checklist.add("device", OK, device)
+    except CommandError as error:
+        checklist.add("device", FAILURE, str(error))
+    if not _library(checklist):
+        return
+    _driver(checklist, base)
+    if checklist.device == "auto":
+        return
+    try:
+        environment = preload.environment(checklist.device, base)
+    except CommandError as error:
+        if checklist.possible:
+            checklist.add("HIP", FAILURE, str(error))
+        return
+    _run(checklist, environment, base)
+    for text, advice in conflicts.find(environment, checklist.hip):
+        checklist.add("conflict", WARNING, text, advice)

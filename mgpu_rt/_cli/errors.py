@@ -1,0 +1,28 @@
+"""How the command fails: with one line that names the cause and the way out."""
+
+from __future__ import annotations
+
+import sys
+from typing import IO, Any
+
+import click
+
+
+class CommandError(click.ClickException):
+    """Ends the command with a line that names the cause and the way out, and with a status."""
+
+    def __init__(self, message: str, exit_code: int = 2) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        from mgpu_rt._text import printable
+
+        lines = (printable(line.expandtabs()) for line in self.message.split("\n"))
+        click.echo("mgpu-rt: " + "\n".join(lines), file=file or sys.stderr)
+
+
+def tolerate_encodings() -> None:
+    """Lets stdout show letters that its encoding lacks, as escapes, in place of an exception."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")

@@ -1,0 +1,156 @@
+"""The program that `mgpu-rt run` becomes: where it is, and whether LD_PRELOAD reaches it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import stat
+import struct
+from collections.abc import Mapping
+from typing import NoReturn
+
+from mgpu_rt._cli.errors import CommandError
+
+ELF_HEADER, ELFCLASS64, ELFDATA_BIG, PT_INTERP = 64, 2, 2, 3
+
+#: The kinds of machines by their number in an ELF file.
+MACHINES = {
+    3: "x86 (32 bits)",
+    20: "PowerPC (32 bits)",
+    21: "PowerPC",
+    22: "s390",
+    40: "ARM (32 bits)",
+    62: "x86-64",
+    183: "AArch64",
+    243: "RISC-V",
+    258: "LoongArch",
+}
+
+
+def find(program: str, base: Mapping[str, str] = os.environ) -> str:
+    """The file that a shell would run. Raises CommandError with a shell's exit status."""
+    search = base.get("PATH", os.defpath)
+    if found := shutil.which(program, path=search):
+        return found
+    # Without the right to execute: what a shell then calls status 126.
+    candidate = shutil.which(program, mode=os.F_OK, path=search)
+    if candidate is None and os.path.isdir(program) and "/" in program:
+        raise CommandError(f"'{program}' is a directory: name a program", 126)
+    if candidate is None:
+        where = "there is no such file" if "/" in program else "it is not in PATH"
+        if "/" not in program and os.path.isfile(program):
+            where += f"; the one in this folder is ./{program}"
+        raise CommandError(f"'{program}' was not found: {where}", 127)
+    if candidate.endswith(".mlir"):
+        lower = f"mgpu-rt lower --emit executable '{candidate}' -o PROGRAM"
+        raise CommandError(f"'{candidate}' is no program yet: {lower}", 126)
+    raise CommandError(f"'{candidate}' is not executable: chmod +x '{candidate}'", 126)
+
+
+def _head(path: str) -> bytes:
+    """The first bytes of an ELF file; of any other, or one that cannot be read, none."""
+    if not os.path.isfile(path):
+        return b""  # nobody is waited for at a FIFO, which the kernel refuses
+    try:
+        with open(path, "rb") as file:
+            head = file.read(4096)
+    except OSError:
+        return b""
+    return head if head[:4] == b"\x7fELF" and len(head) >= ELF_HEADER else b""
+
+
+def _machine(head: bytes) -> str | None:
+    """The kind of machine that an ELF file is for."""
+    order = ">" if head[5] == ELFDATA_BIG else "<"
+    (number,) = struct.unpack_from(f"{order}H", head, 18)
+    return MACHINES.get(number)
+
+
+def _this_machine() -> str | None:
+    return _machine(_head("/proc/self/exe"))
+
+
+def _foreign(head: bytes) -> str | None:
+    """The kind of machine that an ELF file is for, if this is another one."""
+    machine = _machine(head)
+    return machine if machine != _this_machine() else None
+
+
+def _is_static(head: bytes) -> bool:
+    """True if these first bytes of a 64-bit ELF file name no loader, as a static program's do."""
+    offset, size, count = struct.unpack_from("<Q14xHH", head, 32)
+    if size == 0 or offset + size * count > len(head):
+        return False  # damaged, or unusual: the kernel decides
+    headers = range(offset, offset + size * count, size)
+    return all(struct.unpack_from("<I", head, at)[0] != PT_INTERP for at in headers)
+
+
+def _gains_rights(program: str) -> bool:
+    """True if the loader will distrust the environment of this program."""
+    mode = os.stat(program)
+    if mode.st_mode & stat.S_ISUID and mode.st_uid != os.getuid():
+        return True
+    if mode.st_mode & stat.S_ISGID and mode.st_gid != os.getgid():
+        return True
+    try:
+        return os.getuid() != 0 and "security.capability" in os.listxattr(program)
+    except OSError:
+        return False  # a file system without such attributes
+
+
+def obstacle(program: str) -> str | None:
+    """Why LD_PRELOAD has no effect on a program and what to do about it; None if it has."""
+    head = _head(program)
+    if not head:
+        return None  # a script, or nothing that can be told
+    if head[4] != ELFCLASS64:
+        return "it is a 32-bit program: build it for 64 bits"
+    if _foreign(head):
+        return None  # the kernel will refuse it, or run it in an emulator whose loader complains
+    if _is_static(head):
+        return (
+            "it is statically linked: link it dynamically, with -L$(mgpu-rt config --path) "
+            "-lmlir_rocm_runtime -Wl,-rpath,$(mgpu-rt config --path)"
+        )
+    if _gains_rights(program):
+        return "it is setuid, setgid or has capabilities: run a copy that has none"
+    return None
+
+
+def check(program: str, *, as_shell: bool = False) -> None:
+    """Raises CommandError if the program is not to be found or LD_PRELOAD has no effect on it.
+    `as_shell` gives a program that is not to be found a shell's exit status."""
+    try:
+        reason = obstacle(find(program))
+    except CommandError as error:
+        if as_shell:
+            raise
+        raise CommandError(str(error)) from None
+    if reason:
+        raise CommandError(f"'{program}' cannot be given mgpu_rt: {reason}")
+
+
+def execute(program: str, arguments: list[str], environ: Mapping[str, str]) -> NoReturn:
+    """Becomes the program: its process id, signals and exit status are this process's own."""
+    path = find(program, environ)
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python, and exec would keep that
+        signal.signal(ignored, signal.SIG_DFL)
+    try:
+        os.execve(path, [program, *arguments], environ)
+    except OSError as error:
+        raise CommandError(f"'{path}' cannot be executed: {why_not(path, error)}", 126) from None
+
+
+def why_not(path: str, error: OSError) -> str:
+    """Why the kernel did not execute a file."""
+    reason = error.strerror or str(error)
+    if error.errno == errno.ENOENT:
+        return "the interpreter or loader that it names is missing"
+    if error.errno != errno.ENOEXEC:
+        return reason
+    head = _head(path)
+    if head and (machine := _foreign(head)):
+        return f"it is a program for {machine}, and this machine is {_this_machine()}"
+    return f"{reason} (neither a program for this machine nor a script with a #! line)"

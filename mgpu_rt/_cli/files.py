@@ -1,0 +1,82 @@
+"""The files that commands read and write, and the messages if they cannot."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from mgpu_rt._cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def read(path: str, way_out: str) -> bytes:
+    """A file that has to hold something, or stdin for -. Raises CommandError."""
+    from mgpu_rt import _files
+
+    try:
+        content = sys.stdin.buffer.read() if path == "-" else _files.read(path)
+    except OSError as error:
+        raise unreadable(path, error, way_out) from None
+    if not content.strip():
+        raise CommandError(f"'{path}' is empty: {way_out}")
+    return content
+
+
+def write(path: str | Path, content: bytes) -> None:
+    """A file, whole or not at all, or stdout for -. Raises CommandError."""
+    from mgpu_rt import _files
+
+    try:
+        if path == "-":
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+        else:
+            _files.write(path, content)
+    except OSError as error:
+        raise unwritable("stdout" if path == "-" else path, error) from None
+
+
+def unreadable(path: str | Path, error: OSError, way_out: str) -> CommandError:
+    """Why a file was not read; `way_out` says what to name instead."""
+    if isinstance(error, FileNotFoundError):
+        return CommandError(f"'{path}' was not found: {way_out}")
+    if isinstance(error, IsADirectoryError):
+        return CommandError(f"'{path}' is a directory: name a file")
+    return CommandError(f"'{path}' cannot be read: {error.strerror or error}; {way_out}")
+
+
+def unwritable(path: str | Path, error: OSError) -> CommandError:
+    """Why a file was not written."""
+    if isinstance(error, IsADirectoryError):
+        return CommandError(f"'{path}' is a directory: name a file")
+    if isinstance(error, FileNotFoundError) and not os.path.isdir(os.path.dirname(path) or "."):
+        return _no_folder(path)
+    return CommandError(
+        f"'{path}' cannot be written: {error.strerror or error}; name another place"
+    )
+
+
+def check_writable(path: str | Path) -> None:
+    """Checks that a file can be written there, before the work for it, by opening it; its content
+    stays. Raises CommandError."""
+    existed = os.path.lexists(path)
+    kind = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | kind, 0o666))
+    except OSError as error:
+        if error.errno != errno.ENXIO:  # a FIFO that nobody reads yet
+            raise unwritable(path, error) from None
+        return
+    if not existed:
+        os.unlink(path)
+
+
+def _no_folder(path: str | Path) -> CommandError:
+    folder = os.path.dirname(path) or "."
+    return CommandError(
+        f"'{path}' cannot be written: there is no folder '{folder}'; make it, or name another place"
+    )

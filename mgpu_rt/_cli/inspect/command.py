@@ -1,0 +1,46 @@
+"""The command `mgpu-rt inspect`."""
+
+from __future__ import annotations
+
+import click
+
+from mgpu_rt._cli import parameters
+from mgpu_rt._cli.errors import CommandError
+
+
+@click.command()
+@click.argument("file", type=parameters.PATH)
+@parameters.device(
+    "Ask this device's HIP to load the images, as for `mgpu-rt run`; auto starts no software GPU."
+)
+@click.option("--no-device", is_flag=True, help="Only read the file: no GPU is started.")
+@parameters.as_json
+def inspect(file: str, device: str, no_device: bool, as_json: bool) -> None:
+    """Show the images of device code in a file.
+
+    Kernels with their arguments and registers, what the cache does with each image, and what this
+    machine's HIP says to it. FILE is a code object, an offload bundle, a fatbin, PTX, or an object
+    file, shared library or program that holds such.
+    """
+    from pathlib import Path
+
+    from mgpu_rt._cli.inspect import listing
+    from mgpu_rt._cli.inspect.verdict import Verdict, ask
+    from mgpu_rt._images import find, requirements, sharing
+
+    try:
+        requirements.check()
+    except ModuleNotFoundError as error:
+        raise CommandError(str(error)) from None
+    try:
+        contents = find.read(Path(file))
+        for image in contents.images:
+            image.private = sharing.why_not_shared(image.loaded)
+        unasked = Verdict(unasked="--no-device")
+        verdict = unasked if no_device else ask(contents.images, device)
+    except (find.NothingFound, sharing.NotBuilt) as error:
+        raise CommandError(str(error)) from None
+    if as_json:
+        parameters.show_json(listing.as_dict(file, contents, verdict))
+    else:
+        click.echo("\n".join(listing.lines(file, contents, verdict)))

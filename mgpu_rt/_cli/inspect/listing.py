@@ -1,0 +1,176 @@
+"""The content of a file, as text for people and as values for JSON."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+from mgpu_rt._cli.inspect.verdict import Answer, Verdict
+from mgpu_rt._images import kernel_names
+from mgpu_rt._images.find import Contents
+from mgpu_rt._images.model import PTX, Image, Kernel, with_article
+from mgpu_rt._text import columns, printable
+
+NONE = "–"
+
+
+def as_dict(path: str, contents: Contents, verdict: Verdict) -> dict[str, Any]:
+    """For JSON."""
+    answers = verdict.answers or [[] for _ in contents.images]
+    return {
+        "file": path,
+        "kind": contents.kind,
+        "replayed": list(contents.replayed),
+        "hip": {"path": verdict.hip, "release": verdict.release, "unasked": verdict.unasked},
+        "images": [
+            {
+                **_values(image),
+                "shared": not image.private,
+                "private": image.private,
+                "answers": [asdict(answer) for answer in said],
+            }
+            for image, said in zip(contents.images, answers, strict=True)
+        ],
+    }
+
+
+def _values(image: Image) -> dict[str, Any]:
+    """The properties of an image."""
+    others = ("content", "private")
+    plain = {f.name: getattr(image, f.name) for f in fields(image) if f.name not in others}
+    return {
+        **plain,
+        "kernels": [asdict(kernel) for kernel in image.kernels],
+        "globals": [asdict(variable) for variable in image.globals],
+        "entries": [_values(entry) for entry in image.entries],
+    }
+
+
+def lines(path: str, contents: Contents, verdict: Verdict) -> Iterator[str]:
+    """For people. Names come from the file, and could hold a terminal's control codes."""
+    for line in _lines(path, contents, verdict):
+        yield printable(line)
+
+
+def _lines(path: str, contents: Contents, verdict: Verdict) -> Iterator[str]:
+    count = len(contents.images)
+    itself = not contents.images[0].where
+    if not itself:
+        yield f"{path}: {contents.kind}, {count} image{'s' if count > 1 else ''}"
+    if contents.replayed:
+        yield f"replayed as graphs: {', '.join(contents.replayed)}"
+    answers: Sequence[list[Answer]] = verdict.answers or [[] for _ in contents.images]
+    known = kernel_names.shown(contents.images)
+    for image, said in zip(contents.images, answers, strict=True):
+        yield from () if itself else ("",)
+        yield f"{path if itself else image.where}: {_title(image)}"
+        yield from _image(image, said, verdict, known)
+    if verdict.unasked:
+        yield ""
+        yield f"HIP was not asked: {verdict.unasked}"
+
+
+def _image(
+    image: Image, said: list[Answer], verdict: Verdict, known: Mapping[tuple[str, str], str]
+) -> Iterator[str]:
+    rows = [("cache", _cache(image)), *_facts(image)]
+    rows += [(f"HIP {verdict.release}", _answer(answer)) for answer in said]
+    yield from _table(rows, 2)
+    for kernel in image.kernels:
+        yield from _kernel(kernel, known[image.module, kernel.name])
+    for entry in image.entries:
+        yield f"  entry {entry.entry or f'at {entry.offset:#x}'}: {_title(entry)}"
+        if facts := _facts(entry):
+            yield from _table(facts, 4)
+        for kernel in entry.kernels:
+            shown = known[image.module, kernel.name]
+            yield from (f"  {line}" for line in _kernel(kernel, shown))
+
+
+def _title(image: Image) -> str:
+    version = f" of version {image.version}" if image.version else ""
+    if image.kind == PTX and image.version:
+        version = f", version {image.version}"
+    target = f" for {image.target}" if image.target else ""
+    return f"{with_article(image.kind)}{version}{target}, {_bytes(len(image.content))}"
+
+
+def _bytes(count: int | None) -> str:
+    return f"{count:,} bytes" if count is not None else f"{NONE} bytes"
+
+
+def _cache(image: Image) -> str:
+    if image.private:
+        return f"each load gets a module of its own: {image.private}"
+    return "loads of these bytes share one module"
+
+
+def _facts(image: Image) -> list[tuple[str, str]]:
+    rows = []
+    if image.features:
+        rows.append(("features", ", ".join(f"{k} {v}" for k, v in image.features.items())))
+    if image.globals:
+        named = (f"{variable.name} ({_bytes(variable.size)})" for variable in image.globals)
+        rows.append(("writable", ", ".join(named)))
+    if image.undefined:
+        rows.append(("undefined", ", ".join(image.undefined)))
+    if image.unread:
+        rows.append(("not read", image.unread))
+    return rows
+
+
+def _answer(answer: Answer) -> str:
+    return f"{answer.device}: " + ("takes it" if answer.loads else f"refuses it, {answer.reason}")
+
+
+def _threads(kernel: Kernel) -> str:
+    required = kernel.required_workgroup_size
+    size = f", exactly {' x '.join(map(str, required))}" if required else ""
+    return f"at most {_number(kernel.max_flat_workgroup_size)} a block{size}"
+
+
+def _resources(kernel: Kernel) -> list[tuple[str, str]]:
+    """The resources that AMD's images state."""
+    return [
+        ("threads", f"{_threads(kernel)}; wavefronts of {_number(kernel.wavefront)}"),
+        (
+            "registers",
+            f"{_number(kernel.sgprs)} SGPRs, {_number(kernel.vgprs)} VGPRs, "
+            f"{_number(kernel.agprs)} AGPRs; spilled: {_number(kernel.spilled_sgprs)} SGPRs, "
+            f"{_number(kernel.spilled_vgprs)} VGPRs",
+        ),
+        (
+            "memory",
+            f"{_bytes(kernel.workgroup_memory)} of workgroup memory, "
+            f"{_bytes(kernel.scratch)} of scratch a thread",
+        ),
+    ]
+
+
+def _kernel(kernel: Kernel, name: str) -> Iterator[str]:
+    yield f"  kernel {name}"
+    if kernel.argument_bytes is None and kernel.max_flat_workgroup_size is None:
+        return
+    resources = [("threads", _threads(kernel))] if kernel.max_flat_workgroup_size else []
+    if kernel.vgprs is not None or kernel.wavefront is not None:
+        resources = _resources(kernel)
+    yield from _table([*resources, ("arguments", _bytes(kernel.argument_bytes))], 4)
+    if kernel.arguments:
+        table = [("offset", "size", "kind")]
+        table += [
+            (_number(a.offset), _number(a.size), " ".join(filter(None, (a.kind or NONE, a.name))))
+            for a in kernel.arguments
+        ]
+        yield from _table(table, 6)
+
+
+def _number(value: int | None) -> str:
+    return NONE if value is None else str(value)
+
+
+def _table(rows: Sequence[tuple[str, ...]], indent: int) -> Iterator[str]:
+    room = shutil.get_terminal_size().columns - indent
+    for block in columns([tuple(map(printable, row)) for row in rows], room):
+        yield from (" " * indent + line for line in block.splitlines())

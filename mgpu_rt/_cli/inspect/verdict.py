@@ -1,0 +1,167 @@
+"""The verdict of this machine's HIP on images: a child process loads them, since a broken driver
+may hang or crash."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mgpu_rt import _hip_search
+from mgpu_rt._cli import preload
+from mgpu_rt._cli.doctor import TIMEOUT
+from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, Image, with_article
+
+#: The versions of code objects that each release of HIP loads, by its first hipRuntimeGetVersion.
+#: The runtime's advice says the same (modules/image_advice.c).
+_TAKEN = ((60400000, (4, 5, 6)), (50700000, (4, 5)), (0, (4,)))
+_MAJOR, _MINOR = 10000000, 100000
+
+#: A child runs this; on stdin the images follow the question. It finds a device's target in the
+#: properties by a pattern, since the offset depends on the release. It prints one line for HIP,
+#: then one for each image.
+_ASK = """
+import ctypes, json, re, sys
+asked = json.loads(sys.stdin.buffer.readline())
+hip = ctypes.CDLL(asked["hip"])
+hip.hipGetErrorName.restype = ctypes.c_char_p
+number, devices = ctypes.c_int(0), []
+hip.hipGetDeviceCount(ctypes.byref(number))
+for device in range(number.value):
+    properties = ctypes.create_string_buffer(65536)
+    hip.hipGetDeviceProperties(properties, device)
+    target = re.search(rb"gfx[0-9a-f]+(:[a-z]+[+-])*(?=\\0)", properties.raw)
+    name = properties.raw[:256].split(b"\\0")[0].decode(errors="replace")
+    devices.append([name, target[0].decode() if target else ""])
+hip.hipRuntimeGetVersion(ctypes.byref(number))
+print(json.dumps([number.value, devices]), flush=True)
+for size in asked["sizes"]:
+    image, said = ctypes.create_string_buffer(sys.stdin.buffer.read(size)), []
+    for device in range(len(devices)):
+        module = ctypes.c_void_p()
+        hip.hipSetDevice(device)
+        result = hip.hipModuleLoadData(ctypes.byref(module), image)
+        said.append("" if result == 0 else hip.hipGetErrorName(result).decode())
+        if result == 0:
+            hip.hipModuleUnload(module)
+    print(json.dumps(said), flush=True)
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """HIP's verdict on an image on one device."""
+
+    device: str
+    target: str
+    loads: bool
+    reason: str = ""
+
+
+@dataclass
+class Verdict:
+    """HIP's verdict on all images of a file, in their order; or why it was not asked."""
+
+    hip: str = ""
+    release: str = ""
+    answers: list[list[Answer]] = field(default_factory=list)
+    unasked: str = ""
+
+
+def ask(images: Sequence[Image], device: str, base: Mapping[str, str] = os.environ) -> Verdict:
+    """Loads images where `mgpu-rt run --device DEVICE` would; `auto` starts no software GPU.
+
+    Raises CommandError if there is no such device.
+    """
+    if device == "auto":
+        try:
+            device, why = preload.automatic(base)
+        except CommandError as error:
+            return Verdict(unasked=str(error))
+        if device == "softgpu":
+            return Verdict(unasked=f"{why.partition(':')[0]}; --device softgpu asks the HIP of it")
+    environment = preload.device_environment(device, base)
+    hip = environment.get("MGPU_RT_HIP") or _hip_search.find(base)[0].path
+    return _ask(images, hip, device == "cuda", environment)
+
+
+def _fit(image: Image, cuda: bool) -> bool:
+    """True if HIP may be asked: a damaged image may crash it, and so may a cubin crash AMD's."""
+    return not image.damage and (cuda or image.kind not in (CUBIN, FATBIN, PTX))
+
+
+def _ask(images: Sequence[Image], hip: str, cuda: bool, environment: Mapping[str, str]) -> Verdict:
+    contents = [image.content for image in images if _fit(image, cuda)]
+    asked = json.dumps({"hip": hip, "sizes": list(map(len, contents))}).encode() + b"\n"
+    child = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
+    try:
+        result = subprocess.run(
+            [sys.executable, "-I", "-c", _ASK],
+            input=asked + b"".join(contents),
+            env=child,
+            capture_output=True,
+            timeout=TIMEOUT,
+        )
+    except subprocess.TimeoutExpired:
+        return Verdict(hip, unasked=f"{hip} did not answer in {TIMEOUT:.0f} s: see dmesg")
+    lines = [
+        line for line in result.stdout.decode(errors="replace").splitlines() if line.startswith("[")
+    ]
+    if not lines:
+        said = (
+            result.stderr.decode(errors="replace").strip().splitlines()
+            or [f"ended with {result.returncode}"]
+        )[-1]
+        return Verdict(hip, unasked=f"{hip} cannot be asked: {said}; see `mgpu-rt doctor`")
+    version, devices = json.loads(lines[0])
+    verdict = Verdict(hip, f"{version // _MAJOR}.{version % _MAJOR // _MINOR}")
+    if not devices:
+        verdict.unasked = f"{hip} finds no GPU: `mgpu-rt doctor` says why"
+        return verdict
+    results = iter(lines[1:])
+    for image in images:
+        said = json.loads(next(results, "null")) if _fit(image, cuda) else []
+        verdict.answers.append(_answers(image, devices, said, 0 if cuda else version))
+    return verdict
+
+
+def _answers(
+    image: Image, devices: list[list[str]], said: list[str] | None, version: int
+) -> list[Answer]:
+    """The answers on each device. `said` holds the errors' names. It is empty for an image that HIP
+    was not asked about, and None once a driver has crashed. `version` is 0 over NVIDIA's driver."""
+    answers = []
+    for number, (name, target) in enumerate(devices):
+        if said is None:
+            error = "the driver crashes on it, or did on one before"
+        elif not said:
+            error = image.damage or f"it is {with_article(image.kind)}"
+        else:
+            error = said[number] and f"{said[number]}: {_reason(image, target, version)}"
+        answers.append(Answer(f"{number}: {name}", target, not error, error))
+    return answers
+
+
+def _reason(image: Image, target: str, version: int) -> str:
+    """Why HIP refuses an image, as far as this can tell."""
+    chip = target.partition(":")[0]
+    targets = _targets(image)
+    if version and chip and targets and chip not in targets:
+        return f"it is for {', '.join(targets)}, the device is {target}"
+    taken = next(versions for since, versions in _TAKEN if version >= since)
+    if version and image.kind == CODE_OBJECT and image.version not in taken:
+        known = ", ".join(map(str, taken))
+        return f"it is of version {image.version}, and this HIP takes version {known}"
+    if image.undefined:
+        return f"it needs {', '.join(image.undefined)}, which no code object defines"
+    return "AMD_LOG_LEVEL=4 shows HIP's own reason" if version else "the driver does not say why"
+
+
+def _targets(image: Image) -> list[str]:
+    """The processors that an image or its entries are for, without their features."""
+    named = [part.target for part in (image, *image.entries) if part.target]
+    return list(dict.fromkeys(target.partition(":")[0] for target in named))

@@ -1,0 +1,293 @@
+"""`mgpu-rt lower`: from MLIR to an object file, to an executable, or to what mlir-runner takes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from mgpu_rt._cli import files, parameters
+from mgpu_rt._cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mgpu_rt._lowering.pipelines import Pipeline
+    from mgpu_rt._lowering.toolchain import LoweringFailed, ToolchainMissing
+
+_LINKED = ("executable", "library")
+NAME_ONE = "name a program in MLIR, or - for stdin"
+
+
+@click.command()
+@click.argument("program", type=parameters.PATH)
+@click.option("-o", "--out", required=True, metavar="PATH", help="The file to write; -: stdout.")
+@click.option(
+    "--llvm",
+    type=int,
+    default=22,
+    show_default=True,
+    metavar="22|19|15",
+    help="The LLVM release to lower with. With 22 a launch takes 5 calls of the runtime, with 19 "
+    "and 15 it takes 7. LLVM 15 can lower a program only if each kernel has one launch in it.",
+)
+@click.option(
+    "--chip",
+    help="The GPU: AMD's, such as gfx90a, or NVIDIA's, such as sm_90.  "
+    "[default: gfx90a; with --llvm 15: gfx906]",
+)
+@click.option(
+    "--emit",
+    type=click.Choice(["object", "executable", "library", "mlir"]),
+    default="object",
+    show_default=True,
+    help="executable, library: linked with mgpu_rt's library; Python calls a library's functions "
+    "by mgpu_rt.Library. mlir: the LLVM dialect, for mlir-runner.",
+)
+@click.option(
+    "--image",
+    type=click.Choice(["bin", "isa"]),
+    help="NVIDIA's device code as a cubin (bin) or as PTX (isa).  "
+    "[default: bin if ptxas is in PATH]",
+)
+@click.option(
+    "-g",
+    "lines",
+    is_flag=True,
+    help="Add line tables: debuggers and `mgpu-rt check` then name the program's lines. For AMD's "
+    "GPUs, with --llvm 19 and 22.",
+)
+@click.option(
+    "--iterations",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Lower with another N in the program's `%iterations = arith.constant N`. If mlir-opt has "
+    "dropped that name, N becomes the upper bound of the only outermost loop of the host's code.",
+)
+@click.option(
+    "--link",
+    "links",
+    multiple=True,
+    metavar="FILE|NAME",
+    help="For --emit executable and library: what else the program calls. An object file, an "
+    "archive or a shared library, or the name of one of LLVM's or the system's, such as "
+    "mlir_c_runner_utils. May be given several times.",
+)
+@click.option(
+    "--graph",
+    "graphs",
+    multiple=True,
+    metavar="FUNCTION",
+    help="Replay this function as a graph. The library builds one at the second call with the same "
+    "arguments, and replays it at later ones. It keeps graphs of up to four arguments, as for "
+    "double buffers; a function whose arguments always change runs without a graph. You promise "
+    "that its host code only submits work: it reads no memory that kernels or copies write, "
+    "copies from and to host memory that lives on, and returns nothing. `mgpu-rt run --stats` "
+    "counts the replays. May be given several times.",
+)
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Run nothing, and print the commands for a shell: what MLIR's and LLVM's tools would do.",
+)
+def lower(
+    program: str,
+    out: str,
+    llvm: int,
+    chip: str | None,
+    emit: str,
+    image: str | None,
+    lines: bool,
+    iterations: int | None,
+    links: tuple[str, ...],
+    graphs: tuple[str, ...],
+    dry_run: bool,
+) -> None:
+    """Lower an MLIR program to an object file.
+
+    This machine's LLVM does it. PROGRAM is text with gpu.launch, or with gpu.module and
+    gpu.launch_func; "-" reads it from stdin:
+
+    \b
+        mlir-opt --convert-linalg-to-parallel-loops ... x.mlir | mgpu-rt lower - -o x.o
+
+    If MLIR refuses the program, its own error message is shown. Exit status 2: nothing was written.
+    """
+    from mgpu_rt._lowering import lower as lowering
+    from mgpu_rt._lowering import object_files, pipelines, toolchain
+
+    try:
+        if links and emit not in _LINKED:
+            raise CommandError(
+                "--link is for --emit executable and library: other forms are not linked"
+            )
+        if graphs and (emit == "mlir" or llvm == 15):
+            raise CommandError(
+                "--graph is for objects, executables and libraries of LLVM 19 and 22"
+            )
+        if os.path.isfile(program) and os.path.exists(out) and os.path.samefile(program, out):
+            raise CommandError(f"-o {out} is the program itself: name another file")
+        text = lowering.with_iterations(_read(program), iterations)
+        name = program if program != "-" else "<stdin>"
+        pipeline = pipelines.pipeline(llvm, chip, image=image, lines=name if lines else "")
+        needs = pipeline.needs() if emit == "mlir" else object_files.needs(pipeline)
+        if absent := toolchain.missing(needs):
+            raise _without(absent)
+        request = _Request(program, out, pipeline, emit, links, graphs)
+        if dry_run:
+            click.echo(request.script(iterations), nl=False)
+        else:
+            _write(out, request.content(text), executable=emit in _LINKED)
+    except toolchain.LoweringFailed as failed:
+        if any(words in failed.complaint for words in toolchain.UNKNOWN_CHIP):
+            raise _unknown_chip(pipeline) from None
+        click.echo(_named(failed, program), err=True)
+        raise _refusal(failed, program, text, pipeline.llvm) from None
+    except (ValueError, toolchain.ToolchainMissing) as error:
+        raise CommandError(str(error)) from None
+
+
+def _read(program: str) -> str:
+    try:
+        return files.read(program, NAME_ONE).decode()
+    except UnicodeDecodeError:
+        raise CommandError(
+            f"'{program}' is not text: mlir-opt makes text of MLIR's bytecode"
+        ) from None
+
+
+class _Request(NamedTuple):
+    """A program, and the form that its user wants."""
+
+    program: str
+    out: str
+    pipeline: Pipeline
+    emit: str
+    links: Sequence[str]
+    graphs: Sequence[str]
+
+    def content(self, text: str) -> bytes:
+        """Runs the tools. Raises LoweringFailed, ToolchainMissing, CommandError."""
+        import tempfile
+        from pathlib import Path
+
+        from mgpu_rt._lowering import object_files, toolchain
+
+        if self.emit == "mlir":
+            return self.pipeline.llvm_dialect(text)
+        compiled = object_files.host_object(text, self.pipeline, self.graphs, typed=True)
+        if self.emit == "object":
+            return compiled
+        with tempfile.TemporaryDirectory() as scratch:
+            Path(scratch, self._object).write_bytes(compiled)
+            # In its folder, so that the linker names the program and not the folder.
+            plain = {**os.environ, "LC_ALL": "C"}  # _refusal reads its messages
+            toolchain.run(self._link([self._object], "program"), env=plain, folder=scratch)
+            return Path(scratch, "program").read_bytes()
+
+    def script(self, iterations: int | None) -> str:
+        """Returns the steps as commands of a shell."""
+        from mgpu_rt._lowering import object_files, steps
+
+        out = self._object if self.emit in _LINKED else self.out
+        if self.emit == "mlir":
+            chain = self.pipeline.steps()
+        else:
+            chain = object_files.object_steps(self.pipeline, self.graphs, dict)
+        edit = f"# mgpu-rt itself: {iterations} iterations" if iterations is not None else ""
+        text = steps.script(chain, self.program, out)
+        if self.emit in _LINKED:
+            linked = self.out if self.out != "-" else "program"
+            text += shlex.join(map(str, self._link([out], linked))) + "\n"
+        return f"{edit}\n{text}" if edit else text
+
+    @property
+    def _object(self) -> str:
+        """The name of the object file of what is linked."""
+        stem = os.path.splitext(os.path.basename(self.program))[0]
+        return f"{'program' if self.program == '-' else stem}.o"
+
+    def _link(self, objects: Sequence[Path | str], out: str) -> list[Path | str]:
+        from pathlib import Path
+
+        from mgpu_rt._cli import preload
+        from mgpu_rt._lowering import object_files
+
+        library = Path(preload.runtime())
+        others, rpath = object_files.linked(self.links, self.pipeline.llvm)
+        return object_files.link_command(
+            objects,
+            [library],
+            [library.parent, *rpath],
+            others,
+            out,
+            shared=self.emit == "library",
+        )
+
+
+def _write(out: str, content: bytes, *, executable: bool) -> None:
+    files.write(out, content)
+    if executable and os.path.isfile(out):  # and not /dev/null
+        mode = os.stat(out).st_mode
+        os.chmod(out, mode | (mode & 0o444) >> 2)
+
+
+def _without(absent: list[ToolchainMissing]) -> CommandError:
+    """Names LLVM's missing tools, how to get them, and the releases that are installed instead."""
+    from mgpu_rt._lowering import object_files, pipelines, toolchain
+    from mgpu_rt._packages import how_to_install
+
+    tools = ", ".join(each.tool for each in absent)
+    packages = " ".join(dict.fromkeys(each.package for each in absent))
+    complete = [
+        str(llvm)
+        for llvm in toolchain.RELEASES
+        if not toolchain.missing(object_files.needs(pipelines.pipeline(llvm)))
+    ]
+    here = f"complete here: --llvm {' or '.join(complete)}" if complete else "no other is complete"
+    return CommandError(
+        f"missing: LLVM's {tools}; {how_to_install(packages)}, or put them in PATH; {here}"
+    )
+
+
+def _unknown_chip(pipeline: Pipeline) -> CommandError:
+    return CommandError(
+        f"--chip {pipeline.chip}: LLVM {pipeline.device_llvm} knows no such GPU: give the name "
+        "that `rocminfo` shows, such as gfx90a (MI200) or gfx942 (MI300)"
+    )
+
+
+def _named(failed: LoweringFailed, program: str) -> str:
+    """The message of a tool that reads its stdin, with the name of the program."""
+    if program == "-":
+        return failed.complaint
+    name = program if failed.reads_source else f"{program}, lowered"
+    return failed.complaint.replace("<stdin>", name)
+
+
+#: As ld and lld say it.
+_UNDEFINED = re.compile(r"undefined (?:reference to [`']|symbol: )([^'\s]+)")
+
+
+def _refusal(failed: LoweringFailed, program: str, text: str, llvm: int) -> CommandError:
+    from mgpu_rt._lowering import dialects, toolchain
+
+    command = shlex.join(failed.command)
+    told = f"'{program}' was not lowered; what failed was: {command}"
+    if undefined := set(_UNDEFINED.findall(failed.complaint)):
+        libraries, left = toolchain.defining(undefined, llvm)
+        ways = ["add " + " ".join(f"--link {name}" for name in libraries)] if libraries else []
+        ways += [f"name what defines {', '.join(sorted(left))} by --link"] if left else []
+        return CommandError("; ".join([told, *ways]))
+    passes = dialects.left_to_the_caller(text)
+    if left := [each for each in passes if each.split()[0].rstrip("*") in failed.complaint]:
+        options = " ".join(f"--{name}" for each in left for name in passes[each].split(","))
+        return CommandError(
+            f"{told}; the program holds {', '.join(left)}, which mgpu-rt does not lower: run "
+            f"mlir-opt {options} before"
+        )
+    return CommandError(told)

@@ -1,0 +1,74 @@
+"""The options of the library: environment variables of csrc/runtime/process/options.def."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mgpu_rt import _layout
+from mgpu_rt._cli import softgpu
+
+_LINE = re.compile(
+    r'^OPTION\((?P<field>\w+), "(?P<variable>\w+)", "(?P<default>[^"]*)", "(?P<meaning>[^"]*)"\)$',
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option."""
+
+    field: str
+    variable: str
+    default: str
+    meaning: str
+
+    def is_set(self) -> bool:
+        """True if the environment has a value for it. An empty one counts as none."""
+        return bool(os.environ.get(self.variable))
+
+    def value(self, environ: Mapping[str, str] = os.environ) -> str:
+        """The value in force."""
+        return environ.get(self.variable) or self.default
+
+
+def parse(text: str) -> list[Option]:
+    """Reads options.def. Raises ValueError if a line of it is not understood."""
+    options = [Option(**match.groupdict()) for match in _LINE.finditer(text)]
+    expected = len(re.findall(r"^OPTION\(", text, re.MULTILINE))
+    if len(options) != expected:
+        raise ValueError(f"options.def: {expected} lines, but {len(options)} understood")
+    return options
+
+
+def options() -> list[Option]:
+    """The options in the order of options.def, of this checkout or package."""
+    return parse(_layout.table("options.def").read_text(encoding="utf-8"))
+
+
+def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Variables that look like options but are none, such as misspelt ones."""
+    known = {option.variable for option in options()}
+    known |= {"MGPU_RT_RUN_PYTHON", "MGPU_RT_RUN_PROCESS"}  # preload.py
+    known |= {"MGPU_RT_CUDA"}  # csrc/cuhip/README.md
+    # The library itself says what replaces these.
+    known |= {f"MGPU_RT_{name}" for name in ("PYTHON", "PYTHON_DELAY", "RUNTIME_SETTINGS")}
+    known |= {"MGPU_RT_TRACE_GPU"}
+    # The device itself says that these are settings now.
+    known |= {f"MGPU_RT_SOFTGPU_{name.upper()}" for name in softgpu.SETTINGS}
+    named = [name for name in environ if name.startswith("MGPU_RT_") and name not in known]
+    return sorted(name for name in named if not name.startswith("MGPU_RT_TEST_"))
+
+
+def misspelt(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """A sentence for each of the unknown."""
+    names = {option.variable.removeprefix("MGPU_RT_"): option.variable for option in options()}
+    sentences = []
+    for name in unknown(environ):
+        near = difflib.get_close_matches(name.removeprefix("MGPU_RT_"), names, 1)
+        meant = f"do you mean {names[near[0]]}?" if near else "`mgpu-rt config` lists them all"
+        sentences.append(f"{name} is set, but there is no such option: {meant}")
+    return sentences

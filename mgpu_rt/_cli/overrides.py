@@ -1,0 +1,56 @@
+"""The runtime in Python and the hooks that `mgpu-rt run` puts in the path of a program's calls."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+
+from mgpu_rt._cli.errors import CommandError
+
+#: The class of each hook, and the setting that NAME=VALUE sets (mgpu_rt/hooks.py).
+HOOKS: dict[str, tuple[str, str | None]] = {
+    "trace": ("Trace", None),
+    "nan": ("NanCheck", "dtype"),
+    "time": ("Time", None),
+    "faults": ("Faults", "fault"),
+    "record": ("Record", "output"),
+}
+
+
+def environment(
+    runtime: str | None, hooks: tuple[str, ...], kernel: str | None, nth: int | None
+) -> dict[str, str]:
+    """The variables that ask for them. `hooks` are names, or classes as MODULE:CLASS.
+
+    Raises CommandError for an unknown hook, and for --kernel or --nth without a hook."""
+    names, settings = [], {}
+    for hook in hooks:
+        name, _, value = hook.partition("=")
+        if name not in HOOKS and ":" not in name:
+            known = ", ".join(HOOKS)
+            raise CommandError(f"there is no hook '{name}': name one of {known}, or a MODULE:CLASS")
+        kind, setting = HOOKS.get(name, (name, None))
+        names.append(kind if ":" in kind else f"mgpu_rt.hooks:{kind}")
+        if value and setting is None:
+            raise CommandError(f"the hook '{name}' takes no value")
+        if name == "record":  # the program may change its folder
+            value = os.path.abspath(value or "recording")
+        if value and setting:
+            settings[setting] = value
+    for name, given in (("kernel", kernel), ("nth", nth)):
+        if given is not None and not hooks:
+            raise CommandError(f"--{name} is for hooks: add --hook NAME")
+        if given is not None:
+            settings[name] = str(given)
+    name, _, own = (runtime or "").partition("?")
+    if name:
+        names.append(name)
+    return {"MGPU_RT_RUNTIME": variable(names, settings, own)} if names else {}
+
+
+def variable(names: Sequence[str], settings: Mapping[str, object], words: str = "") -> str:
+    """MGPU_RT_RUNTIME for classes, their settings, and words that are settings already."""
+    assigned = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
+    wanted = " ".join(filter(None, (*assigned, words)))
+    return f"{','.join(names)}?{wanted}" if wanted else ",".join(names)

@@ -1,0 +1,109 @@
+"""Parameters that several commands share: --device, --json, the hooks, -- PROGRAM.
+
+Every start imports every command, so a command imports its needs only when it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+class _Path(click.Path):
+    """A path that is not empty: an unset variable of a shell script is no path."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("a path is missing: the text is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+#: A file, for a shell to complete. The code that opens it reports errors.
+PATH = _Path(readable=False)
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+class _Device(click.ParamType):
+    """A kind of device, or the name of one that softgpu emulates, such as gfx942."""
+
+    name = "device"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from mgpu_rt._cli import preload
+
+        if why := preload.not_a_device(value):
+            self.fail(why, param, ctx)
+        return value
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        from mgpu_rt._cli import preload
+
+        return [CompletionItem(name) for name in preload.devices() if name.startswith(incomplete)]
+
+
+def device(help_text: str) -> Callable[[Any], Any]:
+    """The option; `help_text` says what the command does with it."""
+    return click.option(
+        "--device",
+        type=_Device(),
+        metavar="DEVICE",
+        default="auto",
+        show_default=True,
+        help=help_text,
+    )
+
+
+def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that put Python code in the path of the calls."""
+    for option in (
+        click.option(
+            "--nth",
+            type=click.IntRange(min=0),
+            help="For hooks: only the n-th launch of each kernel; 0: all.",
+        ),
+        click.option("--kernel", metavar="PATTERN", help="For hooks: only these kernels."),
+        click.option(
+            "--hook",
+            "hooks",
+            multiple=True,
+            metavar="NAME[=VALUE]",
+            help="Look at the calls in Python: trace, time, nan[=f32], faults=mgpuMemAlloc:3, "
+            "record[=FOLDER], or a MODULE:CLASS of your own. May be repeated.",
+        ),
+        click.option(
+            "--runtime",
+            metavar="MODULE:CLASS",
+            help="A runtime of your own, in Python, that answers the calls.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def show_json(values: Any) -> None:
+    """Prints JSON."""
+    import json
+
+    click.echo(json.dumps(values, indent=2))
+
+
+class FilesOrProgram(click.Command):
+    """Keeps everything after -- as a program with its arguments: click does not tell if there was
+    a --."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta["program"] = args[at + 1 :]
+        return super().parse_args(ctx, args[:at])

@@ -1,0 +1,172 @@
+"""The environment that `mgpu-rt run` gives a program: it names mgpu_rt and a device."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from mgpu_rt import _hip_search, library_path
+from mgpu_rt._cli import cuda, softgpu
+from mgpu_rt._cli.errors import CommandError
+
+KFD = Path("/dev/kfd")
+
+#: Tells the library which Python `mgpu-rt run` runs in: one that has cffi and this package.
+STARTED_BY = "MGPU_RT_RUN_PYTHON"
+
+#: Tells the library in which process the user waits for something to be shown.
+SHOWN_OF = "MGPU_RT_RUN_PROCESS"
+
+
+# ---- the device ----
+
+KINDS = ("auto", "hip", "softgpu", "cuda")
+
+#: Variables that choose GPUs by number. They say nothing of an emulated device.
+_NUMBERS_OF_GPUS = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+
+
+def devices() -> list[str]:
+    """The words that --device takes: a kind, or a device that softgpu emulates."""
+    return [*KINDS, *softgpu.TARGETS]
+
+
+def not_a_device(word: str) -> str:
+    """Why --device cannot take this word; empty if it can."""
+    if word in devices():
+        return ""
+    plain = word.upper()
+    for target, products in softgpu.TARGETS.items():
+        names = products.split(", ")
+        if plain in names or plain in (name.rstrip("AX") for name in names):
+            return f"'{word}' is named {target} here"
+    return f"'{word}' is none of {', '.join(devices())}"
+
+
+def kind(device: str, base: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+    """Returns the kind of a device, and the environment that names it if it is emulated."""
+    if device not in softgpu.TARGETS:
+        return device, base
+    plain = {name: value for name, value in base.items() if name not in _NUMBERS_OF_GPUS}
+    return "softgpu", {**plain, "MGPU_RT_SOFTGPU": softgpu.with_targets(device, base)}
+
+
+def automatic(base: Mapping[str, str]) -> tuple[str, str]:
+    """The device that `auto` stands for, and why, in words. Raises CommandError if there is none.
+
+    `auto` tries AMD's GPU, then NVIDIA's, then the software GPU. MGPU_RT_HIP overrides the choice:
+    its user wants that HIP library.
+    """
+    if base.get("MGPU_RT_HIP"):
+        return "hip", "MGPU_RT_HIP names the HIP library"
+    without_hip = ""
+    if KFD.exists():
+        found = _hip_search.find(base)
+        if found:
+            return "hip", f"there is an AMD GPU, and HIP in {found[0].path}"
+        without_hip = ", which needs a HIP library (libamdhip64) that was not found: install ROCm"
+    if cuda.present(base):
+        return "cuda", "there is an NVIDIA GPU and no AMD GPU"
+    amd = f"no AMD GPU (there is no {KFD})" if not without_hip else f"an AMD GPU{without_hip}"
+    try:
+        softgpu.environment(base)
+    except softgpu.SoftGpuUnavailable as error:
+        raise CommandError(
+            f"there is no GPU that a program could run on: {amd}, no NVIDIA GPU with its driver, "
+            f"and no software GPU: {error}"
+        ) from None
+    return "softgpu", f"there is {amd} and no NVIDIA GPU: kernels are emulated"
+
+
+def choose(device: str, base: Mapping[str, str]) -> str:
+    """The device itself, or what `auto` stands for. Raises CommandError if there is none."""
+    return device if device != "auto" else automatic(base)[0]
+
+
+def announced(device: str) -> str:
+    """As `choose`; a line on stderr says which device `auto` chose, and why."""
+    if device != "auto" or os.environ.get("MGPU_RT_HIP"):
+        return choose(device, os.environ)
+    device, why = automatic(os.environ)
+    click.echo(f"mgpu-rt: --device {device}: {why}", err=True)
+    return device
+
+
+def device_environment(device: str, base: Mapping[str, str]) -> dict[str, str]:
+    """The whole environment in which programs run on a device that `choose` has returned."""
+    device, base = kind(device, base)
+    if device == "softgpu":
+        try:
+            return softgpu.environment(base)
+        except softgpu.SoftGpuUnavailable as error:
+            raise CommandError(f"no software GPU: {error}") from None
+    if device == "cuda":
+        try:
+            return cuda.environment(base)
+        except cuda.CudaUnavailable as error:
+            raise CommandError(f"no NVIDIA GPUs: {error}") from None
+    if problem := _without_hip(base):
+        raise CommandError(problem)
+    return dict(base)
+
+
+def _without_hip(base: Mapping[str, str]) -> str:
+    """Why programs would find no HIP; empty if they may find one."""
+    named = base.get("MGPU_RT_HIP", "")
+    if "/" in named and (why := _hip_search.why_not(named)):
+        return why
+    runtime()  # which looks for HIP
+    if named or _hip_search.find(base):
+        return ""
+    return (
+        "there is no HIP library (libamdhip64): install ROCm, or set MGPU_RT_HIP to its path, also "
+        "to that of one which the program brings; with no AMD GPU: --device softgpu"
+    )
+
+
+# ---- the library ----
+
+
+def runtime() -> str:
+    """The path of the library, fit for LD_PRELOAD."""
+    try:
+        path = library_path()
+    except FileNotFoundError as error:
+        raise CommandError(str(error)) from None
+    if ":" in path or ";" in path:
+        raise CommandError(
+            f"the loader cannot be told '{path}': install mgpu_rt in a path without ':' and ';'"
+        )
+    return path
+
+
+def with_library(base: Mapping[str, str]) -> dict[str, str]:
+    """Puts the library before all else that is preloaded.
+
+    The library's directory ends LD_LIBRARY_PATH. A program that was linked with LLVM's own library
+    names that library's release. It starts only if the loader finds that name. LD_PRELOAD cannot
+    hold a path with a space: such a directory begins LD_LIBRARY_PATH, and LD_PRELOAD names only the
+    file.
+    """
+    library = runtime()
+    here, name = os.path.split(library)
+    if " " in library:
+        library = name
+    preloaded = [path for path in base.get("LD_PRELOAD", "").replace(":", " ").split(" ") if path]
+    search = [path for path in base.get("LD_LIBRARY_PATH", "").split(":") if path and path != here]
+    search = [here, *search] if " " in here else [*search, here]
+    return {
+        **base,
+        "LD_PRELOAD": ":".join([library, *(path for path in preloaded if path != library)]),
+        "LD_LIBRARY_PATH": ":".join(search),
+        STARTED_BY: sys.executable,
+    }
+
+
+def environment(device: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment of a program that runs on `device`. Raises CommandError."""
+    return with_library(device_environment(choose(device, base), base))

@@ -1,0 +1,20 @@
+"""`mgpu-rt run --record FOLDER`: launches, kept to be made again by themselves (replay.py)."""
+
+from __future__ import annotations
+
+import os
+
+from mgpu_rt._cli import executable, files
+from mgpu_rt._cli.errors import CommandError
+from mgpu_rt.runtime import _folder
+
+
+def claim(out: str, program: str) -> None:
+    """Makes the folder of a recording. Raises CommandError, also if the program cannot be run."""
+    executable.check(program, as_shell=True)
+    try:
+        _folder.claim(os.path.abspath(out))
+    except FileExistsError:
+        raise CommandError(f"'{out}' is there already: name another folder") from None
+    except OSError as error:
+        raise files.unwritable(out, error) from None

@@ -1,0 +1,145 @@
+"""mgpu-rt replay: a launch that was recorded, made again by itself.
+
+The command becomes a process in the device's environment, which gets the options as JSON. Names of
+files and kernels are data, never a program's text.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from mgpu_rt._cli import parameters
+from mgpu_rt._cli.errors import CommandError, tolerate_encodings
+
+_MOST, _MOST_SHARED, _MOST_ERROR = (1 << 32) - 1, (1 << 31) - 1, float("inf")
+
+
+def _sizes(_context: object, _option: object, text: str | None) -> tuple[int, ...] | None:
+    """64 or 16x16 or 4x4x4, as a grid or a block."""
+    if text is None:
+        return None
+    words = text.lower().split("x")
+    if not 1 <= len(words) <= 3 or not all(map(_is_size, words)):
+        raise click.BadParameter(f"'{text}' is not one to three sizes, as 64 or 16x16")
+    return tuple(map(int, words))
+
+
+def _is_size(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) <= 10 and 0 < int(word) <= _MOST
+
+
+@click.command()
+@parameters.device("As for `mgpu-rt run`.")
+@click.argument("recording", type=parameters.PATH)
+@click.option(
+    "--launch", type=click.IntRange(min=1), help="Which of the recording's.  [default: the first]"
+)
+@click.option("--image", type=parameters.PATH, help="Another image with the kernel, in a file.")
+@click.option("--grid", callback=_sizes, metavar="X[xY[xZ]]", help="Another grid.")
+@click.option("--block", callback=_sizes, metavar="X[xY[xZ]]", help="Another block.")
+@click.option(
+    "--shared", type=click.IntRange(0, _MOST_SHARED), help="Other bytes of dynamic memory."
+)
+@click.option("--iterations", type=click.IntRange(min=1), default=1, help="How often.")
+@click.option("--tolerance", type=float, help="Compare numbers, and allow this absolute error.")
+@click.option(
+    "--dtype", default="f32", show_default=True, help="The elements of blocks, for --tolerance."
+)
+@click.option("--script", type=parameters.PATH, help="Write this replay as a script of Python's.")
+def replay(
+    device: str, recording: str, image: str | None, script: str | None, **options: Any
+) -> None:
+    """Make a recorded launch again, by itself, and say whether it leaves equal memory.
+
+    Exit status 0: nothing differs; 1: something differs, and the lines say what and where; 2: it
+    could not be made.
+    """
+    import json
+
+    from mgpu_rt import _interpreter
+    from mgpu_rt._cli import files, preload
+
+    if options["tolerance"] is not None and not 0 <= options["tolerance"] < _MOST_ERROR:
+        raise CommandError(f"--tolerance {options['tolerance']}: name a number from 0 up")
+    if not os.path.isdir(recording):
+        raise CommandError(
+            f"'{recording}' is no folder: name what `mgpu-rt run --record` has written"
+        )
+    if image:
+        files.read(image, "name a file that holds an image with the kernel")
+        options["image"] = os.path.abspath(image)
+    given = {name: value for name, value in options.items() if value is not None}
+    given["recording"] = os.path.abspath(recording)
+    if script:
+        files.write(script, _script(given).encode())
+    environment = preload.device_environment(preload.announced(device), os.environ)
+    try:
+        os.execve(sys.executable, _interpreter.text_command(_CHILD, json.dumps(given)), environment)
+    except OSError as error:
+        raise CommandError(f"{sys.executable} cannot be executed: {error.strerror}") from None
+
+
+_CHILD = """
+import json, signal
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+from mgpu_rt._cli.replay import make
+sys.exit(make(**json.loads(sys.argv[1])))
+"""
+
+
+def _script(given: dict[str, Any]) -> str:
+    """The replay as a script. Each value is a literal in ASCII, also a hostile one."""
+    lines = "".join(f"        {name}={value!a},\n" for name, value in given.items())
+    return f'''"""Makes a recorded launch again. It needs mgpu_rt, and HIP where the device is."""
+
+import sys
+
+from mgpu_rt._cli.replay import make
+
+sys.exit(
+    make(
+{lines}    )
+)
+'''
+
+
+def make(
+    recording: str, *, launch: int | None = None, image: str | None = None, **options: Any
+) -> int:
+    """Makes a launch again in this process, and prints how it went. Returns the command's status.
+
+    `launch` counts from 1, `image` is the path of another image; `options` are those of
+    `Recording.replay`.
+    """
+    from mgpu_rt import _files
+    from mgpu_rt.runtime import Recording
+
+    tolerate_encodings()
+    try:
+        opened = Recording(recording)
+        if launch is None and len(opened.launches) > 1:
+            held = len(opened.launches)
+            _complain(f"launch 1 of {held} in this recording; --launch chooses")
+        for words in opened.launches[: launch or 1][-1].not_recorded:
+            _complain(f"not recorded: {words}")
+        other = _files.read(image) if image else None
+        replayed = opened.replay((launch or 1) - 1, image=other, **options)
+    except (ImportError, OSError, ValueError, IndexError, RuntimeError, MemoryError) as error:
+        _complain(str(error) or "there is no memory")
+        return 2
+    try:
+        click.echo(str(replayed))
+    except OSError as error:
+        _complain(f"stdout cannot be written: {error.strerror or error}")
+        return 2
+    return 0 if replayed.same else 1
+
+
+def _complain(text: str) -> None:
+    from mgpu_rt._text import printable
+
+    click.echo(f"mgpu-rt: {printable(text)}", err=True)

@@ -1,0 +1,409 @@
+"""The inputs of a page: trace files, statistics files, and the runs that they describe."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._cli.stats import validate
+from mgpu_rt._cli.stats.statistics import (
+    ENDING,
+    Counter,
+    Failure,
+    Module,
+    Process,
+    Statistics,
+    added,
+    load,
+    parse,
+)
+from mgpu_rt._cli.stats.statistics import HOW_TO_GET as HOW_TO_GET_STATISTICS
+
+# ---- traces: what MGPU_RT_TRACE=PATH writes ----
+
+HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` writes one"
+
+LAYERS = ("program", "driver")
+
+LARGE = 1 << 19  # bytes: no larger copy to the device passes through pinned memory (staging.h)
+
+#: The calls that give a stream work, and the calls that wait for it.
+_SUBMITS = ("mgpuLaunch", "mgpuMemcpy", "mgpuMemset")
+_ENDS = ("mgpuStreamSynchronize", "mgpuStreamDestroy")
+
+
+@dataclass
+class Calls:
+    """All calls of a function: when each began and how long it took, in microseconds."""
+
+    begins: array = field(default_factory=lambda: array("d"))
+    durations: array = field(default_factory=lambda: array("d"))
+
+    def add(self, begin: float, duration: float) -> None:
+        self.begins.append(begin)
+        self.durations.append(duration)
+
+    def counter(self) -> Counter:
+        """Returns the count and time as a statistics file has them."""
+        return Counter(len(self.durations), round(1000 * math.fsum(self.durations)))
+
+
+@dataclass
+class Results:
+    """The calls of a function with one result, such as \"hit\" or \"bypass\"."""
+
+    calls: int = 0
+    bytes: int = 0
+    large: int = 0  # of the calls: with more than LARGE bytes
+    behind: int = 0  # of the others: their stream had earlier work that nobody had waited for
+
+
+@dataclass(frozen=True)
+class Level:
+    """Device memory at a moment."""
+
+    moment: float
+    allocated: int
+    cached: int
+
+
+@dataclass
+class Trace:
+    """The calls of a run's processes."""
+
+    layers: dict[str, dict[str, Calls]] = field(default_factory=lambda: {n: {} for n in LAYERS})
+    kernels: dict[str, Counter] = field(default_factory=dict)
+    gpu: dict[str, Counter] = field(default_factory=dict)  # by kernel, copy or fill
+    results: dict[tuple[str, str], Results] = field(default_factory=dict)  # of function and word
+    failed: dict[Failure, int] = field(default_factory=dict)  # calls of the program
+    memory: list[Level] = field(default_factory=list)
+    start: int | None = None  # nanoseconds of HIP's own start, of all processes
+    programs: list[str] = field(default_factory=list)
+    busy: set[tuple[Any, Any]] = field(default_factory=set)  # (process, stream), while reading
+    kept: int = 0
+    lost: int = 0
+
+    @property
+    def program(self) -> Mapping[str, Calls]:
+        return self.layers["program"]
+
+    @property
+    def driver(self) -> Mapping[str, Calls]:
+        return self.layers["driver"]
+
+    @property
+    def begin(self) -> float:
+        """When the first call began."""
+        return min(min(calls.begins) for calls in self._all())
+
+    @property
+    def end(self) -> float:
+        """When the last call had returned."""
+        return max(
+            begin + duration
+            for calls in self._all()
+            for begin, duration in zip(calls.begins, calls.durations, strict=True)
+        )
+
+    def _all(self) -> Iterable[Calls]:
+        return (calls for layer in self.layers.values() for calls in layer.values())
+
+
+def ratios_in_turn(before: Trace, after: Trace, parts: int = 10) -> list[float]:
+    """Returns the ratio of the times of all calls in each tenth of two runs, in their order. Empty
+    if the runs made other calls, or too few."""
+    counts = [{n: len(c.durations) for n, c in run.program.items()} for run in (before, after)]
+    if counts[0] != counts[1] or max(counts[0].values()) < parts or before.lost or after.lost:
+        return []
+    sums = [_sums_in_turn(run, parts) for run in (before, after)]
+    return [old / new for old, new in zip(*sums, strict=True) if old and new]
+
+
+def _sums_in_turn(run: Trace, parts: int) -> list[float]:
+    """Returns the time of each function's first tenth of calls, and so on, summed up."""
+    return [
+        math.fsum(
+            duration
+            for calls in run.program.values()
+            for duration in calls.durations[
+                len(calls.durations) * part // parts : len(calls.durations) * (part + 1) // parts
+            ]
+        )
+        for part in range(parts)
+    ]
+
+
+def read_traces(files: Mapping[str, Any]) -> Trace:
+    """The traces of a run's processes as one; `files` are contents by path. Raises CommandError."""
+    trace = Trace()
+    levels: list[tuple[float, int, int, int]] = []
+    for path, raw in files.items():
+        try:
+            for event in raw["traceEvents"]:
+                _add_event(trace, levels, event)
+            other = raw.get("otherData", {})
+            trace.kept += validate.count(other.get("kept", 0))
+            trace.lost += validate.count(other.get("lost", 0))
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
+            raise CommandError(
+                f"'{path}' holds other JSON than a trace: {HOW_TO_GET_TRACE}"
+            ) from None
+        if not any(trace.layers.values()):
+            raise CommandError(
+                f"'{path}' is a trace without calls: trace a program that MLIR lowered"
+            )
+    trace.memory = _memory_of_all(levels)
+    return trace
+
+
+def _add_event(
+    trace: Trace, levels: list[tuple[float, int, int, int]], event: dict[str, Any]
+) -> None:
+    """Adds one event; skips events of other tools and of streams."""
+    kind, args = event["ph"], event.get("args", {})
+    if kind == "X" and event.get("cat") in LAYERS:
+        _add_call(trace, event, args)
+    elif kind == "X" and event.get("cat") == "start":
+        trace.start = (trace.start or 0) + round(1000 * validate.time(event["dur"]))
+    elif kind == "X" and event.get("cat") == "gpu":
+        _count(trace.gpu, event["name"], validate.time(event["dur"]))
+    elif kind == "C" and event["name"] == "device memory":
+        values = (validate.count(args["allocated"]), validate.count(args["cached"]))
+        levels.append((validate.time(event["ts"]), event["pid"], *values))
+    elif kind == "M" and event["name"] == "process_name":
+        trace.programs.append(str(args["name"]))
+
+
+def _add_call(trace: Trace, event: dict[str, Any], args: dict[str, Any]) -> None:
+    name, duration = event["name"], validate.time(event["dur"])
+    calls = trace.layers[event["cat"]]
+    if name not in calls:
+        calls[str(name)] = Calls()
+    calls[name].add(validate.time(event["ts"]), duration)
+    if not args or event["cat"] != "program":
+        return
+    if error := args.get("error"):
+        failure = Failure(str(name), str(error))
+        trace.failed[failure] = trace.failed.get(failure, 0) + 1
+    if kernel := args.get("kernel"):
+        _count(trace.kernels, kernel, duration)
+    stream = (event.get("pid"), args.get("stream"))
+    if result := args.get("result"):
+        results = trace.results.setdefault((name, str(result)), Results())
+        size = validate.count(args.get("bytes", 0))
+        results.calls += 1
+        results.bytes += size
+        results.large += size > LARGE
+        results.behind += size <= LARGE and stream in trace.busy
+    if name.startswith(_SUBMITS):
+        trace.busy.add(stream)
+    elif name in _ENDS:
+        trace.busy.discard(stream)
+
+
+def _count(counters: dict[str, Counter], name: Any, duration: float) -> None:
+    before = counters.get(str(name), Counter(0, 0))
+    counters[str(name)] = before + Counter(1, round(1000 * duration))
+
+
+def _memory_of_all(levels: list[tuple[float, int, int, int]]) -> list[Level]:
+    """The sum over all processes at each moment at which one has changed."""
+    latest: dict[int, tuple[int, int]] = {}
+    sums, held, kept = [], 0, 0
+    for moment, pid, allocated, cached in sorted(levels):
+        before = latest.get(pid, (0, 0))
+        latest[pid] = (allocated, cached)
+        held, kept = held + allocated - before[0], kept + cached - before[1]
+        sums.append(Level(moment, held, kept))
+    return sums
+
+
+# ---- statistics: the details that the page shows beside the counters ----
+
+
+@dataclass(frozen=True)
+class Details:
+    """Details of a run; None stands for a value that was not counted."""
+
+    modules: list[Module] | None = None
+    processes: list[Process] = field(default_factory=list)
+    peak: int | None = None  # of the memory held from the driver, over all devices
+
+
+def details_of(statistics: Statistics, path: str) -> Details:
+    """The details of one file. Raises CommandError."""
+    raw = statistics.raw
+    try:
+        return Details(
+            modules=list(statistics.modules) if "modules" in raw else None,
+            processes=[statistics.process] if statistics.process else [],
+            peak=_peak(raw.get("memory") or {}),
+        )
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise CommandError(
+            f"'{path}' holds other JSON than statistics: {HOW_TO_GET_STATISTICS}"
+        ) from None
+
+
+def _peak(devices: dict[str, Any]) -> int | None:
+    peaks = [validate.count(device["peak_reserved"]) for device in devices.values()]
+    return sum(peaks) if peaks else None
+
+
+def joined_details(parts: Iterable[Details]) -> Details:
+    """The details of a run's processes as one."""
+    whole = Details()
+    for part in parts:
+        whole = Details(
+            modules=_joined_modules(whole.modules, part.modules),
+            processes=whole.processes + part.processes,
+            peak=part.peak if whole.peak is None else whole.peak + (part.peak or 0),
+        )
+    return whole
+
+
+def _joined_modules(left: list[Module] | None, right: list[Module] | None) -> list[Module] | None:
+    """Images that several processes have loaded are listed once."""
+    if left is None or right is None:
+        return left if right is None else right
+    images = {module.image: module for module in left}
+    for module in right:
+        known = images.get(module.image)
+        images[module.image] = (
+            module
+            if known is None
+            else replace(
+                known,
+                loads=known.loads + module.loads,
+                driver_loads=known.driver_loads + module.driver_loads,
+            )
+        )
+    return list(images.values())
+
+
+# ---- runs ----
+
+HOW_TO_GET = "`mgpu-rt run --stats-json PATH --trace PATH -- PROGRAM` writes both kinds"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, as far as its files describe it."""
+
+    program: str
+    statistics: Statistics
+    details: Details
+    trace: Trace | None
+    sources: tuple[str, ...]  # the paths of its files, or its command line
+
+    @property
+    def start(self) -> int | None:
+        """Nanoseconds of HIP's own start, which each process pays once, in no call's time."""
+        if self.statistics.start is not None or self.trace is None:
+            return self.statistics.start
+        return self.trace.start
+
+    @property
+    def is_stock(self) -> bool:
+        """True if no cache was at work (MGPU_RT_CACHE=off)."""
+        caches = self.statistics.caches.values()
+        asked = "mgpuModuleLoad" in self.statistics.program
+        return asked and bool(caches) and not any(c.hits or c.misses for c in caches)
+
+
+def names(runs: Sequence[Run]) -> list[str]:
+    """The names of the runs on the page."""
+    return ["before", "after"] if len(runs) == 2 else ["this run"]
+
+
+# ---- of files ----
+
+Contents = dict[str, Any]  # of JSON files, by path
+
+
+def of_files(paths: Sequence[str]) -> list[Run]:
+    """One run, or two. Raises CommandError."""
+    contents = {path: load(path, HOW_TO_GET) for path in paths}
+    traces = [{path: raw} for path, raw in contents.items() if _is_trace(raw)]
+    statistics = [{path: raw} for path, raw in contents.items() if not _is_trace(raw)]
+    for kind, found in (("statistics", statistics), ("trace", traces)):
+        if len(found) > 2:
+            raise CommandError(
+                f"{len(found)} {kind} files were named: name one, or two for before and after"
+            )
+    return [_run(*pair) for pair in _pairs(statistics, traces)]
+
+
+def _is_trace(raw: Any) -> bool:
+    return isinstance(raw, dict) and "traceEvents" in raw
+
+
+def _pairs(left: list[Contents], right: list[Contents]) -> list[tuple[Contents, Contents]]:
+    """Pairs statistics with their traces: of one process if known, else in order, the last
+    together."""
+    count = max(len(left), len(right))
+    left = [{}] * (count - len(left)) + left
+    right = [{}] * (count - len(right)) + right
+    if count == 2 and (_same_process(left[0], right[1]) or _same_process(left[1], right[0])):
+        right.reverse()
+    return list(zip(left, right, strict=True))
+
+
+def _same_process(statistics: Contents, traces: Contents) -> bool:
+    try:
+        pids = {raw["process"]["pid"] for raw in statistics.values()}
+        return any(event["pid"] in pids for raw in traces.values() for event in raw["traceEvents"])
+    except (KeyError, TypeError):
+        return False  # an earlier release's statistics, or a file that the readers will refuse
+
+
+# ---- of a program ----
+
+
+def of_program(command: Sequence[str], device: str) -> list[Run]:
+    """Before and after. Raises CommandError."""
+    from mgpu_rt._cli.stats import runs
+
+    found = runs.both(command, device, _read_folder, trace=True)
+    line = shlex.join(command)
+    return [
+        replace(run, sources=(f"{line}, run with {name}",))
+        for run, name in zip(found, runs.NAMES, strict=True)
+    ]
+
+
+def _read_folder(folder: Path) -> Run:
+    """The run of all processes whose files are in the folder."""
+    statistics, traces = (
+        {str(path): load(path, HOW_TO_GET) for path in sorted(folder.glob(pattern))}
+        for pattern in (f"*{ENDING}", "*.trace")
+    )
+    return _run(statistics, traces)
+
+
+# ---- both ----
+
+
+def _run(statistics: Contents, traces: Contents) -> Run:
+    """A run from the files of its processes."""
+    read = read_traces(traces) if traces else None
+    each = {path: parse(raw, path) for path, raw in statistics.items()}
+    more = joined_details(details_of(part, path) for path, part in each.items())
+    if statistics or not read:
+        counted = added(each.values())
+    else:
+        layers = (_counters(read.program), _counters(read.driver))
+        counted = Statistics(*layers, {}, failed=read.failed)
+    sources = (*statistics, *traces)
+    names = [process.program for process in more.processes] + (read.programs if read else [])
+    return Run(names[0] if names else Path(sources[0]).stem, counted, more, read, sources)
+
+
+def _counters(layer: Mapping[str, Calls]) -> dict[str, Counter]:
+    return {name: calls.counter() for name, calls in layer.items()}

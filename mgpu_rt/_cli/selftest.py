@@ -1,0 +1,104 @@
+"""`mgpu-rt selftest`: whether results are stock's on this GPU, and what is gained."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from mgpu_rt._cli import parameters
+from mgpu_rt._cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from mgpu_rt._selftest.result import Result
+
+
+@click.command()
+@parameters.device("The GPU's maker, as for `mgpu-rt run`.")
+@click.option("--gpu", type=click.IntRange(min=0), metavar="N", help="HIP's number of the GPU, by "
+              "default the first that has no screen.")  # fmt: skip
+@click.option(
+    "--minutes", type=click.FloatRange(min=0.1, max=600), default=5.0, show_default=True,
+    help="How long it may take, about.",
+)  # fmt: skip
+@click.option(
+    "--json", "file", type=parameters.PATH, metavar="FILE", help="Keep what was found there."
+)
+@click.option("--page", type=parameters.PATH, metavar="FILE", help="Write a page for a browser.")
+@click.option("--harsh", is_flag=True, help="Reset the device too: others' work there ends.")
+@click.option(
+    "--only", multiple=True, metavar="NAME",
+    help="Only this check, such as programs-22 or calm-03, or `time`; may be repeated.",
+)  # fmt: skip
+@click.option("--verbose", is_flag=True, help="Say each step on stderr, a line each.")
+@click.option("--image", type=parameters.PATH, metavar="FILE", help="Kernels for another chip.")
+def selftest(
+    device: str,
+    gpu: int | None,
+    minutes: float,
+    file: str | None,
+    page: str | None,
+    harsh: bool,
+    only: tuple[str, ...],
+    verbose: bool,
+    image: str | None,
+) -> None:
+    """Test mgpu_rt on this machine's GPU: are results stock's, and what is gained?
+
+    The selftest runs programs as LLVM 22, 19 and 15 lower them, and saved sequences of calls. It
+    compares stock's behaviour with the library's. Then it times loops in five ways. FILE says
+    nothing of who ran it or where, and can be sent. No more than a tenth of the free memory is
+    taken.
+
+    Exit status 0: all is right; 1: something is wrong, as the lines say; 2: not all of it could be
+    compared, or timed.
+    """
+    from mgpu_rt._cli import files
+    from mgpu_rt._selftest import run, summary
+
+    try:
+        for output in filter(None, (file, page)):
+            files.check_writable(output)
+        asked = run.Request(device, gpu, minutes, harsh, only, image)
+        result = run.run(asked, _say if verbose else _progress)
+        _progress("")
+        for line in summary.lines(result, file or ""):
+            click.echo(line)
+        _write(result, file, page)
+    except CommandError:
+        _progress("")
+        raise
+    except KeyboardInterrupt:
+        _progress("")
+        raise CommandError("interrupted before anything was tested") from None
+    sys.exit(run.status(asked, result))
+
+
+def _progress(text: str) -> None:
+    """One line that changes, on a terminal; where there is none, nothing."""
+    if sys.stderr.isatty():
+        click.echo(f"\r\033[K{text}", nl=False, err=True)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _write(result: Result, file: str | None, page: str | None) -> None:
+    import json
+
+    from mgpu_rt._cli import files
+
+    if file:
+        document = json.dumps(result.document(), indent=1) + "\n"
+        try:
+            files.write(file, document.encode())
+        except CommandError:
+            click.echo(document)  # the minutes are not lost
+            raise
+    if page:
+        from mgpu_rt._cli.report import format
+        from mgpu_rt._selftest import page as pages
+
+        format.write(page, format.document(pages.TITLE, pages.body(result)))

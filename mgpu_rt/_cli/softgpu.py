@@ -1,0 +1,149 @@
+"""AMD's HIP without a GPU: what a process needs to run on the software device.
+
+AMD's libamdhip64 reaches the kernel driver through ROCr, and ROCr through a library of the
+driver's. The ones below ``softgpu`` (layout.DEVICES) emulate the devices that ``MGPU_RT_SOFTGPU``
+names, so a process that finds them first runs AMD's own runtime on these.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from mgpu_rt import _hip_search, _layout, _releases
+from mgpu_rt._packages import how_to_install
+
+BUILD = _layout.DEVICES
+DRIVER = "libhsakmt.so.1"
+DTIF = "libdtif.so"
+DEFAULT_TARGETS = "gfx90a"
+
+#: The devices that there are (softgpu/src/config.c), and the products that have them.
+TARGETS = {
+    "gfx90a": "MI210, MI250",
+    "gfx906": "MI50, MI60",
+    "gfx908": "MI100",
+    "gfx942": "MI300A, MI300X",
+}
+
+#: The settings that ``MGPU_RT_SOFTGPU`` takes beside them (softgpu/src/settings.h).
+SETTINGS = ("memory", "threads", "copies", "budget", "barrier_budget", "compiler_cache")
+
+#: The first HIP that knows all of them.
+SINCE = "5.7"
+
+
+class SoftGpuUnavailable(RuntimeError):
+    """A part of the software device is missing; the message says which and how to get it."""
+
+
+def driver(build: Path | None = None) -> Path:
+    """The driver library that emulates the devices. Raises SoftGpuUnavailable."""
+    library = (build or BUILD) / "softgpu" / DRIVER
+    if not library.exists():
+        raise SoftGpuUnavailable(f"{library} is missing: {_layout.how_to_get('the software GPU')}")
+    return library
+
+
+def serves(hip: str, build: Path | None = None, seam: str = "") -> bool:
+    """True if this HIP can run on the software device, by `seam` if that is named."""
+    folder = (build or BUILD) / "softgpu"
+    names = _hip_search.seams(hip)
+    return any((folder / name).exists() for name in names if seam in ("", name))
+
+
+def targets(base: Mapping[str, str]) -> list[str]:
+    """The devices that ``MGPU_RT_SOFTGPU`` names. Raises SoftGpuUnavailable for one that there is
+    not, and for an unknown setting beside them."""
+    text = base.get("MGPU_RT_SOFTGPU") or DEFAULT_TARGETS
+    named, settings = _items(text)
+    for name in named:
+        if name not in TARGETS:
+            known = ", ".join(f"{target} ({gpu})" for target, gpu in TARGETS.items())
+            raise SoftGpuUnavailable(f"MGPU_RT_SOFTGPU={text}: '{name}' is none of {known}")
+    for setting in settings:
+        if setting.partition("=")[0] not in SETTINGS:
+            known = ", ".join(SETTINGS)
+            raise SoftGpuUnavailable(f"MGPU_RT_SOFTGPU={text}: '{setting}' sets none of {known}")
+    return named or [DEFAULT_TARGETS]
+
+
+def with_targets(names: str, base: Mapping[str, str]) -> str:
+    """``MGPU_RT_SOFTGPU`` with other devices, and what it sets beside them."""
+    return ",".join((names, *_items(base.get("MGPU_RT_SOFTGPU", ""))[1]))
+
+
+def _items(text: str) -> tuple[list[str], list[str]]:
+    """The devices, and the settings."""
+    items = text.split(",")
+    return [item for item in items if "=" not in item], [item for item in items if "=" in item]
+
+
+def hip(base: Mapping[str, str] | None = None, build: Path | None = None, seam: str = "") -> Path:
+    """The HIP library to run, which knows the devices: ``MGPU_RT_HIP``, else the newest of this
+    machine. If there is none, it is the newest that `mgpu-rt doctor --install` has fetched.
+    ``seam`` is the driver library that it must load. Raises SoftGpuUnavailable."""
+    environment = os.environ if base is None else base
+    wanted = targets(environment)
+    named = environment.get("MGPU_RT_HIP")
+    if named and (why := _hip_search.why_not(named)):
+        raise SoftGpuUnavailable(why)
+    found = [Path(named)] if named else _candidates(environment)
+    fit = [path for path in found if named or serves(str(path), build, seam)]
+    for path in fit:
+        if all(_hip_search.knows(str(path), target) for target in wanted):
+            return path
+    if fit:
+        raise SoftGpuUnavailable(_unknown_to(fit, wanted, found if named else []))
+    unfit = ", ".join(map(str, found))
+    there = f"none here can be run so ({unfit})" if found else "there is none"
+    which = "HIP 5" if seam == DRIVER else "HIP, libamdhip64.so"
+    raise SoftGpuUnavailable(
+        f"it runs AMD's {which}, and {there}: {_how_to_get_hip()}, or set MGPU_RT_HIP "
+        "to the path of another"
+    )
+
+
+def _candidates(base: Mapping[str, str]) -> list[Path]:
+    return [*(Path(found.path) for found in _hip_search.find(base)), *_releases.installed()]
+
+
+def _unknown_to(fit: list[Path], wanted: list[str], named: list[Path]) -> str:
+    """Why no HIP runs these devices."""
+    unknown = next(t for t in wanted if not all(_hip_search.knows(str(path), t) for path in fit))
+    which = f"{', '.join(map(str, fit))} {'does' if len(fit) == 1 else 'do'}"
+    instead = "unset MGPU_RT_HIP, and " if named else ""
+    return (
+        f"{which} not know {unknown}, HIP {SINCE} and later ones do: "
+        f"{instead}`mgpu-rt doctor --install {SINCE}` fetches one"
+    )
+
+
+def _how_to_get_hip() -> str:
+    return how_to_install("libamdhip64-5", "install AMD's ROCm, up to 6.1 or from 7.2 on")
+
+
+def environment(
+    base: Mapping[str, str] | None = None, *, build: Path | None = None
+) -> dict[str, str]:
+    """The whole environment for a child process that is to run on the software device.
+
+    ``base`` is what the child would have got otherwise, by default this process's own. Names that
+    it sets stay as they are: ``MGPU_RT_HIP``, ``MGPU_RT_SOFTGPU``. ``build`` is the directory that
+    make filled. Raises SoftGpuUnavailable.
+    """
+    result = dict(os.environ if base is None else base)
+    directory = str(driver(build).parent)
+    paths = [path for path in result.get("LD_LIBRARY_PATH", "").split(":") if path]
+    library = hip(result, build)
+    fetched = [str(library.parent)] if library in _releases.installed() else []
+    search = [directory, *paths, *fetched]  # a fetched HIP has its own libraries beside it
+    result["LD_LIBRARY_PATH"] = ":".join(dict.fromkeys(search))
+    result["MGPU_RT_HIP"] = str(library)
+    result.setdefault("MGPU_RT_SOFTGPU", DEFAULT_TARGETS)
+    if Path(directory, DTIF).exists():
+        result.setdefault("HSA_ENABLE_DTIF", "1")
+        # HIP 7's pools would want virtual memory that programs manage, which softgpu has not.
+        result.setdefault("DEBUG_HIP_MEM_POOL_VMHEAP", "0")
+    return result

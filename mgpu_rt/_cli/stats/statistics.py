@@ -1,0 +1,353 @@
+"""Statistics files: what MGPU_RT_STATS=PATH writes."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Hashable, Iterable
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mgpu_rt._cli import files
+from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._cli.stats import recordings, validate
+from mgpu_rt._files import read as read_file
+from mgpu_rt._images.kernel_names import full_name
+from mgpu_rt._memory_table import memory_summary
+from mgpu_rt._text import shown
+
+HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes one"
+
+ENDING = ".json"  # of the files that `compare` and `report` have a run write
+
+
+@dataclass(frozen=True)
+class Counter:
+    """Calls of a function, and the time they took."""
+
+    calls: int
+    ns: int
+
+    def __add__(self, other: Counter) -> Counter:
+        return Counter(self.calls + other.calls, self.ns + other.ns)
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The counters of a cache."""
+
+    hits: int
+    misses: int
+    evictions: int
+
+    def __add__(self, other: Cache) -> Cache:
+        return Cache(
+            self.hits + other.hits, self.misses + other.misses, self.evictions + other.evictions
+        )
+
+    @property
+    def rate(self) -> float | None:
+        """The share of hits; None if the program asked for nothing."""
+        asked = self.hits + self.misses
+        return self.hits / asked if asked else None
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Copies or fills of one direction."""
+
+    calls: int
+    bytes: int
+
+    def __add__(self, other: Copies) -> Copies:
+        return Copies(self.calls + other.calls, self.bytes + other.bytes)
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """Graphs of a run; one launch of a graph replaces as many calls as it has nodes."""
+
+    built: int = 0
+    refused: int = 0
+    launches: int = 0
+    nodes: int = 0  # of all launches
+    plain: int = 0  # calls of functions of `mgpu-rt lower --graph` that ran
+
+    def __add__(self, other: Graphs) -> Graphs:
+        return Graphs(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @property
+    def summary(self) -> str:
+        """Empty if there are none."""
+        if not (self.built or self.refused or self.plain):
+            return ""
+        return (
+            f"graphs: built {self.built}, refused {self.refused}, launches {self.launches} in "
+            f"place of {self.nodes}, plain calls {self.plain}"
+        )
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A kind of failed calls."""
+
+    function: str  # "(others)": none of the ABI's
+    error: str  # HIP's name for it
+
+    def told(self, calls: int) -> str:
+        """A sentence about so many."""
+        which = f"{calls} call{'s' * (calls != 1)} of {shown(self.function)}"
+        return f"{which} failed with {shown(self.error)}"
+
+
+Key = TypeVar("Key", bound=Hashable)
+Sum = TypeVar("Sum", Counter, Cache, Copies, int)
+
+
+@dataclass(frozen=True)
+class Module:
+    """An image of device code."""
+
+    image: str  # its hash
+    bytes: int
+    loads: int
+    driver_loads: int
+    kernels: tuple[str, ...]
+    why: str | None  # the reason why each load is a new one
+
+
+@dataclass(frozen=True)
+class Process:
+    """One that wrote a file."""
+
+    program: str
+    pid: int
+    rank: int | None
+    by_exit: bool
+    seconds: float  # since its first call
+
+    @property
+    def ending(self) -> str:
+        return "ended by exit" if self.by_exit else "not ended by exit, or still running"
+
+
+@dataclass(frozen=True)
+class Device:
+    """The device of a process and the date; a value that is not known is empty."""
+
+    name: str
+    hip: str  # its release
+    date: str  # of the first call
+
+    @property
+    def description(self) -> str:
+        hip = f"HIP {self.hip or 'of an unknown release'}"
+        return ", ".join(filter(None, (self.name or "an unknown device", hip, self.date)))
+
+    @property
+    def warning(self) -> str:
+        """Empty on a GPU."""
+        return "EMULATED: no GPU was timed" if "(emulated)" in self.name else ""
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Statistics of a run."""
+
+    program: dict[str, Counter]
+    driver: dict[str, Counter]
+    caches: dict[str, Cache]
+    failed: dict[Failure, int] = field(default_factory=dict)  # calls
+    overridden: int = 0  # calls whose calls of the driver were not counted
+    kernels: dict[str, Counter] = field(default_factory=dict)
+    copies: dict[str, Copies] = field(default_factory=dict)
+    graphs: Graphs = Graphs()
+    modules: tuple[Module, ...] = ()
+    process: Process | None = None
+    start: int | None = None  # nanoseconds of HIP's own start, which are in no call's time
+    device: Device | None = None
+    memory: str = ""  # a table of each device's memory
+    rendered: str = ""  # the tables that an exit prints; empty if an older library wrote the file
+    raw: dict[str, Any] = field(default_factory=dict)  # as the file has it
+
+    @property
+    def failures(self) -> list[str]:
+        """A sentence for each kind of failed calls."""
+        return [failure.told(calls) for failure, calls in self.failed.items()]
+
+    @property
+    def uncounted(self) -> str:
+        """A sentence about calls of the driver that were not counted; empty if there are none."""
+        if not self.overridden:
+            return ""
+        return (
+            f"a runtime in place of this library answered {self.overridden} calls: what it called "
+            "of the driver is not counted"
+        )
+
+
+def devices(runs: Iterable[Statistics]) -> list[Device]:
+    """The devices and dates of the runs; equal devices share the last date."""
+    known = [run.device for run in runs if run.device]
+    return list({(device.name, device.hip): device for device in known}.values())
+
+
+def read(path: str | Path) -> Statistics:
+    """A statistics file. Raises CommandError."""
+    raw, recorded = _load(path, HOW_TO_GET)
+    if recorded == recordings.TRACE:
+        raise CommandError(
+            f"'{path}' is a recording of a trace: `mgpu-rt stats {path} -o OUT` writes it"
+        )
+    return parse(raw, path)
+
+
+def load(path: str | Path, how_to_get: str) -> Any:
+    """The content of a JSON file that the library wrote. Raises CommandError."""
+    return _load(path, how_to_get)[0]
+
+
+def _load(path: str | Path, how_to_get: str) -> tuple[Any, str | None]:
+    """As `load`, with the kind of recording or None."""
+    try:
+        content = read_file(path)
+        recorded = recordings.kind(content)
+        text = (recordings.as_json(path, content) if recorded else content).decode()
+    except OSError as error:
+        raise files.unreadable(path, error, how_to_get) from None
+    except UnicodeDecodeError:
+        raise CommandError(f"'{path}' is not text: {how_to_get}") from None
+    if not text.strip():
+        raise CommandError(f"'{path}' is empty: {how_to_get}")
+    try:
+        return json.loads(text), recorded
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"'{path}' is damaged or truncated ({error}): {how_to_get}") from None
+
+
+def parse(raw: Any, path: str | Path) -> Statistics:
+    """Statistics as the file has them. Raises CommandError."""
+    if isinstance(raw, dict) and "traceEvents" in raw:
+        raise CommandError(f"'{path}' is a trace: open it in ui.perfetto.dev; {HOW_TO_GET}")
+    try:
+        return Statistics(
+            program=_counters(raw["abi"]),
+            driver=_counters(raw["hip"]),
+            caches={
+                name: Cache(*_numbers(value, "hits", "misses", "evictions"))
+                for name, value in raw["cache"].items()
+            },
+            failed=dict(map(_failure, raw.get("failed", []))),
+            overridden=validate.count(raw.get("overridden", 0)),
+            kernels=_counters(raw.get("kernels", {}), "launches"),
+            copies={
+                way: Copies(*_numbers(value, "calls", "bytes"))
+                for way, value in raw.get("copies", {}).items()
+            },
+            graphs=Graphs(*_numbers(raw.get("graphs", _NO_GRAPHS), *_NO_GRAPHS)),
+            modules=tuple(map(_module, raw.get("modules", []))),
+            process=_process(raw["process"]) if "process" in raw else None,
+            start=validate.count(raw["start"]["ns"]) if "start" in raw else None,
+            device=_device(raw["device"], raw.get("process", {})) if "device" in raw else None,
+            memory=memory_summary(raw) if raw.get("memory") else "",
+            rendered=_text(raw.get("rendered")),
+            raw=raw,
+        )
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, OSError):
+        raise CommandError(f"'{path}' holds other JSON than statistics: {HOW_TO_GET}") from None
+
+
+#: The value for a file that an older library wrote.
+_NO_GRAPHS = asdict(Graphs())
+
+
+def _counters(values: dict[str, Any], calls: str = "calls") -> dict[str, Counter]:
+    return {name: Counter(*_numbers(value, calls, "ns")) for name, value in values.items()}
+
+
+def _failure(values: dict[str, Any]) -> tuple[Failure, int]:
+    function, error = values["function"], values["error"]
+    if not isinstance(function, str) or not isinstance(error, str):
+        raise ValueError
+    return Failure(function, error), validate.count(values["calls"])
+
+
+def _module(values: dict[str, Any]) -> Module:
+    image, kernels, why = values["image"], tuple(values["kernels"]), values["why"]
+    if not all(isinstance(text, str) for text in (image, why or "", *kernels)):
+        raise ValueError
+    numbers = _numbers(values, "bytes", "loads", "driver_loads")
+    return Module(image, *numbers, kernels, why)
+
+
+def _process(values: dict[str, Any]) -> Process:
+    rank = values["rank"]
+    return Process(
+        program=str(values["program"]),
+        pid=validate.count(values["pid"]),
+        rank=None if rank is None else validate.count(rank),
+        by_exit=values["ended"] == "exit",
+        seconds=validate.time(values["seconds"]),
+    )
+
+
+def _device(values: dict[str, Any], process: dict[str, Any]) -> Device:
+    name, hip = (values[key] or "" for key in ("name", "hip"))
+    if not isinstance(name, str) or not isinstance(hip, str):
+        raise ValueError
+    return Device(name, hip, _date(validate.count(process["date"])) if "date" in process else "")
+
+
+def _text(value: str | None) -> str:
+    if not isinstance(value, str | None):
+        raise ValueError
+    return value or ""
+
+
+def _date(seconds: int) -> str:
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def _numbers(values: dict[str, Any], *names: str) -> list[int]:
+    return [validate.count(values[name]) for name in names]
+
+
+def total(counters: Iterable[Counter]) -> Counter:
+    """All of them."""
+    return sum(counters, Counter(0, 0))
+
+
+def added(runs: Iterable[Statistics]) -> Statistics:
+    """The statistics of a program's processes as one."""
+    every = list(runs)
+    return Statistics(
+        program=_by_name(run.program for run in every),
+        driver=_by_name(run.driver for run in every),
+        caches=_by_name(run.caches for run in every),
+        failed=_by_name(run.failed for run in every),
+        overridden=sum(run.overridden for run in every),
+        kernels=_by_name(_kernels_among(run, every) for run in every),
+        copies=_by_name(run.copies for run in every),
+        graphs=sum((run.graphs for run in every), Graphs()),
+        start=sum(starts) if (starts := [r.start for r in every if r.start is not None]) else None,
+        device=next((run.device for run in every if run.device), None),
+    )
+
+
+def _kernels_among(run: Statistics, every: list[Statistics]) -> dict[str, Counter]:
+    """The kernels by the names that other processes show: those may know more kernels of a name."""
+    shown = {name for other in every for name in other.kernels}
+    listed = run.raw.get("kernels", {})
+    full = {name: full_name(listed.get(name, {}).get("module") or "", name) for name in run.kernels}
+    return {full[name] if full[name] in shown else name: row for name, row in run.kernels.items()}
+
+
+def _by_name(parts: Iterable[dict[Key, Sum]]) -> dict[Key, Sum]:
+    """Adds up the values of the same name."""
+    sums: dict[Key, Sum] = {}
+    for part in parts:
+        for name, value in part.items():
+            sums[name] = sums[name] + value if name in sums else value
+    return sums

@@ -1,0 +1,131 @@
+"""Graphs: the GPU work of a lowered function, built once and replayed by one call."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from mgpu_rt._launch.streams import handle_of
+from mgpu_rt._library import HipError, RuntimeLibrary, load
+
+
+class Graph:
+    """A graph that was built (mgpu_rt.graph).
+
+    The graph owns its memory and modules until close(), the end of the object, or exit. Any thread
+    may replay it or close it.
+    """
+
+    def __init__(self, library: RuntimeLibrary) -> None:
+        self._library = library
+        self._handle: Any = None
+        self._end: weakref.finalize | None = None
+        self._process = os.getpid()
+        self._lock = threading.RLock()  # held while HIP is given the graph
+
+    def _built(self, handle: Any) -> None:
+        self._handle = handle
+        self._end = weakref.finalize(self, _destroy, self._library, handle, self._process)
+        self._end.atexit = False
+
+    def _using(self) -> AbstractContextManager[Any]:
+        """The lock. A fork may have left it to a thread that the child does not have."""
+        if os.getpid() != self._process:
+            raise ValueError("the graph is the parent process's")
+        return self._lock
+
+    def _alive(self) -> Any:
+        """The handle; the caller has the lock."""
+        if self._end is None or not self._end.alive:
+            raise ValueError("the graph is not built yet" if self._end is None else "it is closed")
+        return self._handle
+
+    def replay(self, stream: Any = None) -> None:
+        """Submits the graph to `stream`, or to the external stream (use_stream), without a wait.
+        Without either it runs on a stream of the library's, and is over on return.
+
+        While it runs, its copies read and write host memory. Raises HipError if HIP refuses it, or
+        the stream is one of another device than the graph's. Raises it too if the program has
+        registered, unregistered, freed or allocated again what the graph copies or fills: build the
+        graph again then. Raises ValueError if the graph is closed.
+        """
+        library = self._library
+        given = library.chosen_stream if stream is None else handle_of(stream)
+        library.take_error()
+        if given is not None:
+            self._submit(library.ffi.cast("hipStream_t", given))
+        else:
+            own = library.mgpuStreamCreate()
+            try:
+                self._submit(own)
+                library.mgpuStreamSynchronize(own)
+            finally:
+                library.mgpuStreamDestroy(own)
+        library.check("the graph was not replayed")
+
+    def _submit(self, stream: Any) -> None:
+        with self._using():
+            self._library.mgpu_rt_graph_launch(self._alive(), stream)
+
+    def dot(self) -> str:
+        """A picture of it in the language of Graphviz."""
+        library = self._library
+        with self._using():
+            text = library.mgpu_rt_graph_dot(self._alive())
+        if not text:
+            raise MemoryError("mgpu_rt_graph_dot")
+        try:
+            return library.ffi.string(text).decode(errors="replace")
+        finally:
+            library.free(text)
+
+    def close(self) -> None:
+        """Ends the graph, once its work is done: its memory serves others from then on."""
+        if os.getpid() != self._process:
+            return  # where it is none
+        with self._lock:
+            if self._end is not None:
+                self._end()
+
+    def __len__(self) -> int:
+        """The number of its nodes."""
+        with self._using():
+            return self._library.mgpu_rt_graph_nodes(self._alive())
+
+    def __repr__(self) -> str:
+        try:
+            return f"<mgpu_rt.Graph of {len(self)} nodes>"
+        except ValueError:
+            return "<mgpu_rt.Graph, none>"
+
+
+def _destroy(library: RuntimeLibrary, handle: Any, process: int) -> None:
+    """In a child of fork there is no graph."""
+    if os.getpid() == process:
+        library.mgpu_rt_graph_destroy(handle)
+
+
+@contextmanager
+def graph() -> Iterator[Graph]:
+    """mgpu_rt.graph, which describes it."""
+    library = load()
+    found = Graph(library)
+    # Looked up here: a signal handler may raise in Python code, and then its thread builds on.
+    begin, end = library.mgpu_rt_graph_begin, library.mgpu_rt_graph_end
+    begun, handle = True, None
+    try:
+        if begin() != 0:
+            begun = False
+            raise HipError("no graph can be built (stderr says why)", "hipErrorNotSupported")
+        yield found
+    finally:
+        if begun:
+            handle = end()
+        if handle:
+            found._built(handle)
+    if not handle:
+        raise HipError("the graph was not built (stderr says why)", "hipErrorNotSupported")

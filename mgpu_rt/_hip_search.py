@@ -1,0 +1,108 @@
+"""The HIP libraries of this machine, as a program would find them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgpu_rt import _layout
+
+PROBE = "mgpu-rt-probe"
+HIP = "libamdhip64.so.[0-9]"
+HSA = "libhsa-runtime64.so.1"
+
+#: The folders that every loader searches: HIP's own libraries lie there or beside HIP.
+LOADERS_FOLDERS = (Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib"))
+
+#: The libraries that emulate AMD's driver below HIP, each with a text in every ROCr that loads it.
+#: ROCr up to 6.1 holds the name of its driver library. From 7.2 on it holds the name of a function
+#: that it looks up with HSA_ENABLE_DTIF=1. (The name libdtif.so is too short to be found as text.)
+SEAMS = {"libhsakmt.so.1": b"libhsakmt.so.1", "libdtif.so": b"hsaKmtQueueRingDoorbell"}
+
+
+@dataclass(frozen=True)
+class Hip:
+    """A HIP library, and where it was found."""
+
+    origin: str
+    path: str
+
+
+def probe() -> str:
+    """The path of the program that asks the library."""
+    return str(_layout.PREFIX / "lib" / PROBE)
+
+
+#: Errors of fork on a machine that lacks processes or memory, and the way out.
+LACKING = (errno.EAGAIN, errno.ENOMEM)
+HOW_TO_START_ONE = "free memory, or see ulimit -u"
+
+
+class NoProcess(OSError):
+    """This machine starts no further process now."""
+
+
+def why_not(path: str) -> str:
+    """Why what MGPU_RT_HIP names is no library; empty if it may be one."""
+    if not os.path.exists(path):
+        return f"MGPU_RT_HIP={path}: there is no such file"
+    if os.path.isfile(path):
+        try:
+            with open(path, "rb") as file:
+                if file.read(4) == b"\x7fELF":
+                    return ""
+        except OSError as error:
+            return f"MGPU_RT_HIP={path}: {error.strerror}"
+    return f"MGPU_RT_HIP={path} is no library: name the file, as /opt/rocm/lib/libamdhip64.so"
+
+
+def find(base: Mapping[str, str]) -> list[Hip]:
+    """The libraries that a program would try in this environment, in that order
+    (csrc/runtime/driver/hip_search.h). A child process asks the library, since the loader reads
+    LD_LIBRARY_PATH only at a start. If the library is not there, the loader's folders count. Raises
+    NoProcess where no process can be started."""
+    if not Path(probe()).exists():
+        found = (path for folder in LOADERS_FOLDERS for path in sorted(folder.glob(HIP)))
+        return [Hip(str(path.parent), str(path)) for path in found]
+    library = str(_layout.PREFIX / "lib" / _layout.LIBRARY)
+    environment = {name: value for name, value in base.items() if name != "LD_PRELOAD"}
+    if " " not in library:  # which LD_PRELOAD cannot name; then the loader finds it by the probe
+        environment["LD_PRELOAD"] = library
+    try:
+        result = subprocess.run(
+            [probe(), "--hip"], env=environment, capture_output=True, timeout=60, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        if isinstance(error, OSError) and error.errno in LACKING:
+            why = f"no process could be started: {error.strerror}; {HOW_TO_START_ONE}"
+            raise NoProcess(why) from None
+        return []
+    lines = (line.partition("\t") for line in os.fsdecode(result.stdout).splitlines())
+    return [Hip(origin, path) for origin, _, path in lines]
+
+
+def seams(hip: str) -> list[str]:
+    """The names in SEAMS that the ROCr below a HIP library loads."""
+    content = _rocr(hip)
+    return [name for name, mark in SEAMS.items() if mark in content]
+
+
+def knows(hip: str, target: str) -> bool:
+    """False if the ROCr below a HIP library is known not to know a target, such as gfx942: it has
+    the names of others."""
+    content = _rocr(hip)
+    return target.encode() in content or b"gfx90" not in content
+
+
+def _rocr(hip: str) -> bytes:
+    """The file of the ROCr that a HIP library loads; nothing if it cannot be read."""
+    folders = (Path(os.path.realpath(hip)).parent, *LOADERS_FOLDERS)
+    runtime = next((path for folder in folders if (path := folder / HSA).is_file()), None)
+    try:
+        return runtime.read_bytes() if runtime else b""
+    except OSError:
+        return b""

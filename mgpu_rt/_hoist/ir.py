@@ -1,0 +1,195 @@
+"""A program in MLIR's generic form, as mlir-opt prints it: an operation a line, its uses in front.
+
+This reads only that print, never a person's text. Each operation of a function stands on one line,
+with its operands in the parentheses after its name. Any other line is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mgpu_rt._hoist.tools import Refused
+from mgpu_rt._lowering.strings import unescape
+
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_OPERATION = re.compile(rf"    (?:(%\w+) = )?({_STRING})\(([^()]*)\)(.*)")
+_BLOCK = re.compile(r"  \^\w+.*:")
+_SYMBOL = re.compile(rf"@({_STRING}|[\w$.-]+)")
+_QUOTED = re.compile(rf"(@?){_STRING}")
+#: The beginnings of lines around a module; an empty one has a block.
+_AROUND = ('"builtin.module"', "^bb0:", "}")
+
+
+def symbols(line: str) -> list[str]:
+    """The symbols that a line refers to."""
+    return [name.strip('"') for name in _SYMBOL.findall(_without_strings(line))]
+
+
+def _without_strings(line: str) -> str:
+    """The line with its strings emptied, so that their text cannot look like an operation."""
+    return _QUOTED.sub(lambda string: string[0] if string[1] else '""', line)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of a function."""
+
+    line: int
+    block: int
+    result: str | None
+    name: str
+    operands: tuple[str, ...]
+    rest: str  # of its line: properties, types
+
+    def symbol(self, attribute: str) -> str | None:
+        """The symbol in an attribute, as in `callee = @main`."""
+        found = re.search(rf"\b{attribute} = {_SYMBOL.pattern}", _without_strings(self.rest))
+        return found and found[1].strip('"')
+
+    @property
+    def callee(self) -> str | None:
+        """The symbol that a plain call names; else None."""
+        return self.symbol("callee") if self.name == "llvm.call" else None
+
+
+class Function:
+    """A function with its operations in their order; a declaration has none."""
+
+    def __init__(self, name: str, operations: list[Operation]) -> None:
+        self.name, self.operations = name, operations
+        self._definitions = {o.result: o for o in operations if o.result}
+        self._uses: dict[str, list[Operation]] = {}
+        for operation in operations:
+            for value in dict.fromkeys(operation.operands):
+                self._uses.setdefault(value, []).append(operation)
+
+    def calls(self, *callees: str) -> list[Operation]:
+        return [operation for operation in self.operations if operation.callee in callees]
+
+    def uses(self, value: str | None) -> list[Operation]:
+        return self._uses.get(value or "", [])
+
+    def definition(self, value: str) -> Operation | None:
+        """The operation that defines a value; None if it is an argument."""
+        return self._definitions.get(value)
+
+
+@dataclass(frozen=True)
+class Global:
+    """A global variable."""
+
+    name: str
+    constant: bool
+    private: bool  # no other program sees it or replaces it
+    value: bytes  # empty where it is not given as a string
+
+
+class Program:
+    """A module: its lines, and what they hold."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = text.splitlines()
+        self.functions: dict[str, Function] = {}
+        self.globals: dict[str, Global] = {}
+        #: Run before main, by llvm.mlir.global_ctors, and by nothing else.
+        self.constructors: set[str] = set()
+        self._private: set[str] = set()  # functions that nothing outside calls
+        self._read()
+        # proof: constructor_is_not_called, else `self.constructors &= self._private`
+        self.constructors &= {name for name in self._private if self.references[name] == 1}
+
+    @functools.cached_property
+    def references(self) -> Counter[str]:
+        """How often each symbol is referred to; a definition is no reference."""
+        return Counter(name for line in self.lines for name in symbols(line))
+
+    def constant(self, function: Function, value: str) -> Global | None:
+        """The constant string that a value is the address of."""
+        address = function.definition(value)
+        if address is None or address.name != "llvm.mlir.addressof":
+            return None
+        found = self.globals.get(address.symbol("global_name") or "")
+        # proof: image_variable_is_constant, else `if found and found.private and found.value:`
+        # proof: image_variable_is_private, else `if found and found.constant and found.value:`
+        if found and found.constant and found.private and found.value:
+            return found
+        return None
+
+    def _read(self) -> None:
+        lines = iter(enumerate(self.lines))
+        for number, line in lines:
+            if not line.startswith('  "'):
+                if line.strip() and not line.startswith(_AROUND):
+                    raise _misread(line)
+                continue
+            body = self._body(number, lines) if line.endswith("({") else []
+            self._add(line, body)
+
+    def _body(self, start: int, lines: Iterator[tuple[int, str]]) -> list[int]:
+        """The lines between one that opens a region and the one that closes it."""
+        body = []
+        for number, line in lines:
+            if line.startswith("  })"):
+                return body
+            body.append(number)
+        raise _misread(self.lines[start])
+
+    def _add(self, line: str, body: list[int]) -> None:
+        kind = line.split('"')[1]
+        if kind == "llvm.func":
+            function = Function(_name(line), _operations(self.lines, body))
+            self.functions[function.name] = function
+            # proof: no_other_object_calls_it, else `if True:`
+            if _is_private(line):
+                self._private.add(function.name)
+        elif kind == "llvm.mlir.global":
+            found = _global(line)
+            self.globals[found.name] = found
+        elif kind == "llvm.mlir.global_ctors":
+            self.constructors.update(symbols(line))
+
+
+def _operations(lines: list[str], body: list[int]) -> list[Operation]:
+    operations, block = [], 0
+    for number in body:
+        if _BLOCK.match(lines[number]):
+            block += 1
+            continue
+        match = _OPERATION.fullmatch(lines[number])
+        if match is None or match[4].endswith("({"):
+            raise _misread(lines[number])
+        result, name, operands, rest = match.groups()
+        values = tuple(filter(None, operands.split(", ")))
+        operations.append(Operation(number, block, result, name.strip('"'), values, rest))
+    return operations
+
+
+def _name(line: str) -> str:
+    match = re.search(rf"\bsym_name = ({_STRING})", line)
+    if match is None:
+        raise _misread(line)
+    return match[1].strip('"')
+
+
+def _global(line: str) -> Global:
+    plain = _without_strings(line)
+    value = re.search(rf"\bvalue = ({_STRING})[,}}]", line)
+    return Global(
+        _name(line),
+        constant=re.search(r"[{ ]constant[,}]", plain) is not None,
+        private=_is_private(line),
+        value=unescape(value[1][1:-1]) if value else b"",
+    )
+
+
+def _is_private(line: str) -> bool:
+    linkage = r"#llvm\.linkage<(?:internal|private)>"
+    return re.search(linkage, _without_strings(line)) is not None
+
+
+def _misread(line: str) -> Refused:
+    return Refused(f"this operation is not understood, nothing was hoisted: {line.strip()[:100]}")

@@ -1,0 +1,70 @@
+"""The plan of a hoisting: lines to replace, text to add, and notes on both."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from mgpu_rt._hoist.ir import Function, Operation, Program
+from mgpu_rt._hoist.templates import PREFIX
+
+#: Operations without side effects: they may go if nothing uses their result.
+_PURE = {"llvm.mlir.addressof", "llvm.mlir.constant", "llvm.mlir.zero"}
+
+
+@dataclass
+class Plan:
+    """The changes to a program."""
+
+    program: Program
+    added: list[str] = field(default_factory=list)
+    #: By function and thing, in the order in which they were met: moved, or left and why.
+    moved: Counter[tuple[str, str]] = field(default_factory=Counter)
+    left: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    _lines: dict[int, str | None] = field(default_factory=dict)
+
+    def functions(self) -> list[Function]:
+        """The functions of the program, without those of an earlier hoisting."""
+        functions = self.program.functions.values()
+        # proof: function_is_the_programs, else `return list(functions)`
+        return [function for function in functions if not function.name.startswith(PREFIX)]
+
+    def is_changed(self, operation: Operation) -> bool:
+        return operation.line in self._lines
+
+    def replace(self, operation: Operation, text: str) -> None:
+        """Puts another operation there, with the same result."""
+        self._lines[operation.line] = f"    {operation.result} = {text}"
+
+    def redirect(self, operation: Operation, callee: str) -> None:
+        """Makes a call call something else with the same operands."""
+        line = self.program.lines[operation.line]
+        self._lines[operation.line] = line.replace(
+            f"callee = @{operation.callee}", f"callee = @{callee}", 1
+        )
+
+    def remove(self, operation: Operation) -> None:
+        self._lines[operation.line] = None
+
+    def text(self) -> str:
+        """The program with the changes."""
+        for function in self.program.functions.values():
+            self._sweep(function)
+        lines = [self._lines.get(number, line) for number, line in enumerate(self.program.lines)]
+        end = next(i for i in reversed(range(len(lines))) if (lines[i] or "").startswith("})"))
+        return "\n".join(line for line in [*lines[:end], *self.added, *lines[end:]] if line)
+
+    def _sweep(self, function: Function) -> None:
+        """Takes out operations that nothing uses now, and constants that MLIR left at each use."""
+        kept = [o for o in function.operations if self._lines.get(o.line, "") is not None]
+        used = {value for operation in kept for value in self._operands(operation)}
+        for operation in kept:
+            if operation.name in _PURE and operation.result not in used:
+                self.remove(operation)
+
+    def _operands(self, operation: Operation) -> tuple[str, ...]:
+        changed = self._lines.get(operation.line)
+        if changed is None:
+            return operation.operands
+        return tuple(re.findall(r"%\w+", changed.partition('"')[2]))

@@ -1,0 +1,92 @@
+"""Hoists a program: reads it, decides, writes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mgpu_rt import _abi
+from mgpu_rt._hoist import stream_creations, templates
+from mgpu_rt._hoist.ir import Program
+from mgpu_rt._hoist.module_loads import LOADS, LOOK_UP, Modules
+from mgpu_rt._hoist.plan import Plan
+from mgpu_rt._hoist.tools import Refused, Tools
+from mgpu_rt._images.sharing import why_not_shared
+
+_CHOOSES_DEVICE = "mgpuSetDefaultDevice"
+_MOVABLE = (*LOADS, LOOK_UP, stream_creations.CREATE)
+
+
+@dataclass(frozen=True)
+class Hoisted:
+    """A program, and the notes on it, a sentence a line."""
+
+    program: bytes
+    said: list[str]
+
+
+def hoist(given: bytes, tools: Tools) -> Hoisted:
+    """Hoists a program in the LLVM dialect; where nothing is moved it stays as it is, to the byte.
+
+    Raises Refused, NotBuilt.
+    """
+    program = Program(tools.explicit(given))
+    obstacle = _obstacle(program)
+    if obstacle:
+        return Hoisted(given, [f"nothing was moved: {obstacle}"])
+    plan = Plan(program)
+    _find_other_forms(plan)
+    kept_streams = stream_creations.move(plan)
+    modules = Modules(plan, why_not_shared)
+    modules.move()
+    if not plan.moved:
+        return Hoisted(given, ["nothing was moved", *_sentences(plan)])
+    # proof: hoisted_program_is_unchanged, else `if False:`
+    if any(name.startswith(templates.PREFIX) for name in (*program.functions, *program.globals)):
+        raise Refused(
+            "it was hoisted before and changed since: hoist the program that it came from"
+        )
+    counts = len(modules.modules), len(modules.functions)
+    plan.added.append(templates.common(*counts, kept_streams > 0, program.functions))
+    return Hoisted(tools.validated(plan.text()), _sentences(plan))
+
+
+def _obstacle(program: Program) -> str | None:
+    """Why a whole program stays as it is."""
+    known = {function.name for function in _abi.functions()}
+    called = {o.callee for f in program.functions.values() for o in f.operations} & known
+    own = known & {function.name for function in program.functions.values() if function.operations}
+    # proof: program_leaves_the_abi_alone, else `if False:`
+    if own:
+        return f"it defines {min(own)} itself"
+    if not called:
+        return "it has no GPU calls"
+    # proof: program_keeps_its_device, else `if False:`
+    if _CHOOSES_DEVICE in called:
+        return f"it calls {_CHOOSES_DEVICE}, and what is kept belongs to one device"
+    return None
+
+
+def _find_other_forms(plan: Plan) -> None:
+    """Notes movable functions that the program uses other than by a plain call."""
+    for function in plan.functions():
+        for operation in function.operations:
+            if operation.callee is None:
+                for name in {operation.symbol("callee"), operation.symbol("global_name")}:
+                    if name in _MOVABLE:
+                        plan.left[function.name, name, f"it is used by {operation.name}"] += 1
+
+
+def _sentences(plan: Plan) -> list[str]:
+    moved = [
+        f"{function}: moved {thing}{_times(count)}"
+        for (function, thing), count in plan.moved.items()
+    ]
+    left = [
+        f"{function}: left {thing}{_times(count)}: {reason}"
+        for (function, thing, reason), count in plan.left.items()
+    ]
+    return moved + left
+
+
+def _times(count: int) -> str:
+    return f", {count} times" if count > 1 else ""

@@ -1,0 +1,70 @@
+"""Streams: the creations that a kept stream may serve."""
+
+from __future__ import annotations
+
+from mgpu_rt import _abi
+from mgpu_rt._hoist.ir import Function, Operation
+from mgpu_rt._hoist.plan import Plan
+from mgpu_rt._hoist.templates import GIVE, TAKE
+
+CREATE, WAIT, DESTROY = "mgpuStreamCreate", "mgpuStreamSynchronize", "mgpuStreamDestroy"
+
+#: The position of the parameter `stream` in each function of the ABI.
+_POSITIONS = {
+    function.name: position
+    for function in _abi.functions()
+    for position, parameter in enumerate(function.params.split(", "))
+    if parameter == "hipStream_t stream"
+}
+
+
+def move(plan: Plan) -> int:
+    """Plans the streams; returns how many are moved."""
+    moved = 0
+    for function in plan.functions():
+        for creation in function.calls(CREATE):
+            reason = _why_left(function, creation)
+            if reason:
+                plan.left[function.name, "a stream", reason] += 1
+                continue
+            plan.redirect(creation, TAKE)
+            for destruction in _destructions(function, creation):
+                plan.redirect(destruction, GIVE)
+            plan.moved[function.name, "a stream"] += 1
+            moved += 1
+    return moved
+
+
+def _destructions(function: Function, creation: Operation) -> list[Operation]:
+    return [use for use in function.uses(creation.result) if use.callee == DESTROY]
+
+
+def _why_left(function: Function, creation: Operation) -> str | None:
+    if creation.operands or creation.result is None:
+        return "it is created in an unknown form"
+    uses = function.uses(creation.result)
+    for use in uses:
+        if not _is_known(use, creation.result):
+            return f"it goes to {use.callee or use.name}"
+    destructions = _destructions(function, creation)
+    # proof: stream_is_destroyed_here, else `if False:`
+    if not destructions:
+        return "it is not destroyed here"
+    if not all(_was_waited_for(uses, destruction) for destruction in destructions):
+        return "it is destroyed without a wait just before"
+    return None
+
+
+def _is_known(use: Operation, stream: str) -> bool:
+    """True if the use passes the stream as the stream, and as nothing else."""
+    position = _POSITIONS.get(use.callee or "")
+    # proof: call_uses_it_as_a_stream, else `return stream in use.operands`
+    return [i for i, value in enumerate(use.operands) if value == stream] == [position]
+
+
+def _was_waited_for(uses: list[Operation], destruction: Operation) -> bool:
+    """True if the use before it, in the same block, is a wait: then no work is pending."""
+    # proof: wait_is_in_its_block, else `before = [u for u in uses if u.line < destruction.line]`
+    before = [u for u in uses if u.block == destruction.block and u.line < destruction.line]
+    # proof: last_use_is_a_wait, else `return bool(before)`
+    return bool(before) and before[-1].callee == WAIT

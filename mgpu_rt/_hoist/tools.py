@@ -1,0 +1,127 @@
+"""MLIR's own tools read, check and print the programs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgpu_rt._lowering.dialects import PASSES
+from mgpu_rt._lowering.toolchain import LoweringFailed, ToolchainMissing, run, tool
+
+OLDEST, NEWEST, TESTED = 19, 24, 22
+
+#: The gpu dialect's operations leave by two: the kernels' modules, and what calls them.
+_GPU_PASS, _DEVICE_PASS = "gpu-to-llvm", "gpu-module-to-binary"
+
+_ERROR = re.compile(r"^[^:\n]*:(?P<line>\d+):\d+: error: (?P<message>.*)$", re.MULTILINE)
+#: How mlir-translate names what it cannot translate.
+_UNKNOWN = re.compile(r"(?:for op: |for operation: |custom op ')(?P<name>(?P<dialect>\w+)\.[\w.]+)")
+_NO_BINARY = "find the binary holding the kernel"
+
+
+class Refused(RuntimeError):
+    """The program cannot be hoisted; one sentence says why."""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """mlir-opt and mlir-translate of one release."""
+
+    opt: Path
+    translate: Path
+
+    def explicit(self, program: bytes) -> str:
+        """The program in MLIR's generic form, with every call that its launches stand for.
+
+        A launch stands for loads and look-ups, which MLIR writes down only in LLVM IR. So the
+        program becomes LLVM IR, and from that the LLVM dialect again. Raises Refused.
+        """
+        try:
+            ir = run([self.translate, "--mlir-to-llvmir"], program)
+        except LoweringFailed as failed:
+            raise Refused(_sentence(_complaint(failed), self.translate.name)) from None
+        dialect = _must([self.translate, "--import-llvm"], ir)
+        printed = ["--mlir-print-op-generic", "--mlir-print-local-scope"]
+        text = _must([self.opt, *printed], dialect).decode()
+        # proof: program_names_its_target, else `return text`
+        return _with_own_target(text, ir.decode(errors="replace"))
+
+    def validated(self, program: str) -> bytes:
+        """The program in its usual form, found valid. Raises Refused."""
+        return _must([self.opt], program.encode())
+
+
+def find(llvm: int | None) -> Tools:
+    """The tools of a release: without one, those on PATH that have no number, else the newest.
+
+    Raises ToolchainMissing.
+    """
+    if llvm is not None:
+        return Tools(tool("mlir-opt", llvm), tool("mlir-translate", llvm))
+    opt, translate = shutil.which("mlir-opt"), shutil.which("mlir-translate")
+    if opt and translate:
+        return Tools(Path(opt), Path(translate))
+    for release in range(NEWEST, OLDEST - 1, -1):
+        try:
+            return find(release)
+        except ToolchainMissing:
+            continue
+    return find(TESTED)
+
+
+def _with_own_target(text: str, ir: str) -> str:
+    """The module with the data layout and target of the program.
+
+    The import from LLVM IR adds the default ones, in a dialect that MLIR's runners do not know.
+    """
+    if "\nmodule asm " in ir:
+        return text
+    named = {"llvm.data_layout": "datalayout", "llvm.target_triple": "triple"}
+    own = [
+        f"{attribute} = {found[1]}"
+        for attribute, name in named.items()
+        if (found := re.search(rf'^target {name} = (".*")$', ir, re.MULTILINE))
+    ]
+    body = text[: text.rindex("\n})")]
+    return f"{body}\n}}) {{{', '.join(own)}}} : () -> ()\n"
+
+
+def _complaint(failed: LoweringFailed) -> str:
+    return failed.complaint or "it says nothing"
+
+
+def _must(command: list[str | Path], given: bytes) -> bytes:
+    """Runs a tool on text that MLIR or this package made: its line numbers mean nothing to a
+    user."""
+    try:
+        return run(command, given)
+    except LoweringFailed as failed:
+        complaint = _complaint(failed)
+        error = _ERROR.search(complaint)
+        first = error["message"] if error else complaint.splitlines()[0]
+        name = Path(command[0]).name
+        raise Refused(f"{name} cannot read what was made of it: {first}") from None
+
+
+def _sentence(complaint: str, tool_name: str) -> str:
+    error = _ERROR.search(complaint)
+    if error is None:
+        return f"{tool_name} fails: {complaint.splitlines()[0]}"
+    position, message = f"line {error['line']}", error["message"].strip()
+    if _NO_BINARY in message:
+        return f"{position}: the kernel has no gpu.binary: run mlir-opt's {_DEVICE_PASS} before"
+    unknown = _UNKNOWN.search(message)
+    if unknown is None:
+        return f"{position}: {tool_name} does not take it: {message}"
+    return f"{position}: {unknown['name']} is not of the LLVM dialect: {_way_out(unknown)}"
+
+
+def _way_out(unknown: re.Match[str]) -> str:
+    name, dialect = unknown["name"], unknown["dialect"]
+    if dialect == "gpu":
+        cure: str | None = _DEVICE_PASS if name in ("gpu.module", "gpu.func") else _GPU_PASS
+    else:
+        cure = PASSES.get(dialect)
+    return f"run mlir-opt's {cure} before" if cure else "lower it before"

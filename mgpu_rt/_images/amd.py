@@ -1,0 +1,111 @@
+"""AMD's code objects: their ELF header, notes and symbols."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mgpu_rt._images.elf import Elf
+from mgpu_rt._images.model import Argument, Image, Kernel
+from mgpu_rt._images.writable import globals_of
+
+METADATA = 32  # the type of the note
+_LONGEST = 1 << 16  # list of the metadata: msgpack reserves the length that the file states
+_DESCRIPTOR = ".kd"  # the name of a kernel's descriptor ends so
+HSA, RELOCATABLE = 64, 1
+ABI_TO_VERSION = 2  # EI_ABIVERSION 2 is version 4
+
+#: The shifts of features in e_flags, from version 4 on, and the meanings of their values.
+_FEATURES = {"xnack": 8, "sramecc": 10}
+_SETTINGS = ("unsupported", "any", "off", "on")
+
+
+def describe(image: Image, elf: Elf) -> None:
+    """Adds a code object's own description."""
+    if elf.header.osabi == HSA:
+        image.version = elf.header.abi_version + ABI_TO_VERSION
+        image.features = _features(elf.header.flags) if image.version >= 4 else {}
+    metadata = _metadata(elf)
+    target = _get(metadata, "amdhsa.target", str)
+    image.target = target.partition("--")[2] or target if target else None
+    image.kernels = [_kernel(kernel) for kernel in _maps(metadata, "amdhsa.kernels")]
+    image.globals = globals_of(elf)
+    image.settable = any(not name.endswith(_DESCRIPTOR) for name in elf.exports)
+    image.undefined = elf.undefined
+    if elf.header.type == RELOCATABLE:
+        image.unread = "it is not linked yet: HIP takes what ld.lld makes of it"
+    elif not metadata:
+        image.unread = "it has no metadata of version 3 or later, which say what its kernels need"
+
+
+def _features(flags: int) -> dict[str, str]:
+    settings = {name: _SETTINGS[flags >> shift & 3] for name, shift in _FEATURES.items()}
+    return {name: setting for name, setting in settings.items() if setting != "unsupported"}
+
+
+# ---- the metadata: a file may be damaged, so each value is checked ----
+
+
+def _metadata(elf: Elf) -> dict[Any, Any]:
+    import msgpack  # an image's size and bytes are known without
+
+    for kind, content in elf.notes:
+        if kind != METADATA:
+            continue
+        elf.budget.spend(len(content))
+        try:
+            metadata = msgpack.unpackb(
+                content,
+                strict_map_key=False,
+                unicode_errors="replace",
+                max_array_len=_LONGEST,
+                max_map_len=_LONGEST,
+            )
+        except (ValueError, TypeError, msgpack.UnpackException):
+            continue
+        if isinstance(metadata, dict):
+            return metadata
+    return {}
+
+
+def _get(values: dict[Any, Any], key: str, kind: type) -> Any:
+    """A value of that type, or None."""
+    value = values.get(key)
+    return value if isinstance(value, kind) else None
+
+
+def _maps(values: dict[Any, Any], key: str) -> list[dict[Any, Any]]:
+    return [value for value in _get(values, key, list) or [] if isinstance(value, dict)]
+
+
+def _argument(values: dict[Any, Any]) -> Argument:
+    return Argument(
+        offset=_get(values, ".offset", int),
+        size=_get(values, ".size", int),
+        kind=_get(values, ".value_kind", str),
+        name=_get(values, ".name", str),
+    )
+
+
+def _sizes(values: dict[Any, Any], key: str) -> tuple[int, int, int] | None:
+    sizes = _get(values, key, list) or []
+    if len(sizes) != 3 or not all(isinstance(size, int) and size > 0 for size in sizes):
+        return None
+    return sizes[0], sizes[1], sizes[2]
+
+
+def _kernel(values: dict[Any, Any]) -> Kernel:
+    return Kernel(
+        name=_get(values, ".name", str) or "?",
+        arguments=tuple(_argument(argument) for argument in _maps(values, ".args")),
+        argument_bytes=_get(values, ".kernarg_segment_size", int),
+        sgprs=_get(values, ".sgpr_count", int),
+        vgprs=_get(values, ".vgpr_count", int),
+        agprs=_get(values, ".agpr_count", int),
+        spilled_sgprs=_get(values, ".sgpr_spill_count", int),
+        spilled_vgprs=_get(values, ".vgpr_spill_count", int),
+        workgroup_memory=_get(values, ".group_segment_fixed_size", int),
+        scratch=_get(values, ".private_segment_fixed_size", int),
+        max_flat_workgroup_size=_get(values, ".max_flat_workgroup_size", int),
+        required_workgroup_size=_sizes(values, ".reqd_workgroup_size"),
+        wavefront=_get(values, ".wavefront_size", int),
+    )

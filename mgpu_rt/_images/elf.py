@@ -1,0 +1,233 @@
+"""ELF files: how long one is, and what pyelftools reads in it, as plain values.
+
+On a damaged file pyelftools raises any exception. So this module reads everything at once, and
+turns each exception into Damaged. A budget bounds the bytes that it reads (budget.py).
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+from mgpu_rt._images.budget import Budget, BudgetExceeded, Counted
+
+MAGIC = b"\x7fELF"
+CUDA, AMDGPU = 190, 224
+WRITE, ALLOC, EXECUTE = 1, 2, 4
+NOBITS = 8
+GLOBAL = 1  # a symbol's binding
+OBJECT = 1  # a symbol's type: a variable
+
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+
+_MACHINES = {"x64": "x86-64"}  # as pyelftools calls it, and everybody else
+
+
+class Damaged(Exception):
+    """Why a file cannot be read."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """The part of the header that this package uses."""
+
+    osabi: int
+    abi_version: int
+    type: int
+    flags: int
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section."""
+
+    name: str
+    type: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    index: int
+    link: int = 0
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A symbol that stands for something in a section of its file."""
+
+    name: str
+    value: int
+    size: int
+    section: int
+
+
+@dataclass(frozen=True)
+class Elf:
+    """The parts of a file that this package reads."""
+
+    header: Header
+    machine: str
+    sections: list[Section]
+    notes: list[tuple[int, bytes]]
+    symbols: list[Symbol]
+    undefined: list[str]  # global names that another file has to define
+    exports: list[str]  # variables that a driver finds by name, and descriptors of kernels
+    budget: Budget
+
+    @functools.cached_property
+    def symbols_by_section(self) -> dict[int, list[Symbol]]:
+        found: dict[int, list[Symbol]] = {}
+        for symbol in self.symbols:
+            found.setdefault(symbol.section, []).append(symbol)
+        return found
+
+
+def machine_of(data: bytes, at: int = 0) -> int | None:
+    """The machine of a 64-bit little-endian ELF; None if there is no other kind of header."""
+    if data[at : at + 6] != MAGIC + b"\2\1" or at + _HEADER.size > len(data):
+        return None
+    return _HEADER.unpack_from(data, at)[2]
+
+
+def extent(data: bytes, at: int = 0, budget: Budget | None = None) -> int | None:
+    """The length of a GPU's ELF up to the last byte that its headers name; None for an unknown
+    form.
+
+    Raises Damaged if that is beyond the end of `data`, or if no driver takes it; BudgetExceeded.
+    """
+    header = _HEADER.unpack_from(data, at)
+    machine, segments, sections = header[2], *header[5:7]
+    esize, ecount, ssize, scount = header[9:13]
+    if machine == AMDGPU and not scount:
+        raise Damaged("it has no sections, which AMD's HIP needs")
+    if ssize != _SECTION.size or not scount or (ecount and esize != _SEGMENT.size):
+        return None
+    room = len(data) - at
+    end = max(segments + ecount * esize, sections + scount * ssize)
+    _within(end, room)
+    if budget:
+        budget.spend(ecount * esize + scount * ssize)
+    for i in range(scount):
+        _, kind, _, _, offset, size, *_ = _SECTION.unpack_from(data, at + sections + i * ssize)
+        end = max(end, 0 if kind == NOBITS else offset + size)
+    for i in range(ecount):
+        _, _, offset, _, _, size, *_ = _SEGMENT.unpack_from(data, at + segments + i * esize)
+        end = max(end, offset + size)
+    _within(end, room)
+    return end
+
+
+def _within(end: int, room: int) -> None:
+    if end > room:
+        raise Damaged(f"it is truncated or overwritten: its headers name {end:,} bytes of {room:,}")
+
+
+def read(data: bytes, budget: Budget) -> Elf:
+    """Reads an ELF file. Raises Damaged, BudgetExceeded."""
+    from elftools.elf.elffile import ELFFile  # 20 ms, which an extent does not cost
+
+    try:
+        return _read(ELFFile(Counted(data, budget)), data, budget)
+    except BudgetExceeded:
+        raise
+    except Exception as error:  # see above; pyelftools takes BudgetExceeded for a damage, too
+        budget.spend(0)
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise Damaged(f"its ELF headers cannot be read ({reason})") from None
+
+
+def _read(file: ELFFile, data: bytes, budget: Budget) -> Elf:
+    ident = file.header.e_ident
+    header = Header(
+        osabi=data[7],
+        abi_version=ident.EI_ABIVERSION,
+        type=int.from_bytes(data[16:18], "little" if file.little_endian else "big"),
+        flags=file.header.e_flags,
+    )
+    machine = file.get_machine_arch().strip("<>")
+    machine = _MACHINES.get(machine, machine)
+    sections = _sections(file)
+    symbols, undefined = _symbols(file, data, sections, budget)
+    exports = _exports(data, sections, budget)
+    return Elf(header, machine, sections, _notes(file), symbols, undefined, exports, budget)
+
+
+def _sections(file: ELFFile) -> list[Section]:
+    return [
+        Section(
+            name=section.name,
+            link=section["sh_link"],
+            type=NOBITS if section["sh_type"] == "SHT_NOBITS" else 0,
+            flags=section["sh_flags"],
+            address=section["sh_addr"],
+            offset=section["sh_offset"],
+            size=section["sh_size"],
+            index=index,
+        )
+        for index, section in enumerate(file.iter_sections())
+    ]
+
+
+def _notes(file: ELFFile) -> list[tuple[int, bytes]]:
+    """The numeric types of the notes, and what they hold."""
+    return [
+        (note["n_type"], note["n_descdata"])
+        for segment in file.iter_segments("PT_NOTE")
+        for note in segment.iter_notes()
+        if isinstance(note["n_type"], int)
+    ]
+
+
+def _symbols(
+    file: ELFFile, data: bytes, sections: list[Section], budget: Budget
+) -> tuple[list[Symbol], list[str]]:
+    """The symbols, and the undefined names. By struct: a program may have a million, and pyelftools
+    takes 30 µs for each."""
+    named = {section.name: section for section in reversed(sections)}
+    table = named.get(".symtab") or named.get(".dynsym")
+    if table is None or file.elfclass != 64 or not file.little_endian:
+        return [], []
+    content, names = _bytes_of(data, table), _bytes_of(data, sections[table.link])
+    whole = len(content) // _SYMBOL.size * _SYMBOL.size
+    found, undefined = [], []
+    for name, info, _, section, value, size in _SYMBOL.iter_unpack(content[:whole]):
+        if not name or not (section or info >> 4 == GLOBAL):
+            continue
+        text = _text(names, name)
+        budget.spend(_SYMBOL.size + len(text))
+        if section:
+            found.append(Symbol(text, value, size, section))
+        else:
+            undefined.append(text)
+    return found, undefined
+
+
+def _exports(data: bytes, sections: list[Section], budget: Budget) -> list[str]:
+    found = []
+    for table in sections:
+        if table.name != ".dynsym":
+            continue
+        content, names = _bytes_of(data, table), _bytes_of(data, sections[table.link])
+        whole = len(content) // _SYMBOL.size * _SYMBOL.size
+        for name, info, _, section, *_ in _SYMBOL.iter_unpack(content[:whole]):
+            if section and info & 0xF == OBJECT:
+                found.append(_text(names, name))
+                budget.spend(_SYMBOL.size + len(found[-1]))
+    return found
+
+
+def _bytes_of(data: bytes, section: Section) -> bytes:
+    return data[section.offset : section.offset + section.size]
+
+
+def _text(names: bytes, at: int) -> str:
+    end = names.find(b"\0", at)
+    return names[at : end if end >= 0 else len(names)].decode(errors="replace")

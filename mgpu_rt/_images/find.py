@@ -1,0 +1,197 @@
+"""The images in a file: the file itself, or constants in its data."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgpu_rt import _files
+from mgpu_rt._images import elf, image, kernel_names
+from mgpu_rt._images.budget import Budget, BudgetExceeded
+from mgpu_rt._images.model import BUNDLE, COMPRESSED, FATBIN, Image, with_article
+
+_SIGNATURES = re.compile(
+    rb"\x7fELF\x02\x01|"
+    + b"|".join(
+        re.escape(magic)
+        for magic in (image.BUNDLE_MAGIC, image.COMPRESSED_MAGIC, image.FATBIN_MAGIC)
+    )
+    + rb"|"
+    + image.PTX_BEGIN.pattern
+)
+#: lowering/graph_functions.py adds this to the name of a function that is replayed.
+PLAINLY = ".plainly"
+_ASCII = bytes((*b"\t\n\r", *range(32, 127)))
+_TEXT = _ASCII + bytes(range(128, 256))
+
+_TYPES = {1: "an object file", 2: "a program", 3: "a shared library or program"}
+
+#: Other files that people name, by their first bytes, and the way out.
+_OTHERS = {
+    b"BC\xc0\xde": "LLVM bitcode, which no driver loads: compile it, in MLIR by "
+    "gpu-module-to-binary{format=bin}",
+    b"!<arch>\n": "an archive: take its object files out (ar x) and name one",
+    b"MZ": "a Windows program: images are read in ELF files",
+    b"\xcf\xfa\xed\xfe": "a macOS program: images are read in ELF files",
+}
+
+
+class NothingFound(Exception):
+    """Why a file shows no image: one sentence with the way out."""
+
+
+@dataclass
+class Contents:
+    """The images in a file."""
+
+    kind: str  # "an object file for x86-64"
+    images: list[Image]
+    replayed: tuple[str, ...] = ()  # functions of `mgpu-rt lower --graph`, as far as it has symbols
+
+
+def read(path: Path) -> Contents:
+    """The images of a file. Raises NothingFound."""
+    try:
+        data = _files.read(path)
+    except OSError as error:
+        raise NothingFound(_cannot_read(path, error)) from None
+    return contents(data, f"'{path}'")
+
+
+def contents(data: bytes, name: str) -> Contents:
+    """The images in these bytes, which messages call `name`. Raises NothingFound."""
+    try:
+        found = _contents(data, name, Budget(len(data)))
+    except BudgetExceeded:
+        raise NothingFound(
+            f"{name} names the same bytes of itself too often: it is damaged; build or copy it anew"
+        ) from None
+    if not found.images:
+        raise NothingFound(
+            f"{name} is {found.kind} and holds no image of device code: name a file that was "
+            "lowered with gpu-module-to-binary, or an image itself"
+        )
+    only = found.images[0]
+    if only.damage and not only.where:
+        raise NothingFound(
+            f"{name} is {with_article(only.kind)}, and {only.damage}; build or copy it anew"
+        )
+    return found
+
+
+def _cannot_read(path: Path, error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return f"'{path}' was not found: name a file that is there"
+    if isinstance(error, IsADirectoryError):
+        return f"'{path}' is a directory: name a file"
+    if isinstance(error, PermissionError):
+        return f"'{path}' may not be read by this user: chmod +r '{path}'"
+    return f"'{path}' cannot be read: {error.strerror}"
+
+
+def _contents(data: bytes, name: str, budget: Budget) -> Contents:
+    if not data:
+        raise NothingFound(f"{name} is empty: build or copy it anew")
+    whole = image.at(data, 0, budget)
+    if whole:
+        return Contents(with_article(whole.kind), [whole])
+    if data.startswith(elf.MAGIC):
+        return _host(data, name, budget)
+    if text := _ptx_at(data, 0, len(data)):
+        return Contents(with_article(text.kind), [text])
+    raise NothingFound(f"{name} is {_other(data)}")
+
+
+def _other(data: bytes) -> str:
+    for begin, what in _OTHERS.items():
+        if data.startswith(begin):
+            return what
+    if not data[:4096].translate(None, _TEXT):
+        return "text: name what was compiled of it"
+    return (
+        "none of what holds images of device code: name a code object, an offload bundle, a "
+        "fatbin, PTX, or an ELF file that holds them"
+    )
+
+
+# ---- programs, libraries and object files ----
+
+
+def _host(data: bytes, name: str, budget: Budget) -> Contents:
+    try:
+        file = elf.read(data, budget)
+    except elf.Damaged as damage:
+        raise NothingFound(f"{name}: {damage}; build or copy it anew") from None
+    everything = elf.Section("file", 0, elf.ALLOC, 0, 0, len(data), 0)
+    sections = [s for s in file.sections or [everything] if _holds_data(s)]
+    if any(s.offset + s.size > len(data) for s in sections):
+        raise NothingFound(
+            f"{name} is truncated or overwritten: its headers name more bytes than the "
+            f"{len(data):,} that are there; build or copy it anew"
+        )
+    kind = f"{_TYPES.get(file.header.type, 'an ELF file')} for {file.machine}"
+    found = [i for section in sections for i in _in_section(data, file, section)]
+    return Contents(kind, found, _replayed(file))
+
+
+def _replayed(file: elf.Elf) -> tuple[str, ...]:
+    symbols = itertools.chain.from_iterable(file.symbols_by_section.values())
+    names = {symbol.name for symbol in symbols if symbol.name.endswith(PLAINLY)}
+    return tuple(sorted(name.removesuffix(PLAINLY) for name in names))
+
+
+def _holds_data(section: elf.Section) -> bool:
+    """True if the loader maps the section and it holds no host code."""
+    return (
+        section.flags & (elf.ALLOC | elf.EXECUTE) == elf.ALLOC
+        and section.type != elf.NOBITS
+        and section.size > 0
+    )
+
+
+def _in_section(data: bytes, file: elf.Elf, section: elf.Section) -> Iterator[Image]:
+    relocatable = file.header.type == 1
+    symbols = {
+        symbol.value - (0 if relocatable else section.address): symbol.name
+        for symbol in file.symbols_by_section.get(section.index, ())
+        if symbol.size
+    }
+    file.budget.spend(section.size)
+    for found in _scan(data, file.budget, section.offset, section.offset + section.size):
+        position = found.offset - section.offset
+        name = f" ({symbols[position]})" if position in symbols else ""
+        found.module = kernel_names.module_of(symbols.get(position, ""))
+        found.where = f"{section.name}+{position:#x}{name}"
+        yield found
+
+
+def _scan(data: bytes, budget: Budget, begin: int, end: int) -> Iterator[Image]:
+    """The images between two offsets; skips bytes that only look like one."""
+    while match := _SIGNATURES.search(data, begin, end):
+        start = match.start()
+        found = _ptx_at(data, start, end) if match[0][:1] == b"." else image.at(data, start, budget)
+        if found and _is_plausible(found):
+            yield found
+        begin = max(match.end(), found.offset + found.size if found else 0)
+
+
+def _is_plausible(found: Image) -> bool:
+    """False for a bare signature: programs that read images hold those."""
+    if found.kind in (BUNDLE, FATBIN):
+        return bool(found.entries)
+    return found.kind != COMPRESSED or found.size > 0
+
+
+def _ptx_at(data: bytes, at: int, end: int) -> Image | None:
+    """The PTX that begins between two offsets, with the text before its .version, up to the 0."""
+    match = image.PTX_BEGIN.search(data, at, end)
+    if not match:
+        return None
+    begin = match.start()
+    while begin > 0 and data[begin - 1] in _ASCII:
+        begin -= 1
+    stop = data.find(b"\0", begin, end)
+    return image.ptx(data[begin : stop if stop >= 0 else end], begin)

@@ -1,0 +1,226 @@
+"""The image at an offset: its kind, its length, and its content."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+
+from mgpu_rt._images import amd, elf, nvidia
+from mgpu_rt._images.budget import Budget, BudgetExceeded
+from mgpu_rt._images.model import (
+    BUNDLE,
+    CODE_OBJECT,
+    COMPRESSED,
+    CUBIN,
+    FATBIN,
+    OTHER,
+    PTX,
+    Image,
+)
+
+BUNDLE_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
+COMPRESSED_MAGIC = b"CCOB"
+FATBIN_MAGIC = b"\x50\xed\x55\xba"
+PTX_BEGIN = re.compile(rb"\.version\s+\d+\.\d+\s+\.target\s+sm_")
+
+_GPUS = (elf.AMDGPU, elf.CUDA)
+_ENTRIES, _NAME_BYTES = 1024, 4096  # the most that are read
+_FATBIN_PTX, _FATBIN_ELF, _FATBIN_ENTRY = 1, 2, 24
+
+
+def at(data: bytes, offset: int = 0, budget: Budget | None = None) -> Image | None:
+    """The image that begins there; None if none does. Raises BudgetExceeded where a budget is
+    given."""
+    if budget is not None:
+        return _at(data, budget, offset)
+    try:
+        return _at(data, Budget(len(data)), offset)
+    except BudgetExceeded:
+        damage = "it names the same bytes of itself too often"
+        return Image(OTHER, data[offset:], offset=offset, damage=damage)
+
+
+def _at(data: bytes, budget: Budget, offset: int) -> Image | None:
+    if elf.machine_of(data, offset) in _GPUS:
+        return _elf(data, budget, offset)
+    for magic, read in _READERS.items():
+        if data.startswith(magic, offset):
+            return read(data, budget, offset)
+    return None
+
+
+def ptx(text: bytes, offset: int = 0) -> Image:
+    """The image that a text is."""
+    image = Image(PTX, text, offset=offset, size=len(text) + 1)  # with the 0 that ends it
+    nvidia.describe_ptx(image)
+    return image
+
+
+# ---- code objects and cubins ----
+
+
+def _elf(data: bytes, budget: Budget, offset: int) -> Image:
+    kind = CODE_OBJECT if elf.machine_of(data, offset) == elf.AMDGPU else CUBIN
+    image = Image(kind, b"", offset=offset)
+    try:
+        image.size = elf.extent(data, offset, budget) or 0
+    except elf.Damaged as damage:
+        image.damage = str(damage)
+        return image
+    end = offset + image.size if image.size else len(data)
+    budget.spend(end - offset)
+    image.content = data[offset:end]
+    describe = amd.describe if kind == CODE_OBJECT else nvidia.describe_cubin
+    try:
+        describe(image, elf.read(image.content, budget))
+    except elf.Damaged as damage:
+        # Headers that name what is there can be loaded, even if what they name is damaged.
+        image.unread = str(damage)
+    return image
+
+
+# ---- clang's offload bundles ----
+
+
+def _bundle(data: bytes, budget: Budget, offset: int) -> Image:
+    image = Image(BUNDLE, b"", offset=offset)
+    rows, end, whole = _table(data, offset)
+    for start, size, name in rows:
+        if offset + start + size > len(data):
+            whole = False
+            continue
+        end = max(end, offset + start + size)
+        image.entries.append(_entry(data, budget, offset + start, size, start, name))
+    image.content = data[offset:end]
+    image.size = len(image.content)
+    if not whole and not image.entries:
+        image.damage = "its table points outside it: it is truncated or overwritten"
+    return image
+
+
+def _table(data: bytes, offset: int) -> tuple[list[tuple[int, int, bytes]], int, bool]:
+    """Offset, size and name of each entry that is not empty; where the table ends; False if it
+    cannot be read to its end."""
+    rows: list[tuple[int, int, bytes]] = []
+    position = offset + len(BUNDLE_MAGIC) + 8
+    (count,) = struct.unpack_from("<Q", data[position - 8 : position].ljust(8, b"\xff"))
+    for number in range(count):
+        if number == _ENTRIES or position + 24 > len(data):
+            return rows, position, False
+        start, size, length = struct.unpack_from("<QQQ", data, position)
+        position += 24 + length
+        if length > _NAME_BYTES or position > len(data):
+            return rows, position, False
+        if size:
+            rows.append((start, size, data[position - length : position]))
+    return rows, position, True
+
+
+def _entry(data: bytes, budget: Budget, start: int, size: int, offset: int, name: bytes) -> Image:
+    """One entry of a bundle. Reads only an ELF: an overwritten table may name the bundle itself."""
+    budget.spend(size)
+    content = data[start : start + size]
+    if elf.machine_of(content) in _GPUS:
+        image = _elf(content, budget, 0)
+    else:
+        image = Image(OTHER, content, size=size)
+    image.entry, image.offset = name.decode(errors="replace"), offset
+    return image
+
+
+# ---- compressed bundles ----
+
+_METHODS = ("zlib", "zstd")
+
+
+def _compressed(data: bytes, budget: Budget, offset: int) -> Image | None:
+    """Magic, version and method (2 bytes each); the sizes follow in 4 bytes each, or in 8."""
+    if len(data) < offset + 16:
+        return None
+    version, method = struct.unpack_from("<HH", data, offset + 4)
+    width = {2: 4, 3: 8}.get(version, 0)
+    size = int.from_bytes(data[offset + 8 : offset + 8 + width], "little")
+    budget.spend(len(data) - offset)
+    image = Image(COMPRESSED, data[offset:], offset=offset, version=version)
+    if size > len(data) - offset:
+        image.damage = f"it is truncated: its header names {size:,} bytes"
+    elif size >= 16:
+        image.size, image.content = size, data[offset : offset + size]
+    if method < len(_METHODS):
+        image.unread = f"it is compressed by {_METHODS[method]}: unpack it to see what it holds"
+    return image
+
+
+# ---- NVIDIA's fatbins ----
+
+
+def _fatbin(data: bytes, budget: Budget, offset: int) -> Image | None:
+    if len(data) < offset + 16:
+        return None
+    _, header, size = struct.unpack_from("<HHQ", data, offset + 4)
+    budget.spend(min(header + size, len(data) - offset))
+    image = Image(FATBIN, data[offset : offset + header + size], offset=offset)
+    if header < 16 or header + size > len(data) - offset:
+        image.damage = "it is shorter than its header says: it is truncated"
+        return image
+    image.size = header + size
+    _read_entries(image, budget, header)
+    return image
+
+
+def _read_entries(image: Image, budget: Budget, position: int) -> None:
+    """Adds a fatbin's entries, up to one that reaches beyond its end."""
+    content = image.content
+    while position + _FATBIN_ENTRY <= len(content):
+        kind, _, header, size = struct.unpack_from("<HHIQ", content, position)
+        start = position + header
+        if header < _FATBIN_ENTRY or start + size > len(content):
+            return
+        entry = _fatbin_entry(kind, content[start : start + size], budget)
+        entry.offset = start
+        if header >= 32 and not entry.target:
+            entry.target = f"sm_{int.from_bytes(content[position + 28 : position + 32], 'little')}"
+        image.entries.append(entry)
+        position = start + size
+
+
+def _fatbin_entry(kind: int, content: bytes, budget: Budget) -> Image:
+    if kind == _FATBIN_ELF and elf.machine_of(content) in _GPUS:
+        return _elf(content, budget, 0)
+    if kind == _FATBIN_PTX and PTX_BEGIN.search(content):
+        return ptx(content.rstrip(b"\0"))
+    kinds = {_FATBIN_ELF: CUBIN, _FATBIN_PTX: PTX}
+    return Image(kinds.get(kind, OTHER), content, size=len(content), unread="it is packed")
+
+
+_READERS: dict[bytes, Callable[[bytes, Budget, int], Image | None]] = {
+    BUNDLE_MAGIC: _bundle,
+    COMPRESSED_MAGIC: _compressed,
+    FATBIN_MAGIC: _fatbin,
+}
+
+
+# ---- in memory, where nothing says how long they are ----
+
+
+def size_of(room: memoryview) -> int:
+    """The size of the image that memory begins with, as its headers say it; 0 if they do not.
+
+    `room` is as long as memory is, and only what headers name is read.
+    """
+    head = bytes(room[:64])
+    try:
+        if elf.machine_of(head) in _GPUS:
+            return elf.extent(room) or 0
+    except elf.Damaged:
+        return 0
+    if head.startswith(BUNDLE_MAGIC):
+        rows, end, whole = _table(room, 0)
+        return max([end, *(start + size for start, size, _ in rows)]) if whole else 0
+    if head.startswith(COMPRESSED_MAGIC):
+        width = {2: 4, 3: 8}.get(int.from_bytes(head[4:6], "little"), 0)
+        return int.from_bytes(head[8 : 8 + width], "little")
+    if head.startswith(FATBIN_MAGIC):
+        return sum(struct.unpack_from("<HQ", head, 6))
+    return 0

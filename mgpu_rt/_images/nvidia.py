@@ -1,0 +1,168 @@
+"""NVIDIA's cubins and PTX: targets, kernels and their arguments, variables in global memory."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import struct
+from collections.abc import Iterator, Sequence
+
+from mgpu_rt._images.elf import Elf
+from mgpu_rt._images.model import Argument, Global, Image, Kernel
+from mgpu_rt._images.writable import globals_of
+
+_KERNEL = ".text."
+_CONSTANTS = ".nv.constant3"  # the section of __constant__ variables
+_NEW_ABI = 8  # from it on, of CUDA 13, e_flags hold the target one byte further up
+
+_VERSION = re.compile(rb"\.version\s+(\d+\.\d+)")
+_TARGET = re.compile(rb"\.target\s+(\w+)")
+_ENTRY = re.compile(rb"(?:^|[\s;}])\.entry\s+([^\s(;{]+)")
+_PARAMETERS = re.compile(rb"\s*\(([^)]*)\)")
+_PARAMETER = re.compile(
+    rb"\.param\s+(?:\.align\s+(\d{1,9})\s+)?\.[busf](\d{1,9})(\s+\.ptr\b)?"
+    rb"[^,\[]*(?:\[(\d{1,9})\])?"
+)
+#: The threads of a block, between a kernel's parameters and its body.
+_THREADS = re.compile(rb"\.(reqntid|maxntid)\s+(\d{1,9})(?:\s*,\s*(\d{1,9}))?(?:\s*,\s*(\d{1,9}))?")
+_CONSTANT = re.compile(rb"\.const(?![\w$%])")
+#: At most 200 letters stand between the directive and the type, so that a mismatch costs little.
+_VARIABLE = re.compile(
+    rb"\.global(?![\w$%])[^;(]{0,200}?\.[busf](\d{1,9})\s+"
+    rb"([A-Za-z_$%][\w$%]{0,4000})((?:\[\d{0,9}\]){0,9})\s*[;=]"
+)
+
+
+def describe_cubin(image: Image, elf: Elf) -> None:
+    """Adds a cubin's own description."""
+    new = elf.header.abi_version >= _NEW_ABI
+    image.target = f"sm_{elf.header.flags >> (8 if new else 0) & 0xFF}"
+    names = [s.name.removeprefix(_KERNEL) for s in elf.sections if s.name.startswith(_KERNEL)]
+    attributes = {s.name: s for s in reversed(elf.sections) if s.name.startswith(_INFORMATION)}
+    for name in names:
+        section = attributes.get(_INFORMATION + name)
+        elf.budget.spend(section.size if section else 0)
+        content = image.content[section.offset : section.offset + section.size] if section else b""
+        image.kernels.append(_cubins_kernel(name, content))
+    image.globals = globals_of(elf)
+    image.settable = any(s.size and s.name.startswith(_CONSTANTS) for s in elf.sections)
+
+
+def describe_ptx(image: Image) -> None:
+    """Adds the description that the text of PTX gives."""
+    text = image.content
+    version, target = _VERSION.search(text), _TARGET.search(text)
+    image.version = _decoded(version[1]) if version else None
+    image.target = _decoded(target[1]) if target else None
+    kernels: dict[str, Kernel] = {}
+    for name, parameters, directives in _entries(text):
+        threads = {_THREADS_ARE[d[0]]: _sizes(d[1:]) for d in _THREADS.findall(directives)}
+        kernel = _kernel(_decoded(name), _declared(parameters), threads)
+        kernels.setdefault(kernel.name, kernel)  # the first of a name counts
+    image.kernels = [*kernels.values()]
+    image.settable = bool(_CONSTANT.search(text))
+    image.globals = [
+        Global(_decoded(name), _bytes(bits, dimensions))
+        for bits, name, dimensions in _VARIABLE.findall(text)
+    ]
+
+
+def _entries(text: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """The names, parameters and directives of kernels; all of it ends before the next entry."""
+    found = list(_ENTRY.finditer(text))
+    for entry, following in itertools.zip_longest(found, found[1:]):
+        end = following.start() if following else len(text)
+        parameters = _PARAMETERS.match(text, entry.end(), end)
+        begin = parameters.end() if parameters else entry.end()
+        body = text.find(b"{", begin, end)
+        directives = text[begin : body if body >= 0 else end]
+        yield entry[1], parameters[1] if parameters else b"", directives
+
+
+# ---- arguments ----
+
+_INFORMATION = ".nv.info."  # the name of a kernel's attributes' section begins so
+_VALUE, _PAYLOAD = 3, 4  # formats of attributes
+_MOST_THREADS, _THREADS_EXACTLY = 0x05, 0x10  # their numbers
+_ARGUMENT, _ARGUMENT_BYTES = 0x17, 0x19
+_THREADS_ARE = {b"maxntid": _MOST_THREADS, b"reqntid": _THREADS_EXACTLY}  # PTX's names
+_POINTER = "pointer"  # if the image says so; other arguments may be pointers too
+
+
+Threads = dict[int, tuple[int, int, int]]  # the most of a block, or all, by number
+
+
+def _kernel(name: str, arguments: list[Argument] | None, threads: Threads) -> Kernel:
+    """None: the image does not say."""
+    known = {number: sizes for number, sizes in threads.items() if all(sizes)}
+    required = known.get(_THREADS_EXACTLY)
+    most = required or known.get(_MOST_THREADS)
+    return Kernel(
+        name,
+        arguments=tuple(arguments or ()),
+        argument_bytes=None if arguments is None else _end(arguments),
+        max_flat_workgroup_size=math.prod(most) if most else None,
+        required_workgroup_size=required,
+    )
+
+
+def _end(arguments: list[Argument]) -> int:
+    return max(((a.offset or 0) + (a.size or 0) for a in arguments), default=0)
+
+
+def _cubins_kernel(name: str, attributes: bytes) -> Kernel:
+    """An attribute is a format, a number and 2 bytes: a value, or the length of the payload after
+    them. The payload of an argument is index, ordinal, offset and packed bits. Bits 8 to 11 name
+    the space that it points to, and those from 18 on are its size. The payload of the threads is
+    three sizes."""
+    found, total, at = {}, None, 0
+    threads: Threads = {}
+    while at + 4 <= len(attributes):
+        form, number, value = struct.unpack_from("<BBH", attributes, at)
+        at += 4
+        if form == _VALUE and number == _ARGUMENT_BYTES:
+            total = value
+        if form != _PAYLOAD:
+            continue
+        payload, at = attributes[at : at + value], at + value
+        if number == _ARGUMENT and len(payload) == 12:
+            _, ordinal, offset, bits = struct.unpack("<IHHI", payload)
+            found[ordinal] = Argument(offset, bits >> 18, _POINTER if bits >> 8 & 0xF else None)
+        if number in (_MOST_THREADS, _THREADS_EXACTLY) and len(payload) == 12:
+            threads[number] = struct.unpack("<III", payload)
+    arguments = [found[ordinal] for ordinal in sorted(found)]
+    whole = _end(arguments) == (total or 0) and attributes  # else some are missing
+    return _kernel(name, arguments if whole else None, threads)
+
+
+def _sizes(words: Sequence[bytes]) -> tuple[int, int, int]:
+    """Sizes that PTX states; those it leaves out are 1."""
+    x, y, z = (int(word or 1) for word in words)
+    return x, y, z
+
+
+def _declared(parameters: bytes) -> list[Argument]:
+    """The arguments of PTX: each begins at a multiple of its alignment, by default of its size."""
+    found, end = [], 0
+    for align, bits, pointer, count in _PARAMETER.findall(parameters):
+        size = int(bits) // 8 * int(count or 1)
+        step = max(1, int(align or int(bits) // 8))
+        offset = -(-end // step) * step
+        found.append(Argument(offset, size, _POINTER if pointer else None))
+        end = offset + size
+    return found
+
+
+def _bytes(bits: bytes, dimensions: bytes) -> int | None:
+    """The size of a variable; None if its size follows from its initial value."""
+    size = int(bits) // 8
+    for dimension in re.findall(rb"\[(\d*)\]", dimensions):
+        if not dimension:
+            return None
+        size *= int(dimension)
+    return size
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode(errors="replace")

@@ -1,0 +1,23 @@
+"""Asks the library if loads of an image may share one module."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+
+from mgpu_rt import _hip_search, _layout
+
+
+class NotBuilt(RuntimeError):
+    """The library cannot be asked; the message says how to get it."""
+
+
+@functools.cache
+def why_not_shared(image: bytes) -> str | None:
+    """The reason why each load needs a module of its own, or None. Raises NotBuilt."""
+    probe = _hip_search.probe()
+    try:
+        done = subprocess.run([probe, "--image"], input=image, capture_output=True, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise NotBuilt(f"{probe} cannot be run ({error}): {_layout.how_to_get('it')}") from None
+    return done.stdout.decode().strip() or None

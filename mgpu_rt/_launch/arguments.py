@@ -1,0 +1,243 @@
+"""A kernel's arguments: values of the sizes that it states, addresses, copies of host arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cffi import FFI
+
+from mgpu_rt._images.model import Argument, Kernel
+from mgpu_rt._launch.arrays import Array, array_of
+from mgpu_rt._launch.copies import Copies, Copy, In, InOut, Out, wait_for
+from mgpu_rt._library import RuntimeLibrary
+
+
+@dataclass(frozen=True, eq=False)
+class MemRef:
+    """An array as MLIR lowers a memref: address twice, offset, sizes, strides in elements."""
+
+    array: Any
+
+
+# ---- values ----
+
+_FLOATS = {2: "<e", 4: "<f", 8: "<d"}
+_INTEGERS = (1, 2, 4, 8)
+_POINTER = 8
+_BY_VALUE = "by_value"
+_NUMBERS = frozenset((int, float, bool))  # most arguments: they take the short way
+_UNKNOWN = Argument(None, None, None)
+
+
+def parameters_of(kernel: Kernel) -> tuple[Argument, ...] | None:
+    """The parameters that a caller passes; None if the image does not say. HIP adds the hidden
+    ones."""
+    if kernel.argument_bytes is None:
+        return None
+    return tuple(a for a in kernel.arguments if not (a.kind or "").startswith("hidden_"))
+
+
+def _is_scalar(value: Any) -> bool:
+    """True for a value with a size of its own: NumPy's, ctypes', cffi's pointers, bytes."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.generic):
+        return True
+    return isinstance(
+        value, (bytes, ctypes._SimpleCData, ctypes.Structure, ctypes.Union, FFI.CData)
+    )
+
+
+def _bytes_of(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, ctypes.py_object) or getattr(getattr(value, "dtype", 0), "hasobject", 0):
+        raise TypeError("a Python object is no argument: pass a number, an array, or bytes")
+    if isinstance(value, FFI.CData):
+        return int(FFI().cast("uintptr_t", value)).to_bytes(_POINTER, "little")
+    return value.tobytes() if hasattr(value, "tobytes") else bytes(value)
+
+
+def _integer(value: int, size: int) -> bytes:
+    if size not in _INTEGERS:
+        raise TypeError(
+            f"{value} is an int; the kernel takes {size} bytes: pass bytes, or a ctypes.Structure"
+        )
+    try:
+        return value.to_bytes(size, "little", signed=value < 0)
+    except OverflowError:
+        raise ValueError(f"{value} does not fit in its {size} bytes") from None
+
+
+def _float(value: float, size: int) -> bytes:
+    if size not in _FLOATS:
+        raise TypeError(f"{value} is a float; the kernel takes {size} bytes")
+    try:
+        return struct.pack(_FLOATS[size], value)
+    except OverflowError:
+        raise ValueError(f"{value} does not fit in its {size} bytes") from None
+
+
+def _encode(value: Any, parameter: Argument) -> bytes:
+    """The bytes of a value that is no array, in the size of the parameter."""
+    size = parameter.size
+    if type(value) not in _NUMBERS and _is_scalar(value):
+        content = _bytes_of(value)
+        if size is not None and len(content) != size:
+            raise TypeError(f"{value!r} has {len(content)} bytes; the kernel takes {size}")
+        return content
+    if not isinstance(value, (int, float)):
+        raise TypeError(
+            f"a {type(value).__name__} is no argument: pass a number, an array, or bytes"
+        )
+    if size is None:
+        raise TypeError(
+            f"the image does not say its size: pass {value} as numpy.int32, numpy.float32 ..."
+        )
+    if isinstance(value, int):
+        return _integer(int(value), size)
+    if parameter.kind not in (_BY_VALUE, None):
+        raise TypeError(f"{value} is a float; the kernel takes a pointer")
+    return _float(value, size)
+
+
+def _address(address: int, parameter: Argument) -> bytes:
+    if parameter.size not in (_POINTER, None) or parameter.kind == _BY_VALUE:
+        raise TypeError(f"the kernel takes {parameter.size} bytes by value, no array")
+    return address.to_bytes(_POINTER, "little")
+
+
+def _value(part: Any, parameter: Argument) -> bytes | Copy:
+    """The bytes for a part of an argument, or a copy, which gets its address later."""
+    if type(part) in _NUMBERS:
+        return _encode(part, parameter)
+    if isinstance(part, Copy):
+        _address(0, parameter)
+        return part
+    if isinstance(part, Array):
+        return _address(part.address, parameter)
+    return _address(0, parameter) if part is None else _encode(part, parameter)
+
+
+def _named(kernel: str, number: int, error: Exception) -> Exception:
+    """The error with the kernel and the argument that it is about."""
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    return kind(f"kernel '{kernel}', argument {number}: {error}")
+
+
+class Passed:
+    """The arguments of one launch on a stream: first `to_device`, then the launch with `params`,
+    `to_host` after it, at last `release`.
+
+    Raises TypeError or ValueError, with the kernel and the argument, before any work is submitted.
+    """
+
+    def __init__(
+        self,
+        library: RuntimeLibrary,
+        kernel: str,
+        parameters: Sequence[Argument] | None,
+        arguments: Sequence[Any],
+        stream: Any,
+    ) -> None:
+        self._library, self._ffi, self._stream = library, library.ffi, stream
+        self._handle = int(self._ffi.cast("uintptr_t", stream))
+        self._copies = Copies(library, stream)
+        self._arrays: list[Array] = []
+        parts = self._all_parts(kernel, arguments, sized=parameters is not None)
+        if parameters is None:
+            parameters = [_UNKNOWN] * len(parts)
+        if len(parts) != len(parameters):
+            raise TypeError(_wrong_count(kernel, len(parameters), len(parts), arguments))
+        self._values: list[bytes | Copy] = []
+        for (number, part), parameter in zip(parts, parameters, strict=True):
+            try:
+                self._values.append(_value(part, parameter))
+            except (TypeError, ValueError) as error:
+                raise _named(kernel, number, error) from None
+
+    def _all_parts(
+        self, kernel: str, arguments: Sequence[Any], *, sized: bool
+    ) -> list[tuple[int, Any]]:
+        """The parts of all arguments, each with the number of its argument. If the kernel does not
+        state sizes, sizes and strides of memrefs are 8-byte values."""
+        index = int if sized else ctypes.c_int64
+        parts: list[tuple[int, Any]] = []
+        for number, argument in enumerate(arguments, 1):
+            if type(argument) in _NUMBERS:
+                parts.append((number, argument))
+                continue
+            try:
+                parts += [(number, part) for part in self._parts(argument, index)]
+            except (TypeError, ValueError) as error:
+                raise _named(kernel, number, error) from None
+        return parts
+
+    def _parts(self, argument: Any, index: type) -> Iterator[Any]:
+        """The parts of an argument: itself, or the many parts of a memref."""
+        if not isinstance(argument, MemRef):
+            yield self._resolved(argument)[0]
+            return
+        pointer, array = self._resolved(argument.array)
+        if array is None or not array.itemsize:
+            raise TypeError(f"a {type(argument.array).__name__} has no shape to make a memref of")
+        yield from (pointer, pointer, index(0), *map(index, (*array.shape, *array.steps)))
+
+    def _resolved(self, value: Any) -> tuple[Any, Array | None]:
+        """The value, its array on the device, or the copy of its host array; and the array."""
+        said = isinstance(value, (In, Out, InOut))
+        inner = value.array if said else value
+        if inner is None or isinstance(inner, (int, float)) or _is_scalar(inner):
+            array = None
+        else:
+            array = array_of(inner, self._handle)
+        if array is None:
+            if said:
+                raise TypeError(f"{type(value).__name__} takes an array, not {inner!r}")
+            return value, None
+        self._arrays.append(array)
+        if array.on_device:
+            return array, array
+        return self._copies.of(value, array), array
+
+    @property
+    def on_host(self) -> bool:
+        """True if host arrays are among the arguments: a caller then expects their results."""
+        return bool(self._copies)
+
+    def to_device(self) -> None:
+        """Waits, on the stream, for the owners of device arrays; copies host arrays."""
+        for stream in {array.stream for array in self._arrays} - {None, self._handle}:
+            wait_for(self._library, self._stream, self._ffi.cast("hipStream_t", stream))
+        self._copies.to_device()
+
+    @property
+    def params(self) -> Any:
+        """void *params[], which keeps what it points to."""
+        self._kept = [
+            self._ffi.from_buffer(
+                v.device_address.to_bytes(_POINTER, "little") if isinstance(v, Copy) else v
+            )
+            for v in self._values
+        ]
+        return self._ffi.new("void *[]", self._kept)
+
+    def to_host(self) -> None:
+        """Copies the host arrays that the kernel may have written back, in the order of the
+        stream."""
+        self._copies.to_host()
+
+    def release(self) -> None:
+        """Gives the device memory back in the order of the stream."""
+        self._copies.release()
+
+
+def _wrong_count(kernel: str, wanted: int, given: int, arguments: Sequence[Any]) -> str:
+    text = f"kernel '{kernel}' takes {wanted} arguments, and got {given}"
+    if given < wanted and not any(isinstance(argument, MemRef) for argument in arguments):
+        text += ": a memref of MLIR's is several, which mgpu_rt.MemRef(array) makes of an array"
+    return text

@@ -1,0 +1,123 @@
+"""Copies of host arrays on the device, for one launch or one call of a lowered function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mgpu_rt._launch.arrays import Array
+from mgpu_rt._library import RuntimeLibrary
+
+# ---- wrappers by which users describe an argument ----
+
+
+@dataclass(frozen=True, eq=False)
+class In:
+    """A host array that the kernel only reads: it is not copied back."""
+
+    array: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Out:
+    """A host array that the kernel fills. It is not copied to the device: an element that the
+    kernel does not write is undefined."""
+
+    array: Any
+
+
+@dataclass(frozen=True, eq=False)
+class InOut:
+    """A host array that is copied to the device and back: the default for a kernel's array."""
+
+    array: Any
+
+
+# ---- copies ----
+
+
+@dataclass
+class Copy:
+    """A host array and its copy on the device."""
+
+    array: Array
+    to_device: bool
+    to_host: bool
+    device_address: int = 0
+
+    def joins(self, other: Copy) -> bool:
+        """True if both are one array. Raises ValueError if they share a part."""
+        mine, theirs = self.array, other.array
+        if (mine.address, mine.nbytes) == (theirs.address, theirs.nbytes):
+            return True
+        apart = (
+            not (mine.nbytes and theirs.nbytes)
+            or mine.address + mine.nbytes <= theirs.address
+            or theirs.address + theirs.nbytes <= mine.address
+        )
+        if not apart and (self.to_host or other.to_host):
+            raise ValueError("it overlaps another array of this launch: copy one of them")
+        return False
+
+
+class Copies:
+    """The copies that the arguments of one launch, or of one call, need on a stream: first
+    `to_device`, `to_host` after the work, at last `release`."""
+
+    def __init__(self, library: RuntimeLibrary, stream: Any) -> None:
+        self._library, self._ffi, self._stream = library, library.ffi, stream
+        self._all: list[Copy] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def of(self, given: Any, array: Array) -> Copy:
+        """Returns the copy of a host array that was given plainly or as In, Out or InOut: one for
+        all arguments that pass the array. Raises ValueError."""
+        if array.readonly and not isinstance(given, In):
+            raise ValueError("the array is read-only: pass mgpu_rt.In(array)")
+        wanted = Copy(array, not isinstance(given, Out), not isinstance(given, In))
+        for copy in self._all:
+            if copy.joins(wanted):
+                copy.to_device |= wanted.to_device
+                copy.to_host |= wanted.to_host
+                return copy
+        self._all.append(wanted)
+        return wanted
+
+    def to_device(self) -> None:
+        """Allocates device memory, and copies the arrays there. Raises HipError."""
+        for copy in self._all:
+            size = copy.array.nbytes
+            pointer = self._library.mgpuMemAlloc(size, self._stream, False)
+            copy.device_address = int(self._ffi.cast("uintptr_t", pointer))
+            if copy.to_device and size and copy.device_address:
+                self._move(copy.device_address, copy.array.address, size)
+        self._library.check("an argument could not be copied to the device")
+
+    def to_host(self) -> None:
+        """Copies the arrays that may have been written back, in the order of the stream."""
+        for copy in self._all:
+            if copy.to_host and copy.array.nbytes:
+                self._move(copy.array.address, copy.device_address, copy.array.nbytes)
+
+    def release(self) -> None:
+        """Gives the device memory back in the order of the stream."""
+        for copy in self._all:
+            if copy.device_address:
+                self._library.mgpuMemFree(self._pointer(copy.device_address), self._stream)
+                copy.device_address = 0
+
+    def _move(self, to: int, source: int, size: int) -> None:
+        self._library.mgpuMemcpy(self._pointer(to), self._pointer(source), size, self._stream)
+
+    def _pointer(self, address: int) -> Any:
+        return self._ffi.cast("void *", address)
+
+
+def wait_for(library: RuntimeLibrary, stream: Any, other: Any) -> None:
+    """Makes a stream wait for the work that another one has now."""
+    event = library.mgpuEventCreate()
+    library.mgpuEventRecord(event, other)
+    library.mgpuStreamWaitEvent(stream, event)
+    library.mgpuEventDestroy(event)

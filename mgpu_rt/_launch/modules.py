@@ -1,0 +1,257 @@
+"""Modules and kernels: device code that Python loads and launches through the library."""
+
+from __future__ import annotations
+
+import operator
+import os
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mgpu_rt import _files
+from mgpu_rt._images import find, kernel_names, requirements
+from mgpu_rt._images.model import Image
+from mgpu_rt._images.model import Kernel as Description
+from mgpu_rt._launch.arguments import Passed, parameters_of
+from mgpu_rt._launch.streams import handle_of
+from mgpu_rt._library import RuntimeLibrary, load
+
+_MOST = (1 << 32) - 1  # of a grid or a block, in one direction
+_MOST_SHARED = (1 << 31) - 1
+
+Sizes = int | Sequence[int]
+
+
+class Module:
+    """Device code, loaded through the library's caches, and its kernels by name.
+
+        with mgpu_rt.Module("program.o") as module:
+            module["vecadd"](grid, block, *arguments)
+
+    `image` is a code object, an offload bundle, a fatbin, a cubin or PTX, as bytes or another
+    buffer. It may also be the path of such a file, or of an object file, library or program that
+    holds one. If a file holds several images, `holding` names a kernel of the one to load. If
+    several have a kernel of that name, give the full name that `mgpu-rt inspect` shows:
+    "main_kernel_0::main_kernel".
+
+    The bytes are copied. close() unloads the module. The end of `with` does too, and the end of the
+    process or of the last reference to the module and its kernels. Its kernels' work has to be done
+    by then.
+
+    Raises ValueError, TypeError or OSError if there is no image, HipError if HIP refuses it.
+    """
+
+    def __init__(self, image: Any, *, holding: str | None = None) -> None:
+        self._library = load()
+        self.name, chosen = _choose(image, holding)
+        self.kernels = _kernels(chosen)
+        self._full = {kernel_names.full_name(chosen.module, name): name for name in self.kernels}
+        self._functions: dict[str, Any] = {}
+        # HIP may read the image as long as the module lives (MGPU_RT_CACHE=off).
+        content = self._library.ffi.from_buffer(chosen.loaded)
+        self._library.take_error()
+        self._handle = self._library.mgpuModuleLoad(content, len(content))
+        self._library.check(f"{self.name} was not loaded")
+        self._end = weakref.finalize(
+            self, _unload, self._library, self._handle, content, os.getpid()
+        )
+
+    def __getitem__(self, name: str) -> Kernel:
+        """A kernel, by its name or by the full one. Raises KeyError if it is not there; HipError
+        where only HIP knows."""
+        name = self._full.get(name, name)
+        self._function(name)
+        return Kernel(self, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.kernels)
+
+    def __len__(self) -> int:
+        return len(self.kernels)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.kernels or name in self._full
+
+    def __enter__(self) -> Module:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<mgpu_rt.Module {self.name}: {', '.join(self.kernels) or 'kernels unknown'}>"
+
+    @property
+    def closed(self) -> bool:
+        """True after close()."""
+        return not self._end.alive
+
+    def close(self) -> None:
+        """Unloads the module; the cache may keep it. Its kernels' work has to be done."""
+        self._end()
+
+    def _function(self, name: str) -> Any:
+        """The hipFunction_t of a kernel."""
+        if self.closed:
+            raise ValueError(f"{self.name} is closed")
+        if function := self._functions.get(name):
+            return function
+        if self.kernels and name not in self.kernels:
+            raise KeyError(f"{self.name} has no kernel '{name}'; it has {', '.join(self.kernels)}")
+        self._library.take_error()
+        function = self._library.mgpuModuleGetFunction(self._handle, name.encode())
+        self._library.check(f"{self.name} has no kernel '{name}'")
+        self._functions[name] = function
+        return function
+
+
+def _unload(library: RuntimeLibrary, handle: Any, _content: Any, process: int) -> None:
+    """Unloads the module; the finalizer keeps the content until then. A child of fork has none."""
+    if os.getpid() == process:
+        library.mgpuModuleUnload(handle)
+
+
+# ---- the image ----
+
+
+def _choose(image: Any, holding: str | None) -> tuple[str, Image]:
+    """The image of a file or of bytes, and what messages call it. Raises ValueError, OSError."""
+    requirements.check()
+    is_path = isinstance(image, (str, os.PathLike))
+    name = f"'{os.fspath(image)}'" if is_path else "the image"
+    data = _files.read(image) if is_path else _bytes_of(image)
+    try:
+        images = find.contents(data, name).images
+    except find.NothingFound as nothing:
+        raise ValueError(str(nothing)) from None
+    wanted = [i for i in images if holding is None or holding in (*_kernels(i), *_full(i))]
+    if not wanted:
+        raise ValueError(f"{name} has no kernel '{holding}'; it has {_all(images)}")
+    if len(wanted) > 1:
+        nameless = holding and not all(image.module for image in wanted)
+        way = "give one as bytes" if nameless else "say which by holding='a kernel of it'"
+        kernels = f"with the kernels {_all(wanted)}"
+        raise ValueError(f"{name} holds {len(wanted)} images, {kernels}: {way}")
+    return name, wanted[0]
+
+
+def _bytes_of(image: Any) -> bytes:
+    try:
+        return image if isinstance(image, bytes) else memoryview(image).tobytes()
+    except TypeError:
+        raise TypeError(
+            f"a {type(image).__name__} is no image: give bytes, or the path of a file that holds it"
+        ) from None
+
+
+def _kernels(image: Image) -> dict[str, Description]:
+    """By name. The entries of a bundle hold the same kernels for several GPUs."""
+    found = {kernel.name: kernel for entry in image.entries for kernel in entry.kernels}
+    return found | {kernel.name: kernel for kernel in image.kernels}
+
+
+def _full(image: Image) -> list[str]:
+    return [kernel_names.full_name(image.module, name) for name in _kernels(image)]
+
+
+def _all(images: list[Image]) -> str:
+    return ", ".join(kernel_names.shown(images).values()) or "none that are known"
+
+
+# ---- launches ----
+
+
+class Kernel:
+    """A kernel of a module: called with grid, block and its arguments, it is launched."""
+
+    def __init__(self, module: Module, name: str) -> None:
+        self.module, self.name = module, name
+        description = module.kernels.get(name)
+        self._description = description
+        self._parameters = parameters_of(description) if description else None
+
+    def __repr__(self) -> str:
+        count = "?" if self._parameters is None else len(self._parameters)
+        return f"<kernel '{self.name}' of {self.module.name}, {count} arguments>"
+
+    def __call__(
+        self, grid: Sizes, block: Sizes, /, *arguments: Any, shared: int = 0, stream: Any = None
+    ) -> None:
+        """Launches the kernel: `grid` blocks of `block` threads, each one to three sizes.
+
+        An argument is one of these:
+
+        - a number, which gets the size that the kernel states;
+        - an array on the device, by __cuda_array_interface__, DLPack or data_ptr();
+        - a host array, copied to the device and back; In and Out leave out one copy;
+        - an array as a MemRef; an address as int, or None;
+        - bytes, or a value of NumPy's or ctypes', passed as they are.
+
+        `shared` are bytes of dynamic workgroup memory. With `stream`, or an external stream
+        (use_stream), the call waits only if host arrays are among the arguments. Without either it
+        runs on a stream of the library's own, and is over when this returns.
+
+        Raises ValueError or TypeError for arguments that do not fit, HipError if HIP refuses it.
+        """
+        library, sizes = self.module._library, self._sizes(grid, block)
+        if not 0 <= operator.index(shared) <= _MOST_SHARED:
+            raise ValueError(f"kernel '{self.name}': shared={shared} is no number of bytes")
+        function = self.module._function(self.name)
+        given = library.chosen_stream if stream is None else handle_of(stream)
+        library.take_error()
+        if given is not None:
+            on = library.ffi.cast("hipStream_t", given)
+            self._launch(function, sizes, shared, on, arguments, wait=False)
+            return
+        on = library.mgpuStreamCreate()
+        library.check(f"kernel '{self.name}' has no stream")
+        try:
+            self._launch(function, sizes, shared, on, arguments, wait=True)
+        finally:
+            library.mgpuStreamDestroy(on)
+
+    def _launch(
+        self,
+        function: Any,
+        sizes: tuple[int, ...],
+        shared: int,
+        stream: Any,
+        arguments: tuple[Any, ...],
+        *,
+        wait: bool,
+    ) -> None:
+        library = self.module._library
+        passed = Passed(library, self.name, self._parameters, arguments, stream)
+        try:
+            passed.to_device()
+            params, null = passed.params, library.ffi.NULL
+            library.mgpuLaunchKernel(function, *sizes, shared, stream, params, null, len(params))
+            library.check(f"kernel '{self.name}' was not launched")
+            passed.to_host()
+        finally:
+            passed.release()
+            if wait or passed.on_host:  # also where it failed: a copy may still read its array
+                library.mgpuStreamSynchronize(stream)
+        library.check(f"kernel '{self.name}' failed")
+
+    def _sizes(self, grid: Sizes, block: Sizes) -> tuple[int, ...]:
+        blocks, threads = self._three("grid", grid), self._three("block", block)
+        if self._description and (limit := self._description.limit_on(threads)):
+            raise ValueError(f"the block is {block}: kernel '{self.name}' {limit}")
+        return *blocks, *threads
+
+    def _three(self, what: str, sizes: Sizes) -> tuple[int, int, int]:
+        """One to three sizes as three."""
+        try:
+            listed = [
+                operator.index(s) for s in (sizes if isinstance(sizes, Sequence) else (sizes,))
+            ]
+        except TypeError:
+            listed = []
+        if not 1 <= len(listed) <= 3 or not all(1 <= size <= _MOST for size in listed):
+            raise ValueError(
+                f"kernel '{self.name}': the {what} is {sizes!r}, and has to be one to three sizes "
+                "from 1 up"
+            )
+        x, y, z = [*listed, 1, 1][:3]
+        return x, y, z

@@ -1,0 +1,60 @@
+"""Streams of other libraries: their handles, and how one becomes external."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+from cffi import FFI
+
+from mgpu_rt._library import load
+
+_TAKEN = (
+    "a stream of PyTorch's (.cuda_stream), CuPy's (.ptr) or hip-python's, one with "
+    "__cuda_stream__, or a hipStream_t as int, ctypes.c_void_p or cffi pointer"
+)
+
+
+def handle_of(stream: Any) -> int:
+    """The hipStream_t of a stream; 0 is the null stream. Raises TypeError, ValueError."""
+    found = _handle(stream)
+    try:
+        handle = operator.index(found)
+    except TypeError:
+        raise TypeError(f"{stream!r} is no stream: give {_TAKEN}") from None
+    if isinstance(found, bool) or not 0 <= handle < 1 << 64:
+        raise ValueError(f"{stream!r} is no stream: {found!r} is no handle")
+    return handle
+
+
+def _handle(stream: Any) -> Any:
+    if isinstance(stream, int):
+        return stream
+    if isinstance(stream, ctypes.c_void_p):
+        return stream.value or 0
+    if isinstance(stream, FFI.CData):
+        return int(load().ffi.cast("uintptr_t", stream))
+    if protocol := getattr(stream, "__cuda_stream__", None):
+        _version, handle = protocol()
+        return handle
+    if callable(pointer := getattr(stream, "as_c_void_p", None)):  # hip-python's
+        return pointer().value or 0
+    for name in ("cuda_stream", "ptr"):
+        if (handle := getattr(stream, name, None)) is not None:
+            return handle
+    return stream
+
+
+@contextlib.contextmanager
+def use_stream(stream: Any) -> Iterator[None]:
+    """mgpu_rt.use_stream, which describes it."""
+    library = load()
+    outer, handle = library.chosen_stream, None if stream is None else handle_of(stream)
+    try:
+        library.choose_stream(handle)
+        yield
+    finally:
+        library.choose_stream(outer)

@@ -1,0 +1,291 @@
+"""The C library in a Python process: where it lies, and its functions through cffi."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import json
+import operator
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from mgpu_rt import _abi, _layout, _memory_table
+
+
+def path() -> str:
+    """The path of the library. Raises FileNotFoundError if it was not built."""
+    library = _layout.PREFIX / "lib" / _layout.LIBRARY
+    if not library.exists():
+        raise FileNotFoundError(f"{library} was not built: run `make` in {_layout.CHECKOUT}")
+    return str(library)
+
+
+def why_not_loaded(error: OSError) -> str:
+    """The way out where the loader refuses the library."""
+    text = str(error)
+    anew = "python -m pip install --force-reinstall --no-binary mgpu_rt mgpu_rt"
+    if "GLIBC_" in text:
+        return f"this system's C library is too old for it ({text}): compile it here: {anew}"
+    if "wrong ELF class" in text or "invalid ELF header" in text or "machine" in text:
+        return f"it was made for another kind of machine ({text}): compile it here: {anew}"
+    return f"the loader says: {text}"
+
+
+class HipError(RuntimeError):
+    """A call that failed; `name` is HIP's name of the error, such as "hipErrorInvalidValue"."""
+
+    def __init__(self, message: str, name: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+    def __reduce__(self) -> tuple[type[HipError], tuple[str, str]]:
+        """A process of multiprocessing's sends it on."""
+        return type(self), (str(self), self.name)
+
+
+class RuntimeLibrary:
+    """The functions of the library. Each function of the ABI is an attribute:
+    `library.mgpuStreamCreate()`.
+
+    Pointers are cffi's, made by `library.ffi`; an address as int, such as NumPy's
+    `array.ctypes.data`, serves too, and None is null.
+    """
+
+    def __init__(self, path: str) -> None:
+        from cffi import FFI  # not needed for a path, nor by the command
+
+        self.path = path
+        self.ffi = FFI()
+        self.ffi.cdef(_abi.cdef())
+        self.ffi.cdef("void free(void *);")
+        try:
+            self._lib = self.ffi.dlopen(path)
+        except OSError as error:
+            raise OSError(f"{path} cannot be loaded: {why_not_loaded(error)}") from None
+        self._thread = threading.local()
+        self._make_room: Callable[[int, int], object] | None = None
+        self._asked: Any = None  # calls that from C
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("mgpu") and name != "free":
+            raise AttributeError(name)
+        function = _taking_numbers(self.ffi, getattr(self._lib, name))
+        self.__dict__[name] = function  # found there from now on
+        return function
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(name for name in dir(self._lib) if name.startswith("mgpu"))]
+
+    def __repr__(self) -> str:
+        return f"<mgpu_rt {self.version()} at {self.path}>"
+
+    def stats(self) -> dict[str, Any]:
+        """The statistics so far, as mgpu_rt.h describes them.
+
+        Calls, times and hits are 0 unless the first call found MGPU_RT_STATS or MGPU_RT_TRACE set.
+        """
+        text = self._lib.mgpu_rt_stats_json()
+        if not text:
+            raise MemoryError("mgpu_rt_stats_json")
+        try:
+            return json.loads(self.ffi.string(text))
+        finally:
+            self._lib.free(text)
+
+    def recording_json(self, path: str | os.PathLike[str]) -> bytes:
+        """The JSON of the recording that a killed process left at the path in MGPU_RT_STATS or
+        MGPU_RT_TRACE.
+
+        Raises OSError; with EBADMSG if that is no whole recording by this version.
+        """
+        text = self._lib.mgpu_rt_recording_json(os.fsencode(path))
+        if not text:
+            raise OSError(self.ffi.errno, os.strerror(self.ffi.errno), str(path))
+        try:
+            return self.ffi.string(text)
+        finally:
+            self._lib.free(text)
+
+    def empty_cache(self) -> int:
+        """Gives back to the driver what is cached and not in use; returns how many objects."""
+        return self._lib.mgpu_rt_empty_cache()
+
+    def on_out_of_memory(self, make_room: Callable[[int, int], object] | None) -> None:
+        """Calls `make_room(device, bytes)` before mgpuMemAlloc fails for want of device memory; the
+        library tries once more then. None ends that.
+
+        The function runs on the thread that allocates, so on several at once, and has to leave the
+        device of the thread as it was. An exception in it is printed, and the library tries the
+        allocation. Raises TypeError if it cannot be called.
+        """
+        if make_room is not None and not callable(make_room):
+            raise TypeError(f"{make_room!r} cannot be called: on_out_of_memory takes a function")
+        self._make_room = make_room
+        if self._asked is None:
+
+            def ask(device: int, size: int) -> None:
+                if make_room := self._make_room:
+                    make_room(device, size)
+
+            self._asked = self.ffi.callback("void(int, size_t)", ask)
+            # Nothing may enter an interpreter that is over.
+            atexit.register(self._lib.mgpu_rt_on_out_of_memory, self.ffi.NULL)
+        self._lib.mgpu_rt_on_out_of_memory(self._asked if make_room else self.ffi.NULL)
+
+    def memory_summary(self) -> str:
+        """A table for people: device memory by device, in bytes, with blocks and the cache's hits.
+
+        The program holds the allocated bytes, and the library the reserved ones. Both have peaks.
+
+        `peak_allocated` is 0, and hits are not shown, unless MGPU_RT_STATS was set at the first
+        call.
+        """
+        return _memory_table.memory_summary(self.stats())
+
+    def memory_history(self) -> str:
+        """A table for people: which places of the program held how much of each device's memory
+        when it held the most.
+
+        A place is where mgpuMemAlloc returns to: a function with an offset, and the same place in
+        its file, for addr2line. A JIT's code has an address. Counts need MGPU_RT_STATS at the first
+        call.
+        """
+        return _memory_table.memory_history(self.stats())
+
+    def scratch(self, stream: Any = 0) -> Scratch:
+        """A buffer of device memory that is kept from use to use, in the order of `stream`, a
+        hipStream_t as int or cffi pointer."""
+        return Scratch(self, stream)
+
+    def use_stream(self, stream: int) -> None:
+        """Makes mgpuStreamCreate on this thread return `stream`, a hipStream_t; 0 ends that.
+
+        The stream stays the caller's and has to live until then.
+        """
+        self.choose_stream(stream or None)
+
+    @property
+    def chosen_stream(self) -> int | None:
+        """The stream that this thread chose through this object; None: the library's own."""
+        return getattr(self._thread, "stream", None)
+
+    def choose_stream(self, stream: int | None) -> None:
+        """`use_stream`, and None ends it; 0 is the null stream, which only kernels that Python
+        launches can use: mgpuStreamCreate returns the library's own then."""
+        if self._lib.mgpu_rt_use_stream(self.ffi.cast("hipStream_t", stream or 0)) != 0:
+            raise MemoryError("mgpu_rt_use_stream")
+        self._thread.stream = stream
+
+    def take_error(self) -> str | None:
+        """HIP's name of the error of the last mgpu* call on this thread that failed, and forgets
+        it; None if none has failed since."""
+        name = self._lib.mgpu_rt_take_error()
+        return self.ffi.string(name).decode() if name else None
+
+    def check(self, failure: str) -> None:
+        """Raises HipError, which begins with `failure`, if a call on this thread has failed."""
+        if name := self.take_error():
+            raise HipError(f"{failure}: {name} (stderr says more)", name)
+
+    def version(self) -> str:
+        """The version of the library, "major.minor.patch"."""
+        return self.ffi.string(self._lib.mgpu_rt_version()).decode()
+
+
+def _taking_numbers(ffi: Any, function: Any) -> Callable[..., Any]:
+    """A function of the library that takes addresses and handles as numbers too."""
+
+    def pointer(kind: Any, argument: Any) -> Any:
+        if argument is None:
+            return ffi.NULL
+        if isinstance(argument, ctypes.c_void_p):
+            argument = argument.value or 0
+        try:
+            number = operator.index(argument)
+        except TypeError:
+            return argument  # cffi says what is wrong
+        if not 0 <= number < 1 << 64:
+            raise ValueError(f"{number} is no address")
+        return ffi.cast(kind, number)
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except TypeError:  # of an argument, so the function was not called
+            kinds = ffi.typeof(function).args
+            if len(kinds) != len(arguments):
+                raise
+        pairs = zip(kinds, arguments, strict=True)
+        return function(*(pointer(k, a) if k.kind == "pointer" else a for k, a in pairs))
+
+    return call
+
+
+class Scratch:
+    """Device memory for a moment, again and again: allocated at its first use, grown on demand.
+
+        with library.scratch(stream) as scratch:
+            address = scratch.reserve(bytes)
+
+    The buffer goes back in the order of its stream, which must live longer. One thread at a time
+    may use it. It is moved, never copied.
+    """
+
+    def __init__(self, library: RuntimeLibrary, stream: Any = 0) -> None:
+        self._library = library
+        self._owner = library.ffi.new("struct mgpu_rt_scratch *")
+        self._owner.stream = library.ffi.cast("hipStream_t", stream)
+
+    def __enter__(self) -> Scratch:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.release()
+
+    def __copy__(self) -> Scratch:
+        raise TypeError("a scratch buffer has one owner: use move()")
+
+    def __deepcopy__(self, _memo: object) -> Scratch:
+        return self.__copy__()
+
+    def __repr__(self) -> str:
+        return f"<Scratch of {self.capacity} bytes at {self.address:#x}>"
+
+    @property
+    def address(self) -> int:
+        """The address of the buffer in device memory; 0 if there is none."""
+        return int(self._library.ffi.cast("uintptr_t", self._owner.data))
+
+    @property
+    def capacity(self) -> int:
+        """Bytes that it holds."""
+        return self._owner.capacity
+
+    def reserve(self, size: int) -> int:
+        """The address of at least `size` bytes; what they hold is undefined after it has grown.
+
+        Raises MemoryError if there is no device memory; the buffer is unchanged then.
+        """
+        address = self._library.mgpu_rt_scratch_reserve(self._owner, size)
+        if not address and size:
+            raise MemoryError(f"no device memory for {size} bytes; {self!r} is unchanged")
+        return int(self._library.ffi.cast("uintptr_t", address))
+
+    def release(self) -> None:
+        """Gives the buffer back in the order of its stream; it can be used again."""
+        self._library.mgpu_rt_scratch_release(self._owner)
+
+    def move(self) -> Scratch:
+        """A new owner of the buffer; this one is left empty."""
+        moved = Scratch(self._library)
+        self._library.mgpu_rt_scratch_move(moved._owner, self._owner)
+        return moved
+
+
+@functools.cache
+def load() -> RuntimeLibrary:
+    """The library, loaded once. Raises FileNotFoundError if it was not built."""
+    return RuntimeLibrary(path())

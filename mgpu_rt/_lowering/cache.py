@@ -1,0 +1,63 @@
+"""Keeps results of lowering, by the content of their inputs.
+
+A second request for the same costs a hash (under 1 ms) and not a lowering (0.2 s).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from mgpu_rt import _layout
+from mgpu_rt._lowering.toolchain import ToolchainMissing
+
+
+def _folder() -> Path:
+    """The folder of a checkout, or the user's own for an installed package."""
+    if not _layout.INSTALLED:
+        return _layout.CHECKOUT / "build" / "objects"
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(home, "mgpu_rt")
+
+
+OBJECTS = _folder()
+
+
+def kept(
+    stem: str,
+    suffix: str,
+    key: object,
+    tools: Callable[[], Sequence[Path]],
+    make: Callable[[], bytes],
+) -> Path:
+    """The kept result for a key, made now if there is none.
+
+    A tool's file stands for its version: asking each for ``--version`` would take 30 ms. If
+    tools are missing, any result of the same key serves: ``build/objects`` can be carried to a
+    machine with a GPU and no MLIR. The rename makes a result appear whole, also when two processes
+    make it at once.
+    """
+    name = f"{stem}-{_digest(key)}"
+    try:
+        stamps = [(str(t), (s := t.stat()).st_size, s.st_mtime_ns) for t in tools()]
+    except ToolchainMissing:
+        carried = sorted(OBJECTS.glob(f"{name}-*{suffix}"), key=lambda path: path.stat().st_mtime)
+        if not carried:
+            raise
+        return carried[-1]
+    path = OBJECTS / f"{name}-{_digest(stamps)[:8]}{suffix}"
+    if not path.exists():
+        content = make()
+        OBJECTS.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=OBJECTS) as scratch:
+            result = Path(scratch, "result")
+            result.write_bytes(content)
+            result.replace(path)
+    return path
+
+
+def _digest(inputs: object) -> str:
+    return hashlib.sha256(repr(inputs).encode()).hexdigest()[:20]

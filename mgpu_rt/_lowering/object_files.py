@@ -1,0 +1,149 @@
+"""The results of lowering: host objects, executables, and the device images in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from mgpu_rt._functions import sidecar
+from mgpu_rt._lowering import graph_functions, steps, toolchain
+from mgpu_rt._lowering.function_types import function_types
+from mgpu_rt._lowering.pipelines import Pipeline
+from mgpu_rt._lowering.steps import Step
+from mgpu_rt._lowering.strings import unescape
+from mgpu_rt._lowering.toolchain import Tool
+
+_BINARY = re.compile(
+    r'gpu\.binary @([\w.$-]+).*?\b(?:bin|assembly) = "((?:[^"\\]|\\.)*)"', re.DOTALL
+)
+
+
+def needs(pipeline: Pipeline) -> list[Tool]:
+    """LLVM's tools that host_object() runs."""
+    return [*pipeline.needs(), *_own(pipeline)]
+
+
+def tools(pipeline: Pipeline) -> list[Path]:
+    """The files of all tools that host_object() runs. Raises ToolchainMissing."""
+    return [*pipeline.tools(), *(toolchain.tool(*need) for need in _own(pipeline))]
+
+
+def _own(pipeline: Pipeline) -> list[Tool]:
+    """The tools that make the object file from the LLVM dialect."""
+    return [(name, pipeline.llvm) for name in ("mlir-translate", "llc")]
+
+
+#: The types of a program's functions, asked for when they are needed.
+Types = Callable[[], Mapping[str, str]]
+
+
+def host_object(
+    text: str, pipeline: Pipeline, graphs_of: Sequence[str] = (), *, typed: bool = False
+) -> bytes:
+    """A position-independent object file of a program, in which functions of these names are
+    replayed as graphs. With ``typed`` it says the types of its functions, by which Python calls
+    them. Raises ToolchainMissing, LoweringFailed, ValueError."""
+    graph_functions.check(text, graphs_of)
+    types = (lambda: function_types(text)) if typed else None
+    return steps.run(object_steps(pipeline, graphs_of, types), text.encode())
+
+
+def object_steps(
+    pipeline: Pipeline, graphs_of: Sequence[str] = (), types: Types | None = None
+) -> list[Step]:
+    """The steps of host_object(). Raises ToolchainMissing."""
+    # By LLVM 15's command the functions take bare pointers, of which Python knows no sizes.
+    types = None if pipeline.llvm == 15 else types
+    return [*pipeline.steps(), *_compile_steps(pipeline.llvm, graphs_of, types)]
+
+
+def compile_dialect(dialect: bytes, llvm: int, graphs_of: Sequence[str] = ()) -> bytes:
+    """As host_object(), of a program in the LLVM dialect."""
+    return steps.run(_compile_steps(llvm, graphs_of), dialect)
+
+
+def _compile_steps(llvm: int, graphs_of: Sequence[str], types: Types | None = None) -> list[Step]:
+    translate = Step([toolchain.tool("mlir-translate", llvm), "--mlir-to-llvmir"])
+    wrap = Step(
+        edit=lambda ir: graph_functions.wrap(ir.decode(), graphs_of).encode(),
+        words=f"puts {', '.join(graphs_of)} into wrappers that replay a graph",
+    )
+    add_types = Step(
+        edit=lambda ir: sidecar.append_to(ir.decode(), types() if types else {}).encode(),
+        words="adds the types of the functions, by which Python calls them",
+    )
+    compile_it = [toolchain.tool("llc", llvm), "-O2", "-filetype=obj"]
+    compile_it += ["-relocation-model=pic", "-o", "-"]
+    edits = [*([wrap] if graphs_of else []), *([add_types] if types else [])]
+    return [translate, *edits, Step(compile_it)]
+
+
+def device_images(device_part: str) -> dict[str, bytes]:
+    """The images in what Pipeline.device_part() returned, by the name of their gpu.module."""
+    return {name: unescape(code) for name, code in _BINARY.findall(device_part)}
+
+
+def link(
+    objects: Sequence[Path],
+    *,
+    libraries: Sequence[Path],
+    rpath: Sequence[Path] = (),
+    others: Sequence[str] = (),
+    out: Path,
+) -> Path:
+    """Links objects into an executable: `link_command`. Raises ToolchainMissing,
+    LoweringFailed."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    toolchain.run(link_command(objects, libraries, rpath, others, out))
+    return out
+
+
+def link_command(
+    objects: Sequence[Path | str],
+    libraries: Sequence[Path],
+    rpath: Sequence[Path],
+    others: Sequence[str],
+    out: Path | str,
+    *,
+    shared: bool = False,
+) -> list[Path | str]:
+    """Links objects into an executable, or a shared library, against shared libraries given by
+    their files. ``others`` are further arguments of the linker, between the two.
+
+    The executable asks for each library by its SONAME and looks for it in LD_LIBRARY_PATH, then
+    in ``rpath``. The linker does not look for the libraries' own dependencies: a library that was
+    linked against one HIP may run over another. Raises ToolchainMissing.
+    """
+    command: list[Path | str] = [toolchain.compiler(), *objects, *others, *libraries]
+    command += ["-shared", "-Wl,-z,defs"] if shared else []
+    command += ["-lm", "-Wl,--allow-shlib-undefined"]
+    command += [f"-Wl,-rpath,{directory}" for directory in rpath]
+    return [*command, "-o", out]
+
+
+def undefined(path: Path) -> set[str]:
+    """Returns the functions that an object file calls and does not define."""
+    from elftools.elf.elffile import ELFFile
+
+    with path.open("rb") as file:
+        table = ELFFile(file).get_section_by_name(".symtab")
+        return {s.name for s in table.iter_symbols() if s["st_shndx"] == "SHN_UNDEF" and s.name}
+
+
+def linked(links: Sequence[str], llvm: int) -> tuple[list[str], list[Path]]:
+    """Returns words for the linker, and where the program finds shared libraries. Raises
+    ValueError for a file that is not there."""
+    arguments, rpath = [], []
+    for link in links:
+        path = Path(link)
+        if path.is_file():
+            arguments.append(str(path.resolve()))
+            rpath += [path.resolve().parent] if ".so" in path.suffixes else []
+        elif path.suffix in (".o", ".a", ".so") or "/" in link:
+            raise ValueError(f"--link {link}: there is no such file")
+        else:
+            found = toolchain.library(link, llvm)
+            arguments.append(str(found) if found else f"-l{link}")
+            rpath += [found.parent] if found else []
+    return arguments, list(dict.fromkeys(rpath))

@@ -1,0 +1,213 @@
+"""How each release lowers a program: its passes, and the tools that they need."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgpu_rt._lowering import steps, toolchain
+from mgpu_rt._lowering.steps import Step
+from mgpu_rt._lowering.toolchain import Tool
+
+DEFAULT_CHIP = "gfx90a"
+FORUM_CHIP = "gfx906"
+
+# Raised whenever the command lines below change, so that old results are not served for new ones.
+RECIPE = 4
+
+# Kernels that stand in a gpu.launch are outlined first; a program without any stays as it is.
+# Code object v4 (abi=400) is the newest that HIP 5.2.3 loads.
+DEVICE_PASSES = (
+    "{first}gpu-kernel-outlining,expand-strided-metadata,"
+    "rocdl-attach-target{{chip={chip} abi=400 O={opt}}},"
+    "gpu.module(convert-scf-to-cf,convert-gpu-to-rocdl{{chipset={chip} runtime=HIP}},"
+    "reconcile-unrealized-casts),{lines}gpu-module-to-binary{{format=bin}}"
+)
+NVIDIA_PASSES = (
+    "{first}gpu-kernel-outlining,expand-strided-metadata,"
+    "nvvm-attach-target{{chip={chip} features=+ptx80 O={opt}}},"
+    "gpu.module(convert-scf-to-cf,convert-gpu-to-nvvm,reconcile-unrealized-casts),"
+    "gpu-module-to-binary{{format={image}}}"
+)
+HOST_PASSES = (
+    "convert-scf-to-cf,gpu-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,"
+    "convert-cf-to-llvm,convert-arith-to-llvm,reconcile-unrealized-casts"
+)
+#: Gives functions in the LLVM dialect a line table, which names the lines of the program.
+LINES_PASS = "ensure-debug-info-scope-on-llvm-func"
+FORUM_PASSES = (
+    "-gpu-kernel-outlining",
+    "-convert-scf-to-cf",
+    "-convert-func-to-llvm=use-bare-ptr-memref-call-conv",
+    "-pass-pipeline=gpu.module(strip-debuginfo,convert-gpu-to-rocdl,reconcile-unrealized-casts)",
+    "-convert-math-to-llvm",
+    "-gpu-to-hsaco=chip={chip}",
+    "-gpu-to-llvm",
+    "-reconcile-unrealized-casts",
+)
+
+#: The variables by which mlir-opt finds CUDA, and CUDA's usual folders.
+CUDA_VARIABLES = ("CUDA_ROOT", "CUDA_HOME", "CUDA_PATH")
+CUDA_HOMES = ("/usr/local/cuda", "/usr/lib/cuda", "/usr/lib/nvidia-cuda-toolkit")
+
+_ASSEMBLY = re.compile(r'(\bassembly = "(?:[^"\\]|\\.)*)"')
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """One way to lower a program; `pipeline` makes those that there are.
+
+    ``image`` is the form of the device code: bin, or isa (PTX), which is for NVIDIA's chips.
+    ``first`` are passes that go before the others (not for 15), for operations that those do not
+    take. ``lines``: with line tables, which name the program so (not for 15, nor for NVIDIA).
+    """
+
+    llvm: int
+    chip: str
+    image: str
+    opt_level: int = 2
+    first: str = ""
+    lines: str = ""
+
+    @property
+    def nvidia(self) -> bool:
+        """Whether the chip is NVIDIA's."""
+        return _is_nvidia(self.chip)
+
+    @property
+    def device_llvm(self) -> int:
+        """The release that makes the device code."""
+        return 15 if self.llvm == 15 else 22
+
+    def needs(self) -> list[Tool]:
+        """LLVM's tools that make the device code and the LLVM dialect."""
+        releases = dict.fromkeys((self.llvm, self.device_llvm))
+        linker = [] if self.nvidia else [("ld.lld", self.device_llvm)]
+        return [*(("mlir-opt", llvm) for llvm in releases), *linker]
+
+    def tools(self) -> list[Path]:
+        """The files of these and of NVIDIA's assembler. Raises ToolchainMissing."""
+        tools = [toolchain.tool(*need) for need in self.needs()]
+        if self.nvidia and self.image == "bin":
+            tools.append(toolchain.other("ptxas", "nvidia-cuda-toolkit"))
+        return tools
+
+    def steps(self) -> list[Step]:
+        """The steps to the LLVM dialect. Raises ToolchainMissing."""
+        if self.llvm == 15:
+            return [Step(_forum_command(self.chip))]
+        named = self._naming_steps()
+        passes = f"{HOST_PASSES},{LINES_PASS}" if self.lines else HOST_PASSES
+        if self.llvm == 22:
+            return [*named, self._device_step(passes)]
+        opt = toolchain.tool("mlir-opt", self.llvm)
+        host = Step([opt, f"--pass-pipeline=builtin.module({passes})", *self._shown_lines()])
+        return [*named, self._device_step(), *([_ENDED_PTX] if self.nvidia else []), host]
+
+    def _naming_steps(self) -> list[Step]:
+        """Write each operation's line into the program: a tool that reads stdin knows no name."""
+        if not self.lines:
+            return []
+        name = re.sub(r'[\\"]', r"\\\g<0>", self.lines)
+        name = re.sub(r"[\\&|]", r"\\\g<0>", name)
+        shown = Step([toolchain.tool("mlir-opt", 22), *self._shown_lines()])
+        return [shown, Step(["sed", f's|loc("<stdin>":|loc("{name}":|g'])]
+
+    def _shown_lines(self) -> list[str]:
+        return ["--mlir-print-debuginfo"] if self.lines else []
+
+    def _device_step(self, further: str = "") -> Step:
+        """Compiles the program's gpu.modules, by 22, and runs further passes."""
+        passes = (NVIDIA_PASSES if self.nvidia else DEVICE_PASSES).format(
+            chip=self.chip,
+            opt=self.opt_level,
+            image=self.image,
+            first=self.first and f"{self.first},",
+            lines=self.lines and f"{LINES_PASS},",
+        )
+        passes = ",".join(filter(None, (passes, further)))
+        command = [toolchain.tool("mlir-opt", 22), f"--pass-pipeline=builtin.module({passes})"]
+        command += self._shown_lines()
+        return Step(command, _cuda() if self.nvidia else {}, needs_rocm=not self.nvidia)
+
+    def llvm_dialect(self, text: str) -> bytes:
+        """The whole program in the LLVM dialect. Raises ToolchainMissing, LoweringFailed."""
+        return steps.run(self.steps(), text.encode())
+
+    def device_part(self, text: str) -> bytes:
+        """The program with its gpu.modules compiled, by 22. Raises as llvm_dialect() does."""
+        return steps.run([self._device_step()], text.encode())
+
+
+#: 22 ends PTX with a 0 when it translates the module. 19 does not, and what follows in the program
+#: would be read as PTX.
+_ENDED_PTX = Step(
+    edit=lambda text: _ASSEMBLY.sub(r'\1\\00"', text.decode()).encode(), words="ends PTX with a 0"
+)
+
+
+def pipeline(
+    llvm: int,
+    chip: str | None = None,
+    *,
+    image: str | None = None,
+    opt_level: int = 2,
+    first: str = "",
+    lines: str = "",
+) -> Pipeline:
+    """The pipeline of a release for a chip, by default gfx90a, or for 15 gfx906 as in the forum's
+    report. Raises ValueError where there is none."""
+    if llvm not in toolchain.RELEASES:
+        raise ValueError(f"no recipe for LLVM {llvm}: there are 15, 19 and 22")
+    if llvm == 15 and _is_nvidia(chip or ""):
+        raise ValueError("LLVM 15 lowers by the forum's command, which is for AMD's GPUs")
+    chip = chip or (FORUM_CHIP if llvm == 15 else DEFAULT_CHIP)
+    if lines and (llvm == 15 or _is_nvidia(chip)):
+        raise ValueError("line tables (-g) are for AMD's GPUs, with LLVM 19 and 22")
+    return Pipeline(llvm, chip, _form(chip, image), opt_level, first, lines)
+
+
+def _is_nvidia(chip: str) -> bool:
+    return chip.startswith("sm_")
+
+
+def _form(chip: str, image: str | None) -> str:
+    """The form of the device code: as wished, else a binary where its assembler is there."""
+    if image not in (None, "bin", "isa") or (image == "isa" and not _is_nvidia(chip)):
+        raise ValueError(f"no recipe for an image of the form {image} for {chip}")
+    return image or ("isa" if _is_nvidia(chip) and not shutil.which("ptxas") else "bin")
+
+
+def _cuda() -> dict[str, str]:
+    """The variable by which mlir-opt finds NVIDIA's device library: a kernel that computes an
+    exponential needs it. CUDA is there where one says, or is installed as NVIDIA or Debian do."""
+    if any(name in os.environ for name in CUDA_VARIABLES):
+        return {}
+    found = (home for home in CUDA_HOMES if Path(home, "nvvm", "libdevice").exists())
+    return {CUDA_VARIABLES[0]: next(found, CUDA_HOMES[0])}
+
+
+def _forum_command(chip: str) -> list[Path | str]:
+    """The forum's mlir-opt command of LLVM 15.
+
+    LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld. If the machine has none, a mount namespace gives
+    it one and leaves the machine unchanged. The namespace hides all of /opt, so the program goes
+    through pipes.
+    """
+    command: list[Path | str] = [toolchain.tool("mlir-opt", 15)]
+    command += [option.format(chip=chip) for option in FORUM_PASSES]
+    linker = toolchain.tool("ld.lld", 15)
+    if not Path("/opt/rocm/llvm/bin/ld.lld").exists():
+        prepare = (
+            "mount -t tmpfs none /opt && mkdir -p /opt/rocm/llvm/bin && "
+            f"ln -s {linker} /opt/rocm/llvm/bin/ld.lld && "
+            f'ln -s {toolchain.device_libraries()} /opt/rocm/amdgcn && exec "$@"'
+        )
+        # Without root, a user namespace gives the right to mount, where the system allows it.
+        as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
+        unshare = toolchain.other("unshare", "util-linux")
+        command = [unshare, "--mount", *as_root, "sh", "-c", prepare, "sh", *command]
+    return command

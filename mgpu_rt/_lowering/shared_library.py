@@ -1,0 +1,57 @@
+"""Programs lowered to shared libraries from Python, and kept."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from mgpu_rt import _layout
+from mgpu_rt._lowering import cache, object_files, pipelines, toolchain
+
+
+def lower(
+    source: str | bytes | os.PathLike[str],
+    *,
+    chip: str | None = None,
+    llvm: int = 22,
+    image: str | None = None,
+    link: Sequence[str] = (),
+    graph: Sequence[str] = (),
+    first: str = "",
+) -> Path:
+    """mgpu_rt.lower, which describes it. ``first`` are passes that go before the others."""
+    text, stem = _read(source)
+    pipeline = pipelines.pipeline(llvm, chip, image=image, first=first)
+    runtime = _layout.PREFIX / "lib" / _layout.LIBRARY
+    key = (pipelines.RECIPE, text, "library", pipeline, tuple(link), tuple(graph))
+    if _layout.INSTALLED:  # several installations share a user's folder
+        key += (str(runtime),)
+
+    def make() -> bytes:
+        with tempfile.TemporaryDirectory() as scratch:
+            compiled, out = Path(scratch, f"{stem}.o"), Path(scratch, "library")
+            compiled.write_bytes(object_files.host_object(text, pipeline, graph, typed=True))
+            called, _ = toolchain.defining(object_files.undefined(compiled), llvm)
+            others, rpath = object_files.linked([*link, *called], llvm)
+            rpath.insert(0, runtime.parent)
+            command = object_files.link_command(
+                [compiled], [runtime], rpath, others, out, shared=True
+            )
+            toolchain.run(command)
+            return out.read_bytes()
+
+    return cache.kept(
+        stem, ".so", key, lambda: [*object_files.tools(pipeline), toolchain.compiler()], make
+    )
+
+
+def _read(source: str | bytes | os.PathLike[str]) -> tuple[str, str]:
+    """Returns the text of a program, and a name for its files. Text has more than one line."""
+    if isinstance(source, bytes):
+        source = source.decode()
+    if isinstance(source, str) and "\n" in source:
+        return source, "program"
+    path = Path(source)
+    return path.read_text(), path.stem

@@ -1,0 +1,91 @@
+"""The steps of a lowering: tools, each of which reads what the one before it has printed."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mgpu_rt._lowering import toolchain
+from mgpu_rt._lowering.toolchain import LoweringFailed
+
+
+@dataclass(frozen=True)
+class Step:
+    """A tool from its stdin to its stdout, or an edit of this package's own."""
+
+    command: Sequence[Path | str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)  # beside this process's
+    needs_rocm: bool = False  # at ROCM_PATH: AMD's linker and device libraries
+    edit: Callable[[bytes], bytes] | None = None
+    words: str = ""  # that say what the edit does
+
+
+def run(steps: Sequence[Step], content: bytes) -> bytes:
+    """Runs the steps on a program; returns what the last one prints. Raises LoweringFailed."""
+    for number, step in enumerate(steps):
+        try:
+            content = step.edit(content) if step.edit else _run(step, content)
+        except LoweringFailed as failed:
+            failed.reads_source = number == 0
+            raise
+    return content
+
+
+def _run(step: Step, content: bytes) -> bytes:
+    if not step.needs_rocm:
+        return toolchain.run(step.command, content, {**os.environ, **step.variables})
+    with _rocm() as directory:
+        variables = {**step.variables, "ROCM_PATH": str(directory)}
+        return toolchain.run(step.command, content, {**os.environ, **variables})
+
+
+def _rocm_parts() -> dict[str, Path]:
+    """The files that mlir-opt looks for below ROCM_PATH, by their places there."""
+    return {
+        "llvm/bin/ld.lld": toolchain.tool("ld.lld", 22).resolve(),
+        "amdgcn": toolchain.device_libraries(),
+    }
+
+
+@contextmanager
+def _rocm() -> Iterator[Path]:
+    """A directory laid out as mlir-opt expects ROCm to be."""
+    with tempfile.TemporaryDirectory() as scratch:
+        for place, part in _rocm_parts().items():
+            link = Path(scratch, place)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(part)
+        yield Path(scratch)
+
+
+def script(steps: Sequence[Step], source: str, out: str) -> str:
+    """The steps as commands of a shell, from a file to a file; "-" is stdin or stdout."""
+    lines = []
+    rocm = any(step.needs_rocm for step in steps)
+    if rocm:
+        lines += ["ROCM_PATH=$(mktemp -d) && export ROCM_PATH", 'mkdir -p "$ROCM_PATH/llvm/bin"']
+        lines += [
+            f'ln -s {shlex.quote(str(part))} "$ROCM_PATH/{place}"'
+            for place, part in _rocm_parts().items()
+        ]
+    tools = [step for step in steps if not step.edit]
+    for step in steps:
+        if step.edit:
+            lines.append(f"  # mgpu-rt itself: {step.words}")
+            continue
+        assigned = [f"{name}={shlex.quote(value)}" for name, value in step.variables.items()]
+        words = [*assigned, shlex.join(map(str, step.command))]
+        if step is tools[0] and source != "-":
+            words.append(f"< {shlex.quote(source)}")
+        if step is not tools[-1]:
+            words.append("|")
+        elif out != "-":
+            words.append(f"> {shlex.quote(out)}")
+        lines.append(f"{'  ' if step is not tools[0] else ''}{' '.join(words)}")
+    lines += ['rm -r "$ROCM_PATH"'] if rocm else []
+    return "\n".join(lines) + "\n"

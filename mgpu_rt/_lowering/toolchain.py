@@ -1,0 +1,180 @@
+"""The tools of an LLVM release: where they are, how to get them, and how one is run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from mgpu_rt._packages import how_to_install
+
+#: The releases that there are pipelines for, newest first.
+RELEASES = (22, 19, 15)
+
+#: A tool of LLVM's by its name and release.
+Tool = tuple[str, int]
+
+#: AMD's device libraries, as Debian and as ROCm install them.
+DEVICE_LIBRARIES = (Path("/usr/lib/x86_64-linux-gnu/amdgcn"), Path("/opt/rocm/amdgcn"))
+
+#: LLVM warns about an unknown chip, and then crashes or makes an image that no GPU takes. MLIR ends
+#: with an error about an unknown name.
+UNKNOWN_CHIP = ("is not a recognized processor", "Invalid chipset name")
+
+_VERSION = re.compile(r"\b(?:LLVM version|LLD) (\d+)\.")
+
+
+class ToolchainMissing(RuntimeError):
+    """A tool is not installed. ``tool`` is its name, ``package`` its package in Debian."""
+
+    def __init__(self, tool: str, package: str, otherwise: str = "put it in PATH") -> None:
+        super().__init__(f"{tool} is missing: {how_to_install(package)}, or {otherwise}")
+        self.tool = tool
+        self.package = package
+
+
+class LoweringFailed(RuntimeError):
+    """A tool refused a program. ``complaint`` is what the tool itself said; ``reads_source``: of
+    the program itself, and not of what another tool made of it."""
+
+    reads_source = False
+
+    def __init__(self, command: Sequence[str], status: int, complaint: str) -> None:
+        super().__init__(f"exit {status} from: {' '.join(command)}\n{complaint}")
+        self.command = command
+        self.status = status
+        self.complaint = complaint
+
+
+def tool(name: str, llvm: int) -> Path:
+    """The path of one tool of one LLVM release, e.g. ``tool("mlir-opt", 22)``.
+
+    Raises ToolchainMissing. The release's own directory comes first, as PATH may hold another build
+    of the tool. A tool without a release in its name counts if its version is right.
+    """
+    own = Path(f"/usr/lib/llvm-{llvm}/bin/{name}")
+    if own.exists():
+        return own
+    if found := shutil.which(f"{name}-{llvm}"):
+        return Path(found)
+    if (found := shutil.which(name)) and _release(found) == llvm:
+        return Path(found)
+    raise ToolchainMissing(f"{name}-{llvm}", _package(name, llvm))
+
+
+def _release(path: str) -> int | None:
+    """The LLVM release that a tool says it is of."""
+    try:
+        said = run([path, "--version"]).decode(errors="replace")
+    except LoweringFailed:
+        return None
+    match = _VERSION.search(said)
+    return int(match[1]) if match else None
+
+
+def _package(name: str, llvm: int) -> str:
+    if name.startswith("mlir-"):
+        return f"mlir-{llvm}-tools"
+    return f"lld-{llvm}" if name == "ld.lld" else f"llvm-{llvm}"
+
+
+def library(name: str, llvm: int) -> Path | None:
+    """A shared library of a release, such as mlir_c_runner_utils; else of another release, since no
+    release has changed their functions. None if no release has it."""
+    for release in (llvm, *RELEASES):
+        try:
+            folder = tool("mlir-opt", release).resolve().parent.parent / "lib"
+        except ToolchainMissing:
+            continue
+        if found := sorted(folder.glob(f"lib{name}.so*")):
+            return found[0]
+    return None
+
+
+#: LLVM's libraries of functions that lowered programs call.
+SUPPORT = (
+    *("mlir_c_runner_utils", "mlir_runner_utils", "mlir_async_runtime", "mlir_float16_utils"),
+    *("mlir_apfloat_wrappers", "mlir_arm_runner_utils"),
+)
+
+
+def defining(functions: Iterable[str], llvm: int) -> tuple[list[str], set[str]]:
+    """The names of LLVM's libraries that define these functions, and the functions that none
+    defines."""
+    from elftools.elf.elffile import ELFFile
+
+    left, found = set(functions), []
+    for name in SUPPORT:
+        path = library(name, llvm) if left else None
+        if path is None:
+            continue
+        with path.open("rb") as file:
+            table = ELFFile(file).get_section_by_name(".dynsym")
+            defined = {s.name for s in table.iter_symbols() if s["st_shndx"] != "SHN_UNDEF"}
+        if left & defined:
+            found.append(name)
+            left -= defined
+    return found, left
+
+
+def missing(tools: Iterable[Tool]) -> list[ToolchainMissing]:
+    """The tools among these that are missing."""
+    absent = []
+    for name, llvm in tools:
+        try:
+            tool(name, llvm)
+        except ToolchainMissing as lacking:
+            absent.append(lacking)
+    return absent
+
+
+def runner(llvm: int) -> Path:
+    """The JIT runner of a release: mlir-runner, or mlir-cpu-runner up to 19."""
+    return tool("mlir-runner" if llvm >= 20 else "mlir-cpu-runner", llvm)
+
+
+def other(name: str, package: str) -> Path:
+    """A tool that is not LLVM's. Raises ToolchainMissing."""
+    if found := shutil.which(name):
+        return Path(found)
+    raise ToolchainMissing(name, package)
+
+
+def compiler() -> Path:
+    """The C compiler, which links. Raises ToolchainMissing."""
+    return other("cc", "gcc libc6-dev")
+
+
+def device_libraries() -> Path:
+    """The directory amdgcn of AMD's device libraries. Raises ToolchainMissing."""
+    for directory in DEVICE_LIBRARIES:
+        if directory.exists():
+            return directory
+    first, *others = DEVICE_LIBRARIES
+    otherwise = f"install ROCm, which has them in {others[0]}"
+    raise ToolchainMissing(str(first), "rocm-device-libs", otherwise)
+
+
+def run(
+    command: Sequence[Path | str],
+    stdin: bytes = b"",
+    env: dict[str, str] | None = None,
+    folder: str | None = None,
+) -> bytes:
+    """Runs a tool, in a folder or this one, and returns its standard output. Raises
+    LoweringFailed."""
+    arguments = [str(word) for word in command]
+    try:
+        done = subprocess.run(arguments, input=stdin, capture_output=True, env=env, cwd=folder)
+    except OSError as error:
+        raise LoweringFailed(
+            arguments, 126, f"{arguments[0]} cannot be run: {error.strerror}"
+        ) from None
+    complaint = done.stderr.decode(errors="replace").strip()
+    if done.returncode != 0:
+        raise LoweringFailed(arguments, done.returncode, complaint)
+    if UNKNOWN_CHIP[0] in complaint:
+        raise LoweringFailed(arguments, done.returncode, complaint.splitlines()[0])
+    return done.stdout

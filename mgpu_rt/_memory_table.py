@@ -1,0 +1,48 @@
+"""The table of a process's device memory, for people."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from mgpu_rt._text import shown, size
+
+_COLUMNS = ("allocated", "peak_allocated", "reserved", "peak_reserved", "blocks", "cached_blocks")
+
+
+def memory_summary(stats: dict[str, Any]) -> str:
+    """A table of the device memory of a process, from its statistics (RuntimeLibrary.stats)."""
+    rows = [["device", *(column.replace("_", " ") for column in _COLUMNS)]]
+    for device, values in stats["memory"].items():
+        cells = (str(values[c]) if "blocks" in c else size(values[c]) for c in _COLUMNS)
+        rows.append([shown(device), *cells])
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
+    cache = stats["cache"]["memory"]
+    counted = "{hits} hits, {misses} misses, " if stats["abi"] else "{misses} misses, "
+    last = (counted + "{evictions} given back").format(**cache)
+    return "\n".join(["Device memory", *lines, last]) + "\n"
+
+
+def _site(row: dict[str, Any]) -> str:
+    """Names a place by its symbol, and by its file for addr2line."""
+    file, offset = row["file"], f"{row['offset']:#x}"
+    place = f"{shown(os.path.basename(file))}+{offset}" if file else offset
+    if row["symbol"]:
+        return f"{shown(row['symbol'])} ({place})"
+    return place if file or row["offset"] else "elsewhere"
+
+
+def memory_history(stats: dict[str, Any]) -> str:
+    """Lists the places that held device memory at its peak (RuntimeLibrary.stats)."""
+    lines = []
+    for device, values in stats["memory"].items():
+        rows = sorted(values["peak"], key=lambda row: -row["bytes"])
+        lines += ["", f"Device {shown(device)} at its peak: {size(sum(r['bytes'] for r in rows))}"]
+        lines += [f"{size(r['bytes']):>12}  {r['blocks']:>6}  {_site(r)}" for r in rows]
+    if not any(values["peak"] for values in stats["memory"].values()):
+        return "No allocation was counted: set MGPU_RT_STATS before the first call\n"
+    return "\n".join(["Device memory: bytes, blocks, where the program allocates", *lines]) + "\n"

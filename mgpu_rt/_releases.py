@@ -1,0 +1,104 @@
+"""Releases of AMD's HIP that Debian has, for the software GPU: `mgpu-rt doctor --install`.
+
+The releases lie in the user's folder. Their libraries are those of Debian's packages. If this
+machine's C library is older, `older_libc` makes them ask for its functions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgpu_rt import _debian, _older_libc
+
+#: The folder of libraries in Debian's packages.
+_LIBRARIES = Path("usr/lib/x86_64-linux-gnu")
+
+
+@dataclass(frozen=True)
+class Release:
+    """One release: what it is called, and the packages that hold it."""
+
+    hip: str  # the version, as Debian has it
+    library: str  # the name that programs ask for
+    suites: tuple[str, ...]  # of Debian, the first one preferred
+    packages: tuple[str, ...]
+    newest: tuple[str, ...] = ()  # packages that come from the last suite all the same
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return f"hip-{self.hip}"
+
+    def unpack(self, root: Path) -> None:
+        """Fetches its packages and unpacks them into a new folder. Raises PackagesMissing."""
+        _debian.unpack(self.packages, root, suites=self.suites, newest=self.newest)
+
+
+_ROCR7 = ("libhsa-runtime64-1", "libamd-comgr3")
+_NEWEST = ("sid", "experimental")
+
+RELEASES = (
+    Release("5.7.1", "libamdhip64.so.5", ("trixie",), ("libamdhip64-5",)),
+    Release("6.4.3", "libamdhip64.so.6", _NEWEST, ("libamdhip64-6",), _ROCR7),
+    Release("7.2.4", "libamdhip64.so.7", _NEWEST, ("libamdhip64-7",), ("libamdhip64-7", *_ROCR7)),
+)
+
+
+def find(version: str) -> Release:
+    """The release of a version, as 7.2 or 7.2.4. Raises KeyError."""
+    for release in RELEASES:
+        if f"{release.hip}.".startswith(f"{version}."):
+            return release
+    raise KeyError(version)
+
+
+def folder() -> Path:
+    """The folder that holds a folder for each installed release."""
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base, "mgpu_rt")
+
+
+def installed() -> Iterator[Path]:
+    """The HIP libraries of the installed releases, the newest first."""
+    for release in reversed(RELEASES):
+        library = folder() / release.name / release.library
+        if library.exists():
+            yield library
+
+
+def install(release: Release) -> Path:
+    """Fetches a release and installs it; returns its HIP library. Does nothing if that is there.
+
+    The folder appears whole or not at all. Raises PackagesMissing, LibraryTooOld, OSError.
+    """
+    place = folder() / release.name
+    if not place.exists():
+        folder().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder(), prefix=f"{release.name}.") as scratch:
+            release.unpack(Path(scratch, "root"))
+            lay_out(Path(scratch, "root"), Path(scratch, "fresh"))
+            with contextlib.suppress(FileExistsError):  # another process was faster
+                Path(scratch, "fresh").rename(place)
+    return place / release.library
+
+
+def lay_out(root: Path, place: Path) -> None:
+    """Moves the libraries of an unpacked release into a new folder, and fits them to this machine.
+
+    The C library of the packages stays behind: a process has one. Raises LibraryTooOld.
+    """
+    place.mkdir()
+    for library in sorted((root / _LIBRARIES).glob("*.so*")):
+        if library.name in _older_libc.ITS_FILES:
+            continue
+        if library.is_symlink():
+            (place / library.name).symlink_to(os.path.basename(os.readlink(library)))
+        else:
+            shutil.move(library, place / library.name)
+            _older_libc.fit(place / library.name)

@@ -1,0 +1,55 @@
+"""Whether the emulated device leaves in memory what this GPU leaves, kernel by kernel."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from mgpu_rt import _interpreter
+from mgpu_rt._cli import softgpu
+from mgpu_rt._selftest import children
+from mgpu_rt._selftest.bundle import Bundle, library_name
+from mgpu_rt._selftest.machine import MEASURE, Machine
+from mgpu_rt._selftest.result import EMULATOR, HIP
+
+#: Releases whose programs have kernels that write to memory which their arguments lead to.
+LLVMS = ("22", "19")
+#: The program whose kernel writes to a variable of its module, which diff cannot compare.
+WITH_VARIABLES = "globals"
+LIMIT = 240.0  # seconds: both devices run the programs twice if something differs
+
+
+def commands(bundle: Bundle, machine: Machine, folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """A name and a command `mgpu-rt diff` for each LLVM, without its option -o. None if this is no
+    GPU of AMD's, or the emulated device cannot be this chip here, or NumPy is missing."""
+    if machine.kind != "hip" or machine.chip not in softgpu.TARGETS or not _can_compare():
+        return
+    for llvm in LLVMS:
+        library = folder / library_name(llvm)
+        names = [name for name in bundle.programs[llvm] if name != WITH_VARIABLES]
+        command = [str(MEASURE), "programs", str(library), *names]
+        options = ["--device", f"hip,{machine.chip}"]
+        yield f"emulator-{llvm}", [*options, "--", *command]
+
+
+def _can_compare() -> bool:
+    from importlib.util import find_spec
+
+    try:
+        return bool(softgpu.driver()) and find_spec("numpy") is not None
+    except softgpu.SoftGpuUnavailable:
+        return False
+
+
+def compare(words: Sequence[str], machine: Machine) -> tuple[bool, dict[str, list[str]]]:
+    """Whether all launches were compared, and what was found, by side."""
+    with tempfile.TemporaryDirectory() as out:
+        command = _interpreter.module_command("mgpu_rt", "diff", "-o", f"{out}/diff", *words)
+        ended = children.run(command, machine.environment, LIMIT)
+    found = ended.out.splitlines()[2:]  # after the lines that name both sides
+    if ended.status == 0:
+        return True, {}
+    if ended.status == 1:
+        return True, {EMULATOR: [line for line in found if not line.startswith("recorded in")]}
+    return False, {HIP: [*found, *ended.err.splitlines()[-2:], ended.how]}

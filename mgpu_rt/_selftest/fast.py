@@ -1,0 +1,224 @@
+"""The library's gain here: loops in five ways in turn, and the cost of questions to HIP."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from mgpu_rt._selftest import children
+from mgpu_rt._selftest.bundle import library_name
+from mgpu_rt._selftest.machine import MEASURE, Machine
+from mgpu_rt._selftest.result import STOCK, Result, Timing
+from mgpu_rt._selftest.right import OFF, failures
+
+HAND = "by hand"
+SIDES: dict[str, dict[str, str]] = {
+    STOCK: OFF,
+    "library": {},
+    "exclusive": {"MGPU_RT_EXCLUSIVE": "on"},
+    "lazy": {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": "lazy"},
+    HAND: {},
+}
+#: Programs with their LLVM, the iterations of a call, and the module that is loaded by hand.
+LOOPS = (
+    ("forum", 19, 20, "test_func"),
+    ("forum", 22, 20, "test_func"),
+    ("churn", 22, 20, "kernels"),
+    ("layers", 22, 10, "kernels"),
+)
+ROUND = 0.05  # seconds that a round is to take
+ROUNDS = 25  # of each side, at most
+LEAST = 5
+ANSWER = 60.0  # seconds for a round, after which the GPU hangs
+
+
+class Hung(Exception):
+    """A process did not answer; the message says which."""
+
+
+class Untimed(Exception):
+    """A process ended, or its calls fail: its times say nothing. The message says which."""
+
+
+class _Loop:
+    """A process that runs a program as often as it is told to."""
+
+    is_late = False
+
+    def __init__(self, words: Sequence[str], environment: Mapping[str, str], name: str) -> None:
+        self.name = name
+        self.err = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            [str(MEASURE), *words],
+            env=environment,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=self.err,
+            encoding="utf-8",
+        )
+
+    def round(self, calls: int) -> float:
+        """Nanoseconds for so many calls. Raises Hung and Untimed."""
+        stdin, stdout = self.process.stdin, self.process.stdout
+        assert stdin is not None and stdout is not None
+        late = threading.Timer(ANSWER, self._end)
+        late.start()
+        try:
+            stdin.write(f"{calls}\n")
+            stdin.flush()
+            return float(stdout.readline())
+        except (OSError, ValueError):
+            if self.is_late:
+                raise Hung(f"{self.name}: its process did not answer") from None
+            raise Untimed(f"{self.name}: its process ended{self._last_words()}") from None
+        finally:
+            late.cancel()
+
+    def _end(self) -> None:
+        self.is_late = True
+        self.process.kill()
+
+    def _last_words(self) -> str:
+        said = [line for line in self._said() if line.strip()]
+        return f": {said[-1]}" if said else ""
+
+    def _said(self) -> list[str]:
+        self.err.seek(0)
+        return self.err.read().splitlines()
+
+    def check(self) -> None:
+        """Raises Untimed if calls have failed."""
+        if failed := failures(self._said()):
+            raise Untimed(f"{self.name}: {len(failed)} calls failed: {failed[0]}")
+
+
+def measure(
+    machine: Machine,
+    folder: Path,
+    result: Result,
+    seconds: float,
+    step: Callable[[str], None],
+) -> None:
+    """Fills `fast`, `questions`, `advice` and `untimed` of the result. Raises Hung."""
+    try:
+        result.questions = _questions(machine)
+    except Untimed as why:
+        result.untimed.append(str(why))
+    order = random.Random(28)
+    for number, (program, llvm, iterations, module) in enumerate(LOOPS):
+        step(f"timing: {program}, LLVM {llvm}, in {len(SIDES)} ways")
+        image = folder / "images" / f"{program}.{module}"
+        words = {
+            side: ["hand", program, str(iterations), str(image)]
+            if side == HAND
+            else ["rounds", str(folder / library_name(llvm)), program]
+            for side in SIDES
+        }
+        until = time.monotonic() + seconds / len(LOOPS)
+        try:
+            with _loops(words, machine.environment, f"{program}, LLVM {llvm}") as loops:
+                taken = _rounds(loops, until, order)
+        except Untimed as why:
+            result.untimed.append(str(why))
+            continue
+        for side, (samples, calls) in taken.items():
+            us = sorted(ns / calls / iterations / 1000 for ns in samples)
+            tenth = len(us) // 10
+            middle = round(statistics.median(us), 3)
+            low, high = round(us[tenth], 3), round(us[-1 - tenth], 3)
+            result.fast.append(Timing(program, llvm, side, middle, low, high, len(us)))
+        result.advice = advice(result.fast)
+        step(f"timing: {number + 1} of {len(LOOPS)} loops done")
+
+
+@contextlib.contextmanager
+def _loops(
+    words: Mapping[str, Sequence[str]], environment: Mapping[str, str], name: str
+) -> Iterator[dict[str, _Loop]]:
+    with contextlib.ExitStack() as stack:
+        loops = {}
+        for side, options in SIDES.items():
+            loop = _Loop(words[side], {**environment, **options}, f"{name}, {side}")
+            stack.enter_context(loop.err)
+            stack.enter_context(children.killed(loop.process))
+            loops[side] = loop
+        yield loops
+
+
+def _rounds(
+    loops: Mapping[str, _Loop], until: float, order: random.Random
+) -> dict[str, tuple[list[float], int]]:
+    """Samples of each side and the calls in one, in turns of random order."""
+    calls = {}
+    for side, loop in loops.items():
+        loop.round(1)  # which starts HIP
+        loop.check()
+        fastest = min(loop.round(1) for _ in range(5))
+        calls[side] = max(1, int(ROUND * 1e9 / max(fastest, 1)))
+    taken: dict[str, list[float]] = {side: [] for side in loops}
+    for turn in range(ROUNDS):
+        if turn >= LEAST and time.monotonic() > until:
+            break
+        sides = list(loops)
+        order.shuffle(sides)
+        for side in sides:
+            taken[side].append(loops[side].round(calls[side]))
+    for loop in loops.values():
+        loop.check()
+    return {side: (samples, calls[side]) for side, samples in taken.items()}
+
+
+def _questions(machine: Machine) -> dict[str, float]:
+    """Nanoseconds of each question that the runtime asks HIP."""
+    ended = children.run([str(MEASURE), "questions"], machine.environment, ANSWER)
+    if ended.status is None:
+        raise Hung("the questions to HIP: their process did not end")
+    if ended.how:
+        raise Untimed(f"the questions to HIP: {ended.how}")
+    lines = (line.partition("\t") for line in ended.out.splitlines())
+    return {name: float(ns) for name, _, ns in lines}
+
+
+# ---- advice ----
+
+WORTH = 0.05  # of the time; less is no advice
+
+
+def by_side(fast: Sequence[Timing]) -> dict[tuple[str, int], dict[str, Timing]]:
+    """The timings by program and LLVM, then by side."""
+    found: dict[tuple[str, int], dict[str, Timing]] = {}
+    for timing in fast:
+        found.setdefault((timing.program, timing.llvm), {})[timing.side] = timing
+    return found
+
+
+def advice(fast: Sequence[Timing]) -> str:
+    """A sentence that follows from the figures, "" without any."""
+    loops = by_side(fast)
+    if not loops:
+        return ""
+    lines = [(key, sides) for key, sides in loops.items() if {"stock", "library"} <= sides.keys()]
+    gain = max(sides["stock"].us / sides["library"].us for _, sides in lines)
+    if gain < 1 + WORTH:
+        return "The library gains nothing here: stock's behaviour is as fast."
+    found = []
+    for (program, llvm), sides in lines:
+        for side, words in (
+            ("exclusive", "MGPU_RT_EXCLUSIVE=on, if nothing else in the process calls HIP,"),
+            ("lazy", "MGPU_RT_SYNC=lazy with MGPU_RT_EXCLUSIVE=on"),
+        ):
+            spared = 1 - sides[side].us / sides["library"].us if side in sides else 0
+            if spared >= WORTH and sides[side].high < sides["library"].low:
+                found.append((side == "exclusive", spared, program, llvm, words))
+    if not found:
+        return "Leave the options as they are: none of them gains more than the spread here."
+    _, spared, program, llvm, words = max(found)
+    return f"{words} would spare {spared:.0%} more of {program} (LLVM {llvm}) here."

@@ -1,0 +1,202 @@
+"""The GPU that is tested, and the environment of the processes that use it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgpu_rt import _hip_search, _layout
+from mgpu_rt._cli import preload
+from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._selftest import children
+from mgpu_rt._selftest.bundle import Bundle, chip_of
+
+PROGRAMS = _layout.PREFIX / "lib" / "selftest"
+PLAYER, MEASURE = PROGRAMS / "player", PROGRAMS / "measure"
+
+START = 60.0  # seconds for HIP's first start on a machine
+NEEDED = 64 << 20  # bytes of device memory that the tests may take
+SHARE = 10  # of what is free they never take more than this part
+
+#: The variables that hide devices, by the kind of driver.
+_VISIBLE = {"cuda": "CUDA_VISIBLE_DEVICES", "hip": "HIP_VISIBLE_DEVICES"}
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A device as HIP numbers it here."""
+
+    number: int
+    name: str
+    target: str
+    shows: bool  # a screen is connected to it
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The machine that the tests run on."""
+
+    kind: str  # hip, cuda, softgpu
+    gpu: Gpu
+    devices: int
+    hip: str  # its release
+    driver: str
+    free: int  # bytes
+    total: int
+    environment: Mapping[str, str]  # of every child
+    both: Mapping[str, str] | None  # the same with a second device, where there is one
+    chip: str  # in the bundle
+
+
+def find(
+    device: str,
+    number: int | None,
+    bundle: Bundle,
+    library: Path | None = None,
+    base: Mapping[str, str] = os.environ,
+) -> Machine:
+    """The GPU to test: that number, else the first without a screen. `library` takes the place of
+    this installation's. Raises CommandError."""
+    kind, base = preload.kind(preload.choose(device, base), base)
+    environment = _environment(kind, base, library)
+    values, gpus = _ask_devices(environment)
+    gpu = _choose(gpus, number)
+    chip = chip_of(gpu.target)
+    if chip not in bundle.chips:
+        raise CommandError(
+            f"there are no kernels for {gpu.target} here: in a checkout, with an LLVM that "
+            f"knows it, `python -m tests.python.selftest.bundle --chip {chip} kernels.tar.xz` "
+            "makes them; then name that file: --image kernels.tar.xz"
+        )
+    others = [other for other in gpus if other != gpu and not other.shows]
+    alone = _only(kind, environment, gpu)
+    memory = _fields(_ask("memory", alone))
+    free, total = int(memory["free"]), int(memory["total"])
+    if free // SHARE < NEEDED:
+        raise CommandError(
+            f"{free >> 20} MB of the device's memory are free: the tests take up to "
+            f"{NEEDED >> 20} MB and no more than a tenth; end other programs on it first"
+        )
+    both = _only(kind, environment, gpu, others[0]) if others else None
+    release = _release(kind, int(values["hip"]))
+    return Machine(
+        kind, gpu, len(gpus), release, _driver(kind, int(values["driver"])), free, total,
+        alone, both, chip,
+    )  # fmt: skip
+
+
+def _environment(kind: str, base: Mapping[str, str], library: Path | None) -> dict[str, str]:
+    """The children's environment: the device's, the library first, and none of the user's other
+    options."""
+    kept = ("MGPU_RT_HIP", "MGPU_RT_CUDA", "MGPU_RT_SOFTGPU")
+    unwanted = ("MGPU_RT_", "LD_PRELOAD", "DRIVER_")
+    clean = {n: v for n, v in base.items() if n in kept or not n.startswith(unwanted)}
+    made = preload.device_environment(kind, clean)
+    if not made.get("MGPU_RT_HIP"):
+        made["MGPU_RT_HIP"] = _hip_search.find(made)[0].path
+    folder = str((library or Path(preload.runtime())).parent)
+    search = [folder, *filter(None, made.get("LD_LIBRARY_PATH", "").split(":"))]
+    made["LD_LIBRARY_PATH"] = ":".join(dict.fromkeys(search))
+    made["MGPU_RT_MEMORY_LIMIT"] = str(NEEDED // 2)
+    made[preload.STARTED_BY] = sys.executable
+    return made
+
+
+def _ask(question: str, environment: Mapping[str, str]) -> str:
+    ended = children.run([str(MEASURE), question], environment, START)
+    if ended.status != 0:
+        said = (ended.err.strip().splitlines() or [ended.how])[-1]
+        raise CommandError(f"HIP cannot be asked: {said}; `mgpu-rt doctor` says more")
+    return ended.out
+
+
+def _fields(text: str) -> dict[str, str]:
+    return {name: value for name, _, value in (line.partition("\t") for line in text.splitlines())}
+
+
+def _ask_devices(environment: Mapping[str, str]) -> tuple[dict[str, str], list[Gpu]]:
+    head, *blocks = re.split(r"^(?=device\t)", _ask("devices", environment), flags=re.MULTILINE)
+    gpus = []
+    for block in blocks:
+        one = _fields(block)
+        shows = one["watched"] == "1" or _has_screen(one["bus"])
+        gpus.append(Gpu(int(one["device"]), one["name"], one["target"], shows))
+    if not gpus:
+        raise CommandError("HIP finds no GPU that it knows: `mgpu-rt doctor` says why")
+    return _fields(head), gpus
+
+
+def _has_screen(bus: str) -> bool:
+    """Whether the kernel says that something is connected to a connector of the device."""
+    folder = Path("/sys/bus/pci/devices", bus.lower())
+    try:
+        found = [path.read_text().strip() for path in folder.glob("drm/card*/card*-*/status")]
+    except OSError:
+        return False
+    return "connected" in found
+
+
+def _choose(gpus: list[Gpu], number: int | None) -> Gpu:
+    if number is not None:
+        chosen = [gpu for gpu in gpus if gpu.number == number]
+        if not chosen:
+            raise CommandError(f"--gpu {number}: HIP has the devices 0 to {len(gpus) - 1}")
+        return chosen[0]
+    dark = [gpu for gpu in gpus if not gpu.shows]
+    if not dark:
+        raise CommandError(
+            f"a screen is connected to {gpus[0].name}, which is left alone unless you name it: "
+            f"--gpu {gpus[0].number}"
+        )
+    return dark[0]
+
+
+def _only(kind: str, environment: Mapping[str, str], *gpus: Gpu) -> dict[str, str]:
+    """The environment with only these devices."""
+    variable = _VISIBLE.get(kind)
+    if variable is None:
+        return dict(environment)
+    names = environment.get(variable, "").split(",")
+    chosen = [names[gpu.number] if gpu.number < len(names) and names[0] else str(gpu.number)
+              for gpu in gpus]  # fmt: skip
+    return {**environment, variable: ",".join(chosen)}
+
+
+def _release(kind: str, number: int) -> str:
+    if kind == "cuda":
+        return "cuhip"
+    return f"{number // 10_000_000}.{number // 100_000 % 100}.{number % 100_000}"
+
+
+#: The file in which a kernel's driver tells its version.
+_DRIVERS = {"hip": "/sys/module/amdgpu/version", "cuda": "/proc/driver/nvidia/version"}
+_NUMBER = re.compile(r"\b\d+\.\d+(?:\.\d+)*\b")
+
+
+def _driver(kind: str, number: int) -> str:
+    try:
+        found = _NUMBER.search(Path(_DRIVERS.get(kind, "/dev/null")).read_text())
+    except OSError:
+        found = None
+    if kind == "cuda":
+        return f"{found[0] if found else 'unknown'}, CUDA {number // 1000}.{number % 1000 // 10}"
+    return found[0] if found else "emulated" if kind == "softgpu" else "of the kernel"
+
+
+def processor() -> str:
+    """The processor's name, as Linux has it."""
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.M)
+    except OSError:
+        return ""
+    return found[1] if found else ""
+
+
+def private_folder() -> tempfile.TemporaryDirectory[str]:
+    """For the programs and images of a run; no other user may write there."""
+    return tempfile.TemporaryDirectory(prefix="mgpu_rt-selftest-")

@@ -1,0 +1,359 @@
+"""Whether results are stock's here: programs with known answers, and saved sequences of calls."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mgpu_rt import _interpreter
+from mgpu_rt._selftest import children, emulator
+from mgpu_rt._selftest.bundle import Bundle, library_name
+from mgpu_rt._selftest.machine import MEASURE, PLAYER, Machine
+from mgpu_rt._selftest.result import EMULATOR, HIP, STOCK, Part, Wrong
+from mgpu_rt._selftest.sequences import Case, Output, differences, run
+
+#: Seconds for one process. An emulated device takes a few, a GPU less.
+LIMIT = 60.0
+MOST_SAID = 12  # lines of what is wrong with one thing
+AGAIN = 3  # times that what went wrong is played again
+
+OFF = {"MGPU_RT_CACHE": "off"}
+#: How the library is run: as it is, in ways that users choose, and with so little room that what is
+#: kept must leave.
+SIDES: dict[str, dict[str, str]] = {
+    "library": {},
+    "exclusive": {"MGPU_RT_EXCLUSIVE": "on"},
+    "lazy": {"MGPU_RT_SYNC": "lazy"},
+    "lazy and exclusive": {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": "lazy"},
+    "tight": {
+        "MGPU_RT_MEMORY_LIMIT": "1M",
+        "MGPU_RT_STREAM_LIMIT": "2",
+        "MGPU_RT_MODULE_LIMIT": "2",
+    },
+}
+#: Kinds of sequences in the bundle, those of random programs among them.
+KINDS, HARSH = ("proofs", "calm"), ("resets", "harsh")
+RANDOM = ("calm", "harsh")
+#: Steps that the library over NVIDIA's driver does not serve.
+NOT_WITH_CUDA = ("capture", "reset")
+#: In sequences others call HIP too, which EXCLUSIVE rules out.
+WITH_OTHERS = ("library", "lazy", "tight")
+
+#: The output of each program. LLVM 19 and 15 load a module, and its globals, at each launch.
+ANSWERS = {
+    "churn": "20\n",
+    "layers": "30\n",
+    "overlap": "40\n60\n",
+    "samename": "12\n",
+    "vecadd": " ".join(["3.75"] * 1000) + "\n",
+    "globals": "1\n",
+}
+ANSWERS_OF_22 = {**ANSWERS, "globals": "20\n"}
+
+
+@dataclass
+class Findings:
+    """The result of a check. Nothing is known of a side that was not compared."""
+
+    compared: list[str] = field(default_factory=list)  # sides
+    wrong: dict[str, list[str]] = field(default_factory=dict)  # by side, or HIP
+
+    def add(self, side: str, wrong: list[str]) -> None:
+        """A side that was compared."""
+        self.compared.append(side)
+        if wrong:
+            self.wrong[side] = wrong
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something to check in one or more processes, on these sides."""
+
+    part: str
+    name: str
+    sides: Sequence[str]
+    make: Callable[[], Findings]
+
+
+def checks(
+    bundle: Bundle, machine: Machine, folder: Path, kinds: Sequence[str] = KINDS
+) -> list[Check]:
+    """All that can be checked on this machine, the programs first."""
+    found = [*_program_checks(bundle, machine, folder)]
+    if machine.both is not None:
+        found.append(_both_check(machine, folder))
+    found += _emulator_checks(bundle, machine, folder)
+    images = folder / "images"
+    found += [_python_check(part, machine, images / "plain0") for part in ("graph", "hook")]
+    for kind in kinds:
+        part = "sequences" if kind in RANDOM else "proofs"
+        for name, content in bundle.sequences(kind).items():
+            case = Case.read(content)
+            if machine.kind == "cuda":
+                if case.amd or case.plays(*NOT_WITH_CUDA):
+                    continue
+                case = case.with_nvidia()
+            if case.devices == 1 or machine.both is not None:
+                found.append(_sequence_check(part, name, case, machine, images))
+    return found
+
+
+def perform(
+    found: Sequence[Check], parts: list[Part], until: float, step: Callable[[str], None], how: str
+) -> str:
+    """Makes the checks in turn, up to a moment of time.monotonic. Each adds to its part at once, so
+    that what was found is there even if a later check ends the run. `how` begins the command that
+    repeats one. Returns why it ended early: "" if it did not."""
+    totals = Counter(check.part for check in found)
+    by_name = {name: Part(name, total) for name, total in totals.items()}
+    parts += by_name.values()
+    for check in found:
+        part = by_name[check.part]
+        if time.monotonic() > until:
+            continue
+        step(f"{check.part}: {check.name}")
+        findings = check.make()
+        wrong = findings.wrong
+        part.checked += 1
+        part.compared += set(check.sides) <= set(findings.compared)
+        repeat = f"{how} --only {check.name}"
+        part.wrong += [Wrong(check.name, s, says[:MOST_SAID], repeat) for s, says in wrong.items()]
+        if any(children.HUNG in line for says in wrong.values() for line in says):
+            return f"hung in {check.name}"
+    return "out of time" if any(part.checked < part.total for part in parts) else ""
+
+
+# ---- programs ----
+
+
+def _program_checks(bundle: Bundle, machine: Machine, folder: Path) -> Iterator[Check]:
+    for llvm, names in bundle.programs.items():
+        command = [str(MEASURE), "programs", str(folder / library_name(llvm)), *names]
+        answers = ANSWERS_OF_22 if llvm == "22" else ANSWERS
+        expected = "".join(f"# {name}\n{answers.get(name, '')}" for name in names)
+
+        def make(command=command, expected=expected) -> Findings:
+            return _compared(command, machine.environment, expected)
+
+        yield Check("programs", f"programs-{llvm}", list(SIDES), make)
+
+
+def _both_check(machine: Machine, folder: Path) -> Check:
+    """Two threads, each on a device of its own."""
+    both = machine.both
+    assert both is not None
+    command = [str(MEASURE), "both", str(folder / library_name(19)), "churn"]
+    answer = 2 * ANSWERS["churn"]
+    return Check("two devices", "both", list(SIDES), lambda: _compared(command, both, answer))
+
+
+def _compared(command: Sequence[str], environment: Mapping[str, str], expected: str) -> Findings:
+    """The faults of the command on each side. If stock's behaviour has one, nothing else counts."""
+    stock = children.run(command, {**environment, **OFF}, LIMIT)
+    if wrong := _answers(stock, expected):
+        return Findings(wrong={STOCK: wrong})
+    found = Findings()
+    for name, options in SIDES.items():
+        ended = children.run(command, {**environment, **options}, LIMIT)
+        wrong = _answers(ended, expected)
+        (_, have), (_, want) = _failures(ended), _failures(stock)
+        if have != want:
+            wrong.append(f"at its exit it fails {have}, not {want}")
+        found.add(name, wrong)
+        if ended.status is None:
+            break
+    return found
+
+
+def _answers(ended: children.Ended, expected: str) -> list[str]:
+    """The faults of a run. No call of a program may fail until main returns."""
+    wrong = [*filter(None, [ended.how]), *_failures(ended)[0]]
+    have, want = _by_program(ended.out), _by_program(expected)
+    for name, answer in want.items():
+        said = have.get(name)
+        if said is None:
+            reached = list(have)
+            at = f"after {reached[-1]} had begun" if reached else "at the start"
+            return [*wrong, f"{name} was not reached: it ended {at}"]
+        if said != answer:
+            wrong.append(f"{name} prints {said[:60]!r}, not {answer[:60]!r}")
+    if wrong:
+        wrong += [line for line in ended.err.splitlines() if line.strip()][-4:]
+    return wrong
+
+
+def _by_program(out: str) -> dict[str, str]:
+    if not out.startswith("# "):
+        return {"": out}
+    blocks = (block.partition("\n") for block in f"\n{out}".split("\n# ")[1:])
+    return {name: answer.rstrip("\n") for name, _, answer in blocks}
+
+
+def _failures(ended: children.Ended) -> tuple[list[str], list[str]]:
+    """The lines of calls that failed: until main returned, and after."""
+    before, _, after = ended.err.partition("# end\n")
+    return failures(before.splitlines()), failures(after.splitlines())
+
+
+def failures(said: Sequence[str]) -> list[str]:
+    """The lines of calls that failed."""
+    return [line for line in said if " failed with " in line]
+
+
+# ---- the emulated device ----
+
+
+def _emulator_checks(bundle: Bundle, machine: Machine, folder: Path) -> Iterator[Check]:
+    for name, words in emulator.commands(bundle, machine, folder):
+
+        def make(words=words) -> Findings:
+            compared, wrong = emulator.compare(words, machine)
+            return Findings([EMULATOR] if compared else [], wrong)
+
+        yield Check("emulated device", name, [EMULATOR], make)
+
+
+# ---- what Python adds ----
+
+#: The last line of in_python.py: how many results it has compared.
+_COMPARED = re.compile(r"compared [1-9]\d*")
+
+
+def _python_check(part: str, machine: Machine, image: Path) -> Check:
+    command = _interpreter.module_command("mgpu_rt._selftest.in_python", part, str(image))
+
+    def make() -> Findings:
+        ended = children.run(command, machine.environment, LIMIT)
+        *wrong, last = ended.out.splitlines() or [""]
+        if ended.how or not _COMPARED.fullmatch(last):
+            wrong += [*filter(None, [last, ended.how]), "it did not come to its end"]
+        if wrong:
+            wrong += ended.err.splitlines()[-4:]
+        found = Findings()
+        found.add("library", wrong)
+        return found
+
+    return Check(f"{part}s", part, ["library"], make)
+
+
+# ---- sequences ----
+
+#: Plays a sequence on a side, and says what is wrong with it beside what stock's behaviour said.
+Play = Callable[..., tuple[Output, list[str]]]
+
+
+def _sequence_check(part: str, name: str, case: Case, machine: Machine, images: Path) -> Check:
+    if case.devices > 1 and machine.both is not None:
+        machine = dataclasses.replace(machine, environment=machine.both)
+
+    def play(side: str, stock: Output | None = None) -> tuple[Output, list[str]]:
+        options = OFF if side == STOCK else SIDES[side]
+        named = {name: text.format(images=images) for name, text in case.options.items()}
+        return _played(case, machine, images, {**options, **named}, stock)
+
+    sides = case.sides or WITH_OTHERS
+    if case.known:
+        return Check(part, name, sides, lambda: known_compared(play, sides))
+    return Check(part, name, sides, lambda: sequence_compared(play, sides))
+
+
+def known_compared(play: Play, sides: Sequence[str]) -> Findings:
+    """The faults of a sequence of which all answers are known; stock's behaviour has others."""
+    found = Findings()
+    for side in sides:
+        said, wrong = play(side, Output())
+        found.add(side, wrong)
+        if said.status == children.HUNG:
+            break
+    return found
+
+
+def sequence_compared(play: Play, sides: Sequence[str] = WITH_OTHERS) -> Findings:
+    """The faults of a sequence, by side. HIP itself may end the process now and then: where
+    stock's behaviour ends so too, that is HIP's failure, and says nothing of the library. The side
+    is compared if it comes to its end when it is played again."""
+    found = Findings()
+    stock, wrong = play(STOCK)
+    for number in range(AGAIN):
+        if not _was_ended(stock):
+            break
+        found.wrong[HIP] = [f"the process was ended {number + 1} times, as follows", *wrong]
+        stock, wrong = play(STOCK)
+    if _was_ended(stock):
+        found.wrong[HIP].insert(0, "stock's behaviour never came to its end: nothing was compared")
+    elif wrong:
+        found.wrong[STOCK] = wrong
+    if wrong:
+        return found
+    for side in sides:
+        said, wrong = play(side, stock)
+        if not wrong or said.status == children.HUNG:
+            found.add(side, wrong)
+            if wrong:
+                break
+            continue
+        again = _Again(play, side, stock)
+        if not (_was_ended(said) and again.stock_was_ended):
+            found.add(side, [again.sentence, *wrong])
+            continue
+        if again.was_right:
+            found.add(side, [])
+        found.wrong.setdefault(HIP, []).extend([again.sentence, *wrong])
+    return found
+
+
+def _was_ended(said: Output) -> bool:
+    """By a signal, as abort's."""
+    return isinstance(said.status, int) and said.status < 0
+
+
+class _Again:
+    """A sequence that went wrong on a side, played more times there and with stock's behaviour."""
+
+    def __init__(self, play: Play, side: str, stock: Output) -> None:
+        mine = [play(side, stock) for _ in range(AGAIN)]
+        stocks = [play(STOCK) for _ in range(AGAIN)]
+        wrong, stocks_wrong = (sum(bool(one[1]) for one in plays) for plays in (mine, stocks))
+        self.was_right = wrong < AGAIN
+        self.stock_was_ended = any(_was_ended(said) for said, _ in stocks)
+        self.sentence = (
+            f"{side}: played {AGAIN} times more, it was wrong {wrong} times, stock's behaviour "
+            f"{stocks_wrong} times"
+        )
+
+
+def _played(
+    case: Case, machine: Machine, images: Path, options: Mapping[str, str], stock: Output | None
+) -> tuple[Output, list[str]]:
+    """The player's lines, and the faults in them. A driver's line on stderr is none if stock's
+    behaviour has it too; where that is not played, nobody knows which lines the driver has."""
+    said = _play(case, machine, images, options)
+    usual = {_without_numbers(line) for line in (said if case.known else stock or said).other}
+    return said, differences(
+        dataclasses.replace(
+            said, other=[line for line in said.other if _without_numbers(line) not in usual]
+        ),
+        case,
+        stock,
+    )
+
+
+def _without_numbers(line: str) -> str:
+    return re.sub(r"\b(0x)?[0-9a-f]*\d[0-9a-f]*\b", "0", line)
+
+
+def _play(case: Case, machine: Machine, images: Path, options: Mapping[str, str]) -> Output:
+    script = images.parent / "script.txt"
+    script.write_text(case.text())
+    environment = {
+        **machine.environment,
+        **options,
+        "DRIVER_HIP": machine.environment["MGPU_RT_HIP"],
+        "DRIVER_WHEN": "late" if case.late else "early",
+    }
+    return run([str(PLAYER), str(images), str(script)], environment, LIMIT)

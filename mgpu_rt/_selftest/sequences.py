@@ -1,0 +1,198 @@
+"""Sequences of calls, as csrc/selftest/player plays them, and how what it says is compared.
+
+A case holds sequences for one process. The random driver of the tests writes them, with the answers
+that its model expects. All else must be as with stock's behaviour: null or not, the thread's last
+error, the lines of failures, and the process's end. Lines that begin with `mgpu_rt:` are advice,
+and count for nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from mgpu_rt._selftest import children
+
+_RESULT = re.compile(r"(\d+) (\d+) (.*)")
+_FAILURE = re.compile(r"'.*' failed with '.*'")
+#: The first failure once NVIDIA's driver has ended. How many follow is the moment's: a thread may
+#: still make calls when main returns.
+_ENDED = "failed with 'hipErrorDeinitialized'"
+#: Threads of the player: handlers of exit that NVIDIA's driver runs its own before, and destructors
+#: (csrc/selftest/player/player.c).
+_AFTER_NVIDIAS_END = ("21", "22")
+#: Lines that may stand beside results and failures.
+_ADVICE = re.compile(r"mgpu_rt: |$")
+
+
+@dataclass
+class Output:
+    """A process's lines, by sequence."""
+
+    results: dict[int, dict[int, str]] = field(default_factory=dict)
+    failures: dict[int, list[str]] = field(default_factory=dict)
+    other: list[str] = field(default_factory=list)
+    status: int | str = 0
+    begun: int = -1  # the last sequence that began
+    driver_ended: bool = False
+
+    def add(self, line: str) -> None:
+        found = _RESULT.fullmatch(line)
+        if found:
+            sequence, number, text = int(found[1]), int(found[2]), found[3]
+            if text == "begin":
+                self.begun = sequence
+            self.results.setdefault(sequence, {})[number] = text
+        elif _FAILURE.fullmatch(line):
+            self.driver_ended |= line.endswith(_ENDED)
+            if self.driver_ended:
+                return
+            self.failures.setdefault(self.begun, []).append(line)
+        elif not _ADVICE.match(line):
+            self.other.append(line)
+
+
+@dataclass
+class Case:
+    """Programs for one process, and what each line of theirs has to say (None: as stock's)."""
+
+    images: list[str]
+    threads: dict[int, int]
+    lines: dict[int, list[str]]
+    expected: dict[int, dict[int, str | None]]
+    late: bool = False  # the foreign user opens HIP at its first call
+    linked: bool = False  # the program is linked against HIP
+    crosses: bool = (
+        False  # one side destroys the other's: asking HIP about a dead handle is no fault
+    )
+    fails: str = ""  # which of the library's own allocations do (tests/support/allocator.c)
+    #: Sides on which it is played; none: those that calls of HIP by others allow.
+    sides: list[str] = field(default_factory=list)
+    options: dict[str, str] = field(default_factory=dict)  # of the library, but stock's behaviour
+    #: Calls that fail by sequence, of a case that is not played with stock's behaviour.
+    failures: dict[int, list[str]] = field(default_factory=dict)
+    known: bool = False  # stock's behaviour says nothing of it
+    devices: int = 1
+    amd: bool = False  # NVIDIA's driver is not asked, or its answers are others
+
+    def text(self) -> str:
+        """The script, for the player."""
+        lines = ["images " + " ".join(self.images)]
+        for number, body in self.lines.items():
+            lines += [f"begin {number} {self.threads[number]}", *body, "end"]
+        return "\n".join(lines) + "\n"
+
+    def plays(self, *steps: str) -> bool:
+        """Whether it has one of these steps."""
+        return any(line.split()[1] in steps for body in self.lines.values() for line in body)
+
+    def with_nvidia(self) -> Case:
+        """Leaves out what NVIDIA's driver does not have. Once it has ended nothing is computed, and
+        each call fails; only stock's behaviour says so of what a cache keeps. It has no last error
+        for a call that the library refuses (csrc/runtime/driver/refusal.h)."""
+        lines, expected = {}, {}
+        for number, body in self.lines.items():
+            known = self.expected[number]
+            kept = [
+                i
+                for i, line in enumerate(body, 1)
+                if line.split()[0] not in _AFTER_NVIDIAS_END and known.get(i) != "an error"
+            ]
+            lines[number] = [body[i - 1] for i in kept]
+            expected[number] = {new: known[i] for new, i in enumerate(kept, 1) if i in known}
+        return replace(self, lines=lines, expected=expected)
+
+    def save(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(self), indent=1))
+
+    @staticmethod
+    def load(path: Path) -> Case:
+        return Case.read(path.read_text())
+
+    @staticmethod
+    def read(text: str | bytes) -> Case:
+        read = json.loads(text)
+        for name in ("threads", "lines", "expected", "failures"):
+            read[name] = {int(number): value for number, value in read.get(name, {}).items()}
+        read["expected"] = {
+            number: {int(line): text for line, text in lines.items()}
+            for number, lines in read["expected"].items()
+        }
+        return Case(**read)
+
+
+def run(command: Sequence[str], env: Mapping[str, str], timeout: float) -> Output:
+    """Runs the player, and keeps its whole lines: a thread may be writing one when main returns."""
+    ended = children.run(command, env, timeout, merged=True)
+    said = Output(status=children.HUNG if ended.status is None else ended.status)
+    lines, _, _ = ended.out.rpartition("\n")
+    for line in lines.split("\n"):
+        said.add(line)
+    return said
+
+
+def _is_less_misuse(have: str | None, want: str | None, case: Case) -> bool:
+    """The runtime may refuse what stock asks HIP for, but is to ask nothing worse of it."""
+    texts = [text or "misuse 0" for text in (have, want)]
+    if not all(text.startswith("misuse ") for text in texts):
+        return False
+    mine, stocks = (int(text.split()[1]) for text in texts)
+    return case.crosses or mine <= stocks
+
+
+def _is_had_at_hand(have: str | None, want: str | None) -> bool:
+    """The runtime may have at hand what HIP refuses; then it says nothing, and no error is left."""
+    return have == "had 0" and (want or "").startswith("refused ")
+
+
+def _wrong_lines(said: Output, case: Case, stock: Output | None, number: int) -> list[str]:
+    results, lines = said.results.get(number, {}), case.expected[number]
+    theirs = stock.results.get(number, {}) if stock else {}
+    found = []
+    for line in sorted((lines.keys() | results.keys() | theirs.keys()) - {0}):
+        have, want = results.get(line), lines.get(line)
+        if want is None and stock is None:
+            continue
+        want = want or theirs.get(line)
+        if _is_had_at_hand(have, want):
+            continue
+        if have != want and not _is_less_misuse(have, want, case):
+            found.append(f"program {number}, line {line}: {have!r}, not {want!r}")
+    return found
+
+
+def _wrong_failures(said: Output, case: Case, stock: Output, number: int) -> list[str]:
+    have, want = (list(one.failures.get(number, ())) for one in (said, stock))
+    if case.known:  # the error's number is its release's
+        have = [line.partition("' failed with ")[0].removeprefix("'") for line in have]
+        want = case.failures.get(number, [])
+    if case.threads[number] > 1:
+        have.sort()
+        want.sort()
+    results, theirs = said.results.get(number, {}), stock.results.get(number, {})
+    at_hand = sum(_is_had_at_hand(text, theirs.get(line)) for line, text in results.items())
+    if at_hand and len(want) - len(have) == at_hand and not Counter(have) - Counter(want):
+        return []
+    return [] if have == want else [f"program {number}: fails {have}, not {want}"]
+
+
+def differences(said: Output, case: Case, stock: Output | None) -> list[str]:
+    """Everything that is not as the model, or as stock, has it. The first is the one to look at."""
+    found = []
+    if said.status != 0:
+        found.append(f"status {said.status}, in program {said.begun}")
+    elif said.results.get(0, {}).get(0) != "bye":
+        found.append("the end of the process was not reached")
+    found += [f"said: {line}" for line in said.other[:40]]
+    for number in case.expected:
+        if said.status != 0 and number > said.begun:
+            break
+        found += _wrong_lines(said, case, stock, number)
+        if stock is not None:
+            found += _wrong_failures(said, case, stock, number)
+    return found

@@ -1,0 +1,93 @@
+"""A selftest's findings in ten lines."""
+
+from __future__ import annotations
+
+from mgpu_rt._selftest.fast import HAND, by_side
+from mgpu_rt._selftest.result import EMULATOR, HIP, NO, STOCK, YES, Result, Wrong
+
+#: The work of an iteration of each loop.
+ITERATION = {
+    "forum": "one launch",
+    "churn": "allocate, copy, launch, copy, free",
+    "layers": "three launches in a chain",
+}
+
+
+def verdict(result: Result) -> str:
+    """Right or not, in a sentence that says what was compared."""
+    compared, total = (sum(getattr(p, n) for p in result.right) for n in ("compared", "total"))
+    done = ", ".join(f"{part.name} {part.compared} of {part.total}" for part in result.right)
+    failed = _failed(result)
+    verdict = result.verdict
+    if verdict == NO:
+        differ = sum(wrong.side != STOCK for wrong in result.wrong)
+        return f"NO: {differ} differ from stock's behaviour (compared: {done}){failed}"
+    if verdict == YES:
+        return f"yes, all are as with stock's behaviour ({done}){failed}"
+    if any(wrong.side == STOCK for wrong in result.wrong):
+        return f"NOT KNOWN: stock's behaviour itself is wrong on this device ({done}){failed}"
+    if compared == 0:
+        return f"NOT KNOWN: nothing was compared{failed}"
+    return f"NOT KNOWN: only {compared} of {total} could be compared ({done}){failed}"
+
+
+def _failed(result: Result) -> str:
+    """Counts the faults that are not the library's, in words; "" if there are none."""
+    sides = [wrong.side for wrong in result.failed]
+    hip, emulator = sides.count(HIP), sides.count(EMULATOR)
+    said = f"; HIP itself failed in {hip}" if hip else ""
+    return said + (f"; the emulated device differs from the GPU in {emulator}" if emulator else "")
+
+
+def lines(result: Result, file: str = "") -> list[str]:
+    """Ten lines for a terminal, and some for each thing that is wrong."""
+    device = result.device
+    times = ": no GPU was timed" if device["driver"] == "emulated" else ""
+    said = [
+        f"device:   {device['name']} ({device['target']}), one of {device['devices']}",
+        f"HIP:      {device['hip']}, driver {device['driver']}{times}",
+        f"library:  mgpu_rt {result.mgpu_rt}; {result.seconds:.0f} s{_ended(result)}",
+        f"right:    {verdict(result)}",
+        *(_loop(program, llvm, sides) for (program, llvm), sides in by_side(result.fast).items()),
+        f"asks:     {_asks(result)}",
+        f"advice:   {result.advice or 'none: nothing was timed'}",
+        *(f"untimed:  {why}" for why in result.untimed),
+        f"file:     {file or 'none; --json FILE keeps this, to be sent'}",
+    ]
+    for wrong in (*result.wrong, *result.failed):
+        said += ["", f"{blamed(wrong)}; again: {wrong.repeat}"]
+        said += [f"    {line}" for line in wrong.says]
+    return said
+
+
+def blamed(wrong: Wrong) -> str:
+    """The check and the side that is to blame."""
+    if wrong.side == HIP:
+        return f"{wrong.name}: HIP failed, not the library"
+    if wrong.side == EMULATOR:
+        return f"{wrong.name}: the emulated device or the GPU is wrong, not the library"
+    return f"{wrong.name}, {wrong.side}"
+
+
+def _ended(result: Result) -> str:
+    return f"; ended early: {result.ended}" if result.ended else ""
+
+
+def number(us: float) -> str:
+    """Microseconds to three digits, and no power of ten."""
+    return f"{us:,.0f}" if us >= 100 else f"{us:.3g}"
+
+
+def _loop(program: str, llvm: int, sides: dict) -> str:
+    stock, library = sides[STOCK], sides["library"]
+    by_hand = f", {number(sides[HAND].us)} by hand" if HAND in sides else ""
+    return (
+        f"{f'{program} {llvm}:':<9} {number(stock.us)} µs with stock's behaviour, "
+        f"{number(library.us)} with the library ({stock.us / library.us:.1f} times){by_hand}; "
+        f"{ITERATION[program]}"
+    )
+
+
+def _asks(result: Result) -> str:
+    most = sorted(result.questions.items(), key=lambda item: -item[1])[:4]
+    return ", ".join(f"{name} {ns:.0f} ns" for name, ns in most) or "not measured"

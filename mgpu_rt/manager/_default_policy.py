@@ -1,0 +1,32 @@
+"""The policy that ships."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from mgpu_rt.manager._memory_cache import MemoryCache
+from mgpu_rt.manager._module_cache import ModuleCache
+from mgpu_rt.manager._protocol import Caches, Decision, Event
+
+
+class DefaultPolicy:
+    """Two caches, each a mirror of the library's.
+
+    The library keeps its limits by itself, in the order of last use. This policy adds two things
+    that take longer. Modules in repeated use survive a flood of modules that are used once. Blocks
+    that were long unused go back if their device is short of memory.
+    """
+
+    def __init__(self, caches: Caches) -> None:
+        self.modules = ModuleCache(caches)
+        self.memory = MemoryCache(caches)
+
+    def set_clock(self, clock: Callable[[], float]) -> None:
+        """Sets the source of the time in seconds; by default time.monotonic."""
+        for cache in (self.modules, self.memory):
+            cache.clock = clock
+
+    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
+        for cache in (self.modules, self.memory):
+            cache.note(events, complete)
+            yield from cache.decide()

@@ -1,0 +1,46 @@
+"""The device memory that stays with the process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mgpu_rt.manager._mirror import Entry, Mirror
+from mgpu_rt.manager._protocol import Caches, Decision, Evict, Kind
+
+
+class MemoryCache(Mirror):
+    """The blocks held from HIP.
+
+    The library keeps each device within MGPU_RT_MEMORY_LIMIT by itself. A device may still be short
+    of memory, if other processes use it. Then blocks that were not used for a while go back, the
+    least recently used first, until the device has enough.
+    """
+
+    PATIENCE = 10.0  # seconds
+    #: The share of a device's memory that should be free.
+    SPARE = 0.05
+
+    def __init__(self, caches: Caches) -> None:
+        super().__init__(Kind.BLOCK, caches.blocks)
+        self._caches = caches
+
+    def reserved(self, device: int) -> int:
+        """Bytes held from HIP on a device."""
+        return sum(block.bytes for block in self if block.device == device)
+
+    def decide(self) -> Iterator[Decision]:
+        if not self.look():
+            return
+        old = self.clock() - self.PATIENCE
+        unused = [block for block in self.idle() if block.last_use < old]
+        for device in sorted({block.device for block in unused}):
+            yield from self._relieve(device, [b for b in unused if b.device == device])
+
+    def _relieve(self, device: int, unused: list[Entry]) -> Iterator[Evict]:
+        memory = self._caches.memory(device)
+        missing = int(self.SPARE * memory.total) - memory.available if memory else 0
+        for block in unused:
+            if missing <= 0:
+                return
+            missing -= block.bytes
+            yield Evict(Kind.BLOCK, block.handle)

@@ -1,0 +1,60 @@
+"""The modules that stay loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mgpu_rt.manager._mirror import Entry, Mirror
+from mgpu_rt.manager._protocol import Caches, Decision, Evict, Kind, Pin
+
+
+class ModuleCache(Mirror):
+    """The loaded modules.
+
+    The library unloads idle ones beyond its limit, the least recently used first. A flood of
+    modules that are used once would drive out those in repeated use. So this cache pins those, up
+    to half of the limit.
+    """
+
+    #: Uses, halved at each look. A module is in repeated use from HOT on, until it falls below
+    #: COLD.
+    HOT, COLD = 2.0, 0.1
+    #: The share of the limit that may be pinned.
+    SHARE = 0.5
+
+    def __init__(self, caches: Caches) -> None:
+        super().__init__(Kind.MODULE, caches.modules)
+        self._caches = caches
+
+    def decide(self) -> Iterator[Decision]:
+        if not self.look():
+            return
+        limit = self._caches.limits().module_bytes
+        yield from self._pin(int(limit * self.SHARE))
+        yield from self._evict(limit)
+
+    def _pin(self, room: int) -> Iterator[Pin]:
+        """The hottest ones, as far as there is room."""
+        for module in sorted(self, key=lambda m: (-m.heat, m.handle)):
+            hot = module.heat >= (self.COLD if module.pinned else self.HOT)
+            keep = hot and module.bytes <= room
+            if keep:
+                room -= module.bytes
+            if keep != module.pinned:
+                module.pinned = keep
+                yield Pin(module.handle, keep)
+
+    def _evict(self, limit: int) -> Iterator[Evict]:
+        """Evicts modules that the library could not unload before, since kernels ran."""
+        idle = self.idle()
+        surplus = sum(module.bytes for module in idle) - limit
+        for module in idle:
+            if surplus <= 0:
+                return
+            if not module.pinned:
+                surplus -= module.bytes
+                yield Evict(Kind.MODULE, module.handle)
+
+    def pinned(self) -> list[Entry]:
+        """The modules that the limit passes over."""
+        return [module for module in self if module.pinned]

@@ -1,0 +1,253 @@
+"""Calls the methods of a runtime for the functions of the ABI, with the arguments they take."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mgpu_rt._runtime import ffi, lib
+from mgpu_rt.runtime._base import METHODS, Runtime
+from mgpu_rt.runtime._hip import OUT_OF_MEMORY, Hip, HipError
+from mgpu_rt.runtime._objects import CalledLaunch, Image
+
+
+def check(runtime: Runtime) -> None:
+    """Raises TypeError if a class has kept Runtime's own __init__ from running, and if a method
+    would not run when it is called."""
+    kinds = type(runtime).__mro__
+    kinds = kinds[: kinds.index(Runtime)]
+    if not runtime._is_made:
+        own = [kind.__name__ for kind in kinds if "__init__" in vars(kind)]
+        raise TypeError(f"call super().__init__() in the __init__ of {' and of '.join(own)}")
+    for kind in kinds:
+        for name, method in vars(kind).items():
+            method = getattr(method, "__func__", method)  # of a static or a class method
+            if not hasattr(Runtime, name) and name != "on_launch":
+                continue
+            if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
+                raise TypeError(f"{kind.__name__}.{name} is async, and nobody would wait for it")
+            if inspect.isgeneratorfunction(method):
+                raise TypeError(f"{kind.__name__}.{name} has a yield, so a call would not run it")
+
+
+def _load(runtime: Runtime) -> Callable[..., int]:
+    def load(address: int, _size: int) -> int:
+        image = Image.at(address)
+        module = runtime.module_load(image)
+        runtime._loaded(module, image)
+        return module
+
+    return load
+
+
+def _load_jit(runtime: Runtime) -> Callable[..., int]:
+    def load(address: int, level: int, _size: int) -> int:
+        image = Image.at(address)
+        module = runtime.module_load_jit(image, level)
+        runtime._loaded(module, image)
+        return module
+
+    return load
+
+
+def _get_function(runtime: Runtime) -> Callable[..., int]:
+    def get(module: int, name: Any) -> int:
+        text = ffi.string(name).decode(errors="surrogateescape") if name else ""
+        function = runtime.module_get_function(module, text)
+        runtime._found(function, module, text)
+        return function
+
+    return get
+
+
+def _launch(runtime: Runtime) -> Callable[..., int]:
+    serve = runtime.launch_kernel
+
+    def launch(function, x, y, z, bx, by, bz, shared, stream, params, extra, *_late) -> int:
+        made = CalledLaunch(
+            runtime, function, (x, y, z), (bx, by, bz), shared, stream, params, extra
+        )
+        return nothing(serve(made))
+
+    return launch
+
+
+def _launch_symbol(runtime: Runtime) -> Callable[..., int]:
+    def launch(symbol, x, y, z, bx, by, bz, shared, stream, params, extra, *_late) -> int:
+        sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
+        return nothing(runtime.launch_kernel(CalledLaunch(runtime, symbol, *sizes, symbol=True)))
+
+    return launch
+
+
+def _launch_cooperative(runtime: Runtime) -> Callable[..., int]:
+    def launch(
+        function, x, y, z, cx, cy, cz, bx, by, bz, shared, stream, params, extra, *_late
+    ) -> int:
+        sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
+        cluster = (cx, cy, cz) if cx or cy or cz else None
+        return nothing(
+            runtime.launch_kernel(CalledLaunch(runtime, function, *sizes, cluster, True))
+        )
+
+    return launch
+
+
+def _launch_cluster(runtime: Runtime) -> Callable[..., int]:
+    def launch(
+        function, cx, cy, cz, x, y, z, bx, by, bz, shared, stream, params, extra, *_late
+    ) -> int:
+        sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
+        return nothing(runtime.launch_kernel(CalledLaunch(runtime, function, *sizes, (cx, cy, cz))))
+
+    return launch
+
+
+def nothing(answer: object) -> int:
+    """Tells C that a method has run that returns nothing. Raises TypeError if it has returned
+    something: as a coroutine or a generator it would not have run."""
+    if answer is not None:
+        raise TypeError(f"the method has returned {answer!r}: it has to return nothing")
+    return 1
+
+
+def _without_result(method: Callable[..., Any]) -> Callable[..., int]:
+    return lambda *arguments: nothing(method(*arguments))
+
+
+def end(runtime: Runtime) -> Callable[[], int]:
+    """Ends a runtime, and writes what is left of its output."""
+
+    def method() -> int:
+        answer = runtime.end()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        return nothing(answer)
+
+    return method
+
+
+def _allocate(runtime: Runtime) -> Callable[..., int]:
+    # Programs of before LLVM 18 pass no flag, so something stands there; nor a null stream.
+    serve = runtime.mem_alloc
+    asks = _overrides(runtime, "on_out_of_memory")
+
+    def allocate(size: int, stream: int, shared: int) -> int:
+        managed = bool(shared and not stream)
+        try:
+            return serve(size, stream, managed)
+        except HipError as error:  # the library has asked for its own
+            if error.code != OUT_OF_MEMORY or not asks:
+                raise
+        nothing(runtime.on_out_of_memory(Hip.of_process().device(), size))
+        return serve(size, stream, managed)
+
+    return allocate
+
+
+def _make_room(runtime: Runtime) -> Callable[..., int]:
+    return _without_result(runtime.on_out_of_memory)
+
+
+UNKNOWN = 999  # HIP's error
+
+#: Functions whose methods take something else than the ABI's arguments.
+_ADAPTERS: dict[str, Callable[[Runtime], Callable[..., Any]]] = {
+    "end": end,
+    "out_of_memory": _make_room,
+    "mgpuModuleLoad": _load,
+    "mgpuModuleLoadJIT": _load_jit,
+    "mgpuModuleGetFunction": _get_function,
+    "mgpuLaunchKernel": _launch,
+    "mgpuLaunchKernelCooperative": _launch_cooperative,
+    "mgpuLaunchClusterKernel": _launch_cluster,
+    "mgpuLaunchKernelRT": _launch_symbol,
+    "mgpuMemAlloc": _allocate,
+}
+
+#: The methods that answer no function of the ABI, by the library's names of them.
+_OTHERS = {"end": "end", "out_of_memory": "on_out_of_memory"}
+
+#: The methods that have to see a call so that a launch knows its kernel.
+_KERNELS = ("mgpuModuleLoad", "mgpuModuleLoadJIT", "mgpuModuleGetFunction")
+
+
+def overridden(runtime: Runtime) -> list[str]:
+    """The functions that a runtime is asked for, and the names in _OTHERS."""
+    names = [name for name, method in METHODS.items() if _overrides(runtime, method)]
+    if runtime.knows_kernels and "mgpuLaunchKernel" in names:
+        names += [name for name in _KERNELS if name not in names]
+    return [*names, *(name for name, method in _OTHERS.items() if _overrides(runtime, method))]
+
+
+def _method_of(name: str) -> str:
+    return METHODS.get(name) or _OTHERS[name]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Answers a function of the ABI by `method`, with `handler` for exceptions. C gets `lost` if
+    not even that could run."""
+
+    method: Callable[..., Any]
+    handler: Callable[..., Any]
+    lost: Any
+
+
+#: Is told of a function whose method has raised an exception.
+Fail = Callable[[str, BaseException], None]
+
+
+def answers(runtime: Runtime, fail: Fail) -> dict[str, Answer]:
+    """The answers of all functions that a runtime is asked for."""
+    found = {}
+    for name in overridden(runtime):
+        method = getattr(runtime, _method_of(name))
+        if not callable(method):
+            kind = type(runtime).__name__
+            raise TypeError(f"{kind}.{_method_of(name)} is no method: {method!r}")
+        result = "void" if name in _OTHERS else ffi.typeof(getattr(lib, name)).result.cname
+        if name in _ADAPTERS:
+            method = _ADAPTERS[name](runtime)
+        elif result == "void":
+            method = _without_result(method)
+        failed, lost = _results(result)
+        found[name] = Answer(method, _handler(runtime, name, failed, fail), lost)
+    return found
+
+
+def _results(kind: str) -> tuple[Any, Any]:
+    """The results of a failed call of this type, and of one whose failure could not be handled
+    (build.py)."""
+    if kind == "void":
+        return 1, 0
+    if kind == "struct mgpu_elapsed":
+        return {"milliseconds": 0, "error": UNKNOWN}, {"error": lib.LOST}
+    if kind.startswith("struct"):
+        return {}, {"offset": lib.LOST}
+    return 0, lib.LOST % 2**64 if kind == "uintptr_t" else lib.LOST
+
+
+def _handler(runtime: Runtime, function: str, failed: Any, fail: Fail) -> Callable[..., Any]:
+    """Handles an exception, after which the call returns `failed`."""
+
+    def handle(_kind: Any, error: BaseException, trace: Any) -> Any:
+        if trace is None and isinstance(error, (TypeError, OverflowError)):
+            # No line of the method raised it: it was called, or its result taken, in C.
+            method = _method_of(function)
+            words = f"{method}{inspect.signature(getattr(Runtime, method))}".replace("'", "")
+            error = TypeError(f"{type(runtime).__name__}.{method} does not fit {words}: {error}")
+        fail(function, error.with_traceback(trace))  # cffi hands it over apart
+        return failed
+
+    return handle
+
+
+def _overrides(runtime: Runtime, method: str) -> bool:
+    """By its class, or by the object itself."""
+    function = getattr(getattr(runtime, method), "__func__", None)
+    return function is not getattr(Runtime, method)

@@ -1,0 +1,218 @@
+"""Runtime: a method for every function of the mgpu* ABI.
+
+The library calls a method instead of its function, with handles and addresses as ints. By super()
+it goes on to the next class's, at last to the C library's function. Only what a class overrides is
+ever called in Python: all else stays in the C library, at its speed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from contextlib import suppress
+from typing import Any, ClassVar
+
+from mgpu_rt import _abi
+from mgpu_rt._runtime import lib
+from mgpu_rt.runtime._objects import Buffer, Image, Kernel, Launch
+
+
+def method_name(function: str) -> str:
+    """The method for a function of the ABI: mgpuStreamWaitEvent is stream_wait_event. The launches
+    are one, launch_kernel."""
+    if function.startswith("mgpuLaunch"):
+        return "launch_kernel"
+    words = re.sub(r"^mgpu|MemRef|Memref|JIT", lambda m: _WORDS[m[0]], function)
+    return re.sub(r"(?<=[a-z\d])(?=[A-Z])", "_", words).lower()
+
+
+_WORDS = {"mgpu": "", "MemRef": "Memref", "Memref": "Memref", "JIT": "Jit"}
+
+
+class Runtime:
+    """The class that runtimes and hooks derive from. One object serves all threads of a program at
+    once.
+
+    Settings are class attributes: `NanCheck(dtype="f8")` sets one, as does dtype=f8 after the
+    question mark of MGPU_RT_RUNTIME.
+
+    HipError in a method is a failed call: stock's line on stderr, and 0. Any other exception is
+    shown and ends the program; in a program of Python's it comes out of `with intercept(...)`.
+    """
+
+    #: The C library's functions by their names, past all runtimes.
+    native: ClassVar[Any] = lib
+    #: False: names and images of kernels are not wanted, so a hook on launches costs less.
+    knows_kernels: ClassVar[bool] = True
+    _is_made = False  # until __init__ has run
+
+    def __init__(self, **settings: Any) -> None:
+        self._is_made = True
+        self._kernels: dict[int, Kernel] = {}
+        self._images: dict[int, Image] = {}
+        self._alike: defaultdict[str, set[Image]] = defaultdict(set)
+        for name, value in settings.items():
+            if name.startswith("_") or callable(getattr(type(self), name, min)):
+                raise TypeError(f"{type(self).__name__} has no setting '{name}'")
+            setattr(self, name, value)
+
+    # ---- modules ----
+
+    def module_load(self, image: Image) -> int:
+        return lib.mgpuModuleLoad(image.address, len(image.content))
+
+    def module_load_jit(self, image: Image, level: int) -> int:
+        return lib.mgpuModuleLoadJIT(image.address, level, len(image.content))
+
+    def module_unload(self, module: int) -> None:
+        lib.mgpuModuleUnload(module)
+
+    def module_get_function(self, module: int, name: str) -> int:
+        return lib.mgpuModuleGetFunction(module, name.encode(errors="surrogateescape"))
+
+    # ---- launches ----
+
+    def launch_kernel(self, launch: Launch) -> None:
+        """Serves mgpuLaunchKernel, ...Cooperative, mgpuLaunchClusterKernel and ...RT."""
+        if not (launch.symbol or launch.cooperative or launch.cluster):  # nearly all, so at once
+            lib.mgpuLaunchKernel(
+                launch.function,
+                *launch.grid,
+                *launch.block,
+                *(launch.shared, launch.stream, launch.params, launch.extra, 0),
+            )
+            return
+        sizes, rest = (*launch.grid, *launch.block, launch.shared), (launch.params, launch.extra)
+        if launch.symbol:
+            lib.mgpuLaunchKernelRT(launch.function, *sizes, launch.stream, *rest, 0)
+        elif launch.cooperative:
+            lib.mgpuLaunchKernelCooperative(
+                launch.function,
+                *(*launch.grid, *(launch.cluster or (0, 0, 0)), *launch.block),
+                *(launch.shared, launch.stream, *rest),
+            )
+        elif launch.cluster:
+            lib.mgpuLaunchClusterKernel(
+                launch.function, *launch.cluster, *sizes, launch.stream, *rest, 0
+            )
+
+    # ---- streams and events ----
+
+    def stream_create(self) -> int:
+        return lib.mgpuStreamCreate()
+
+    def stream_destroy(self, stream: int) -> None:
+        lib.mgpuStreamDestroy(stream)
+
+    def stream_synchronize(self, stream: int) -> None:
+        lib.mgpuStreamSynchronize(stream)
+
+    def stream_wait_event(self, stream: int, event: int) -> None:
+        lib.mgpuStreamWaitEvent(stream, event)
+
+    def event_create(self) -> int:
+        return lib.mgpuEventCreate()
+
+    def event_destroy(self, event: int) -> None:
+        lib.mgpuEventDestroy(event)
+
+    def event_synchronize(self, event: int) -> None:
+        lib.mgpuEventSynchronize(event)
+
+    def event_record(self, event: int, stream: int) -> None:
+        lib.mgpuEventRecord(event, stream)
+
+    # ---- memory; sizes in bytes, counts in elements ----
+
+    def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
+        return lib.mgpuMemAlloc(size, stream, host_shared)
+
+    def mem_free(self, address: int, stream: int) -> None:
+        lib.mgpuMemFree(address, stream)
+
+    def memcpy(self, to: int, source: int, size: int, stream: int) -> None:
+        lib.mgpuMemcpy(to, source, size, stream)
+
+    def memset32(self, address: int, value: int, count: int, stream: int) -> None:
+        lib.mgpuMemset32(address, value, count, stream)
+
+    def memset16(self, address: int, value: int, count: int, stream: int) -> None:
+        lib.mgpuMemset16(address, value, count, stream)
+
+    def mem_host_register(self, address: int, size: int) -> None:
+        lib.mgpuMemHostRegister(address, size)
+
+    def mem_host_unregister(self, address: int) -> None:
+        lib.mgpuMemHostUnregister(address)
+
+    def set_default_device(self, device: int) -> None:
+        lib.mgpuSetDefaultDevice(device)
+
+    # The functions of memrefs, tensor maps and sparse matrices have methods too, with the ABI's
+    # arguments as they are: see below.
+
+    def on_out_of_memory(self, device: int, size: int) -> None:
+        """Called before an allocation of `size` bytes fails for want of device memory: what it
+        frees may serve, as the allocation is tried once more.
+
+        The method runs on the thread that allocates. Its own allocations do not call it.
+        """
+
+    def end(self) -> None:
+        """The program ends, and HIP still lives."""
+
+    # ---- for those who override: what is known ----
+
+    def kernel_of(self, function: int) -> Kernel:
+        """The kernel that a handle stands for; its name is a number if it was never looked up."""
+        return self._kernels.get(function) or Kernel(function, f"function {function:#x}")
+
+    def buffer_at(self, address: int) -> Buffer | None:
+        """The block of device memory that an address lies in; None if HIP knows of none."""
+        from mgpu_rt.runtime._hip import Hip
+
+        found = Hip.of_process().address_range(address) if address else None
+        return Buffer(self, *found) if found else None
+
+    def copy(self, to: int, source: int, size: int, stream: int = 0) -> None:
+        """Copies in the order of the stream, and waits. Raises CopyFailed if HIP refuses it."""
+        from mgpu_rt.runtime._hip import Hip
+
+        if size:
+            Hip.of_process().copy(to, source, size, stream)
+
+    # ---- the books of kernels, which adapters.py keeps ----
+
+    def _loaded(self, module: int, image: Image) -> None:
+        self._images[module] = image
+        if self.knows_kernels:
+            # With cffi and nothing else no image can be read: names are told apart once they are
+            # found.
+            with suppress(ModuleNotFoundError):
+                for name in image.kernels:
+                    self._alike[name].add(image)
+
+    def _found(self, function: int, module: int, name: str) -> None:
+        known, image = self._kernels.get(function), self._images.get(module)
+        if known is None or known.image is not image or known.name != name:
+            if image is not None:
+                self._alike[name].add(image)
+                _ = image.label  # while its memory is there
+            self._kernels[function] = Kernel(function, name, image, self._alike[name])
+
+
+def _pass_on(function: str) -> Any:
+    def method(self: Runtime, *arguments: Any) -> Any:
+        return getattr(lib, function)(*arguments)
+
+    method.__name__ = method.__qualname__ = method_name(function)
+    method.__doc__ = f"{function}: its arguments as the ABI has them."
+    return method
+
+
+#: The method of each function of the ABI.
+METHODS = {function.name: method_name(function.name) for function in _abi.functions()}
+
+for _function, _method in METHODS.items():
+    if not hasattr(Runtime, _method):
+        setattr(Runtime, _method, _pass_on(_function))

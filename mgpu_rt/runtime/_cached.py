@@ -1,0 +1,441 @@
+"""The runtime in readable Python, over HIP: as LLVM's own, and with the caches of mgpu_rt.
+
+For reading, and to change: the C library does the same faster, with shortcuts. Each cache is a few
+lines of two methods, one that hands out and one that takes back. The rule is the library's: a cache
+acts on positive knowledge only, and asks HIP otherwise.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
+
+from mgpu_rt._runtime import lib
+from mgpu_rt.runtime._base import Runtime
+from mgpu_rt.runtime._hip import (
+    DESTROYED,
+    DISABLE_TIMING,
+    INVALID_HANDLE,
+    INVALID_VALUE,
+    NOT_FOUND,
+    OUT_OF_MEMORY,
+    Hip,
+    HipError,
+)
+from mgpu_rt.runtime._objects import Image, Launch
+
+
+class PlainRuntime(Runtime):
+    """Stock's behaviour: HIP is asked at each call."""
+
+    knows_kernels: ClassVar[bool] = False
+
+    def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.hip = hip or Hip.of_process()
+        self._events: set[int] = set()  # that the program has
+
+    def module_load(self, image: Image) -> int:
+        return self.hip.ModuleLoadData(image.address)
+
+    def module_unload(self, module: int) -> None:
+        self.hip.ModuleUnload(module)
+
+    def module_get_function(self, module: int, name: str) -> int:
+        return self.hip.ModuleGetFunction(module, name.encode(errors="surrogateescape"))
+
+    def launch_kernel(self, launch: Launch) -> None:
+        if launch.symbol or launch.cluster:  # kernels of host symbols, clusters of NVIDIA's
+            super().launch_kernel(launch)
+            return
+        given = (*launch.grid, *launch.block, launch.shared, launch.stream, launch.params)
+        if launch.cooperative:
+            self.hip.ModuleLaunchCooperativeKernel(launch.function, *given)
+        else:
+            self.hip.ModuleLaunchKernel(launch.function, *given, launch.extra)
+
+    def stream_create(self) -> int:
+        return self.hip.StreamCreate()
+
+    def stream_destroy(self, stream: int) -> None:
+        self.hip.StreamDestroy(stream)
+
+    def stream_synchronize(self, stream: int) -> None:
+        self.hip.StreamSynchronize(stream)
+
+    def stream_wait_event(self, stream: int, event: int) -> None:
+        self.hip.StreamWaitEvent(stream, event, 0)
+
+    def event_create(self) -> int:
+        event = self.hip.EventCreateWithFlags(lib.event_flags())
+        self._events.add(event)
+        return event
+
+    def event_destroy(self, event: int) -> None:
+        self._events.discard(event)
+        self.hip.EventDestroy(event)
+
+    def event_synchronize(self, event: int) -> None:
+        self.hip.EventSynchronize(event)
+
+    def event_record(self, event: int, stream: int) -> None:
+        self.hip.EventRecord(event, stream)
+
+    def event_elapsed_time(self, first: int, second: int, third: int) -> dict[str, float | int]:
+        """Serves `float (event, event)`, and `int32_t (float *, event, event)`."""
+        asked = lib.mgpuEventElapsedTime(0, 0, 0)  # from here on events have timing
+        if not first and not second:
+            return {"milliseconds": 0, "error": asked.error}
+        by_address = first not in self._events
+        start, stop = (second, third) if by_address else (first, second)
+        try:
+            if not {start, stop} <= self._events:
+                raise self.hip.failed("hipEventElapsedTime", INVALID_HANDLE)
+            milliseconds = self.hip.event_elapsed(start, stop)
+        except HipError as error:
+            lib.report(error.call.encode(), error.code)
+            return {"milliseconds": 0, "error": error.code}
+        if by_address and first:
+            ctypes.c_float.from_address(first).value = milliseconds
+        return {"milliseconds": milliseconds, "error": 0}
+
+    def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
+        return self.hip.Malloc(size)
+
+    def mem_free(self, address: int, stream: int) -> None:
+        self.hip.Free(address)
+
+    def memcpy(self, to: int, source: int, size: int, stream: int) -> None:
+        self.hip.MemcpyAsync(to, source, size, self.hip.copy_default, stream)
+
+    def memset32(self, address: int, value: int, count: int, stream: int) -> None:
+        self.hip.MemsetD32Async(address, value, count, stream)
+
+    def memset16(self, address: int, value: int, count: int, stream: int) -> None:
+        self.hip.MemsetD16Async(address, value, count, stream)
+
+    def mem_host_register(self, address: int, size: int) -> None:
+        self.hip.HostRegister(address, size, 0)
+
+    def mem_host_unregister(self, address: int) -> None:
+        self.hip.HostUnregister(address)
+
+    def set_default_device(self, device: int) -> None:
+        self.hip.SetDevice(device)
+
+
+def _take(kept: list[int], free: Callable[[int], bool] = lambda _: True) -> int | None:
+    """One that is free. The cache takes it, then asks HIP. A call of HIP's lets other threads
+    in, and one of them could take it between a test and a pop."""
+    for _ in range(len(kept)):
+        try:
+            # proof: one_thread_takes_it, else `found = kept[0]`
+            found = kept.pop(0)
+        except IndexError:
+            break
+        if free(found):
+            return found
+        kept.append(found)
+    return None
+
+
+_Kind = Literal["module", "stream", "event", "block"]
+
+
+class _Kept:
+    """All that one device keeps. `known` are the handles of ours, all others are the program's;
+    `held` are those of ours that the program has."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, _Kind] = {}
+        self.held: set[int] = set()
+        self.modules: dict[Image, list[int]] = defaultdict(list)  # that nobody holds
+        self.images: dict[int, Image] = {}
+        self.functions: dict[int, dict[str, int]] = defaultdict(dict)  # by module
+        self.streams: list[int] = []  # that nobody holds
+        self.made: set[int] = set()  # all streams of ours
+        self.events: list[int] = []
+        self.blocks: dict[tuple[int, int], list[int]] = defaultdict(list)  # by stream and size
+        self.lent: dict[int, tuple[int, int | None]] = {}  # of held blocks size, and HIP's number
+        self.watch: tuple[int, int | None] | None = None  # memory of ours, and HIP's number of it
+
+
+class CachedRuntime(PlainRuntime):
+    """A PlainRuntime that keeps what it gets from HIP: modules, functions, streams, events,
+    memory."""
+
+    def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
+        super().__init__(hip, **settings)
+        self._devices: dict[int, _Kept] = {}
+        self._home: dict[int, int] = {}  # the device of each handle
+        self._others = False  # work was submitted to a stream that is not ours
+
+    def _of(self, device: int) -> _Kept:
+        """All that a device keeps. Somebody may have reset that: then memory of ours is gone,
+        and nothing of that device is known any more."""
+        kept = self._devices.get(device)
+        if kept is None:
+            # Threads that come at once get one object.
+            kept = self._devices.setdefault(device, _Kept())
+        memory, number = kept.watch or (0, None)
+        # proof: device_has_the_watched_memory, else `if False:`
+        if number is not None and self.hip.buffer_id(memory) != number:
+            kept = self._devices[device] = _Kept()
+        return kept
+
+    @property
+    def _here(self) -> _Kept:
+        # proof: objects_are_of_the_device, else `kept = self._of(0)`
+        kept = self._of(self.hip.device())
+        if kept.watch is None:
+            memory = self.hip.watch_memory()
+            kept.watch = memory, self.hip.buffer_id(memory) if memory else None
+        return kept
+
+    def _owner(self, handle: int, kind: _Kind) -> _Kept | None:
+        """The place of a handle; None if it is none of ours, or was ours as another kind."""
+        device = self._home.get(handle)
+        kept = self._of(device) if device is not None else None
+        # proof: handle_was_made_here, else `return kept or self._here`
+        # proof: handle_has_this_kind, else `return kept if kept and handle in kept.known else None`
+        return kept if kept and kept.known.get(handle) == kind else None
+
+    def _enter(self, here: _Kept, handle: int, kind: _Kind) -> int:
+        if handle:
+            self._home[handle] = self.hip.device()
+            here.known[handle] = kind
+            here.held.add(handle)
+        return handle
+
+    @staticmethod
+    def _lend(here: _Kept, handle: int) -> int:
+        here.held.add(handle)
+        return handle
+
+    def _returned(self, owner: _Kept, handle: int, function: str, refusal: int) -> None:
+        """The program gives it up. Raises HipError, as HIP would, if it has done so before: it may
+        serve somebody else by now, and must not serve two."""
+        try:
+            owner.held.remove(handle)  # one call, so of two threads one has it
+        except KeyError:
+            # proof: program_holds_the_handle, else `pass`
+            raise self.hip.failed(function, refusal) from None
+
+    @staticmethod
+    def _forget(owner: _Kept, handle: int) -> None:
+        # proof: functions_are_of_this_module, else `for entries in (owner.known, owner.images):`
+        for entries in (owner.known, owner.images, owner.functions):
+            entries.pop(handle, None)
+        for handles in (owner.held, owner.made):
+            handles.discard(handle)
+
+    # An image is known by its bytes. It is loaded again each time if kernels can write into it, or
+    # if the program can set a constant of it by its name.
+
+    def module_load(self, image: Image) -> int:
+        here = self._here
+        # proof: module_has_no_holder, else `module = [*here.images, None][0]`
+        module = _take(here.modules[image])
+        if module is not None:
+            return self._lend(here, module)
+        module = self._got(super().module_load, image)
+        # proof: image_has_no_globals, else `if True:`
+        if image.is_constant:
+            here.images[module] = image
+            self._enter(here, module, "module")
+        return module
+
+    def module_unload(self, module: int) -> None:
+        owner = self._owner(module, "module")
+        if owner:
+            self._returned(owner, module, "hipModuleUnload", NOT_FOUND)
+            owner.modules[owner.images[module]].append(module)
+        else:
+            super().module_unload(module)
+
+    def module_get_function(self, module: int, name: str) -> int:
+        owner = self._owner(module, "module")
+        if not owner:
+            return super().module_get_function(module, name)
+        functions = owner.functions[module]
+        function = functions.get(name)
+        if function is None:
+            function = super().module_get_function(module, name)
+            # proof: function_was_found_before
+            functions[name] = function
+        return function
+
+    # A stream is handed out again only idle: new work never waits behind another owner's.
+
+    def stream_create(self) -> int:
+        here = self._here
+        # proof: stream_has_no_work, else `stream = _take(here.streams)`
+        stream = _take(here.streams, self.hip.stream_idle)
+        if stream is not None:
+            return self._lend(here, stream)
+        stream = self._enter(here, self._got(super().stream_create), "stream")
+        here.made.add(stream)
+        return stream
+
+    def stream_destroy(self, stream: int) -> None:
+        owner = self._owner(stream, "stream")
+        if owner and self._is_ours(stream):
+            self._returned(owner, stream, "hipStreamDestroy", DESTROYED)
+            owner.streams.append(stream)
+            return
+        if owner:
+            self._forget(owner, stream)
+        super().stream_destroy(stream)  # the program has made it by HIP, perhaps another kind
+
+    def _is_ours(self, stream: int) -> bool:
+        """Returns false if the program has destroyed the stream by HIP, and another one has its
+        handle."""
+        # proof: stream_has_our_flags, else `return True`
+        return self.hip.stream_flags(stream) == 0
+
+    def event_create(self) -> int:
+        if not self.hip.answers_for_events or lib.event_flags() != DISABLE_TIMING:
+            return super().event_create()
+        here = self._here
+        # proof: event_has_no_work, else `event = _take(here.events)`
+        event = _take(here.events, self.hip.event_done)
+        if event is not None:
+            return self._lend(here, event)
+        return self._enter(here, self._got(super().event_create), "event")
+
+    def event_destroy(self, event: int) -> None:
+        owner = self._owner(event, "event")
+        if owner:
+            self._returned(owner, event, "hipEventDestroy", INVALID_HANDLE)
+            owner.events.append(event)
+        else:
+            super().event_destroy(event)
+
+    # A freed block is for its own stream at once: the stream's order keeps its uses apart. While
+    # another one is at work, perhaps on the block, HIP frees it, and waits for the device. So it
+    # does once the program has submitted to a stream that is not ours, as an external one.
+
+    def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
+        here = self._here
+        # proof: block_was_freed_on_the_stream, else `address = _take(here.blocks[0, size])`
+        address = _take(here.blocks[stream, size])
+        if address is not None:
+            self._lend(here, address)
+        else:
+            address = self._got(super().mem_alloc, size, stream, host_shared)
+            self._enter(here, address, "block")
+        if address:
+            here.lent[address] = size, self.hip.buffer_id(address)
+        return address
+
+    def mem_free(self, address: int, stream: int) -> None:
+        owner = self._owner(address, "block")
+        if owner:
+            self._returned(owner, address, "hipFree", INVALID_VALUE)
+            size, number = owner.lent.pop(address)
+            # The program may have had HIP free the block, and have got other memory there. proof:
+            # block_has_its_number, else `is_ours = True`
+            is_ours = number is not None and number == self.hip.buffer_id(address)
+            # proof: stream_is_ours, else `if is_ours and self._alone_at_work(owner, stream):`
+            # proof: no_other_stream_is_at_work, else `if stream in owner.made and is_ours:`
+            if stream in owner.made and is_ours and self._alone_at_work(owner, stream):
+                owner.blocks[stream, size].append(address)
+                return
+            self._forget(owner, address)
+        super().mem_free(address, stream)  # which waits for the device
+
+    def _alone_at_work(self, owner: _Kept, stream: int) -> bool:
+        # proof: hip_answers_for_the_blocks_device, else `if self._others:`
+        if self._others or owner is not self._here:  # HIP knows the null stream of this device
+            return False
+        # proof: null_stream_is_idle, else `others = (one for one in owner.made if one != stream)`
+        others = (one for one in (0, *owner.made) if one != stream)
+        return not any(self.hip.stream_busy(one) for one in others)
+
+    def _submits(self, stream: int) -> None:
+        if stream and stream not in self._home:
+            # proof: all_work_is_on_streams_of_ours
+            self._others = True
+
+    def launch_kernel(self, launch: Launch) -> None:
+        self._submits(launch.stream)
+        super().launch_kernel(launch)
+
+    def memcpy(self, to: int, source: int, size: int, stream: int) -> None:
+        self._submits(stream)
+        super().memcpy(to, source, size, stream)
+
+    def memset32(self, address: int, value: int, count: int, stream: int) -> None:
+        self._submits(stream)
+        super().memset32(address, value, count, stream)
+
+    def memset16(self, address: int, value: int, count: int, stream: int) -> None:
+        self._submits(stream)
+        super().memset16(address, value, count, stream)
+
+    # Kept objects go back to HIP where memory is short, and at the end.
+
+    def _got(self, get: Callable[..., int], *arguments: Any) -> int:
+        """Something new of HIP's. It had that handle back from the program, if it was one of ours:
+        nothing that was known of it holds any more."""
+        try:
+            handle = get(*arguments)
+        except HipError as error:
+            if error.code != OUT_OF_MEMORY:
+                raise
+            # proof: hip_may_have_memory_then
+            self.give_back()
+            handle = get(*arguments)
+        device = self._home.pop(handle, None)
+        if device is not None:
+            # proof: handle_is_of_this_life
+            self._forget(self._of(device), handle)
+        return handle
+
+    def give_back(self) -> int:
+        """Gives HIP what nobody holds on this device; returns how many things that were."""
+        here, count, unload = self._here, 0, super().module_unload
+        lists: list[tuple[list[int], Callable[[int], None]]] = [
+            *((modules, unload) for modules in list(here.modules.values())),
+            *((blocks, self.hip.Free) for blocks in list(here.blocks.values())),
+            (here.streams, super().stream_destroy),
+            (here.events, super().event_destroy),
+        ]
+        for kept, back in lists:
+            while (handle := _take(kept)) is not None:
+                self._forget(here, handle)
+                back(handle)
+                count += 1
+        return count
+
+    def end(self) -> None:
+        self.give_back()
+        super().end()
+
+
+class Singleton(CachedRuntime):
+    """One stream for each device, made at its first use: the simplest cache of streams. It gives
+    up the overlap of a program that has several. A program that destroys them by HIP, or one by
+    one after its exit handlers, must not use it."""
+
+    def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
+        super().__init__(hip, **settings)
+        self._only: dict[_Kept, int] = {}
+        self._making = threading.Lock()
+
+    def stream_create(self) -> int:
+        here = self._here
+        with self._making:  # else threads that begin at once would have a stream each
+            only = self._only.get(here)
+            # proof: hip_has_the_only_stream, else `if only is None:`
+            if only is None or self.hip.stream_flags(only) is None:
+                only = self._only[here] = super().stream_create()
+        return only
+
+    def stream_destroy(self, stream: int) -> None:
+        owner = self._owner(stream, "stream")
+        if owner is None or self._only.get(owner) != stream:
+            super().stream_destroy(stream)

@@ -1,0 +1,130 @@
+"""Two contents of a block of memory compared: what a launch left, and what was recorded."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from mgpu_rt.runtime._objects import numpy_for
+
+#: Types of MLIR's, as NumPy reads them. NumPy has no bf16, which is the upper half of an f32.
+DTYPES = {
+    "f16": "f2",
+    "bf16": "u2",
+    "f32": "f4",
+    "f64": "f8",
+    "i8": "i1",
+    "i16": "i2",
+    "i32": "i4",
+    "i64": "i8",
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Elements of a block that differ."""
+
+    block: int
+    first: int  # the index of the first one
+    count: int
+    largest: float | None = None  # error: NaN if one side is; None for bytes
+    dtype: str = "bytes"
+
+    def __str__(self) -> str:
+        wrong = f"memory block {self.block}: {self.count} "
+        if self.largest is None:
+            return f"{wrong}bytes differ, the first [{self.first}]"
+        error = f"{self.largest:g}" if isinstance(self.largest, float) else str(self.largest)
+        return (
+            f"{wrong}elements ({self.dtype}) differ, the first [{self.first}], "
+            f"largest error {error}"
+        )
+
+
+def check(tolerance: float | None, dtype: str) -> None:
+    """Raises ValueError for what `differences` does not take."""
+    if dtype not in DTYPES:
+        raise ValueError(f"'{dtype}' is no type of numbers: name one of {', '.join(DTYPES)}")
+    if tolerance is not None and not 0 <= tolerance < math.inf:
+        raise ValueError(f"{tolerance} is no error that can be allowed: name a number from 0 up")
+    if tolerance is not None:
+        numpy_for("--tolerance")
+
+
+def differences(
+    block: int, now: bytes, then: bytes, tolerance: float | None, dtype: str, ulps: int = 0
+) -> list[Difference]:
+    """How two contents of one length differ: as bytes, or with a tolerance as elements of `dtype`.
+
+    Integers are compared exactly, floats as f64. NaN is as NaN. Floats may be `ulps` apart, that is
+    as many steps from one to the next. Bytes behind the last whole element are compared as bytes.
+    """
+    if now == then:
+        return []
+    if tolerance is None:
+        return _of_bytes(block, now, then)
+    numpy = numpy_for("--tolerance")
+    whole = len(then) - len(then) % numpy.dtype(DTYPES[dtype]).itemsize
+    errors, wrong = errors_of(now[:whole], then[:whole], tolerance, dtype, ulps)
+    indices = wrong.nonzero()[0]
+    found = []
+    if len(indices):
+        largest = errors[indices].max().item()
+        found = [Difference(block, int(indices[0]), len(indices), largest, dtype)]
+    return found + _of_bytes(block, now, then, whole)
+
+
+def _of_bytes(block: int, now: bytes, then: bytes, begin: int = 0) -> list[Difference]:
+    """Long numbers find it at C's speed."""
+    wrong = int.from_bytes(now[begin:], "little") ^ int.from_bytes(then[begin:], "little")
+    unlike = wrong.to_bytes(len(then) - begin, "little")
+    count = len(unlike) - unlike.count(0)
+    first = begin + len(unlike) - len(unlike.lstrip(b"\0"))
+    return [Difference(block, first, count)] if count else []
+
+
+def errors_of(
+    now: bytes, then: bytes, tolerance: float, dtype: str, ulps: int = 0
+) -> tuple[Any, Any]:
+    """The error of each element, and which errors are not allowed, as arrays of NumPy's."""
+    numpy = numpy_for("--tolerance")
+    mine, theirs = (numbers(content, dtype) for content in (now, then))
+    if mine.dtype.kind == "i":
+        errors = _distances(numpy, mine, theirs)
+        wrong = errors > min(math.floor(tolerance), numpy.iinfo(errors.dtype).max)
+    else:
+        with numpy.errstate(all="ignore"):
+            errors = numpy.abs(mine.astype("f8") - theirs.astype("f8"))
+        alike = (mine == theirs) | (numpy.isnan(mine) & numpy.isnan(theirs))
+        wrong = ~alike & ~(errors <= tolerance)
+        if ulps:
+            wrong &= ulps_between(now, then, dtype) > ulps
+    return errors, wrong
+
+
+def ulps_between(now: bytes, then: bytes, dtype: str) -> Any:
+    """How many floats each element is from the other's; the most there can be if one is NaN."""
+    numpy = numpy_for("--tolerance")
+
+    def ordered(content: bytes) -> Any:
+        bits = numpy.frombuffer(content, f"i{numpy.dtype(DTYPES[dtype]).itemsize}")
+        return numpy.where(bits < 0, -(bits & numpy.iinfo(bits.dtype).max), bits)
+
+    steps = _distances(numpy, ordered(now), ordered(then))
+    far = numpy.isnan(numbers(now, dtype)) | numpy.isnan(numbers(then, dtype))
+    return numpy.where(far, numpy.iinfo(steps.dtype).max, steps)
+
+
+def numbers(content: bytes, dtype: str) -> Any:
+    """The elements of a block, as an array of NumPy's."""
+    numpy = numpy_for("--tolerance")
+    found = numpy.frombuffer(content, DTYPES[dtype])
+    return (found.astype("u4") << 16).view("f4") if dtype == "bf16" else found
+
+
+def _distances(numpy: Any, mine: Any, theirs: Any) -> Any:
+    """The distances of integers, as unsigned ones of their size: all of them fit."""
+    unsigned = f"u{mine.dtype.itemsize}"
+    larger, smaller = numpy.maximum(mine, theirs), numpy.minimum(mine, theirs)
+    return larger.view(unsigned) - smaller.view(unsigned)

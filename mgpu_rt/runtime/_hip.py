@@ -1,0 +1,310 @@
+"""HIP for runtimes in Python: through hip-python, or through ctypes where that is missing.
+
+Both drive the very library that mgpu_rt has open. By itself hip-python opens libamdhip64.so of its
+own search path. A second HIP in the process would know nothing of the first one's streams.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+import threading
+import types
+from typing import Any
+
+from mgpu_rt._runtime import lib
+
+SUCCESS, OUT_OF_MEMORY, NOT_READY = 0, 2, 600
+#: HIP's answers for what is no event, stream, module or memory, or is none any more.
+INVALID_HANDLE, DESTROYED, NOT_FOUND, INVALID_VALUE = 400, 709, 500, 1
+DISABLE_TIMING = 2  # a flag of events
+COPY_DEFAULT = 4  # hipMemcpyDefault
+HIP_6, HIP_7 = 60000000, 70000000  # of hipRuntimeGetVersion
+BUFFER_ID = 7  # hipPointerAttribute: another number for each allocation
+
+#: How LLVM's own runtime words the calls in its line on a failure.
+CALLS = {
+    "hipModuleLoadData": "hipModuleLoadData(&module, data)",
+    "hipModuleUnload": "hipModuleUnload(module)",
+    "hipModuleGetFunction": "hipModuleGetFunction(&function, module, name)",
+    "hipModuleLaunchKernel": "hipModuleLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, "
+    "blockZ, smem, stream, params, extra)",
+    "hipModuleLaunchCooperativeKernel": "hipModuleLaunchCooperativeKernel(function, gridX, gridY, "
+    "gridZ, blockX, blockY, blockZ, smem, stream, params)",
+    "hipStreamCreate": "hipStreamCreate(&stream)",
+    "hipStreamDestroy": "hipStreamDestroy(stream)",
+    "hipStreamSynchronize": "hipStreamSynchronize(stream)",
+    "hipStreamWaitEvent": "hipStreamWaitEvent(stream, event, 0)",
+    "hipEventCreateWithFlags": "hipEventCreateWithFlags(&event, hipEventDisableTiming)",
+    "hipEventDestroy": "hipEventDestroy(event)",
+    "hipEventSynchronize": "hipEventSynchronize(event)",
+    "hipEventRecord": "hipEventRecord(event, stream)",
+    "hipEventElapsedTime": "hipEventElapsedTime(&milliseconds, start, stop)",
+    "hipMalloc": "hipMalloc(&ptr, sizeBytes)",
+    "hipFree": "hipFree(ptr)",
+    "hipMemcpyAsync": "hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)",
+    "hipMemsetD32Async": "hipMemsetD32Async(reinterpret_cast<hipDeviceptr_t>(dst), value, count, "
+    "stream)",
+    "hipMemsetD16Async": "hipMemsetD16Async(reinterpret_cast<hipDeviceptr_t>(dst), value, count, "
+    "stream)",
+    "hipHostRegister": "hipHostRegister(ptr, sizeBytes, 0)",
+    "hipHostUnregister": "hipHostUnregister(ptr)",
+    "hipSetDevice": "hipSetDevice(device)",
+}
+
+#: The functions to call, by ctypes: how many results they have, and their other arguments. These
+#: are Pointer or handle, Text, unsigned, int, Half word, size (Z).
+_SHAPES = {
+    "hipModuleLoadData": (1, "P"),
+    "hipModuleUnload": (0, "P"),
+    "hipModuleGetFunction": (1, "PT"),
+    "hipModuleLaunchKernel": (0, "PuuuuuuuPPP"),
+    "hipModuleLaunchCooperativeKernel": (0, "PuuuuuuuPP"),
+    "hipStreamCreate": (1, ""),
+    "hipStreamDestroy": (0, "P"),
+    "hipStreamSynchronize": (0, "P"),
+    "hipStreamQuery": (0, "P"),
+    "hipStreamWaitEvent": (0, "PPu"),
+    "hipEventCreateWithFlags": (1, "u"),
+    "hipEventDestroy": (0, "P"),
+    "hipEventSynchronize": (0, "P"),
+    "hipEventQuery": (0, "P"),
+    "hipEventRecord": (0, "PP"),
+    "hipMalloc": (1, "Z"),
+    "hipFree": (0, "P"),
+    "hipMemcpyAsync": (0, "PPZiP"),
+    "hipMemsetD32Async": (0, "PiZP"),
+    "hipMemsetD16Async": (0, "PHZP"),
+    "hipHostRegister": (0, "PZu"),
+    "hipHostUnregister": (0, "P"),
+    "hipSetDevice": (0, "i"),
+}
+_TYPES = {
+    "P": ctypes.c_void_p,
+    "T": ctypes.c_char_p,
+    "u": ctypes.c_uint,
+    "i": ctypes.c_int,
+    "H": ctypes.c_ushort,
+    "Z": ctypes.c_size_t,
+}
+
+
+class HipError(RuntimeError):
+    """HIP refused a call. `function` is its name, `code` its hipError_t, `name` HIP's word for it.
+
+    The host turns one that a method raises into the line that stock prints.
+    """
+
+    def __init__(self, function: str, code: int, name: str) -> None:
+        self.function, self.code, self.name = function, code, name
+        super().__init__(f"'{self.call}' failed with '{name}'")
+
+    @property
+    def call(self) -> str:
+        """The call as LLVM's own runtime words it."""
+        return CALLS.get(self.function, self.function)
+
+
+class CopyFailed(RuntimeError):
+    """A hook's copy of device memory failed: there is nothing to look at. It is no call of the
+    program's."""
+
+
+#: Threads that begin at once would take each other's finder away.
+_binding = threading.Lock()
+
+
+def _with_hip_python(path: str) -> Any:
+    """hip-python's module, bound to the file at `path`. Raises ImportError."""
+    from rocm.bindings import hip
+
+    finder = types.ModuleType("rocm_sdk")  # which it asks first, at its first call
+    finder.find_libraries = lambda *_names: [path]  # type: ignore[attr-defined]
+    with _binding:
+        before = sys.modules.get("rocm_sdk")
+        sys.modules["rocm_sdk"] = finder
+        try:
+            hip.hipRuntimeGetVersion()
+        finally:
+            if before is None:
+                del sys.modules["rocm_sdk"]
+            else:
+                sys.modules["rocm_sdk"] = before
+    return hip
+
+
+class _Ctypes:
+    """The functions of hip-python, in its form, by ctypes: each returns a tuple of the error and
+    its results."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        for name, (results, arguments) in _SHAPES.items():
+            if function := getattr(library, name, None):
+                setattr(self, name, self._bind(function, results, arguments))
+
+    @staticmethod
+    def _bind(function: Any, results: int, arguments: str) -> Any:
+        function.argtypes = [ctypes.c_void_p] * results + [_TYPES[a] for a in arguments]
+        function.restype = ctypes.c_int
+        if not results:
+            return lambda *given: (function(*given),)
+
+        def call(*given: Any) -> tuple[int, int]:
+            out = ctypes.c_void_p()
+            error = function(ctypes.addressof(out), *given)
+            return error, out.value or 0
+
+        return call
+
+
+class Hip:
+    """HIP's functions, by their names without "hip": `hip.StreamCreate()` returns a handle as int.
+
+    Raises HipError where HIP refuses a call. `binding` says what is used: "hip-python" or "ctypes";
+    `module` is that, and its functions return tuples, the error first.
+    """
+
+    def __init__(self, path: str, *, hip_python: bool = True) -> None:
+        self.path = path
+        self._library = ctypes.CDLL(path)
+        try:
+            if not hip_python:
+                raise ImportError
+            self.module, self.binding = _with_hip_python(path), "hip-python"
+        except ImportError:
+            self.module, self.binding = _Ctypes(self._library), "ctypes"
+        self._stream_query = self._address("hipStreamQuery")
+        self._stream_flags = self._address("hipStreamGetFlags")
+        version = ctypes.c_int()
+        self._library.hipRuntimeGetVersion(ctypes.byref(version))
+        # HIP 7 reads what a stream's handle points to, but for its device it looks it up.
+        self._find_stream = self._address("hipStreamGetDevice") if version.value >= HIP_7 else 0
+        self._event_query = self._address("hipEventQuery")
+        #: From 6 on hipEventQuery reads the stream that the event was recorded on last, though that
+        #: is destroyed and its memory is freed.
+        self.answers_for_events = version.value < HIP_6
+        self._get_device = self._address("hipGetDevice")
+        self._get_attribute = self._address("hipPointerGetAttribute")
+        count = ctypes.c_int(2)
+        self._asks("hipGetDeviceCount", ctypes.byref(count))
+        self._several = count.value > 1
+        kinds = getattr(self.module, "hipMemcpyKind", None)
+        #: hipMemcpyDefault, as the binding wants it.
+        self.copy_default: Any = kinds.hipMemcpyDefault if kinds else COPY_DEFAULT
+
+    @classmethod
+    @functools.cache
+    def of_process(cls) -> Hip:
+        """The HIP that the library in this process drives. Raises RuntimeError if it has none."""
+        from mgpu_rt.runtime import _host
+
+        path = _host.hip_path()
+        if not path:
+            raise RuntimeError("there is no HIP library in this process (mgpu-rt doctor says why)")
+        return cls(path)
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self.module, f"hip{name}")
+
+        def call(*arguments: Any) -> Any:
+            error, *results = function(*arguments)
+            if error:
+                raise self.failed(f"hip{name}", int(error))
+            return int(results[0]) if results else None
+
+        setattr(self, name, call)
+        return call
+
+    def failed(self, function: str, code: int) -> HipError:
+        """The exception for a call that failed."""
+        names = self._library.hipGetErrorName
+        names.restype = ctypes.c_char_p
+        text = names(code)
+        return HipError(function, code, text.decode() if text else "<unknown>")
+
+    # ---- questions: a failure is an answer ----
+
+    def stream_idle(self, stream: int) -> bool:
+        """True if all work on the stream is done; False for one that is gone."""
+        return self._is_good(lib.ask_handle(self._find_stream, self._stream_query, stream))
+
+    def stream_busy(self, stream: int) -> bool:
+        """True if work on the stream is left to do; False for one that is gone."""
+        error = lib.ask_handle(self._find_stream, self._stream_query, stream)
+        return not self._is_good(error) and error == NOT_READY
+
+    def stream_flags(self, stream: int) -> int | None:
+        """The flags that a stream was made with; None for one that was destroyed, or that a
+        reset of its device has taken."""
+        flags = lib.ask_flags(self._find_stream, self._stream_flags, stream)
+        return flags if self._is_good(-min(0, flags)) else None
+
+    def stream_captures(self, stream: int) -> bool:
+        """True if what is submitted to the stream becomes part of a graph and does not run."""
+        status = ctypes.c_int()
+        asked = self._asks("hipStreamIsCapturing", ctypes.c_void_p(stream), ctypes.byref(status))
+        return asked and status.value != 0
+
+    def event_done(self, event: int) -> bool:
+        """True if nothing that the event was recorded behind is left to do."""
+        return self._is_good(lib.ask_handle(0, self._event_query, event))
+
+    def event_elapsed(self, start: int, stop: int) -> float:
+        """The milliseconds between the records of two events. Raises HipError."""
+        found, given = ctypes.c_float(), (ctypes.c_void_p(start), ctypes.c_void_p(stop))
+        if error := self._library.hipEventElapsedTime(ctypes.byref(found), *given):
+            raise self.failed("hipEventElapsedTime", error)
+        return found.value
+
+    def device(self) -> int:
+        """The calling thread's device."""
+        return lib.ask_device(self._get_device) if self._several else 0
+
+    def buffer_id(self, address: int) -> int | None:
+        """A number that no other allocation has had; None if there is none."""
+        number = lib.ask_number(self._get_attribute, BUFFER_ID, address)
+        if number == 0:
+            self._is_good(self._library.hipPeekAtLastError())
+        return number or None
+
+    def address_range(self, address: int) -> tuple[int, int] | None:
+        """Begin and size of the device memory that an address lies in; None if it is none."""
+        begin, size = ctypes.c_void_p(), ctypes.c_size_t()
+        arguments = ctypes.byref(begin), ctypes.byref(size), ctypes.c_void_p(address)
+        good = self._asks("hipMemGetAddressRange", *arguments) and begin.value and size.value
+        return (begin.value or 0, size.value) if good else None
+
+    def copy(self, to: int, source: int, size: int, stream: int) -> None:
+        """Copies in the order of the stream, and waits. Raises CopyFailed."""
+        way = ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(size), COPY_DEFAULT
+        for function, arguments in (("hipMemcpyAsync", way), ("hipStreamSynchronize", ())):
+            error = getattr(self._library, function)(*arguments, ctypes.c_void_p(stream))
+            if not self._is_good(error):
+                raise CopyFailed(str(self.failed(function, error)))
+
+    def last_error(self) -> str:
+        """HIP's word for the last error of this thread; "" if there is none."""
+        error = self._library.hipPeekAtLastError()
+        return self.failed("", error).name if error else ""
+
+    def watch_memory(self) -> int:
+        """Memory that goes when the device is reset, by a call that the program hardly makes; 0 if
+        there is none."""
+        address = ctypes.c_void_p()
+        arguments = ctypes.byref(address), ctypes.c_size_t(64), 0
+        return (address.value or 0) if self._asks("hipExtMallocWithFlags", *arguments) else 0
+
+    def _asks(self, function: str, *arguments: Any) -> bool:
+        """Calls what may fail as an answer, which the program is not to meet as its last error."""
+        asked = getattr(self._library, function, None)
+        return asked is not None and self._is_good(asked(*arguments))
+
+    def _is_good(self, error: int) -> bool:
+        if error != SUCCESS and self._library.hipPeekAtLastError() == error:
+            self._library.hipGetLastError()
+        return error == SUCCESS
+
+    def _address(self, function: str) -> int:
+        found = getattr(self._library, function)
+        return ctypes.cast(found, ctypes.c_void_p).value or 0

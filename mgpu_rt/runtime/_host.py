@@ -1,0 +1,272 @@
+"""Puts a runtime in place of the C library's functions, and takes it away again.
+
+csrc/runtime/python/host.c calls `start` for MGPU_RT_RUNTIME; `intercept` is for Python programs.
+Only functions whose methods a class overrides get an override; so do those that tell it of kernels.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import io
+import os
+import shlex
+import site
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import mgpu_rt
+from mgpu_rt import _loading
+from mgpu_rt._runtime import ffi, lib
+from mgpu_rt.runtime import _adapters, _ending
+from mgpu_rt.runtime._base import Runtime
+from mgpu_rt.runtime._hip import HipError
+
+_EXPORTS = (
+    "mgpu_rt_native",
+    "mgpu_rt_intercept",
+    "mgpu_rt_report",
+    "mgpu_rt_hip_path",
+    "mgpu_rt_image_name",
+    "mgpu_rt_event_flags",
+)
+
+
+class _State:
+    """The runtimes that are in place in this process."""
+
+    connected = False
+    runtime: Runtime | None = None  # that answers
+    overridden: ClassVar[list[str]] = []  # the functions that it answers
+    inside: ClassVar[list[Runtime]] = []  # all that are in a `with`, the last one last
+    failed: Runtime | None = None  # that has raised `error`
+    error: BaseException | None = None
+    lock = threading.RLock()
+
+
+# ---- exceptions ----
+
+
+def _fail(function: str, error: BaseException) -> None:
+    """Handles what a method has raised. HipError is a failed call. Any other exception ends the
+    program or leaves the `with`: the program is not to go on without its call."""
+    if isinstance(error, HipError):
+        try:
+            return lib.report(error.call.encode(), error.code)
+        except BaseException as wrong:  # it is no error that HIP could have
+            error = wrong
+    if function == "end":
+        return _ending.change_status(error)
+    if lib.ends_program:
+        _ending.end_program(error)
+    # The library serves the program from here until it leaves the `with`.
+    with _State.lock:
+        if _State.error is None:
+            _State.failed, _State.error = _State.runtime, error
+        remove()
+    return None
+
+
+# ---- in place ----
+
+
+def _connect(addresses: tuple[int, ...] | None = None) -> None:
+    """Binds to the library in this process: the one that has called, that the program sees, or that
+    belongs to this package."""
+    if _State.connected:
+        return
+    if addresses is None:
+        library = ctypes.CDLL(None)
+        if not hasattr(library, _EXPORTS[0]):
+            library = ctypes.CDLL(mgpu_rt.library_path())
+        found = [ctypes.cast(getattr(library, name), ctypes.c_void_p) for name in _EXPORTS]
+        addresses = tuple(pointer.value or 0 for pointer in found)
+    lib.use_library(*addresses)
+    _State.connected = True
+
+
+def hip_path() -> str:
+    """The file of the HIP library that is open; "" if there is none."""
+    _connect()
+    if not ffi.string(lib.hip_path()):
+        lib.mgpuMemFree(0, 0)  # the first call opens it
+    return os.fsdecode(ffi.string(lib.hip_path()))
+
+
+def install(runtime: Runtime) -> None:
+    """Puts a runtime in place of the library's functions, and of the runtime that was there. Raises
+    TypeError, and what the runtime's properties raise, and leaves all as it was then."""
+    with _State.lock:
+        _connect()
+        answers = _adapters.answers(runtime, _fail)
+        remove()
+        _State.runtime = runtime
+        for name, answer in answers.items():
+            extern = ffi.def_extern(name=f"on_{name}", error=answer.lost, onerror=answer.handler)
+            extern(answer.method)
+            _State.overridden.append(name)
+            lib.override(name.encode(), True)
+
+
+def remove() -> None:
+    """The library's functions answer again. Calls under way end as they began."""
+    with _State.lock:
+        while _State.overridden:
+            lib.override(_State.overridden.pop().encode(), False)
+        _State.runtime = None
+
+
+@contextlib.contextmanager
+def intercept(runtime: Runtime) -> Iterator[Runtime]:
+    """mgpu_rt.intercept, which describes it."""
+    if not isinstance(runtime, Runtime):
+        raise TypeError(
+            f"{runtime!r} is no Runtime: pass an object of a class that derives from it"
+        )
+    _adapters.check(runtime)
+    atexit.register(remove)  # nothing may enter an interpreter that is over
+    with _State.lock:
+        outer = _State.runtime
+        install(runtime)
+        if outer is not None and not _State.inside:
+            _State.inside.append(outer)  # MGPU_RT_RUNTIME's
+        _State.inside.append(runtime)
+    try:
+        yield runtime
+    finally:
+        _leave(runtime)
+
+
+def _leave(runtime: Runtime) -> None:
+    """Ends a runtime that is inside of a `with`. The last of those that remain answers, in any
+    order in which threads leave."""
+    with _State.lock:
+        _State.inside.remove(runtime)
+        if _State.runtime is runtime:
+            remove()
+    errors: list[BaseException] = []
+    try:
+        _adapters.nothing(runtime.end())
+    except BaseException as error:
+        errors.append(error)
+    with _State.lock:
+        if _State.runtime is None and _State.inside:
+            install(_State.inside[-1])
+        if _State.failed is runtime and _State.error is not None:
+            errors.insert(0, _State.error)
+            _State.failed = _State.error = None
+        lost, lib.lost = lib.lost, 0
+    if errors:
+        raise errors[0]
+    if lost:
+        raise RuntimeError("a method has failed, and Python could not say how (stderr says more)")
+
+
+# ---- MGPU_RT_RUNTIME ----
+
+
+def _settings(text: str) -> dict[str, str]:
+    """The words after the question mark of MGPU_RT_RUNTIME. Raises ValueError."""
+    words = shlex.split(text)
+    wrong = [word for word in words if "=" not in word]
+    if wrong:
+        raise ValueError(f"the setting '{wrong[0]}' is not of the form name=value")
+    return {name: value for name, _, value in (word.partition("=") for word in words)}
+
+
+_TRUTH = dict.fromkeys(("1", "on", "true", "yes"), True)
+_TRUTH |= dict.fromkeys(("0", "off", "false", "no"), False)
+
+
+def _converted(kind: type, name: str, value: str) -> Any:
+    """A setting as its class attribute is typed. Raises ValueError."""
+    if name.startswith("_") or not hasattr(kind, name) or callable(getattr(kind, name)):
+        raise ValueError(f"{kind.__name__} has no setting '{name}'")
+    default = getattr(kind, name)
+    try:
+        if isinstance(default, bool):
+            return _TRUTH[value.lower()]
+        return type(default)(value) if isinstance(default, (int, float)) else value
+    except (KeyError, ValueError):
+        wanted = type(default).__name__
+        raise ValueError(f"the setting {name}={value} is no {wanted}") from None
+
+
+def _named_paths() -> list[str]:
+    """The folders of PYTHONPATH."""
+    return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+
+
+def _search_named_paths() -> None:
+    """Makes an interpreter search PYTHONPATH, which it ignored at its start. Installed packages
+    come behind it, as Python has it. Python's own modules come first."""
+    packages = {*site.getsitepackages(), site.getusersitepackages()}
+    at = next((i for i, path in enumerate(sys.path) if path in packages), len(sys.path))
+    sys.path[at:at] = map(os.path.abspath, _named_paths())
+
+
+def make(wanted: str) -> Runtime:
+    """The runtime that MGPU_RT_RUNTIME names: classes with commas between, each of which passes on
+    to the next, and settings after a question mark. Raises what finding or making it raises."""
+    names, _, settings = wanted.partition("?")
+    paths = _named_paths()
+    with contextlib.suppress(OSError):  # somebody has removed it
+        paths.append(os.getcwd())
+    kinds = [_loading.load_class(name.strip(), paths) for name in names.split(",")]
+    for kind in kinds:
+        if not (isinstance(kind, type) and issubclass(kind, Runtime)):
+            raise TypeError(f"{kind!r} is no class that derives from mgpu_rt.runtime.Runtime")
+    whole = kinds[0] if len(kinds) == 1 else type("Runtimes", tuple(kinds), {})
+    given = {name: _converted(whole, name, value) for name, value in _settings(settings).items()}
+    # As attributes of a class, since an __init__ of the user's need not take them.
+    runtime = type(whole.__name__, (whole,), given)() if given else whole()
+    _adapters.check(runtime)
+    return runtime
+
+
+class _Nowhere(io.TextIOBase):
+    """In place of a stream that is closed, so that print does not take the other one."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def _open_streams() -> None:
+    """Has an interpreter write what a program sees at once, as the program does."""
+    sys.stdout, sys.stderr = sys.stdout or _Nowhere(), sys.stderr or _Nowhere()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
+
+
+def _end(runtime: Runtime, process: int) -> None:
+    """Ends the runtime of a Python program; in a child of fork there was none."""
+    remove()
+    if os.getpid() == process:
+        try:
+            _adapters.end(runtime)()
+        except BaseException as error:
+            _fail("end", error)
+
+
+def start(wanted: str, owned: bool, version: str, addresses: tuple[int, ...]) -> None:
+    """Called once by csrc/runtime/python/host.c. `owned`: the interpreter is there only for this.
+    Ends the program, after a line that says why, if there will be no runtime."""
+    lib.ends_program = True
+    _State.connected = False
+    try:
+        if version != mgpu_rt.__version__:
+            raise ImportError(f"the package is {mgpu_rt.__version__} and the library {version}")
+        _connect(addresses)
+        if owned:
+            _search_named_paths()
+            _open_streams()
+        runtime = make(wanted)
+        install(runtime)
+        if not owned:  # the interpreter is over when the library's exit handlers run
+            atexit.register(_end, runtime, os.getpid())
+    except BaseException as error:
+        why = SystemExit(f"mgpu_rt: MGPU_RT_RUNTIME={wanted}: {_loading.describe(error)}")
+        _ending.end_program(why)

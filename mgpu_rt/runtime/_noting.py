@@ -1,0 +1,90 @@
+"""The hook of `mgpu-rt diff`: each launch of a process is recorded, but of its memory only hashes.
+
+The notes are a recording (recording.py) without blobs of memory, except for launches that the
+settings name. Each process that launches has a folder of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from mgpu_rt._images.kernel_names import full_name
+from mgpu_rt.hooks import Record
+from mgpu_rt.runtime._folder import limits_are_errors
+from mgpu_rt.runtime._recording import Recorder
+
+if TYPE_CHECKING:
+    from mgpu_rt.runtime._folder import Folder
+    from mgpu_rt.runtime._objects import Kernel, Launch
+
+#: Begins the name of a file that has a byte for each launch that could not be noted, or none where
+#: no file can grow. The bytes take no room, as the disk may be full.
+LOST = "lost"
+
+
+def name_of(kernel: Kernel) -> str:
+    """The kernel's name, with its gpu.module before it if the program's symbols have that. Unlike
+    the label it does not depend on what was loaded before."""
+    return full_name(kernel.image.label[0] if kernel.image else "", kernel.name)
+
+
+class Note(Record):
+    """Notes each launch in a folder of the process in `output`. `sample` is Buffer.sha256's.
+    `whole`, if there are any, are the only launches to record, and whole, as JSON: a kernel's name
+    and a number for each."""
+
+    output: str = "notes"
+    nth: int = 0
+    sample: int | str = 0
+    whole: str = "[]"
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._whole = {(name, number) for name, number in json.loads(self.whole)}
+        self._numbers: Counter[str] = Counter()
+
+    def on_launch(self, launch: Launch) -> None:
+        name = name_of(launch.kernel)
+        with self._counting:
+            self._numbers[name] += 1
+            launch_key = name, self._numbers[name]
+        if self._whole and launch_key not in self._whole:
+            return super(Record, self).on_launch(launch)  # unrecorded
+        sample = None if self._whole else int(self.sample)
+        folder = os.path.join(self.output, str(os.getpid()))
+        return self.record(launch, _Noter(folder, launch, launch_key[1], sample))
+
+    def _tried(self, launch: Launch, step: Callable[[], list[str] | None]) -> bool:
+        done = super()._tried(launch, step)
+        if not done:
+            path = os.path.join(self.output, f"{LOST}.{os.getpid()}")
+            with self._counting, suppress(OSError), limits_are_errors(), open(path, "ab") as file:
+                file.truncate(file.tell() + 1)
+        return done
+
+
+class _Noter(Recorder):
+    """Records a launch by its full name. Without a sample, which is Buffer.sha256's, its memory is
+    kept whole."""
+
+    def __init__(self, path: str, launch: Launch, number: int, sample: int | None) -> None:
+        super().__init__(path, launch, number)
+        self._sample = sample
+
+    def after(self) -> list[str]:
+        super().after()
+        return []  # the notes say it
+
+    def _kept(self, folder: Folder, number: int, *, after: bool = False) -> str:
+        buffer, sample = self._buffers[number], self._sample
+        if sample is None:
+            return super()._kept(folder, number, after=after)
+        return self._read(number, lambda stream: buffer.sha256(stream, sample))
+
+    def _label(self) -> str:
+        return name_of(self._launch.kernel)

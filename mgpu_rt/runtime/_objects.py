@@ -1,0 +1,424 @@
+"""The arguments of a runtime's methods: images, kernels, launches, device memory."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from mgpu_rt._images.kernel_names import full_name
+from mgpu_rt._runtime import ffi, lib
+from mgpu_rt._text import printable
+
+if TYPE_CHECKING:
+    from mgpu_rt._images.model import Argument
+    from mgpu_rt._images.model import Image as Description
+    from mgpu_rt._images.model import Kernel as KernelDescription
+    from mgpu_rt.runtime._base import Runtime
+
+Sizes = tuple[int, int, int]
+
+
+class Image:
+    """Device code that is loaded: one object for the same bytes, wherever and whenever they are.
+
+    `address` is where the program has them now. `content` is empty where their size is not known;
+    then each load is an image of its own.
+    """
+
+    #: The last image at an address, a guess that is compared; and all known images.
+    _last: ClassVar[dict[int, Image]] = {}
+    _known: ClassVar[dict[bytes, Image]] = {}
+
+    def __init__(self, content: bytes, address: int = 0) -> None:
+        self.content, self.address = content, address
+
+    @classmethod
+    def at(cls, address: int) -> Image:
+        """The image that lies there."""
+        if not address:
+            return cls(b"")
+        last = cls._last.get(address)
+        if last is not None and last._lies_at(address):
+            return last
+        from mgpu_rt._images.image import size_of
+
+        room = ffi.buffer(ffi.cast("char *", address), 1 << 46)
+        size = size_of(room) or _size_of_ptx(address)
+        if not size:
+            return cls(b"", address)
+        content = room[:size]
+        image = cls._known.setdefault(content, cls(content))
+        cls._last[address] = image
+        image.address = address
+        return image
+
+    def _lies_at(self, address: int) -> bool:
+        self.address = address
+        return bool(lib.lies_at(address, self.content, len(self.content)))
+
+    @functools.cached_property
+    def description(self) -> Description | None:
+        """The image's own account, as `mgpu-rt inspect` reads it."""
+        from mgpu_rt._images import image
+
+        return image.at(self.content) or (image.ptx(self.content) if self.content else None)
+
+    @functools.cached_property
+    def kernels(self) -> dict[str, KernelDescription]:
+        """By name. The entries of a bundle hold the same kernels for several GPUs."""
+        if not self.description:
+            return {}
+        listed = [*self.description.entries, self.description]
+        return {kernel.name: kernel for part in listed for kernel in part.kernels}
+
+    @functools.cached_property
+    def label(self) -> tuple[str, str]:
+        """The gpu.module that it was made of ("" if the program's symbols do not say), and
+        digits of its hash, as statistics show them. Both tell its kernels from others of their
+        name. To be asked for while it lies at its address."""
+        name = ffi.new("char[]", 256)
+        image_hash = lib.image_name(self.address, name, len(name)) if self.content else 0
+        digits = f"{image_hash >> 32:08x}" if image_hash else ""
+        return ffi.string(name).decode(errors="replace"), digits
+
+    @functools.cached_property
+    def is_constant(self) -> bool:
+        """True if no kernel can write into what a load makes of it, and the program cannot set a
+        constant of it by its name. So loads may be one."""
+        parts = [self.description, *self.description.entries] if self.description else []
+        return bool(parts) and not any(
+            p.globals or p.settable or p.damage or p.unread for p in parts
+        )
+
+
+def _size_of_ptx(address: int) -> int:
+    """With the 0 that ends it, as NVIDIA's driver reads it; 0 if no PTX lies there."""
+    start = ffi.cast("char *", address)
+    if not ffi.buffer(start, 8)[:].startswith((b"//", b".version")):
+        return 0
+    text = ffi.string(start)
+    return len(text) + 1 if b".version" in text else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A kernel of a module that was loaded, by HIP's handle. Without an image only the handle is
+    known: it was asked for before the runtime was there, or by other means."""
+
+    handle: int
+    name: str
+    image: Image | None = None
+    alike: set[Image] = field(default_factory=set)  # that have a kernel of this name, so far
+
+    @property
+    def label(self) -> str:
+        """The name as it is shown, control characters as escapes. If another kernel has it too, its
+        module or hash stands before it."""
+        others = [image.label[0] for image in self.alike if image is not self.image]
+        if self.image is None or not others:
+            return printable(self.name)
+        module, digits = self.image.label
+        return printable(full_name(digits if module in ("", *others) else module, self.name))
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """All that it is called, the plain name first."""
+        known = filter(None, self.image.label) if self.image else ()
+        return (self.name, *(full_name(label, self.name) for label in known))
+
+    @functools.cached_property
+    def description(self) -> KernelDescription | None:
+        """The image's own account of it."""
+        return self.image.kernels.get(self.name) if self.image else None
+
+    @functools.cached_property
+    def arguments(self) -> tuple[Argument, ...]:
+        """The arguments that the image asks a launch for: offset, size, pointer or value. Empty
+        where it does not say."""
+        from mgpu_rt._launch.arguments import parameters_of
+
+        return (parameters_of(self.description) or ()) if self.description else ()
+
+
+#: The kinds of arguments that lead into device memory: AMD's word, and NVIDIA's.
+POINTERS = frozenset(("global_buffer", "pointer"))
+
+
+def may_point(argument: Argument) -> bool:
+    """True if a launch may pass an address there. NVIDIA's images do not say it of all that do, so
+    of what has a pointer's size HIP is asked."""
+    return argument.kind in POINTERS or (argument.kind is None and argument.size == 8)
+
+
+@dataclass(frozen=True)
+class MemRef:
+    """A memref among a kernel's arguments, as MLIR passes it; strides and offset in elements."""
+
+    aligned: int
+    offset: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"memref<{'x'.join(map(str, self.sizes))}>@{self.aligned:#x}"
+
+
+def _sizes_of(name: str) -> Any:
+    """The property of a launch that checks sizes: HIP cuts them to 32 bits, and takes a kernel's
+    compiled block size in place of another."""
+
+    def change(launch: Launch, sizes: Any) -> None:
+        if sizes is not None or name != "_cluster":
+            sizes = tuple(map(operator.index, sizes))
+            if len(sizes) != 3 or not all(0 <= size < 1 << 32 for size in sizes):
+                raise ValueError(f"launch.{name[1:]} = {sizes}: give three sizes of up to 32 bits")
+        if name == "_block" and sizes != launch.block:
+            launch._check_block(launch.function, sizes, f"launch.block = {sizes}")
+        setattr(launch, name, sizes)
+
+    return property(operator.attrgetter(name), change)
+
+
+@dataclass(slots=True, eq=False)
+class Launch:
+    """A launch of a kernel. A method may change it before it passes it on.
+
+    `grid`, `block` and `cluster`, which may be None, are three sizes each. `shared` is in bytes;
+    `stream`, `function`, `params` and `extra` are the ABI's handles and addresses. `symbol` says
+    that `function` is a host symbol (mgpuLaunchKernelRT). `number` says which launch of its kernel
+    it is, from 1, where a LaunchHook counts them. Sizes that the ABI cannot pass raise ValueError
+    or TypeError when they are set. A block that the kernel was not compiled for raises ValueError,
+    whether `block` or `function` is set: to change both, make a Launch. One that a hook makes is
+    checked, too.
+    """
+
+    runtime: Runtime
+    _function: int
+    _grid: Sizes
+    _block: Sizes
+    _shared: int
+    stream: int
+    params: int
+    extra: int = 0
+    _cluster: Sizes | None = None
+    cooperative: bool = False
+    symbol: bool = False
+    number: int = 0
+    _kept: Any = None
+
+    grid: ClassVar[Any] = _sizes_of("_grid")
+    block: ClassVar[Any] = _sizes_of("_block")
+    cluster: ClassVar[Any] = _sizes_of("_cluster")
+
+    def __post_init__(self) -> None:
+        self.grid, self.block, self.cluster = self._grid, self._block, self._cluster
+        self.shared = self._shared
+        self._check_block(self._function, self._block, f"launch.block = {self._block}")
+
+    def _check_block(self, function: int, sizes: Sizes, change: str) -> None:
+        """Raises ValueError if a kernel was compiled for other blocks."""
+        kernel = self.runtime.kernel_of(function)
+        known = kernel.description
+        if known and (limit := known.limit_on(sizes)):
+            raise ValueError(f"{change}: kernel {kernel.label} {limit}")
+
+    @property
+    def function(self) -> int:
+        """The kernel's handle."""
+        return self._function
+
+    @function.setter
+    def function(self, function: int) -> None:
+        if function != self._function:
+            change = f"launch.function = {function:#x} with launch.block = {self._block}"
+            self._check_block(function, self._block, change)
+        self._function = function
+
+    @property
+    def shared(self) -> int:
+        """Bytes of dynamic memory."""
+        return self._shared
+
+    @shared.setter
+    def shared(self, size: int) -> None:
+        if not 0 <= operator.index(size) < 1 << 31:
+            raise ValueError(f"launch.shared = {size!r}: give bytes, up to 31 bits")
+        self._shared = operator.index(size)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel, with its name and image if they are known."""
+        return self.runtime.kernel_of(self._function)
+
+    @property
+    def is_described(self) -> bool:
+        """True if it is known what the kernel gets: by its image, and by `params`."""
+        known = self.kernel.description
+        described = known is not None and known.argument_bytes is not None
+        return described and bool(self.params or not self.kernel.arguments)
+
+    @property
+    def raw(self) -> list[bytes]:
+        """The bytes of each argument; none if the launch has them in `extra`. To set them changes
+        what is launched. Raises ValueError if the image asks for other sizes."""
+        params = ffi.cast("char **", self.params)
+        return [
+            ffi.buffer(params[i], argument.size or 0)[:]
+            for i, argument in enumerate(self.kernel.arguments if params else ())
+        ]
+
+    @raw.setter
+    def raw(self, raw: list[bytes]) -> None:
+        contents = [memoryview(content).tobytes() for content in raw]
+        given = [len(content) for content in contents]
+        wanted = [argument.size for argument in self.kernel.arguments]
+        if given != wanted:
+            raise ValueError(f"{self.kernel.label} takes arguments of {wanted} bytes, not {given}")
+        if not given:
+            return
+        kept = [ffi.from_buffer(content) for content in contents]
+        params = ffi.new("char *[]", kept)
+        self._kept, self.params = (kept, params), int(ffi.cast("uintptr_t", params))
+        self.extra = 0
+
+    @property
+    def values(self) -> list[int | bytes]:
+        """The arguments: pointers and what has up to 8 bytes as ints, all else as bytes."""
+        return [
+            int.from_bytes(content, "little", signed=argument.kind == "by_value")
+            if len(content) <= 8
+            else content
+            for argument, content in zip(self.kernel.arguments, self.raw, strict=False)
+        ]
+
+    @property
+    def arguments(self) -> list[int | bytes | MemRef]:
+        """The values with memrefs put together: a guess, as a code object knows no memref. Two
+        pointers, an offset, sizes, and strides as a dense array has them are taken for one."""
+        values, kinds = self.values, [a.kind for a in self.kernel.arguments]
+        found: list[int | bytes | MemRef] = []
+        at = 0
+        while at < len(values):
+            memref = memref_at(values, kinds, at)
+            found.append(memref or values[at])
+            at += 3 + 2 * len(memref.sizes) if memref else 1
+        return found
+
+    def buffers(self) -> Iterator[tuple[int, Buffer]]:
+        """The device memory that its pointers lie in, each block once, with the number of the
+        argument, from 0, that led there first."""
+        seen = set()
+        given = zip(self.kernel.arguments, self.values, strict=False)
+        for number, (argument, value) in enumerate(given):
+            is_address = may_point(argument) and isinstance(value, int)
+            buffer = self.runtime.buffer_at(value) if is_address else None
+            if buffer and buffer.address not in seen:
+                seen.add(buffer.address)
+                yield number, buffer
+
+    def finish(self) -> None:
+        """Waits for it, and for all that was submitted to its stream before."""
+        self.runtime.native.mgpuStreamSynchronize(self.stream)
+
+    def __str__(self) -> str:
+        given = ", ".join(_shown(argument) for argument in self.arguments)
+        return f"{self.kernel.label}<{_sizes(self.grid)}, {_sizes(self.block)}>({given})"
+
+
+class CalledLaunch(Launch):
+    """A launch as the program has called it: HIP judges its sizes."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        pass
+
+
+def _sizes(sizes: Sizes) -> str:
+    """1x1x1 as 1."""
+    x, y, z = sizes
+    return f"{x}x{y}x{z}" if z != 1 else f"{x}x{y}" if y != 1 else f"{x}"
+
+
+def _shown(argument: int | bytes | MemRef) -> str:
+    return hex(argument) if isinstance(argument, int) and argument >= 1 << 32 else str(argument)
+
+
+def memref_at(values: list[Any], kinds: list[str | None], at: int) -> MemRef | None:
+    """The memref that begins with an argument; the highest rank that fits."""
+    if len(kinds) < at + 2 or not {*kinds[at : at + 2]} <= POINTERS:
+        return None
+    end = next((i for i in range(at + 2, len(kinds)) if kinds[i] in POINTERS), len(kinds))
+    for rank in range((end - at - 3) // 2, 0, -1):
+        sizes = tuple(values[at + 3 : at + 3 + rank])
+        strides = tuple(values[at + 3 + rank : at + 3 + 2 * rank])
+        if strides == tuple(math.prod(sizes[i + 1 :]) for i in range(rank)):
+            return MemRef(values[at + 1], values[at + 2], sizes, strides)
+    return None
+
+
+def numpy_for(user: str) -> Any:
+    """NumPy, which this package does without. Raises ImportError with the way out."""
+    try:
+        import numpy
+    except ModuleNotFoundError:
+        raise ImportError(f"{user} needs NumPy: pip install numpy") from None
+    return numpy
+
+
+_PIECE = 4 << 20  # bytes of a block that are hashed at once
+_uncleared = ffi.new_allocator(should_clear_after_alloc=False)
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A block of device memory, as HIP knows it."""
+
+    runtime: Runtime = field(repr=False)
+    address: int
+    size: int
+
+    def content(self, stream: int = 0) -> bytes:
+        """The bytes that it holds once the work on `stream` is done. Waits for that."""
+        held = ffi.new("char[]", self.size)
+        self.runtime.copy(int(ffi.cast("uintptr_t", held)), self.address, self.size, stream)
+        return bytes(ffi.buffer(held))
+
+    def sha256(self, stream: int = 0, sample: int = 0) -> str:
+        """The hash of the bytes that it holds once the work on `stream` is done. A sample of 0
+        reads all bytes. If a block has more than `sample` bytes, about as many are read: pieces
+        from its first byte to its last."""
+        pieces = [*range(0, self.size, _PIECE)]
+        if sample and self.size > max(sample, 2 * _PIECE):
+            step = max(_PIECE, self.size // max(1, sample // _PIECE))
+            pieces = [*range(0, self.size - _PIECE, step), self.size - _PIECE]
+        digest, held = hashlib.sha256(), _uncleared("char[]", min(self.size, _PIECE))
+        address = int(ffi.cast("uintptr_t", held))
+        for begin in pieces:
+            size = min(_PIECE, self.size - begin)
+            self.runtime.copy(address, self.address + begin, size, stream)
+            digest.update(ffi.buffer(held, size))
+        return digest.hexdigest()
+
+    def read(self, dtype: Any = "u1", stream: int = 0) -> Any:
+        """A NumPy array of what it holds once the work on `stream` is done. Waits for that."""
+        numpy = numpy_for("Buffer.read")
+        array = numpy.empty(self.size // numpy.dtype(dtype).itemsize, dtype)
+        self.runtime.copy(array.ctypes.data, self.address, array.nbytes, stream)
+        return array
+
+    def write(self, array: Any, stream: int = 0) -> None:
+        """Fills its begin from a NumPy array. Waits for that. Raises ValueError if it is longer."""
+        numpy = numpy_for("Buffer.write")
+        array = numpy.ascontiguousarray(array)
+        if array.nbytes > self.size:
+            raise ValueError(f"{array.nbytes} bytes do not fit in {self}")
+        self.runtime.copy(self.address, array.ctypes.data, array.nbytes, stream)
+
+    def __str__(self) -> str:
+        return f"the {self.size} bytes at {self.address:#x}"

@@ -1,0 +1,135 @@
+"""Launches that are recorded, to be replayed by themselves (replay.py).
+
+A recording is a folder: `manifest.jsonl`, with a line for each launch, and in `blobs/` images and
+blocks of memory, each named by its SHA-256. A launch stands in the manifest once all of it is
+written, so a program that is killed leaves what was complete. Only blocks of device memory that
+arguments point into are recorded. Any number of processes may record in one folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from itertools import count
+from typing import TYPE_CHECKING, TypeVar
+
+from mgpu_rt.runtime._folder import Folder
+from mgpu_rt.runtime._hip import CopyFailed, Hip
+from mgpu_rt.runtime._manifest import Argument, Block, RecordedLaunch, line_of
+from mgpu_rt.runtime._objects import POINTERS, may_point
+
+if TYPE_CHECKING:
+    from mgpu_rt.runtime._objects import Launch
+
+Content = TypeVar("Content", bytes, str)
+
+
+class NotRecorded(Exception):
+    """Why a launch is not recorded."""
+
+
+class Recorder:
+    """Records one launch: `before()`, then the launch, then `after()`. Both raise NotRecorded if
+    this launch cannot be recorded, and OSError if nothing can be written."""
+
+    def __init__(self, folder: str | os.PathLike[str], launch: Launch, number: int) -> None:
+        self._path, self._launch, self._number = folder, launch, number
+
+    def before(self) -> None:
+        """Keeps what the launch finds."""
+        launch, kernel = self._launch, self._launch.kernel
+        if kernel.image is None or not kernel.image.content:
+            raise NotRecorded("its image is not known")
+        if not launch.is_described or any(a.size is None for a in kernel.arguments):
+            raise NotRecorded("its image does not say what arguments it takes")
+        if launch.cooperative or launch.cluster:
+            raise NotRecorded("a replay makes no cooperative launch, and none of clusters")
+        self._buffers = [buffer for _, buffer in launch.buffers()]
+        self._missing: list[str] = []
+        with Folder(self._path) as folder:
+            self._before = [self._kept(folder, at) for at in range(len(self._buffers))]
+        self._error = Hip.of_process().last_error()
+
+    def after(self) -> list[str]:
+        """Enters the launch. Returns what there is to say, one sentence each."""
+        error = Hip.of_process().last_error()
+        if error and error != self._error:
+            raise NotRecorded(f"it failed with {error}")
+        launch, kernel = self._launch, self._launch.kernel
+        assert kernel.image is not None
+        arguments, missing = self._arguments()
+        missing += self._missing
+        with Folder(self._path) as folder:
+            blocks = [
+                Block(buffer.address, buffer.size, before, self._kept(folder, at, after=True))
+                for at, buffer, before in zip(count(), self._buffers, self._before)
+            ]
+            entry = RecordedLaunch(
+                kernel=kernel.name,
+                label=self._label(),
+                image=folder.keep(kernel.image.content),
+                grid=launch.grid,
+                block=launch.block,
+                shared=launch.shared,
+                arguments=arguments,
+                blocks=tuple(blocks),
+                not_recorded=tuple(missing),
+                number=self._number,
+            )
+            folder.append(line_of(entry))
+        size = sum(buffer.size for buffer in self._buffers)
+        said = f"recorded launch {self._number} of {kernel.label}, {size} bytes, in {self._path}"
+        return [said, *(f"not recorded: {words}" for words in missing)]
+
+    def _kept(self, folder: Folder, number: int, *, after: bool = False) -> str:
+        """Keeps what a block holds now. Returns its hash."""
+        content = self._read(number, self._buffers[number].content)
+        if not after:
+            self._missing += self._pointers_in(number, content)
+        return folder.keep(content)
+
+    def _read(self, number: int, read: Callable[[int], Content]) -> Content:
+        """Reads a block by `read`, once the work on the launch's stream is done."""
+        try:
+            return read(self._launch.stream)
+        except CopyFailed as error:
+            raise NotRecorded(f"memory block {number} was not read: {error}") from None
+
+    def _label(self) -> str:
+        return self._launch.kernel.label
+
+    def _arguments(self) -> tuple[tuple[Argument, ...], list[str]]:
+        """The arguments, and what was not found."""
+        found, missing = [], []
+        launch = self._launch
+        for number, (argument, raw) in enumerate(
+            zip(launch.kernel.arguments, launch.raw, strict=True)
+        ):
+            address = int.from_bytes(raw, "little") if may_point(argument) else 0
+            block = self._block_at(address)
+            offset = address - self._buffers[block].address if block is not None else 0
+            found.append(Argument(raw, block, offset))
+            if address and block is None and argument.kind in POINTERS:
+                missing.append(
+                    f"what argument {number} points to, {address:#x}: no device memory of HIP's"
+                )
+        return tuple(found), missing
+
+    def _block_at(self, address: int) -> int | None:
+        for number, buffer in enumerate(self._buffers):
+            if buffer.address <= address < buffer.address + buffer.size:
+                return number
+        return None
+
+    def _pointers_in(self, number: int, content: bytes) -> list[str]:
+        """Says of a block if it seems to hold addresses of blocks: a replay has those elsewhere."""
+        lowest = min(buffer.address for buffer in self._buffers)
+        highest = max(buffer.address + buffer.size for buffer in self._buffers)
+        words = memoryview(content)[: len(content) // 8 * 8].cast("Q")
+        near = [word for word in words if lowest <= word < highest]
+        found = []
+        for other in self._buffers if near else ():
+            many = sum(other.address <= word < other.address + other.size for word in near)
+            if many:
+                found.append(f"{many} pointers within memory block {number}, to {other.address:#x}")
+        return found

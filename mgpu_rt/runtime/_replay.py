@@ -1,0 +1,310 @@
+"""Launches that were recorded, made again by themselves: on another device, with another image or
+block size, again and again."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import operator
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mgpu_rt import _files
+from mgpu_rt._images.model import Kernel
+from mgpu_rt._launch.arguments import parameters_of
+from mgpu_rt._text import shown
+from mgpu_rt.runtime import _difference, _manifest
+from mgpu_rt.runtime._difference import Difference, differences
+from mgpu_rt.runtime._folder import BLOBS, MANIFEST
+from mgpu_rt.runtime._manifest import Block, Damaged, RecordedLaunch
+from mgpu_rt.runtime._objects import POINTERS, Image, may_point
+
+if TYPE_CHECKING:
+    from mgpu_rt.runtime._objects import Sizes
+
+POINTER = 8  # bytes
+GUARD, GUARD_BYTE = 4096, 0xA5  # bytes before and after each block that no kernel is to touch
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """The outcome of a replay. `seconds` are of each iteration, from the launch to its end.
+
+    `iteration`, from 1, is the first that has left something else, and the only one that
+    `differences` and `outside` are of.
+    """
+
+    kernel: str
+    blocks: int  # of memory, that were compared after each iteration
+    iteration: int
+    differences: list[Difference]
+    outside: list[str]  # writes beyond a block
+    seconds: list[float] = field(repr=False)
+
+    @property
+    def same(self) -> bool:
+        return not self.differences and not self.outside
+
+    def __str__(self) -> str:
+        seconds = sorted(self.seconds)
+        middle, best = 1e6 * seconds[len(seconds) // 2], 1e6 * seconds[0]
+        took, where = f"{middle:.1f} µs", ""
+        if len(seconds) > 1:
+            took = f"median {took}, best {best:.1f} µs, of {len(seconds)}"
+            where = f" in iteration {self.iteration}"
+        how = (
+            f"DIFFERS{where}"
+            if not self.same
+            else "same"
+            if self.blocks
+            else "no memory to compare"
+        )
+        head = f"{shown(self.kernel)}: {how}, {took}"
+        return "\n".join([head, *map(str, self.differences), *self.outside])
+
+
+class Recording:
+    """A folder that `mgpu-rt run --record` or the hook `Record` has written.
+
+    Raises OSError or Damaged where it cannot be read. `launches` are what the manifest holds.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        path = self.folder / MANIFEST
+        self.launches = _manifest.read(path) if os.path.lexists(path) else []
+        if not self.launches:
+            raise Damaged(f"'{self.folder}' holds no launch: none was recorded to its end there")
+
+    def blob(self, name: str) -> bytes:
+        """The content that was kept under a hash. Raises Damaged if it is not that any more."""
+        content = _files.read(self.folder / BLOBS / name)
+        if hashlib.sha256(content).hexdigest() != name:
+            raise Damaged(f"'{self.folder}': {name} is not what was recorded")
+        return content
+
+    def replay(
+        self,
+        number: int = 0,
+        *,
+        image: bytes | None = None,
+        grid: Sequence[int] | None = None,
+        block: Sequence[int] | None = None,
+        shared: int | None = None,
+        iterations: int = 1,
+        tolerance: float | None = None,
+        dtype: str = "f32",
+        ulps: int = 0,
+    ) -> Replayed:
+        """Makes a recorded launch again, in this process, and compares what it leaves.
+
+        `image`, `grid`, `block` and `shared` take the place of the recorded ones. Each iteration
+        begins with the recorded memory, and what it leaves is compared. Without a tolerance bytes
+        are compared; with one, which takes NumPy, elements of `dtype`: an absolute error is
+        allowed, and one of `ulps`. `dtype` is MLIR's name, from f16, bf16, f32, f64 and i8 to i64.
+
+        Raises ValueError for what cannot be launched, before anything is; RuntimeError if HIP
+        refuses it.
+        """
+        if not 0 <= number < len(self.launches):
+            held = len(self.launches)
+            raise IndexError(f"the recording has {held} launches, and no number {number + 1}")
+        if iterations < 1:
+            raise ValueError(f"{iterations} iterations: make it one or more")
+        _difference.check(tolerance, dtype)
+        launch = self.launches[number]
+        launch = replace(
+            launch,
+            grid=launch.grid if grid is None else _three("grid", grid),
+            block=launch.block if block is None else _three("block", block),
+            shared=launch.shared if shared is None else _bytes(shared),
+        )
+        code = self.blob(launch.image) if image is None else image
+        kernel = _kernel_for(launch, code)
+        if (image, block) != (None, None) and (limit := kernel.limit_on(launch.block)):
+            raise ValueError(
+                f"the block is {launch.block}: kernel '{shown(launch.kernel)}' {limit}"
+            )
+        contents = [self._contents(held) for held in launch.blocks]
+        seconds, iteration = [], 0
+        found: list[Difference] = []
+        outside: list[str] = []
+        with _Replay(launch, code, [before for before, _ in contents]) as replay:
+            for _ in range(iterations):
+                seconds.append(replay.once())
+                if found or outside:
+                    continue  # the first one tells
+                iteration += 1
+                outside = list(replay.outside())
+                for at, (_, after) in enumerate(contents):
+                    found += differences(at, replay.content(at), after, tolerance, dtype, ulps)
+        return Replayed(launch.label, len(contents), iteration, found, outside, seconds)
+
+    def _contents(self, block: Block) -> tuple[bytes, bytes]:
+        """The content of a block before the launch, and after it."""
+        before, after = self.blob(block.before), self.blob(block.after)
+        if not len(before) == len(after) == block.size:
+            raise Damaged(
+                f"'{self.folder}' is damaged: a block of {block.size} bytes has {len(before)} "
+                f"before the launch and {len(after)} after it"
+            )
+        return before, after
+
+
+def _three(what: str, sizes: Sequence[int]) -> Sizes:
+    """One to three sizes as three. Raises ValueError."""
+    x, y, z, *more = [*map(operator.index, sizes), 1, 1, 1][: max(3, len(sizes))]
+    if more or not sizes or not all(0 < size < 1 << 32 for size in (x, y, z)):
+        raise ValueError(f"the {what} is {sizes}, and has to be one to three sizes from 1 up")
+    return x, y, z
+
+
+def _bytes(shared: int) -> int:
+    if not 0 <= shared < 1 << 31:
+        raise ValueError(f"{shared} is no number of bytes of dynamic memory")
+    return shared
+
+
+def _kernel_for(launch: RecordedLaunch, code: bytes) -> Kernel:
+    """The launch's kernel in an image. Raises ValueError if that has no such one, or one with other
+    arguments: HIP reads as many as the image states, wherever they lie. So it does for a pointer
+    that leads to nothing that was recorded."""
+    name, image = shown(launch.kernel), Image(code)
+    if image.description and image.description.damage:
+        raise ValueError(f"this image cannot be loaded: {image.description.damage}")
+    kernel = image.kernels.get(launch.kernel)
+    if kernel is None:
+        held = ", ".join(map(shown, image.kernels)) or "none that can be read"
+        raise ValueError(f"the image has no kernel '{name}': it has {held}")
+    taken = parameters_of(kernel)
+    if taken is None or any(parameter.size is None for parameter in taken):
+        raise ValueError(f"the image does not say what arguments kernel '{name}' takes")
+    theirs, ours = [p.size for p in taken], [len(a.content) for a in launch.arguments]
+    if theirs != ours:
+        raise ValueError(
+            f"kernel '{name}' takes {_sizes(theirs)}, and {_sizes(ours)} were recorded"
+        )
+    for number, (argument, parameter) in enumerate(zip(launch.arguments, taken, strict=True)):
+        if argument.block is not None and not (may_point(parameter) and parameter.size == POINTER):
+            raise ValueError(f"kernel '{name}' takes no pointer as argument {number}")
+        if argument.block is None and parameter.kind in POINTERS and any(argument.content):
+            address = int.from_bytes(argument.content, "little")
+            raise ValueError(
+                f"argument {number} of kernel '{name}' points to {address:#x}, and what is there "
+                "was not recorded"
+            )
+    return kernel
+
+
+def _sizes(sizes: Sequence[int | None]) -> str:
+    listed = f" of {', '.join(map(str, sizes))} bytes" if sizes else ""
+    return f"{len(sizes)} arguments{listed}"
+
+
+class _Replay:
+    """A recorded launch's memory and kernel, on the device of this process."""
+
+    def __init__(self, launch: RecordedLaunch, code: bytes, before: Sequence[bytes]) -> None:
+        from mgpu_rt._library import load
+
+        self._library, self._launch, self._code, self._before = load(), launch, code, before
+        self._places: list[Any] = []
+
+    def __enter__(self) -> _Replay:
+        with contextlib.ExitStack() as stack:
+            self._take(stack.callback)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._stack.close()
+
+    def _take(self, finally_: Callable[..., object]) -> None:
+        """Takes what a launch needs. Calls `finally_` for what then has to be called at the end,
+        the last one first."""
+        library, name = self._library, self._launch.kernel
+        library.take_error()
+        self._kept = library.ffi.from_buffer(self._code)
+        self._module = library.mgpuModuleLoad(self._kept, len(self._code))
+        library.check("the image was not loaded")
+        finally_(library.mgpuModuleUnload, self._module)
+        encoded = name.encode(errors="surrogateescape")
+        self._function = library.mgpuModuleGetFunction(self._module, encoded)
+        library.check(f"the image has no kernel '{shown(name)}'")
+        self._stream = library.mgpuStreamCreate()
+        library.check("there is no stream")
+        finally_(library.mgpuStreamDestroy, self._stream)
+        finally_(library.mgpuStreamSynchronize, self._stream)
+        for content in self._before:
+            room = len(content) + 2 * GUARD
+            place = library.mgpuMemAlloc(room, self._stream, False)
+            library.check(f"no memory for {room} bytes")
+            finally_(library.mgpuMemFree, place, self._stream)
+            self._places.append(place)
+        self._params = self._pointers()
+
+    def _address(self, at: int) -> int:
+        return int(self._library.ffi.cast("uintptr_t", self._places[at])) + GUARD
+
+    def _pointers(self) -> Any:
+        """The arguments as a launch passes them."""
+        ffi = self._library.ffi
+        self._passed = []
+        for argument in self._launch.arguments:
+            content = argument.content
+            if argument.block is not None:
+                address = self._address(argument.block) + argument.offset
+                content = address.to_bytes(POINTER, "little")
+            self._passed.append(ffi.from_buffer(content))
+        return ffi.new("void *[]", self._passed)
+
+    def once(self) -> float:
+        """One launch on memory as it was recorded; its seconds."""
+        library, launch = self._library, self._launch
+        guard = bytes([GUARD_BYTE]) * GUARD
+        for at, content in enumerate(self._before):
+            self._copy(self._address(at) - GUARD, guard + content + guard)
+        sizes = (*launch.grid, *launch.block, launch.shared)
+        null, count = library.ffi.NULL, len(self._passed)
+        begin = time.perf_counter()
+        library.mgpuLaunchKernel(self._function, *sizes, self._stream, self._params, null, count)
+        library.mgpuStreamSynchronize(self._stream)
+        seconds = time.perf_counter() - begin
+        library.check(f"kernel '{shown(launch.kernel)}' was not launched")
+        return seconds
+
+    def _copy(self, to: int, content: bytes) -> None:
+        library, ffi = self._library, self._library.ffi
+        source = ffi.from_buffer(content)
+        library.mgpuMemcpy(ffi.cast("void *", to), source, len(content), self._stream)
+        library.mgpuStreamSynchronize(self._stream)
+        library.check("the recorded memory was not copied to the device")
+
+    def _read(self, address: int, size: int) -> bytes:
+        library, ffi = self._library, self._library.ffi
+        content = bytearray(size)
+        source = ffi.cast("void *", address)
+        library.mgpuMemcpy(ffi.from_buffer(content), source, size, self._stream)
+        library.mgpuStreamSynchronize(self._stream)
+        library.check("the memory that the launch left was not copied back")
+        return bytes(content)
+
+    def content(self, at: int) -> bytes:
+        """The content of a block now."""
+        return self._read(self._address(at), len(self._before[at]))
+
+    def outside(self) -> Iterator[str]:
+        """Writes beyond a block, as far as its guards reach."""
+        for at, content in enumerate(self._before):
+            for where, address in (("before", -GUARD), ("behind", len(content))):
+                guard = self._read(self._address(at) + address, GUARD)
+                if guard == GUARD * bytes([GUARD_BYTE]):
+                    continue
+                wrong = [i for i, byte in enumerate(guard) if byte != GUARD_BYTE]
+                first = GUARD - wrong[-1] if where == "before" else wrong[0]
+                place = f"{where} memory block {at}"
+                yield f"{len(wrong)} bytes {place} were written, {first} bytes off"

@@ -1,0 +1,13 @@
+"""Holds the public modules: mgpu_rt, mgpu_rt.hooks, mgpu_rt.manager and mgpu_rt.runtime."""
+
+import pkgutil
+
+import mgpu_rt
+
+PUBLIC = ["hooks", "manager", "manager.rehearsal", "runtime"]
+
+
+def test_all_other_modules_are_private() -> None:
+    found = [module.name for module in pkgutil.walk_packages(mgpu_rt.__path__, "mgpu_rt.")]
+    names = [name.removeprefix("mgpu_rt.") for name in found]
+    assert [n for n in names if "._" not in f".{n}" and n != "__main__"] == PUBLIC

@@ -205,6 +205,9 @@ def test_a_value_that_differs_is_an_input() -> None:
 # ---- hashes of memory, and a side that differs from itself ----
 
 
+PIECE = 4 << 20  # bytes that are hashed at once
+
+
 class Memory(Runtime):
     """Copies within the host, and counts bytes."""
 
@@ -215,11 +218,30 @@ class Memory(Runtime):
         self.read += size
 
 
-@pytest.mark.parametrize("size", [0, 1, (4 << 20) - 1, 4 << 20, (8 << 20) + 1])
+@pytest.mark.parametrize("size", [0, 1, PIECE - 1, PIECE, 2 * PIECE + 1])
 def test_a_hash_is_of_all_bytes(size: int) -> None:
     held = ctypes.create_string_buffer(bytes(range(256)) * (size // 256 + 1), 2 * size + 256)
     buffer = Buffer(Memory(), ctypes.addressof(held), size)
-    assert buffer.sha256() == buffer.sha256(0, size) == hashlib.sha256(held.raw[:size]).hexdigest()
+    pieces = [held.raw[begin : min(begin + PIECE, size)] for begin in range(0, size, PIECE)] or [
+        b""
+    ]
+    expected = hashlib.sha256(b"".join(hashlib.sha256(piece).digest() for piece in pieces))
+    if len(pieces) == 1:
+        expected = hashlib.sha256(pieces[0])
+    assert buffer.sha256() == buffer.sha256(0, size) == expected.hexdigest()
+
+
+def test_each_piece_counts_in_its_place() -> None:
+    """More pieces than are held at once, each of which differs."""
+    size = 40 * PIECE
+    held = ctypes.create_string_buffer(size)
+    buffer = Buffer(Memory(), ctypes.addressof(held), size)
+    found = {buffer.sha256()}
+    for at in range(0, size, PIECE):
+        held[at] = b"\1"
+        found.add(buffer.sha256())
+        held[at] = b"\0"
+    assert len(found) == 41
 
 
 def test_a_sample_reaches_from_the_first_byte_to_the_last() -> None:

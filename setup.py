@@ -46,6 +46,15 @@ def make(directory: Path, *arguments: str) -> None:
         sys.exit("mgpu_rt: the C half could not be built; make has said why")
 
 
+def addresses() -> dict[str, str]:
+    """The project's public addresses, of which there are none yet."""
+    sys.path.append(str(ROOT / "csrc" / "packaging"))
+    import recipes
+
+    found = recipes.home(recipes.field("mgpu_rt/__init__.py", "__version__"))
+    return {name: text for name, text in found.items() if name != "Archive"}
+
+
 class BuildNative(build_ext):
     """Compiles with make instead of setuptools' compiler."""
 
@@ -107,5 +116,6 @@ setup(
     distclass=NativeDistribution,
     packages=find_packages(include=["mgpu_rt", "mgpu_rt.*"]),
     cmdclass={"build_ext": BuildNative, "sdist": SourceArchive},
+    project_urls=addresses(),
     options={"bdist_wheel": {"py_limited_api": "cp310"}},
 )

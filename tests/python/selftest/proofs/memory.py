@@ -246,7 +246,7 @@ def a_block_freed_on_a_stream_of_others_is_idle(p: Script) -> None:
 def pinned_memory_is_read_in_the_order_of_the_stream(p: Script) -> None:
     stream, host = p.stream(), p.pinned()
     block = p.alloc(stream)
-    held = p.hold(stream)
+    held = p.hold(stream, LONG_MS)
     p.copy(block, host, stream)
     p.step("hostset", host, WORDS, 9)
     p.let(held)

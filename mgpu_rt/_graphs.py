@@ -114,8 +114,8 @@ def graph() -> Iterator[Graph]:
     """mgpu_rt.graph, which describes it."""
     library = load()
     found = Graph(library)
-    # Looked up here: a signal handler may raise in Python code, and then its thread builds on.
-    begin, end = library.mgpu_rt_graph_begin, library.mgpu_rt_graph_end
+    # C's own functions: a signal handler may raise in Python code, and then its thread builds on.
+    begin, end = library.native.mgpu_rt_graph_begin, library.native.mgpu_rt_graph_end
     begun, handle = True, None
     try:
         if begin() != 0:

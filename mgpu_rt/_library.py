@@ -62,7 +62,7 @@ class RuntimeLibrary:
         self.ffi.cdef(_abi.cdef())
         self.ffi.cdef("void free(void *);")
         try:
-            self._lib = self.ffi.dlopen(path)
+            self.native = self.ffi.dlopen(path)
         except OSError as error:
             raise OSError(f"{path} cannot be loaded: {why_not_loaded(error)}") from None
         self._thread = threading.local()
@@ -72,12 +72,12 @@ class RuntimeLibrary:
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("mgpu") and name != "free":
             raise AttributeError(name)
-        function = _taking_numbers(self.ffi, getattr(self._lib, name))
+        function = _taking_numbers(self.ffi, getattr(self.native, name))
         self.__dict__[name] = function  # found there from now on
         return function
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *(name for name in dir(self._lib) if name.startswith("mgpu"))]
+        return [*super().__dir__(), *(name for name in dir(self.native) if name.startswith("mgpu"))]
 
     def __repr__(self) -> str:
         return f"<mgpu_rt {self.version()} at {self.path}>"
@@ -87,13 +87,13 @@ class RuntimeLibrary:
 
         Calls, times and hits are 0 unless the first call found MGPU_RT_STATS or MGPU_RT_TRACE set.
         """
-        text = self._lib.mgpu_rt_stats_json()
+        text = self.native.mgpu_rt_stats_json()
         if not text:
             raise MemoryError("mgpu_rt_stats_json")
         try:
             return json.loads(self.ffi.string(text))
         finally:
-            self._lib.free(text)
+            self.native.free(text)
 
     def recording_json(self, path: str | os.PathLike[str]) -> bytes:
         """The JSON of the recording that a killed process left at the path in MGPU_RT_STATS or
@@ -101,17 +101,17 @@ class RuntimeLibrary:
 
         Raises OSError; with EBADMSG if that is no whole recording by this version.
         """
-        text = self._lib.mgpu_rt_recording_json(os.fsencode(path))
+        text = self.native.mgpu_rt_recording_json(os.fsencode(path))
         if not text:
             raise OSError(self.ffi.errno, os.strerror(self.ffi.errno), str(path))
         try:
             return self.ffi.string(text)
         finally:
-            self._lib.free(text)
+            self.native.free(text)
 
     def empty_cache(self) -> int:
         """Gives back to the driver what is cached and not in use; returns how many objects."""
-        return self._lib.mgpu_rt_empty_cache()
+        return self.native.mgpu_rt_empty_cache()
 
     def on_out_of_memory(self, make_room: Callable[[int, int], object] | None) -> None:
         """Calls `make_room(device, bytes)` before mgpuMemAlloc fails for want of device memory; the
@@ -132,8 +132,8 @@ class RuntimeLibrary:
 
             self._asked = self.ffi.callback("void(int, size_t)", ask)
             # Nothing may enter an interpreter that is over.
-            atexit.register(self._lib.mgpu_rt_on_out_of_memory, self.ffi.NULL)
-        self._lib.mgpu_rt_on_out_of_memory(self._asked if make_room else self.ffi.NULL)
+            atexit.register(self.native.mgpu_rt_on_out_of_memory, self.ffi.NULL)
+        self.native.mgpu_rt_on_out_of_memory(self._asked if make_room else self.ffi.NULL)
 
     def memory_summary(self) -> str:
         """A table for people: device memory by device, in bytes, with blocks and the cache's hits.
@@ -175,14 +175,14 @@ class RuntimeLibrary:
     def choose_stream(self, stream: int | None) -> None:
         """`use_stream`, and None ends it; 0 is the null stream, which only kernels that Python
         launches can use: mgpuStreamCreate returns the library's own then."""
-        if self._lib.mgpu_rt_use_stream(self.ffi.cast("hipStream_t", stream or 0)) != 0:
+        if self.native.mgpu_rt_use_stream(self.ffi.cast("hipStream_t", stream or 0)) != 0:
             raise MemoryError("mgpu_rt_use_stream")
         self._thread.stream = stream
 
     def take_error(self) -> str | None:
         """HIP's name of the error of the last mgpu* call on this thread that failed, and forgets
         it; None if none has failed since."""
-        name = self._lib.mgpu_rt_take_error()
+        name = self.native.mgpu_rt_take_error()
         return self.ffi.string(name).decode() if name else None
 
     def check(self, failure: str) -> None:
@@ -192,7 +192,7 @@ class RuntimeLibrary:
 
     def version(self) -> str:
         """The version of the library, "major.minor.patch"."""
-        return self.ffi.string(self._lib.mgpu_rt_version()).decode()
+        return self.ffi.string(self.native.mgpu_rt_version()).decode()
 
 
 def _taking_numbers(ffi: Any, function: Any) -> Callable[..., Any]:
@@ -235,7 +235,7 @@ class Scratch:
     """
 
     def __init__(self, library: RuntimeLibrary, stream: Any = 0) -> None:
-        self._library = library
+        self.nativerary = library
         self._owner = library.ffi.new("struct mgpu_rt_scratch *")
         self._owner.stream = library.ffi.cast("hipStream_t", stream)
 
@@ -257,7 +257,7 @@ class Scratch:
     @property
     def address(self) -> int:
         """The address of the buffer in device memory; 0 if there is none."""
-        return int(self._library.ffi.cast("uintptr_t", self._owner.data))
+        return int(self.nativerary.ffi.cast("uintptr_t", self._owner.data))
 
     @property
     def capacity(self) -> int:
@@ -269,19 +269,19 @@ class Scratch:
 
         Raises MemoryError if there is no device memory; the buffer is unchanged then.
         """
-        address = self._library.mgpu_rt_scratch_reserve(self._owner, size)
+        address = self.nativerary.mgpu_rt_scratch_reserve(self._owner, size)
         if not address and size:
             raise MemoryError(f"no device memory for {size} bytes; {self!r} is unchanged")
-        return int(self._library.ffi.cast("uintptr_t", address))
+        return int(self.nativerary.ffi.cast("uintptr_t", address))
 
     def release(self) -> None:
         """Gives the buffer back in the order of its stream; it can be used again."""
-        self._library.mgpu_rt_scratch_release(self._owner)
+        self.nativerary.mgpu_rt_scratch_release(self._owner)
 
     def move(self) -> Scratch:
         """A new owner of the buffer; this one is left empty."""
-        moved = Scratch(self._library)
-        self._library.mgpu_rt_scratch_move(moved._owner, self._owner)
+        moved = Scratch(self.nativerary)
+        self.nativerary.mgpu_rt_scratch_move(moved._owner, self._owner)
         return moved
 
 

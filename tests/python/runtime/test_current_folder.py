@@ -129,7 +129,8 @@ def test_the_manager_runs_nothing_else_of_the_current_folder(planted: Path, poli
 
 
 def test_the_package_starts_python_in_no_other_way() -> None:
-    """With -I, or by _interpreter.py."""
+    """With -I, by _interpreter.py, or with the path that it is to have."""
+    others = {"_interpreter": {"*_FLAGS"}, "isolated": {'"-c", _START'}}
     for path in ROOT.glob("mgpu_rt/**/*.py"):
-        started = re.findall(r"\[sys\.executable, (.*?),", path.read_text())
-        assert set(started) <= ({"*_FLAGS"} if path.stem == "_interpreter" else {'"-I"'}), path
+        started = re.findall(r"\[sys\.executable, (\"-c\", \w+|.*?),", path.read_text())
+        assert set(started) <= others.get(path.stem, {'"-I"'}), path

@@ -572,4 +572,4 @@ def test_a_function_that_cannot_be_replayed_is_refused(
 def test_forms_without_graphs_are_refused(more: tuple[str, str], tmp_path: Path) -> None:
     done = command("lower", SOURCE, "--graph", "scale", *more, "-o", tmp_path / "out")
     assert done.returncode == 2
-    assert "--graph is for objects and executables" in done.stderr
+    assert "--graph is for objects, executables and libraries" in done.stderr

@@ -219,13 +219,9 @@ __attribute__((constructor)) static void open_early(void) {
         early.path[0] = '\0';
 }
 
-static bool is_early(const char *wanted) {
-    const char *then = options_path_variable("MGPU_RT_HIP");
-    return early.path[0] && (!wanted[0] || (then && strcmp(then, wanted) == 0));
-}
-
 static bool find_hip(struct hip_library *library) {
-    if (is_early(options.hip)) {
+    const char *then = options_path_variable("MGPU_RT_HIP");
+    if (early.path[0] && (!options.hip[0] || (then && strcmp(then, options.hip) == 0))) {
         *library = early;
         return true;
     }

@@ -121,8 +121,7 @@ static bool is_own(const char *address) {
     return block;
 }
 
-/* HIP's number of what lies at an address; 0: it knows of nothing there. */
-static uint64_t number_at(void *address) {
+uint64_t graph_memory_number(void *address) {
     uint64_t number = 0;
     return device_memory_number(address, &number) ? number : 0;
 }
@@ -130,7 +129,7 @@ static uint64_t number_at(void *address) {
 void graph_note_memory(void *address) {
     if (is_own(address))
         return;
-    const uint64_t number = number_at(address);
+    const uint64_t number = graph_memory_number(address);
     struct graph_memory *memory = graph_building->memory;
     while (memory && memory->address != address && !(number && memory->number == number))
         memory = memory->next;
@@ -143,18 +142,6 @@ void graph_note_memory(void *address) {
         memory->block = block;
         memory->uses = load_relaxed(&block->uses);
     }
-}
-
-const char *graph_memory_change(const struct graph_memory *memory) {
-    const uint64_t number = number_at(memory->address);
-    if ((memory->number && !number) || (memory->block && !block_held_by_program(memory->block)))
-        return "freed or unregistered";
-    if (number != memory->number)
-        return memory->number ? "freed or unregistered, and allocated or registered again"
-                              : "registered or allocated";
-    return memory->block && load_relaxed(&memory->block->uses) != memory->uses
-               ? "freed and allocated again"
-               : NULL;
 }
 
 /* ---- what comes after what ---- */
@@ -199,26 +186,20 @@ struct graph_place graph_place(struct graph_stream *stream) {
     return place;
 }
 
-static struct graph_node *new_node(struct mgpu_rt_graph *graph) {
+void graph_add(struct graph_stream *stream, const struct graph_place *place, hipGraphNode_t handle,
+               const char *label) {
+    struct mgpu_rt_graph *graph = graph_building;
     if (graph->node_count == graph->node_room) {
         const int room = graph->node_room ? 2 * graph->node_room : 64;
         struct graph_node *nodes = realloc(graph->nodes, (size_t)room * sizeof *nodes);
         if (!nodes) {
             graph_fail("no memory for a node");
-            return NULL;
+            return;
         }
         graph->nodes = nodes;
         graph->node_room = room;
     }
-    return &graph->nodes[graph->node_count];
-}
-
-void graph_add(struct graph_stream *stream, const struct graph_place *place, hipGraphNode_t handle,
-               const char *label) {
-    struct mgpu_rt_graph *graph = graph_building;
-    struct graph_node *node = new_node(graph);
-    if (!node)
-        return;
+    struct graph_node *node = &graph->nodes[graph->node_count];
     node->handle = handle;
     snprintf(node->label, sizeof node->label, "%s", label);
     memcpy(node->after, place->numbers, sizeof node->after);

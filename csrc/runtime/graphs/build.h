@@ -109,8 +109,8 @@ void graph_list_free(void **list);
 
 /* Notes memory that the next node copies or fills, unless it is the graph's own. */
 void graph_note_memory(void *address);
-/* Says what became of that memory since; NULL: nothing. Asks HIP. */
-const char *graph_memory_change(const struct graph_memory *memory);
+/* HIP's number of what lies at an address; 0: it knows of nothing there. */
+uint64_t graph_memory_number(void *address);
 
 /* Moves a clock on, to come after another one. */
 void clock_join(struct vector_clock *clock, const struct vector_clock *other);

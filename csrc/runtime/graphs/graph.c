@@ -38,13 +38,6 @@ static struct advice memory_changed = {
 
 static struct mgpu_rt_graph *all; /* under tables_lock */
 
-static void insert_graph(struct mgpu_rt_graph *graph) {
-    pthread_mutex_lock(&tables_lock);
-    graph->next = all;
-    all = graph;
-    pthread_mutex_unlock(&tables_lock);
-}
-
 static void remove_graph(const struct mgpu_rt_graph *graph) {
     pthread_mutex_lock(&tables_lock);
     struct mgpu_rt_graph **link = &all;
@@ -86,7 +79,9 @@ static void count_builders(int change) {
 /* ---- ending one ---- */
 
 /* HIP waits for nothing; memory that goes back to the pools has to be idle. */
-static void end_graph(struct mgpu_rt_graph *graph) {
+void graph_destroy(struct mgpu_rt_graph *graph) {
+    if (!graph)
+        return;
     const bool known = !graph_is_lost(graph);
     remove_graph(graph);
     if (known && DOUBT(graph_may_run_still, graph->launched))
@@ -136,21 +131,13 @@ int graph_begin(bool of_function) {
         return -1;
     }
     (void)thread_get(); /* so that its end is seen */
-    insert_graph(graph);
+    pthread_mutex_lock(&tables_lock);
+    graph->next = all;
+    all = graph;
+    pthread_mutex_unlock(&tables_lock);
     graph_building = graph;
     count_builders(1);
     return 0;
-}
-
-static void instantiate(struct mgpu_rt_graph *graph) {
-    pthread_mutex_lock(&graph_lock);
-    const hipError_t error =
-        graph->node_count && !graph->failed
-            ? hip.GraphInstantiate(&graph->executable, graph->graph, NULL, NULL, 0)
-            : hipSuccess;
-    pthread_mutex_unlock(&graph_lock);
-    if (error != hipSuccess)
-        graph_fail_call("hipGraphInstantiate(&executable, graph, NULL, NULL, 0)", error);
 }
 
 struct mgpu_rt_graph *graph_end(void) {
@@ -160,7 +147,14 @@ struct mgpu_rt_graph *graph_end(void) {
     if (DOUBT(building_ends_on_another_device, hip_current_device() != graph->device))
         graph_fail("it begins on device %d and ends on device %d", graph->device,
                    hip_current_device());
-    instantiate(graph);
+    if (graph->node_count && !graph->failed) {
+        pthread_mutex_lock(&graph_lock);
+        const hipError_t error =
+            hip.GraphInstantiate(&graph->executable, graph->graph, NULL, NULL, 0);
+        pthread_mutex_unlock(&graph_lock);
+        if (error != hipSuccess)
+            graph_fail_call("hipGraphInstantiate(&executable, graph, NULL, NULL, 0)", error);
+    }
     graph_building = NULL;
     count_builders(-1);
     graph_list_free(&graph->events);
@@ -168,7 +162,7 @@ struct mgpu_rt_graph *graph_end(void) {
         fetch_add_relaxed(graph->failed ? &counts.graphs.refused : &counts.graphs.built, 1);
     if (!graph->failed)
         return graph;
-    end_graph(graph);
+    graph_destroy(graph);
     return NULL;
 }
 
@@ -199,6 +193,19 @@ bool graph_is_lost(const struct mgpu_rt_graph *graph) {
     return runtime_exiting() || !device_kept(graph->device) || load_acquire(&graph->lost);
 }
 
+/* Says what became of memory since a node was made; NULL: nothing. Asks HIP. */
+static const char *memory_change(const struct graph_memory *memory) {
+    const uint64_t number = graph_memory_number(memory->address);
+    if ((memory->number && !number) || (memory->block && !block_held_by_program(memory->block)))
+        return "freed or unregistered";
+    if (number != memory->number)
+        return memory->number ? "freed or unregistered, and allocated or registered again"
+                              : "registered or allocated";
+    return memory->block && load_relaxed(&memory->block->uses) != memory->uses
+               ? "freed and allocated again"
+               : NULL;
+}
+
 /* Says what became of the first memory that is not what it was when the graph was built; NULL: all
  * is. */
 static const char *changed_memory(const struct mgpu_rt_graph *graph, void **address) {
@@ -208,7 +215,7 @@ static const char *changed_memory(const struct mgpu_rt_graph *graph, void **addr
     const char *change = NULL;
     for (const struct graph_memory *memory = graph->memory; memory && !change;
          memory = memory->next) {
-        change = graph_memory_change(memory);
+        change = memory_change(memory);
         *address = memory->address;
     }
     return change;
@@ -294,11 +301,6 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     else if (begin)
         count_replay(graph, begin);
     return error == hipSuccess ? 0 : -1;
-}
-
-void graph_destroy(struct mgpu_rt_graph *graph) {
-    if (graph)
-        end_graph(graph);
 }
 
 /* A kernel may have any name. */

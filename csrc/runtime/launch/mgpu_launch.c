@@ -72,33 +72,24 @@ static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
 
 /* ---- a launch that the driver refuses ---- */
 
-struct kernel {
-    char name[256];
-    uint64_t block_limit; /* 0: not known */
-};
-
-static struct kernel kernel_of(hipFunction_t handle) {
-    struct kernel kernel = {"", 0};
-    struct module *module;
-    pthread_mutex_lock(&tables_lock);
-    const struct function *function = module_search(handle, &module);
-    if (function) {
-        snprintf(kernel.name, sizeof kernel.name, "%s", function->name);
-        kernel.block_limit = metadata_block_limit(&module->image, function->name);
-    }
-    pthread_mutex_unlock(&tables_lock);
-    return kernel;
-}
-
 /* Reports that the driver refused a launch. Says so if the block is larger than what its kernel was
  * compiled for. Asks HIP nothing. */
 static void advise_launch(const char *expression, hipError_t error, const struct launch *launch) {
     const intptr_t *grid = launch->grid, *block = launch->block;
-    const struct kernel kernel = kernel_of(launch->function);
+    char kernel[256] = "";
+    uint64_t most = 0; /* threads of a block; 0: not known */
+    struct module *module;
+    pthread_mutex_lock(&tables_lock);
+    const struct function *function = module_search(launch->function, &module);
+    if (function) {
+        snprintf(kernel, sizeof kernel, "%s", function->name);
+        most = metadata_block_limit(&module->image, function->name);
+    }
+    pthread_mutex_unlock(&tables_lock);
     const uint64_t threads = (uint64_t)block[0] * (uint64_t)block[1] * (uint64_t)block[2];
-    if (DOUBT(block_exceeds_its_kernels, kernel.block_limit && threads > kernel.block_limit))
+    if (DOUBT(block_exceeds_its_kernels, most && threads > most))
         report_failure(expression, error, &block_too_large, (long)block[0], (long)block[1],
-                       (long)block[2], (long)kernel.block_limit, kernel.name);
+                       (long)block[2], (long)most, kernel);
     else
         report_failure(expression, error, &bad_launch, (long)grid[0], (long)grid[1], (long)grid[2],
                        (long)block[0], (long)block[1], (long)block[2], launch->smem);
@@ -211,15 +202,6 @@ static hipError_t launch_in_clusters(const struct launch *launch, dim3 cluster, 
     return launch_with(&config, launch->function, launch->params, launch->extra);
 }
 
-static hipError_t ask_for_clusters(const struct launch *launch, const intptr_t cluster[3],
-                                   bool cooperative) {
-    if (cuda_present())
-        return cuda.launch_cluster(launch->function, dim3_of(cluster), dim3_of(launch->grid),
-                                   dim3_of(launch->block), (unsigned)launch->smem, cooperative,
-                                   launch->stream, launch->params, launch->extra);
-    return launch_in_clusters(launch, dim3_of(cluster), cooperative);
-}
-
 static void launch_cluster(const struct launch *launch, const intptr_t cluster[3],
                            bool cooperative) {
     const intptr_t *grid = launch->grid;
@@ -230,7 +212,12 @@ static void launch_cluster(const struct launch *launch, const intptr_t cluster[3
     }
     if (!stream_usable(thread_get(), launch->stream, &known, launch_expression))
         return;
-    const hipError_t error = ask_for_clusters(launch, cluster, cooperative);
+    const hipError_t error =
+        cuda_present()
+            ? cuda.launch_cluster(launch->function, dim3_of(cluster), dim3_of(launch->grid),
+                                  dim3_of(launch->block), (unsigned)launch->smem, cooperative,
+                                  launch->stream, launch->params, launch->extra)
+            : launch_in_clusters(launch, dim3_of(cluster), cooperative);
     stream_launched(thread_get(), known);
     if (error == hipErrorNotSupported && !cuda_present())
         report_failure(launch_expression, error, &no_clusters);

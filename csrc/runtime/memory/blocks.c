@@ -355,26 +355,15 @@ static bool hip_has(const struct block *block) {
                      begin == block->handle.key && size >= block->size);
 }
 
-/* Under tables_lock, and with HIP's word for it from before. */
-static void invalidate_block(struct block *block) {
-    if (DOUBT(forgotten_block_lies_elsewhere, block->shared) && block->state == BLOCK_IDLE)
-        (void)unlink_block(block);
-    remove_block(block);
-}
-
-static bool outlives_reset(const struct block *block) {
-    return block->shared && block->state != BLOCK_GONE &&
-           DOUBT(shared_block_outlives_the_reset, hip_has(block));
-}
-
 /* Removes the blocks of a device that was reset, or all as HIP ends. Managed memory outlives the
  * reset of one of several devices: what HIP still has of it stays. HIP is not asked under the lock.
  * A block that is entered in between is of the time after the reset. */
 static void invalidate_blocks(int device) {
     struct block *const newest = block_first();
     for (struct block *block = newest; block; block = handle_next(block))
-        block->outlives =
-            device != ALL_DEVICES && block_device(block) == device && outlives_reset(block);
+        block->outlives = device != ALL_DEVICES && block_device(block) == device && block->shared &&
+                          block->state != BLOCK_GONE &&
+                          DOUBT(shared_block_outlives_the_reset, hip_has(block));
     pthread_mutex_lock(&tables_lock);
     for (int each = 0; each < MOST_DEVICES; each++)
         if (of_device(device, each))
@@ -383,8 +372,12 @@ static void invalidate_blocks(int device) {
         if (of_device(device, pool->device))
             empty_pool(pool);
     for (struct block *block = newest; block; block = handle_next(block))
-        if (PROOF(reset_ends_its_own_blocks, of_device(device, block->device)) && !block->outlives)
-            PROOF_STEP(reset_ends_blocks, invalidate_block(block));
+        if (PROOF(reset_ends_its_own_blocks, of_device(device, block->device)) &&
+            !block->outlives) {
+            if (DOUBT(forgotten_block_lies_elsewhere, block->shared) && block->state == BLOCK_IDLE)
+                (void)unlink_block(block);
+            PROOF_STEP(reset_ends_blocks, remove_block(block));
+        }
     pthread_mutex_unlock(&tables_lock);
     ranges_change();
 }
@@ -604,15 +597,11 @@ static hipError_t ask_hip(void **address, size_t size, bool shared) {
 
 /* For what no device of this size can have nothing is evicted. HIP is not asked: a call that
  * succeeds would clear the error that the program is to meet. */
-static bool fits_device(size_t size, int device) {
-    const size_t total = load_relaxed(&totals[device]);
-    return PROOF(device_can_have_so_much, !total || size <= total);
-}
-
 static void *allocate_new(size_t size, int device, bool shared, hipError_t *error) {
+    const size_t total = load_relaxed(&totals[device]);
     void *address = NULL;
     *error = ask_hip(&address, size, shared);
-    if (UNLIKELY(*error != hipSuccess) && fits_device(size, device) &&
+    if (UNLIKELY(*error != hipSuccess) && PROOF(device_can_have_so_much, !total || size <= total) &&
         DOUBT(allocation_may_succeed_with_room, caches_make_room(*error)))
         *error = ask_hip(&address, size, shared);
     if (*error != hipSuccess)

@@ -49,15 +49,6 @@ static bool hip_calls_pageable(const void *address) {
            (error == hipSuccess && !pointer.is.device_pointer && !pointer.is.is_managed);
 }
 
-static bool is_remembered(const struct thread *thread, uintptr_t begin, uintptr_t end,
-                          uint64_t mappings) {
-    for (size_t i = 0; i < HOST_SLOTS; i++)
-        if (thread->hosts[i].begin <= begin && end <= thread->hosts[i].end &&
-            thread->hosts[i].mappings == mappings)
-            return true;
-    return false;
-}
-
 /* Whether these bytes are pageable host memory, by HIP's word. Both ends are asked about: what HIP
  * knows may begin behind the first byte. */
 static bool is_pageable(struct thread *thread, const void *address, size_t bytes) {
@@ -66,8 +57,10 @@ static bool is_pageable(struct thread *thread, const void *address, size_t bytes
     const enum range_kind kind = ranges_find(address, bytes);
     if (kind != RANGE_NONE && kind != RANGE_MIXED) /* mixed: or the table is just being written */
         return false;
-    if (exclusive_hip() && is_remembered(thread, begin, end, mappings))
-        return true;
+    for (size_t i = 0; i < HOST_SLOTS && exclusive_hip(); i++)
+        if (thread->hosts[i].begin <= begin && end <= thread->hosts[i].end &&
+            thread->hosts[i].mappings == mappings)
+            return true;
     if (!PROOF(hip_knows_nothing_there,
                hip_calls_pageable(address) &&
                    (bytes <= 1 || hip_calls_pageable((const char *)address + bytes - 1))))
@@ -166,17 +159,16 @@ void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle)
     (void)copy_bytes(dst, src, sizeBytes, handle);
 }
 
-/* Whether pinned memory would be of use: between a block and memory that nobody here has pinned. */
-static bool may_be_staged(const void *dst, const void *src, size_t bytes) {
-    const enum range_kind to = ranges_find(dst, bytes), from = ranges_find(src, bytes);
-    return (to == RANGE_DEVICE && PROOF(source_is_unpinned, from == RANGE_NONE) &&
-            !DOUBT(driver_takes_it_at_once, hip_takes_at_once(bytes))) ||
-           (PROOF(target_is_unpinned, to == RANGE_NONE) && from == RANGE_DEVICE);
-}
-
+/* Tells whether pinned memory served, or would have: between a block and memory that nobody here
+ * has pinned. */
 void told_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {
     const bool staged = copy_bytes(dst, src, sizeBytes, handle);
-    if (call_now.error == hipSuccess && (staged || may_be_staged(dst, src, sizeBytes)))
+    const enum range_kind to = ranges_find(dst, sizeBytes), from = ranges_find(src, sizeBytes);
+    const bool may_be_staged =
+        (to == RANGE_DEVICE && PROOF(source_is_unpinned, from == RANGE_NONE) &&
+         !DOUBT(driver_takes_it_at_once, hip_takes_at_once(sizeBytes))) ||
+        (PROOF(target_is_unpinned, to == RANGE_NONE) && from == RANGE_DEVICE);
+    if (call_now.error == hipSuccess && (staged || may_be_staged))
         call_tell(staged ? CALL_HIT : CALL_BYPASS);
 }
 

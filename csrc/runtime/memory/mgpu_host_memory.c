@@ -46,22 +46,15 @@ static char *first_element(const struct mgpu_memref *memref, int64_t element_byt
     return memref->aligned + memref->offset * element_bytes;
 }
 
-/* Elements of a memref; sets *dense to whether they follow each other without gaps. */
-static int64_t count_elements(int64_t rank, const struct mgpu_memref *memref, bool *dense) {
-    const int64_t *sizes = memref->sizes_and_strides, *strides = sizes + rank;
-    int64_t count = 1;
-    *dense = true;
-    for (int64_t i = rank - 1; i >= 0; i--) {
-        *dense &= strides[i] == count || sizes[i] == 1;
-        count *= sizes[i];
-    }
-    return count;
-}
-
 void impl_mgpuMemHostRegisterMemRef(int64_t rank, struct mgpu_memref *descriptor,
                                     int64_t elementSizeBytes) {
-    bool dense;
-    const int64_t count = count_elements(rank, descriptor, &dense);
+    const int64_t *sizes = descriptor->sizes_and_strides, *strides = sizes + rank;
+    int64_t count = 1; /* elements */
+    bool dense = true; /* they follow each other without gaps */
+    for (int64_t i = rank - 1; i >= 0; i--) {
+        dense &= strides[i] == count || sizes[i] == 1;
+        count *= sizes[i];
+    }
     if (!dense)
         report_once(&strided, (long long)rank);
     impl_mgpuMemHostRegister(first_element(descriptor, elementSizeBytes),

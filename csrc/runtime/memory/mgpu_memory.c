@@ -33,14 +33,6 @@ static const char free_expression[] = "hipFree(ptr)";
 
 /* ---- mgpuMemAlloc ---- */
 
-static void report_no_memory(hipError_t error, uint64_t bytes, int device) {
-    struct advice *advice =
-        PROOF(memory_was_refused, error == hipErrorOutOfMemory) ? &out_of_memory : NULL;
-    report_failure(malloc_expression, error, advice, (unsigned long long)bytes,
-                   (unsigned long long)(device < MOST_DEVICES ? block_reserved(device) : 0),
-                   device);
-}
-
 /* False if nobody is asked. A function that is asked may allocate, and free anything. */
 static bool ask_for_memory(uint64_t bytes) {
     static __thread bool asking;
@@ -78,7 +70,11 @@ static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, hipStream_t
     }
     call_tell(made.how);
     if (UNLIKELY(made.error != hipSuccess))
-        report_no_memory(made.error, bytes, device);
+        report_failure(
+            malloc_expression, made.error,
+            PROOF(memory_was_refused, made.error == hipErrorOutOfMemory) ? &out_of_memory : NULL,
+            (unsigned long long)bytes,
+            (unsigned long long)(device < MOST_DEVICES ? block_reserved(device) : 0), device);
     return made.address; /* stock returns an uninitialised pointer after a failure */
 }
 

@@ -370,9 +370,20 @@ static bool use_again(struct registration *registration, size_t bytes) {
     return true;
 }
 
-/* Enters one that the thread has taken, and watches its pages before HIP pins them. False if the
- * bytes are another's: HIP is to say what that means. */
-static bool enter_watched(struct registration *registration, void *address, size_t bytes) {
+/* HIP may refuse because of what is idle: for want of memory that may be pinned, say. */
+static hipError_t register_by_hip(void *address, size_t bytes) {
+    const hipError_t error = hip.HostRegister(address, bytes, 0);
+    if (error == hipSuccess || !load_relaxed(&registrations_idle))
+        return error;
+    (void)trim_all(ALL_DEVICES);
+    (void)hip.GetLastError();
+    return hip.HostRegister(address, bytes, 0);
+}
+
+/* Has HIP register memory that the thread has taken, and watches its pages before HIP pins them.
+ * False if the bytes are another's: HIP is to say what that means. */
+static bool register_watched(struct registration *registration, size_t bytes, hipError_t *error) {
+    void *const address = address_of(registration);
     const bool watch = registration->wasted < MOST_WASTED && may_watch();
     registration->bytes = bytes;
     store_seq_cst(&registration->stale, false);
@@ -384,75 +395,55 @@ static bool enter_watched(struct registration *registration, void *address, size
     pthread_mutex_unlock(&tables_lock);
     registration->watched = alone && watch && page_watch_add(address, bytes);
     pthread_mutex_unlock(&watching);
-    return alone;
-}
-
-/* HIP may refuse because of what is idle: for want of memory that may be pinned, say. */
-static hipError_t register_by_hip(void *address, size_t bytes) {
-    const hipError_t error = hip.HostRegister(address, bytes, 0);
-    if (error == hipSuccess || !load_relaxed(&registrations_idle))
-        return error;
-    (void)trim_all(ALL_DEVICES);
-    (void)hip.GetLastError();
-    return hip.HostRegister(address, bytes, 0);
-}
-
-static hipError_t register_entered(struct registration *registration) {
-    void *const address = address_of(registration);
-    const hipError_t error = register_by_hip(address, registration->bytes);
-    if (error != hipSuccess) {
-        end(registration);
-        return error;
+    if (!alone) {
+        store_seq_cst(&registration->state, REGISTRATION_GONE);
+        return false;
     }
-    if (registration->watched &&
-        !PROOF(pages_are_of_no_file, pages_are_private(address, registration->bytes)))
+    *error = register_by_hip(address, bytes);
+    if (*error != hipSuccess) {
+        end(registration);
+        return true;
+    }
+    if (registration->watched && !PROOF(pages_are_of_no_file, pages_are_private(address, bytes)))
         store_seq_cst(&registration->stale, true); /* no event tells when those are replaced */
     if (registration->watched && !load_seq_cst(&registration->stale))
         stats_miss(CACHE_REGISTRATIONS);
     registration->device = hip_current_device();
     set_kind(registration, RANGE_REGISTERED);
     store_seq_cst(&registration->state, REGISTRATION_HELD);
-    return error;
-}
-
-/* HIP has registered bytes that the table calls another's: those ended without this library. */
-static void enter_accepted(struct registration *registration, size_t bytes) {
-    if (!registration || !(move(registration, REGISTRATION_HELD, REGISTRATION_TAKEN) ||
-                           move(registration, REGISTRATION_GONE, REGISTRATION_TAKEN))) {
-        ranges_change(); /* HIP is asked what it is */
-        return;
-    }
-    registration->watched = false;
-    registration->bytes = bytes;
-    pthread_mutex_lock(&tables_lock);
-    ranges_add(&registration->range, (uintptr_t)address_of(registration), bytes, RANGE_REGISTERED);
-    pthread_mutex_unlock(&tables_lock);
-    store_seq_cst(&registration->state, REGISTRATION_HELD);
-}
-
-static bool take_gone(struct registration *registration) {
-    while (load_seq_cst(&registration->state) == REGISTRATION_TAKEN)
-        sched_yield();
-    return move(registration, REGISTRATION_GONE, REGISTRATION_TAKEN);
+    return true;
 }
 
 hipError_t registration_acquire(void *address, uint64_t bytes) {
     struct registration *registration =
         address && bytes && !runtime_forked ? handle_insert(&registrations, address) : NULL;
+    hipError_t error;
     if (registration && use_again(registration, bytes)) {
         call_tell(CALL_HIT);
         return hipSuccess;
     }
     call_tell(CALL_BYPASS);
     registrations_yield(address, bytes);
-    if (registration && take_gone(registration)) {
-        if (enter_watched(registration, address, bytes))
-            return register_entered(registration);
-        store_seq_cst(&registration->state, REGISTRATION_GONE);
+    while (registration && load_seq_cst(&registration->state) == REGISTRATION_TAKEN)
+        sched_yield();
+    if (registration && move(registration, REGISTRATION_GONE, REGISTRATION_TAKEN) &&
+        register_watched(registration, bytes, &error))
+        return error;
+    error = register_by_hip(address, bytes);
+    if (error != hipSuccess)
+        return error;
+    /* The table calls these bytes another's: those ended without this library. */
+    if (registration && (move(registration, REGISTRATION_HELD, REGISTRATION_TAKEN) ||
+                         move(registration, REGISTRATION_GONE, REGISTRATION_TAKEN))) {
+        registration->watched = false;
+        registration->bytes = bytes;
+        pthread_mutex_lock(&tables_lock);
+        ranges_add(&registration->range, (uintptr_t)address, bytes, RANGE_REGISTERED);
+        pthread_mutex_unlock(&tables_lock);
+        store_seq_cst(&registration->state, REGISTRATION_HELD);
+    } else {
+        ranges_change(); /* HIP is asked what it is */
     }
-    const hipError_t error = register_by_hip(address, bytes);
-    if (error == hipSuccess)
-        enter_accepted(registration, bytes);
     return error;
 }
 
@@ -471,17 +462,6 @@ static bool may_be_idle(const struct registration *registration) {
            ranges_find(address_of(registration), registration->bytes) == RANGE_REGISTERED &&
            !runtime_is(MODE_EXTERNAL) && make_room(registration->bytes) &&
            PROOF(no_work_uses_the_memory, devices_are_done());
-}
-
-/* HIP has unregistered an address that the program does not hold by the table. */
-static void end_around(void *address) {
-    pthread_mutex_lock(&tables_lock);
-    struct registration *around = last_in((uintptr_t)address, (uintptr_t)address + 1);
-    pthread_mutex_unlock(&tables_lock);
-    if (around && move(around, REGISTRATION_HELD, REGISTRATION_TAKEN))
-        end(around);
-    else
-        ranges_change();
 }
 
 hipError_t registration_release(void *address) {
@@ -503,7 +483,15 @@ hipError_t registration_release(void *address) {
         end(registration);
     else if (taken)
         store_seq_cst(&registration->state, REGISTRATION_HELD);
-    else if (error == hipSuccess)
-        end_around(address);
+    if (taken || error != hipSuccess)
+        return error;
+    /* The program does not hold that address by the table. */
+    pthread_mutex_lock(&tables_lock);
+    struct registration *around = last_in((uintptr_t)address, (uintptr_t)address + 1);
+    pthread_mutex_unlock(&tables_lock);
+    if (around && move(around, REGISTRATION_HELD, REGISTRATION_TAKEN))
+        end(around);
+    else
+        ranges_change();
     return error;
 }

@@ -151,38 +151,26 @@ static bool have_events(struct staging *staging, int device) {
     return true;
 }
 
-static size_t piece_bytes(const struct copy *copy, size_t at) {
-    return copy->bytes - at < STAGING_PIECE ? copy->bytes - at : STAGING_PIECE;
-}
-
-static hipError_t submit_piece(const struct copy *copy, struct staging *staging, size_t at) {
-    const size_t slot = at / STAGING_PIECE % STAGING_PIECES;
-    hipStream_t handle = stream_handle(copy->stream);
-    const hipError_t error =
-        hip.MemcpyAsync(staging->down + slot * STAGING_PIECE, (const char *)copy->from + at,
-                        piece_bytes(copy, at), hipMemcpyDefault, handle);
-    return error == hipSuccess ? hip.EventRecord(staging->events[slot], handle) : error;
-}
-
-static hipError_t collect_piece(const struct copy *copy, struct staging *staging, size_t at) {
-    const size_t slot = at / STAGING_PIECE % STAGING_PIECES;
-    const hipError_t error = hip.EventSynchronize(staging->events[slot]);
-    if (error == hipSuccess)
-        memcpy((char *)copy->to + at, staging->down + slot * STAGING_PIECE, piece_bytes(copy, at));
-    return error;
-}
-
 /* While a piece is copied out of its pinned place, the next ones are on their way. */
 static hipError_t copy_pieces(const struct copy *copy, struct staging *staging) {
+    const size_t pieces = (copy->bytes + STAGING_PIECE - 1) / STAGING_PIECE;
     hipError_t error = hipSuccess;
-    size_t sent = 0;
-    for (size_t at = 0; at < copy->bytes && error == hipSuccess; at += STAGING_PIECE) {
-        for (; sent < copy->bytes && sent < at + STAGING_PIECES * (size_t)STAGING_PIECE &&
-               error == hipSuccess;
-             sent += STAGING_PIECE)
-            error = submit_piece(copy, staging, sent);
-        if (error == hipSuccess)
-            error = collect_piece(copy, staging, at);
+    for (size_t sent = 0, got = 0; got < pieces && error == hipSuccess;) {
+        const bool sends = sent < pieces && sent < got + STAGING_PIECES;
+        const size_t piece = sends ? sent++ : got++, at = piece * STAGING_PIECE;
+        const size_t bytes = piece + 1 < pieces ? STAGING_PIECE : copy->bytes - at;
+        char *pinned = staging->down + piece % STAGING_PIECES * STAGING_PIECE;
+        hipEvent_t event = staging->events[piece % STAGING_PIECES];
+        if (sends) {
+            error = hip.MemcpyAsync(pinned, (const char *)copy->from + at, bytes, hipMemcpyDefault,
+                                    copy->handle);
+            if (error == hipSuccess)
+                error = hip.EventRecord(event, copy->handle);
+        } else {
+            error = hip.EventSynchronize(event);
+            if (error == hipSuccess)
+                memcpy((char *)copy->to + at, pinned, bytes);
+        }
     }
     /* After an error pieces may be on their way into memory that is used again. */
     const hipError_t waited = stream_wait(copy->stream);
@@ -216,15 +204,9 @@ bool staging_down(const struct copy *copy, hipError_t *error) {
 
 /* ---- the end ---- */
 
-/* Makes staging as new that the caller has taken. Others look at `taken` and `owner` only. */
-static void reset_staging(struct staging *staging) {
+static void drop_owner(struct staging *staging) {
     store_relaxed(&staging->owner, NULL);
-    staging->up = staging->down = NULL;
-    staging->no_up = staging->no_down = false;
     staging->used = 0;
-    staging->fence = staging->last_use = 0;
-    for (int event = 0; event < STAGING_PIECES; event++)
-        staging->events[event] = NULL;
 }
 
 static void release_of_stream(struct stream *stream) {
@@ -232,17 +214,14 @@ static void release_of_stream(struct stream *stream) {
     stream->staging = NULL;
     if (!staging || owner_of(staging) != stream || !try_take_staging(staging))
         return;
-    if (owner_of(staging) == stream) {
-        store_relaxed(&staging->owner, NULL);
-        staging->used = 0;
-    }
+    if (owner_of(staging) == stream)
+        drop_owner(staging);
     release_staging(staging);
 }
 
 static int trim_staging(int device) {
     (void)device; /* one pool for all */
-    for (size_t i = 0; i < STAGING_COUNT; i++) {
-        struct staging *staging = &all[i];
+    for (struct staging *staging = all; staging < all + STAGING_COUNT; staging++) {
         if (!try_take_staging(staging))
             continue;
         if (is_free(staging)) {
@@ -251,7 +230,9 @@ static int trim_staging(int device) {
             if (staging->down)
                 (void)hip.HostFree(staging->down);
             destroy_events(staging);
-            reset_staging(staging);
+            drop_owner(staging);
+            staging->up = staging->down = NULL;
+            staging->no_up = staging->no_down = false;
         }
         release_staging(staging);
     }
@@ -261,34 +242,26 @@ static int trim_staging(int device) {
 /* Nothing but pinned memory of ours can lie there: with several devices no reset takes it. */
 static bool is_gone(void *pinned) {
     uint64_t number;
-    return pinned && !device_memory_number(pinned, &number);
-}
-
-/* Drops what was of a device, from staging that the caller has taken. */
-static void drop_device(struct staging *staging, int device) {
-    const struct stream *owner = owner_of(staging);
-    if (is_gone(staging->up))
-        staging->up = NULL;
-    if (is_gone(staging->down))
-        staging->down = NULL;
-    if (staging->device == device)
-        for (int event = 0; event < STAGING_PIECES; event++)
-            staging->events[event] = NULL;
-    if (owner && owner->device == device) {
-        store_relaxed(&staging->owner, NULL);
-        staging->used = 0;
-    }
+    return !pinned || !device_memory_number(pinned, &number);
 }
 
 static void invalidate_staging(int device) {
-    for (size_t i = 0; i < STAGING_COUNT; i++) {
-        if (!try_take_staging(&all[i]))
+    const bool everything = device == ALL_DEVICES || hip_device_count == 1;
+    for (struct staging *staging = all; staging < all + STAGING_COUNT; staging++) {
+        if (!try_take_staging(staging))
             continue;
-        if (device == ALL_DEVICES || hip_device_count == 1)
-            reset_staging(&all[i]);
-        else
-            drop_device(&all[i], device);
-        release_staging(&all[i]);
+        const struct stream *owner = owner_of(staging);
+        if (everything || is_gone(staging->up))
+            staging->up = NULL;
+        if (everything || is_gone(staging->down))
+            staging->down = NULL;
+        if (everything)
+            staging->no_up = staging->no_down = false;
+        if (everything || staging->device == device)
+            memset(staging->events, 0, sizeof staging->events);
+        if (everything || (owner && owner->device == device))
+            drop_owner(staging);
+        release_staging(staging);
     }
 }
 

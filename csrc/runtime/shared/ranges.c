@@ -40,21 +40,18 @@ static struct range *last_before(uintptr_t end, uint64_t now) {
     return found;
 }
 
-static enum range_kind look_up(uintptr_t begin, uintptr_t end, uint64_t now) {
-    const struct range *range = last_before(end, now);
-    if (!range || load_relaxed(&range->end) <= begin)
-        return RANGE_NONE;
-    const bool inside = load_relaxed(&range->begin) <= begin && end <= load_relaxed(&range->end);
-    return inside ? (enum range_kind)load_relaxed(&range->kind) : RANGE_MIXED;
-}
-
 enum range_kind ranges_find(const void *address, size_t bytes) {
+    const uintptr_t begin = (uintptr_t)address, end = begin + bytes;
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         const uint64_t before = load_acquire(&sequence);
+        enum range_kind kind = RANGE_NONE;
         if (before & 1)
             continue;
-        const enum range_kind kind =
-            look_up((uintptr_t)address, (uintptr_t)address + bytes, before);
+        const struct range *range = last_before(end, before);
+        if (range && load_relaxed(&range->end) > begin)
+            kind = load_relaxed(&range->begin) <= begin && end <= load_relaxed(&range->end)
+                       ? (enum range_kind)load_relaxed(&range->kind)
+                       : RANGE_MIXED;
         fence_acquire();
         if (load_relaxed(&sequence) == before)
             return kind;

@@ -28,17 +28,6 @@ static void name_site(struct site_counter *site, const void *address) {
         snprintf(site->symbol, sizeof site->symbol, "%.128s+0x%zx", symbol, offset);
 }
 
-static size_t row_of_site(const void *address, int device) {
-    const uint64_t key = (uintptr_t)address | (uint64_t)(device + 1) << DEVICE_SHIFT;
-    bool fresh = false;
-    const size_t row = address ? key_enter(counts.site_keys, SITES, key, &fresh) : SITES;
-    if (fresh) {
-        counts.site_devices[row] = (uint64_t)device;
-        name_site(&counts.sites[row], address);
-    }
-    return row;
-}
-
 /* Before the program holds less than at the peak. */
 static void note_peak(int device) {
     for (size_t i = 0; i <= SITES; i++) {
@@ -50,22 +39,37 @@ static void note_peak(int device) {
     }
 }
 
-static void count_allocated(const void *address, int device, uint64_t bytes) {
-    bool fresh;
-    const size_t row = row_of_site(call_now.site, device);
-    const size_t place = key_enter(blocks, BLOCKS, (uintptr_t)address, &fresh);
-    struct site_counter *site = &counts.sites[place < BLOCKS ? row : SITES];
-    if (place < BLOCKS)
-        store_relaxed(&rows[place], (uint16_t)row);
-    fetch_add_relaxed(&site->bytes, bytes);
-    fetch_add_relaxed(&site->blocks, 1);
-    if (add_fetch_relaxed(&counts.site_held[device], bytes) > counts.site_peaks[device]) {
-        store_relaxed(&counts.site_peaks[device], counts.site_held[device]);
-        store_relaxed(&counts.site_grows[device], 1);
+static size_t row_of_site(const void *address, int device) {
+    const uint64_t key = (uintptr_t)address | (uint64_t)(device + 1) << DEVICE_SHIFT;
+    bool fresh = false;
+    const size_t row = address ? key_enter(counts.site_keys, SITES, key, &fresh) : SITES;
+    if (fresh) {
+        counts.site_devices[row] = (uint64_t)device;
+        name_site(&counts.sites[row], address);
     }
+    return row;
 }
 
-static void count_freed(const void *address, int device, uint64_t bytes) {
+void sites_count(const void *address, int device, ptrdiff_t change) {
+    if (!runtime_counting() || device >= MOST_DEVICES || !change)
+        return;
+    if (change > 0) {
+        const uint64_t bytes = (uint64_t)change;
+        bool fresh;
+        const size_t row = row_of_site(call_now.site, device);
+        const size_t place = key_enter(blocks, BLOCKS, (uintptr_t)address, &fresh);
+        struct site_counter *site = &counts.sites[place < BLOCKS ? row : SITES];
+        if (place < BLOCKS)
+            store_relaxed(&rows[place], (uint16_t)row);
+        fetch_add_relaxed(&site->bytes, bytes);
+        fetch_add_relaxed(&site->blocks, 1);
+        if (add_fetch_relaxed(&counts.site_held[device], bytes) > counts.site_peaks[device]) {
+            store_relaxed(&counts.site_peaks[device], counts.site_held[device]);
+            store_relaxed(&counts.site_grows[device], 1);
+        }
+        return;
+    }
+    const uint64_t bytes = (uint64_t)-change;
     const size_t place = key_find(blocks, BLOCKS, (uintptr_t)address);
     struct site_counter *site = &counts.sites[place < BLOCKS ? load_relaxed(&rows[place]) : SITES];
     if (load_relaxed(&site->bytes) < bytes || load_relaxed(&counts.site_held[device]) < bytes)
@@ -75,13 +79,4 @@ static void count_freed(const void *address, int device, uint64_t bytes) {
     fetch_sub_relaxed(&site->bytes, bytes);
     fetch_sub_relaxed(&site->blocks, 1);
     fetch_sub_relaxed(&counts.site_held[device], bytes);
-}
-
-void sites_count(const void *address, int device, ptrdiff_t bytes) {
-    if (!runtime_counting() || device >= MOST_DEVICES || !bytes)
-        return;
-    if (bytes > 0)
-        count_allocated(address, device, (uint64_t)bytes);
-    else
-        count_freed(address, device, (uint64_t)-bytes);
 }

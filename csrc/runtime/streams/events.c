@@ -53,7 +53,7 @@ static struct advice stream_served = {
 static struct advice destroyed_event = {
     .text = "event %p was destroyed before; HIP may have given its handle to another event"};
 
-struct handle_map event_map = HANDLE_MAP(struct event);
+static struct handle_map event_map = HANDLE_MAP(struct event);
 
 static inline int event_state(const struct event *event) {
     return load_acquire(&event->state);
@@ -135,6 +135,18 @@ struct event *event_held(hipEvent_t handle) {
 static const char timer[] = "mgpuEventElapsedTime";
 static unsigned flags = hipEventDisableTiming;
 
+/* The process asks for times. From here on no event is cached: an idle one has no timing, or has
+ * the time of an earlier owner's record. So each event costs two calls of HIP's. */
+static void event_time_all(void) {
+    if (exchange_relaxed(&flags, hipEventDefault) == hipEventDefault)
+        return;
+    PROOF_STEP(kept_event_has_no_time, store_relaxed(&slots, 0));
+    device_ask_all();
+    for (struct event *event = handle_first(&event_map); event; event = handle_next(event))
+        if (event_change(event, EVENT_IDLE, EVENT_GONE))
+            REPORT("hipEventDestroy(event)", hip.EventDestroy(event_handle(event)), NULL);
+}
+
 unsigned event_flags(void) {
     static unsigned long long looked_at;
     if (load_relaxed(&flags) == hipEventDefault || runtime_forked)
@@ -151,16 +163,6 @@ unsigned event_flags(void) {
 void event_look_for_timer(void) {
     if (handle_first(&event_map))
         (void)event_flags();
-}
-
-void event_time_all(void) {
-    if (exchange_relaxed(&flags, hipEventDefault) == hipEventDefault)
-        return;
-    PROOF_STEP(kept_event_has_no_time, store_relaxed(&slots, 0));
-    device_ask_all();
-    for (struct event *event = handle_first(&event_map); event; event = handle_next(event))
-        if (event_change(event, EVENT_IDLE, EVENT_GONE))
-            REPORT("hipEventDestroy(event)", hip.EventDestroy(event_handle(event)), NULL);
 }
 
 /* ---- the common pool, oldest first, under tables_lock ---- */

@@ -10,8 +10,6 @@
 
 struct cache;
 
-extern struct handle_map event_map;
-
 static inline hipEvent_t event_handle(const struct event *event) {
     return (hipEvent_t)event->handle.key;
 }
@@ -34,10 +32,6 @@ unsigned event_flags(void);
 
 /* A module is new, and perhaps the library that brings it: that may ask for times, too. */
 void event_look_for_timer(void);
-
-/* The process asks for times. From here on no event is cached: an idle one has no timing, or has
- * the time of an earlier owner's record. So each event costs two calls of HIP's. */
-void event_time_all(void);
 
 /* Enters an event that HIP has just made for the program, one with timing too. Without memory only
  * HIP knows it. */

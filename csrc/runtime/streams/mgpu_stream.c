@@ -63,33 +63,31 @@ static bool stream_is_cached(const struct stream *stream) {
            PROOF(refused_stream_is_ours, !stream_is_gone(stream));
 }
 
-static __attribute__((noinline)) void destroy_after_asking(struct thread *thread,
-                                                           hipStream_t handle) {
+static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStream_t handle) {
     static const char expression[] = "hipStreamDestroy(stream)";
     struct stream *own = thread->stream;
     if (stream_stays_cached(own, handle) && PROOF(kept_stream_is_ours, stream_is_ours(handle)) &&
         stream_change(own, STREAM_LIVE, STREAM_IDLE))
         return;
     struct stream *stream = handle ? stream_find(thread, handle) : NULL;
-    const int state = stream ? stream_state(stream) : STREAM_GONE;
+    struct advice *advice = NULL;
     if (runtime_leaves(stream))
         return;
-    if (state <= STREAM_LOST) {
-        REPORT(expression, hip.StreamDestroy(handle), handle ? &destroyed_twice : &null_destroyed,
-               (void *)handle);
+    if (!stream || stream_is_gone(stream)) {
+        advice = handle ? &destroyed_twice : &null_destroyed;
     } else if (DOUBT(destroyed_stream_is_external, load_relaxed(&stream->external_users))) {
-        return; /* it is external: the caller's */
-    } else if (state == STREAM_LIVE && !exclusive_hip() &&
+        return; /* the caller's */
+    } else if (stream_state(stream) == STREAM_LIVE && !exclusive_hip() &&
                !PROOF(destroyed_stream_is_ours, stream_is_ours(handle))) {
         PROOF_STEP(replaced_stream_was_at_work, stream_leaves_work(stream));
         (void)stream_invalidate(stream);
-        REPORT(expression, hip.StreamDestroy(handle), NULL);
-    } else if (!stream_release(stream)) {
-        if (stream_is_cached(stream))
-            REPORT(expression, refusal_of_stream(), &destroyed_twice, (void *)handle);
-        else /* another one's by now */
-            REPORT(expression, hip.StreamDestroy(handle), NULL);
+    } else if (stream_release(stream)) {
+        return;
+    } else if (stream_is_cached(stream)) { /* else it is another one's by now */
+        REPORT(expression, refusal_of_stream(), &destroyed_twice, (void *)handle);
+        return;
     }
+    REPORT(expression, hip.StreamDestroy(handle), advice, (void *)handle);
 }
 
 /* A stream that the program holds is nobody else's to take: a store does, where nobody resets the
@@ -100,7 +98,7 @@ void impl_mgpuStreamDestroy(hipStream_t handle) {
     if (LIKELY(exclusive_hip() && stream_stays_cached(own, handle)))
         store_release(&own->state, STREAM_IDLE);
     else
-        destroy_after_asking(thread, handle);
+        destroy_slow(thread, handle);
 }
 
 bool stream_report_dead(struct stream **stream, const char *expression) {

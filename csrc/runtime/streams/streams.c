@@ -220,46 +220,35 @@ static bool any_at_work(void) {
     return false;
 }
 
-/* One waiter at a time notes what the streams of the device have been given, and that it is done.
- */
-static bool noting;
-
-static bool note_submitted(int device) {
-    if (exchange_acquire(&noting, true))
-        return false;
-    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+/* Each of several threads waits by itself. One of them notes what the streams of the device have
+ * been given, and that it is done; another one knows nothing yet. */
+hipError_t stream_wait_for_device(int device) {
+    static bool noting;
+    if (exclusive_hip() && !any_at_work())
+        return hipSuccess;
+    const int current = hip_current_device();
+    hipError_t error = current != device ? hip.SetDevice(device) : hipSuccess;
+    const bool notes = !exchange_acquire(&noting, true);
+    for (struct stream *stream = notes ? stream_first() : NULL; stream;
+         stream = stream_next(stream))
         if (load_relaxed(&stream->device) == device) {
             store_relaxed(&stream->asked, load_acquire(&stream->submitted));
             store_relaxed(&stream->asked_fence, stream_set_fence(stream));
         }
-    return true;
-}
-
-static void complete_noted(bool done) {
-    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
+    if (error == hipSuccess)
+        error = hip.DeviceSynchronize();
+    for (struct stream *stream = notes ? stream_first() : NULL; stream;
+         stream = stream_next(stream)) {
         const uint64_t asked = load_relaxed(&stream->asked);       /* 0 if another life has begun */
         const uint64_t fence = load_relaxed(&stream->asked_fence); /* also of an idle stream */
-        if (done && (asked || fence))
+        if (error == hipSuccess && (asked || fence))
             PROOF_STEP(wait_for_the_device_completes_streams,
                        stream_complete(stream, asked, fence));
         store_relaxed(&stream->asked, 0);
         store_relaxed(&stream->asked_fence, 0);
     }
-    store_release(&noting, false);
-}
-
-/* Each of several threads here waits by itself. One that finds another waiting knows nothing yet.
- */
-hipError_t stream_wait_for_device(int device) {
-    if (exclusive_hip() && !any_at_work())
-        return hipSuccess;
-    const int current = hip_current_device();
-    hipError_t error = current != device ? hip.SetDevice(device) : hipSuccess;
-    const bool noted = note_submitted(device);
-    if (error == hipSuccess)
-        error = hip.DeviceSynchronize();
-    if (noted)
-        complete_noted(error == hipSuccess);
+    if (notes)
+        store_release(&noting, false);
     if (current != device)
         (void)hip.SetDevice(current);
     return error;

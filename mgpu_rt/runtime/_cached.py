@@ -336,8 +336,8 @@ class CachedRuntime(PlainRuntime):
         if owner:
             self._returned(owner, address, "hipFree", INVALID_VALUE)
             size, number = owner.lent.pop(address)
-            # The program may have had HIP free the block, and have got other memory there. proof:
-            # block_has_its_number, else `is_ours = True`
+            # The program may have had HIP free the block, and have got other memory there.
+            # proof: block_has_its_number, else `is_ours = True`
             is_ours = number is not None and number == self.hip.buffer_id(address)
             # proof: stream_is_ours, else `if is_ours and self._alone_at_work(owner, stream):`
             # proof: no_other_stream_is_at_work, else `if stream in owner.made and is_ours:`

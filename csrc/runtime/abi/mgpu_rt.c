@@ -12,7 +12,7 @@
 #include "mgpu.h"
 #include "mgpu_rt_private.h"
 #include "modules/image/image.h"
-#include "modules/module_name.h"
+#include "modules/mgpu_module.h"
 #include "process/cancel.h"
 #include "process/state.h"
 #include "proof.h"

@@ -8,10 +8,9 @@
  * pthread_atfork's runs and no page table is copied: an MPI that minds fork has no reason to.
  *
  * Nobody may adopt it, if this process is init of its container, or adopts orphans itself: it would
- * be this process's child after all. Process 1 may not wait for it (adopter.h): it would stay as a
- * zombie. In both cases it is not started. */
+ * be this process's child after all. Process 1 may not wait for it (adopter_waits): it would stay
+ * as a zombie. In both cases it is not started. */
 #include "manager/spawn.h"
-#include "manager/adopter.h"
 #include "proof.h"
 #include "telemetry/channel.h"
 
@@ -19,10 +18,84 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- the process that has to wait for the manager when it ends ---- */
+
+/* The namespace of processes that the kernel begins with has this number in every Linux. */
+static const char machines_namespace[] = "pid:[4026531836]";
+
+static bool is_link_to(const char *path, const char *wanted) {
+    char target[64];
+    const ssize_t length = readlink(path, target, sizeof target - 1);
+    target[length > 0 ? length : 0] = '\0';
+    return strcmp(target, wanted) == 0;
+}
+
+/* Else /proc tells of another namespace's process 1. */
+static bool is_own_proc(void) {
+    char number[24];
+    snprintf(number, sizeof number, "%ld", (long)getpid());
+    return is_link_to("/proc/self", number);
+}
+
+/* The signals of process 1 as /proc has them, as bits. */
+struct first {
+    uint64_t ignored, blocked;
+    bool sleeps;
+};
+
+static struct first read_first(void) {
+    char line[256];
+    struct first first = {0};
+    FILE *status = fopen("/proc/1/status", "re");
+    while (status && fgets(line, sizeof line, status)) {
+        if (strncmp(line, "State:\tS", 8) == 0)
+            first.sleeps = true;
+        else if (strncmp(line, "SigBlk:", 7) == 0)
+            first.blocked = strtoull(line + 7, NULL, 16);
+        else if (strncmp(line, "SigIgn:", 7) == 0)
+            first.ignored = strtoull(line + 7, NULL, 16);
+    }
+    if (status)
+        fclose(status);
+    return first;
+}
+
+static bool has(uint64_t signals, int number) {
+    return signals >> (number - 1) & 1;
+}
+
+/* An init sleeps until a signal comes, which it takes by sigwait or a descriptor: SIGTERM too.
+ * system() does not block that while it waits for its child, and a process that makes a child does
+ * so for a moment only. */
+static bool is_init(const struct first *first) {
+    return first->sleeps && has(first->blocked, SIGCHLD) &&
+           PROOF(init_waits_for_signals, has(first->blocked, SIGTERM));
+}
+
+/* True if process 1 is known to wait for whatever it adopts, so that no zombie stays. It is the
+ * machine's own, or it ignores SIGCHLD, or it sleeps with SIGCHLD and SIGTERM blocked, as an init
+ * of a container does. An application may wait for its own children only. */
+static bool adopter_waits(void) {
+    if (is_link_to("/proc/self/ns/pid", machines_namespace))
+        return true;
+    if (!is_own_proc())
+        return false;
+    const struct first first = read_first();
+    return has(first.ignored, SIGCHLD) || is_init(&first);
+}
+
+/* ---- the new process ---- */
 
 enum { STACK = 64 << 10, NICER = 10, MOST_DESCRIPTORS = 1 << 16 };
 #define NEVER_RUN 8U /* MFD_NOEXEC_SEAL */

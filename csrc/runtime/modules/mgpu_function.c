@@ -1,17 +1,27 @@
-/* mgpuModuleGetFunction. */
+/* mgpuModuleGetFunction: the functions of modules that are kept, by name, and a thread's slots of
+ * them.
+ *
+ * A hit costs about 25 instructions. It also compares the name unless that is a constant of the
+ * program (mapped_for_good). By its name only, a function of one module would be taken for
+ * another's, and a JIT may reuse the address of a name. */
 #include "driver/hip.h"
 #include "driver/refusal.h"
 #include "driver/report.h"
 #include "likely.h"
 #include "mgpu.h"
-#include "modules/functions.h"
 #include "modules/image/image.h"
 #include "modules/modules.h"
+#include "process/mapped.h"
 #include "process/options.h"
 #include "process/state.h"
 #include "proof.h"
+#include "shared/slots.h"
 #include "shared/thread.h"
+#include "shared/types.h"
 #include "telemetry/counters.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static const char expression[] = "hipModuleGetFunction(&function, module, name)";
 
@@ -31,6 +41,122 @@ static struct advice foreign_module = {
     .text = "the program looked up kernel '%s' in %p, which no mgpuModuleLoad returned",
     .leads_to = NULL_FUNCTION,
     .follows = NULL_MODULE};
+
+/* ---- a thread's slots ---- */
+
+static inline hipFunction_t function_handle(const struct function *function) {
+    return load_relaxed(&function->handle);
+}
+
+/* The program holds the module, and the module is the one that was asked: so the answer is HIP's
+ * still. */
+static inline bool function_slot_serves(const struct slot *slot, hipModule_t handle,
+                                        const char *name) {
+    return PROOF(function_is_of_the_module, slot->of == handle) && slot->key == name &&
+           slot->version_and_state == load_acquire(&slot->module->version_and_state) &&
+           (slot->constant ||
+            PROOF(function_has_the_name, strcmp(slot->function->name, name) == 0));
+}
+
+/* The hit of a look-up: what the thread has asked for lately. NULL if that is not this. */
+static inline hipFunction_t function_lookup_thread(const struct thread *thread, hipModule_t handle,
+                                                   const char *name) {
+    const struct slot *slot = slot_home(&thread->functions, handle, name);
+    return LIKELY(slot->module && function_slot_serves(slot, handle, name))
+               ? function_handle(slot->function)
+               : NULL;
+}
+
+/* A look-up that no slot of the thread serves. */
+struct lookup {
+    struct thread *thread;
+    const char *name;
+    struct module *module;
+    uint32_t version; /* of it, when the look-up began */
+};
+
+static void bind_function_slot(const struct lookup *lookup, struct function *function) {
+    const char *name = lookup->name;
+    if (thread_is_none(lookup->thread))
+        return;
+    const hipModule_t handle = module_handle(lookup->module);
+    *slot_choose(&lookup->thread->functions, handle, name) = (struct slot){
+        .key = name,
+        .of = handle,
+        .module = lookup->module,
+        .function = function,
+        .version_and_state = module_version_and_state(lookup->version, MODULE_LIVE),
+        .constant = PROOF(name_stays_as_it_is, mapped_for_good(name, strlen(name) + 1))};
+}
+
+/* Looks into the other slots that the name may have. */
+static __attribute__((noinline)) hipFunction_t function_probe_thread(const struct thread *thread,
+                                                                     hipModule_t handle,
+                                                                     const char *name) {
+    const struct slot *slot = slot_home(&thread->functions, handle, name);
+    for (unsigned i = 1; i < SLOT_WINDOW; i++) {
+        slot = slot_after(&thread->functions, slot);
+        if (slot->module && function_slot_serves(slot, handle, name))
+            return function_handle(slot->function);
+    }
+    return NULL;
+}
+
+/* ---- a module's list, under tables_lock ---- */
+
+static struct function *find_function(const struct module *module, const char *name) {
+    struct function *function = module->functions;
+    while (function && strcmp(function->name, name) != 0)
+        function = function->next;
+    return function;
+}
+
+/* HIP's earlier answer; NULL if it was not asked. */
+static hipFunction_t function_lookup_table(const struct lookup *lookup) {
+    pthread_mutex_lock(&tables_lock);
+    struct function *function = find_function(lookup->module, lookup->name);
+    hipFunction_t handle = function ? function->handle : NULL;
+    pthread_mutex_unlock(&tables_lock);
+    if (handle)
+        bind_function_slot(lookup, function);
+    return handle;
+}
+
+static struct function *function_new(const char *name) {
+    const size_t length = strlen(name) + 1;
+    struct function *function = malloc(sizeof *function + length);
+    if (function)
+        memcpy(function->name, name, length);
+    return function;
+}
+
+/* The entry of the name: `fresh`, unless there was one. */
+static struct function *insert_function(struct module *module, struct function *fresh) {
+    struct function *function = find_function(module, fresh->name);
+    if (function)
+        return function;
+    fresh->next = module->functions;
+    return module->functions = fresh;
+}
+
+/* Keeps HIP's answer, unless the module's entry serves another one by now, or without memory. */
+static void function_insert(const struct lookup *lookup, hipFunction_t handle) {
+    struct function *fresh = function_new(lookup->name), *function = NULL;
+    if (!fresh)
+        return;
+    pthread_mutex_lock(&tables_lock);
+    if (module_version(lookup->module) == lookup->version) {
+        function = insert_function(lookup->module, fresh);
+        store_release(&function->handle, handle); /* read without the lock */
+    }
+    pthread_mutex_unlock(&tables_lock);
+    if (function)
+        bind_function_slot(lookup, function);
+    if (function != fresh)
+        free(fresh);
+}
+
+/* ---- what no slot answers ---- */
 
 static hipFunction_t get_directly(hipModule_t module, const char *name) {
     hipFunction_t function = NULL;

@@ -1,4 +1,5 @@
-/* mgpuModuleLoad, mgpuModuleUnload, mgpuModuleLoadJIT. */
+/* mgpuModuleLoad, mgpuModuleUnload, mgpuModuleLoadJIT: a thread's slots, the table of images, or
+ * HIP. */
 #include "modules/mgpu_module.h"
 #include "driver/cuda.h"
 #include "driver/hip.h"
@@ -6,20 +7,24 @@
 #include "driver/report.h"
 #include "likely.h"
 #include "modules/image/image.h"
+#include "modules/image/metadata.h"
 #include "modules/image_advice.h"
-#include "modules/module_name.h"
 #include "modules/modules.h"
-#include "modules/modules_load.h"
+#include "modules/modules_limit.h"
+#include "process/mapped.h"
 #include "process/options.h"
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
 #include "shared/thread.h"
+#include "streams/events.h"
+#include "streams/lazy_sync.h"
 #include "telemetry/call.h"
 #include "telemetry/counters.h"
 #include "telemetry/keys.h"
 #include "telemetry/observe.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +45,119 @@ static struct advice no_jit = {
 static struct advice null_unload = {
     .text = "mgpuModuleUnload was given a null module, which no mgpuModuleLoad returned",
     .follows = NULL_MODULE};
+
+/* ---- loading ---- */
+
+/* HIP reads the image as long as the module lives, and a JIT may drop its image before. So the
+ * module has a copy, page-aligned, as the loader of a file would have it. An image that is a
+ * constant for good needs none. If HIP needs another image than the program's, that follows in the
+ * same block. False without memory. */
+static bool copy_image(struct load *load) {
+    struct image *image = &load->image;
+    const size_t room = module_pages(image->size);
+    const bool changed = metadata_needs_copy(image, hip_version);
+    load->for_hip = image->bytes;
+    if (PROOF(image_is_a_constant, load->constant) && !changed)
+        return true;
+    unsigned char *copy = load->copy = aligned_alloc(MODULE_PAGE, changed ? 2 * room : room);
+    if (!copy)
+        return false;
+    memcpy(copy, image->bytes, image->size);
+    PROOF_STEP(module_has_its_own_bytes, image->bytes = copy);
+    load->for_hip = copy;
+    if (changed) {
+        memcpy(copy + room, copy, image->size);
+        metadata_drop_queue(copy + room, image->size);
+        load->for_hip = copy + room;
+    }
+    return true;
+}
+
+static struct load *hit(struct load *load, const struct module *module) {
+    load->how = CALL_HIT;
+    load->handle = module_handle(module);
+    load->image = module->image;
+    return load;
+}
+
+/* An image that nothing is known of: the driver loads it, and no table has the module. */
+static struct load *load_uncached(struct load *load) {
+    load->how = CALL_BYPASS;
+    lazy_end();
+    load->error = RETRY(hip.ModuleLoadData(&load->handle, load->data));
+    if (load->error == hipSuccess)
+        PROOF_STEP(handle_is_another_modules_now, module_invalidate(load->handle));
+    return load;
+}
+
+/* Returns the module that is the program's now, or why there is none. Reports nothing. */
+static struct load module_load(struct thread *thread, const void *data) {
+    struct load load = {.thread = thread, .data = data};
+
+    /* Another slot of the thread may have it. */
+    const struct module *kept = module_probe_thread(thread, data);
+    if (kept)
+        return *hit(&load, kept);
+
+    /* HIP would crash on a damaged image, and judges what is not known. */
+    if (cache_is_on(CACHE_MODULES))
+        load.image = image_describe(data);
+    if (load.image.damage) {
+        load.how = CALL_REFUSED;
+        return load;
+    }
+    if (!load.image.size)
+        return *load_uncached(&load);
+
+    /* A module of these bytes may be idle. */
+    load.device = hip_current_device();
+    load.constant = PROOF(image_stays_as_it_is, mapped_for_good(data, load.image.size));
+    kept = module_may_share(&load.image) ? module_lookup_table(&load) : NULL;
+    if (kept)
+        return *hit(&load, kept);
+
+    /* Else HIP loads it, and the table has it from here on. */
+    PROOF_STEP(new_library_may_ask_for_times, event_look_for_timer());
+    if (!copy_image(&load))
+        return *load_uncached(&load);
+    lazy_note_image(&load.image);
+    load.how = CALL_MISS;
+    load.error = RETRY(hip.ModuleLoadData(&load.handle, load.for_hip));
+    register_exit();
+    if (load.error != hipSuccess) {
+        free(load.copy);
+        load.image.bytes = data;
+    } else if (module_insert(&load)) {
+        module_enforce_limit(load.image.hash);
+    }
+    return load;
+}
+
+/* ---- the name of an image ---- */
+
+/* The affixes that MLIR adds to the name: since LLVM 20, up to 17, and between them. */
+static const char *const endings[] = {"_binary", "_gpubin_cst", "_bin_cst"};
+
+static void drop_ending(char *symbol) {
+    const size_t length = strlen(symbol);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t ending = strlen(endings[i]);
+        if (length > ending && strcmp(symbol + length - ending, endings[i]) == 0) {
+            symbol[length - ending] = '\0';
+            return;
+        }
+    }
+    PROOF_STEP(constant_is_an_image_of_mlirs, symbol[0] = '\0');
+}
+
+void image_module_name(const void *image, char *name, size_t size) {
+    char symbol[MAPPED_SYMBOL];
+    if (mapped_symbol(image, symbol))
+        drop_ending(symbol);
+    else
+        symbol[0] = '\0';
+    snprintf(name, size, "%.*s", (int)size - 1, symbol);
+}
 
 /* ---- what a call has loaded ---- */
 
@@ -139,6 +257,44 @@ hipModule_t impl_mgpuModuleLoad(void *image, size_t late_size) {
 hipModule_t told_mgpuModuleLoad(void *image, size_t late_size) {
     (void)late_size;
     return load_image(image, true);
+}
+
+/* ---- mgpuModuleUnload ---- */
+
+/* The outcome of an unload, and HIP's answer. */
+struct module_unloaded {
+    enum module_verdict {
+        UNLOAD_DONE,   /* it stays cached, or a graph's */
+        UNLOAD_TO_HIP, /* HIP was given the handle */
+        UNLOAD_TWICE,  /* nothing: the program has unloaded it before */
+    } verdict;
+    hipError_t error;
+};
+
+/* Unloads a module as mgpuModuleUnload does. One that is not shared goes back to HIP at once, as
+ * with stock: the next load is to see fresh globals. Reports nothing. */
+static struct module_unloaded module_unload(hipModule_t handle) {
+    struct removed_module removed;
+    struct module *module = handle ? handle_find(&module_map, handle) : NULL;
+    const int state = module ? module_state_asked(module) : MODULE_GONE;
+    if (runtime_leaves(module))
+        return (struct module_unloaded){UNLOAD_DONE, hipSuccess};
+    if (state == MODULE_IDLE)
+        return (struct module_unloaded){UNLOAD_TWICE, hipSuccess};
+    if (state == MODULE_GONE)
+        return (struct module_unloaded){UNLOAD_TO_HIP, hip.ModuleUnload(handle)};
+    if (module->shared) {
+        module_release(module);
+        return (struct module_unloaded){UNLOAD_DONE, hipSuccess};
+    }
+    pthread_mutex_lock(&tables_lock);
+    const bool leaves = PROOF(no_graph_launches_its_kernels, module->graphs == 0);
+    const bool known = leaves && module_remove(module, &removed);
+    pthread_mutex_unlock(&tables_lock);
+    if (!leaves)
+        return (struct module_unloaded){UNLOAD_DONE, hipSuccess};
+    return (struct module_unloaded){UNLOAD_TO_HIP, known ? module_unload_removed(&removed)
+                                                         : hip.ModuleUnload(handle)};
 }
 
 static __attribute__((noinline)) void unload_slow(hipModule_t handle) {

@@ -1,10 +1,76 @@
 /* Reads an image: chooses the reader of its format, and adds the hash. Names the kinds for
- * messages. */
+ * messages. Compares images. */
 #include "modules/image/formats.h"
 #include "modules/image/ptx.h"
 #include "proof.h"
 
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ---- memory that may not be there ---- */
+
+static uintptr_t page_size(void) {
+    return (uintptr_t)sysconf(_SC_PAGESIZE);
+}
+
+/* rt_sigprocmask reads a mask of 8 bytes before it looks at the operation. It answers EFAULT if
+ * they cannot be read, else EINVAL, and changes nothing. Unlike process_vm_readv and
+ * MADV_POPULATE_READ no kernel lacks it and no sandbox forbids it. */
+static bool page_is_readable(uintptr_t page) {
+    const int no_such_change = ~0;
+    const long mask_bytes = 8;
+    return page && (syscall(SYS_rt_sigprocmask, no_such_change, page, NULL, mask_bytes) == 0 ||
+                    PROOF(page_is_readable, errno != EFAULT));
+}
+
+/* Both at the begin of a page. */
+static bool pages_are_readable(uintptr_t begin, uintptr_t end) {
+    const int error = errno; /* the program's */
+    bool readable = true;
+    for (uintptr_t page = begin; page < end && readable; page += page_size())
+        readable = page_is_readable(page);
+    errno = error;
+    return readable;
+}
+
+static uintptr_t page_of(uintptr_t address) {
+    return address & ~(page_size() - 1);
+}
+
+bool view_holds(struct view *view, uint64_t offset, uint64_t size) {
+    const uintptr_t start = (uintptr_t)view->bytes;
+    uint64_t end;
+    uintptr_t last;
+    if (__builtin_add_overflow(offset, size, &end) || end > view->limit)
+        return false;
+    if (end <= view->known)
+        return true;
+    if (__builtin_add_overflow(start, end - 1, &last) || page_of(last) + page_size() == 0)
+        return false;
+    const uintptr_t behind = page_of(last) + page_size();
+    if (!pages_are_readable(page_of(start + view->known), behind))
+        return false;
+    view->known = behind - start < view->limit ? behind - start : view->limit;
+    return true;
+}
+
+size_t view_text_length(struct view *view) {
+    size_t length = 0;
+    while (view_holds(view, length, 1)) {
+        const char *from = (const char *)view->bytes + length;
+        const char *end = memchr(from, '\0', view->known - length);
+        if (end)
+            return length + (size_t)(end - from);
+        length = view->known;
+    }
+    return SIZE_MAX;
+}
+
+/* ---- texts and bitcode ---- */
 
 static void describe_text(struct image *image, struct view *view) {
     const char *text = (const char *)image->bytes;
@@ -122,4 +188,46 @@ const char *image_kind_text(const struct image *image) {
         break;
     }
     return "neither a code object nor an offload bundle";
+}
+
+/* ---- whether an image lies at an address ----
+ *
+ * Compares images whose head does not tell their size: part by part, as the bytes there may be of a
+ * shorter one. Only if a part is equal can as much be read as that part says. */
+
+static bool part_lies_at(const struct image *image, const unsigned char *data, uint64_t offset,
+                         uint64_t size) {
+    return memcmp(image->bytes + offset, data + offset, size) == 0;
+}
+
+static bool elf_tables_lie_at(const struct image *image, const unsigned char *data) {
+    Elf64_Ehdr header;
+    memcpy(&header, image->bytes, sizeof header);
+    return part_lies_at(image, data, 0, sizeof header) &&
+           part_lies_at(image, data, header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr)) &&
+           part_lies_at(image, data, header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr));
+}
+
+static bool bundle_table_lies_at(const struct image *image, const unsigned char *data) {
+    struct bundle_entry entry;
+    uint64_t count;
+    size_t at = BUNDLE_HEAD;
+    if (!part_lies_at(image, data, 0, BUNDLE_HEAD))
+        return false;
+    memcpy(&count, image->bytes + BUNDLE_MAGIC, sizeof count);
+    for (; count > 0; count--) {
+        if (!part_lies_at(image, data, at, sizeof entry))
+            return false;
+        memcpy(&entry, image->bytes + at, sizeof entry);
+        at += sizeof entry + entry.name_size;
+    }
+    return true;
+}
+
+bool image_lies_at_by_parts(const struct image *image, const void *data) {
+    if (image->kind == IMAGE_PTX) /* its end is its only part */
+        return strcmp((const char *)image->bytes, data) == 0;
+    return (image->kind == IMAGE_BUNDLE ? bundle_table_lies_at(image, data)
+                                        : elf_tables_lie_at(image, data)) &&
+           memcmp(image->bytes, data, image->size) == 0;
 }

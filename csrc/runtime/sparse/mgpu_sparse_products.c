@@ -6,6 +6,17 @@
 
 enum { DEFAULT_ALGORITHM = 0 }; /* of every operation, in every version */
 
+/* PRODUCT(expression, call): a call of the library on a stream; `env` is the stream's environment.
+ */
+#define PRODUCT(expression, call)                                                                  \
+    do {                                                                                           \
+        struct sparse_work work;                                                                   \
+        if (!sparse_begin(&work, stream, expression))                                              \
+            break;                                                                                 \
+        void *const env = work.handle;                                                             \
+        sparse_end(&work, call);                                                                   \
+    } while (0)
+
 /* ---- alpha and beta ---- */
 
 /* cudaDataType_t; hipDataType has the same numbers. */
@@ -49,78 +60,61 @@ const void *sparse_one(int type) {
 
 intptr_t impl_mgpuSpMVBufferSize(int32_t ma, void *a, void *x, void *y, int32_t ctp,
                                  hipStream_t stream) {
-    struct sparse_work work;
     size_t bytes = 0;
     const void *one = sparse_one(ctp);
-    if (sparse_begin(&work, stream,
-                     "%1$sSpMV_bufferSize( %1$s_env, modeA, alphap, matA, vecX, betap, vecY, cTp, "
-                     "%2$s_SPMV_ALG_DEFAULT, &bufferSize)"))
-        sparse_end(&work, sparse.SpMV_bufferSize(work.handle, ma, one, a, x, one, y, ctp,
-                                                 DEFAULT_ALGORITHM, &bytes));
+    PRODUCT("%1$sSpMV_bufferSize( %1$s_env, modeA, alphap, matA, vecX, betap, vecY, cTp, "
+            "%2$s_SPMV_ALG_DEFAULT, &bufferSize)",
+            sparse.SpMV_bufferSize(env, ma, one, a, x, one, y, ctp, DEFAULT_ALGORITHM, &bytes));
     return (intptr_t)bytes;
 }
 
 void impl_mgpuSpMV(int32_t ma, void *a, void *x, void *y, int32_t ctp, void *buf,
                    hipStream_t stream) {
-    struct sparse_work work;
     const void *one = sparse_one(ctp);
-    if (sparse_begin(&work, stream,
-                     "%1$sSpMV(%1$s_env, modeA, alphap, matA, vecX, betap, vecY, cTp, "
-                     "%2$s_SPMV_ALG_DEFAULT, buf)"))
-        sparse_end(&work,
-                   sparse.SpMV(work.handle, ma, one, a, x, one, y, ctp, DEFAULT_ALGORITHM, buf));
+    PRODUCT("%1$sSpMV(%1$s_env, modeA, alphap, matA, vecX, betap, vecY, cTp, "
+            "%2$s_SPMV_ALG_DEFAULT, buf)",
+            sparse.SpMV(env, ma, one, a, x, one, y, ctp, DEFAULT_ALGORITHM, buf));
 }
 
 /* ---- matrix times dense matrix ---- */
 
 intptr_t impl_mgpuSpMMBufferSize(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t ctp,
                                  hipStream_t stream) {
-    struct sparse_work work;
     size_t bytes = 0;
     const void *one = sparse_one(ctp);
-    if (sparse_begin(&work, stream,
-                     "%1$sSpMM_bufferSize( %1$s_env, modeA, modeB, alphap, matA, matB, betap, "
-                     "matC, cTp, %2$s_SPMM_ALG_DEFAULT, &bufferSize)"))
-        sparse_end(&work, sparse.SpMM_bufferSize(work.handle, ma, mb, one, a, b, one, c, ctp,
-                                                 DEFAULT_ALGORITHM, &bytes));
+    PRODUCT("%1$sSpMM_bufferSize( %1$s_env, modeA, modeB, alphap, matA, matB, betap, "
+            "matC, cTp, %2$s_SPMM_ALG_DEFAULT, &bufferSize)",
+            sparse.SpMM_bufferSize(env, ma, mb, one, a, b, one, c, ctp, DEFAULT_ALGORITHM, &bytes));
     return (intptr_t)bytes;
 }
 
 void impl_mgpuSpMM(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t ctp, void *buf,
                    hipStream_t stream) {
-    struct sparse_work work;
     const void *one = sparse_one(ctp);
-    if (sparse_begin(&work, stream,
-                     "%1$sSpMM(%1$s_env, modeA, modeB, alphap, matA, matB, betap, matC, cTp, "
-                     "%2$s_SPMM_ALG_DEFAULT, buf)"))
-        sparse_end(&work, sparse.SpMM(work.handle, ma, mb, one, a, b, one, c, ctp,
-                                      DEFAULT_ALGORITHM, buf));
+    PRODUCT("%1$sSpMM(%1$s_env, modeA, modeB, alphap, matA, matB, betap, matC, cTp, "
+            "%2$s_SPMM_ALG_DEFAULT, buf)",
+            sparse.SpMM(env, ma, mb, one, a, b, one, c, ctp, DEFAULT_ALGORITHM, buf));
 }
 
 /* ---- dense times dense, where the sparse one has elements ---- */
 
 intptr_t impl_mgpuSDDMMBufferSize(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t ctp,
                                   hipStream_t stream) {
-    struct sparse_work work;
     size_t bytes = 0;
     const void *one = sparse_one(ctp);
-    if (sparse_begin(&work, stream,
-                     "%1$sSDDMM_bufferSize( %1$s_env, modeA, modeB, alphap, matA, matB, betap, "
-                     "matC, cTp, %2$s_SDDMM_ALG_DEFAULT, &bufferSize)"))
-        sparse_end(&work, sparse.SDDMM_bufferSize(work.handle, ma, mb, one, a, b, one, c, ctp,
-                                                  DEFAULT_ALGORITHM, &bytes));
+    PRODUCT(
+        "%1$sSDDMM_bufferSize( %1$s_env, modeA, modeB, alphap, matA, matB, betap, "
+        "matC, cTp, %2$s_SDDMM_ALG_DEFAULT, &bufferSize)",
+        sparse.SDDMM_bufferSize(env, ma, mb, one, a, b, one, c, ctp, DEFAULT_ALGORITHM, &bytes));
     return (intptr_t)bytes;
 }
 
 void impl_mgpuSDDMM(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t ctp, void *buf,
                     hipStream_t stream) {
-    struct sparse_work work;
     const void *one = sparse_one(ctp);
-    if (sparse_begin(&work, stream,
-                     "%1$sSDDMM(%1$s_env, modeA, modeB, alphap, matA, matB, betap, matC, cTp, "
-                     "%2$s_SDDMM_ALG_DEFAULT, buf)"))
-        sparse_end(&work, sparse.SDDMM(work.handle, ma, mb, one, a, b, one, c, ctp,
-                                       DEFAULT_ALGORITHM, buf));
+    PRODUCT("%1$sSDDMM(%1$s_env, modeA, modeB, alphap, matA, matB, betap, matC, cTp, "
+            "%2$s_SDDMM_ALG_DEFAULT, buf)",
+            sparse.SDDMM(env, ma, mb, one, a, b, one, c, ctp, DEFAULT_ALGORITHM, buf));
 }
 
 /* ---- matrix times matrix ---- */
@@ -133,36 +127,28 @@ static const void *product_beta(int type) {
 
 intptr_t impl_mgpuSpGEMMWorkEstimation(void *s, int32_t ma, int32_t mb, void *a, void *b, void *c,
                                        int32_t ctp, intptr_t bs, void *buf, hipStream_t stream) {
-    struct sparse_work work;
     size_t bytes = (size_t)bs;
-    if (sparse_begin(&work, stream,
-                     "%1$sSpGEMM_workEstimation( %1$s_env, modeA, modeB, alphap, matA, matB, "
-                     "betap, matC, cTp, %2$s_SPGEMM_DEFAULT, spgemmDesc, &newBufferSize, buf)"))
-        sparse_end(&work, sparse.SpGEMM_workEstimation(work.handle, ma, mb, sparse_one(ctp), a, b,
-                                                       product_beta(ctp), c, ctp, DEFAULT_ALGORITHM,
-                                                       s, &bytes, buf));
+    PRODUCT("%1$sSpGEMM_workEstimation( %1$s_env, modeA, modeB, alphap, matA, matB, "
+            "betap, matC, cTp, %2$s_SPGEMM_DEFAULT, spgemmDesc, &newBufferSize, buf)",
+            sparse.SpGEMM_workEstimation(env, ma, mb, sparse_one(ctp), a, b, product_beta(ctp), c,
+                                         ctp, DEFAULT_ALGORITHM, s, &bytes, buf));
     return (intptr_t)bytes;
 }
 
 intptr_t impl_mgpuSpGEMMCompute(void *s, int32_t ma, int32_t mb, void *a, void *b, void *c,
                                 int32_t ctp, intptr_t bs, void *buf, hipStream_t stream) {
-    struct sparse_work work;
     size_t bytes = (size_t)bs;
-    if (sparse_begin(&work, stream,
-                     "%1$sSpGEMM_compute( %1$s_env, modeA, modeB, alphap, matA, matB, betap, matC, "
-                     "cTp, %2$s_SPGEMM_DEFAULT, spgemmDesc, &newBufferSize2, buf2)"))
-        sparse_end(&work, sparse.SpGEMM_compute(work.handle, ma, mb, sparse_one(ctp), a, b,
-                                                product_beta(ctp), c, ctp, DEFAULT_ALGORITHM, s,
-                                                &bytes, buf));
+    PRODUCT("%1$sSpGEMM_compute( %1$s_env, modeA, modeB, alphap, matA, matB, betap, matC, "
+            "cTp, %2$s_SPGEMM_DEFAULT, spgemmDesc, &newBufferSize2, buf2)",
+            sparse.SpGEMM_compute(env, ma, mb, sparse_one(ctp), a, b, product_beta(ctp), c, ctp,
+                                  DEFAULT_ALGORITHM, s, &bytes, buf));
     return (intptr_t)bytes;
 }
 
 void impl_mgpuSpGEMMCopy(void *s, int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t ctp,
                          hipStream_t stream) {
-    struct sparse_work work;
-    if (sparse_begin(&work, stream,
-                     "%1$sSpGEMM_copy(%1$s_env, modeA, modeB, alphap, matA, matB, betap, matC, "
-                     "cTp, %2$s_SPGEMM_DEFAULT, spgemmDesc)"))
-        sparse_end(&work, sparse.SpGEMM_copy(work.handle, ma, mb, sparse_one(ctp), a, b,
-                                             product_beta(ctp), c, ctp, DEFAULT_ALGORITHM, s));
+    PRODUCT("%1$sSpGEMM_copy(%1$s_env, modeA, modeB, alphap, matA, matB, betap, matC, "
+            "cTp, %2$s_SPGEMM_DEFAULT, spgemmDesc)",
+            sparse.SpGEMM_copy(env, ma, mb, sparse_one(ctp), a, b, product_beta(ctp), c, ctp,
+                               DEFAULT_ALGORITHM, s));
 }

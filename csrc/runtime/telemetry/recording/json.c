@@ -1,5 +1,7 @@
 #include "telemetry/recording/json.h"
+#include "atomics.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 
 static bool continues(unsigned char byte) {
@@ -46,4 +48,10 @@ const char *json_separator(bool *first) {
     const char *text = *first ? "" : ", ";
     *first = false;
     return text;
+}
+
+void json_counts(FILE *out, const char *const names[], const uint64_t *values) {
+    for (size_t i = 0; names[i]; i++)
+        fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " : "{", names[i], load_relaxed(&values[i]));
+    fputs("}", out);
 }

@@ -3,6 +3,7 @@
 #define MGPU_RT_JSON_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* A text in its quotes, whatever it holds: what is no UTF-8 becomes "?". */
@@ -10,5 +11,9 @@ void json_text(FILE *out, const char *text);
 
 /* Between members: ", " before all but the first. */
 const char *json_separator(bool *first);
+
+/* Prints an object of counts, {"calls": 1, "bytes": 2}: `values` are as many as the names, which
+ * end with NULL. */
+void json_counts(FILE *out, const char *const names[], const uint64_t *values);
 
 #endif

@@ -41,7 +41,7 @@ static void print_text_or_null(FILE *out, const char *text) {
 
 static void print_start_and_device(FILE *out, const struct start *start) {
     char release[STATISTICS_RELEASE];
-    fprintf(out, "\"start\": {\"ns\": %" PRIu64 "}, \"device\": {\"name\": ", start->nanoseconds);
+    fprintf(out, ", \"start\": {\"ns\": %" PRIu64 "}, \"device\": {\"name\": ", start->nanoseconds);
     print_text_or_null(out, start->device);
     if (start->version)
         fprintf(out, ", \"hip\": \"%s\"}", statistics_release(start->version, release));
@@ -49,14 +49,23 @@ static void print_start_and_device(FILE *out, const struct start *start) {
         fputs(", \"hip\": null}", out);
 }
 
+/* The fields of the structs of counters.h, which hold 64-bit counts and nothing else. */
+static const char *const counter_fields[] = {"calls", "ns", NULL};
+static const char *const copy_fields[] = {"calls", "bytes", NULL};
+static const char *const cache_fields[] = {"hits", "misses", "evictions", NULL};
+static const char *const graph_fields[] = {"built", "refused", "launches", "nodes", "plain", NULL};
+static const char *const kept_fields[] = {"ranges", "bytes", "changed", "limited", NULL};
+
 static void print_counters(FILE *out, const char *key, const struct counter *counters,
                            const char *const *names, size_t count) {
     bool first = true;
-    fprintf(out, "\"%s\": {", key);
-    for (size_t i = 0; i < count; i++)
-        if (counters[i].calls)
-            fprintf(out, "%s\"%s\": {\"calls\": %" PRIu64 ", \"ns\": %" PRIu64 "}",
-                    json_separator(&first), names[i], counters[i].calls, counters[i].nanoseconds);
+    fprintf(out, ", \"%s\": {", key);
+    for (size_t i = 0; i < count; i++) {
+        if (!counters[i].calls)
+            continue;
+        fprintf(out, "%s\"%s\": ", json_separator(&first), names[i]);
+        json_counts(out, counter_fields, (const uint64_t *)&counters[i]);
+    }
     fputs("}", out);
 }
 
@@ -65,7 +74,7 @@ static void print_counters(FILE *out, const char *key, const struct counter *cou
 static void print_failed_calls(FILE *out, const struct counts *record) {
     char error[HIP_ERROR_TEXT];
     bool first = true;
-    fputs("\"failed\": [", out);
+    fputs(", \"failed\": [", out);
     for (size_t i = 0; i < FAILURES; i++) {
         const size_t function = failure_function(record->failure_keys[i]);
         if (!record->failures[i])
@@ -110,7 +119,7 @@ static void print_kernels(FILE *out, const struct counts *record,
                           const struct kernel_labels *labels) {
     struct kernel_text text;
     bool first = true;
-    fputs("\"kernels\": {", out);
+    fputs(", \"kernels\": {", out);
     for (size_t i = 0; i < KERNELS; i++) {
         const struct counter launches = launches_of(record, labels, i);
         if (!launches.calls)
@@ -164,7 +173,7 @@ static void print_module(FILE *out, const struct counts *record, const struct ke
 static void print_modules(FILE *out, const struct counts *record,
                           const struct kernel_labels *labels) {
     bool first = true;
-    fputs("\"modules\": [", out);
+    fputs(", \"modules\": [", out);
     for (size_t i = 0; i < MODULES; i++)
         if (record->modules[i].loads) {
             fputs(json_separator(&first), out);
@@ -183,11 +192,11 @@ static const char *const copy_ways[COPY_WAYS] = {[COPY_TO_DEVICE] = "to_device",
 
 static void print_copies(FILE *out, const struct counts *record) {
     bool first = true;
-    fputs("\"copies\": {", out);
-    for (size_t i = 0; i < COPY_WAYS; i++)
-        fprintf(out, "%s\"%s\": {\"calls\": %" PRIu64 ", \"bytes\": %" PRIu64 "}",
-                json_separator(&first), copy_ways[i], record->copies[i].calls,
-                record->copies[i].bytes);
+    fputs(", \"copies\": {", out);
+    for (size_t i = 0; i < COPY_WAYS; i++) {
+        fprintf(out, "%s\"%s\": ", json_separator(&first), copy_ways[i]);
+        json_counts(out, copy_fields, (const uint64_t *)&record->copies[i]);
+    }
     fputs("}", out);
 }
 
@@ -198,30 +207,12 @@ static const char *const cache_names[CACHE_COUNT] = {
 
 static void print_caches(FILE *out, const struct counts *record) {
     bool first = true;
-    fputs("\"cache\": {", out);
-    for (size_t i = 0; i < CACHE_COUNT; i++)
-        fprintf(out,
-                "%s\"%s\": {\"hits\": %" PRIu64 ", \"misses\": %" PRIu64 ", \"evictions\": %" PRIu64
-                "}",
-                json_separator(&first), cache_names[i], load_relaxed(&record->caches[i].hits),
-                load_relaxed(&record->caches[i].misses),
-                load_relaxed(&record->caches[i].evictions));
+    fputs(", \"cache\": {", out);
+    for (size_t i = 0; i < CACHE_COUNT; i++) {
+        fprintf(out, "%s\"%s\": ", json_separator(&first), cache_names[i]);
+        json_counts(out, cache_fields, (const uint64_t *)&record->caches[i]);
+    }
     fputs("}", out);
-}
-
-static void print_graph_counts(FILE *out, const struct graph_counter *graphs) {
-    fprintf(out,
-            "\"graphs\": {\"built\": %" PRIu64 ", \"refused\": %" PRIu64 ", \"launches\": %" PRIu64
-            ", \"nodes\": %" PRIu64 ", \"plain\": %" PRIu64 "}",
-            graphs->built, graphs->refused, graphs->launches, graphs->nodes, graphs->plain);
-}
-
-static void print_kept_counts(FILE *out, const struct kept_counter *kept) {
-    fprintf(out,
-            "\"kept\": {\"ranges\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"changed\": %" PRIu64
-            ", \"limited\": %" PRIu64 "}",
-            load_relaxed(&kept->ranges), load_relaxed(&kept->bytes), load_relaxed(&kept->changed),
-            load_relaxed(&kept->limited));
 }
 
 /* Prints the bytes of each site at the peak of a device. */
@@ -247,7 +238,7 @@ static void print_peak(FILE *out, const struct counts *record, int device) {
 /* A device that no block was ever asked of is left out. */
 static void print_memory(FILE *out, const struct counts *record) {
     bool first = true;
-    fputs("\"memory\": {", out);
+    fputs(", \"memory\": {", out);
     for (int device = 0; device < MOST_DEVICES; device++) {
         const struct memory_account *counted = &record->memory[device];
         const struct memory_account account = record == &counts ? block_account(device) : *counted;
@@ -283,26 +274,18 @@ static void print_counts(FILE *out, const struct counts *record) {
     struct kernel_labels labels;
     kernel_labels(&labels, record->kernel_names);
     print_start_and_device(out, &record->start);
-    fputs(", ", out);
     print_failed_calls(out, record);
-    fputs(", ", out);
     print_counters(out, "abi", record->abi, abi_names, ABI_COUNT);
-    fputs(", ", out);
     print_counters(out, "hip", record->hip, hip_names, HIP_COUNT);
     fprintf(out, ", \"overridden\": %" PRIu64, record->overridden);
-    fputs(", ", out);
     print_kernels(out, record, &labels);
-    fputs(", ", out);
     print_copies(out, record);
-    fputs(", ", out);
     print_modules(out, record, &labels);
-    fputs(", ", out);
     print_caches(out, record);
-    fputs(", ", out);
-    print_graph_counts(out, &record->graphs);
-    fputs(", ", out);
-    print_kept_counts(out, &record->kept);
-    fputs(", ", out);
+    fputs(", \"graphs\": ", out);
+    json_counts(out, graph_fields, (const uint64_t *)&record->graphs);
+    fputs(", \"kept\": ", out);
+    json_counts(out, kept_fields, (const uint64_t *)&record->kept);
     print_memory(out, record);
     print_rendered(out, record);
 }
@@ -313,7 +296,6 @@ static void print_own(FILE *out, const char *ended) {
     const struct process process = counts.process.id ? counts.process : process_now();
     fputs("{", out);
     print_process(out, &process, stats_now(), ended);
-    fputs(", ", out);
     print_counts(out, &counts);
     fprintf(out, ", \"manager\": \"%s\"}", manager_states[manager_state()]);
 }
@@ -325,7 +307,6 @@ void statistics_print(FILE *out) {
 void statistics_print_record(FILE *out, const struct counts *record) {
     fputs("{", out);
     print_process(out, &record->process, record->last, "unfinished");
-    fputs(", ", out);
     print_counts(out, record);
     fputs("}", out);
 }

@@ -25,8 +25,8 @@ static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t watching;
 
 static void ring_library(void) {
-    __atomic_fetch_add(&channel->bell, 1, __ATOMIC_SEQ_CST);
-    channel_ring(&channel->bell);
+    __atomic_fetch_add(&channel->doorbell, 1, __ATOMIC_SEQ_CST);
+    channel_ring(&channel->doorbell);
 }
 
 /* Holds the manager's mutex for life, and ends the process when the program's is free. It needs no
@@ -112,10 +112,10 @@ static bool has_event(void) {
     return __atomic_load_n(&cell->turn, __ATOMIC_SEQ_CST) == channel->read + 1;
 }
 
-static uint64_t take_unsaid(void) {
+static uint64_t take_dropped_events(void) {
     uint64_t count = 0;
     for (int kind = 0; kind < CHANNEL_KINDS; kind++)
-        count += __atomic_exchange_n(&channel->unsaid[kind], 0, __ATOMIC_SEQ_CST);
+        count += __atomic_exchange_n(&channel->dropped_events[kind], 0, __ATOMIC_SEQ_CST);
     return count;
 }
 
@@ -127,9 +127,10 @@ static void sleep_until_event(int milliseconds) {
     __atomic_store_n(&channel->asleep, 0, __ATOMIC_SEQ_CST);
 }
 
-size_t mgpu_events(struct mgpu_event *out, size_t room, int milliseconds, uint64_t *unsaid) {
+size_t mgpu_events(struct mgpu_event *out, size_t room, int milliseconds,
+                   uint64_t *dropped_events) {
     size_t count = 0;
-    __atomic_fetch_add(&channel->turns, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&channel->heartbeat, 1, __ATOMIC_RELAXED);
     if (!has_event() && milliseconds > 0)
         sleep_until_event(milliseconds);
     while (count < room && has_event()) {
@@ -138,7 +139,7 @@ size_t mgpu_events(struct mgpu_event *out, size_t room, int milliseconds, uint64
         __atomic_store_n(&cell->turn, channel->read + CHANNEL_EVENTS, __ATOMIC_RELEASE);
         channel->read++;
     }
-    *unsaid += take_unsaid();
+    *dropped_events += take_dropped_events();
     return count;
 }
 

@@ -29,8 +29,8 @@ const char *mgpu_attach(const char *version, const char *python, int program);
 void mgpu_give_up(const char *reason);
 
 /* Waits up to so many milliseconds until something has happened, and returns up to `room` events,
- * oldest first. Adds to *unsaid how many others there were. */
-size_t mgpu_events(struct mgpu_event *out, size_t room, int milliseconds, uint64_t *unsaid);
+ * oldest first. Adds to *dropped_events how many others there were. */
+size_t mgpu_events(struct mgpu_event *out, size_t room, int milliseconds, uint64_t *dropped_events);
 
 /* One question (enum channel_request), and its answer. Any thread. */
 int64_t mgpu_ask(int request, int kind, int device, uint64_t handle, uint64_t value,

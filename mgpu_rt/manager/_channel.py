@@ -42,7 +42,7 @@ class Channel:
         if refused:
             raise Refused(ffi.string(refused).decode(errors="replace"))
         self._room = ffi.new("struct mgpu_event[]", ROOM)
-        self._unsaid = ffi.new("uint64_t *")
+        self._dropped = ffi.new("uint64_t *")
         self.loud = False  # True: the program's stderr shows what the policy says
         self._told: set[int] | None = None  # handles that first_events reported; None: not called
 
@@ -72,15 +72,15 @@ class Channel:
 
     def events(self, seconds: float) -> tuple[list[Event], bool]:
         """The new events, after a wait of up to `seconds`; False if some were lost."""
-        self._unsaid[0] = 0
-        count = lib.mgpu_events(self._room, ROOM, int(seconds * 1000), self._unsaid)
+        self._dropped[0] = 0
+        count = lib.mgpu_events(self._room, ROOM, int(seconds * 1000), self._dropped)
         known = range(len(EventKind))
         events = [
             Event(EventKind(e.kind), e.handle, e.bytes, e.device, e.time)
             for e in self._room[0:count]
             if e.kind in known
         ]
-        return [event for event in events if self._is_news(event)], self._unsaid[0] == 0
+        return [event for event in events if self._is_news(event)], self._dropped[0] == 0
 
     def _is_news(self, event: Event) -> bool:
         """False for an arrival that `first_events` has reported already."""

@@ -238,7 +238,7 @@ static const struct found nothing_found = {.devices = -1};
 
 static struct found start_hip(const struct hip_functions *functions) {
     struct found found = nothing_found;
-    found.begin = stats_now();
+    found.begin = clock_ns();
     const hipError_t started = functions->Init(0);
     const hipError_t counted = functions->GetDeviceCount(&found.devices);
     const hipError_t told = functions->RuntimeGetVersion(&found.version);
@@ -246,7 +246,7 @@ static struct found start_hip(const struct hip_functions *functions) {
         found.devices = counted == hipErrorNoDevice ? 0 : -1;
     if (started != hipSuccess || counted != hipSuccess || told != hipSuccess)
         (void)functions->GetLastError(); /* the calls of the program are to meet the error */
-    found.nanoseconds = stats_now() - found.begin;
+    found.nanoseconds = clock_ns() - found.begin;
     return found;
 }
 

@@ -185,7 +185,7 @@ static void count_replay(const struct mgpu_rt_graph *graph, uint64_t begin) {
     if (trace_on())
         trace_add(&(struct trace_event){.kind = TRACE_GRAPH,
                                         .begin = begin,
-                                        .nanoseconds = stats_now() - begin,
+                                        .nanoseconds = clock_ns() - begin,
                                         .bytes = (uint64_t)graph->node_count});
 }
 
@@ -293,7 +293,7 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
         return -1;
     }
     store_release(&graph->launched, true);
-    const uint64_t begin = runtime_counting() ? stats_now() : 0;
+    const uint64_t begin = runtime_counting() ? clock_ns() : 0;
     const hipError_t error = launch_on_device(graph, handle);
     stream_launched(thread, stream);
     if (error != hipSuccess)

@@ -14,7 +14,7 @@ static char *copy_variable(const char *name) {
     return value && value[0] ? strdup(value) : NULL;
 }
 
-void surroundings_read(struct surroundings *out) {
+void environment_snapshot_read(struct environment_snapshot *out) {
     out->run_python = copy_variable("MGPU_RT_RUN_PYTHON");
     out->virtual_env = copy_variable("VIRTUAL_ENV");
     out->conda_prefix = copy_variable("CONDA_PREFIX");
@@ -108,7 +108,7 @@ static bool from_option(const char *search, char *path) {
 
 enum step { OPTION, RUN, INSTALLATION, VENV, CONDA, SEARCH, STEPS };
 
-static bool look_for(const struct surroundings *around, enum step step, char *path) {
+static bool look_for(const struct environment_snapshot *around, enum step step, char *path) {
     switch (step) {
     case OPTION:
         return options.python[0] && from_option(around->search, path);
@@ -129,7 +129,8 @@ static bool look_for(const struct surroundings *around, enum step step, char *pa
     }
 }
 
-bool interpreter_next(const struct surroundings *around, int *step, struct interpreter *out) {
+bool interpreter_next(const struct environment_snapshot *around, int *step,
+                      struct interpreter *out) {
     static const char *const reasons[STEPS] = {
         "MGPU_RT_MANAGER", "mgpu-rt run",  "where the library is",
         "VIRTUAL_ENV",     "CONDA_PREFIX", "PATH",

@@ -7,11 +7,11 @@
 
 /* The environment's words on Python, read in the program's thread: another one may be changing
  * it. */
-struct surroundings {
+struct environment_snapshot {
     char *run_python, *virtual_env, *conda_prefix, *search, *libraries, *home, *modules;
 };
 
-void surroundings_read(struct surroundings *out);
+void environment_snapshot_read(struct environment_snapshot *out);
 
 struct interpreter {
     char path[PATH_MAX];
@@ -23,7 +23,8 @@ struct interpreter {
  * is: the one that `mgpu-rt run` runs in; the environment that the library was installed into;
  * VIRTUAL_ENV, CONDA_PREFIX; python3 on the PATH. *step begins with 0. False if there is none left.
  */
-bool interpreter_next(const struct surroundings *around, int *step, struct interpreter *out);
+bool interpreter_next(const struct environment_snapshot *around, int *step,
+                      struct interpreter *out);
 
 /* How an interpreter is asked to be the manager: up to 8 arguments and NULL. False if the package
  * cannot be told. */

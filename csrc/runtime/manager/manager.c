@@ -16,8 +16,8 @@
 #include "proof.h"
 #include "telemetry/channel.h"
 #include "telemetry/counters.h"
-#include "telemetry/observe.h"
 #include "telemetry/process.h"
+#include "telemetry/publish.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -38,13 +38,13 @@ enum {
 };
 
 static pthread_t thread;
-static bool reading, prepared; /* the surroundings, by the first call */
+static bool reading, prepared; /* the environment, by the first call */
 static bool started, stopping; /* under `gate` */
 static uint32_t state = MANAGER_NONE;
-static uint32_t stop_bell;
+static uint32_t stop_doorbell;
 static struct channel *channel;
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held only around C and HIP */
-static struct surroundings around;
+static struct environment_snapshot around;
 
 static struct advice no_python = {
     .text = "no Python to manage the caches (%s): the library goes on by itself, least recently "
@@ -71,15 +71,15 @@ enum manager_state manager_state(void) {
 /* ---- waiting ---- */
 
 static void rest(uint64_t milliseconds) {
-    const uint64_t end = stats_now() + milliseconds * 1000000;
-    for (uint64_t now = stats_now(); !is_stopping() && now < end; now = stats_now())
-        channel_wait(&stop_bell, 0, (end - now) / 1000000 + 1);
+    const uint64_t end = clock_ns() + milliseconds * 1000000;
+    for (uint64_t now = clock_ns(); !is_stopping() && now < end; now = clock_ns())
+        channel_wait(&stop_doorbell, 0, (end - now) / 1000000 + 1);
 }
 
 /* Until somebody rings after `heard` was read, or the time is up. */
-static void listen_for_bell(struct channel *to, uint32_t heard, uint64_t milliseconds) {
+static void wait_for_doorbell(struct channel *to, uint32_t heard, uint64_t milliseconds) {
     if (!is_stopping())
-        channel_wait(&to->bell, heard, milliseconds);
+        channel_wait(&to->doorbell, heard, milliseconds);
 }
 
 /* ---- the channel ---- */
@@ -109,7 +109,7 @@ static void set_up_channel(struct channel *fresh) {
 }
 
 /* The manager holds its mutex for life. */
-static bool lives(struct channel *of) {
+static bool is_alive(struct channel *of) {
     return pthread_mutex_trylock(&of->manager) == EBUSY;
 }
 
@@ -159,10 +159,10 @@ static const char *why_not(int error) {
 
 /* Waits until the process serves; else false, and why. */
 static bool begins(struct channel *fresh, pid_t process, char *reason, size_t size) {
-    const uint64_t limit = stats_now() + UINT64_C(1000000) * BEGIN;
+    const uint64_t limit = clock_ns() + UINT64_C(1000000) * BEGIN;
     bool there = true;
     while (load_acquire(&fresh->state) == CHANNEL_STARTING && !fresh->reason[0] && there &&
-           !is_stopping() && stats_now() < limit) {
+           !is_stopping() && clock_ns() < limit) {
         rest(GLANCE);
         there = kill(process, 0) == 0 || errno != ESRCH;
     }
@@ -258,8 +258,8 @@ static bool answer(struct channel *from) {
 static void notice_slowness(struct channel *of) {
     static uint32_t done;
     static uint64_t since;
-    const uint32_t now_done = load_acquire(&of->turns) + load_acquire(&of->asked);
-    const uint64_t now = stats_now();
+    const uint32_t now_done = load_acquire(&of->heartbeat) + load_acquire(&of->asked);
+    const uint64_t now = clock_ns();
     if (now_done != done || !since) {
         done = now_done;
         since = now;
@@ -286,23 +286,23 @@ static bool alone(void) {
 
 static void serve(struct channel *from) {
     while (!is_stopping() && !DOUBT(program_has_no_other_thread, alone())) {
-        const uint32_t heard = load_acquire(&from->bell);
+        const uint32_t heard = load_acquire(&from->doorbell);
         if (load_acquire(&from->asked) != from->answered) {
             (void)answer(from);
             continue;
         }
-        if (!PROOF(manager_lives, lives(from))) {
+        if (!PROOF(manager_lives, is_alive(from))) {
             if (from->state == CHANNEL_SERVING) /* else it has said why */
                 report_once(&manager_gone);
             return;
         }
         notice_slowness(from);
-        listen_for_bell(from, heard, LOOK);
+        wait_for_doorbell(from, heard, LOOK);
     }
 }
 
 /* The program may be a real-time one; the manager has this thread's class. */
-static void be_ordinary(void) {
+static void lower_priority(void) {
     const struct sched_param ordinary = {0};
     const int class = sched_getscheduler(0);
     if (class == SCHED_FIFO || class == SCHED_RR)
@@ -310,25 +310,25 @@ static void be_ordinary(void) {
 }
 
 /* A process that sees MANAGER_SERVING has been told. */
-static void introduce(const struct channel *from) {
+static void log_manager(const struct channel *from) {
     report_verbose("manager: Python %.*s, process %d", (int)sizeof from->python - 1, from->python,
                    (int)from->process);
 }
 
 static void *run(void *unused) {
     (void)unused;
-    be_ordinary();
+    lower_priority();
     pthread_setname_np(pthread_self(), "mgpu_rt");
     if (options.manager_delay_ms > 0)
         rest((uint64_t)options.manager_delay_ms);
     struct channel *found = is_stopping() || alone() ? NULL : find_manager();
     if (found) {
-        introduce(found);
+        log_manager(found);
         store_release(&channel, found);
         store_release(&state, MANAGER_SERVING);
-        observe_listen(found);
+        publish_to(found);
         serve(found);
-        observe_listen(NULL);
+        publish_to(NULL);
         pthread_mutex_unlock(&found->program);
     }
     store_release(&state, MANAGER_ENDED);
@@ -373,7 +373,7 @@ void manager_prepare(void) {
     if (!options.caches || options.manager_off || !hip_path()[0] || runtime_forked ||
         exchange_acq_rel(&reading, true))
         return;
-    surroundings_read(&around);
+    environment_snapshot_read(&around);
     store_release(&prepared, true);
     if (options.manager_delay_ms >= 0)
         manager_start();
@@ -381,7 +381,7 @@ void manager_prepare(void) {
 
 /* Its first turn is the first that a policy decides. */
 static void report_policy_too_late(const struct channel *known) {
-    const bool decides = known && load_acquire(&known->turns) > 0;
+    const bool decides = known && load_acquire(&known->heartbeat) > 0;
     if (options.policy[0] && manager_state() != MANAGER_ENDED && !decides)
         report_once(&too_late, options.policy);
 }
@@ -395,12 +395,12 @@ void manager_stop(void) {
     pthread_mutex_unlock(&gate);
     if (manager_state() == MANAGER_NONE)
         return;
-    store_release(&stop_bell, 1);
-    channel_ring(&stop_bell);
+    store_release(&stop_doorbell, 1);
+    channel_ring(&stop_doorbell);
     struct channel *known = load_acquire(&channel);
     if (known) {
-        fetch_add_release(&known->bell, 1);
-        channel_ring(&known->bell);
+        fetch_add_release(&known->doorbell, 1);
+        channel_ring(&known->doorbell);
     }
     struct timespec limit;
     clock_gettime(CLOCK_REALTIME, &limit);
@@ -414,6 +414,6 @@ void manager_stop(void) {
 }
 
 void manager_forked(void) {
-    PROOF_STEP(parents_manager_hears_no_child, observe_listen(NULL));
+    PROOF_STEP(parents_manager_hears_no_child, publish_to(NULL));
     store_release(&state, MANAGER_NONE);
 }

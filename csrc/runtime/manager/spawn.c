@@ -181,7 +181,7 @@ UNWATCHED static void be_modest(void) {
 }
 
 /* Handlers first: they must not run in a process that shares the program's memory. */
-UNWATCHED static void forget_signals(void) {
+UNWATCHED static void reset_signals(void) {
     const struct sigaction ordinary = {.sa_handler = SIG_DFL};
     sigset_t none;
     for (int number = 1; number < NSIG; number++)
@@ -190,9 +190,9 @@ UNWATCHED static void forget_signals(void) {
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-UNWATCHED static int become(void *argument) {
+UNWATCHED static int exec_child(void *argument) {
     struct spawn *spawn = argument;
-    forget_signals();
+    reset_signals();
     execve(spawn->path, spawn->arguments, spawn->environment);
     spawn->error = errno;
     leave();
@@ -203,10 +203,10 @@ UNWATCHED static int prepare(void *argument) {
     struct spawn *spawn = work->spawn;
     be_modest();
     if (arrange_descriptors(spawn)) {
-        spawn->pid =
-            PROOF_VALUE(manager_is_nobodys_child,
-                        clone(become, work->stacks->second + STACK, CLONE_VM | CLONE_VFORK, spawn),
-                        become(spawn));
+        spawn->pid = PROOF_VALUE(
+            manager_is_nobodys_child,
+            clone(exec_child, work->stacks->second + STACK, CLONE_VM | CLONE_VFORK, spawn),
+            exec_child(spawn));
         if (spawn->pid == -1)
             spawn->error = errno;
     } else {

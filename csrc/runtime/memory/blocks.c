@@ -15,7 +15,7 @@
 #include "streams/lazy_sync.h"
 #include "streams/streams_pool.h"
 #include "telemetry/counters.h"
-#include "telemetry/observe.h"
+#include "telemetry/publish.h"
 
 #include <stdlib.h>
 
@@ -327,7 +327,7 @@ static hipError_t free_by_hip(struct block *block, void *address) {
     pthread_mutex_unlock(&tables_lock);
     const hipError_t error = hip.Free(address);
     if (block)
-        observe(OBSERVED_BLOCK_FREED, block_address(block), size, device);
+        publish_event(BLOCK_FREED, block_address(block), size, device);
     return error;
 }
 
@@ -612,7 +612,7 @@ static void *allocate_new(size_t size, int device, bool shared, hipError_t *erro
     if (block && shared && !exclusive_hip() && /* without memory for the entry: freed by hipFree */
         !device_memory_number(address, &block->number))
         block->number = 0;
-    observe(OBSERVED_BLOCK_ALLOCATED, address, size, device);
+    publish_event(BLOCK_ALLOCATED, address, size, device);
     note_reserved(device, size);
     return address;
 }

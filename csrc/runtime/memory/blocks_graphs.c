@@ -5,7 +5,7 @@
 #include "proof.h"
 #include "shared/caches.h"
 #include "telemetry/counters.h"
-#include "telemetry/observe.h"
+#include "telemetry/publish.h"
 
 bool block_give_graph(void *address) {
     struct block *block = block_find(address);
@@ -64,6 +64,6 @@ void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph
     if (!block)
         return address;
     block->graph = graph;
-    observe(OBSERVED_BLOCK_ALLOCATED, address, size, device);
+    publish_event(BLOCK_ALLOCATED, address, size, device);
     return address;
 }

@@ -4,7 +4,7 @@
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
-#include "telemetry/observe.h"
+#include "telemetry/publish.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,7 +158,7 @@ bool module_remove(struct module *module, struct removed_module *removed) {
 
 hipError_t module_unload_removed(const struct removed_module *removed) {
     const hipError_t error = hip.ModuleUnload(removed->handle);
-    observe(OBSERVED_MODULE_UNLOADED, removed->handle, removed->bytes, removed->device);
+    publish_event(MODULE_UNLOADED, removed->handle, removed->bytes, removed->device);
     free(removed->copy);
     return error;
 }
@@ -188,7 +188,7 @@ bool module_insert(const struct load *load) {
         end_module(module);
     serve_image(module, load);
     pthread_mutex_unlock(&tables_lock);
-    observe(OBSERVED_MODULE_LOADED, load->handle, module_cost(module), load->device);
+    publish_event(MODULE_LOADED, load->handle, module_cost(module), load->device);
     device_watch(load->device);
     bind_slot(load, module);
     return true;

@@ -16,7 +16,7 @@
 #include "shared/handles.h"
 #include "streams/streams_pool.h"
 #include "telemetry/counters.h"
-#include "telemetry/observe.h"
+#include "telemetry/publish.h"
 
 #include <stdlib.h>
 

@@ -155,13 +155,13 @@ static void start(void *library, const struct python *py, const char *program) {
 }
 
 static void start_own(struct python *out) {
-    struct surroundings around;
+    struct environment_snapshot around;
     struct interpreter interpreter;
     char tried[TRIED] = "";
     void *library;
     int step = 0;
     size_t used = 0;
-    surroundings_read(&around);
+    environment_snapshot_read(&around);
     while (interpreter_next(&around, &step, &interpreter)) {
         const char *reason = open_interpreter(interpreter.path, &library, out);
         if (!reason) {

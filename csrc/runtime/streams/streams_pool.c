@@ -13,7 +13,7 @@
 #include "shared/caches.h"
 #include "streams/lazy_sync.h"
 #include "telemetry/counters.h"
-#include "telemetry/observe.h"
+#include "telemetry/publish.h"
 
 enum { QUERIES_PER_CREATE = 2 };
 
@@ -169,7 +169,7 @@ static hipError_t destroy_taken(struct stream *stream) {
     if (!PROOF(stream_is_unknown_before_hip_has_it, invalidate_taken(stream)))
         return hipSuccess; /* a reset has ended it: HIP does not have it any more */
     const hipError_t error = hip.StreamDestroy(stream_handle(stream));
-    observe(OBSERVED_STREAM_DESTROYED, stream->handle.key, 0, stream->device);
+    publish_event(STREAM_DESTROYED, stream->handle.key, 0, stream->device);
     return error;
 }
 
@@ -292,7 +292,7 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         stream = device < MOST_DEVICES ? stream_insert(made.handle, device) : NULL;
         if (!stream) /* without memory only HIP knows it */
             return made;
-        observe(OBSERVED_STREAM_CREATED, made.handle, 0, device);
+        publish_event(STREAM_CREATED, made.handle, 0, device);
         device_watch(device);
         if (add_fetch_relaxed(&stream_pool_total, 1) == cache_limits.streams + 1)
             queue_those_of_threads();

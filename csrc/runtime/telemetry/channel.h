@@ -1,6 +1,6 @@
 /* The memory that this library shares with its manager, a Python process of its own.
  *
- * The program side is manager.c, observe.c and services.c; the manager's side is csrc/manager. One
+ * The program side is manager.c, publish.c and services.c; the manager's side is csrc/manager. One
  * writer each unless said otherwise. Neither side trusts the other. A place is masked before it is
  * used, a handle is looked up before it is followed, and nobody waits without a limit.
  *
@@ -24,11 +24,11 @@ enum {
     CHANNEL_EVENTS = 4096, /* a power of two: that many events wait, the rest is summed up */
     CHANNEL_ROOM = 16384,  /* things in one list */
     CHANNEL_TEXT = 1024,
-    CHANNEL_KINDS = 6, /* enum observed */
+    CHANNEL_KINDS = 6, /* enum published */
     CHANNEL_FD = 3,    /* the manager finds the memory there */
 };
 
-/* Something happened (observe.h). */
+/* Something happened (publish.h). */
 struct channel_event {
     uint64_t time; /* ns, CLOCK_MONOTONIC */
     uint64_t handle, bytes;
@@ -79,7 +79,7 @@ struct channel {
     pthread_mutex_t program, manager;
 
     /* Rung by either side for whatever the library's thread is to look at. */
-    uint32_t bell;
+    uint32_t doorbell;
     uint32_t asked, answered; /* requests so far */
     struct {
         int32_t request, kind, device;
@@ -94,11 +94,11 @@ struct channel {
     } memory;
     char text[CHANNEL_TEXT];
 
-    uint32_t turns;                 /* looks for events, at least one a second */
-    uint32_t asleep;                /* the manager waits for events */
-    uint64_t unsaid[CHANNEL_KINDS]; /* events that found the ring full */
-    _Alignas(64) uint64_t next;     /* event to come; any thread of the program's */
-    _Alignas(64) uint64_t read;     /* event to read; the manager's */
+    uint32_t heartbeat;                     /* looks for events, at least one a second */
+    uint32_t asleep;                        /* the manager waits for events */
+    uint64_t dropped_events[CHANNEL_KINDS]; /* events that found the ring full */
+    _Alignas(64) uint64_t next;             /* event to come; any thread of the program's */
+    _Alignas(64) uint64_t read;             /* event to read; the manager's */
     struct channel_cell cells[CHANNEL_EVENTS];
     struct channel_cached cached[CHANNEL_ROOM];
 };

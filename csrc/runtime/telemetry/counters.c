@@ -26,7 +26,7 @@ const char *const hip_names[] = {
 #undef HIP_FN
 };
 
-uint64_t stats_now(void) {
+uint64_t clock_ns(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;

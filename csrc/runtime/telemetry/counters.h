@@ -37,7 +37,7 @@ struct counter {
     uint64_t calls, nanoseconds;
 };
 
-uint64_t stats_now(void); /* ns, CLOCK_MONOTONIC */
+uint64_t clock_ns(void); /* ns, CLOCK_MONOTONIC */
 void stats_call(struct counter *counter, uint64_t nanoseconds);
 /* HIP has made what the cache keeps: tells so of the call, and counts it, in every process. */
 void stats_miss(enum cache_kind cache);
@@ -103,7 +103,7 @@ struct module_counter {
 /* The process that counts. */
 struct process {
     int64_t id, rank; /* -1: none */
-    uint64_t begin;   /* as stats_now */
+    uint64_t begin;   /* as clock_ns */
     int64_t date;     /* of that, in seconds since 1970 */
     char program[232];
 };

@@ -151,7 +151,7 @@ void output_choose(struct output *output, const char *variable, const char *patt
 
 /* A new one is readable by its owner only; a file of this user's keeps its mode. Another user's
  * does not: who may write it may also end the program, by cutting off what is mapped. */
-static void keep_mode(int file, const char *path) {
+static void copy_mode(int file, const char *path) {
     struct stat old;
     if (lstat(path, &old) == 0 && S_ISREG(old.st_mode) &&
         PROOF(mode_is_of_this_user, old.st_uid == geteuid()))
@@ -172,7 +172,7 @@ static int create_beside(struct output *output) {
         file = open(output->beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     }
     if (file >= 0)
-        keep_mode(file, output->path);
+        copy_mode(file, output->path);
     return file;
 }
 

@@ -33,10 +33,10 @@ static ssize_t write_without_signal(int file, const char *bytes, size_t size) {
     return written;
 }
 
-/* Until there is room, or `end` as stats_now has it; 0, or why nothing more can be written. */
+/* Until there is room, or `end` as clock_ns has it; 0, or why nothing more can be written. */
 static int wait_for_room(int file, uint64_t end) {
     struct pollfd awaited = {.fd = file, .events = POLLOUT};
-    const uint64_t now = stats_now();
+    const uint64_t now = clock_ns();
     if (now >= end)
         return ETIMEDOUT;
     const int ready = poll(&awaited, 1, (int)((end - now) / 1000000 + 1));
@@ -45,13 +45,13 @@ static int wait_for_room(int file, uint64_t end) {
 
 static ssize_t write_patiently(void *cookie, const char *bytes, size_t size) {
     struct output_write *to = cookie;
-    uint64_t end = stats_now() + PATIENCE;
+    uint64_t end = clock_ns() + PATIENCE;
     size_t done = 0;
     while (done < size && !to->error) {
         const ssize_t written = write_without_signal(to->file, bytes + done, size - done);
         if (written >= 0) {
             done += (size_t)written;
-            end = stats_now() + PATIENCE;
+            end = clock_ns() + PATIENCE;
         } else if (errno == EAGAIN) {
             to->error = wait_for_room(to->file, end);
         } else if (errno != EINTR) {

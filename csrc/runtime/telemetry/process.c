@@ -46,7 +46,7 @@ unsigned long long process_field(long process, int field) {
 
 struct process process_now(void) {
     struct process process = {
-        .id = getpid(), .rank = process_rank(), .begin = stats_now(), .date = time(NULL)};
+        .id = getpid(), .rank = process_rank(), .begin = clock_ns(), .date = time(NULL)};
     snprintf(process.program, sizeof process.program, "%s", program_invocation_short_name);
     return process;
 }

@@ -8,7 +8,7 @@
 #include "telemetry/trace.h"
 
 static void note_call(enum hip_index function, uint64_t begin, hipError_t error) {
-    const uint64_t nanoseconds = stats_now() - begin;
+    const uint64_t nanoseconds = clock_ns() - begin;
     stats_call(&counts.hip[function], nanoseconds);
     if (trace_on())
         trace_add(&(struct trace_event){.kind = TRACE_DRIVER,
@@ -20,7 +20,7 @@ static void note_call(enum hip_index function, uint64_t begin, hipError_t error)
 
 #define HIP_FN(need, name, params, args)                                                           \
     static hipError_t timed_##name params {                                                        \
-        const uint64_t begin = stats_now();                                                        \
+        const uint64_t begin = clock_ns();                                                         \
         const hipError_t error = hip_untimed.name args;                                            \
         note_call(HIP_##name, begin, error);                                                       \
         return error;                                                                              \

@@ -78,13 +78,13 @@ static bool have_event(hipEvent_t *event) {
     return false;
 }
 
-static bool is_forgotten(const struct work *work) {
+static bool is_invalid(const struct work *work) {
     return work->generation != load_acquire(&generations[work->device]);
 }
 
 /* An event is recorded on streams of the device on which it was made. */
 static bool have_both(struct work *work, int device) {
-    if (is_forgotten(work))
+    if (is_invalid(work))
         work->begin = work->end = NULL;
     if (DOUBT(events_are_of_another_device, work->device != device)) {
         destroy_event(&work->begin);
@@ -99,14 +99,14 @@ static bool have_both(struct work *work, int device) {
 
 /* The time is that at which the host knew of its end. False if that does not come soon. */
 static bool record_and_see(hipEvent_t event, hipStream_t stream, uint64_t *time) {
-    const uint64_t end = stats_now() + patience;
+    const uint64_t end = clock_ns() + patience;
     if (!works(hip_untimed.EventRecord(event, stream)))
         return false;
     hipError_t error;
     while ((error = hip_untimed.EventQuery(event)) == hipErrorNotReady &&
-           PROOF(stream_waits_for_no_program, stats_now() < end))
+           PROOF(stream_waits_for_no_program, clock_ns() < end))
         sched_yield();
-    *time = stats_now();
+    *time = clock_ns();
     return works(error);
 }
 
@@ -140,9 +140,9 @@ static bool have_reference(int device, hipStream_t stream) {
     if (load_acquire(&reference->event) || exchange_acq_rel(&reference->sought, true))
         return true;
     bool found = load_acquire(&reference->event) != NULL;
-    if (!found && stats_now() >= reference->not_before) {
+    if (!found && clock_ns() >= reference->not_before) {
         found = find_reference(reference, device, stream);
-        reference->not_before = stats_now() + respite;
+        reference->not_before = clock_ns() + respite;
     }
     store_release(&reference->sought, false);
     return found;
@@ -170,7 +170,7 @@ static void move_reference(struct reference *reference, struct work *work, uint6
 static bool read_times(struct work *work, uint64_t *begin, uint64_t *end) {
     struct reference *reference = &references[work->device];
     pthread_mutex_lock(&lock);
-    const bool known = !is_forgotten(work) && time_of(work->begin, reference, begin) &&
+    const bool known = !is_invalid(work) && time_of(work->begin, reference, begin) &&
                        time_of(work->end, reference, end) && *end >= *begin;
     if (known && *end > reference->time + NEW_REFERENCE)
         move_reference(reference, work, *end);
@@ -178,7 +178,7 @@ static bool read_times(struct work *work, uint64_t *begin, uint64_t *end) {
     return known;
 }
 
-static void keep_times(struct work *work) {
+static void record_times(struct work *work) {
     uint64_t begin, end;
     if (!trace_on() || !read_times(work, &begin, &end)) {
         note_lost();
@@ -197,7 +197,7 @@ static void keep_times(struct work *work) {
  * hipEventElapsedTime. hipEventQuery of 6.4.3 and 7.2.4 reads the stream that the event was
  * recorded on, which the program may have destroyed since. */
 static bool is_read(struct work *work) {
-    if (is_forgotten(work)) {
+    if (is_invalid(work)) {
         note_lost();
         return true;
     }
@@ -206,7 +206,7 @@ static bool is_read(struct work *work) {
     if (DOUBT(timed_work_goes_on, error == hipErrorNotReady))
         return false;
     if (works(error))
-        keep_times(work);
+        record_times(work);
     else
         note_lost();
     return true;
@@ -263,7 +263,8 @@ struct work *gpu_times_before(enum hip_index function, hipStream_t stream, size_
     if (DOUBT(timing_events_are_the_parents, runtime_forked) || runtime_exiting())
         return NULL;
     const int device = hip_current_device();
-    PROOF_STEP(reset_before_timing, (void)device_kept(device)); /* else the events are forgotten */
+    PROOF_STEP(reset_before_timing,
+               (void)device_kept(device)); /* if it was not, that invalidates the events */
     struct work *work = begin_work(device, stream);
     if (work) {
         work->function = (uint16_t)function;
@@ -281,14 +282,14 @@ hipError_t gpu_times_after(struct work *work, hipStream_t stream, hipError_t err
     if (!work)
         return error;
     const bool is_timed = PROOF(timed_work_was_submitted, error == hipSuccess) &&
-                          !is_forgotten(work) && works(hip_untimed.EventRecord(work->end, stream));
+                          !is_invalid(work) && works(hip_untimed.EventRecord(work->end, stream));
     leave_work(work, is_timed ? SUBMITTED : FREE);
     if (error == hipSuccess && !is_timed)
         note_lost();
     return error;
 }
 
-/* ---- the life of it ---- */
+/* ---- the end of it ---- */
 
 /* A work that another thread is just about to submit is left to it. */
 static void close_work(struct work *work) {
@@ -299,7 +300,7 @@ static void close_work(struct work *work) {
     }
     if (state == SUBMITTED && !is_read(work))
         note_lost();
-    if (!is_forgotten(work)) {
+    if (!is_invalid(work)) {
         destroy_event(&work->begin);
         destroy_event(&work->end);
     }
@@ -321,10 +322,10 @@ void gpu_times_close(void) {
     }
 }
 
-static void forget_work(struct work *work, int which) {
+static void invalidate_work(struct work *work, int which) {
     int state;
     if (!take_work(work, &state))
-        return; /* its thread finds the events forgotten */
+        return; /* its thread finds the events invalid */
     const bool is_gone = state == SUBMITTED && of_device(which, work->device);
     if (is_gone)
         note_lost();
@@ -332,7 +333,7 @@ static void forget_work(struct work *work, int which) {
 }
 
 /* HIP has none of the events: it was reset, or ends. */
-static void forget_gpu_times(int which) {
+static void invalidate_gpu_times(int which) {
     if (runtime_forked)
         return;
     pthread_mutex_lock(&lock);
@@ -344,7 +345,7 @@ static void forget_gpu_times(int which) {
         }
     pthread_mutex_unlock(&lock);
     for (size_t i = 0; i < RING; i++)
-        forget_work(&ring[i], which);
+        invalidate_work(&ring[i], which);
 }
 
-const struct cache gpu_times_cache = {.name = "GPU times", .invalidate = forget_gpu_times};
+const struct cache gpu_times_cache = {.name = "GPU times", .invalidate = invalidate_gpu_times};

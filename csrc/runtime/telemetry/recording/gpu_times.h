@@ -20,7 +20,7 @@ hipError_t gpu_times_after(struct work *work, hipStream_t stream, hipError_t err
 /* The process ends, and HIP is there still: reads what is done, and gives the events back. */
 void gpu_times_close(void);
 
-/* Forgets its events with what the caches forget. */
+/* Invalidates its events with the other caches. */
 struct cache;
 extern const struct cache gpu_times_cache;
 

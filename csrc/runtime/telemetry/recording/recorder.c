@@ -124,7 +124,7 @@ static void trace_memory(int device, const struct memory_account *memory) {
         trace_add(
             &(struct trace_event){.kind = TRACE_MEMORY,
                                   .function = (uint16_t)device,
-                                  .begin = stats_now(),
+                                  .begin = clock_ns(),
                                   .nanoseconds = held,
                                   .bytes = memory->reserved > held ? memory->reserved - held : 0});
 }
@@ -202,7 +202,7 @@ static enum cache_kind cache_behind(enum abi_index function) {
 void recorder_begins(struct call *call) {
     if (runtime_counting() && call->function != ABI_mgpuSetDefaultDevice)
         start_device();
-    call->begin = stats_now();
+    call->begin = clock_ns();
 }
 
 /* Counts of some functions only. The kernel's row; TRACE_NO_KERNEL if it launches none. */
@@ -239,7 +239,7 @@ void recorder_ended(const struct call *call, const void *result) {
     const enum cache_kind cache = cache_behind(call->function);
     if (!PROOF(counts_are_wanted, runtime_counting()))
         return; /* the first call of all, or one after the exit */
-    const uint64_t nanoseconds = stats_now() - call->begin;
+    const uint64_t nanoseconds = clock_ns() - call->begin;
     stats_call(&counts.abi[call->function], nanoseconds);
     if (cache < CACHE_COUNT && call->how == CALL_HIT)
         stats_hit(cache);

@@ -48,9 +48,9 @@ void start_device(void) {
     if (LIKELY(load_relaxed(&device_known)) || exchange_relaxed(&device_known, true))
         return;
     (void)thread_get(); /* which chooses the device */
-    const uint64_t begin = stats_now();
+    const uint64_t begin = clock_ns();
     const hipError_t error = make_ready();
-    const uint64_t nanoseconds = stats_now() - begin;
+    const uint64_t nanoseconds = clock_ns() - begin;
     const hipError_t named = error == hipSuccess ? hip_untimed.GetDevice(&device) : error;
     if (named != hipSuccess ||
         hip_untimed.DeviceGetName(start.device, sizeof start.device - 1, device) != hipSuccess) {

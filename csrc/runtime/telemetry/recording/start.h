@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* hipInit was called at `begin`, a stats_now; `version` is hipRuntimeGetVersion's, 0 if HIP does
+/* hipInit was called at `begin`, a clock_ns; `version` is hipRuntimeGetVersion's, 0 if HIP does
  * not say. Under start_lock. */
 void start_initialised(uint64_t begin, uint64_t nanoseconds, int version);
 

@@ -295,7 +295,7 @@ static const char *const manager_states[] = {"none", "starting", "serving", "end
 static void print_own(FILE *out, const char *ended) {
     const struct process process = counts.process.id ? counts.process : process_now();
     fputs("{", out);
-    print_process(out, &process, stats_now(), ended);
+    print_process(out, &process, clock_ns(), ended);
     print_counts(out, &counts);
     fprintf(out, ", \"manager\": \"%s\"}", manager_states[manager_state()]);
 }

@@ -3,7 +3,7 @@
  * A writer takes a number, writes the place of that number and marks it as written. It waits for
  * nobody, not even for a writer that was stopped half way. The place of such a one is never read;
  * the ring fills up, and the manager reads the tables instead. */
-#include "telemetry/observe.h"
+#include "telemetry/publish.h"
 #include "atomics.h"
 #include "likely.h"
 #include "proof.h"
@@ -13,7 +13,7 @@
 /* NULL unless a manager listens. Its bytes stay mapped for the life of the process. */
 static struct channel *listening;
 
-void observe_listen(struct channel *channel) {
+void publish_to(struct channel *channel) {
     store_release(&listening, channel);
 }
 
@@ -43,21 +43,21 @@ static void wake(struct channel *channel) {
         channel_ring(&channel->asleep);
 }
 
-void observe(enum observed what, const void *handle, size_t bytes, int device) {
+void publish_event(enum published what, const void *handle, size_t bytes, int device) {
     struct channel *channel = load_acquire(&listening);
     uint64_t number;
     if (LIKELY(!channel))
         return;
     struct channel_cell *cell = take_place(channel, &number);
     if (cell) {
-        cell->event = (struct channel_event){.time = stats_now(),
+        cell->event = (struct channel_event){.time = clock_ns(),
                                              .handle = (uintptr_t)handle,
                                              .bytes = bytes,
                                              .kind = (int32_t)what,
                                              .device = device};
         store_seq_cst(&cell->turn, number + 1);
     } else {
-        PROOF_STEP(lost_events_are_counted, fetch_add_seq_cst(&channel->unsaid[what], 1));
+        PROOF_STEP(lost_events_are_counted, fetch_add_seq_cst(&channel->dropped_events[what], 1));
     }
     wake(channel);
 }

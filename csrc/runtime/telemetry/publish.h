@@ -1,0 +1,30 @@
+/* The caches' messages to the manager: an object came from HIP or went back.
+ *
+ * Publishing never blocks and allocates nothing: a few stores into a bounded ring. When the ring is
+ * full the event is only counted by kind, and the manager reads the tables again (shared/caches.h).
+ * Uses are no events: they are counters that the manager may read. */
+#ifndef MGPU_RT_PUBLISH_H
+#define MGPU_RT_PUBLISH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum published {
+    MODULE_LOADED,
+    MODULE_UNLOADED,
+    STREAM_CREATED,
+    STREAM_DESTROYED,
+    BLOCK_ALLOCATED,
+    BLOCK_FREED,
+    EVENT_KINDS
+};
+
+/* Publishes an event, from any thread, with or without locks of the runtime's held. bytes: of the
+ * image or the block, 0 for streams. */
+void publish_event(enum published what, const void *handle, size_t bytes, int device);
+
+/* Publishes all later events to this channel; NULL: nowhere. */
+struct channel;
+void publish_to(struct channel *channel);
+
+#endif

@@ -1,4 +1,4 @@
-/* What others ask of an image that is loaded. */
+/* Questions of other rooms about an image that is loaded. */
 #ifndef MGPU_RT_MGPU_MODULE_H
 #define MGPU_RT_MGPU_MODULE_H
 

@@ -28,11 +28,16 @@ COMGR_OBJECTS := $(COMGR_SOURCES:softgpu/src/%.c=build/softgpu/obj/%.o) build/so
 
 # The checker, `mgpu-rt check`: the same sources with their hooks, and its own.
 SOFTGPU_CHECK_OBJECTS := $(patsubst softgpu/src/%.c,build/softgpu/check/obj/%.o,\
-	$(SOFTGPU_SOURCES) $(wildcard softgpu/src/check/*.c))
+	$(SOFTGPU_SOURCES) $(filter-out %/no_device.c,$(wildcard softgpu/src/check/*.c)))
 SOFTGPU_CHECK_LIBRARY := build/softgpu/check/libhsakmt.so.1
+# Its calls alone, for programs on a GPU.
+CALLS_CHECK_OBJECTS := $(patsubst %,build/softgpu/check/obj/check/%.o,\
+	calls foreign intercept no_device order past place report streams)
+CALLS_CHECK_LIBRARY := build/softgpu/check/libmgpu_rt_check.so
 
 .PHONY: softgpu
-softgpu: $(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF) $(COMGR_LIBRARY) $(SOFTGPU_CHECK_LIBRARY)
+softgpu: $(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF) $(COMGR_LIBRARY) $(SOFTGPU_CHECK_LIBRARY) \
+	$(CALLS_CHECK_LIBRARY)
 
 $(SOFTGPU_LIBRARY): $(SOFTGPU_OBJECTS) $(SOFTGPU_MAP)
 	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(SOFTGPU_OBJECTS) -lm \
@@ -51,6 +56,9 @@ $(SOFTGPU_CHECK_LIBRARY): $(SOFTGPU_CHECK_OBJECTS) $(SOFTGPU_MAP)
 	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(SOFTGPU_CHECK_OBJECTS) -lm -ldl \
 		-Wl,-soname,libhsakmt.so.1 -Wl,--version-script=$(SOFTGPU_MAP) -Wl,-z,defs
 
+$(CALLS_CHECK_LIBRARY): $(CALLS_CHECK_OBJECTS)
+	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(CALLS_CHECK_OBJECTS) -ldl -Wl,-z,nodelete -Wl,-z,defs
+
 build/softgpu/check/obj/%.o: softgpu/src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(SOFTGPU_CFLAGS) -DSOFTGPU_CHECK $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -59,4 +67,5 @@ build/softgpu/obj/%.o: softgpu/src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(SOFTGPU_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
--include $(SOFTGPU_OBJECTS:.o=.d) $(SOFTGPU_CHECK_OBJECTS:.o=.d) $(COMGR_OBJECTS:.o=.d)
+-include $(SOFTGPU_OBJECTS:.o=.d) $(SOFTGPU_CHECK_OBJECTS:.o=.d) \
+	$(CALLS_CHECK_OBJECTS:.o=.d) $(COMGR_OBJECTS:.o=.d)

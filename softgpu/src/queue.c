@@ -3,6 +3,7 @@
  *
  * The thread polls its ring for a while, then sleeps until the doorbell is rung. */
 #include "queue.h"
+#include "check/hooks.h"
 
 #include <linux/futex.h>
 #include <signal.h>
@@ -102,6 +103,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateQueue(HSAuint32 node, HSA_QUEUE_TYPE ty
         free(queue);
         return HSAKMT_STATUS_OUT_OF_RESOURCES;
     }
+    CHECK_QUEUE(queue, true);
     resource->QueueId = (uintptr_t)queue;
     resource->QueueDoorBell = (uintptr_t)queue->doorbell.bell;
     return HSAKMT_STATUS_SUCCESS;
@@ -136,6 +138,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID id) {
     struct softgpu_queue *queue = (struct softgpu_queue *)(uintptr_t)id;
     if (!queue)
         return HSAKMT_STATUS_INVALID_HANDLE;
+    CHECK_QUEUE(queue, false);
     set_state(queue, SOFTGPU_QUEUE_STOPS);
     struct timespec deadline;
     clock_gettime(CLOCK_REALTIME, &deadline);

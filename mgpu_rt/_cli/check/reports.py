@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from mgpu_rt._cli.check import orders
 from mgpu_rt._images import lines
 from mgpu_rt._images.lines import Lines
 
@@ -34,6 +35,9 @@ def _frames(report: Report) -> list[dict[str, Any]]:
     allocation = report.get("allocation", {})
     return [
         *report.get("place", []),
+        *report.get("made", []),
+        *report.get("ended", []),
+        *report.get("other", {}).get("place", []),
         *allocation.get("allocated", []),
         *allocation.get("freed", []),
     ]
@@ -44,10 +48,13 @@ def as_json(found: list[Report]) -> str:
     return json.dumps({"reports": found}, indent=2) + "\n"
 
 
-def summary(count: int, shown: int) -> str:
+def summary(found: list[Report], shown: int) -> str:
     """The last line."""
-    less = f", of which {shown} are shown (--limit)" if shown < count else ""
-    return f"{count} fault{'s' if count > 1 else ''}{less}"
+    warnings = sum(map(orders.is_warning, found))
+    counts = [(len(found) - warnings, "fault"), (warnings, "warning")]
+    less = f", of which {shown} are shown (--limit)" if shown < len(found) else ""
+    said = [f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count]
+    return f"{', '.join(said)}{less}"
 
 
 # ---- symbols and lines of the program ----
@@ -101,13 +108,19 @@ _ACCESS = {"load": "loads", "store": "stores", "atomic": "updates"}
 def text(report: Report) -> str:
     """A report as a compiler would print it: a line that says what, then where and whose."""
     first, *rest = _what(report).split("\n")
-    said = [f"error: {first} [{report['kind']}]", *rest]
+    level = "warning" if orders.is_warning(report) else "error"
+    said = [f"{level}: {first} [{report['kind']}]", *rest]
     if "kernel" in report:
         said += [f"  {line}" for line in _instruction(report)]
+    if place := report.get("place"):
+        said.append(f"  {_called(report)} by {_place(place)}")
+    for what in ("made", "ended"):
+        if report["kind"] != "never-destroyed" and report.get(what):
+            done = "created" if what == "made" else "destroyed"
+            said.append(f"  {report['object']} {report['number']} {done} by {_place(report[what])}")
     if "other" in report:
         said += [f"  {line}" for line in _other(report)]
-    if place := report.get("place"):
-        said.append(f"  called by {_place(place)}")
+    said += [f"  {line}" for line in orders.notes(report)]
     if allocation := report.get("allocation"):
         said.append(f"  {_allocation(allocation)}")
         for what in ("allocated", "freed"):
@@ -116,6 +129,13 @@ def text(report: Report) -> str:
     if note := report.get("note"):
         said.append(f"  {note}")
     return "\n".join(said)
+
+
+def _called(report: Report) -> str:
+    """Says how a place leads to the report."""
+    if report["kind"] == "never-destroyed":
+        return "created"
+    return f"{report['op']} on {orders.stream(report)}" if "op" in report else "called"
 
 
 def _instruction(report: Report) -> list[str]:
@@ -140,6 +160,8 @@ def _group(side: Report) -> str:
 def _other(report: Report) -> list[str]:
     """Returns the second access of a race, and what would order the two."""
     other = report["other"]
+    if "op" in other:
+        return _other_op(report, other)
     where = f"at {_code(other)}" if "instruction" in other else "at an unknown place"
     if _group(other) == _group(report):
         advice = "nothing orders the two waves: a gpu.barrier between the accesses would"
@@ -149,8 +171,18 @@ def _other(report: Report) -> list[str]:
     return [f"{_wave(other)} {does} it {where}", advice]
 
 
+def _other_op(report: Report, other: Report) -> list[str]:
+    """Describes an earlier launch, copy or fill, and says how to order both."""
+    said = [f"{orders.op(other)} by {_place(other['place'])}"]
+    if "instruction" in other:
+        said.append(f"  at {_code(other)}")
+    return [*said, orders.advice(report)]
+
+
 def _what(report: Report) -> str:
     kind = report["kind"]
+    if said := orders.what(report):
+        return said
     if kind == "stopped":
         return report["text"]
     if kind == "double-free":
@@ -163,6 +195,9 @@ def _what(report: Report) -> str:
     if kind == "race":
         place = "workgroup memory" if report["memory"] == "workgroup" else _within(report)
         return f"{access} {where} of {place}, which another wave accesses too"
+    if kind == "stream-race":
+        does = orders.access(report["other"])
+        return f"{access} {where} of {_within(report)}, which {orders.op(report['other'])} {does}"
     if kind == "outside-workgroup-memory":
         return f"{access} {where} of workgroup memory, which has {_bytes(report['size'])}"
     if kind == "outside-scratch":
@@ -192,7 +227,9 @@ def _distance(report: Report) -> str:
 
 
 def _within(report: Report) -> str:
-    return _name(report["allocation"]) if "allocation" in report else "memory"
+    if "allocation" in report:
+        return _name(report["allocation"])
+    return "the host's memory" if report["memory"] == "host" else "memory"
 
 
 def _bytes(count: int) -> str:

@@ -15,20 +15,43 @@ from mgpu_rt._cli.errors import CommandError
 OUTPUT = "MGPU_RT_CHECK"
 
 
+#: The checker of calls, for programs on a GPU.
+CALLS = "libmgpu_rt_check.so"
+
+
 def environment(device: str, output: Path) -> dict[str, str]:
-    """The environment of a program on an emulated device, whose reports go to a file. Raises
-    CommandError."""
+    """The environment of a program whose reports go to a file. Raises CommandError."""
     if named := os.environ.get("MGPU_RT_RUNTIME"):
         raise CommandError(f"MGPU_RT_RUNTIME={named} answers the calls that check sees: unset it")
+    result = _calls_only(device) if device in ("hip", "cuda") else _emulated(device)
+    return result | {OUTPUT: str(output)}
+
+
+def _checker(name: str) -> Path:
+    checker = softgpu.BUILD / "softgpu" / "check" / name
+    if not checker.exists():
+        raise CommandError(f"{checker} is missing: build mgpu_rt with the software GPU")
+    return checker
+
+
+def _calls_only(device: str) -> dict[str, str]:
+    """The environment of a program on a GPU, of which the calls are checked."""
+    result = preload.environment(device)
+    checker = str(_checker(CALLS))
+    if any(letter in checker for letter in " :;"):
+        raise CommandError(f"the loader cannot be told '{checker}': its path has a space or colon")
+    return result | {"LD_PRELOAD": f"{result['LD_PRELOAD']}:{checker}"}
+
+
+def _emulated(device: str) -> dict[str, str]:
+    """The environment of a program on an emulated device."""
     kind, base = preload.kind("softgpu" if device == "auto" else device, os.environ)
     try:
         hip = softgpu.hip(base, seam=softgpu.DRIVER)
     except softgpu.SoftGpuUnavailable as error:
         raise CommandError(f"no software GPU for check: {error}") from None
     result = preload.environment(kind, {**base, "MGPU_RT_HIP": str(hip)})
-    checker = softgpu.BUILD / "softgpu" / "check" / softgpu.DRIVER
-    if not checker.exists():
-        raise CommandError(f"{checker} is missing: build mgpu_rt with the software GPU")
+    checker = _checker(softgpu.DRIVER)
     if softgpu.DRIVER not in _hip_search.seams(result["MGPU_RT_HIP"]):
         raise CommandError(
             f"check runs HIP 5 only, and {result['MGPU_RT_HIP']} is a later one: set MGPU_RT_HIP "
@@ -39,7 +62,7 @@ def environment(device: str, output: Path) -> dict[str, str]:
     # A free that goes to HIP waits for the device: what comes after it is surely too late.
     result["MGPU_RT_CACHE"] = "modules,functions,streams,events"
     result["LD_LIBRARY_PATH"] = f"{checker.parent}:{result['LD_LIBRARY_PATH']}"
-    return result | {OUTPUT: str(output)}
+    return result
 
 
 def run(program: str, arguments: Sequence[str], environ: dict[str, str]) -> int:

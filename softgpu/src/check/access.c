@@ -1,7 +1,9 @@
 /* Checks the accesses of a kernel's lanes. A wave's accesses mostly lie in one block: a few ranges
  * that were allowed are remembered by each thread, until the map changes. */
+#include "access.h"
 #include "hooks.h"
 #include "images.h"
+#include "past.h"
 #include "race.h"
 #include "report.h"
 
@@ -14,20 +16,25 @@ enum { ALLOWED_RANGES = 8 };
 struct allowed {
     uint64_t low, high;
     struct softgpu_cell *cells; /* of the dwords from `low`, or NULL */
+    struct softgpu_past *past;  /* if other ops use the block that are not over, else NULL */
     bool stores;
 };
 
+/* They count for one launch. */
 static _Thread_local struct {
     uint64_t generation;
+    uint32_t launch;
     unsigned next;
     struct allowed ranges[ALLOWED_RANGES];
 } known;
 
-static const struct allowed *find_known(uint64_t va, uint64_t bytes, bool store) {
+static const struct allowed *find_known(const struct dispatch *d, uint64_t va, uint64_t bytes,
+                                        bool store) {
     uint64_t generation = softgpu_shadow_generation();
-    if (known.generation != generation) {
+    if (known.generation != generation || known.launch != d->launch) {
         memset(&known, 0, sizeof known);
         known.generation = generation;
+        known.launch = d->launch;
     }
     for (unsigned n = 0; n < ALLOWED_RANGES; n++) {
         const struct allowed *range = &known.ranges[n];
@@ -38,9 +45,11 @@ static const struct allowed *find_known(uint64_t va, uint64_t bytes, bool store)
     return NULL;
 }
 
-static void remember(const struct softgpu_finding *finding, bool stores) {
+static void remember(const struct dispatch *d, const struct softgpu_finding *finding, bool stores) {
     struct allowed *range = &known.ranges[known.next++ % ALLOWED_RANGES];
-    *range = (struct allowed){finding->low, finding->high, finding->cells, stores};
+    bool shared = finding->past && d->clock && softgpu_past_use(finding->past, d->launch, d->clock);
+    *range = (struct allowed){finding->low, finding->high, finding->cells,
+                              shared ? finding->past : NULL, stores};
 }
 
 /* ---- code objects ---- */
@@ -100,13 +109,13 @@ static void put_wave(struct softgpu_report *report, const uint32_t *group, unsig
     softgpu_report_number(report, "wave", wave);
 }
 
-static void put_instruction(struct softgpu_report *report, const struct dispatch *d,
+static void put_instruction(struct softgpu_report *report, enum target_mask target, uint64_t entry,
                             const struct inst *i, uint64_t pc) {
     char instruction[256];
     unsigned image;
     uint64_t code;
-    softgpu_print(d->target, i, pc, instruction, sizeof instruction);
-    softgpu_report_number(report, "offset", pc - d->entry);
+    softgpu_print(target, i, pc, instruction, sizeof instruction);
+    softgpu_report_number(report, "offset", pc - entry);
     softgpu_report_text(report, "instruction", instruction);
     if (softgpu_image_find(pc, &image, &code)) {
         softgpu_report_number(report, "image", image);
@@ -125,7 +134,7 @@ static void put_access(struct softgpu_report *report, struct wave *w, const stru
     put_wave(report, w->group->id, w->index);
     if (lane >= 0)
         softgpu_report_number(report, "lane", (unsigned)lane);
-    put_instruction(report, d, i, w->code->va + i->offset);
+    put_instruction(report, d->target, d->entry, i, w->code->va + i->offset);
     softgpu_report_number(report, "bytes", bytes);
     softgpu_report_number(report, "address", va);
 }
@@ -201,7 +210,7 @@ void softgpu_check_launch(struct dispatch *d) {
 }
 
 /* The instruction of the other side, decoded from memory. */
-static bool read_instruction(const struct dispatch *d, uint64_t pc, struct inst *i) {
+static bool read_instruction(enum target_mask target, uint64_t pc, struct inst *i) {
     struct softgpu_range range;
     if (!softgpu_find_range(pc, &range))
         return false;
@@ -209,7 +218,7 @@ static bool read_instruction(const struct dispatch *d, uint64_t pc, struct inst 
     uint64_t left = range.size - (pc - range.va);
     size_t count = left < sizeof words ? left / 4 : 3;
     memcpy(words, range.host + (pc - range.va), 4 * count);
-    return softgpu_decode(d->target, words, count, i);
+    return softgpu_decode(target, words, count, i);
 }
 
 static void put_other(struct softgpu_report *report, const struct dispatch *d,
@@ -221,9 +230,45 @@ static void put_other(struct softgpu_report *report, const struct dispatch *d,
     uint64_t pc;
     softgpu_report_open(report, "other");
     put_wave(report, group, other.wave);
-    if (softgpu_stamp_place(d, other, &pc) && read_instruction(d, pc, &i))
-        put_instruction(report, d, &i, pc);
+    if (softgpu_stamp_place(d, other, &pc) && read_instruction(d->target, pc, &i))
+        put_instruction(report, d->target, d->entry, &i, pc);
     softgpu_report_close(report);
+}
+
+void softgpu_report_other(struct softgpu_report *report, uint32_t number, uint64_t pc,
+                          const char *access) {
+    const struct softgpu_op *op = softgpu_op_at(number);
+    struct inst i;
+    char kernel[512];
+    softgpu_report_open(report, "other");
+    softgpu_report_op(report, number);
+    if (op->object) {
+        softgpu_kernel_name(op->object, kernel, sizeof kernel);
+        softgpu_report_text(report, "kernel", kernel);
+    }
+    if (pc && read_instruction(op->target, pc, &i))
+        put_instruction(report, op->target, op->entry, &i, pc);
+    else if (access)
+        softgpu_report_text(report, "access", access);
+    softgpu_report_close(report);
+}
+
+/* An access of a launch, and one of an op that nothing orders before it. */
+static void report_stream_race(struct wave *w, const struct inst *i,
+                               const struct softgpu_conflict *found, unsigned bytes) {
+    static const char kind[] = "stream-race";
+    const struct dispatch *d = w->group->dispatch;
+    struct softgpu_report report;
+    struct softgpu_block block;
+    if (!softgpu_report_pair_new(kind, &softgpu_op_at(d->launch)->place, found->op))
+        return;
+    softgpu_report_begin(&report, kind);
+    put_access(&report, w, i, i->encoding == E_SMEM ? -1 : found->lane, found->va, bytes);
+    softgpu_report_op(&report, d->launch);
+    softgpu_report_other(&report, found->op, found->pc, found->other_writes ? "store" : "load");
+    if (softgpu_shadow_holds(found->va, &block))
+        softgpu_report_block(&report, &block);
+    softgpu_report_end(&report);
 }
 
 static void report_race(struct wave *w, const struct inst *i, const struct softgpu_conflict *found,
@@ -255,15 +300,35 @@ void softgpu_check_lds(struct wave *w, const struct inst *i, const uint32_t *off
         report_race(w, i, &found, bytes, true);
 }
 
+/* Compares with copies and fills that other streams make. */
+static void check_moves(struct wave *w, const struct inst *i, const struct allowed *range,
+                        const uint64_t *va, uint64_t mask, unsigned bytes) {
+    for (uint64_t m = mask; m; m &= m - 1) {
+        struct softgpu_conflict found = {.lane = __builtin_ctzll(m)};
+        found.va = va[found.lane];
+        found.op = softgpu_past_conflict(range->past, w->group->dispatch->clock, found.va, bytes,
+                                         writes(i), &found.other_writes);
+        if (!found.op)
+            continue;
+        report_stream_race(w, i, &found, bytes);
+        return;
+    }
+}
+
 /* Looks for races of accesses within one range that kernels may use. */
 static void check_race(struct wave *w, const struct inst *i, const struct allowed *range,
                        const uint64_t *va, uint64_t mask, unsigned bytes) {
     if (!range || !range->cells || !w->group->race)
         return;
     struct softgpu_conflict found =
-        softgpu_race_global(w, i, range->cells, range->low, va, mask, bytes);
-    if (found.found)
+        softgpu_race_global(w, i, range->cells, range->low, va, mask, bytes,
+                            range->past ? w->group->dispatch->clock : NULL);
+    if (found.op)
+        report_stream_race(w, i, &found, bytes);
+    else if (found.found)
         report_race(w, i, &found, bytes, false);
+    if (range->past)
+        check_moves(w, i, range, va, mask, bytes);
 }
 
 void softgpu_check_stopped(const char *text) {
@@ -288,21 +353,22 @@ static bool is_widened(const struct inst *i, uint64_t va, unsigned bytes,
 static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, unsigned bytes) {
     struct softgpu_range range;
     bool store = writes(i);
-    if (find_known(va, bytes, store))
+    const struct dispatch *d = w->group->dispatch;
+    if (find_known(d, va, bytes, store))
         return true;
     struct softgpu_finding finding = softgpu_shadow_find(va, bytes);
     if (finding.verdict != SOFTGPU_ALLOWED) {
-        if (is_widened(i, va, bytes, &finding) || is_hips(w->group->dispatch))
+        if (is_widened(i, va, bytes, &finding) || is_hips(d))
             return true;
         report_finding(w, i, lane, va, bytes, &finding);
         return false;
     }
     bool code = find_code_object(va, &range);
-    if (store && code && is_read_only(va, &range) && !is_hips(w->group->dispatch)) {
+    if (store && code && is_read_only(va, &range) && !is_hips(d)) {
         report_read_only(w, i, lane, va, bytes);
         return false;
     }
-    remember(&finding, !code);
+    remember(d, &finding, !code);
     return true;
 }
 
@@ -315,7 +381,8 @@ bool softgpu_check_access(struct wave *w, const struct inst *i, int lane, uint64
     uint64_t addresses[LANES];
     int first = lane < 0 ? 0 : lane;
     addresses[first] = va;
-    check_race(w, i, find_known(va, bytes, writes(i)), addresses, UINT64_C(1) << first, bytes);
+    check_race(w, i, find_known(w->group->dispatch, va, bytes, writes(i)), addresses,
+               UINT64_C(1) << first, bytes);
     return true;
 }
 
@@ -327,6 +394,7 @@ void softgpu_check_cache(struct wave *w, const struct inst *i) {
 
 uint64_t softgpu_check_lanes(struct wave *w, const struct inst *i, const uint64_t *va,
                              uint64_t mask) {
+    const struct dispatch *d = w->group->dispatch;
     unsigned bytes = softgpu_move_bytes(move_of(i->row));
     uint64_t low = UINT64_MAX, high = 0, allowed = mask;
     if (!bytes || !mask)
@@ -337,7 +405,7 @@ uint64_t softgpu_check_lanes(struct wave *w, const struct inst *i, const uint64_
         high = va[l] > high ? va[l] : high;
     }
     const struct allowed *range =
-        high - low < UINT64_MAX - bytes ? find_known(low, high - low + bytes, writes(i)) : NULL;
+        high - low < UINT64_MAX - bytes ? find_known(d, low, high - low + bytes, writes(i)) : NULL;
     if (range) {
         check_race(w, i, range, va, mask, bytes);
         return mask;
@@ -346,7 +414,7 @@ uint64_t softgpu_check_lanes(struct wave *w, const struct inst *i, const uint64_
         int l = __builtin_ctzll(m);
         uint64_t lane = UINT64_C(1) << l;
         if (check(w, i, l, va[l], bytes)) {
-            check_race(w, i, find_known(va[l], bytes, writes(i)), va, lane, bytes);
+            check_race(w, i, find_known(d, va[l], bytes, writes(i)), va, lane, bytes);
             continue;
         }
         allowed &= ~lane;

@@ -1,14 +1,12 @@
-/* The program's calls that load modules, allocate, free, copy and fill. The checker overrides them
- * by mgpu_rt_intercept, as any runtime of a user's may, so the library knows nothing of it. */
-#include "hooks.h"
+/* The calls that load modules, allocate, free, copy and fill. */
+#include "calls.h"
+#include "access.h"
 #include "images.h"
-#include "report.h"
+#include "past.h"
+#include "race.h"
 
-#include <dlfcn.h>
-#include <execinfo.h>
+#include <pthread.h>
 #include <string.h>
-
-typedef void (*function)(void);
 
 static struct {
     void *(*load)(void *, size_t);
@@ -17,47 +15,19 @@ static struct {
     void (*copy)(void *, void *, size_t, void *);
     void (*fill32)(void *, int, size_t, void *);
     void (*fill16)(void *, uint16_t, size_t, void *);
+    void (*unregister)(void *);
+    void (*unregister_memref)(int64_t, void *, int64_t);
 } native;
 
-/* True for an address in this library or in the one that calls it. */
-static bool is_between(void *address) {
-    static void *own, *runtime;
-    Dl_info found;
-    if (!own && dladdr((void *)&native, &found))
-        own = found.dli_fbase;
-    if (!runtime && dladdr(*(void **)&native.free, &found))
-        runtime = found.dli_fbase;
-    return dladdr(address, &found) && (found.dli_fbase == own || found.dli_fbase == runtime);
-}
-
-static struct softgpu_place this_place(void) {
-    enum { DEPTH = SOFTGPU_FRAMES + 8 };
-    void *frames[DEPTH];
-    struct softgpu_place place = {0};
-    int count = backtrace(frames, DEPTH), first = 0;
-    while (first < count && is_between(frames[first]))
-        first++;
-    for (int n = first; n < count && place.count < SOFTGPU_FRAMES; n++)
-        place.frames[place.count++] = frames[n];
-    return place;
-}
-
-void softgpu_check_registered(uint64_t va, uint64_t size) {
-    softgpu_shadow_add(va, size, true, NULL);
-}
-
-void softgpu_check_unregistered(uint64_t va) {
-    softgpu_shadow_end(va, NULL);
-}
-
 static void *load(void *image, size_t size) {
+    (void)softgpu_call_begins();
     softgpu_image_add(image);
     return native.load(image, size);
 }
 
 static void *alloc(uint64_t size, void *stream, bool shared) {
     void *memory = native.alloc(size, stream, shared);
-    struct softgpu_place place = this_place();
+    struct softgpu_place place = softgpu_call_begins();
     if (memory && size)
         softgpu_shadow_add((uintptr_t)memory, size, false, &place);
     return memory;
@@ -83,85 +53,269 @@ static void report_call(const char *kind, const char *call, uint64_t address, ui
     softgpu_report_end(&report);
 }
 
+/* Reports that a block ends while an op uses it, by the clock of the call; NULL: by the host's. */
+static void check_pending(const char *kind, const char *call, const struct softgpu_block *block,
+                          const struct softgpu_clock *clock, const struct softgpu_place *place) {
+    uint32_t op = block->past ? softgpu_past_pending(block->past, clock) : 0;
+    struct softgpu_report report;
+    if (!op || !softgpu_report_pair_new(kind, place, op))
+        return;
+    softgpu_report_begin(&report, kind);
+    softgpu_report_text(&report, "call", call);
+    softgpu_report_place(&report, "place", place);
+    softgpu_report_other(&report, op, 0, NULL);
+    softgpu_report_block(&report, block);
+    softgpu_report_end(&report);
+}
+
 /* HIP's free waits for the device, so kernels that were launched before may use the memory until it
  * returns. A wrong free is left out: HIP's record of the memory stays as it is. */
 static void free_block(void *memory, void *stream) {
     struct softgpu_block block;
-    struct softgpu_place place = this_place();
+    struct softgpu_clock clock;
+    struct softgpu_place place = softgpu_call_begins();
     enum softgpu_end end = softgpu_shadow_judge((uintptr_t)memory, &block);
     if (end == SOFTGPU_LIVE || end == SOFTGPU_NO_BLOCK) {
+        softgpu_order_of_free(stream, &clock);
+        if (end == SOFTGPU_LIVE)
+            check_pending("early-free", "mgpuMemFree", &block, &clock, &place);
         native.free(memory, stream);
         softgpu_shadow_end((uintptr_t)memory, &place);
+        if (memory)
+            softgpu_order_wait_all(false);
     } else {
         report_call(end == SOFTGPU_ENDED_BEFORE ? "double-free" : "free-inside", "mgpuMemFree",
                     (uintptr_t)memory, 0, NULL, &place, &block);
     }
 }
 
+/* ---- registered memory ---- */
+
+static void check_unregister(const char *call, const void *memory) {
+    struct softgpu_place place = softgpu_call_begins();
+    struct softgpu_block block;
+    uint64_t va;
+    if (softgpu_check_device_address(memory, &va) && softgpu_shadow_holds(va, &block))
+        check_pending("early-unregister", call, &block, NULL, &place);
+}
+
+static void unregister(void *memory) {
+    check_unregister("mgpuMemHostUnregister", memory);
+    native.unregister(memory);
+}
+
+static void unregister_memref(int64_t rank, void *descriptor, int64_t element_size) {
+    struct {
+        char *allocated, *aligned;
+        int64_t offset;
+    } memref;
+    memcpy(&memref, descriptor, sizeof memref);
+    check_unregister("mgpuMemHostUnregisterMemRef", memref.aligned + memref.offset * element_size);
+    native.unregister_memref(rank, descriptor, element_size);
+}
+
+/* ---- copies and fills ---- */
+
 /* The bytes at an address that a call may access. Memory of which nothing is known is the host's,
  * or HIP's: HIP judges it. */
-static size_t usable(const char *call, const char *access, void *memory, size_t bytes) {
+static size_t usable(const char *call, const char *access, void *memory, size_t bytes,
+                     const struct softgpu_place *place) {
     uint64_t va = (uintptr_t)memory;
     struct softgpu_finding finding = softgpu_shadow_find(va, bytes);
     if (!bytes || finding.verdict == SOFTGPU_ALLOWED || finding.verdict == SOFTGPU_UNMAPPED)
         return bytes;
-    struct softgpu_place place = this_place();
     const struct softgpu_block *block = &finding.block;
     const char *late = block->registered ? "use-after-unregister" : "use-after-free";
     report_call(finding.verdict == SOFTGPU_FREED ? late : "out-of-bounds", call, va, bytes, access,
-                &place, block);
+                place, block);
     bool inside = finding.verdict == SOFTGPU_OUTSIDE && va - block->va < block->size;
     return inside ? block->va + block->size - va : 0;
 }
 
+/* A copy or fill that is called. */
+struct transfer {
+    const char *call;
+    uint32_t op;
+    struct softgpu_clock clock;
+    struct softgpu_place place;
+};
+
+static void begin(struct transfer *move, enum softgpu_op_kind kind, void *stream) {
+    softgpu_check_stream(move->call, stream, &move->place);
+    move->op = softgpu_order_begin(kind, stream, &move->place, &move->clock);
+}
+
+static void report_race(const struct transfer *move, uint64_t va, uint64_t bytes, bool writes,
+                        const struct softgpu_conflict *found, const struct softgpu_block *block) {
+    static const char kind[] = "stream-race";
+    struct softgpu_report report;
+    if (!softgpu_report_pair_new(kind, &move->place, found->op))
+        return;
+    softgpu_report_begin(&report, kind);
+    softgpu_report_text(&report, "call", move->call);
+    softgpu_report_text(&report, "access", writes ? "store" : "load");
+    softgpu_report_number(&report, "bytes", bytes);
+    softgpu_report_number(&report, "address", va);
+    softgpu_report_op(&report, move->op);
+    softgpu_report_other(&report, found->op, found->pc, found->other_writes ? "store" : "load");
+    if (block)
+        softgpu_report_block(&report, block);
+    else
+        softgpu_report_text(&report, "memory", "host");
+    softgpu_report_end(&report);
+}
+
+/* The place of an access: in a block, or in memory of the host. */
+struct side {
+    uint64_t va;
+    struct softgpu_block block;
+    bool has_block;
+    struct softgpu_past *past;
+};
+
+static struct side side_of(void *memory) {
+    struct side side = {.va = (uintptr_t)memory, .past = softgpu_past_of_host()};
+    uint64_t va;
+    side.has_block = softgpu_shadow_holds(side.va, &side.block) && !side.block.freed;
+    if (!side.has_block && softgpu_check_device_address(memory, &va) &&
+        softgpu_shadow_holds(va, &side.block) && !side.block.freed) {
+        side.va = va;
+        side.has_block = true;
+    }
+    if (side.has_block)
+        side.past = side.block.past;
+    return side;
+}
+
+/* Compares an access with those of ops that are not over, and notes it. */
+static void enter(const struct transfer *move, const struct side *side, uint64_t bytes,
+                  bool writes) {
+    const struct softgpu_block *block = side->has_block ? &side->block : NULL;
+    if (!bytes || !move->op || !side->past)
+        return;
+    if (softgpu_past_use(side->past, move->op, &move->clock)) {
+        struct softgpu_conflict found = {0};
+        found.op = softgpu_past_conflict(side->past, &move->clock, side->va, bytes, writes,
+                                         &found.other_writes);
+        if (!found.op && block && block->cells)
+            found =
+                softgpu_race_move(block->cells, block->va, side->va, bytes, writes, &move->clock);
+        if (found.op)
+            report_race(move, side->va, bytes, writes, &found, block);
+    }
+    softgpu_past_move(side->past, move->op, side->va, bytes, writes);
+}
+
+/* ---- copies to the host ---- */
+
+enum { MOST_COPIES = 256 };
+
+/* By place: the latest. */
+static struct {
+    pthread_mutex_t lock;
+    struct host_copy {
+        uint32_t op;
+        const void *to;
+        struct softgpu_place place;
+        bool pinned;
+    } copies[MOST_COPIES];
+    unsigned count;
+} to_host = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void note_copy(const struct transfer *move, const void *to, bool pinned) {
+    pthread_mutex_lock(&to_host.lock);
+    unsigned n = 0;
+    while (n < to_host.count && to_host.copies[n].place.frames[0] != move->place.frames[0])
+        n++;
+    if (n < MOST_COPIES) {
+        to_host.copies[n] = (struct host_copy){move->op, to, move->place, pinned};
+        to_host.count += n == to_host.count;
+    }
+    pthread_mutex_unlock(&to_host.lock);
+}
+
+/* HIP returns from a copy to pageable memory when it has ended. */
+static void copied(const struct transfer *move, const struct side *to, const struct side *from,
+                   void *memory) {
+    bool pinned = to->has_block && to->block.registered;
+    if (!move->op || !from->has_block || (to->has_block && !pinned) ||
+        (!pinned && !softgpu_check_is_host(memory)))
+        return;
+    note_copy(move, memory, pinned);
+    if (!pinned)
+        softgpu_order_wait_op(&move->clock, move->op);
+}
+
+void softgpu_check_copies(void) {
+    for (unsigned n = 0; n < to_host.count; n++) {
+        const struct host_copy *copy = &to_host.copies[n];
+        struct softgpu_report report;
+        if (softgpu_host_awaited(copy->op, true))
+            continue;
+        softgpu_report_begin(&report, "missing-wait");
+        softgpu_report_text(&report, "call", "mgpuMemcpy");
+        softgpu_report_op(&report, copy->op);
+        softgpu_report_number(&report, "address", (uintptr_t)copy->to);
+        softgpu_report_text(&report, "memory", copy->pinned ? "registered" : "pageable");
+        softgpu_report_text(&report, "forgiven",
+                            softgpu_host_awaited(copy->op, false) ? "yes" : "no");
+        softgpu_report_end(&report);
+    }
+}
+
+/* ---- calls ---- */
+
 /* Leaves out the bytes that lie outside. */
 static void copy(void *to, void *from, size_t bytes, void *stream) {
-    size_t stores = usable("mgpuMemcpy", "store", to, bytes);
-    size_t loads = usable("mgpuMemcpy", "load", from, bytes);
+    struct transfer move = {.call = "mgpuMemcpy", .place = softgpu_call_begins()};
+    size_t stores = usable(move.call, "store", to, bytes, &move.place);
+    size_t loads = usable(move.call, "load", from, bytes, &move.place);
     size_t least = stores < loads ? stores : loads;
-    if (least || !bytes)
-        native.copy(to, from, least, stream);
+    if (!least && bytes)
+        return;
+    begin(&move, SOFTGPU_OP_COPY, stream);
+    const struct side target = side_of(to), source = side_of(from);
+    enter(&move, &source, least, false);
+    enter(&move, &target, least, true);
+    native.copy(to, from, least, stream);
+    copied(&move, &target, &source, to);
+    softgpu_order_end();
+}
+
+static void begin_fill(struct transfer *move, void *to, size_t bytes, void *stream) {
+    begin(move, SOFTGPU_OP_FILL, stream);
+    const struct side target = side_of(to);
+    enter(move, &target, bytes, true);
 }
 
 static void fill32(void *to, int value, size_t count, void *stream) {
-    size_t fits = usable("mgpuMemset32", "store", to, 4 * count) / 4;
-    if (fits || !count)
-        native.fill32(to, value, fits, stream);
+    struct transfer move = {.call = "mgpuMemset32", .place = softgpu_call_begins()};
+    size_t fits = usable(move.call, "store", to, 4 * count, &move.place) / 4;
+    if (!fits && count)
+        return;
+    begin_fill(&move, to, 4 * fits, stream);
+    native.fill32(to, value, fits, stream);
+    softgpu_order_end();
 }
 
 static void fill16(void *to, uint16_t value, size_t count, void *stream) {
-    size_t fits = usable("mgpuMemset16", "store", to, 2 * count) / 2;
-    if (fits || !count)
-        native.fill16(to, value, fits, stream);
+    struct transfer move = {.call = "mgpuMemset16", .place = softgpu_call_begins()};
+    size_t fits = usable(move.call, "store", to, 2 * count, &move.place) / 2;
+    if (!fits && count)
+        return;
+    begin_fill(&move, to, 2 * fits, stream);
+    native.fill16(to, value, fits, stream);
+    softgpu_order_end();
 }
 
-/* The library opens HIP, which opens this one, at the program's start or at its first call: so this
- * comes before the first answer. */
-__attribute__((constructor)) static void stand_before(void) {
-    function (*find)(const char *) = NULL;
-    int (*intercept)(const char *, function) = NULL;
-    *(void **)&find = dlsym(RTLD_DEFAULT, "mgpu_rt_native");
-    *(void **)&intercept = dlsym(RTLD_DEFAULT, "mgpu_rt_intercept");
-    if (!find || !intercept)
-        return;
-    const struct {
-        const char *name;
-        void **native;
-        function instead;
-    } calls[] = {
-        {"mgpuModuleLoad", (void **)&native.load, (function)load},
-        {"mgpuMemAlloc", (void **)&native.alloc, (function)alloc},
-        {"mgpuMemFree", (void **)&native.free, (function)free_block},
-        {"mgpuMemcpy", (void **)&native.copy, (function)copy},
-        {"mgpuMemset32", (void **)&native.fill32, (function)fill32},
-        {"mgpuMemset16", (void **)&native.fill16, (function)fill16},
-    };
-    for (size_t n = 0; n < sizeof calls / sizeof *calls; n++) {
-        function found = find(calls[n].name);
-        memcpy(calls[n].native, &found, sizeof found);
-        intercept(calls[n].name, calls[n].instead);
-    }
-    struct softgpu_report report;
-    softgpu_report_begin(&report, "begun");
-    softgpu_report_end(&report);
-}
+const struct softgpu_call softgpu_memory_calls[] = {
+    {"mgpuModuleLoad", &native.load, (softgpu_function)load},
+    {"mgpuMemAlloc", &native.alloc, (softgpu_function)alloc},
+    {"mgpuMemFree", &native.free, (softgpu_function)free_block},
+    {"mgpuMemcpy", &native.copy, (softgpu_function)copy},
+    {"mgpuMemset32", &native.fill32, (softgpu_function)fill32},
+    {"mgpuMemset16", &native.fill16, (softgpu_function)fill16},
+    {"mgpuMemHostUnregister", &native.unregister, (softgpu_function)unregister},
+    {"mgpuMemHostUnregisterMemRef", &native.unregister_memref, (softgpu_function)unregister_memref},
+    {NULL, NULL, NULL},
+};

@@ -13,6 +13,8 @@ struct inst;
 struct group;
 struct dispatch;
 struct softgpu_race;
+struct softgpu_clock;
+struct softgpu_queue;
 
 /* The lanes of the mask that may access memory at va; the others are reported and left out. */
 uint64_t softgpu_check_lanes(struct wave *w, const struct inst *i, const uint64_t *va,
@@ -43,6 +45,8 @@ void softgpu_race_group_begin(struct group *g, uint64_t number);
 void softgpu_race_group_end(struct group *g);
 void softgpu_race_barrier(struct group *g);
 void softgpu_race_grid_barrier(struct wave *w);
+/* A queue begins or ends. */
+void softgpu_check_queue(struct softgpu_queue *queue, bool begins);
 /* Executes an instruction that writes a cache back or invalidates it. */
 void softgpu_check_cache(struct wave *w, const struct inst *i);
 
@@ -62,13 +66,16 @@ void softgpu_check_cache(struct wave *w, const struct inst *i);
 #define CHECK_GUARD(size) softgpu_check_guard(size)
 #define CHECK_LDS(w, i, offset, mask, bytes) softgpu_check_lds(w, i, offset, mask, bytes)
 #define CHECK_LAUNCH(d) softgpu_check_launch(d)
+#define CHECK_QUEUE(queue, begins) softgpu_check_queue(queue, begins)
 #define CHECK_GROUP_BEGIN(g, number) softgpu_race_group_begin(g, number)
 #define CHECK_GROUP_END(g) softgpu_race_group_end(g)
 #define CHECK_BARRIER(g) softgpu_race_barrier(g)
 #define CHECKED_CACHE(nothing) softgpu_check_cache
 #define CHECK_GRID_BARRIER(w) softgpu_race_grid_barrier(w)
 /* Members of struct dispatch and struct group. */
-#define CHECK_IN_DISPATCH uint32_t launch; /* its number; 0: races are not looked for */
+#define CHECK_IN_DISPATCH                                                                          \
+    uint32_t launch;                   /* the op that it is; 0: races are not looked for */        \
+    const struct softgpu_clock *clock; /* what is over before it, or NULL */
 #define CHECK_IN_GROUP struct softgpu_race *race;
 
 #else
@@ -83,6 +90,7 @@ void softgpu_check_cache(struct wave *w, const struct inst *i);
 #define CHECK_GUARD(size) UINT64_C(0)
 #define CHECK_LDS(w, i, offset, mask, bytes)
 #define CHECK_LAUNCH(d)
+#define CHECK_QUEUE(queue, begins)
 #define CHECK_GROUP_BEGIN(g, number)
 #define CHECK_GROUP_END(g)
 #define CHECK_BARRIER(g)

@@ -66,10 +66,7 @@ static void drop(bool *lock) {
 /* ---- launches, workgroups, barriers ---- */
 
 void softgpu_race_launch(struct dispatch *d, bool hips) {
-    static uint32_t launches;
-    d->launch = hips || d->group_count > MOST_GROUPS
-                    ? 0
-                    : __atomic_add_fetch(&launches, 1, __ATOMIC_RELAXED);
+    d->launch = hips || d->group_count > MOST_GROUPS ? 0 : softgpu_launch_of(d);
 }
 
 void softgpu_race_group_begin(struct group *g, uint64_t number) {
@@ -261,6 +258,95 @@ static void note_write(struct softgpu_cell *cell, struct softgpu_stamp stamp, ui
     cell->value = (cell->value & kept) | (value & ~kept);
 }
 
+/* ---- earlier launches ---- */
+
+static struct softgpu_trace trace_of(uint32_t launch, struct softgpu_stamp stamp) {
+    return (struct softgpu_trace){
+        .op = launch, .bytes = stamp.bytes, .kind = stamp.kind, .place = stamp.place};
+}
+
+/* The latest reads of two streams are kept. */
+static void note_past_read(struct softgpu_cell *cell, struct softgpu_trace trace) {
+    const struct softgpu_op *op = softgpu_op_at(trace.op);
+    unsigned n = 0;
+    while (n < 2 && cell->past_read[n].bytes &&
+           softgpu_op_at(cell->past_read[n].op)->slot != op->slot)
+        n++;
+    if (n == 2)
+        n = cell->past_read[0].op < cell->past_read[1].op ? 0 : 1;
+    cell->past_read[n] = trace;
+}
+
+/* A launch meets the cell first: the stamps of the one before become past. */
+static void begin_launch(struct softgpu_cell *cell, uint32_t launch) {
+    enum { WHOLE = 15 };
+    if (cell->write.bytes == WHOLE)
+        memset(cell->past_read, 0, sizeof cell->past_read);
+    if (cell->write.bytes)
+        cell->past_write = trace_of(cell->launch, cell->write);
+    for (unsigned n = 0; n < 2; n++)
+        if (cell->read[n].bytes)
+            note_past_read(cell, trace_of(cell->launch, cell->read[n]));
+    memset(&cell->write, 0, sizeof cell->write);
+    memset(cell->read, 0, sizeof cell->read);
+    cell->launch = launch;
+}
+
+static bool meets_unordered(struct softgpu_trace trace, const struct way *way, unsigned bytes,
+                            const struct softgpu_clock *clock) {
+    return trace.bytes & bytes && !may_meet((enum access_kind)trace.kind, way->kind) &&
+           !softgpu_is_over(trace.op, clock);
+}
+
+static void note_conflict(struct softgpu_conflict *found, struct softgpu_trace trace, bool writes) {
+    const struct softgpu_op *op = softgpu_op_at(trace.op);
+    found->found = true;
+    found->op = trace.op;
+    found->pc = trace.place != NO_PLACE ? op->entry + 4 * (uint64_t)trace.place : 0;
+    found->other_writes = writes;
+}
+
+/* Compares an access to some bytes of a dword with those of earlier launches. */
+static bool compare_past(const struct softgpu_cell *cell, const struct way *way, unsigned bytes,
+                         uint32_t value, const struct softgpu_clock *clock,
+                         struct softgpu_conflict *found) {
+    const struct softgpu_cell before = {
+        .write = {.bytes = cell->past_write.bytes, .kind = cell->past_write.kind},
+        .value = cell->value};
+    if (meets_unordered(cell->past_write, way, bytes, clock) &&
+        (way->reads || !is_same_value(&before, way, bytes, value))) {
+        note_conflict(found, cell->past_write, true);
+        return true;
+    }
+    for (unsigned n = 0; n < 2 && way->writes; n++)
+        if (meets_unordered(cell->past_read[n], way, bytes, clock)) {
+            note_conflict(found, cell->past_read[n], false);
+            return true;
+        }
+    return false;
+}
+
+struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t begin, uint64_t va,
+                                          uint64_t bytes, bool writes,
+                                          const struct softgpu_clock *clock) {
+    struct softgpu_conflict found = {0};
+    const struct way way = {.reads = !writes, .writes = writes, .kind = PLAIN};
+    for (uint64_t at = va & ~UINT64_C(3); at < va + bytes && !found.found; at += 4) {
+        struct softgpu_cell *cell = cells + (at / 4 - begin / 4), now;
+        unsigned from = at < va ? (unsigned)(va - at) : 0;
+        unsigned to = va + bytes - at < 4 ? (unsigned)(va + bytes - at) : 4;
+        bool *lock = lock_of(cell);
+        take(lock);
+        now = *cell;
+        drop(lock);
+        begin_launch(&now, 0);
+        /* The copy's values are unknown: none counts as the one that was there. */
+        if (compare_past(&now, &way, (1u << to) - (1u << from), ~now.value, clock, &found))
+            found.va = at + from;
+    }
+    return found;
+}
+
 /* Enters an access to some bytes of a dword. True for a conflict, whose other side is *other. */
 static bool enter(struct softgpu_race *race, struct softgpu_cell *cell, const struct way *way,
                   unsigned bytes, uint32_t value, struct softgpu_stamp *other) {
@@ -288,7 +374,7 @@ static bool enter(struct softgpu_race *race, struct softgpu_cell *cell, const st
  */
 static void enter_lane(struct wave *w, const struct inst *i, const struct way *way, int lane,
                        uint64_t at, unsigned bytes, struct softgpu_cell *cells, uint32_t launch,
-                       struct softgpu_conflict *found) {
+                       const struct softgpu_clock *clock, struct softgpu_conflict *found) {
     uint8_t data[24] = {0};
     unsigned shift = at % 4, end = shift + bytes;
     if (way->writes && way->kind == PLAIN && lane >= 0)
@@ -300,7 +386,11 @@ static void enter_lane(struct wave *w, const struct inst *i, const struct way *w
         uint32_t value;
         memcpy(&value, data + done, 4);
         if (cells->launch != launch)
-            *cells = (struct softgpu_cell){.launch = launch};
+            begin_launch(cells, launch);
+        if (clock && !found->found && compare_past(cells, way, mask, value, clock, found)) {
+            found->lane = lane;
+            found->va = at;
+        }
         if (!enter(w->group->race, cells, way, mask, value, &other) || found->found)
             continue;
         *found = (struct softgpu_conflict){.found = true, .lane = lane, .va = at, .other = other};
@@ -309,7 +399,8 @@ static void enter_lane(struct wave *w, const struct inst *i, const struct way *w
 
 struct softgpu_conflict softgpu_race_global(struct wave *w, const struct inst *i,
                                             struct softgpu_cell *cells, uint64_t begin,
-                                            const uint64_t *va, uint64_t mask, unsigned bytes) {
+                                            const uint64_t *va, uint64_t mask, unsigned bytes,
+                                            const struct softgpu_clock *clock) {
     struct softgpu_conflict found = {0};
     const struct way way = way_of(w, i);
     bool *held = NULL;
@@ -321,7 +412,7 @@ struct softgpu_conflict softgpu_race_global(struct wave *w, const struct inst *i
             drop(held);
             take(held = lock);
         }
-        enter_lane(w, i, &way, l, va[l], bytes, first, w->group->race->launch, &found);
+        enter_lane(w, i, &way, l, va[l], bytes, first, w->group->race->launch, clock, &found);
     }
     drop(held);
     return found;
@@ -336,7 +427,7 @@ struct softgpu_conflict softgpu_race_lds(struct wave *w, const struct inst *i,
     const struct way way = way_of(w, i);
     for (uint64_t m = mask; m; m &= m - 1) {
         int l = __builtin_ctzll(m);
-        enter_lane(w, i, &way, l, offset[l], bytes, race->lds + offset[l] / 4, 0, &found);
+        enter_lane(w, i, &way, l, offset[l], bytes, race->lds + offset[l] / 4, 0, NULL, &found);
     }
     return found;
 }

@@ -130,6 +130,30 @@ void softgpu_report_block(struct softgpu_report *report, const struct softgpu_bl
     softgpu_report_close(report);
 }
 
+static uint64_t frame_of(const struct softgpu_place *place) {
+    return place->count ? (uintptr_t)place->frames[0] : 0;
+}
+
+bool softgpu_report_pair_new(const char *kind, const struct softgpu_place *place, uint32_t other) {
+    const uint64_t key[] = {(uintptr_t)kind, frame_of(place),
+                            frame_of(&softgpu_op_at(other)->place)};
+    softgpu_order_reported(other);
+    return softgpu_report_new(key, sizeof key / sizeof *key);
+}
+
+void softgpu_report_op(struct softgpu_report *report, uint32_t number) {
+    static const char *const kinds[] = {
+        [SOFTGPU_OP_UNKNOWN] = "work",
+        [SOFTGPU_OP_LAUNCH] = "launch",
+        [SOFTGPU_OP_COPY] = "copy",
+        [SOFTGPU_OP_FILL] = "fill",
+    };
+    const struct softgpu_op *op = softgpu_op_at(number);
+    softgpu_report_text(report, "op", kinds[op->kind]);
+    softgpu_report_number(report, "stream", op->stream);
+    softgpu_report_place(report, "place", &op->place);
+}
+
 static int file = STDERR_FILENO;
 
 static void open_file(void) {

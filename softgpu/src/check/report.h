@@ -3,6 +3,7 @@
 #ifndef SOFTGPU_CHECK_REPORT_H
 #define SOFTGPU_CHECK_REPORT_H
 
+#include "order.h"
 #include "shadow.h"
 
 /* True the first time that this key is given: each fault is reported once. False also after 4,096
@@ -23,6 +24,11 @@ void softgpu_report_place(struct softgpu_report *report, const char *name,
 /* Opens an object within the report, and closes it. */
 void softgpu_report_open(struct softgpu_report *report, const char *name);
 void softgpu_report_close(struct softgpu_report *report);
+/* True the first time that a call at a place and an op of another are named so. From then on the
+ * other side is over. */
+bool softgpu_report_pair_new(const char *kind, const struct softgpu_place *place, uint32_t other);
+/* An op: what it is, its stream, its place. */
+void softgpu_report_op(struct softgpu_report *report, uint32_t number);
 void softgpu_report_block(struct softgpu_report *report, const struct softgpu_block *block);
 void softgpu_report_end(struct softgpu_report *report);
 

@@ -1,6 +1,7 @@
 #include "shadow.h"
 #include "../device.h"
 #include "hooks.h"
+#include "past.h"
 #include "race.h"
 
 #include <pthread.h>
@@ -62,6 +63,7 @@ static void remove_at(size_t at) {
     map.count--;
     memmove(&map.blocks[at], &map.blocks[at + 1], (map.count - at) * sizeof *map.blocks);
     softgpu_cells_end(block->cells, block->va, block->size);
+    free(block->past);
     free(block);
 }
 
@@ -105,6 +107,7 @@ void softgpu_shadow_add(uint64_t va, uint64_t size, bool registered,
     block->size = size;
     block->registered = registered;
     block->cells = softgpu_cells_begin(va, size);
+    block->past = softgpu_past_make();
     if (place)
         block->made = *place;
     pthread_rwlock_wrlock(&map.lock);
@@ -112,6 +115,7 @@ void softgpu_shadow_add(uint64_t va, uint64_t size, bool registered,
     clear(va, size);
     if (!insert(block)) {
         softgpu_cells_end(block->cells, va, size);
+        free(block->past);
         free(block);
     }
     changed();
@@ -219,6 +223,7 @@ static struct softgpu_finding find(uint64_t va, uint64_t bytes) {
             return outside(below);
         struct softgpu_finding inside = allow(below->va, end_of(below));
         inside.cells = below->cells;
+        inside.past = below->past;
         return inside;
     }
     if (above && above->va - va < bytes)

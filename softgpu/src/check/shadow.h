@@ -10,22 +10,18 @@
 #ifndef SOFTGPU_CHECK_SHADOW_H
 #define SOFTGPU_CHECK_SHADOW_H
 
+#include "place.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SOFTGPU_FRAMES = 6 };
-
-/* The program's calls that lead to a place, innermost first: return addresses. */
-struct softgpu_place {
-    unsigned count;
-    void *frames[SOFTGPU_FRAMES];
-};
-
 struct softgpu_cell;
+struct softgpu_past;
 
 struct softgpu_block {
     uint64_t va, size;          /* as asked for, in bytes */
     struct softgpu_cell *cells; /* of its dwords (race.h), or NULL */
+    struct softgpu_past *past;  /* its ops (past.h), or NULL */
     bool registered;            /* host memory that the device reaches at va */
     bool freed;
     unsigned number; /* of the allocation, from 1 */
@@ -44,6 +40,7 @@ struct softgpu_finding {
     enum softgpu_verdict verdict;
     uint64_t low, high;         /* SOFTGPU_ALLOWED: so are accesses within [low, high) */
     struct softgpu_cell *cells; /* SOFTGPU_ALLOWED: of the dwords from `low`, or NULL */
+    struct softgpu_past *past;  /* SOFTGPU_ALLOWED: of the block, or NULL */
     struct softgpu_block block;
     bool has_block;
 };

@@ -22,6 +22,7 @@ REST = {
     "CHECK_GUARD(size)": "0ul",
     "CHECK_LDS(w, i, offset, mask, bytes)": "",
     "CHECK_LAUNCH(d)": "",
+    "CHECK_QUEUE(queue, begins)": "",
     "CHECK_GROUP_BEGIN(g, number)": "",
     "CHECK_GROUP_END(g)": "",
     "CHECK_BARRIER(g)": "",

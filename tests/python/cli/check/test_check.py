@@ -151,8 +151,6 @@ def test_a_program_without_the_librarys_calls_was_not_checked() -> None:
     ("words", "message"),
     [
         (("--", "./nowhere"), "'./nowhere' was not found"),
-        (("--device", "cuda", "--", "true"), "--device cuda: check needs the emulated device"),
-        (("--device", "hip", "--", "true"), "--device hip: check needs the emulated device"),
         (("--json", "/nowhere/x", "--", "true"), "/nowhere"),
     ],
 )
@@ -193,7 +191,10 @@ def test_programs_have_no_fault(name: str) -> None:
     if name == "cluster":
         pytest.skip("its target is not emulated")
     done = check("--", programs.build(name, 22, None, library(), "softgpu"))
-    assert done.stderr == ""
+    # events waits for one of its streams by an event only, and leaves it behind.
+    left = name == "events"
+    assert ("warning: stream 3 is never destroyed [never-destroyed]" in done.stderr) is left
+    assert done.stderr.count("[") == left
 
 
 @pytest.mark.check

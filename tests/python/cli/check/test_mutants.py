@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.python.cli.check.mutants import waves
+from tests.python.cli.check.mutants import streams, waves
 from tests.python.cli.check.mutants.form import Mutant, assert_found
 
-MUTANTS = (*waves.MUTANTS,)
+MUTANTS = (*waves.MUTANTS, *streams.MUTANTS)
 
 
 def name(mutant: Mutant) -> str:

@@ -1,0 +1,108 @@
+"""The text of reports on the order of launches, copies and waits, and on streams and events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Report = dict[str, Any]
+
+#: Kinds of which LLVM's own library makes nothing wrong; others may.
+WARNINGS = ("early-free", "never-destroyed", "unordered")
+
+_ACCESS = {"load": "reads", "store": "writes", "atomic": "updates"}
+
+
+def is_warning(report: Report) -> bool:
+    """Whether the program's result is right with LLVM's own library."""
+    if report["kind"] == "missing-wait":
+        return report["memory"] == "pageable" or report["forgiven"] == "yes"
+    return report["kind"] in WARNINGS
+
+
+def stream(side: Report) -> str:
+    """The stream of an op."""
+    return f"stream {side['stream']}" if side["stream"] else "the null stream"
+
+
+def op(side: Report) -> str:
+    """An op as the owner of an access: "the launch of scale on stream 2"."""
+    of = f" of {side['kernel']}" if "kernel" in side else ""
+    return f"the {side['op']}{of} on {stream(side)}"
+
+
+def access(side: Report) -> str:
+    """Says what an op does to memory: "writes"."""
+    return _ACCESS[side["access"]]
+
+
+def advice(report: Report) -> str:
+    """Says what would order the two sides of a report."""
+    other = report["other"]
+    who = _LATER.get(report["kind"]) or _short(report)
+    said = f"nothing orders {who} after {_short(other)}: a gpu.wait on the {other['op']}'s token"
+    if report["kind"] == "early-free":
+        return f"{said} would. LLVM's library forgives it, as hipFree waits for the device"
+    return f"{said} would"
+
+
+_LATER = {"early-unregister": "the unregister", "early-free": "the free"}
+
+
+def _short(side: Report) -> str:
+    """An op in few words: "stream 2's launch"."""
+    owner = f"stream {side['stream']}'s" if side["stream"] else "the null stream's"
+    return f"{owner} {side['op']}"
+
+
+_OBJECT_TEXTS = {
+    "unrecorded-event": "{call} waits for event {number}, which nobody recorded: it waits for "
+    "nothing",
+    "stream-as-event": "{call} gets stream {number} in place of an event",
+    "use-after-destroy": "{call} gets {object} {number} after its destroy",
+    "never-destroyed": "{object} {number} is never destroyed",
+}
+
+
+def what(report: Report) -> str | None:
+    """The first line of a report of these kinds; None: it is of another kind."""
+    kind = report["kind"]
+    if kind in _OBJECT_TEXTS:
+        return _OBJECT_TEXTS[kind].format(**report)
+    if kind == "missing-wait":
+        return f"nothing waits for the copy to the host on {stream(report)}"
+    if kind == "early-free":
+        return f"{report['call']} frees memory that {op(report['other'])} uses"
+    if kind == "early-unregister":
+        return f"{report['call']} takes memory that {op(report['other'])} uses"
+    if kind == "unordered":
+        return (
+            "a kernel did not end within a minute, so the order of streams was not looked at from "
+            "there on: check waits for each kernel before the program goes on"
+        )
+    return None
+
+
+def notes(report: Report) -> list[str]:
+    """The lines that follow the places."""
+    if report["kind"] == "stream-as-event":
+        return [
+            "LLVM's library waits for nothing then. LLVM 22 and older lower an async.execute so "
+            "if a kernel is launched in it (llvm #170833)"
+        ]
+    if report["kind"] == "missing-wait":
+        return [_missing_wait(report)]
+    return []
+
+
+def _missing_wait(report: Report) -> str:
+    if report["memory"] == "pageable":
+        return (
+            "a gpu.wait on its token is missing. HIP itself ends a copy to pageable memory before "
+            "it returns; one to registered memory it does not"
+        )
+    if report["forgiven"] == "yes":
+        return (
+            "a gpu.wait on its token is missing. Only a free came after it: LLVM's library waits "
+            "there, and this one does not"
+        )
+    return "the host may read too early: a gpu.wait on its token would order it"

@@ -1,0 +1,352 @@
+#include "order.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Streams and events that live or have lived: by handle, the latest of each. */
+struct object {
+    void *handle;
+    struct object *next;
+    struct softgpu_object known;
+    uint16_t slot; /* a living stream's */
+    /* A stream's: what is over before its next op. An event's: what it was recorded after. */
+    struct softgpu_clock clock;
+};
+
+enum { BUCKETS = 1024, OPS_A_CHUNK = 4096, MOST_CHUNKS = 65536, NULL_SLOT = 0 };
+
+struct table {
+    struct object *buckets[BUCKETS];
+    unsigned made;
+};
+
+static pthread_mutex_t ops_lock = PTHREAD_MUTEX_INITIALIZER; /* held while an op is called */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;     /* guards all that follows */
+static struct table streams, events;
+static struct softgpu_clock last;  /* by slot: the ops that were called */
+static struct softgpu_clock host;  /* what the host has waited for */
+static struct softgpu_clock fence; /* what the null stream's last op came after, with that op */
+static struct object *owners[SOFTGPU_SLOTS];
+static struct softgpu_op *chunks[MOST_CHUNKS];
+static uint32_t op_count;
+static bool lost;
+
+/* ---- clocks ---- */
+
+static void join(struct softgpu_clock *to, const struct softgpu_clock *from) {
+    for (unsigned n = 0; n < SOFTGPU_SLOTS; n++) {
+        to->seen[n] = to->seen[n] > from->seen[n] ? to->seen[n] : from->seen[n];
+        to->strict[n] = to->strict[n] > from->strict[n] ? to->strict[n] : from->strict[n];
+    }
+}
+
+/* So many ops of a slot are over. */
+static void advance(uint32_t *seen, uint32_t count) {
+    *seen = *seen > count ? *seen : count;
+}
+
+/* ---- handles ---- */
+
+static struct object **bucket_of(struct table *table, void *handle) {
+    return &table->buckets[((uintptr_t)handle >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 54];
+}
+
+static struct object *find(struct table *table, void *handle) {
+    struct object *object = *bucket_of(table, handle);
+    while (object && object->handle != handle)
+        object = object->next;
+    return object;
+}
+
+static struct object *find_living(struct table *table, void *handle) {
+    struct object *object = find(table, handle);
+    return object && object->known.state == SOFTGPU_KNOWN ? object : NULL;
+}
+
+/* An object whose handle may have served before. NULL: there is no memory. */
+static struct object *make(struct table *table, void *handle, const struct softgpu_place *place) {
+    struct object **bucket = bucket_of(table, handle), *object = find(table, handle);
+    if (!object) {
+        object = calloc(1, sizeof *object);
+        if (!object)
+            return NULL;
+        object->next = *bucket;
+        *bucket = object;
+    }
+    object->handle = handle;
+    object->known =
+        (struct softgpu_object){.state = SOFTGPU_KNOWN, .number = ++table->made, .made = *place};
+    memset(&object->clock, 0, sizeof object->clock);
+    return object;
+}
+
+static struct softgpu_object describe(struct table *table, void *handle) {
+    pthread_mutex_lock(&lock);
+    const struct object *object = find(table, handle);
+    struct softgpu_object known = {0};
+    if (object)
+        known = object->known;
+    pthread_mutex_unlock(&lock);
+    return known;
+}
+
+/* ---- streams ---- */
+
+static bool is_idle(unsigned slot) {
+    return !owners[slot] && host.seen[slot] >= last.seen[slot];
+}
+
+static uint16_t take_slot(struct object *stream) {
+    unsigned slot = NULL_SLOT + 1;
+    while (slot < SOFTGPU_SLOTS && !is_idle(slot))
+        slot++;
+    /* Without a slot nothing is reported of a stream that could be missed otherwise. */
+    if (slot == SOFTGPU_SLOTS)
+        return NULL_SLOT;
+    owners[slot] = stream;
+    return (uint16_t)slot;
+}
+
+static void give_slot(struct object *stream) {
+    if (owners[stream->slot] == stream)
+        owners[stream->slot] = NULL;
+    stream->slot = NULL_SLOT;
+}
+
+void softgpu_stream_made(void *handle, const struct softgpu_place *place) {
+    pthread_mutex_lock(&lock);
+    struct object *old = find(&streams, handle);
+    if (old)
+        give_slot(old);
+    struct object *stream = make(&streams, handle, place);
+    if (stream)
+        stream->slot = take_slot(stream);
+    pthread_mutex_unlock(&lock);
+}
+
+void softgpu_stream_ends(void *handle, const struct softgpu_place *place) {
+    pthread_mutex_lock(&lock);
+    struct object *stream = find_living(&streams, handle);
+    if (stream) {
+        give_slot(stream);
+        stream->known.state = SOFTGPU_DESTROYED;
+        stream->known.ended = *place;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+struct softgpu_object softgpu_stream_find(void *stream) {
+    return describe(&streams, stream);
+}
+
+/* ---- ops ---- */
+
+static struct softgpu_op *op_at(uint32_t number) {
+    struct softgpu_op *chunk =
+        __atomic_load_n(&chunks[number / OPS_A_CHUNK % MOST_CHUNKS], __ATOMIC_ACQUIRE);
+    return number && chunk ? &chunk[number % OPS_A_CHUNK] : NULL;
+}
+
+struct softgpu_op *softgpu_op_at(uint32_t number) {
+    return op_at(number);
+}
+
+static uint32_t make_op(const struct softgpu_op *op) {
+    uint32_t number = op_count + 1;
+    struct softgpu_op **chunk = &chunks[number / OPS_A_CHUNK % MOST_CHUNKS];
+    if (number == 0 || number / OPS_A_CHUNK >= MOST_CHUNKS)
+        return 0;
+    if (!*chunk) {
+        struct softgpu_op *made = calloc(OPS_A_CHUNK, sizeof *made);
+        if (!made)
+            return 0;
+        __atomic_store_n(chunk, made, __ATOMIC_RELEASE);
+    }
+    op_count = number;
+    (*chunk)[number % OPS_A_CHUNK] = *op;
+    return number;
+}
+
+/* Tells what is over before the next op of a stream; NULL: of one of which nothing is known. */
+static void before_next(const struct object *stream, struct softgpu_clock *clock) {
+    if (!stream || stream->slot == NULL_SLOT) {
+        *clock = last;
+        return;
+    }
+    *clock = stream->clock;
+    join(clock, &host);
+    join(clock, &fence);
+}
+
+uint32_t softgpu_order_begin(enum softgpu_op_kind kind, void *handle,
+                             const struct softgpu_place *place, struct softgpu_clock *clock) {
+    pthread_mutex_lock(&ops_lock);
+    pthread_mutex_lock(&lock);
+    struct object *stream = find_living(&streams, handle);
+    uint16_t slot = stream ? stream->slot : NULL_SLOT;
+    before_next(stream, clock);
+    uint32_t count = last.strict[slot] = ++last.seen[slot];
+    struct softgpu_clock *after = slot == NULL_SLOT ? &fence : &stream->clock;
+    *after = *clock;
+    after->seen[slot] = after->strict[slot] = count;
+    const struct softgpu_op op = {.kind = kind,
+                                  .slot = slot,
+                                  .count = count,
+                                  .stream = stream ? stream->known.number : 0,
+                                  .place = *place};
+    uint32_t number = lost ? 0 : make_op(&op);
+    pthread_mutex_unlock(&lock);
+    return number;
+}
+
+void softgpu_order_end(void) {
+    pthread_mutex_unlock(&ops_lock);
+}
+
+uint32_t softgpu_order_unknown(void) {
+    pthread_mutex_lock(&lock);
+    uint32_t number = make_op(&(struct softgpu_op){.kind = SOFTGPU_OP_UNKNOWN});
+    pthread_mutex_unlock(&lock);
+    return number;
+}
+
+static bool is_over(uint32_t number, const uint32_t *seen) {
+    const struct softgpu_op *op = op_at(number);
+    return !op || op->kind == SOFTGPU_OP_UNKNOWN || op->count <= seen[op->slot] ||
+           __atomic_load_n(&lost, __ATOMIC_RELAXED);
+}
+
+bool softgpu_is_over(uint32_t number, const struct softgpu_clock *clock) {
+    return is_over(number, clock->seen);
+}
+
+bool softgpu_host_awaited(uint32_t number, bool strictly) {
+    pthread_mutex_lock(&lock);
+    bool over = is_over(number, strictly ? host.strict : host.seen);
+    pthread_mutex_unlock(&lock);
+    return over;
+}
+
+void softgpu_order_reported(uint32_t number) {
+    pthread_mutex_lock(&lock);
+    const struct softgpu_op *op = op_at(number);
+    if (op) {
+        advance(&host.seen[op->slot], op->count);
+        advance(&host.strict[op->slot], op->count);
+        if (owners[op->slot])
+            join(&host, &owners[op->slot]->clock); /* what was before it is over too */
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void softgpu_order_lost(void) {
+    __atomic_store_n(&lost, true, __ATOMIC_RELAXED);
+}
+
+void softgpu_order_of_free(void *handle, struct softgpu_clock *clock) {
+    pthread_mutex_lock(&lock);
+    const struct object *stream = find(&streams, handle);
+    if (stream && stream->known.state == SOFTGPU_DESTROYED) {
+        *clock = stream->clock; /* what it had done is over before the free */
+        join(clock, &host);
+        join(clock, &fence);
+    } else {
+        before_next(stream, clock);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void softgpu_order_wait_all(bool strictly) {
+    pthread_mutex_lock(&lock);
+    memcpy(host.seen, last.seen, sizeof host.seen);
+    if (strictly)
+        memcpy(host.strict, last.strict, sizeof host.strict);
+    pthread_mutex_unlock(&lock);
+}
+
+void softgpu_order_wait_op(const struct softgpu_clock *clock, uint32_t number) {
+    pthread_mutex_lock(&lock);
+    const struct softgpu_op *op = op_at(number);
+    for (unsigned n = 0; n < SOFTGPU_SLOTS; n++)
+        advance(&host.seen[n], clock->seen[n]);
+    if (op)
+        advance(&host.seen[op->slot], op->count);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- events and waits ---- */
+
+void softgpu_event_made(void *event, const struct softgpu_place *place) {
+    pthread_mutex_lock(&lock);
+    (void)make(&events, event, place);
+    pthread_mutex_unlock(&lock);
+}
+
+void softgpu_event_ends(void *handle, const struct softgpu_place *place) {
+    pthread_mutex_lock(&lock);
+    struct object *event = find_living(&events, handle);
+    if (event) {
+        event->known.state = SOFTGPU_DESTROYED;
+        event->known.ended = *place;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+struct softgpu_object softgpu_event_find(void *event) {
+    return describe(&events, event);
+}
+
+void softgpu_event_recorded(void *event, void *stream) {
+    pthread_mutex_lock(&lock);
+    struct object *object = find_living(&events, event);
+    if (object) {
+        object->known.recorded = true;
+        before_next(find_living(&streams, stream), &object->clock);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void softgpu_stream_waits(void *handle, void *event) {
+    pthread_mutex_lock(&lock);
+    struct object *stream = find_living(&streams, handle);
+    const struct object *object = find_living(&events, event);
+    const struct softgpu_clock *awaited = object ? &object->clock : &last;
+    join(stream && stream->slot != NULL_SLOT ? &stream->clock : &fence, awaited);
+    pthread_mutex_unlock(&lock);
+}
+
+void softgpu_clock_of_stream(void *handle, struct softgpu_clock *clock) {
+    pthread_mutex_lock(&lock);
+    const struct object *stream = find_living(&streams, handle);
+    *clock = stream && stream->slot != NULL_SLOT ? stream->clock : last;
+    pthread_mutex_unlock(&lock);
+}
+
+void softgpu_clock_of_event(void *handle, struct softgpu_clock *clock) {
+    pthread_mutex_lock(&lock);
+    const struct object *event = find_living(&events, handle);
+    *clock = event ? event->clock : last;
+    pthread_mutex_unlock(&lock);
+}
+
+void softgpu_host_waited(const struct softgpu_clock *clock) {
+    pthread_mutex_lock(&lock);
+    join(&host, clock);
+    pthread_mutex_unlock(&lock);
+}
+
+static void visit_all(struct table *table, const char *what,
+                      void (*visit)(const char *, const struct softgpu_object *)) {
+    for (unsigned n = 0; n < BUCKETS; n++)
+        for (const struct object *object = table->buckets[n]; object; object = object->next)
+            if (object->known.state == SOFTGPU_KNOWN)
+                visit(what, &object->known);
+}
+
+void softgpu_each_living(void (*visit)(const char *what, const struct softgpu_object *object)) {
+    pthread_mutex_lock(&lock);
+    visit_all(&streams, "stream", visit);
+    visit_all(&events, "event", visit);
+    pthread_mutex_unlock(&lock);
+}

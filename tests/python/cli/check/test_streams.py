@@ -1,0 +1,60 @@
+"""`mgpu-rt check` finds work without an order, and calls of the wrong handle, also on a GPU."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.python.cli.check.mutants.streams import MUTANTS
+from tests.python.cli.check.test_check import check
+from tests.python.runtime.hooked import program
+from tests.support.child import STUB
+from tests.support.command import assert_sentence, command
+
+HERE = Path(__file__).parent
+THREADS = {"MGPU_RT_SOFTGPU": "gfx90a,threads=4"}
+
+
+def check_calls(*words: object) -> subprocess.CompletedProcess[str]:
+    """check on a HIP that is no emulated device."""
+    return command("check", "--device", "hip", *words, MGPU_RT_HIP=str(STUB), MGPU_RT_MANAGER="off")
+
+
+def test_work_in_order_is_no_race() -> None:
+    done = check("--", program(HERE / "streams.mlir"), **THREADS)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_calls_in_order_are_no_fault_on_a_gpu() -> None:
+    done = check_calls("--", program(HERE / "streams.mlir"))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_program_without_calls_was_not_checked_on_a_gpu() -> None:
+    done = check_calls("--", "true")
+    assert_sentence(done.returncode, done.stderr, "called none of the library's functions")
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "status"),
+    [
+        ("event dropped", "unrecorded-event", 1),
+        ("handle misused", "stream-as-event", 1),
+        ("handle misused", "use-after-destroy", 1),
+        ("object left behind", "never-destroyed", 0),
+        ("wait left out", "missing-wait", 0),
+    ],
+)
+def test_a_fault_of_calls_is_found_on_a_gpu(
+    what: str, kind: str, status: int, tmp_path: Path
+) -> None:
+    mutant = next(each for each in MUTANTS if (each.what, each.kind) == (what, kind))
+    source = tmp_path / f"{kind}.mlir"
+    source.write_text(mutant.text())
+    done = check_calls("--", program(source, lines=True))
+    assert done.returncode == status
+    assert f"[{kind}]" in done.stderr
+    number = next(n for n, line in enumerate(mutant.text().splitlines(), 1) if mutant.line in line)
+    assert f"({kind}.mlir:{number})" in done.stderr

@@ -32,8 +32,9 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
     default=22,
     show_default=True,
     metavar="22|19|15",
-    help="The LLVM release to lower with. With 22 a launch takes 5 calls of the runtime, with 19 "
-    "and 15 it takes 7. LLVM 15 can lower a program only if each kernel has one launch in it.",
+    help="The LLVM release to lower with; 23, 21 and 20 too, where you have their tools. With 22 a "
+    "launch takes 5 calls of the runtime, with 19 and 15 it takes 7. LLVM 15 can lower a program "
+    "only if each kernel has one launch in it.",
 )
 @click.option(
     "--chip",
@@ -59,7 +60,7 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
     "lines",
     is_flag=True,
     help="Add line tables: debuggers and `mgpu-rt check` then name the program's lines. For AMD's "
-    "GPUs, with --llvm 19 and 22.",
+    "GPUs, with --llvm 19 and later.",
 )
 @click.option(
     "--iterations",
@@ -127,7 +128,7 @@ def lower(
             )
         if graphs and (emit == "mlir" or llvm == 15):
             raise CommandError(
-                "--graph is for objects, executables and libraries of LLVM 19 and 22"
+                "--graph is for objects, executables and libraries of LLVM 19 and later"
             )
         if os.path.isfile(program) and os.path.exists(out) and os.path.samefile(program, out):
             raise CommandError(f"-o {out} is the program itself: name another file")

@@ -79,8 +79,8 @@ class Pipeline:
 
     @property
     def device_llvm(self) -> int:
-        """The release that makes the device code."""
-        return 15 if self.llvm == 15 else 22
+        """The release that makes the device code: 22, whose images HIP 5.2 takes, for 19 to 21."""
+        return 22 if 19 <= self.llvm < 22 else self.llvm
 
     def needs(self) -> list[Tool]:
         """LLVM's tools that make the device code and the LLVM dialect."""
@@ -101,7 +101,7 @@ class Pipeline:
             return [Step(_forum_command(self.chip))]
         named = self._naming_steps()
         passes = f"{HOST_PASSES},{LINES_PASS}" if self.lines else HOST_PASSES
-        if self.llvm == 22:
+        if self.llvm == self.device_llvm:
             return [*named, self._device_step(passes)]
         opt = toolchain.tool("mlir-opt", self.llvm)
         host = Step([opt, f"--pass-pipeline=builtin.module({passes})", *self._shown_lines()])
@@ -113,14 +113,14 @@ class Pipeline:
             return []
         name = re.sub(r'[\\"]', r"\\\g<0>", self.lines)
         name = re.sub(r"[\\&|]", r"\\\g<0>", name)
-        shown = Step([toolchain.tool("mlir-opt", 22), *self._shown_lines()])
+        shown = Step([toolchain.tool("mlir-opt", self.device_llvm), *self._shown_lines()])
         return [shown, Step(["sed", f's|loc("<stdin>":|loc("{name}":|g'])]
 
     def _shown_lines(self) -> list[str]:
         return ["--mlir-print-debuginfo"] if self.lines else []
 
     def _device_step(self, further: str = "") -> Step:
-        """Compiles the program's gpu.modules, by 22, and runs further passes."""
+        """Compiles the program's gpu.modules and runs further passes."""
         passes = (NVIDIA_PASSES if self.nvidia else DEVICE_PASSES).format(
             chip=self.chip,
             opt=self.opt_level,
@@ -129,16 +129,18 @@ class Pipeline:
             lines=self.lines and f"{LINES_PASS},",
         )
         passes = ",".join(filter(None, (passes, further)))
-        command = [toolchain.tool("mlir-opt", 22), f"--pass-pipeline=builtin.module({passes})"]
-        command += self._shown_lines()
-        return Step(command, _cuda() if self.nvidia else {}, needs_rocm=not self.nvidia)
+        opt = toolchain.tool("mlir-opt", self.device_llvm)
+        command = [opt, f"--pass-pipeline=builtin.module({passes})", *self._shown_lines()]
+        if self.nvidia:
+            return Step(command, _cuda())
+        return Step(command, rocm=self.device_llvm)
 
     def llvm_dialect(self, text: str) -> bytes:
         """The whole program in the LLVM dialect. Raises ToolchainMissing, LoweringFailed."""
         return steps.run(self.steps(), text.encode())
 
     def device_part(self, text: str) -> bytes:
-        """The program with its gpu.modules compiled, by 22. Raises as llvm_dialect() does."""
+        """The program with its gpu.modules compiled. Raises as llvm_dialect() does."""
         return steps.run([self._device_step()], text.encode())
 
 
@@ -161,12 +163,12 @@ def pipeline(
     """The pipeline of a release for a chip, by default gfx90a, or for 15 gfx906 as in the forum's
     report. Raises ValueError where there is none."""
     if llvm not in toolchain.RELEASES:
-        raise ValueError(f"no recipe for LLVM {llvm}: there are 15, 19 and 22")
+        raise ValueError(f"no recipe for LLVM {llvm}: there are 15, and 19 to 23")
     if llvm == 15 and _is_nvidia(chip or ""):
         raise ValueError("LLVM 15 lowers by the forum's command, which is for AMD's GPUs")
     chip = chip or (FORUM_CHIP if llvm == 15 else DEFAULT_CHIP)
     if lines and (llvm == 15 or _is_nvidia(chip)):
-        raise ValueError("line tables (-g) are for AMD's GPUs, with LLVM 19 and 22")
+        raise ValueError("line tables (-g) are for AMD's GPUs, with LLVM 19 and later")
     return Pipeline(llvm, chip, _form(chip, image), opt_level, first, lines)
 
 

@@ -20,7 +20,7 @@ class Step:
 
     command: Sequence[Path | str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)  # beside this process's
-    needs_rocm: bool = False  # at ROCM_PATH: AMD's linker and device libraries
+    rocm: int = 0  # the release whose linker it finds at ROCM_PATH, with AMD's device libraries
     edit: Callable[[bytes], bytes] | None = None
     words: str = ""  # that say what the edit does
 
@@ -37,26 +37,26 @@ def run(steps: Sequence[Step], content: bytes) -> bytes:
 
 
 def _run(step: Step, content: bytes) -> bytes:
-    if not step.needs_rocm:
+    if not step.rocm:
         return toolchain.run(step.command, content, {**os.environ, **step.variables})
-    with _rocm() as directory:
+    with _rocm(step.rocm) as directory:
         variables = {**step.variables, "ROCM_PATH": str(directory)}
         return toolchain.run(step.command, content, {**os.environ, **variables})
 
 
-def _rocm_parts() -> dict[str, Path]:
+def _rocm_parts(llvm: int) -> dict[str, Path]:
     """The files that mlir-opt looks for below ROCM_PATH, by their places there."""
     return {
-        "llvm/bin/ld.lld": toolchain.tool("ld.lld", 22).resolve(),
+        "llvm/bin/ld.lld": toolchain.tool("ld.lld", llvm).resolve(),
         "amdgcn": toolchain.device_libraries(),
     }
 
 
 @contextmanager
-def _rocm() -> Iterator[Path]:
+def _rocm(llvm: int) -> Iterator[Path]:
     """A directory laid out as mlir-opt expects ROCm to be."""
     with tempfile.TemporaryDirectory() as scratch:
-        for place, part in _rocm_parts().items():
+        for place, part in _rocm_parts(llvm).items():
             link = Path(scratch, place)
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(part)
@@ -66,12 +66,12 @@ def _rocm() -> Iterator[Path]:
 def script(steps: Sequence[Step], source: str, out: str) -> str:
     """The steps as commands of a shell, from a file to a file; "-" is stdin or stdout."""
     lines = []
-    rocm = any(step.needs_rocm for step in steps)
+    rocm = next((step.rocm for step in steps if step.rocm), 0)
     if rocm:
         lines += ["ROCM_PATH=$(mktemp -d) && export ROCM_PATH", 'mkdir -p "$ROCM_PATH/llvm/bin"']
         lines += [
             f'ln -s {shlex.quote(str(part))} "$ROCM_PATH/{place}"'
-            for place, part in _rocm_parts().items()
+            for place, part in _rocm_parts(rocm).items()
         ]
     tools = [step for step in steps if not step.edit]
     for step in steps:

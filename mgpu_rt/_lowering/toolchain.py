@@ -11,7 +11,10 @@ from pathlib import Path
 from mgpu_rt._packages import how_to_install
 
 #: The releases that there are pipelines for, newest first.
-RELEASES = (22, 19, 15)
+RELEASES = (23, 22, 21, 20, 19, 15)
+
+#: The releases that the tests run. Debian 12 has their packages.
+TESTED = (22, 19, 15)
 
 #: A tool of LLVM's by its name and release.
 Tool = tuple[str, int]

@@ -314,7 +314,7 @@ def test_the_pass_that_is_missing_is_named(tmp_path: Path, replace: str, said: s
 
 def test_a_release_without_a_pipeline_is_refused(tmp_path: Path) -> None:
     said = complaint(FORUM, "-o", tmp_path / "x.o", "--llvm", 18)
-    assert said == "mgpu-rt: no recipe for LLVM 18: there are 15, 19 and 22\n"
+    assert said == "mgpu-rt: no recipe for LLVM 18: there are 15, and 19 to 23\n"
 
 
 @pytest.mark.parametrize(

@@ -299,6 +299,42 @@ def test_host_objects_have_the_habits_of_their_release(llvm: int) -> None:
     assert any(name.startswith((".fini_array", ".dtors")) for name in sections) == (llvm == 22)
 
 
+@pytest.mark.parametrize(
+    ("llvm", "steps"),
+    [
+        (20, ["mlir-opt-22", "mlir-opt-20", "mlir-translate-20", "llc-20"]),
+        (21, ["mlir-opt-22", "mlir-opt-21", "mlir-translate-21", "llc-21"]),
+        (23, ["mlir-opt-23", "mlir-translate-23", "llc-23"]),
+    ],
+)
+def test_other_releases_lower_where_their_tools_are(
+    llvm: int, steps: list[str], program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stand-ins, which run 22's tools. 20 and 21 let 22 make the device code, as 19 does."""
+    noted = tmp_path / "noted"
+    for name in ("mlir-opt", "mlir-translate", "llc", "ld.lld"):
+        for release in (llvm, 22):
+            stand_in = tmp_path / f"{name}-{release}"
+            real = toolchain.tool(name, 22)
+            stand_in.write_text(f'#!/bin/sh\necho {stand_in.name} >> {noted}\nexec {real} "$@"\n')
+            stand_in.chmod(0o755)
+    real_tool = toolchain.tool
+    monkeypatch.setattr(
+        toolchain,
+        "tool",
+        lambda name, release: (
+            tmp_path / f"{name}-{release}"
+            if name.startswith("mlir-") or name == "llc"
+            else real_tool(name, 22)
+        ),
+    )
+    content = lower.lower(program, llvm=llvm).read_bytes()
+    assert content.startswith(b"\x7fELF") and b"nothing" in content
+    assert noted.read_text().split() == steps
+    pipeline = pipelines.pipeline(llvm)
+    assert ("ld.lld", pipeline.device_llvm) in object_files.needs(pipeline)
+
+
 def test_print_library_brings_nothing_along(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -223,7 +223,7 @@ def inputs() -> str:
 
 def _compiled() -> Iterator[tuple[str, bytes]]:
     """The members that LLVM makes: some minutes' work."""
-    for llvm in toolchain.RELEASES:
+    for llvm in toolchain.TESTED:
         yield bundle.library_name(llvm), host_library(llvm)
     with ThreadPoolExecutor(2) as pool:
         every: dict[str, bytes] = {}
@@ -238,7 +238,7 @@ def contents(old: bundle.Bundle | None) -> Iterator[tuple[str, bytes]]:
     made."""
     manifest = {
         "inputs": inputs(),
-        "programs": {str(llvm): bundle_programs(llvm) for llvm in toolchain.RELEASES},
+        "programs": {str(llvm): bundle_programs(llvm) for llvm in toolchain.TESTED},
         "chips": list(CHIPS),
     }
     yield "manifest.json", json.dumps(manifest, indent=1).encode()

@@ -7,6 +7,7 @@
     mgpu_rt.lower("model.mlir")        # such a library, of a program in MLIR
     mgpu_rt.to_device(array)           # an array in device memory, for PyTorch and CuPy too
     mgpu_rt.Module("program.o")        # its kernels, to be launched from Python
+    mgpu_rt.Stream()                   # and Event, Device: handles as objects
     mgpu_rt.use_stream(stream)         # lowered functions run on a stream of PyTorch's or CuPy's
     with mgpu_rt.graph() as graph:     # what is called becomes a graph; graph.replay()
     with mgpu_rt.intercept(MyHook()):  # calls are looked at, or answered, in Python
@@ -35,10 +36,13 @@ if TYPE_CHECKING:
     from mgpu_rt._launch.copies import In, InOut, Out
     from mgpu_rt._launch.modules import Kernel, Module
     from mgpu_rt._library import HipError, RuntimeLibrary
+    from mgpu_rt._objects import Device, Event, Stream
     from mgpu_rt.runtime._base import Runtime
 
 __all__ = [
+    "Device",
     "DeviceArray",
+    "Event",
     "Graph",
     "HipError",
     "In",
@@ -48,6 +52,7 @@ __all__ = [
     "MemRef",
     "Module",
     "Out",
+    "Stream",
     "__version__",
     "empty",
     "empty_cache",
@@ -215,7 +220,9 @@ def intercept(runtime: "Runtime") -> "AbstractContextManager[Runtime]":
 
 #: The module of each name that is imported at its first use.
 _ELSEWHERE = {
+    "Device": "mgpu_rt._objects",
     "DeviceArray": "mgpu_rt._arrays.arrays",
+    "Event": "mgpu_rt._objects",
     "Graph": "mgpu_rt._graphs",
     "HipError": "mgpu_rt._library",
     "In": "mgpu_rt._launch.copies",
@@ -225,6 +232,7 @@ _ELSEWHERE = {
     "MemRef": "mgpu_rt._launch.arguments",
     "Module": "mgpu_rt._launch.modules",
     "Out": "mgpu_rt._launch.copies",
+    "Stream": "mgpu_rt._objects",
 }
 
 

@@ -113,6 +113,11 @@ def _destroy(library: RuntimeLibrary, handle: Any, process: int) -> None:
 def graph() -> Iterator[Graph]:
     """mgpu_rt.graph, which describes it."""
     library = load()
+    with library.giving_back_later():
+        yield from _build(library)
+
+
+def _build(library: RuntimeLibrary) -> Iterator[Graph]:
     found = Graph(library)
     # C's own functions: a signal handler may raise in Python code, and then its thread builds on.
     begin, end = library.native.mgpu_rt_graph_begin, library.native.mgpu_rt_graph_end

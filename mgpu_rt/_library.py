@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import functools
 import json
 import operator
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mgpu_rt import _abi, _layout, _memory_table
+from mgpu_rt._notebook import Statistics, Table
 
 
 def path() -> str:
@@ -72,7 +74,9 @@ class RuntimeLibrary:
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("mgpu") and name != "free":
             raise AttributeError(name)
-        function = _taking_numbers(self.ffi, getattr(self.native, name))
+        function = getattr(self.native, name)
+        if not name.startswith("mgpu_rt_"):
+            function = _taking_numbers(self.ffi, function)
         self.__dict__[name] = function  # found there from now on
         return function
 
@@ -91,7 +95,7 @@ class RuntimeLibrary:
         if not text:
             raise MemoryError("mgpu_rt_stats_json")
         try:
-            return json.loads(self.ffi.string(text))
+            return Statistics(json.loads(self.ffi.string(text)))
         finally:
             self.native.free(text)
 
@@ -112,6 +116,29 @@ class RuntimeLibrary:
     def empty_cache(self) -> int:
         """Gives back to the driver what is cached and not in use; returns how many objects."""
         return self.native.mgpu_rt_empty_cache()
+
+    def give_back(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Calls a function that gives something back, as finalizers do at any time. While this
+        thread builds a graph, it would become a part of the graph: it is called at the graph's end
+        then."""
+        later = getattr(self._thread, "later", None)
+        if later is None:
+            function(*arguments)
+        else:
+            later.append((function, arguments))
+
+    @contextlib.contextmanager
+    def giving_back_later(self) -> Iterator[None]:
+        """Puts off what `give_back` is asked for on this thread to the end of a `with`."""
+        outer = getattr(self._thread, "later", None)
+        mine: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+        self._thread.later = mine
+        try:
+            yield
+        finally:
+            self._thread.later = outer
+            for function, arguments in mine:
+                self.give_back(function, *arguments)
 
     def on_out_of_memory(self, make_room: Callable[[int, int], object] | None) -> None:
         """Calls `make_room(device, bytes)` before mgpuMemAlloc fails for want of device memory; the
@@ -143,7 +170,7 @@ class RuntimeLibrary:
         `peak_allocated` is 0, and hits are not shown, unless MGPU_RT_STATS was set at the first
         call.
         """
-        return _memory_table.memory_summary(self.stats())
+        return Table(_memory_table.memory_summary(self.stats()))
 
     def memory_history(self) -> str:
         """A table for people: which places of the program held how much of each device's memory
@@ -153,7 +180,7 @@ class RuntimeLibrary:
         its file, for addr2line. A JIT's code has an address. Counts need MGPU_RT_STATS at the first
         call.
         """
-        return _memory_table.memory_history(self.stats())
+        return Table(_memory_table.memory_history(self.stats()))
 
     def scratch(self, stream: Any = 0) -> Scratch:
         """A buffer of device memory that is kept from use to use, in the order of `stream`, a

@@ -98,8 +98,13 @@ class LaunchHook(Runtime):
 
 
 def say(text: str) -> None:
-    """A line on stderr, at once; control characters in it as escapes. It is lost where nothing can
-    be written, as C's lines are."""
+    """Writes a line to stderr, at once; control characters in it as escapes. It is lost where
+    nothing can be written, as C's lines are. If the program has set up Python's logging, the line
+    goes to the logger mgpu_rt instead."""
+    logging = sys.modules.get("logging")
+    if logging is not None and (logger := logging.getLogger("mgpu_rt")).hasHandlers():
+        logger.warning("%s", printable(text))
+        return
     with suppress(OSError, ValueError):  # full, closed
         if sys.stderr is not None:
             sys.stderr.write(f"{printable(text)}\n")

@@ -239,7 +239,7 @@ def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: i
 
 def _destroy_event(process: int, event: Any) -> None:
     if os.getpid() == process:
-        load().mgpuEventDestroy(event)
+        load().give_back(load().mgpuEventDestroy, event)
 
 
 def _copy(to: int, source: int, size: int) -> None:

@@ -31,7 +31,7 @@ def _free_on_host(address: int) -> None:
 def _free_on_device(library: RuntimeLibrary, process: int, address: int) -> None:
     """Frees it in the order of all streams. A child of fork has no memory of the device."""
     if os.getpid() == process:
-        library.mgpuMemFree(library.ffi.cast("void *", address), library.ffi.NULL)
+        library.give_back(library.mgpuMemFree, address, None)
 
 
 def allocate(size: int) -> Memory:

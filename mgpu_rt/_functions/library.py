@@ -160,7 +160,7 @@ def _why(path: str, said: str) -> str:
 def _unload(handle: int, process: int) -> None:
     """Unloads the library, whose destructors unload its modules. A child of fork has none."""
     if os.getpid() == process:
-        _ctypes.dlclose(handle)
+        load().give_back(_ctypes.dlclose, handle)
 
 
 class Function:
@@ -202,7 +202,7 @@ class Function:
             passed.to_device()
             found = self._call(passed.pointers() if self._is_c_interface else passed.registers())
             reader = results.Reader(self._loaded, passed.owners, passed.lent)
-            read = [self._read(reader, kind, part) for kind, part in found]
+            read = self._read(reader, found)
             passed.to_host()
         finally:
             passed.release()
@@ -219,11 +219,17 @@ class Function:
         self._function(ctypes.byref(room), *arguments)
         return [(kind, getattr(room, f"r{number}")) for number, kind in enumerate(kinds)]
 
-    def _read(self, reader: results.Reader, kind: types.Type, content: Any) -> Any:
-        try:
-            return reader.read(kind, content)
-        except ValueError as error:
-            raise ValueError(f"{self.name}, its result ({kind.text}): {error}") from None
+    def _read(self, reader: results.Reader, found: list[tuple[types.Type, Any]]) -> list[Any]:
+        """Reads all results, so that each has its owner, before it raises for one of them."""
+        read, refused = [], []
+        for kind, content in found:
+            try:
+                read.append(reader.read(kind, content))
+            except ValueError as error:
+                refused.append(f"{self.name}, its result ({kind.text}): {error}")
+        if refused:
+            raise ValueError(refused[0])
+        return read
 
 
 #: Results of more numbers than registers return go through memory, as in C; of fewer, LLVM has its

@@ -46,6 +46,11 @@ def read(path: Path) -> dict[str, str]:
         except ELFError as error:
             raise ValueError(f"'{path}' is no ELF file ({error})") from None
     functions: dict[str, str] = {}
-    for line in content.replace(b"\0", b"").splitlines():
-        functions.update(json.loads(line)["functions"])
+    try:
+        for line in content.replace(b"\0", b"").splitlines():
+            functions.update(json.loads(line)["functions"])
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(
+            f"'{path}' has types of functions that cannot be read: lower it again"
+        ) from None
     return functions

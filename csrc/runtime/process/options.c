@@ -166,11 +166,28 @@ static bool has_gpu_times(const char *trace) {
     return strncmp(trace, gpu_times, sizeof gpu_times - 1) == 0;
 }
 
+static const char markers[] = "markers"; /* of a trace, before its path or in its place */
+
+/* Takes the words before a trace's path off it. */
+static void read_trace_words(struct options *out) {
+    for (;;) {
+        const size_t length = sizeof markers - 1;
+        if (has_gpu_times(out->trace)) {
+            out->trace_gpu_on = true;
+            out->trace += sizeof gpu_times - 1;
+        } else if (strncmp(out->trace, markers, length) == 0 &&
+                   (!out->trace[length] || out->trace[length] == ',')) {
+            out->trace_markers_on = true;
+            out->trace += length + (out->trace[length] == ',');
+        } else {
+            return;
+        }
+    }
+}
+
 /* The place of results: "" for none. */
 static void read_outputs(struct options *out) {
-    out->trace_gpu_on = has_gpu_times(out->trace);
-    if (out->trace_gpu_on)
-        out->trace += sizeof gpu_times - 1;
+    read_trace_words(out);
     if (is_off(out->stats))
         out->stats = "";
     if (strcmp(out->stats, "on") == 0)

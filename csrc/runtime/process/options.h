@@ -37,7 +37,7 @@ struct options {
     bool device_by_rank;       /* device_number is a rank, of which there may be more */
     size_t memory_limit_bytes; /* 0: the fraction counts */
     double memory_limit_fraction; /* of the device's memory */
-    bool sync_lazy, trace_gpu_on, errors_fail;
+    bool sync_lazy, trace_gpu_on, trace_markers_on, errors_fail;
 };
 extern struct options options;
 

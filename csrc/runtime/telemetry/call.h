@@ -41,6 +41,7 @@ struct call {
         unsigned driver_loads; /* how often HIP has loaded it */
     } loaded;
     int device;
+    bool marked;    /* a range of a profiler's has begun with it */
     ptrdiff_t held; /* bytes of its memory that the call gives to the program, or takes back */
 };
 

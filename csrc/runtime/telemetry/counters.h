@@ -30,7 +30,7 @@ enum copy_way {
 
 /* MGPU_RT_STATS or MGPU_RT_TRACE asks for that. */
 static inline bool stats_wanted(void) {
-    return options.stats[0] || options.trace[0];
+    return options.stats[0] || options.trace[0] || options.trace_markers_on;
 }
 
 struct counter {

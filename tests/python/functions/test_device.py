@@ -16,6 +16,7 @@ import mgpu_rt
 from tests.devices.gpu import CHIP
 from tests.python.functions import DEVICE, library
 from tests.support.child import BACKENDS_WITH_GPU, ROOT, Mgpu, environment, in_child
+from tests.support.folders import in_folder
 from tests.support.patience import HANG
 
 on_devices = in_child(policies=("builtin",), backends=BACKENDS_WITH_GPU[1:])
@@ -149,6 +150,67 @@ def test_a_function_becomes_a_graph(mgpu: Mgpu) -> None:
     graph.replay()
     assert (array.to_host() == 6 * numbers()).all()
     graph.close()
+
+
+@on_devices
+def test_arrays_may_end_while_a_graph_is_built(mgpu: Mgpu) -> None:
+    """Their finalizers put off what they give back: it is no part of the graph."""
+    functions, array = device_library(mgpu), mgpu_rt.to_device(numbers())
+    others = [mgpu_rt.to_device(numbers()), mgpu_rt.Stream(), mgpu_rt.Event()]
+    with mgpu_rt.use_stream(mgpu_rt.Stream()):
+        others.append(functions.scaled(array, 1))
+    another = [library(DEVICE, **({"chip": CHIP, "image": "isa"} if mgpu.on_cuda else {}))]
+    held = allocated()
+    with mgpu_rt.graph() as graph:
+        functions.scale(array, 2)
+        others.clear()
+        another.clear()
+        gc.collect()
+        functions.scale(array, 3)
+        assert allocated() == held
+    assert len(graph) == 2 and allocated() < held
+    graph.replay()
+    assert (array.to_host() == 6 * numbers()).all()
+    host = numbers()
+    with mgpu_rt.graph() as copying:
+        functions.scale(mgpu_rt.InOut(host), 2)
+    assert (host == numbers()).all()
+    for _ in range(2):
+        copying.replay()
+    assert (host == 4 * numbers()).all()
+    assert mgpu.stderr() == ""
+
+
+@in_child(policies=("builtin",), backends=("softgpu",), MGPU_RT_STATS="stats.json")
+@in_folder
+def test_functions_run_beside_other_features(mgpu: Mgpu) -> None:
+    """A hook, a function that is replayed as a graph, and an argument on the device in InOut."""
+    array, host = mgpu_rt.to_device(numbers()), numbers()
+    held = allocated()
+    replayed = device_library(mgpu, graph=["scale"])
+    for _ in range(4):
+        replayed.scale(array, 2)
+    assert mgpu_rt.stats()["graphs"]["launches"] == 3
+    with mgpu_rt.intercept(mgpu_rt.hooks.Trace()):
+        device_library(mgpu).scale(mgpu_rt.InOut(array), 0.25)
+    assert (array.to_host() == 4 * numbers()).all()
+    assert "scale" in mgpu.stderr()
+    functions = device_library(mgpu)
+    with pytest.raises(ValueError, match="overlaps another array of this launch"):
+        functions.blend(mgpu_rt.InOut(host[:500]), mgpu_rt.In(host[400:900]))
+    functions.blend(mgpu_rt.InOut(host), mgpu_rt.In(host))
+    assert allocated() == held
+
+
+@in_child(policies=("builtin",), backends=("softgpu",), MGPU_RT_CACHE="off")
+def test_functions_run_without_a_cache(mgpu: Mgpu) -> None:
+    functions, array = device_library(mgpu), numbers()
+    functions.scale(mgpu_rt.InOut(array), 2)
+    scaled = functions.scaled(mgpu_rt.to_device(array), 2)
+    assert (scaled.to_host() == 4 * numbers()).all()
+    del scaled
+    gc.collect()
+    assert mgpu.stderr() == ""
 
 
 @on_softgpu

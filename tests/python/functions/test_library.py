@@ -36,6 +36,23 @@ def test_a_program_is_lowered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert all(list(mgpu_rt.Library(path)) == ["nothing"] for path in (first, *others))
 
 
+def test_a_library_of_bare_pointers_has_no_types() -> None:
+    """By LLVM 15's command: sizes are no part of a call."""
+    with mgpu_rt.Library(mgpu_rt.lower(EMPTY, llvm=15)) as functions:
+        assert list(functions) == []
+
+
+def test_functions_may_have_names_of_attributes() -> None:
+    text = "\n".join(
+        f"func.func @{name}() -> i64 {{ %x = arith.constant 3 : i64 return %x : i64 }}"
+        for name in ("close", "path", "forward")
+    )
+    functions = mgpu_rt.Library(mgpu_rt.lower(text))
+    assert functions["close"]() == functions["path"]() == functions.forward() == 3
+    functions.close()
+    assert functions.closed
+
+
 def test_a_program_that_cannot_be_lowered_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="use of undeclared SSA value"):
         mgpu_rt.lower("func.func @f() -> i32 {\n return %x : i32\n}\n")

@@ -114,6 +114,13 @@ def test_types_survive_the_linker(tmp_path: Path) -> None:
 
 def test_a_file_without_types_has_none(tmp_path: Path) -> None:
     assert sidecar.read(toolchain.compiler()) == {}
+    damaged = tmp_path / "damaged.o"
+    command = ["cc", "-c", "-x", "assembler", "-", "-o", damaged]
+    for content in ("no JSON", "[]", '{\\"functions\\":1}'):
+        section = f'.section {sidecar.SECTION},"",@progbits\n.ascii "{content}"\n'
+        subprocess.run(command, input=section.encode(), check=True)
+        with pytest.raises(ValueError, match="types of functions that cannot be read"):
+            sidecar.read(damaged)
     text = tmp_path / "text"
     text.write_text("no library")
     with pytest.raises(ValueError, match="is no ELF file"):

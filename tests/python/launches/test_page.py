@@ -18,8 +18,9 @@ PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8").split("## The m
 
 def test_examples_of_the_page_run(tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 8
     shutil.copy(lower.lower(KERNELS, llvm=22), tmp_path / "kernels.o")
+    shutil.copy(KERNELS, tmp_path)
     result = subprocess.run(
         [sys.executable, "-c", "\n".join(blocks)],
         cwd=tmp_path,
@@ -30,5 +31,6 @@ def test_examples_of_the_page_run(tmp_path: Path) -> None:
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout == "hipErrorOutOfMemory\n"
-    first, *others = result.stderr.splitlines()
+    time, first, *others = result.stderr.splitlines()
+    assert time.endswith(" ms")
     assert first.startswith("'hipModuleLaunchKernel(") and len(others) == 1

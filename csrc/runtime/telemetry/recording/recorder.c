@@ -10,6 +10,7 @@
 #include "telemetry/keys.h"
 #include "telemetry/output.h"
 #include "telemetry/process.h"
+#include "telemetry/recording/markers.h"
 #include "telemetry/recording/start.h"
 #include "telemetry/recording/statistics.h"
 #include "telemetry/recording/trace_json.h"
@@ -199,9 +200,20 @@ static enum cache_kind cache_behind(enum abi_index function) {
     }
 }
 
+/* A launch of an unknown kernel has the name of its function. */
+static void mark(struct call *call) {
+    struct kernel_name unknown = {.image = 0};
+    const size_t row = recorder_kernel(call->kernel);
+    if (row == KERNELS)
+        snprintf(unknown.name, sizeof unknown.name, "%s", abi_name(call->function));
+    call->marked = marker_begins(row < KERNELS ? &counts.kernel_names[row] : &unknown);
+}
+
 void recorder_begins(struct call *call) {
     if (runtime_counting() && call->function != ABI_mgpuSetDefaultDevice)
         start_device();
+    if (options.trace_markers_on && call->kernel)
+        mark(call);
     call->begin = clock_ns();
 }
 
@@ -237,6 +249,8 @@ static size_t count_details(const struct call *call, const void *result, uint64_
 
 void recorder_ended(const struct call *call, const void *result) {
     const enum cache_kind cache = cache_behind(call->function);
+    if (call->marked)
+        marker_ended();
     if (!PROOF(counts_are_wanted, runtime_counting()))
         return; /* the first call of all, or one after the exit */
     const uint64_t nanoseconds = clock_ns() - call->begin;
@@ -306,6 +320,7 @@ void recorder_open(bool forked) {
             trace->process = counts.process;
         trace_into(trace);
     }
+    markers_open();
     start_record(forked);
 }
 

@@ -1,0 +1,216 @@
+"""Devices, streams and events as objects, which serve wherever their handles do."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from contextlib import AbstractContextManager
+from typing import Any
+
+from mgpu_rt._launch.streams import handle_of, use_stream
+from mgpu_rt._library import RuntimeLibrary, load
+
+
+class _Nested(threading.local):
+    """Steps that each thread undoes at the end of its `with` statements, the innermost last."""
+
+    def __init__(self) -> None:
+        self.undo: list[Any] = []
+
+
+class Device:
+    """A device by its number. In a `with` statement it is the calling thread's.
+
+        with mgpu_rt.Device(1):
+            lowered_function(...)
+
+    Raises HipError where there is no such device.
+    """
+
+    def __init__(self, number: int = 0) -> None:
+        if number < 0:
+            raise ValueError(f"{number} is no number of a device")
+        self.number = number
+        self._nested = _Nested()
+
+    @classmethod
+    def current(cls) -> Device:
+        """The calling thread's device."""
+        from mgpu_rt._arrays import memory
+
+        if memory.hip() is None:  # before the first call, which opens HIP
+            runtime = load()
+            runtime.mgpuStreamDestroy(runtime.mgpuStreamCreate())
+        return cls(memory.device())
+
+    def use(self) -> None:
+        """Makes it the calling thread's device, until another one is. Raises HipError."""
+        runtime = load()
+        runtime.take_error()
+        runtime.mgpuSetDefaultDevice(self.number)
+        runtime.check(f"device {self.number} cannot be used")
+
+    def __enter__(self) -> Device:
+        outer = Device.current()
+        self.use()
+        self._nested.undo.append(outer)
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._nested.undo.pop().use()
+
+    def __index__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and other.number == self.number
+
+    def __hash__(self) -> int:
+        return hash(("Device", self.number))
+
+    def __repr__(self) -> str:
+        return f"mgpu_rt.Device({self.number})"
+
+
+class _Handle:
+    """A handle of the library's, which ends with its object or by close()."""
+
+    _KIND = ""
+
+    def __init__(self, handle: Any) -> None:
+        self._library = load()
+        destroy = getattr(self._library, f"mgpu{self._KIND}Destroy")
+        self._library.check(f"no {self._KIND.lower()} was made")
+        self._number = int(self._library.ffi.cast("uintptr_t", handle))
+        self._end = weakref.finalize(self, _destroy, destroy, self._number, os.getpid())
+        self._end.atexit = False
+
+    @property
+    def handle(self) -> int:
+        """HIP's handle. Raises ValueError after close()."""
+        if not self._end.alive:
+            raise ValueError(f"the {self._KIND.lower()} is closed")
+        return self._number
+
+    def __index__(self) -> int:
+        return self.handle
+
+    @property
+    def closed(self) -> bool:
+        """True after close()."""
+        return not self._end.alive
+
+    def close(self) -> None:
+        """Gives it back to the library."""
+        self._end()
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else f"{self._number:#x}"
+        return f"<mgpu_rt.{self._KIND} {state}>"
+
+
+def _destroy(destroy: Any, number: int, process: int) -> None:
+    """Gives a handle back. A child of fork has none."""
+    if os.getpid() == process:
+        load().give_back(destroy, number)
+
+
+def _new(name: str) -> tuple[RuntimeLibrary, Any]:
+    """Asks the library for a handle."""
+    runtime = load()
+    runtime.take_error()
+    return runtime, getattr(runtime, name)()
+
+
+class Stream(_Handle):
+    """A stream of the library's. Within a `with` statement lowered functions and kernels run on it,
+    as in use_stream. It lives until close() or the end of the object.
+
+        stream = mgpu_rt.Stream()
+        with stream:
+            lowered_function(...)
+        stream.synchronize()
+
+    PyTorch and CuPy take it as an external stream, by its handle or by __cuda_stream__.
+    """
+
+    _KIND = "Stream"
+
+    def __init__(self) -> None:
+        super().__init__(_new("mgpuStreamCreate")[1])
+        self._nested = _Nested()
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+    def __enter__(self) -> Stream:
+        lent: AbstractContextManager[None] = use_stream(self)
+        lent.__enter__()
+        self._nested.undo.append(lent)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._nested.undo.pop().__exit__(*exception)
+
+    def synchronize(self) -> None:
+        """Waits for all work on the stream. Raises HipError if some of it failed."""
+        self._library.take_error()
+        self._library.mgpuStreamSynchronize(self.handle)
+        self._library.check("the work on the stream failed")
+
+    def record(self, event: Event | None = None) -> Event:
+        """Records an event, or a new one, behind the work that the stream has now."""
+        event = event or Event()
+        event.record(self)
+        return event
+
+    def wait(self, event: Event) -> None:
+        """Has work that comes later wait for an event; the caller does not."""
+        self._library.take_error()
+        self._library.mgpuStreamWaitEvent(self.handle, event.handle)
+        self._library.check("the stream does not wait")
+
+
+class Event(_Handle):
+    """A moment in a stream. `timing`: it has a time, and so have all events made later. The end of
+    a `with` statement closes it.
+
+    Raises HipError.
+    """
+
+    _KIND = "Event"
+
+    def __init__(self, *, timing: bool = False) -> None:
+        runtime = load()
+        if timing:
+            runtime.mgpuEventElapsedTime(None, None, None)  # asks for times
+        super().__init__(_new("mgpuEventCreate")[1])
+
+    def __enter__(self) -> Event:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def record(self, stream: Any = None) -> None:
+        """Records it behind the work that a stream has now: by default the one that this thread has
+        lent, else the null stream."""
+        handle = (self._library.chosen_stream or 0) if stream is None else handle_of(stream)
+        self._library.take_error()
+        self._library.mgpuEventRecord(self.handle, handle)
+        self._library.check("the event was not recorded")
+
+    def synchronize(self) -> None:
+        """Waits until the work before it is done."""
+        self._library.take_error()
+        self._library.mgpuEventSynchronize(self.handle)
+        self._library.check("the work before the event failed")
+
+    def milliseconds_since(self, start: Event) -> float:
+        """The time on the device since another event; both were made with `timing`, and are over.
+        Raises HipError."""
+        self._library.take_error()
+        elapsed = self._library.mgpuEventElapsedTime(start.handle, self.handle, None)
+        self._library.check("there is no time between the events")
+        return elapsed.milliseconds

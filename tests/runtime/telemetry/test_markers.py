@@ -1,0 +1,107 @@
+"""MGPU_RT_TRACE=markers: ranges of rocTX's, seen by a stand-in of its library."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mgpu_rt
+from mgpu_rt._lowering import toolchain
+from tests.python.functions import DEVICE
+from tests.support.child import ROOT, environment
+from tests.support.patience import HANG
+
+#: Writes that it was loaded, and the ranges.
+ROCTX = r"""
+#include <stdio.h>
+#include <stdlib.h>
+static void tell(const char *what, const char *text) {
+    FILE *file = fopen(getenv("ROCTX_TOLD"), "a");
+    fprintf(file, "%s%s\n", what, text);
+    fclose(file);
+}
+__attribute__((constructor)) static void loaded(void) { tell("loaded", ""); }
+int roctxRangePushA(const char *text) { tell("begin ", text); return 0; }
+int roctxRangePop(void) { tell("end", ""); return 0; }
+"""
+
+#: Two launches, one that fails, and other calls.
+PROGRAM = """
+import sys, numpy, mgpu_rt
+functions = mgpu_rt.Library(sys.argv[1])
+array = mgpu_rt.to_device(numpy.arange(8, dtype="f4"))
+for _ in range(2):
+    functions.scale(array, 2)
+try:
+    functions.scale(mgpu_rt.empty(0), 2)
+except mgpu_rt.HipError:
+    pass
+"""
+RANGES = ["begin kernels::scale", "end"] * 3
+LACKING = "mgpu_rt: MGPU_RT_TRACE=markers: there is no libroctx64.so or librocprofiler-sdk-roctx.so"
+
+
+@pytest.fixture(scope="module", params=("libroctx64.so.4", "librocprofiler-sdk-roctx.so.1"))
+def roctx(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the library."""
+    folder = tmp_path_factory.mktemp("roctx")
+    command = [
+        toolchain.compiler(),
+        "-shared",
+        "-fPIC",
+        "-x",
+        "c",
+        "-",
+        "-o",
+        folder / request.param,
+    ]
+    subprocess.run(command, input=ROCTX.encode(), check=True)
+    return folder
+
+
+def run(folder: Path, **variables: str) -> tuple[list[str], str]:
+    """Runs the program in a folder of libraries; returns what one was told, and stderr."""
+    told = folder / "told"
+    told.unlink(missing_ok=True)
+    env = environment("softgpu", PYTHONPATH=str(ROOT), ROCTX_TOLD=str(told), **variables)
+    env["LD_LIBRARY_PATH"] = f"{folder}:{env.get('LD_LIBRARY_PATH', '')}"
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM, mgpu_rt.lower(DEVICE)],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert result.returncode == 0, result.stderr
+    return told.read_text().splitlines() if told.exists() else [], result.stderr
+
+
+def test_a_launch_is_a_range_of_its_kernels_name(roctx: Path) -> None:
+    told, said = run(roctx, MGPU_RT_TRACE="markers")
+    assert told == ["loaded", *RANGES]
+    assert "mgpu_rt: MGPU_RT_TRACE" not in said
+
+
+def test_ranges_and_a_trace_are_made_in_one_run(roctx: Path) -> None:
+    for value in ("markers,trace.json", "gpu,markers,trace.json", "markers,gpu,trace.json"):
+        told, _ = run(roctx, MGPU_RT_TRACE=value)
+        assert told == ["loaded", *RANGES]
+        events = json.loads((roctx / "trace.json").read_text())["traceEvents"]
+        assert any(event.get("cat") == "gpu" for event in events) == ("gpu" in value)
+        (roctx / "trace.json").unlink()
+
+
+def test_nothing_is_loaded_without_markers(roctx: Path) -> None:
+    for value in ("", "off", "trace.json"):
+        told, _ = run(roctx, MGPU_RT_TRACE=value, MGPU_RT_STATS="stats.json")
+        assert told == []
+
+
+def test_a_missing_library_is_told_once(tmp_path: Path) -> None:
+    told, said = run(tmp_path, MGPU_RT_TRACE="markers")
+    assert told == [] and said.count(LACKING) == 1

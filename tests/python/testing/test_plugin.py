@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from mgpu_rt._lowering import lower
 from tests.support.child import STUB, environment
 from tests.support.compiled import LIB, compile_c
 from tests.support.patience import HANG
@@ -132,18 +133,39 @@ def test_nothing_is_imported_where_nothing_is_asked_for(tmp_path: Path) -> None:
     assert "1 passed" in done.stdout, done.stdout
 
 
-def test_marked_tests_run_on_the_emulated_device(tmp_path: Path, programs: Path) -> None:
+FAR = """
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @far(%x: memref<256xf32>) kernel {
+      %i = arith.constant 1099511627776 : index
+      %two = arith.constant 2.0 : f32
+      memref.store %two, %x[%i] : memref<256xf32>
+      gpu.return
+    }
+  }
+}
+"""
+
+
+def test_a_fault_of_the_emulated_device_ends_its_test(tmp_path: Path) -> None:
     """In an environment that names nothing: the loader finds the device at the server's start."""
+    (tmp_path / "far.mlir").write_text(FAR)
+    lower.lower(tmp_path / "far.mlir", llvm=22, chip="gfx908", out=tmp_path / "far.o")
     (tmp_path / "test_it.py").write_text(
-        "import mgpu_rt, pytest\n"
-        "@pytest.mark.mgpu('gfx908')\n"
-        "def test_it(mgpu):\n"
+        "import mgpu_rt, numpy, pytest\n"
+        "pytestmark = pytest.mark.mgpu('gfx908')\n"
+        "def test_far():\n"
+        "    x = mgpu_rt.InOut(numpy.ones(256, dtype=numpy.float32))\n"
+        "    mgpu_rt.Module('far.o')['far'](1, 1, mgpu_rt.MemRef(x))\n"
+        "def test_after(mgpu):\n"
         "    stream = mgpu_rt.load().mgpuStreamCreate()\n"
         "    assert stream and mgpu.chip == 'gfx908' and mgpu.device == 'softgpu'\n"
         "    assert mgpu_rt.stats()['device']['name'] == 'softgpu gfx908 (emulated)'\n"
     )
     done = run(tmp_path, "-q", "--mgpu-device", "gfx908", MGPU_RT_HIP="")
-    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "the test's process was ended by signal 6 (SIGABRT)" in done.stdout
+    assert "access outside mapped memory" in done.stdout
 
 
 def test_a_file_that_is_not_collected_again_is_named(tmp_path: Path) -> None:

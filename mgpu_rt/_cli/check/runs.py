@@ -40,7 +40,8 @@ def _calls_only(device: str) -> dict[str, str]:
     checker = str(_checker(CALLS))
     if any(letter in checker for letter in " :;"):
         raise CommandError(f"the loader cannot be told '{checker}': its path has a space or colon")
-    return result | {"LD_PRELOAD": f"{result['LD_PRELOAD']}:{checker}"}
+    # The first one is the last to start: the library may have opened HIP by then.
+    return result | {"LD_PRELOAD": f"{checker}:{result['LD_PRELOAD']}"}
 
 
 def _emulated(device: str) -> dict[str, str]:

@@ -104,8 +104,10 @@ static int watch(struct dl_phdr_info *info, size_t size, void *done) {
     return 1;
 }
 
-void softgpu_foreign_watch(void) {
+bool softgpu_foreign_watch(void) {
     static bool done;
-    if (!__atomic_load_n(&done, __ATOMIC_ACQUIRE))
-        dl_iterate_phdr(watch, &done);
+    if (__atomic_load_n(&done, __ATOMIC_ACQUIRE))
+        return false;
+    dl_iterate_phdr(watch, &done);
+    return done;
 }

@@ -3,8 +3,10 @@
 #ifndef SOFTGPU_CHECK_FOREIGN_H
 #define SOFTGPU_CHECK_FOREIGN_H
 
+#include <stdbool.h>
+
 /* Puts functions of this library before HIP's, if HIP is there by now. A look-up by name gets ours
- * from here on. */
-void softgpu_foreign_watch(void);
+ * from here on. True if HIP was not there before. */
+bool softgpu_foreign_watch(void);
 
 #endif

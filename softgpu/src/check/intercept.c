@@ -8,8 +8,11 @@
 static int (*intercept)(const char *, softgpu_function);
 static softgpu_function (*find)(const char *);
 
+/* A program that has opened HIP itself may have looked up its waits by now: they go unseen. */
 static void report_begun(void) {
     struct softgpu_report report;
+    if (softgpu_foreign_watch())
+        softgpu_order_lost();
     softgpu_report_begin(&report, "begun");
     softgpu_report_end(&report);
 }
@@ -17,6 +20,7 @@ static void report_begun(void) {
 struct softgpu_place softgpu_call_begins(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, report_begun);
+    softgpu_foreign_watch();
     return softgpu_this_place();
 }
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.python.cli.check.mutants.streams import MUTANTS
 from tests.python.cli.check.test_check import check
-from tests.python.runtime.hooked import program
+from tests.python.runtime.hooked import hip, program
 from tests.support.child import STUB
 from tests.support.command import assert_sentence, command
 
@@ -58,3 +59,37 @@ def test_a_fault_of_calls_is_found_on_a_gpu(
     assert f"[{kind}]" in done.stderr
     number = next(n for n, line in enumerate(mutant.text().splitlines(), 1) if mutant.line in line)
     assert f"({kind}.mlir:{number})" in done.stderr
+
+
+#: Fills memory on two streams. Between the fills it asks HIP itself for a wait, past the library.
+FILLS = """
+import ctypes, sys
+mgpu, wait = ctypes.CDLL(None), sys.argv[1:]
+address, number, size = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
+mgpu.mgpuStreamCreate.restype = mgpu.mgpuMemAlloc.restype = address
+mgpu.mgpuMemAlloc.argtypes = ctypes.c_uint64, address, ctypes.c_bool
+mgpu.mgpuMemset32.argtypes = address, number, size, address
+one, two = mgpu.mgpuStreamCreate(), mgpu.mgpuStreamCreate()
+memory = mgpu.mgpuMemAlloc(256, None, False)
+mgpu.mgpuMemset32(memory, 1, 64, one)
+if wait:
+    hip = ctypes.CDLL(wait[0])
+    getattr(hip, wait[1])(*([address(one)] if "Stream" in wait[1] else []))
+mgpu.mgpuMemset32(memory, 2, 64, two)
+for stream in one, two:
+    mgpu.mgpuStreamDestroy(address(stream))
+"""
+
+
+@pytest.mark.parametrize("wait", ["", "hipDeviceSynchronize", "hipStreamSynchronize"])
+def test_a_wait_of_hips_own_counts(wait: str) -> None:
+    words = [hip()["MGPU_RT_HIP"], wait] if wait else []
+    done = check("--", sys.executable, "-c", FILLS, *words)
+    assert done.returncode == (0 if wait else 1), done.stderr
+    assert ("[stream-race]" in done.stderr) is (not wait)
+
+
+def test_streams_are_not_compared_if_waits_may_go_unseen() -> None:
+    opened_first = f"import ctypes; ctypes.CDLL({str(STUB)!r}).hipDeviceSynchronize()\n{FILLS}"
+    done = check_calls("--", sys.executable, "-c", opened_first)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mgpu_rt._arrays.arrays import DeviceArray
+    from mgpu_rt._errors import HipError
     from mgpu_rt._functions.library import Library
     from mgpu_rt._graphs import Graph
     from mgpu_rt._launch.arguments import MemRef
     from mgpu_rt._launch.copies import In, InOut, Out
     from mgpu_rt._launch.modules import Kernel, Module
-    from mgpu_rt._library import HipError, RuntimeLibrary
+    from mgpu_rt._library import RuntimeLibrary
     from mgpu_rt._objects import Device, Event, Stream
     from mgpu_rt.runtime._base import Runtime
 
@@ -224,7 +225,7 @@ _ELSEWHERE = {
     "DeviceArray": "mgpu_rt._arrays.arrays",
     "Event": "mgpu_rt._objects",
     "Graph": "mgpu_rt._graphs",
-    "HipError": "mgpu_rt._library",
+    "HipError": "mgpu_rt._errors",
     "In": "mgpu_rt._launch.copies",
     "InOut": "mgpu_rt._launch.copies",
     "Kernel": "mgpu_rt._launch.modules",

@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from mgpu_rt._errors import HipError
 from mgpu_rt._launch.streams import handle_of
-from mgpu_rt._library import HipError, RuntimeLibrary, load
+from mgpu_rt._library import RuntimeLibrary, load
+
+_REFUSED = "hipErrorNotSupported"
 
 
 class Graph:
@@ -125,7 +128,7 @@ def _build(library: RuntimeLibrary) -> Iterator[Graph]:
     try:
         if begin() != 0:
             begun = False
-            raise HipError("no graph can be built (stderr says why)", "hipErrorNotSupported")
+            raise HipError("", 0, _REFUSED, "no graph can be built (stderr says why)")
         yield found
     finally:
         if begun:
@@ -133,4 +136,4 @@ def _build(library: RuntimeLibrary) -> Iterator[Graph]:
         if handle:
             found._built(handle)
     if not handle:
-        raise HipError("the graph was not built (stderr says why)", "hipErrorNotSupported")
+        raise HipError("", 0, _REFUSED, "the graph was not built (stderr says why)")

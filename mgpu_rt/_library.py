@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mgpu_rt import _abi, _layout, _memory_table
+from mgpu_rt._errors import HipError
 from mgpu_rt._notebook import Statistics, Table
 
 
@@ -34,18 +35,6 @@ def why_not_loaded(error: OSError) -> str:
     if "wrong ELF class" in text or "invalid ELF header" in text or "machine" in text:
         return f"it was made for another kind of machine ({text}): compile it here: {anew}"
     return f"the loader says: {text}"
-
-
-class HipError(RuntimeError):
-    """A call that failed; `name` is HIP's name of the error, such as "hipErrorInvalidValue"."""
-
-    def __init__(self, message: str, name: str) -> None:
-        super().__init__(message)
-        self.name = name
-
-    def __reduce__(self) -> tuple[type[HipError], tuple[str, str]]:
-        """A process of multiprocessing's sends it on."""
-        return type(self), (str(self), self.name)
 
 
 class RuntimeLibrary:
@@ -215,7 +204,7 @@ class RuntimeLibrary:
     def check(self, failure: str) -> None:
         """Raises HipError, which begins with `failure`, if a call on this thread has failed."""
         if name := self.take_error():
-            raise HipError(f"{failure}: {name} (stderr says more)", name)
+            raise HipError("", 0, name, f"{failure}: {name} (stderr says more)")
 
     def version(self) -> str:
         """The version of the library, "major.minor.patch"."""

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from mgpu_rt._text import printable
 from mgpu_rt.runtime._base import METHODS, Runtime
 from mgpu_rt.runtime._hip import Hip, HipError
-from mgpu_rt.runtime._objects import Buffer, Kernel, Launch, numpy_for
+from mgpu_rt.runtime._objects import Buffer, Launch, LoadedKernel, numpy_for
 
 if TYPE_CHECKING:
     from mgpu_rt.runtime._recording import Recorder
@@ -45,7 +45,8 @@ class LaunchHook(Runtime):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self._counted: Counter[tuple[str, ...]] = Counter()
-        self._passed: dict[tuple[str, ...], Kernel] = {}  # by `kernel`, so that `end` can tell
+        #: By `kernel`, so that `end` can tell.
+        self._passed: dict[tuple[str, ...], LoadedKernel] = {}
         self._chosen = 0  # launches that `on_launch` has seen
         self._counting = threading.Lock()
         self._passes_captures = False  # said already
@@ -117,7 +118,7 @@ class Time(LaunchHook):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.times: dict[tuple[str, ...], list[float]] = {}
-        self._seen: dict[tuple[str, ...], Kernel] = {}
+        self._seen: dict[tuple[str, ...], LoadedKernel] = {}
 
     def on_launch(self, launch: Launch) -> None:
         launch.finish()  # what came before

@@ -148,5 +148,5 @@ class Arguments:
 def _describe(address: int, array: Array, kind: types.Type) -> tuple[Any, Any]:
     if isinstance(kind, types.Unranked):
         return descriptors.describe_unranked(address, array, kind)
-    assert isinstance(kind, types.MemRef)
+    assert isinstance(kind, types.MemRefType)
     return descriptors.describe(address, array, kind), None

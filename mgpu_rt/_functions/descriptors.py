@@ -32,7 +32,7 @@ def structure(rank: int) -> type[Any]:
     return Descriptor
 
 
-def describe(address: int, array: Array, kind: types.MemRef) -> Any:
+def describe(address: int, array: Array, kind: types.MemRefType) -> Any:
     """Returns the descriptor of an array, which may have a copy at another address. Raises
     TypeError, ValueError where the array is none of this type."""
     _check_element(array, kind.element)
@@ -51,7 +51,7 @@ def describe(address: int, array: Array, kind: types.MemRef) -> Any:
 def describe_unranked(address: int, array: Array, kind: types.Unranked) -> tuple[Unranked, Any]:
     """Returns the two descriptors of an array of any rank, of which the first points to the
     second."""
-    ranked = types.MemRef(kind.text, kind.element, (None,) * len(array.shape))
+    ranked = types.MemRefType(kind.text, kind.element, (None,) * len(array.shape))
     inner = describe(address, array, ranked)
     return Unranked(len(array.shape), ctypes.addressof(inner)), inner
 
@@ -75,7 +75,7 @@ def _check_element(array: Array, element: str) -> None:
     raise TypeError(f"its elements are {array.type or 'of an unknown type'}")
 
 
-def _check_shape(array: Array, kind: types.MemRef) -> None:
+def _check_shape(array: Array, kind: types.MemRefType) -> None:
     if len(array.shape) != kind.rank or any(
         wanted not in (None, size) for wanted, size in zip(kind.shape, array.shape, strict=True)
     ):
@@ -85,7 +85,7 @@ def _check_shape(array: Array, kind: types.MemRef) -> None:
         raise ValueError(f"its elements are not aligned to {min(array.itemsize, 8)} bytes: copy it")
 
 
-def _strides(array: Array, kind: types.MemRef) -> tuple[int, ...]:
+def _strides(array: Array, kind: types.MemRefType) -> tuple[int, ...]:
     """The strides in elements. Those of a size of 0 or 1 are never used, and are as MLIR has
     them."""
     dense = types.dense_strides(array.shape)

@@ -18,7 +18,7 @@ _CONSTANT = 0xDEADBEEF
 
 def field(kind: types.Type) -> type:
     """The ctypes class of a result in a structure."""
-    if isinstance(kind, types.MemRef):
+    if isinstance(kind, types.MemRefType):
         return descriptors.structure(kind.rank)
     if isinstance(kind, types.Unranked):
         return descriptors.Unranked
@@ -57,7 +57,7 @@ class Reader:
             )
             Memory(content.descriptor, on_device=False)  # freed at once, as it is the caller's
             return self._array(kind.element, content.rank, inner)
-        assert isinstance(kind, types.MemRef)
+        assert isinstance(kind, types.MemRefType)
         return self._array(kind.element, kind.rank, content)
 
     def _array(self, element: str, rank: int, found: Any) -> Any:

@@ -35,7 +35,7 @@ class Scalar:
 
 
 @dataclass(frozen=True)
-class MemRef:
+class MemRefType:
     """A memref with a rank. None in shape, strides and offset stands for `?`; `strides` is None for
     a memref whose elements lie one after the other."""
 
@@ -65,7 +65,7 @@ class Other:
     text: str
 
 
-Type = Scalar | MemRef | Unranked | Other
+Type = Scalar | MemRefType | Unranked | Other
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def one(text: str) -> Type:
     return Other(text)
 
 
-def _memref(text: str) -> MemRef | Unranked | None:
+def _memref(text: str) -> MemRefType | Unranked | None:
     first, *rest = split(text[len("memref<") : -1])
     if first.startswith("*x"):
         return Unranked(text, first[2:]) if first[2:] in SIZES else None
@@ -125,13 +125,13 @@ def _memref(text: str) -> MemRef | Unranked | None:
     if first not in SIZES or (layouts and not _STRIDED.fullmatch(layouts[0])):
         return None
     if not layouts:
-        return MemRef(text, first, tuple(shape))
+        return MemRefType(text, first, tuple(shape))
     found = _STRIDED.fullmatch(layouts[0])
     assert found
     strides = tuple(map(_size, split(found[1])))
     if len(strides) != len(shape):
         return None
-    return MemRef(text, first, tuple(shape), strides, _size(found[2] or "0"))
+    return MemRefType(text, first, tuple(shape), strides, _size(found[2] or "0"))
 
 
 def _size(text: str) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mgpu_rt._images.elf import Elf
-from mgpu_rt._images.model import Argument, Image, Kernel
+from mgpu_rt._images.model import Argument, ImageDescription, KernelDescription
 from mgpu_rt._images.writable import globals_of
 
 METADATA = 32  # the type of the note
@@ -19,7 +19,7 @@ _FEATURES = {"xnack": 8, "sramecc": 10}
 _SETTINGS = ("unsupported", "any", "off", "on")
 
 
-def describe(image: Image, elf: Elf) -> None:
+def describe(image: ImageDescription, elf: Elf) -> None:
     """Adds a code object's own description."""
     if elf.header.osabi == HSA:
         image.version = elf.header.abi_version + ABI_TO_VERSION
@@ -93,8 +93,8 @@ def _sizes(values: dict[Any, Any], key: str) -> tuple[int, int, int] | None:
     return sizes[0], sizes[1], sizes[2]
 
 
-def _kernel(values: dict[Any, Any]) -> Kernel:
-    return Kernel(
+def _kernel(values: dict[Any, Any]) -> KernelDescription:
+    return KernelDescription(
         name=_get(values, ".name", str) or "?",
         arguments=tuple(_argument(argument) for argument in _maps(values, ".args")),
         argument_bytes=_get(values, ".kernarg_segment_size", int),

@@ -11,7 +11,7 @@ from pathlib import Path
 from mgpu_rt import _files
 from mgpu_rt._images import elf, image, kernel_names
 from mgpu_rt._images.budget import Budget, BudgetExceeded
-from mgpu_rt._images.model import BUNDLE, COMPRESSED, FATBIN, Image, with_article
+from mgpu_rt._images.model import BUNDLE, COMPRESSED, FATBIN, ImageDescription, with_article
 
 _SIGNATURES = re.compile(
     rb"\x7fELF\x02\x01|"
@@ -48,7 +48,7 @@ class Contents:
     """The images in a file."""
 
     kind: str  # "an object file for x86-64"
-    images: list[Image]
+    images: list[ImageDescription]
     replayed: tuple[str, ...] = ()  # functions of `mgpu-rt lower --graph`, as far as it has symbols
 
 
@@ -152,7 +152,7 @@ def _holds_data(section: elf.Section) -> bool:
     )
 
 
-def _in_section(data: bytes, file: elf.Elf, section: elf.Section) -> Iterator[Image]:
+def _in_section(data: bytes, file: elf.Elf, section: elf.Section) -> Iterator[ImageDescription]:
     relocatable = file.header.type == 1
     symbols = {
         symbol.value - (0 if relocatable else section.address): symbol.name
@@ -168,7 +168,7 @@ def _in_section(data: bytes, file: elf.Elf, section: elf.Section) -> Iterator[Im
         yield found
 
 
-def _scan(data: bytes, budget: Budget, begin: int, end: int) -> Iterator[Image]:
+def _scan(data: bytes, budget: Budget, begin: int, end: int) -> Iterator[ImageDescription]:
     """The images between two offsets; skips bytes that only look like one."""
     while match := _SIGNATURES.search(data, begin, end):
         start = match.start()
@@ -178,14 +178,14 @@ def _scan(data: bytes, budget: Budget, begin: int, end: int) -> Iterator[Image]:
         begin = max(match.end(), found.offset + found.size if found else 0)
 
 
-def _is_plausible(found: Image) -> bool:
+def _is_plausible(found: ImageDescription) -> bool:
     """False for a bare signature: programs that read images hold those."""
     if found.kind in (BUNDLE, FATBIN):
         return bool(found.entries)
     return found.kind != COMPRESSED or found.size > 0
 
 
-def _ptx_at(data: bytes, at: int, end: int) -> Image | None:
+def _ptx_at(data: bytes, at: int, end: int) -> ImageDescription | None:
     """The PTX that begins between two offsets, with the text before its .version, up to the 0."""
     match = image.PTX_BEGIN.search(data, at, end)
     if not match:

@@ -16,7 +16,7 @@ from mgpu_rt._images.model import (
     FATBIN,
     OTHER,
     PTX,
-    Image,
+    ImageDescription,
 )
 
 BUNDLE_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
@@ -29,7 +29,7 @@ _ENTRIES, _NAME_BYTES = 1024, 4096  # the most that are read
 _FATBIN_PTX, _FATBIN_ELF, _FATBIN_ENTRY = 1, 2, 24
 
 
-def at(data: bytes, offset: int = 0, budget: Budget | None = None) -> Image | None:
+def at(data: bytes, offset: int = 0, budget: Budget | None = None) -> ImageDescription | None:
     """The image that begins there; None if none does. Raises BudgetExceeded where a budget is
     given."""
     if budget is not None:
@@ -38,10 +38,10 @@ def at(data: bytes, offset: int = 0, budget: Budget | None = None) -> Image | No
         return _at(data, Budget(len(data)), offset)
     except BudgetExceeded:
         damage = "it names the same bytes of itself too often"
-        return Image(OTHER, data[offset:], offset=offset, damage=damage)
+        return ImageDescription(OTHER, data[offset:], offset=offset, damage=damage)
 
 
-def _at(data: bytes, budget: Budget, offset: int) -> Image | None:
+def _at(data: bytes, budget: Budget, offset: int) -> ImageDescription | None:
     if elf.machine_of(data, offset) in _GPUS:
         return _elf(data, budget, offset)
     for magic, read in _READERS.items():
@@ -50,9 +50,11 @@ def _at(data: bytes, budget: Budget, offset: int) -> Image | None:
     return None
 
 
-def ptx(text: bytes, offset: int = 0) -> Image:
+def ptx(text: bytes, offset: int = 0) -> ImageDescription:
     """The image that a text is."""
-    image = Image(PTX, text, offset=offset, size=len(text) + 1)  # with the 0 that ends it
+    image = ImageDescription(
+        PTX, text, offset=offset, size=len(text) + 1
+    )  # with the 0 that ends it
     nvidia.describe_ptx(image)
     return image
 
@@ -60,9 +62,9 @@ def ptx(text: bytes, offset: int = 0) -> Image:
 # ---- code objects and cubins ----
 
 
-def _elf(data: bytes, budget: Budget, offset: int) -> Image:
+def _elf(data: bytes, budget: Budget, offset: int) -> ImageDescription:
     kind = CODE_OBJECT if elf.machine_of(data, offset) == elf.AMDGPU else CUBIN
-    image = Image(kind, b"", offset=offset)
+    image = ImageDescription(kind, b"", offset=offset)
     try:
         image.size = elf.extent(data, offset, budget) or 0
     except elf.Damaged as damage:
@@ -83,8 +85,8 @@ def _elf(data: bytes, budget: Budget, offset: int) -> Image:
 # ---- clang's offload bundles ----
 
 
-def _bundle(data: bytes, budget: Budget, offset: int) -> Image:
-    image = Image(BUNDLE, b"", offset=offset)
+def _bundle(data: bytes, budget: Budget, offset: int) -> ImageDescription:
+    image = ImageDescription(BUNDLE, b"", offset=offset)
     rows, end, whole = _table(data, offset)
     for start, size, name in rows:
         if offset + start + size > len(data):
@@ -117,14 +119,16 @@ def _table(data: bytes, offset: int) -> tuple[list[tuple[int, int, bytes]], int,
     return rows, position, True
 
 
-def _entry(data: bytes, budget: Budget, start: int, size: int, offset: int, name: bytes) -> Image:
+def _entry(
+    data: bytes, budget: Budget, start: int, size: int, offset: int, name: bytes
+) -> ImageDescription:
     """One entry of a bundle. Reads only an ELF: an overwritten table may name the bundle itself."""
     budget.spend(size)
     content = data[start : start + size]
     if elf.machine_of(content) in _GPUS:
         image = _elf(content, budget, 0)
     else:
-        image = Image(OTHER, content, size=size)
+        image = ImageDescription(OTHER, content, size=size)
     image.entry, image.offset = name.decode(errors="replace"), offset
     return image
 
@@ -134,7 +138,7 @@ def _entry(data: bytes, budget: Budget, start: int, size: int, offset: int, name
 _METHODS = ("zlib", "zstd")
 
 
-def _compressed(data: bytes, budget: Budget, offset: int) -> Image | None:
+def _compressed(data: bytes, budget: Budget, offset: int) -> ImageDescription | None:
     """Magic, version and method (2 bytes each); the sizes follow in 4 bytes each, or in 8."""
     if len(data) < offset + 16:
         return None
@@ -142,7 +146,7 @@ def _compressed(data: bytes, budget: Budget, offset: int) -> Image | None:
     width = {2: 4, 3: 8}.get(version, 0)
     size = int.from_bytes(data[offset + 8 : offset + 8 + width], "little")
     budget.spend(len(data) - offset)
-    image = Image(COMPRESSED, data[offset:], offset=offset, version=version)
+    image = ImageDescription(COMPRESSED, data[offset:], offset=offset, version=version)
     if size > len(data) - offset:
         image.damage = f"it is truncated: its header names {size:,} bytes"
     elif size >= 16:
@@ -155,12 +159,12 @@ def _compressed(data: bytes, budget: Budget, offset: int) -> Image | None:
 # ---- NVIDIA's fatbins ----
 
 
-def _fatbin(data: bytes, budget: Budget, offset: int) -> Image | None:
+def _fatbin(data: bytes, budget: Budget, offset: int) -> ImageDescription | None:
     if len(data) < offset + 16:
         return None
     _, header, size = struct.unpack_from("<HHQ", data, offset + 4)
     budget.spend(min(header + size, len(data) - offset))
-    image = Image(FATBIN, data[offset : offset + header + size], offset=offset)
+    image = ImageDescription(FATBIN, data[offset : offset + header + size], offset=offset)
     if header < 16 or header + size > len(data) - offset:
         image.damage = "it is shorter than its header says: it is truncated"
         return image
@@ -169,7 +173,7 @@ def _fatbin(data: bytes, budget: Budget, offset: int) -> Image | None:
     return image
 
 
-def _read_entries(image: Image, budget: Budget, position: int) -> None:
+def _read_entries(image: ImageDescription, budget: Budget, position: int) -> None:
     """Adds a fatbin's entries, up to one that reaches beyond its end."""
     content = image.content
     while position + _FATBIN_ENTRY <= len(content):
@@ -185,16 +189,18 @@ def _read_entries(image: Image, budget: Budget, position: int) -> None:
         position = start + size
 
 
-def _fatbin_entry(kind: int, content: bytes, budget: Budget) -> Image:
+def _fatbin_entry(kind: int, content: bytes, budget: Budget) -> ImageDescription:
     if kind == _FATBIN_ELF and elf.machine_of(content) in _GPUS:
         return _elf(content, budget, 0)
     if kind == _FATBIN_PTX and PTX_BEGIN.search(content):
         return ptx(content.rstrip(b"\0"))
     kinds = {_FATBIN_ELF: CUBIN, _FATBIN_PTX: PTX}
-    return Image(kinds.get(kind, OTHER), content, size=len(content), unread="it is packed")
+    return ImageDescription(
+        kinds.get(kind, OTHER), content, size=len(content), unread="it is packed"
+    )
 
 
-_READERS: dict[bytes, Callable[[bytes, Budget, int], Image | None]] = {
+_READERS: dict[bytes, Callable[[bytes, Budget, int], ImageDescription | None]] = {
     BUNDLE_MAGIC: _bundle,
     COMPRESSED_MAGIC: _compressed,
     FATBIN_MAGIC: _fatbin,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from mgpu_rt._images.model import Image
+from mgpu_rt._images.model import ImageDescription
 
 #: MLIR's endings after the gpu.module's name: since 20, up to 17, and between them.
 _ENDINGS = ("_binary", "_gpubin_cst", "_bin_cst")
@@ -29,13 +29,13 @@ def full_name(module: str, kernel: str) -> str:
     return f"{module}::{kernel}" if module else kernel
 
 
-def kernels_of(image: Image) -> list[str]:
+def kernels_of(image: ImageDescription) -> list[str]:
     """The plain names; the entries of a bundle hold the same kernels for several GPUs."""
     parts = (image, *image.entries)
     return list(dict.fromkeys(kernel.name for part in parts for kernel in part.kernels))
 
 
-def shown(images: Iterable[Image]) -> dict[tuple[str, str], str]:
+def shown(images: Iterable[ImageDescription]) -> dict[tuple[str, str], str]:
     """By module and kernel: the plain name where one image has it, else the full one."""
     pairs = [(image.module, name) for image in images for name in kernels_of(image)]
     times = Counter(name for _, name in pairs)

@@ -32,7 +32,7 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class KernelDescription:
     """A kernel. None: the image does not say; NVIDIA's images say less."""
 
     name: str
@@ -70,7 +70,7 @@ class Global:
 
 
 @dataclass
-class Image:
+class ImageDescription:
     """An image, or an entry of one that holds several."""
 
     kind: str
@@ -82,11 +82,11 @@ class Image:
     target: str | None = None
     features: dict[str, str] = field(default_factory=dict)
     version: int | str | None = None  # of a code object; of PTX, as text
-    kernels: list[Kernel] = field(default_factory=list)
+    kernels: list[KernelDescription] = field(default_factory=list)
     globals: list[Global] = field(default_factory=list)
     settable: bool = False  # the host can set a constant of it by its name
     undefined: list[str] = field(default_factory=list)  # what a code object needs of others
-    entries: list[Image] = field(default_factory=list)
+    entries: list[ImageDescription] = field(default_factory=list)
     size: int = 0  # 0: not known
     damage: str | None = None  # why no driver can load it
     private: str | None = None  # why each load gets a module of its own (sharing.why_not_shared)

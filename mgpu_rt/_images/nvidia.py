@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator, Sequence
 
 from mgpu_rt._images.elf import Elf
-from mgpu_rt._images.model import Argument, Global, Image, Kernel
+from mgpu_rt._images.model import Argument, Global, ImageDescription, KernelDescription
 from mgpu_rt._images.writable import globals_of
 
 _KERNEL = ".text."
@@ -34,7 +34,7 @@ _VARIABLE = re.compile(
 )
 
 
-def describe_cubin(image: Image, elf: Elf) -> None:
+def describe_cubin(image: ImageDescription, elf: Elf) -> None:
     """Adds a cubin's own description."""
     new = elf.header.abi_version >= _NEW_ABI
     image.target = f"sm_{elf.header.flags >> (8 if new else 0) & 0xFF}"
@@ -49,13 +49,13 @@ def describe_cubin(image: Image, elf: Elf) -> None:
     image.settable = any(s.size and s.name.startswith(_CONSTANTS) for s in elf.sections)
 
 
-def describe_ptx(image: Image) -> None:
+def describe_ptx(image: ImageDescription) -> None:
     """Adds the description that the text of PTX gives."""
     text = image.content
     version, target = _VERSION.search(text), _TARGET.search(text)
     image.version = _decoded(version[1]) if version else None
     image.target = _decoded(target[1]) if target else None
-    kernels: dict[str, Kernel] = {}
+    kernels: dict[str, KernelDescription] = {}
     for name, parameters, directives in _entries(text):
         threads = {_THREADS_ARE[d[0]]: _sizes(d[1:]) for d in _THREADS.findall(directives)}
         kernel = _kernel(_decoded(name), _declared(parameters), threads)
@@ -93,12 +93,12 @@ _POINTER = "pointer"  # if the image says so; other arguments may be pointers to
 Threads = dict[int, tuple[int, int, int]]  # the most of a block, or all, by number
 
 
-def _kernel(name: str, arguments: list[Argument] | None, threads: Threads) -> Kernel:
+def _kernel(name: str, arguments: list[Argument] | None, threads: Threads) -> KernelDescription:
     """None: the image does not say."""
     known = {number: sizes for number, sizes in threads.items() if all(sizes)}
     required = known.get(_THREADS_EXACTLY)
     most = required or known.get(_MOST_THREADS)
-    return Kernel(
+    return KernelDescription(
         name,
         arguments=tuple(arguments or ()),
         argument_bytes=None if arguments is None else _end(arguments),
@@ -111,7 +111,7 @@ def _end(arguments: list[Argument]) -> int:
     return max(((a.offset or 0) + (a.size or 0) for a in arguments), default=0)
 
 
-def _cubins_kernel(name: str, attributes: bytes) -> Kernel:
+def _cubins_kernel(name: str, attributes: bytes) -> KernelDescription:
     """An attribute is a format, a number and 2 bytes: a value, or the length of the payload after
     them. The payload of an argument is index, ordinal, offset and packed bits. Bits 8 to 11 name
     the space that it points to, and those from 18 on are its size. The payload of the threads is

@@ -11,7 +11,7 @@ from typing import Any
 
 from cffi import FFI
 
-from mgpu_rt._images.model import Argument, Kernel
+from mgpu_rt._images.model import Argument, KernelDescription
 from mgpu_rt._launch.arrays import Array, array_of
 from mgpu_rt._launch.copies import Copies, Copy, In, InOut, Out, wait_for
 from mgpu_rt._library import RuntimeLibrary
@@ -34,7 +34,7 @@ _NUMBERS = frozenset((int, float, bool))  # most arguments: they take the short 
 _UNKNOWN = Argument(None, None, None)
 
 
-def parameters_of(kernel: Kernel) -> tuple[Argument, ...] | None:
+def parameters_of(kernel: KernelDescription) -> tuple[Argument, ...] | None:
     """The parameters that a caller passes; None if the image does not say. HIP adds the hidden
     ones."""
     if kernel.argument_bytes is None:

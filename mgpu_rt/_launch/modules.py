@@ -10,8 +10,7 @@ from typing import Any
 
 from mgpu_rt import _files
 from mgpu_rt._images import find, kernel_names, requirements
-from mgpu_rt._images.model import Image
-from mgpu_rt._images.model import Kernel as Description
+from mgpu_rt._images.model import ImageDescription, KernelDescription
 from mgpu_rt._launch.arguments import Passed, parameters_of
 from mgpu_rt._launch.streams import handle_of
 from mgpu_rt._library import RuntimeLibrary, load
@@ -114,7 +113,7 @@ def _unload(library: RuntimeLibrary, handle: Any, _content: Any, process: int) -
 # ---- the image ----
 
 
-def _choose(image: Any, holding: str | None) -> tuple[str, Image]:
+def _choose(image: Any, holding: str | None) -> tuple[str, ImageDescription]:
     """The image of a file or of bytes, and what messages call it. Raises ValueError, OSError."""
     requirements.check()
     is_path = isinstance(image, (str, os.PathLike))
@@ -144,17 +143,17 @@ def _bytes_of(image: Any) -> bytes:
         ) from None
 
 
-def _kernels(image: Image) -> dict[str, Description]:
+def _kernels(image: ImageDescription) -> dict[str, KernelDescription]:
     """By name. The entries of a bundle hold the same kernels for several GPUs."""
     found = {kernel.name: kernel for entry in image.entries for kernel in entry.kernels}
     return found | {kernel.name: kernel for kernel in image.kernels}
 
 
-def _full(image: Image) -> list[str]:
+def _full(image: ImageDescription) -> list[str]:
     return [kernel_names.full_name(image.module, name) for name in _kernels(image)]
 
 
-def _all(images: list[Image]) -> str:
+def _all(images: list[ImageDescription]) -> str:
     return ", ".join(kernel_names.shown(images).values()) or "none that are known"
 
 

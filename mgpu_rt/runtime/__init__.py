@@ -13,10 +13,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from mgpu_rt._errors import HipError
     from mgpu_rt.runtime._base import Runtime
     from mgpu_rt.runtime._cached import CachedRuntime, PlainRuntime, Singleton
-    from mgpu_rt.runtime._hip import Hip, HipError
-    from mgpu_rt.runtime._objects import Buffer, Image, Kernel, Launch, MemRef
+    from mgpu_rt.runtime._hip import Hip
+    from mgpu_rt.runtime._objects import Buffer, Image, Launch, LoadedKernel, MemRefDescriptor
     from mgpu_rt.runtime._replay import Recording
 
 #: The modules that define the names. Code that makes the compiled half, or runs without HIP, cannot
@@ -27,9 +28,9 @@ _ELSEWHERE = {
     "Hip": "hip",
     "HipError": "hip",
     "Image": "objects",
-    "Kernel": "objects",
     "Launch": "objects",
-    "MemRef": "objects",
+    "LoadedKernel": "objects",
+    "MemRefDescriptor": "objects",
     "PlainRuntime": "cached",
     "Recording": "replay",
     "Runtime": "base",
@@ -42,9 +43,9 @@ __all__ = [
     "Hip",
     "HipError",
     "Image",
-    "Kernel",
     "Launch",
-    "MemRef",
+    "LoadedKernel",
+    "MemRefDescriptor",
     "PlainRuntime",
     "Recording",
     "Runtime",

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from mgpu_rt import _abi
 from mgpu_rt._runtime import lib
-from mgpu_rt.runtime._objects import Buffer, Image, Kernel, Launch
+from mgpu_rt.runtime._objects import Buffer, Image, Launch, LoadedKernel
 
 
 def method_name(function: str) -> str:
@@ -48,7 +48,7 @@ class Runtime:
 
     def __init__(self, **settings: Any) -> None:
         self._is_made = True
-        self._kernels: dict[int, Kernel] = {}
+        self._kernels: dict[int, LoadedKernel] = {}
         self._images: dict[int, Image] = {}
         self._alike: defaultdict[str, set[Image]] = defaultdict(set)
         for name, value in settings.items():
@@ -163,9 +163,9 @@ class Runtime:
 
     # ---- for those who override: what is known ----
 
-    def kernel_of(self, function: int) -> Kernel:
+    def kernel_of(self, function: int) -> LoadedKernel:
         """The kernel that a handle stands for; its name is a number if it was never looked up."""
-        return self._kernels.get(function) or Kernel(function, f"function {function:#x}")
+        return self._kernels.get(function) or LoadedKernel(function, f"function {function:#x}")
 
     def buffer_at(self, address: int) -> Buffer | None:
         """The block of device memory that an address lies in; None if HIP knows of none."""
@@ -198,7 +198,7 @@ class Runtime:
             if image is not None:
                 self._alike[name].add(image)
                 _ = image.label  # while its memory is there
-            self._kernels[function] = Kernel(function, name, image, self._alike[name])
+            self._kernels[function] = LoadedKernel(function, name, image, self._alike[name])
 
 
 def _pass_on(function: str) -> Any:

@@ -13,6 +13,7 @@ import threading
 import types
 from typing import Any
 
+from mgpu_rt._errors import HipError
 from mgpu_rt._runtime import lib
 
 SUCCESS, OUT_OF_MEMORY, NOT_READY = 0, 2, 600
@@ -88,22 +89,6 @@ _TYPES = {
     "H": ctypes.c_ushort,
     "Z": ctypes.c_size_t,
 }
-
-
-class HipError(RuntimeError):
-    """HIP refused a call. `function` is its name, `code` its hipError_t, `name` HIP's word for it.
-
-    The host turns one that a method raises into the line that stock prints.
-    """
-
-    def __init__(self, function: str, code: int, name: str) -> None:
-        self.function, self.code, self.name = function, code, name
-        super().__init__(f"'{self.call}' failed with '{name}'")
-
-    @property
-    def call(self) -> str:
-        """The call as LLVM's own runtime words it."""
-        return CALLS.get(self.function, self.function)
 
 
 class CopyFailed(RuntimeError):

@@ -51,9 +51,10 @@ class _State:
 
 
 def _fail(function: str, error: BaseException) -> None:
-    """Handles what a method has raised. HipError is a failed call. Any other exception ends the
+    """Handles what a method has raised. HipError is a failed call, unless the
+    package raises it. Any other exception ends the
     program or leaves the `with`: the program is not to go on without its call."""
-    if isinstance(error, HipError):
+    if isinstance(error, HipError) and error.code:
         try:
             return lib.report(error.call.encode(), error.code)
         except BaseException as wrong:  # it is no error that HIP could have

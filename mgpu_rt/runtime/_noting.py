@@ -20,14 +20,14 @@ from mgpu_rt.runtime._recording import Recorder
 
 if TYPE_CHECKING:
     from mgpu_rt.runtime._folder import Folder
-    from mgpu_rt.runtime._objects import Kernel, Launch
+    from mgpu_rt.runtime._objects import Launch, LoadedKernel
 
 #: Begins the name of a file that has a byte for each launch that could not be noted, or none where
 #: no file can grow. The bytes take no room, as the disk may be full.
 LOST = "lost"
 
 
-def name_of(kernel: Kernel) -> str:
+def name_of(kernel: LoadedKernel) -> str:
     """The kernel's name, with its gpu.module before it if the program's symbols have that. Unlike
     the label it does not depend on what was loaded before."""
     return full_name(kernel.image.label[0] if kernel.image else "", kernel.name)

@@ -17,9 +17,7 @@ from mgpu_rt._runtime import ffi, lib
 from mgpu_rt._text import printable
 
 if TYPE_CHECKING:
-    from mgpu_rt._images.model import Argument
-    from mgpu_rt._images.model import Image as Description
-    from mgpu_rt._images.model import Kernel as KernelDescription
+    from mgpu_rt._images.model import Argument, ImageDescription, KernelDescription
     from mgpu_rt.runtime._base import Runtime
 
 Sizes = tuple[int, int, int]
@@ -64,7 +62,7 @@ class Image:
         return bool(lib.lies_at(address, self.content, len(self.content)))
 
     @functools.cached_property
-    def description(self) -> Description | None:
+    def description(self) -> ImageDescription | None:
         """The image's own account, as `mgpu-rt inspect` reads it."""
         from mgpu_rt._images import image
 
@@ -108,7 +106,7 @@ def _size_of_ptx(address: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
+class LoadedKernel:
     """A kernel of a module that was loaded, by HIP's handle. Without an image only the handle is
     known: it was asked for before the runtime was there, or by other means."""
 
@@ -158,7 +156,7 @@ def may_point(argument: Argument) -> bool:
 
 
 @dataclass(frozen=True)
-class MemRef:
+class MemRefDescriptor:
     """A memref among a kernel's arguments, as MLIR passes it; strides and offset in elements."""
 
     aligned: int
@@ -253,7 +251,7 @@ class Launch:
         self._shared = operator.index(size)
 
     @property
-    def kernel(self) -> Kernel:
+    def kernel(self) -> LoadedKernel:
         """The kernel, with its name and image if they are known."""
         return self.runtime.kernel_of(self._function)
 
@@ -299,11 +297,11 @@ class Launch:
         ]
 
     @property
-    def arguments(self) -> list[int | bytes | MemRef]:
+    def arguments(self) -> list[int | bytes | MemRefDescriptor]:
         """The values with memrefs put together: a guess, as a code object knows no memref. Two
         pointers, an offset, sizes, and strides as a dense array has them are taken for one."""
         values, kinds = self.values, [a.kind for a in self.kernel.arguments]
-        found: list[int | bytes | MemRef] = []
+        found: list[int | bytes | MemRefDescriptor] = []
         at = 0
         while at < len(values):
             memref = memref_at(values, kinds, at)
@@ -347,11 +345,11 @@ def _sizes(sizes: Sizes) -> str:
     return f"{x}x{y}x{z}" if z != 1 else f"{x}x{y}" if y != 1 else f"{x}"
 
 
-def _shown(argument: int | bytes | MemRef) -> str:
+def _shown(argument: int | bytes | MemRefDescriptor) -> str:
     return hex(argument) if isinstance(argument, int) and argument >= 1 << 32 else str(argument)
 
 
-def memref_at(values: list[Any], kinds: list[str | None], at: int) -> MemRef | None:
+def memref_at(values: list[Any], kinds: list[str | None], at: int) -> MemRefDescriptor | None:
     """The memref that begins with an argument; the highest rank that fits."""
     if len(kinds) < at + 2 or not {*kinds[at : at + 2]} <= POINTERS:
         return None
@@ -360,7 +358,7 @@ def memref_at(values: list[Any], kinds: list[str | None], at: int) -> MemRef | N
         sizes = tuple(values[at + 3 : at + 3 + rank])
         strides = tuple(values[at + 3 + rank : at + 3 + 2 * rank])
         if strides == tuple(math.prod(sizes[i + 1 :]) for i in range(rank)):
-            return MemRef(values[at + 1], values[at + 2], sizes, strides)
+            return MemRefDescriptor(values[at + 1], values[at + 2], sizes, strides)
     return None
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mgpu_rt import _files
-from mgpu_rt._images.model import Kernel
+from mgpu_rt._images.model import KernelDescription
 from mgpu_rt._launch.arguments import parameters_of
 from mgpu_rt._text import shown
 from mgpu_rt.runtime import _difference, _manifest
@@ -169,7 +169,7 @@ def _bytes(shared: int) -> int:
     return shared
 
 
-def _kernel_for(launch: RecordedLaunch, code: bytes) -> Kernel:
+def _kernel_for(launch: RecordedLaunch, code: bytes) -> KernelDescription:
     """The launch's kernel in an image. Raises ValueError if that has no such one, or one with other
     arguments: HIP reads as many as the image states, wherever they lie. So it does for a pointer
     that leads to nothing that was recorded."""

@@ -11,7 +11,7 @@ from mgpu_rt._launch.arguments import parameters_of
 from mgpu_rt.runtime import _difference
 from mgpu_rt.runtime._difference import DTYPES
 from mgpu_rt.runtime._manifest import RecordedLaunch
-from mgpu_rt.runtime._objects import Image, MemRef, memref_at, numpy_for
+from mgpu_rt.runtime._objects import Image, MemRefDescriptor, memref_at, numpy_for
 
 _SIZES = {1: "i8", 2: "f16", 4: "f32", 8: "f64"}
 _FLOATS = 2.0**40  # numbers of programs are hardly larger, nor smaller than its inverse
@@ -98,7 +98,9 @@ def _unlike(numpy: Any, one: bytes, other: bytes, width: int) -> Any:
     return parts[0] != parts[1]
 
 
-def _argument(launch: RecordedLaunch, image: bytes, block: int) -> tuple[int, MemRef | None]:
+def _argument(
+    launch: RecordedLaunch, image: bytes, block: int
+) -> tuple[int, MemRefDescriptor | None]:
     """The first argument that leads to a block, and the memref that begins there, if one does."""
     at = next(number for number, a in enumerate(launch.arguments) if a.block == block)
     kernel = Image(image).kernels.get(launch.kernel)
@@ -111,7 +113,9 @@ def _argument(launch: RecordedLaunch, image: bytes, block: int) -> tuple[int, Me
     return at, memref_at(values, kinds, at) if at < len(kinds) else None
 
 
-def _guess(numpy: Any, memref: MemRef | None, size: int, contents: Sequence[bytes]) -> str:
+def _guess(
+    numpy: Any, memref: MemRefDescriptor | None, size: int, contents: Sequence[bytes]
+) -> str:
     """A type of the elements: their size by the memref, and a float if numbers look like one."""
     count = math.prod(memref.sizes) if memref else 0
     dtype = _SIZES.get(size // count if count and size % count == 0 else 4, "f32")
@@ -127,7 +131,7 @@ def _guess(numpy: Any, memref: MemRef | None, size: int, contents: Sequence[byte
     return dtype
 
 
-def _index(index: int, memref: MemRef | None) -> str:
+def _index(index: int, memref: MemRefDescriptor | None) -> str:
     """The index of an element, in the dimensions of its memref if it lies in one."""
     if memref is None or not 0 <= index - memref.offset < math.prod(memref.sizes):
         return f"[{index}]"

@@ -10,7 +10,7 @@ from typing import Any
 from mgpu_rt._cli.inspect.verdict import Answer, Verdict
 from mgpu_rt._images import kernel_names
 from mgpu_rt._images.find import Contents
-from mgpu_rt._images.model import PTX, Image, Kernel, with_article
+from mgpu_rt._images.model import PTX, ImageDescription, KernelDescription, with_article
 from mgpu_rt._text import columns, printable
 
 NONE = "–"
@@ -36,7 +36,7 @@ def as_dict(path: str, contents: Contents, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _values(image: Image) -> dict[str, Any]:
+def _values(image: ImageDescription) -> dict[str, Any]:
     """The properties of an image."""
     others = ("content", "private")
     plain = {f.name: getattr(image, f.name) for f in fields(image) if f.name not in others}
@@ -73,7 +73,10 @@ def _lines(path: str, contents: Contents, verdict: Verdict) -> Iterator[str]:
 
 
 def _image(
-    image: Image, said: list[Answer], verdict: Verdict, known: Mapping[tuple[str, str], str]
+    image: ImageDescription,
+    said: list[Answer],
+    verdict: Verdict,
+    known: Mapping[tuple[str, str], str],
 ) -> Iterator[str]:
     rows = [("cache", _cache(image)), *_facts(image)]
     rows += [(f"HIP {verdict.release}", _answer(answer)) for answer in said]
@@ -89,7 +92,7 @@ def _image(
             yield from (f"  {line}" for line in _kernel(kernel, shown))
 
 
-def _title(image: Image) -> str:
+def _title(image: ImageDescription) -> str:
     version = f" of version {image.version}" if image.version else ""
     if image.kind == PTX and image.version:
         version = f", version {image.version}"
@@ -101,13 +104,13 @@ def _bytes(count: int | None) -> str:
     return f"{count:,} bytes" if count is not None else f"{NONE} bytes"
 
 
-def _cache(image: Image) -> str:
+def _cache(image: ImageDescription) -> str:
     if image.private:
         return f"each load gets a module of its own: {image.private}"
     return "loads of these bytes share one module"
 
 
-def _facts(image: Image) -> list[tuple[str, str]]:
+def _facts(image: ImageDescription) -> list[tuple[str, str]]:
     rows = []
     if image.features:
         rows.append(("features", ", ".join(f"{k} {v}" for k, v in image.features.items())))
@@ -125,13 +128,13 @@ def _answer(answer: Answer) -> str:
     return f"{answer.device}: " + ("takes it" if answer.loads else f"refuses it, {answer.reason}")
 
 
-def _threads(kernel: Kernel) -> str:
+def _threads(kernel: KernelDescription) -> str:
     required = kernel.required_workgroup_size
     size = f", exactly {' x '.join(map(str, required))}" if required else ""
     return f"at most {_number(kernel.max_flat_workgroup_size)} a block{size}"
 
 
-def _resources(kernel: Kernel) -> list[tuple[str, str]]:
+def _resources(kernel: KernelDescription) -> list[tuple[str, str]]:
     """The resources that AMD's images state."""
     return [
         ("threads", f"{_threads(kernel)}; wavefronts of {_number(kernel.wavefront)}"),
@@ -149,7 +152,7 @@ def _resources(kernel: Kernel) -> list[tuple[str, str]]:
     ]
 
 
-def _kernel(kernel: Kernel, name: str) -> Iterator[str]:
+def _kernel(kernel: KernelDescription, name: str) -> Iterator[str]:
     yield f"  kernel {name}"
     if kernel.argument_bytes is None and kernel.max_flat_workgroup_size is None:
         return

@@ -14,7 +14,7 @@ from mgpu_rt import _hip_search
 from mgpu_rt._cli import preload
 from mgpu_rt._cli.doctor import TIMEOUT
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, Image, with_article
+from mgpu_rt._images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, ImageDescription, with_article
 
 #: The versions of code objects that each release of HIP loads, by its first hipRuntimeGetVersion.
 #: The runtime's advice says the same (modules/image_advice.c).
@@ -72,7 +72,9 @@ class Verdict:
     unasked: str = ""
 
 
-def ask(images: Sequence[Image], device: str, base: Mapping[str, str] = os.environ) -> Verdict:
+def ask(
+    images: Sequence[ImageDescription], device: str, base: Mapping[str, str] = os.environ
+) -> Verdict:
     """Loads images where `mgpu-rt run --device DEVICE` would; `auto` starts no software GPU.
 
     Raises CommandError if there is no such device.
@@ -89,12 +91,14 @@ def ask(images: Sequence[Image], device: str, base: Mapping[str, str] = os.envir
     return _ask(images, hip, device == "cuda", environment)
 
 
-def _fit(image: Image, cuda: bool) -> bool:
+def _fit(image: ImageDescription, cuda: bool) -> bool:
     """True if HIP may be asked: a damaged image may crash it, and so may a cubin crash AMD's."""
     return not image.damage and (cuda or image.kind not in (CUBIN, FATBIN, PTX))
 
 
-def _ask(images: Sequence[Image], hip: str, cuda: bool, environment: Mapping[str, str]) -> Verdict:
+def _ask(
+    images: Sequence[ImageDescription], hip: str, cuda: bool, environment: Mapping[str, str]
+) -> Verdict:
     contents = [image.content for image in images if _fit(image, cuda)]
     asked = json.dumps({"hip": hip, "sizes": list(map(len, contents))}).encode() + b"\n"
     child = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
@@ -130,7 +134,7 @@ def _ask(images: Sequence[Image], hip: str, cuda: bool, environment: Mapping[str
 
 
 def _answers(
-    image: Image, devices: list[list[str]], said: list[str] | None, version: int
+    image: ImageDescription, devices: list[list[str]], said: list[str] | None, version: int
 ) -> list[Answer]:
     """The answers on each device. `said` holds the errors' names. It is empty for an image that HIP
     was not asked about, and None once a driver has crashed. `version` is 0 over NVIDIA's driver."""
@@ -146,7 +150,7 @@ def _answers(
     return answers
 
 
-def _reason(image: Image, target: str, version: int) -> str:
+def _reason(image: ImageDescription, target: str, version: int) -> str:
     """Why HIP refuses an image, as far as this can tell."""
     chip = target.partition(":")[0]
     targets = _targets(image)
@@ -161,7 +165,7 @@ def _reason(image: Image, target: str, version: int) -> str:
     return "AMD_LOG_LEVEL=4 shows HIP's own reason" if version else "the driver does not say why"
 
 
-def _targets(image: Image) -> list[str]:
+def _targets(image: ImageDescription) -> list[str]:
     """The processors that an image or its entries are for, without their features."""
     named = [part.target for part in (image, *image.entries) if part.target]
     return list(dict.fromkeys(target.partition(":")[0] for target in named))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt._functions import sidecar, types
-from mgpu_rt._functions.types import MemRef, Other, Scalar, Unranked
+from mgpu_rt._functions.types import MemRefType, Other, Scalar, Unranked
 from mgpu_rt._lowering import toolchain
 from mgpu_rt._lowering.function_types import function_types
 from tests.python.functions import HOST
@@ -19,22 +19,24 @@ from tests.python.functions import HOST
     [
         ("i32", Scalar("i32")),
         ("index", Scalar("index")),
-        ("memref<4x?xf32>", MemRef("memref<4x?xf32>", "f32", (4, None))),
-        ("memref<f64>", MemRef("memref<f64>", "f64", ())),
-        ("memref<2xi1, 1>", MemRef("memref<2xi1, 1>", "i1", (2,))),
+        ("memref<4x?xf32>", MemRefType("memref<4x?xf32>", "f32", (4, None))),
+        ("memref<f64>", MemRefType("memref<f64>", "f64", ())),
+        ("memref<2xi1, 1>", MemRefType("memref<2xi1, 1>", "i1", (2,))),
         (
             "memref<?x4xf32, strided<[?, 1], offset: ?>>",
-            MemRef(
+            MemRefType(
                 "memref<?x4xf32, strided<[?, 1], offset: ?>>", "f32", (None, 4), (None, 1), None
             ),
         ),
         (
             "memref<4xf32, strided<[2]>, #gpu.address_space<global>>",
-            MemRef("memref<4xf32, strided<[2]>, #gpu.address_space<global>>", "f32", (4,), (2,)),
+            MemRefType(
+                "memref<4xf32, strided<[2]>, #gpu.address_space<global>>", "f32", (4,), (2,)
+            ),
         ),
         (
             "memref<8xcomplex<f32>>",
-            MemRef("memref<8xcomplex<f32>>", "complex<f32>", (8,)),
+            MemRefType("memref<8xcomplex<f32>>", "complex<f32>", (8,)),
         ),
         ("memref<*xbf16>", Unranked("memref<*xbf16>", "bf16")),
     ],

@@ -48,7 +48,7 @@ def test_a_launch_without_hip_has_an_error(mgpu: Mgpu) -> None:
 
 
 def test_an_error_goes_to_another_process() -> None:
-    sent = pickle.loads(pickle.dumps(mgpu_rt.HipError("it failed", "hipErrorInvalidValue")))
+    sent = pickle.loads(pickle.dumps(mgpu_rt.HipError("", 0, "hipErrorInvalidValue", "it failed")))
     assert isinstance(sent, mgpu_rt.HipError)
     assert (str(sent), sent.name) == ("it failed", "hipErrorInvalidValue")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt._images.model import Kernel
+from mgpu_rt._images.model import KernelDescription
 from mgpu_rt._lowering import lower
 from mgpu_rt.runtime import Image, Launch, Runtime
 from mgpu_rt.runtime._objects import CalledLaunch
@@ -23,7 +23,7 @@ EXACT = Path(__file__).with_name("exact.mlir")
 
 
 def test_limits_are_named() -> None:
-    free = Kernel("k")
+    free = KernelDescription("k")
     most = dataclasses.replace(free, max_flat_workgroup_size=64)
     exact = dataclasses.replace(most, required_workgroup_size=(8, 4, 2))
     assert free.limit_on((1024, 1024, 1024)) == ""

@@ -12,7 +12,7 @@ import pytest
 
 from mgpu_rt._images import elf, find, image, nvidia
 from mgpu_rt._images.budget import Budget, BudgetExceeded, Counted
-from mgpu_rt._images.model import Image
+from mgpu_rt._images.model import ImageDescription
 from tests.support.images import HEADER, PROGBITS, SECTION, SEGMENT, STRTAB, SYMTAB, elf_of
 
 SIZE = 1 << 20
@@ -110,7 +110,7 @@ def test_repeated_text_is_read_in_bounded_time(words: bytes) -> None:
 
 
 def test_parameters_end_before_the_next_entry() -> None:
-    found = Image("PTX", BEGIN + b".entry a .entry b(.param .u32 x)")
+    found = ImageDescription("PTX", BEGIN + b".entry a .entry b(.param .u32 x)")
     nvidia.describe_ptx(found)
     assert [(kernel.name, kernel.argument_bytes) for kernel in found.kernels] == [
         ("a", 0),

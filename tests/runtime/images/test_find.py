@@ -13,7 +13,16 @@ from elftools.elf.elffile import ELFFile
 from bench import PROGRAMS
 from mgpu_rt._images import elf, find, nvidia
 from mgpu_rt._images.budget import Budget
-from mgpu_rt._images.model import CODE_OBJECT, COMPRESSED, CUBIN, FATBIN, OTHER, PTX, Global, Image
+from mgpu_rt._images.model import (
+    CODE_OBJECT,
+    COMPRESSED,
+    CUBIN,
+    FATBIN,
+    OTHER,
+    PTX,
+    Global,
+    ImageDescription,
+)
 from mgpu_rt._images.writable import globals_of
 from mgpu_rt._lowering import lower, toolchain
 from tests.proofs.fuzz import seeds
@@ -23,13 +32,13 @@ from tests.support.images import bundle, code_object
 from tests.support.programs import STOCK, build
 
 
-def read(tmp_path: Path, content: bytes) -> list[Image]:
+def read(tmp_path: Path, content: bytes) -> list[ImageDescription]:
     path = tmp_path / "file"
     path.write_bytes(content)
     return find.read(path).images
 
 
-def only(images: list[Image]) -> Image:
+def only(images: list[ImageDescription]) -> ImageDescription:
     (image,) = images
     return image
 

@@ -6,6 +6,7 @@ import errno
 import os
 import select
 import stat
+import tempfile
 import time
 from pathlib import Path
 
@@ -61,6 +62,20 @@ def write(path: Name, content: bytes) -> None:
         if Path(path).is_file() and not Path(path).is_symlink():
             Path(path).unlink()
         raise
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Writes a file that others may read at that time: they find the old content, or all of the
+    new."""
+    if isinstance(content, str):
+        content = content.encode()
+    if path.exists() and path.read_bytes() == content:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as fresh:
+        fresh.write(content)
+    os.chmod(fresh.name, 0o644)
+    os.replace(fresh.name, path)
 
 
 def _open_to_write(path: Name) -> int:

@@ -1,6 +1,6 @@
 """The file that the wheel carries: lowered programs, their kernels by chip, saved sequences.
 
-tests/python/selftest/bundle.py makes it. Each LLVM has its own host code of a program, with room
+csrc/selftest/bundle.py makes it. Each LLVM has its own host code of a program, with room
 where its images lie; `Bundle.lay_out` fills that with a chip's.
 """
 

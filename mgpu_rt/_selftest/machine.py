@@ -70,7 +70,7 @@ def find(
     if chip not in bundle.chips:
         raise CommandError(
             f"there are no kernels for {gpu.target} here: in a checkout, with an LLVM that "
-            f"knows it, `python -m tests.python.selftest.bundle --chip {chip} kernels.tar.xz` "
+            f"knows it, `python -m csrc.selftest.bundle --chip {chip} kernels.tar.xz` "
             "makes them; then name that file: --image kernels.tar.xz"
         )
     others = [other for other in gpus if other != gpu and not other.shows]

@@ -34,19 +34,6 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Writes a file that others may read meanwhile: they find it as it was, or whole."""
-    if isinstance(content, str):
-        content = content.encode()
-    if path.exists() and path.read_bytes() == content:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as fresh:
-        fresh.write(content)
-    os.chmod(fresh.name, 0o644)
-    os.replace(fresh.name, path)
-
-
 def in_folder(test: Callable[[Subject], None]) -> Callable[[Subject], None]:
     """The test in a directory of its own, to which the files that it names are relative."""
 

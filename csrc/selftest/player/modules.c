@@ -9,7 +9,7 @@
 
 /* The place of an image when it is loaded. It is always at one address of its own. Or it is in one
  * of two places that all images share, as a JIT's, or mapped for the call. Or it is a constant of a
- * library (tests/python/selftest/bundle.py), which stays open, or may be closed, or is one that the
+ * library (csrc/selftest/bundle.py), which stays open, or may be closed, or is one that the
  * loader wrote to. */
 enum {
     IMAGE_FIXED,

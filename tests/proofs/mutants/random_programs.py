@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.proofs.random import images, model, programs, runner, script
+from csrc.selftest import images
+from tests.proofs.random import model, programs, runner, script
 
 PROGRAMS, AT_ONCE, ENDINGS = 1200, 20, 40
 HANGS = 12  # seconds: where a library hangs, it is noticed then

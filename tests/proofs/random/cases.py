@@ -18,7 +18,8 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.proofs.random import images, programs, runner, script
+from csrc.selftest import images
+from tests.proofs.random import programs, runner, script
 
 PROGRAMS = 20  # of a case
 

@@ -3,7 +3,7 @@ that wait for the program."""
 
 from __future__ import annotations
 
-from tests.proofs.random import images
+from csrc.selftest import images
 from tests.proofs.random.actions import (
     WORDS,
     Actions,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from tests.proofs.random import images, runner, script
+from csrc.selftest import images
+from tests.proofs.random import runner, script
 
 # An action of zero bytes does nothing, so a least number of them costs a small program nothing.
 _ACTIONS = st.lists(

@@ -26,8 +26,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from csrc.selftest import images
 from mgpu_rt import __version__
-from tests.proofs.random import cases, images, model, runner
+from tests.proofs.random import cases, model, runner
 
 ROOT = runner.ROOT
 OUT = ROOT / "build" / "sanitize"

@@ -8,7 +8,8 @@ import random
 
 import pytest
 
-from tests.proofs.random import images, model, programs, runner, script, table
+from csrc.selftest import images
+from tests.proofs.random import model, programs, runner, script, table
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 

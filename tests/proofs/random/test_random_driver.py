@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.proofs.random import images, programs, runner
+from csrc.selftest import images
+from tests.proofs.random import programs, runner
 
 SAMPLES = {
     "stub": (runner.STUB, 25, 15),

@@ -3,7 +3,7 @@
     python -m tests.python.selftest.share [--rest] [PROOF ...]
 
 It builds the library without each proof of docs/proofs.md, and plays the programs of
-tests/python/selftest/proofs. Some of them need two devices, or reset one. The first check that
+csrc/selftest/programs. Some of them need two devices, or reset one. The first check that
 calls the library wrong becomes the proof's witness `selftest CHECK` in that table. If no check
 does, the row says why not. It says "selftest: open" until somebody knows, which a test refuses.
 The table is written after each proof, so that --rest goes on where a run was ended.
@@ -19,11 +19,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from csrc.selftest.programs import groups
 from mgpu_rt._selftest import bundle, right
 from mgpu_rt._selftest.machine import Machine, find
 from mgpu_rt._selftest.result import HIP, Part
 from tests.proofs.mutants import table
-from tests.python.selftest.proofs import groups
 from tests.support.child import environment
 from tests.support.variants import without
 

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from csrc.selftest import images
+from csrc.selftest.programs import groups
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.report import format
 from mgpu_rt._selftest import (
@@ -33,8 +35,6 @@ from mgpu_rt._selftest import (
 )
 from mgpu_rt._selftest import page as pages
 from mgpu_rt._selftest.bundle import Bundle
-from tests.proofs.random import images
-from tests.python.selftest.proofs import groups
 from tests.support.child import environment
 from tests.support.command import invoke
 from tests.support.patience import HANG

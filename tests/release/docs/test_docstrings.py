@@ -44,7 +44,7 @@ def faults(paragraph: str) -> list[str]:
     return [*english.faults(paragraph), *avoided]
 
 
-@pytest.mark.parametrize("folder", ["bench", "examples", "mgpu_rt", "softgpu", "tests"])
+@pytest.mark.parametrize("folder", ["bench", "csrc", "examples", "mgpu_rt", "softgpu", "tests"])
 def test_docstrings_and_comments_are_read_once(folder: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}: {fault}"
@@ -56,7 +56,7 @@ def test_docstrings_and_comments_are_read_once(folder: str) -> None:
 
 
 #: Folders whose docstrings and comments name the noun again; the list is to grow.
-CLEAR = ["bench", "examples", "mgpu_rt"]
+CLEAR = ["bench", "csrc", "examples", "mgpu_rt"]
 
 
 @pytest.mark.parametrize("folder", CLEAR)

@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from tests.proofs.random import images, programs, runner
+from csrc.selftest import images
+from tests.proofs.random import programs, runner
 from tests.support import allocator
 from tests.support.child import ROOT, environment
 from tests.support.patience import HANG

@@ -7,7 +7,7 @@ until the program lets it go on. It goes on by itself after a time, as calls of 
 
 from __future__ import annotations
 
-from tests.python.selftest.proofs import (
+from csrc.selftest.programs import (
     captures,
     devices,
     graphs,
@@ -18,7 +18,7 @@ from tests.python.selftest.proofs import (
     streams,
     times,
 )
-from tests.python.selftest.proofs.script import Group
+from csrc.selftest.programs.script import Group
 
 
 def groups() -> list[Group]:

@@ -1,12 +1,12 @@
 """Makes mgpu_rt/_selftest/bundle.tar.xz, which `mgpu-rt selftest` reads.
 
-    python -m tests.python.selftest.bundle
-    python -m tests.python.selftest.bundle --chip gfx1251 kernels.tar.xz  # for `selftest --image`
+    python -m csrc.selftest.bundle
+    python -m csrc.selftest.bundle --chip gfx1251 kernels.tar.xz  # for `selftest --image`
 
 It holds the programs of bench/programs as LLVM 22, 19 and 15 lower their host code. It also holds
-their kernels for every chip, and saved sequences of the random driver. It is kept in git, since
-those who build the wheel have no LLVM: test_bundle.py holds that the sources still give what is in
-it.
+their kernels for every chip, programs that notice a missing proof, and sequences that the tests'
+random driver drew. It is kept in git, since those who build the wheel have no LLVM: test_bundle.py
+holds that the sources still give what is in it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bench import PROGRAMS as SOURCES
+from csrc.selftest import images
+from csrc.selftest.programs import groups
+from mgpu_rt._files import write_whole
 from mgpu_rt._lowering import lower, object_files, pipelines, toolchain
 from mgpu_rt._selftest import bundle
 from mgpu_rt._selftest.bundle import ROOM, marker
-from tests.proofs.random import cases, images, runner
-from tests.python.selftest.proofs import groups
-from tests.support.folders import write_whole
 
 #: Iterations of a program's loop; None: it has no loop.
 PROGRAMS: dict[str, int | None] = {
@@ -59,10 +59,6 @@ AMD = (
 #: As PTX, which every later one of NVIDIA's takes too.
 NVIDIA = (bundle.PTX,)
 CHIPS = (*AMD, *NVIDIA)
-
-SEQUENCES, SEED = 300, 28
-#: Those of the sequences that reset the device are kept apart: they are for --harsh.
-HARSH = 60
 
 _IMAGE = re.compile(r'@(\w+)((?:\(|[^\n]*?bin = ))"\\7FELF(?:[^"\\]|\\.)*"')
 _LENGTH = re.compile(r"array<\d{4,} x i8>")
@@ -137,20 +133,14 @@ def kernels(chip: str) -> dict[str, bytes]:
 # ---- sequences ----
 
 
-def sequences() -> dict[str, bytes]:
-    """Saved cases of the random driver, which need no null stream's order and any HIP."""
-    device = dataclasses.replace(runner.SOFTGPU, name="any")
-    made = {}
-    for kind, count, seed, without in (
-        ("calm", SEQUENCES, SEED, ("reset",)),
-        ("harsh", HARSH, SEED + 1, ()),
-    ):
-        with tempfile.TemporaryDirectory() as scratch:
-            paths = cases.write(count, Path(scratch), device, seed, without)
-            for number, path in enumerate(paths):
-                text = json.dumps(json.loads(path.read_text()), separators=(",", ":"))
-                made[f"sequences/{kind}-{number:02}.json"] = text.encode()
-    return made
+def sequences(drawn: Path | None, old: bundle.Bundle | None) -> dict[str, bytes]:
+    """The sequences that were drawn into a folder; without one, those of the old bundle."""
+    if drawn:
+        return {
+            f"sequences/{path.name}": path.read_bytes() for path in sorted(drawn.glob("*.json"))
+        }
+    kept = ("sequences/calm-", "sequences/harsh-")
+    return {n: content for n, content in (old.members if old else {}).items() if n.startswith(kept)}
 
 
 def _assembled(lines: Iterable[str], *options: str) -> bytes:
@@ -198,7 +188,7 @@ def libraries() -> dict[str, bytes]:
 
 
 def proofs() -> dict[str, bytes]:
-    """The programs of tests/python/selftest/proofs; those that reset a device are kept apart."""
+    """The programs of csrc/selftest/programs; those that reset a device are kept apart."""
     made = {}
     for group in groups():
         kind = "resets" if group.harsh else "proofs"
@@ -233,7 +223,7 @@ def _compiled() -> Iterator[tuple[str, bytes]]:
     yield from sorted(every.items(), key=lambda item: (item[0].split("/")[2], item[0]))
 
 
-def contents(old: bundle.Bundle | None) -> Iterator[tuple[str, bytes]]:
+def contents(old: bundle.Bundle | None, drawn: Path | None) -> Iterator[tuple[str, bytes]]:
     """All that is in it, by name. An old one of the same inputs gives the members that LLVM
     made."""
     manifest = {
@@ -248,7 +238,7 @@ def contents(old: bundle.Bundle | None) -> Iterator[tuple[str, bytes]]:
                 yield name, content
     else:
         yield from _compiled()
-    yield from sequences().items()
+    yield from sequences(drawn, old).items()
     yield from proofs().items()
     yield from libraries().items()
 
@@ -265,17 +255,19 @@ def pack(members: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="tests.python.selftest.bundle", description="make the bundle"
-    )
+    parser = argparse.ArgumentParser(prog="csrc.selftest.bundle", description="make the bundle")
     parser.add_argument("--chip", help="the kernels of this chip alone, for selftest's --image")
     parser.add_argument("--all", action="store_true", help="compile what is there, too")
+    parser.add_argument("--sequences", type=Path, help="a folder of tests.python.selftest.draw")
     parser.add_argument("out", nargs="?", type=Path, default=bundle.PATH)
     options = parser.parse_args()
     if options.chip and options.out == bundle.PATH:
         parser.error("name the file for the chip's kernels")
-    old = bundle.read() if bundle.PATH.exists() and not options.all else None
-    packed = pack(kernels(options.chip).items() if options.chip else contents(old))
+    old = bundle.read() if bundle.PATH.exists() else None
+    if old and options.all:
+        old = dataclasses.replace(old, manifest={})
+    members = kernels(options.chip).items() if options.chip else contents(old, options.sequences)
+    packed = pack(members)
     write_whole(options.out, packed)
     print(f"{options.out}: {len(packed):,} bytes", file=sys.stderr)
 

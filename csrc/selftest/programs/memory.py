@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.python.selftest.proofs.script import (
+from csrc.selftest.programs.script import (
     BUFFER,
     HIP,
     LONG_MS,

@@ -1,4 +1,4 @@
-"""The device images of the random driver, lowered by MLIR 22 into build/random_driver/images.
+"""The device images of the player's programs, lowered by MLIR 22 into build/random_driver/images.
 
 Each module has a number of its own, which its kernels put into every result: a module taken for
 another shows. Loads may share the modules `plain0` ... but the last, whose constant HIP knows by
@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from mgpu_rt._files import write_whole
 from mgpu_rt._lowering import lower
-from tests.support.folders import write_whole
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "random_driver" / "images"
 
 #: The images by their number in a script, and the number that each module adds.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.python.selftest.proofs.graphs import build, built, call, host_buffers, replay
-from tests.python.selftest.proofs.script import (
+from csrc.selftest.programs.graphs import build, built, call, host_buffers, replay
+from csrc.selftest.programs.script import (
     HEAP,
     HIP,
     NULL,

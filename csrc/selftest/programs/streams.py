@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mgpu_rt._selftest.bundle import PRINTING
-from tests.python.selftest.proofs.script import (
+from csrc.selftest.programs.script import (
     EVENT,
     HIP,
     LONG_MS,
@@ -15,6 +14,7 @@ from tests.python.selftest.proofs.script import (
     Script,
     filled,
 )
+from mgpu_rt._selftest.bundle import PRINTING
 
 streams = Group("streams", alone=True)
 others = Group("streams-others")

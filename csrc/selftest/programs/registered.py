@@ -6,8 +6,8 @@ with HIPSTUB_PINS=1. AMD's kernel driver follows the pages of a process.
 
 from __future__ import annotations
 
-from tests.python.selftest.proofs.graphs import build, built, call, replay
-from tests.python.selftest.proofs.script import (
+from csrc.selftest.programs.graphs import build, built, call, replay
+from csrc.selftest.programs.script import (
     BUFFER,
     NULL,
     WORDS,

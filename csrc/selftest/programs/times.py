@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.python.selftest.proofs.script import NULL, Group, Script
+from csrc.selftest.programs.script import NULL, Group, Script
 
 #: A process asks once. Events are kept where nobody else calls HIP, whatever its release.
 SIDES = ("exclusive",)

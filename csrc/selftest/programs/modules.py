@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mgpu_rt._selftest.bundle import ENDLESS, OFFLOAD
-from tests.proofs.random import images
-from tests.python.selftest.proofs.script import (
+from csrc.selftest import images
+from csrc.selftest.programs.script import (
     HIP,
     MODULE,
     NULL,
@@ -15,6 +14,7 @@ from tests.python.selftest.proofs.script import (
     mixed,
     pattern,
 )
+from mgpu_rt._selftest.bundle import ENDLESS, OFFLOAD
 
 modules = Group("modules", alone=True)
 bundles = Group("modules-bundles", alone=True, amd=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.python.selftest.proofs.graphs import build, built, call, host_buffers, replay
-from tests.python.selftest.proofs.memory import taken_early
-from tests.python.selftest.proofs.modules import run
-from tests.python.selftest.proofs.script import (
+from csrc.selftest.programs.graphs import build, built, call, host_buffers, replay
+from csrc.selftest.programs.memory import taken_early
+from csrc.selftest.programs.modules import run
+from csrc.selftest.programs.script import (
     EVENT,
     HIP,
     MODULE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.python.selftest.proofs.script import (
+from csrc.selftest.programs.script import (
     BUFFER,
     HEAP,
     HELD_MS,

@@ -1,0 +1,38 @@
+"""Draws the selftest's sequences into a folder, for csrc/selftest/bundle.py.
+
+    python -m tests.python.selftest.draw FOLDER
+
+They are cases of the random driver, which need no null stream's order and any HIP.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.proofs.random import cases, runner
+
+SEQUENCES, SEED = 300, 28
+#: Those of the sequences that reset the device are kept apart: they are for --harsh.
+HARSH = 60
+
+
+def draw(folder: Path) -> None:
+    device = dataclasses.replace(runner.SOFTGPU, name="any")
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind, count, seed, without in (
+        ("calm", SEQUENCES, SEED, ("reset",)),
+        ("harsh", HARSH, SEED + 1, ()),
+    ):
+        with tempfile.TemporaryDirectory() as scratch:
+            paths = cases.write(count, Path(scratch), device, seed, without)
+            for number, path in enumerate(paths):
+                text = json.dumps(json.loads(path.read_text()), separators=(",", ":"))
+                (folder / f"{kind}-{number:02}.json").write_text(text)
+
+
+if __name__ == "__main__":
+    draw(Path(sys.argv[1]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mgpu_rt._cli.report.format import count, duration, plural, share, size
 from mgpu_rt._cli.report.inputs import LARGE, Run
-from mgpu_rt._cli.stats.driver_calls import questions
+from mgpu_rt._cli.stats.kinds import questions
 from mgpu_rt._cli.stats.statistics import Counter, total
 
 MANY = 10  # a loop repeats more often than this

@@ -23,7 +23,7 @@ from mgpu_rt._cli.report.format import (
 )
 from mgpu_rt._cli.report.inputs import Calls, Run
 from mgpu_rt._cli.stats.comparison import factor, pairs, ratio, summed
-from mgpu_rt._cli.stats.driver_calls import PURPOSE, questions, work
+from mgpu_rt._cli.stats.kinds import PURPOSE, questions, work
 from mgpu_rt._cli.stats.reasons import reasons
 from mgpu_rt._cli.stats.statistics import Copies, Counter
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from mgpu_rt._cli.stats.driver_calls import PURPOSE, questions, work
+from mgpu_rt._cli.stats.kinds import PURPOSE, questions, work
 from mgpu_rt._cli.stats.listing import NONE, cells
 from mgpu_rt._cli.stats.reasons import reasons
 from mgpu_rt._cli.stats.statistics import Counter, Statistics, devices, total

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mgpu_rt._cli.stats.driver_calls import QUESTIONS
+from mgpu_rt._cli.stats.kinds import QUESTIONS, WAITED, WAITING
 from mgpu_rt._cli.stats.statistics import Counter, Statistics
 
 WORSE = 1.05  # a twentieth is noise
 EXPLAINED = 0.5  # of the time that is more, which the other function has to have lost
-
-#: The first call that waits for the GPU takes the time from later waits.
-_WAITING = (
-    ("mgpuStreamSynchronize", "mgpuEventSynchronize", "mgpuMemcpy"),
-    ("hipStreamSynchronize", "hipEventSynchronize", "hipMemcpyAsync"),
-)
-_WAITED = (
-    ("mgpuStreamDestroy", "mgpuMemFree", "mgpuModuleUnload", *_WAITING[0]),
-    ("hipStreamDestroy", "hipFree", "hipModuleUnload", *_WAITING[1]),
-)
 
 
 def reasons(before: Statistics, after: Statistics) -> dict[str, str]:
     """A sentence by function."""
     layers = ((before.program, after.program), (before.driver, after.driver))
     found: dict[str, str] = {}
-    for (left, right), waiting, waited in zip(layers, _WAITING, _WAITED, strict=True):
+    for (left, right), waiting, waited in zip(layers, WAITING, WAITED, strict=True):
         for name in waiting:
             if source := _source(name, waited, left, right):
                 found[name] = f"The waiting for the GPU moved here from {source}."

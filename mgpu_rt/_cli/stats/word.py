@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mgpu_rt._cli.stats.comparison import right_aligned
-from mgpu_rt._cli.stats.driver_calls import questions
+from mgpu_rt._cli.stats.kinds import REGISTRATIONS, WAITS, questions
 from mgpu_rt._cli.stats.runs import Run
 from mgpu_rt._cli.stats.statistics import Counter, total
 from mgpu_rt._text import columns
@@ -15,15 +15,7 @@ SIDES = ("stock", "mgpu_rt", "--exclusive", "--exclusive --lazy")
 
 LESS = 0.95  # of the time without the word: a twentieth is noise
 
-_KINDS = {
-    "registrations": (
-        "mgpuMemHostRegister",
-        "mgpuMemHostRegisterMemRef",
-        "mgpuMemHostUnregister",
-        "mgpuMemHostUnregisterMemRef",
-    ),
-    "waits": ("mgpuStreamSynchronize", "mgpuEventSynchronize"),
-}
+_KINDS = {"registrations": REGISTRATIONS, "waits": WAITS}
 
 
 def _parts(run: Run) -> dict[str, Counter]:

@@ -1,4 +1,4 @@
-"""The driver's calls in two kinds: those that do something, and questions.
+"""The kinds of calls: questions to the driver and all others, waits, registrations.
 
 The runtime asks before it takes a shortcut, since other code may have used HIP since
 (docs/rule.md). A question changes nothing, so it counts apart from the work that a cache saves.
@@ -20,6 +20,26 @@ QUESTIONS = (
     "hipStreamGetDevice",
     "hipStreamGetFlags",
     "hipStreamQuery",
+)
+
+#: The program's functions that wait for the GPU, and the driver's. The first call that waits takes
+#: the time from later ones.
+WAITS = ("mgpuStreamSynchronize", "mgpuEventSynchronize")
+WAITING = (
+    (*WAITS, "mgpuMemcpy"),
+    ("hipStreamSynchronize", "hipEventSynchronize", "hipMemcpyAsync"),
+)
+#: With those that may wait too.
+WAITED = (
+    ("mgpuStreamDestroy", "mgpuMemFree", "mgpuModuleUnload", *WAITING[0]),
+    ("hipStreamDestroy", "hipFree", "hipModuleUnload", *WAITING[1]),
+)
+
+REGISTRATIONS = (
+    "mgpuMemHostRegister",
+    "mgpuMemHostRegisterMemRef",
+    "mgpuMemHostUnregister",
+    "mgpuMemHostUnregisterMemRef",
 )
 
 PURPOSE = (

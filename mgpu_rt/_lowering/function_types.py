@@ -16,10 +16,10 @@ _NAME = re.compile(r'\bsym_name = "((?:[^"\\]|\\.)*)"')
 _TYPE = re.compile(r"\bfunction_type = (.*)")
 
 
-def function_types(text: str) -> dict[str, str]:
-    """Returns the type of each function that the program defines, by its name. Raises
-    ToolchainMissing, LoweringFailed."""
-    command = [toolchain.tool("mlir-opt", 22), "--mlir-print-op-generic"]
+def function_types(text: str, llvm: int = 22) -> dict[str, str]:
+    """Returns the type of each function that the program defines, by its name. A release of LLVM's
+    that lowers the program reads it. Raises ToolchainMissing, LoweringFailed."""
+    command = [toolchain.tool("mlir-opt", llvm), "--mlir-print-op-generic"]
     command += ["--mlir-elide-elementsattrs-if-larger=1", "--mlir-print-local-scope"]
     printed = toolchain.run(command, text.encode()).decode()
     found = {}

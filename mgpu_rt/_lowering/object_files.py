@@ -45,7 +45,7 @@ def host_object(
     replayed as graphs. With ``typed`` it says the types of its functions, by which Python calls
     them. Raises ToolchainMissing, LoweringFailed, ValueError."""
     graph_functions.check(text, graphs_of)
-    types = (lambda: function_types(text)) if typed else None
+    types = (lambda: function_types(text, pipeline.device_llvm)) if typed else None
     return steps.run(object_steps(pipeline, graphs_of, types), text.encode())
 
 

@@ -243,7 +243,7 @@ static void empty_pool(struct block_pool *pool) {
 
 /* ---- the table ---- */
 
-/* By device, under tables_lock. */
+/* By device. Written under tables_lock; statistics and the exit read it without. */
 static struct memory_account ledger[MOST_DEVICES];
 
 /* Whether the account of a device is the sum of its blocks. Under tables_lock. */
@@ -265,7 +265,7 @@ static void remove_block(struct block *block) {
     struct memory_account *account = &ledger[block->device];
     PROOF_STEP(block_leaves_its_account_once, block->booked = false);
     store_relaxed(&account->reserved, account->reserved - block->size);
-    account->blocks--;
+    store_relaxed(&account->blocks, account->blocks - 1);
     CHECK(ledger_agrees(block->device));
     ranges_remove((uintptr_t)block->handle.key);
 }
@@ -303,10 +303,10 @@ struct block *block_insert(void *address, size_t size, int device, int state) {
     block->number = 0;
     clear_fences(block);
     block->booked = true;
-    account->blocks++;
+    store_relaxed(&account->blocks, account->blocks + 1);
     store_relaxed(&account->reserved, account->reserved + size);
     if (account->reserved > account->peak_reserved)
-        account->peak_reserved = account->reserved;
+        store_relaxed(&account->peak_reserved, account->reserved);
     CHECK(ledger_agrees(device));
     ranges_add(&block->range, (uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
     store_release(&block->state, PROOF_VALUE(new_block_is_held, state, BLOCK_IDLE));
@@ -749,11 +749,14 @@ bool block_leave_to_graph(struct block *block, struct stream *stream) {
 /* ---- for statistics and the manager ---- */
 
 struct memory_account block_ledger(int device) {
-    return ledger[device];
+    const struct memory_account *account = &ledger[device];
+    return (struct memory_account){.reserved = load_relaxed(&account->reserved),
+                                   .peak_reserved = load_relaxed(&account->peak_reserved),
+                                   .blocks = load_relaxed(&account->blocks)};
 }
 
 struct memory_account block_account(int device) {
-    struct memory_account account = ledger[device];
+    struct memory_account account = block_ledger(device);
     if (!account.peak_reserved)
         return account;
     account.blocks = 0;

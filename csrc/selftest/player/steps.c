@@ -64,6 +64,20 @@ static void say_content(const struct step *step, const uint32_t *words, size_t c
     say(step, "%u %llx", words[0], (unsigned long long)sum);
 }
 
+#ifdef __SANITIZE_ADDRESS__
+void __asan_unpoison_memory_region(const volatile void *address, size_t bytes);
+#endif
+
+/* Maps new pages. AddressSanitizer may know the addresses as the stack of a thread that was
+ * cancelled, and would report each access. */
+static void *map_pages(size_t bytes) {
+    void *address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+#ifdef __SANITIZE_ADDRESS__
+    __asan_unpoison_memory_region(address, bytes);
+#endif
+    return address;
+}
+
 /* Pageable memory for one call: new, the thread's own at one address, or mapped and unmapped. */
 enum place { PLACE_HEAP, PLACE_THREAD, PLACE_MAPPED };
 
@@ -78,7 +92,7 @@ static void *host_take(enum place place, size_t bytes) {
             own = realloc(own, own_bytes = bytes);
         return own;
     default:
-        return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        return map_pages(bytes);
     }
 }
 

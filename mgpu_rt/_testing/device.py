@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -38,19 +39,28 @@ def of(config: pytest.Config) -> Device:
             raise CommandError(f"--mgpu-device {word}: {why}")
         chosen = "softgpu" if word == "auto" and _is_set_up() else preload.choose(word, os.environ)
         kind, base = preload.kind(chosen, os.environ)
-        if kind == "cuda":
-            _need_driver(base)
+        _need_gpu(kind, base)
         environment = preload.with_library(preload.device_environment(kind, base))
         chips = tuple(softgpu.targets(environment)) if kind == "softgpu" else ()
         config.stash[CHOSEN] = Device(kind, chips, environment)
     return config.stash[CHOSEN]
 
 
-def _need_driver(base: Mapping[str, str]) -> None:
-    try:
-        cuda.driver(base)
-    except cuda.CudaUnavailable as error:
-        raise CommandError(f"no NVIDIA GPUs: {error}") from None
+#: The device files of AMD's GPUs: Linux, and Windows' subsystem for it.
+_AMD = (preload.KFD, Path("/dev/dxg"))
+
+
+def _need_gpu(kind: str, base: Mapping[str, str]) -> None:
+    """Raises CommandError if the machine has no GPU of this kind."""
+    if kind == "cuda":
+        try:
+            cuda.driver(base)
+        except cuda.CudaUnavailable as error:
+            raise CommandError(f"no NVIDIA GPUs: {error}") from None
+    if kind == "hip" and not base.get("MGPU_RT_HIP") and not any(gpu.exists() for gpu in _AMD):
+        raise CommandError(
+            f"no AMD GPU: there is no {preload.KFD}; --mgpu-device softgpu emulates one"
+        )
 
 
 def _is_set_up() -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from mgpu_rt._cli import preload
 from mgpu_rt._lowering import lower
 from tests.support.child import STUB, environment
 from tests.support.compiled import LIB, compile_c
@@ -100,6 +101,13 @@ def test_a_device_is_named_before_the_tests(tmp_path: Path) -> None:
         done = run(tmp_path, *words, MGPU_RT_HIP="/nowhere", MGPU_RT_CUDA="/nowhere")
         assert (done.returncode, done.stderr.count("\n")) == (4, 2), done.stdout + done.stderr
         assert done.stderr.startswith(f"ERROR: {said}")
+
+
+@pytest.mark.skipif(preload.KFD.exists(), reason="this machine has an AMD GPU")
+def test_a_missing_gpu_is_named(tmp_path: Path) -> None:
+    done = run(tmp_path, "--mgpu-device", "hip", MGPU_RT_HIP="")
+    assert done.returncode == 4
+    assert "ERROR: no AMD GPU: there is no /dev/kfd; --mgpu-device softgpu emulates" in done.stderr
 
 
 def test_a_device_that_is_not_there_fails_the_tests(tmp_path: Path, programs: Path) -> None:

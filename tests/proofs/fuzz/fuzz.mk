@@ -14,7 +14,7 @@ fuzz_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic -fno-omit-f
     -fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all
 
 # What each reader is made of, in csrc/runtime.
-fuzz_images := $(addprefix modules/image/,bundles elf formats kernel_names ptx)
+fuzz_images := $(addprefix modules/image/,bundles elf formats kernel_names ptx view)
 fuzz_sources_image := $(fuzz_images)
 fuzz_sources_bundle := $(fuzz_images)
 fuzz_sources_metadata := modules/image/metadata modules/image/msgpack

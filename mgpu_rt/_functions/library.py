@@ -136,6 +136,8 @@ class _Loaded:
         except OSError as error:
             raise OSError(f"{path} cannot be loaded: {_why(path, str(error))}") from None
         self._end = weakref.finalize(self, _unload, self.library._handle, os.getpid())
+        # At exit a thread may still be in a function; the process unloads the library by itself.
+        self._end.atexit = False
         runtime.check(f"the device code in {path} was not loaded")
 
     def symbol(self, name: str) -> Any:

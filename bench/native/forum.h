@@ -20,12 +20,13 @@ struct source {
     const char *image, *image_end, *name;
 };
 
-/* As a lowered program holds it. */
+/* Returns the image and the name as a lowered program holds them, in its constants. */
 static inline struct source forum_constants(void) {
     return (struct source){forum_image, forum_image_end, KERNEL};
 }
 
-/* As a JIT does: in memory that it may use for something else later. */
+/* Returns the image and the name as a JIT has them: in memory that it may use for something else
+ * later. */
 static inline struct source forum_copies(void) {
     const size_t size = (size_t)(forum_image_end - forum_image);
     char *image = malloc(size + 8);
@@ -59,7 +60,7 @@ static inline void resolve_hip(struct hip *hip, void *library) {
 #undef RESOLVE
 }
 
-/* What LLVM 13 to 20 make of a synchronous launch: 7 calls. */
+/* Makes the calls that LLVM 13 to 20 make for a synchronous launch: 7. */
 static inline void forum_7_calls(const struct runtime *runtime, struct source source,
                                  long iterations) {
     const size_t size = (size_t)(source.image_end - source.image);
@@ -75,7 +76,7 @@ static inline void forum_7_calls(const struct runtime *runtime, struct source so
     }
 }
 
-/* What LLVM 21 to 24 make of it: 5 calls, with a module that was loaded before. */
+/* Makes the calls that LLVM 21 to 24 make for it: 5, with a module that was loaded before. */
 static inline void forum_5_calls(const struct runtime *runtime, void *module, const char *name,
                                  long iterations) {
     for (long i = 0; i < iterations; i++) {
@@ -88,7 +89,7 @@ static inline void forum_5_calls(const struct runtime *runtime, void *module, co
     }
 }
 
-/* What cannot be avoided. */
+/* Makes the calls that cannot be avoided. */
 static inline void forum_2_calls(const struct hip *hip, long iterations) {
     for (long i = 0; i < iterations; i++) {
         void *params[1];

@@ -35,7 +35,7 @@ static inline void open_graphs(void) {
     graph.stream = create();
 }
 
-/* From here to end_building a pass becomes a graph, the only one that is left. */
+/* Begins a graph, the only one that is left: a pass is added to it until end_building. */
 static inline void begin_building(void) {
     if (graph.built)
         graph.destroy(graph.built);

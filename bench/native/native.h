@@ -34,7 +34,7 @@ static inline void *symbol(void *library, const char *name) {
     return address;
 }
 
-/* The bytes of a file, and a 0 after them, as text ends. */
+/* Returns the bytes of a file, and a 0 after them, as text ends. */
 static inline char *read_file(const char *path) {
     FILE *file = fopen(path, "rb");
     if (!file)

@@ -6,8 +6,8 @@
  *
  * What is still under way on the device at the end of a round counts: BENCH_WAIT names a library
  * and a function in it that waits for everything, separated by a comma. BENCH_CPU, if it is set, is
- * the processor that this thread stays on after the first round, but none of the driver's threads
- * that were begun in it. */
+ * the processor that this thread stays on after the first round. Threads of the driver that were
+ * begun in that round may go elsewhere. */
 #ifndef BENCH_ROUNDS_H
 #define BENCH_ROUNDS_H
 
@@ -67,7 +67,8 @@ static inline void print_growth(FILE *answers, void (*program)(void), int count,
     fflush(answers);
 }
 
-/* Where answers go: what the program and the driver print must not mix with them. */
+/* Returns the stream that answers go to: what the program and the driver print must not mix with
+ * them. */
 static inline FILE *take_answers(void) {
     FILE *answers = fdopen(dup(STDOUT_FILENO), "w");
     if (!answers || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 || !getenv("BENCH_WAIT"))

@@ -2,9 +2,10 @@
  *
  *     threads HIP RUNTIME THREADS ROUNDS ITERATIONS
  *
- * prints JSON: by loop (7, 5 and, for what the machine itself does to two threads, the hoisted 2)
- * and by way (single, together) one list of ns for each thread, a number a round. Each thread is
- * pinned to a processor of its own and has its own stream, as in a program. */
+ * prints JSON: for each loop and way (single, together) a list of ns for each thread, a number a
+ * round. The loops have 7 and 5 calls. The hoisted loop of 2 shows what the machine itself does to
+ * two threads. Each thread is pinned to a processor of its own and has its own stream, as in a
+ * program. */
 #include "forum.h"
 
 #include <pthread.h>
@@ -20,8 +21,9 @@ static struct hip hip;
 static int thread_count;
 static long rounds, iterations;
 
-static pthread_barrier_t phase_begins; /* sleeps: who does not take part uses no processor */
-static atomic_int arrived;             /* spins: who takes part begins at the same moment */
+static pthread_barrier_t
+    phase_begins;          /* sleeps: a thread that does not take part uses no processor */
+static atomic_int arrived; /* spins: threads that take part begin at one moment */
 
 struct worker {
     pthread_t thread;

@@ -349,7 +349,7 @@ def _numbers(values: Iterable[float | None]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without what would end a cell or begin markup."""
+    """Returns the text without characters that would end a cell or begin markup."""
     return re.sub(r"[|<>`\n]", " ", text)
 
 

@@ -7,12 +7,12 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The optimisation level (0 to 4) at which the calling thread's next modules of PTX are compiled;
- * any other number: the driver's default. */
+/* Sets the optimisation level (0 to 4) at which the calling thread's next modules of PTX are
+ * compiled; any other number: the driver's default. */
 EXPORT void mgpu_cuhip_jit_level(int level);
 
-/* The driver's word on an address, without touching the last error. 0 if it does not know it
- * (pageable host memory), else CU_MEMORYTYPE_HOST, _DEVICE ... Half the cost of
+/* Returns the driver's word on an address, without touching the last error. 0 if it does not know
+ * it (pageable host memory), else CU_MEMORYTYPE_HOST, _DEVICE ... Half the cost of
  * hipPointerGetAttributes. */
 EXPORT int mgpu_cuhip_memory_type(const void *address);
 

@@ -11,11 +11,11 @@
 
 /* ---- messages and errors ---- */
 
-/* One line on stderr, prefixed. */
+/* Prints one line on stderr, prefixed. */
 void cuhip_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The HIP error that stands for one of the driver's. Most agree number for number. If one does not,
- * the library prints the driver's name once on stderr, since HIP has none for it. */
+/* Returns the HIP error that stands for one of the driver's. Most agree number for number. If one
+ * does not, the library prints the driver's name once on stderr, since HIP has none for it. */
 hipError_t error_of_driver(CUresult result);
 
 static inline hipError_t from_cuda(CUresult result) {
@@ -47,14 +47,14 @@ static inline hipError_t context_enter(void) {
     return LIKELY(thread_state.ready) ? hipSuccess : context_bind();
 }
 
-/* The primary context of a device. */
+/* Finds the primary context of a device. */
 hipError_t context_of(int device, CUcontext *context);
 
 /* ---- what entry.c calls, by file ---- */
 
 hipError_t device_handle(int ordinal, CUdevice *device);
 
-/* The ordinal of the device that a stream is on; hipErrorNotSupported before CUDA 12.8. */
+/* Finds the ordinal of the device that a stream is on; hipErrorNotSupported before CUDA 12.8. */
 hipError_t stream_device(hipStream_t stream, int *ordinal);
 hipError_t device_count(int *count);
 hipError_t device_get(int *device);
@@ -141,7 +141,7 @@ hipError_t copy_peer(void *to, int to_device, const void *from, int from_device,
 hipError_t fill8(void *to, unsigned char value, size_t count, hipStream_t stream);
 hipError_t fill16(void *to, unsigned short value, size_t count, hipStream_t stream);
 hipError_t fill32(void *to, unsigned value, size_t count, hipStream_t stream);
-/* After a call that HIP documents as synchronous. */
+/* Waits after a call that HIP documents as synchronous. */
 hipError_t then_wait(hipError_t error, hipStream_t stream);
 
 #endif

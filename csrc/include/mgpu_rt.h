@@ -24,7 +24,7 @@ struct ihipStream_t; /* hipStream_t is a pointer to it */
  * memory ran out. */
 int mgpu_rt_use_stream(struct ihipStream_t *stream);
 
-/* HIP's name of the error of the last mgpu* call on the calling thread that failed, such as
+/* Returns HIP's name of the error of the last mgpu* call on the calling thread that failed, such as
  * "hipErrorInvalidValue". Forgets it. NULL if none has failed since this was last called. Static.
  * For calls that return nothing, as most mgpu* functions do. Each failure has its line on stderr
  * too, and HIP's own last error stays as it is. */
@@ -35,9 +35,9 @@ const char *mgpu_rt_take_error(void);
  * objects given back. */
 int mgpu_rt_empty_cache(void);
 
-/* Before mgpuMemAlloc fails for want of device memory, the library calls `make_room`, then tries
- * once more. It passes the device and the bytes that were asked for; its own caches are empty then.
- * If the second try fails too, the call fails as stock's does. NULL ends that.
+/* Has the library call `make_room` before mgpuMemAlloc fails for want of device memory, and try
+ * once more then. It passes the device and the bytes that were asked for; its own caches are empty
+ * then. If the second try fails too, the call fails as stock's does. NULL ends that.
  *
  * `make_room` runs on the thread that allocates, so on several threads at once. It may free memory
  * by mgpuMemFree or HIP, and must return, with the device of the thread as it was. It is not called
@@ -101,10 +101,10 @@ struct mgpu_rt_scratch {
     size_t capacity;             /* bytes at data */
 };
 
-/* Device memory of at least `bytes` bytes, whose content is undefined after it has grown. Earlier
- * pointers into it are then not to be used for new work (work in flight keeps what it has). NULL if
- * there is no memory: then what the owner had is still there, unchanged. 0 bytes: what there is.
- */
+/* Returns device memory of at least `bytes` bytes, whose content is undefined after it has grown.
+ * Earlier pointers into it are then not to be used for new work (work in flight keeps what it has).
+ * NULL if there is no memory: then what the owner had is still there, unchanged. 0 bytes: what
+ * there is. */
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
 
 /* Gives the buffer back in its stream's order. The owner is empty then and can be used again. */
@@ -137,26 +137,26 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  * graph lives. A module stays loaded as long as a graph launches its kernels.
  *
  * Not in a graph: memory that host and device share, registered memory, cooperative launches,
- * kernels by their host symbol, sparse matrices, a call that fails. Nor a module with writable
- * globals that is loaded or unloaded while the graph is built, an event of before, a free of
- * earlier memory. A line on stderr then says what it was. Until the end nothing more is done, and
- * there is no graph.
+ * kernels by their host symbol, sparse matrices, a call that fails. Also not in a graph: the load
+ * or unload of a module with writable globals, an event of before, a free of earlier memory. A line
+ * on stderr then says what it was. Until the end nothing more is done, and there is no graph.
  */
 struct mgpu_rt_graph;
 
-/* From here on the calling thread builds a graph on its current device. 0; -1, with a line on
- * stderr, if it builds one already, or cannot. So it is without caches, and while a function of the
- * user's own answers calls (mgpu_rt_intercept). If the thread ends first, there is no graph. */
+/* Begins a graph: from here on the calling thread builds it on its current device. Returns 0; -1,
+ * with a line on stderr, if it builds one already, or cannot. It cannot without caches, nor while a
+ * function of the user's own answers calls (mgpu_rt_intercept). If the thread ends first, there is
+ * no graph. */
 int mgpu_rt_graph_begin(void);
 
-/* The graph that the calling thread has built, the caller's; NULL if there is none. */
+/* Returns the graph that the calling thread has built, the caller's; NULL if there is none. */
 struct mgpu_rt_graph *mgpu_rt_graph_end(void);
 
 /* Submits a graph to a stream of its device, also while an earlier launch of it runs: they come one
- * after another. The current device may be another one. 0; -1 with a line on stderr, and nothing
- * runs. So it is if the graph is NULL, the stream is another device's, HIP refuses it, or the
- * device was reset. So it is too if the program has registered, unregistered, freed or allocated
- * again what the graph copies or fills. Asks HIP about that, once for each allocation. */
+ * after another. The current device may be another one. Returns 0; or -1 with a line on stderr, and
+ * nothing runs. It fails if the graph is NULL, the stream is another device's, HIP refuses it, or
+ * the device was reset. It also fails if the program has registered, unregistered, freed or
+ * allocated again what the graph copies or fills. Asks HIP about that, once for each allocation. */
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, struct ihipStream_t *stream);
 
 /* Ends a graph (NULL: nothing); no thread may use it any more. Waits for the device if it was ever
@@ -167,16 +167,15 @@ void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph);
 /* Returns the number of the graph's nodes; 0 for NULL. */
 size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph);
 
-/* A picture of it in the language of Graphviz; the caller frees it with free(). NULL if memory ran
- * out, or of no graph. */
+/* Returns a picture of the graph in the language of Graphviz; the caller frees it with free(). NULL
+ * if memory ran out, or of no graph. */
 char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph);
 
 /* ---- functions of `mgpu-rt lower --graph` ----
  *
- * For objects that it writes: such a function asks at its begin how this call is made. A call
- * with arguments that an earlier one had builds a graph, and later ones replay it. The library
- * knows the arguments of four calls. Calls while another thread makes one, or within a call, run
- * plainly. */
+ * For objects that it writes: such a function asks at its begin how this call is made. A call with
+ * arguments that an earlier one had builds a graph, and later ones replay it. The library knows the
+ * arguments of four calls. Concurrent and recursive calls run without the graph. */
 struct mgpu_rt_graph_function {
     const char *name; /* for messages */
     void *state;      /* the library's; NULL at first */
@@ -213,18 +212,18 @@ typedef void (*mgpu_rt_function)(void); /* of the type that the function of that
  * call is. */
 mgpu_rt_function mgpu_rt_native(const char *name);
 
-/* From now on `instead` answers the program's calls of that function; NULL: the library does again.
- * "end" is called without arguments when the process ends and HIP still lives. "out_of_memory" is
- * called as mgpu_rt_on_out_of_memory describes, after the program's function. A child of fork has
- * none of this. Calls under way end as they began. Returns 0, or -1 if there is no such function.
- */
+/* Lets `instead` answer the program's calls of a function from now on; NULL: the library does
+ * again. "end" is called without arguments when the process ends and HIP still lives.
+ * "out_of_memory" is called as mgpu_rt_on_out_of_memory describes, after the program's function. A
+ * child of fork has none of this. Calls under way end as they began. Returns 0, or -1 if there is
+ * no such function. */
 int mgpu_rt_intercept(const char *name, mgpu_rt_function instead);
 
 /* Prints LLVM's line for a call of HIP's that failed with a hipError_t, and makes the error the
  * thread's last (mgpu_rt_take_error). */
 void mgpu_rt_report(const char *call, int error);
 
-/* "major.minor.patch"; static. */
+/* Returns "major.minor.patch"; static. */
 const char *mgpu_rt_version(void);
 
 #if defined(__GNUC__)

@@ -8,31 +8,31 @@
 
 #pragma GCC visibility push(default)
 
-/* The JSON of mgpu_rt_stats_json, or a trace's, from the recording at a path. MGPU_RT_STATS or
- * MGPU_RT_TRACE has left it of a process that was ended otherwise than by exit. The caller frees it
- * with free(). NULL with errno, which is EBADMSG if it is no whole recording of this version's. */
+/* Returns the JSON of mgpu_rt_stats_json, or a trace's, from the recording at a path. MGPU_RT_STATS
+ * or MGPU_RT_TRACE has left it of a process that was ended otherwise than by exit. The caller frees
+ * it with free(). NULL with errno, which is EBADMSG if it is no whole recording of this version's.
+ */
 char *mgpu_rt_recording_json(const char *path);
 
-/* The label that tells kernels of this image from kernels of their name in others, as statistics
- * show it. The gpu.module that the image was made of goes to `name`, cut off at `size` bytes with
- * its 0. It is the name of the constant that the image lies in, in the symbol table of its file. ""
- * if that is not known. Returns the hash of the image; 0 if its size is not known. Reads the file:
- * milliseconds.
- */
+/* Returns the label that tells kernels of this image from kernels of their name in others, as
+ * statistics show it. The gpu.module that the image was made of goes to `name`, cut off at `size`
+ * bytes with its 0. It is the name of the constant that the image lies in, in the symbol table of
+ * its file. "" if that is not known. Returns the hash of the image; 0 if its size is not known.
+ * Reads the file: milliseconds. */
 unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size);
 
-/* The path of the HIP library that the library drives; "" before the first call, or if there is
- * none. */
+/* Returns the path of the HIP library that the library drives; "" before the first call, or if
+ * there is none. */
 const char *mgpu_rt_hip_path(void);
 
-/* The flags with which mgpuEventCreate makes events: hipEventDisableTiming (2), or
+/* Returns the flags with which mgpuEventCreate makes events: hipEventDisableTiming (2), or
  * hipEventDefault (0) once the process asks for the time between events. It does so if an object of
  * it imports mgpuEventElapsedTime or has one of its own, or if it has called this library's. */
 unsigned mgpu_rt_event_flags(void);
 
-/* The HIP libraries of this machine in the order in which the first call tries them, unless the
- * process has one or MGPU_RT_HIP names one. A line each: how it was found, a tab, its path. Opens
- * none. The caller frees it with free(). NULL if memory ran out. */
+/* Returns the HIP libraries of this machine in the order in which the first call tries them. It
+ * tries none if the process has one or MGPU_RT_HIP names one. A line each: how it was found, a tab,
+ * its path. Opens none. The caller frees it with free(). NULL if memory ran out. */
 char *mgpu_rt_find_hip(void);
 
 #pragma GCC visibility pop

@@ -32,11 +32,11 @@ void mgpu_give_up(const char *reason);
  * oldest first. Adds to *dropped_events how many others there were. */
 size_t mgpu_events(struct mgpu_event *out, size_t room, int milliseconds, uint64_t *dropped_events);
 
-/* One question (enum channel_request), and its answer. Any thread. */
+/* Asks one question (enum channel_request), and returns its answer. Any thread. */
 int64_t mgpu_ask(int request, int kind, int device, uint64_t handle, uint64_t value,
                  const char *text);
 
-/* The entries that the last question has filled. */
+/* Returns the entries that the last question has filled. */
 const struct mgpu_cached *mgpu_list(void);
 uint64_t mgpu_limit_of_modules(void);
 uint64_t mgpu_limit_of_streams(void);

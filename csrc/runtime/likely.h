@@ -1,4 +1,4 @@
-/* Which way a branch goes as a rule. */
+/* Marks for the way that a branch usually goes. */
 #ifndef MGPU_RT_LIKELY_H
 #define MGPU_RT_LIKELY_H
 

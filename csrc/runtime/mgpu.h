@@ -57,7 +57,7 @@ enum abi_index {
 };
 
 /* The exported functions, and behind each its implementation, named impl_<name>. told_<name> does
- * the same for the slow entry, and tells how the call was served (telemetry/call.h). */
+ * so for the slow entry, and tells how the call was served (telemetry/call.h). */
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     result name params;                                                                            \
     result impl_##name params;                                                                     \

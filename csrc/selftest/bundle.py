@@ -3,10 +3,10 @@
     python -m csrc.selftest.bundle
     python -m csrc.selftest.bundle --chip gfx1251 kernels.tar.xz  # for `selftest --image`
 
-It holds the programs of bench/programs as LLVM 22, 19 and 15 lower their host code. It also holds
-their kernels for every chip, programs that notice a missing proof, and sequences that the tests'
-random driver drew. It is kept in git, since those who build the wheel have no LLVM: test_bundle.py
-holds that the sources still give what is in it.
+The bundle holds the programs of bench/programs as LLVM 22, 19 and 15 lower their host code. It also
+holds their kernels for every chip, programs that notice a missing proof, and sequences that the
+tests' random driver drew. It is kept in git, since those who build the wheel have no LLVM:
+test_bundle.py holds that the sources still give what is in it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _with_rooms(dialect: str, program: str, modules: list[str]) -> str:
 
 
 def _host_object(program: str, llvm: int, folder: Path) -> Path:
-    """Its object file, in which nothing but NAME_main is seen from outside."""
+    """Returns the program's object file, in which nothing but NAME_main is seen from outside."""
     source = SOURCES / f"{program}.mlir"
     modules = list(lower.code_objects(source))
     dialect = lower.lower_to_llvm_dialect(source, llvm, iterations=PROGRAMS[program])
@@ -166,7 +166,7 @@ def constants(name: str) -> bytes:
 
 #: Libraries that the programs open; csrc/selftest/player says what for.
 LIBRARIES: dict[str, tuple[str, ...]] = {
-    # Its constants have an address, which the loader writes there.
+    # The program's constants have an address, which the loader writes there.
     "relocated": (
         f".section .rodata\n.balign 4096\n.global image0\nimage0: .skip {2 * ROOM}",
         ".quad image0",
@@ -219,7 +219,7 @@ def _compiled() -> Iterator[tuple[str, bytes]]:
         every: dict[str, bytes] = {}
         for found in pool.map(kernels, CHIPS):
             every.update(found)
-    # The same kernel for one chip after the other, which packs best.
+    # A kernel for one chip after the other, which packs best.
     yield from sorted(every.items(), key=lambda item: (item[0].split("/")[2], item[0]))
 
 

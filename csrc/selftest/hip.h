@@ -28,13 +28,13 @@ void serve_rounds(void (*program)(void));
 /* The loops of bench/programs by hand: NAME ITERATIONS IMAGE. */
 void (*by_hand(int count, char **words))(void);
 
-/* The cost of each question that the library asks here: lines of name, tab, nanoseconds. */
+/* Prints the cost of each question that the library asks here: lines of name, tab, nanoseconds. */
 void print_questions(void);
 
-/* HIP's facts about itself and each device: lines of name, tab, value. */
+/* Prints HIP's facts about itself and each device: lines of name, tab, value. */
 void print_devices(void);
 
-/* The current device's memory in bytes, free and in all. This starts the device. */
+/* Prints the current device's memory in bytes, free and in all. This starts the device. */
 void print_memory(void);
 
 #endif

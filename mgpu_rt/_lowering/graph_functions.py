@@ -67,7 +67,8 @@ def check(text: str, functions: Iterable[str]) -> None:
 
 
 def wrap(ir: str, functions: Iterable[str]) -> str:
-    """The program, its functions of these names replayed. Raises ValueError where one cannot be."""
+    """Returns the program with the functions of these names replayed as graphs. Raises ValueError
+    where one cannot be."""
     names = list(dict.fromkeys(functions))
     declarations = [text for known, text in _CALLS.items() if names and known not in ir]
     for name in names:
@@ -133,7 +134,7 @@ def _wrap(ir: str, function: str) -> str:
 
 
 def _split(parameters: str) -> list[str]:
-    """At the commas that stand in no brackets."""
+    """Splits parameters at the commas that stand in no brackets."""
     parts, depth = [""], 0
     for letter in parameters:
         depth += (letter in "{[<(") - (letter in "}]>)")

@@ -263,7 +263,8 @@ def _sequence_check(part: str, name: str, case: Case, machine: Machine, images: 
 
 
 def known_compared(play: Play, sides: Sequence[str]) -> Findings:
-    """The faults of a sequence of which all answers are known; stock's behaviour has others."""
+    """Returns the faults of a sequence whose answers are all known. Stock's behaviour has other
+    answers."""
     found = Findings()
     for side in sides:
         said, wrong = play(side, Output())

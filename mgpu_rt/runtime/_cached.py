@@ -174,8 +174,8 @@ class CachedRuntime(PlainRuntime):
         self._others = False  # work was submitted to a stream that is not ours
 
     def _of(self, device: int) -> _Kept:
-        """All that a device keeps. Somebody may have reset that: then memory of ours is gone,
-        and nothing of that device is known any more."""
+        """Returns all that is kept for a device. If somebody has reset the device, the kept memory
+        is gone: then nothing is kept."""
         kept = self._devices.get(device)
         if kept is None:
             # Threads that come at once get one object.

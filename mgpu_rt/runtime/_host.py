@@ -236,7 +236,7 @@ class _Nowhere(io.TextIOBase):
 
 
 def _open_streams() -> None:
-    """Has an interpreter write what a program sees at once, as the program does."""
+    """Lets the interpreter write each line at once, as the program does."""
     sys.stdout, sys.stderr = sys.stdout or _Nowhere(), sys.stderr or _Nowhere()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)

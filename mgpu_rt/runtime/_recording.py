@@ -36,7 +36,7 @@ class Recorder:
         self._path, self._launch, self._number = folder, launch, number
 
     def before(self) -> None:
-        """Keeps what the launch finds."""
+        """Records the blocks of device memory that the launch finds."""
         launch, kernel = self._launch, self._launch.kernel
         if kernel.image is None or not kernel.image.content:
             raise NotRecorded("its image is not known")
@@ -99,7 +99,7 @@ class Recorder:
         return self._launch.kernel.label
 
     def _arguments(self) -> tuple[tuple[Argument, ...], list[str]]:
-        """The arguments, and what was not found."""
+        """Returns the arguments, and a sentence for each pointer whose memory was not found."""
         found, missing = [], []
         launch = self._launch
         for number, (argument, raw) in enumerate(

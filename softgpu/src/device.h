@@ -41,8 +41,8 @@ struct softgpu_range {
  * path. Memory that a running kernel uses is not freed under it. */
 bool softgpu_find_range(uint64_t va, struct softgpu_range *range);
 
-/* For messages: where the device sees memory that the program owns and registered, given the host's
- * address of it. False if that is not registered memory. */
+/* Finds, for messages, where the device sees memory that the program owns and registered, given the
+ * host's address of it. False if that is not registered memory. */
 bool softgpu_registered_address(uint64_t va, uint64_t *known_as);
 
 /* The name that hardware has for it; decides what ROCr and HIP are told. */
@@ -67,12 +67,12 @@ struct softgpu_fault {
     uint64_t address; /* SOFTGPU_FAULT_MEMORY: what the kernel tried to reach */
 };
 
-/* For such messages: the name of the kernel with this descriptor, from the symbols of its loaded
- * code object, or "(unnamed, at 0x...)". */
+/* Writes, for such messages, the name of the kernel with this descriptor. The name is from the
+ * symbols of its loaded code object, or "(unnamed, at 0x...)". */
 void softgpu_kernel_name(uint64_t kernel_object, char *name, size_t size);
 
-/* For such messages: the text of the instruction that these words begin with, by LLVM's tools if
- * they are found, else "". Starts a process: milliseconds. */
+/* Writes, for such messages, the text of the instruction that these words begin with, by LLVM's
+ * tools if they are found, else "". Starts a process: milliseconds. */
 void softgpu_disassemble(const struct softgpu_target *target, const uint32_t *words, unsigned count,
                          char *text, size_t size);
 

@@ -16,10 +16,10 @@ struct softgpu_doorbell {
     bool armed;
 };
 
-/* False if there is no memory or no file descriptor left. */
+/* Returns false if there is no memory or no file descriptor left. */
 bool softgpu_doorbell_open(struct softgpu_doorbell *doorbell);
 void softgpu_doorbell_close(struct softgpu_doorbell *doorbell);
-/* From here on a store to the bell waits for disarm. False where that cannot be had: then the
+/* Lets a store to the bell wait for disarm from here on. False where that cannot be had: then the
  * caller has to poll. */
 bool softgpu_doorbell_arm(struct softgpu_doorbell *doorbell);
 /* Lets the store that waits, and all later ones, through. Does nothing when not armed. */

@@ -53,7 +53,7 @@ static inline struct softgpu_signal *softgpu_signal_at(uint64_t handle) {
 
 /* Sets a signal as the device would, and wakes who sleeps on it. */
 void softgpu_signal_store(uint64_t handle, int64_t value);
-/* The completion of a packet: times, one down, and the wake-up. Nothing for handle 0. */
+/* Completes a packet: times, one down, and the wake-up. Nothing for handle 0. */
 void softgpu_signal_complete(uint64_t handle, uint64_t start_time, uint64_t end_time);
 
 #endif

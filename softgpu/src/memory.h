@@ -30,22 +30,23 @@ struct softgpu_mapping {
 void softgpu_address_space_lock(bool exclusive);
 void softgpu_address_space_unlock(void);
 
-/* The mapping that holds a GPU address, or NULL. */
+/* Returns the mapping that holds a GPU address, or NULL. */
 struct softgpu_mapping *softgpu_mapping_at(uint64_t va);
-/* The same, else the registered range that starts there or, if none does, one that holds the
- * pointer. */
+/* Returns the mapping that holds a GPU address, else the registered range that starts there or, if
+ * none does, one that holds the pointer. */
 struct softgpu_mapping *softgpu_mapping_around(const void *pointer);
-/* The registered range that starts there and has this size; 0: the only one that starts there.
- * Several may: HIP unpins memory late, when the program has had it back and pinned it anew. NULL if
- * there is none, or if it could be several, as with the kernel driver's library. */
+/* Returns the registered range that starts there and has this size; 0: the only one that starts
+ * there. Several may: HIP unpins memory late, when the program has had it back and pinned it again.
+ * NULL if there is none, or if it could be several, as with the kernel driver's library. */
 struct softgpu_mapping *softgpu_mapping_of_user_range(const void *start, uint64_t size);
-/* Whether any does. */
+/* Returns whether any registered range starts there. */
 bool softgpu_user_range_begins(const void *start);
-/* The mapping that holds a GPU address, else such a range. */
+/* Returns the mapping that holds a GPU address, else a registered range that starts there. */
 struct softgpu_mapping *softgpu_mapping_of(const void *pointer, uint64_t size);
-/* False if there is no memory for the bookkeeping. Ownership passes to the address space. */
+/* Adds a mapping; false if there is no memory for the bookkeeping. Ownership passes to the address
+ * space. */
 bool softgpu_mapping_add(struct softgpu_mapping *mapping);
-/* Ownership passes back to the caller. */
+/* Removes a mapping. */
 void softgpu_mapping_remove(struct softgpu_mapping *mapping);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "device.h"
 
-/* True if the dispatch was one of ROCr's copy or fill kernels and has been done. False if it must
- * be interpreted: another kernel, or a copy that will fault. */
+/* Returns true if the dispatch was one of ROCr's copy or fill kernels and has been done. False if
+ * it must be interpreted: another kernel, or a copy that will fault. */
 bool softgpu_native_copy(const struct softgpu_dispatch_packet *packet);
 
 #endif

@@ -133,7 +133,7 @@ static bool is_rung(const struct softgpu_queue *queue, uint64_t index) {
 }
 
 /* The next packet, once HIP has written it; NULL when the queue is to stop. Its header is written
- * last, and says that it is there whatever the doorbell says. */
+ * last, and says that it is there, without regard to the doorbell. */
 static union softgpu_packet *await_packet(struct softgpu_queue *queue, uint64_t index) {
     uint64_t count = queue->ring_bytes / sizeof(union softgpu_packet);
     union softgpu_packet *packet = (union softgpu_packet *)(void *)queue->ring;

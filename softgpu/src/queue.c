@@ -72,7 +72,7 @@ static int start_aql(struct softgpu_queue *queue, const HsaQueueResource *resour
     return start_thread(queue, drain_aql);
 }
 
-/* Those of an SDMA queue are the driver's. */
+/* The indices of an SDMA queue are the driver's. */
 static int start_sdma(struct softgpu_queue *queue, HsaQueueResource *resource) {
     resource->QueueRptrValue = (uintptr_t)&queue->sdma_read_index;
     resource->QueueWptrValue = (uintptr_t)&queue->sdma_write_index;

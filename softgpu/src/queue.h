@@ -42,9 +42,9 @@ struct softgpu_patience {
  * stop. */
 bool softgpu_queue_wait(struct softgpu_queue *queue, struct softgpu_patience *patience);
 
-/* The same for the next thing in the ring, of which the doorbell tells. In the end the thread
- * sleeps until it is rung, and costs nothing, unless it was `rung` for that thing already. After it
- * the caller must call softgpu_queue_found. */
+/* Waits for the next thing in the ring, of which the doorbell tells. In the end the thread sleeps
+ * until it is rung, and costs nothing, unless it was `rung` for that thing already. After it the
+ * caller must call softgpu_queue_found. */
 bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *patience, bool rung);
 void softgpu_queue_found(struct softgpu_queue *queue);
 
@@ -53,7 +53,7 @@ void softgpu_queue_found(struct softgpu_queue *queue);
  * one that goes on with wrong values would be worse. */
 void softgpu_queue_fail(struct softgpu_queue *queue, const struct softgpu_fault *fault);
 
-/* Do what the ring asks for until the queue is to stop. */
+/* Does what the ring asks for until the queue is to stop. */
 void softgpu_drain_aql(struct softgpu_queue *queue);
 void softgpu_drain_sdma(struct softgpu_queue *queue);
 

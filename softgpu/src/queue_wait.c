@@ -86,7 +86,8 @@ bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *pa
     } else if (rung || !softgpu_doorbell_arm(&queue->doorbell)) {
         nap(queue, patience, LONG_NAP_NS);
     }
-    /* Else it is armed now: the caller looks once more, for what was rung just before. */
+    /* Otherwise the bell is armed now: the caller looks once more, for what was rung just before.
+     * */
     return true;
 }
 

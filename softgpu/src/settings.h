@@ -10,18 +10,19 @@
 
 enum { SOFTGPU_SETTING_SIZE = 64 };
 
-/* The list as a whole; NULL if it is empty, and in a program with rights that its caller lacks. */
+/* Returns the list as a whole; NULL if it is empty, and in a program with rights that its caller
+ * lacks. */
 const char *softgpu_list(void);
 
-/* The item behind this one; NULL if it is the last. */
+/* Returns the item behind this one; NULL if it is the last. */
 const char *softgpu_next_item(const char *item);
 
-/* True if an item of the list sets something that there is. */
+/* Returns true if an item of the list sets something that there is. */
 bool softgpu_is_setting(const char *item, size_t length);
 
-/* Copies what is set by a name, without its end if it is too long. Else the variable counts that
- * the name had a release ago, MGPU_RT_SOFTGPU_MEMORY for memory. False, and an empty text, if
- * neither is set. */
+/* Copies the value of a setting, cut off if it is too long. If the setting is not there, the
+ * variable counts that it was a release ago, MGPU_RT_SOFTGPU_MEMORY for memory. Returns false, and
+ * an empty text, if neither is set. */
 bool softgpu_setting(const char *name, char value[SOFTGPU_SETTING_SIZE]);
 
 /* Says for each of those variables that is set what to write instead. */

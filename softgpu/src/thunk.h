@@ -25,9 +25,10 @@ enum { SOFTGPU_MAX_DEVICES = 8, SOFTGPU_MAX_NODES = SOFTGPU_MAX_DEVICES + 1 };
  * there is no device. */
 bool softgpu_configure(void);
 unsigned softgpu_device_count(void);
-/* The device that node 1 and up present; NULL for other nodes. Lives as long as the process. */
+/* Returns the device that node 1 and up present; NULL for other nodes. Lives as long as the
+ * process. */
 const struct softgpu_target *softgpu_node_target(uint32_t node);
-/* Bytes that a node can hand out: the device's memory, or the machine's for node 0. */
+/* Returns the bytes that a node can hand out: the device's memory, or the machine's for node 0. */
 uint64_t softgpu_node_memory(uint32_t node);
 
 /* --- topology.c ---------------------------------------------------------------------------- */
@@ -38,12 +39,13 @@ void *softgpu_drm_device(void);
 
 /* --- process.c ----------------------------------------------------------------------------- */
 
-/* The driver is in use from here on. */
+/* Notes that the driver is in use from here on. */
 void softgpu_opened(void);
-/* True in a child that was forked after that. The queues' threads stayed behind in the parent, and
- * threads that are gone may hold locks. Like the real driver's library, every call then fails. */
+/* Returns true in a child that was forked after that. The queues' threads stayed behind in the
+ * parent, and threads that are gone may hold locks. Like the real driver's library, every call then
+ * fails. */
 bool softgpu_forked(void);
-/* One message, "softgpu: ...", in one write so that other output cannot split it. */
+/* Prints one message, "softgpu: ...", in one write so that other output cannot split it. */
 void softgpu_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Nanoseconds of the one clock that device and host share. */
 uint64_t softgpu_now(void);
@@ -56,9 +58,10 @@ uint64_t softgpu_now(void);
 
 /* --- event.c ------------------------------------------------------------------------------- */
 
-/* The device does this after setting a signal that has an event: it wakes those who wait. */
+/* Raises an event after a signal that has one was set, as the device does: it wakes those who wait.
+ */
 void softgpu_raise_event(uint32_t event_id);
-/* Reports an access outside mapped memory to whoever listens for such events (ROCr does, and
+/* Reports an access outside mapped memory to those who listen for such events (ROCr does, and
  * aborts the process with its own line). False if nobody does. */
 bool softgpu_raise_memory_fault(uint32_t node, uint64_t va);
 

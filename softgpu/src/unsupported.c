@@ -2,8 +2,8 @@
  * they must be there; "not supported" is an answer that it knows how to live with. */
 #include "thunk.h"
 
-/* Whatever their arguments are: none is looked at. The C names differ, as <hsakmt.h> declares some
- * of them. */
+/* Answer without a look at their arguments. The C names differ, as <hsakmt.h> declares some of
+ * them. */
 #define NOT_SUPPORTED(name)                                                                        \
     SOFTGPU_EXPORT HSAKMT_STATUS unsupported_##name(void) __asm__(#name);                          \
     HSAKMT_STATUS unsupported_##name(void) {                                                       \

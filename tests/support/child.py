@@ -39,8 +39,8 @@ CUSTUB = BUILD / "custub" / "libcuda.so.1"  # of NVIDIA's driver, below cuhip
 #: A child's exit status where a tool is missing, which it names.
 LACKING = 78
 
-#: Every test of the runtime is made with the manager in Python, which comes up meanwhile,
-#: and without.
+#: Every test of the runtime is made with the manager in Python, which comes up during it, and
+#: without.
 POLICIES = ("python", "builtin")
 #: `make test` has the manager's own tests, and all programs run with it.
 PYTHON_IN_CHECK = (pytest.param("python", marks=pytest.mark.check), "builtin")
@@ -52,7 +52,7 @@ BACKENDS = ("stub", "softgpu")
 ParameterSet = type(pytest.param())
 Parameter = str | ParameterSet
 
-#: And NVIDIA's GPU, on a machine that has one (pytest -m gpu).
+#: NVIDIA's GPU too, on a machine that has one (pytest -m gpu).
 BACKENDS_WITH_GPU = (*BACKENDS, pytest.param("cuda", marks=pytest.mark.gpu))
 
 
@@ -220,7 +220,7 @@ int hipGraphDestroy(void *graph);
 
 @functools.cache
 def declarations() -> tuple[FFI, FFI]:
-    """Those of the library, and of HIP with the stub's own; to read them takes 20 ms."""
+    """The functions of the library, and of HIP with the stub's own; to read them takes 20 ms."""
     ours, stubs = FFI(), FFI()
     ours.cdef(_abi.cdef())
     stubs.cdef(stub_header() + _HIP_DECLARATIONS)

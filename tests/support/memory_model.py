@@ -2,7 +2,7 @@
 
 Each thread works on streams and buffers of its own and now and then hands a buffer to another
 thread. Work on a buffer from another stream than the last waits for an event first, as MLIR's
-asynchronous lowering has it. It waits for nothing else. So whatever the library gives away too
+asynchronous lowering has it. It waits for nothing else. So memory that the library gives away too
 early, or waits for too late, shows as a wrong number in what is copied back.
 
 All data are float32 with small whole values: every operation on them is exact.
@@ -194,7 +194,7 @@ class Worker:
         self.streams.append(self.mgpu.StreamCreate())
 
     def hand_over(self) -> None:
-        """To whoever takes it: after a synchronise, which is what a program would do."""
+        """Hands a block to the next owner after a synchronise, which is what a program would do."""
         buffer = self.random.choice(self.buffers)
         if buffer.stream is not None:
             self.mgpu.StreamSynchronize(buffer.stream)

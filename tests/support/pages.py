@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 
 class Page(HTMLParser):
-    """Its tags, its text, its tables."""
+    """A page's tags, its text, its tables."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

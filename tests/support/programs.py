@@ -22,7 +22,7 @@ RELEASES = toolchain.RELEASES
 #: The programs that LLVM 15 lowers by the forum's command; later ones lower all.
 FORUMS_COMMAND = ("forum", "loopargs", "globals", "samename")
 
-#: Programs are linked against one library and run with another before it, or with the same.
+#: Programs are linked against one library and run with another before it, or with that one.
 STOCK = BUILD / "stock" / "libmlir_rocm_runtime.so"
 STOCK_22 = BUILD / "stock" / "22.1" / "libmlir_rocm_runtime.so"
 
@@ -85,7 +85,8 @@ TARGETS = {"cuda": ("sm_90", "bin"), "cuda-ptx": ("sm_90", "isa")}
 def build(
     program: str, llvm: int, iterations: int | None, linked: Path, backend: str = "stub"
 ) -> Path:
-    """The executable; one for each process that asks, so that no other one's is disturbed."""
+    """Returns the executable. Each process that asks gets its own, so that none disturbs
+    another."""
     chip, image = TARGETS.get(backend, (None, None))
     source = PROGRAMS / f"{program}.mlir"
     compiled = lower.lower(source, llvm=llvm, iterations=iterations, chip=chip, image=image)

@@ -33,7 +33,7 @@ def statistics(**changes: Any) -> dict[str, Any]:
 
 
 def stock(**changes: Any) -> dict[str, Any]:
-    """The same without a cache."""
+    """Returns the statistics of a run without a cache."""
     none = {"hits": 0, "misses": 0, "evictions": 0}
     whole = statistics()
     slow = {name: {"calls": 100, "ns": 1_000_000} for name in whole["abi"]}

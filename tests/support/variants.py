@@ -36,7 +36,7 @@ def make(home: Path, flags: tuple[str, ...]) -> Path:
 
 @functools.cache
 def checkout(flags: tuple[str, ...]) -> Path:
-    """The sources in a checkout of their own, compiled: what changes later is compiled anew.
+    """The sources in a checkout of their own, compiled: what changes later is compiled again.
 
     All workers have the one that the first made.
     """

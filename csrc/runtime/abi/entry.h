@@ -4,7 +4,8 @@
 
 #include "mgpu_rt.h"
 
-/* This library's own function of a name, whatever has taken its place; NULL if it has none. */
+/* Returns this library's own function of a name, also if an override answers its calls; NULL if it
+ * has none. */
 mgpu_rt_function entry_native(const char *name);
 
 #endif

@@ -15,7 +15,7 @@
 /* True while the calling thread is in a call that an override makes of this library. */
 extern __thread bool override_inside;
 
-/* The enum abi_index of a name; ABI_COUNT if there is no such function. */
+/* Returns the enum abi_index of a name; ABI_COUNT if there is no such function. */
 int override_index(const char *name);
 
 mgpu_rt_function override_find(enum abi_index function);
@@ -23,7 +23,7 @@ mgpu_rt_function override_find(enum abi_index function);
 /* Sets the override of a function, or of "end", as mgpu_rt_intercept does. */
 int override_set(const char *name, mgpu_rt_function instead);
 
-/* The function that answers a call in place of its implementation; NULL: none. The order:
+/* Returns the function that answers a call in place of its implementation; NULL: none. The order:
  *
  *     1. The graph that the calling thread builds. An override is not asked; it ends the building.
  *     2. The thread's external stream. mgpuStreamCreate returns it, mgpuStreamDestroy leaves it.
@@ -39,18 +39,19 @@ static inline mgpu_rt_function override_answer(enum abi_index function) {
                : NULL;
 }
 
-/* An override has answered the call at hand: tells which image it has loaded, as nobody else of the
- * library may have seen it. */
+/* Notes which image an override has loaded at the call at hand, as nobody else of the library may
+ * have seen it. */
 void override_answered(void);
 
-/* True if there is an override of any function. Makes what MGPU_RT_RUNTIME names. */
+/* Returns true if there is an override of any function. Makes what MGPU_RT_RUNTIME names. */
 bool override_present(void);
 
-/* Once the options are read, before any call is answered. */
+/* Reads which overrides there are, once the options are read, before any call is answered. */
 void override_start(void);
-/* In a child of fork: this library answers, since the interpreter's threads are the parent's. */
+/* Ends overrides in a child of fork: this library answers, since the interpreter's threads are the
+ * parent's. */
 void override_forked(void);
-/* The process ends, and HIP still lives: tells the user's runtime. From here on this library
+/* Tells the user's runtime that the process ends, while HIP still lives. From here on this library
  * answers. */
 void override_end(void);
 

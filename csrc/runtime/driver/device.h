@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* True if kernels of the device reach pageable host memory by themselves (XNACK, HMM), or if HIP
- * does not say. Asked once a device. */
+/* Returns true if kernels of the device reach pageable host memory by themselves (XNACK, HMM), or
+ * if HIP does not say. Asked once a device. */
 bool device_reaches_pageable(int device);
 
 /* Writes the targets of all devices ("gfx90a:sramecc+:xnack-"), each once, separated by ", ", as
@@ -21,19 +21,19 @@ void device_targets(char *text, size_t size);
  * one by HIP. (Whether it has chosen device 0 cannot be told from HIP's default.) */
 void device_choose(void);
 
-/* A question of the runtime's own was answered with this error: takes it out of the thread's last
- * error, which the program may read. Up to HIP 6 a call that succeeds clears that anyway, so the
- * state is the one that stock's own call would have left. */
+/* Takes the error of a question of the runtime's own out of the thread's last error, which the
+ * program may read. Up to HIP 6 a call that succeeds clears that anyway, so the state is the one
+ * that stock's own call would have left. */
 void device_forget_error(hipError_t error);
 
-/* True if it was answered by hipSuccess; else its error is forgotten. */
+/* Returns true if a question was answered by hipSuccess; else forgets its error. */
 static inline bool device_answered(hipError_t error) {
     if (error != hipSuccess)
         device_forget_error(error);
     return error == hipSuccess;
 }
 
-/* The number that HIP gives to an allocation of whichever kind, and to no other one afterwards.
+/* Finds the number that HIP gives to an allocation of any kind, and to no other one afterwards.
  * False if it knows of none there. */
 bool device_memory_number(void *memory, uint64_t *number);
 

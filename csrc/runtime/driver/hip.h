@@ -30,7 +30,7 @@ struct hip_library {
 /* Makes this library the one that `hip` calls. */
 void hip_install(const struct hip_library *library);
 
-/* Path of the installed library; "" if none. */
+/* Returns the path of the installed library; "" if none. */
 const char *hip_path(void);
 
 /* Writes an error's name into `text`, "error 1234" if nobody has one, and returns that. In a
@@ -38,7 +38,7 @@ const char *hip_path(void);
 enum { HIP_ERROR_TEXT = 64 };
 const char *hip_error_text(hipError_t error, char text[HIP_ERROR_TEXT]);
 
-/* The same functions without a stopwatch, for what is not to be counted (MGPU_RT_STATS), once
+/* HIP's functions without a stopwatch, for what is not to be counted (MGPU_RT_STATS), once
  * driver_calls_watch has put one before those of `hip`. */
 extern struct hip_functions hip_untimed;
 
@@ -49,11 +49,11 @@ extern int hip_device_count;
 /* HIP has said that there is no device at all. */
 extern bool hip_no_device;
 
-/* Its release; 0 where HIP was not asked (MGPU_RT_CACHE=off). */
+/* HIP's release; 0 where HIP was not asked (MGPU_RT_CACHE=off). */
 extern int hip_version;
 
-/* The calling thread's current device. Costs nothing with one device. With several it is a driver
- * call (a read of a thread-local variable in HIP, 10 to 50 ns). The program may have called
+/* Returns the calling thread's current device. Costs nothing with one device. With several it is a
+ * driver call (a read of a thread-local variable in HIP, 10 to 50 ns). The program may have called
  * hipSetDevice itself, so there is no other way to know. */
 static inline int hip_current_device(void) {
     int device = 0;

@@ -1,4 +1,4 @@
-/* Which HIP libraries this machine has: found by what is there, whatever their number. */
+/* Which HIP libraries this machine has: found by what is there, with any number in the name. */
 #ifndef MGPU_RT_HIP_SEARCH_H
 #define MGPU_RT_HIP_SEARCH_H
 
@@ -24,10 +24,11 @@ struct hip_candidates {
 /* The places of the search, in words, for the message that nothing was found. */
 extern const char hip_places[];
 
-/* ROCM_PATH, HIP_PATH, LD_LIBRARY_PATH, in this order. Then the newest of: the loader's cache and
- * default folders, /opt/rocm and other releases there, the Python packages of ROCm, CONDA_PREFIX.
- * Opens none; reads some folders and the loader's cache, once a process. If memory runs out the
- * list is incomplete: another one may be meant then. Works on a small stack. */
+/* Finds the HIP libraries of this machine. The order: ROCM_PATH, HIP_PATH, LD_LIBRARY_PATH. Then
+ * the newest of: the loader's cache and default folders, /opt/rocm and other releases there, the
+ * Python packages of ROCm, CONDA_PREFIX. Opens none; reads some folders and the loader's cache,
+ * once a process. If memory runs out the list is incomplete: another one may be meant then. Works
+ * on a small stack. */
 struct hip_candidates hip_search(void);
 
 void hip_search_free(struct hip_candidates *found);

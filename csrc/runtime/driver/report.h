@@ -28,12 +28,13 @@ struct advice {
  * it, nor one after which nothing runs. */
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...);
 
-/* The same of a library over HIP, which stock's line begins with; it has no name of HIP's for its
- * errors. `error` is HIP's nearest. */
+/* Reports a failed call of a library over HIP, which stock's line begins with; it has no name of
+ * HIP's for its errors. `error` is HIP's nearest. */
 void report_failure_in(const char *library, const char *expression, const char *reason,
                        hipError_t error, struct advice *advice);
 
-/* The error of the calling thread's last failure, and forgets it; hipSuccess if none is left. */
+/* Returns the error of the calling thread's last failure, and forgets it; hipSuccess if none is
+ * left. */
 hipError_t report_take_error(void);
 
 /* Advice that there is no device: report_failure takes it by itself if HIP has said so. */
@@ -45,13 +46,13 @@ void report_once(struct advice *advice, ...);
 /* Gives only the advice, once: for a call that was not made, which counts as failed. */
 void report_not_made(hipError_t error, struct advice *advice);
 
-/* At the end: why nothing has run, once more, if many failures have been reported since. */
+/* Says at the end why nothing has run, once more, if many failures have been reported since. */
 void report_cause_again(void);
 
-/* One line on stderr, prefixed. */
+/* Prints one line on stderr, prefixed. */
 void report_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same; only with MGPU_RT_VERBOSE. */
+/* Prints such a line only with MGPU_RT_VERBOSE. */
 void report_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* REPORT(expression, call, advice, words...): calls HIP as stock would, and reports a failure as

@@ -20,15 +20,16 @@
 
 #include <stdbool.h>
 
-/* True if HIP's names are to be bound within HIP: if the program has an LLVM or MLIR whose names
- * are global. Asked before HIP is opened; may give advice. */
+/* Returns true if HIP's names are to be bound within HIP: if the program has an LLVM or MLIR whose
+ * names are global. Asked before HIP is opened; may give advice. */
 bool symbols_own(void);
 
-/* The flags for opening HIP. */
+/* Returns the flags for opening HIP. */
 int symbols_flags(bool own);
 
-/* After HIP was opened or found in the process: opens the compiler that it will ask for, bound
- * within itself. Nothing if HIP has it already, or has none. */
+/* Opens the compiler that HIP will ask for, bound within itself, after HIP was opened or found in
+ * the process. Does nothing if HIP has it already, or has none. Nothing if HIP has it already, or
+ * has none. */
 void symbols_open_compiler(void *library);
 
 #endif

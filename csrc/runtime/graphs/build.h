@@ -89,15 +89,17 @@ extern pthread_mutex_t graph_lock;
 
 /* Says why the graph cannot be built, once, and that it is not. */
 void graph_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same of a call of HIP's that has failed. A call of a function fails once more, plainly, if it
- * is the program's fault. */
+/* Notes that a call of HIP's has failed, so that there is no graph. A call of a function fails once
+ * more, plainly, if it is the program's fault. */
 void graph_fail_call(const char *expression, hipError_t error);
 /* Reports a failed call of HIP's outside of the building. A function runs plainly then. */
 void graph_report_failure(bool of_function, const char *expression, hipError_t error);
 
-/* The stream of a handle; NULL where there is no room for one more, and the graph has failed. */
+/* Returns the stream of a handle; NULL where there is no room for one more, and the graph has
+ * failed. */
 struct graph_stream *graph_stream(hipStream_t handle);
-/* The event of a handle that was created or recorded while this graph is built; NULL: none. */
+/* Returns the event of a handle that was created or recorded while this graph is built; NULL: none.
+ */
 struct graph_event *graph_event(hipEvent_t handle);
 struct graph_event *graph_event_insert(hipEvent_t handle);
 void graph_event_remove(hipEvent_t handle);
@@ -109,12 +111,12 @@ void graph_list_free(void **list);
 
 /* Notes memory that the next node copies or fills, unless it is the graph's own. */
 void graph_note_memory(void *address);
-/* HIP's number of what lies at an address; 0: it knows of nothing there. */
+/* Returns HIP's number of what lies at an address; 0: it knows of nothing there. */
 uint64_t graph_memory_number(void *address);
 
 /* Moves a clock on, to come after another one. */
 void clock_join(struct vector_clock *clock, const struct vector_clock *other);
-/* All that the graph has so far. */
+/* Returns all that the graph has so far. */
 struct vector_clock graph_now(void);
 
 /* The nodes that the next one of a stream comes after. */

@@ -198,8 +198,8 @@ static hipFunction_t captured_function(hipModule_t module, const char *name) {
     return function;
 }
 
-/* The graph launches its kernels: other loads may have it, HIP does not get it back. One with
- * writable globals is nobody else's either. */
+/* Unloads a module whose kernels the graph launches: other loads may have it, and HIP does not get
+ * it back. If it has writable globals, other loads may not have it either. */
 static void captured_unload(hipModule_t handle) {
     struct module *module = capture_of_thread().stream ? handle_find(&module_map, handle) : NULL;
     if (!module || module_state(module) != MODULE_LIVE) {

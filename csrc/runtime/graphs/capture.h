@@ -14,8 +14,8 @@
 /* By function: what answers it while a thread uses an external stream; NULL: its implementation. */
 extern const mgpu_rt_function capture_calls[ABI_COUNT];
 
-/* Whether the calling thread's external stream is being captured; whether this one is, if it is a
- * thread's external stream. */
+/* Returns whether the calling thread's external stream is being captured. The other function
+ * answers for this stream, if it is a thread's external stream. */
 bool capture_on_thread(void);
 bool capture_on_stream(hipStream_t handle);
 

@@ -138,8 +138,8 @@ static int drop_graphs(struct replayed *state) {
     return dropped;
 }
 
-/* Their memory may be what HIP lacks. A function whose graph this thread builds replays none of its
- * others. */
+/* The graphs' memory may be what HIP lacks. A function whose graph this thread builds replays none
+ * of its others. */
 static int drop_idle_graphs(int device) {
     int dropped = 0;
     (void)device;

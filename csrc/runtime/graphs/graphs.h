@@ -9,31 +9,33 @@
 
 struct cache;
 
-/* The functions of mgpu_rt.h, once the runtime has started. */
+/* Serves the functions of mgpu_rt.h, once the runtime has started. */
 int graph_begin(bool of_function); /* of `mgpu-rt lower --graph`: it runs plainly if HIP fails */
 struct mgpu_rt_graph *graph_end(void);
 int graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream);
 void graph_destroy(struct mgpu_rt_graph *graph);
 char *graph_dot(const struct mgpu_rt_graph *graph);
 
-/* Nothing of it is HIP's any more: its device was reset, or the process was forked. */
+/* Returns true if nothing of a graph is HIP's any more: its device was reset, or the process was
+ * forked. */
 bool graph_is_lost(const struct mgpu_rt_graph *graph);
 
-/* All memory of the program that a function's graph copies or fills is what it was when the graph
- * was built. Asks HIP, once for each address. */
+/* Returns true if all memory of the program that a function's graph copies or fills is what it was
+ * when the graph was built. Asks HIP, once for each address. */
 bool graph_memory_stays(const struct mgpu_rt_graph *graph);
 
-/* The child of a fork has no graphs. */
+/* Drops all graphs in the child of a fork, which has none. */
 void graph_forked(void);
 
 extern const struct cache graph_cache;
 
 /* ---- functions, once the runtime has started ---- */
 
-/* `overridden`: functions of the user's own answer calls, and are to see all of them. */
+/* Enters a function that may become a graph. `overridden`: functions of the user's own answer
+ * calls, and are to see all of them. */
 enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                                    size_t bytes, bool overridden);
-/* False: it has yet to run, plainly. */
+/* Leaves such a function. Returns false if it has yet to run, plainly. */
 bool graph_leave(struct mgpu_rt_graph_function *function);
 
 /* Gives back the graphs of functions that no thread is in. */

@@ -19,10 +19,10 @@ struct interpreter {
     bool foreign;        /* not the user's choice and not the library's own environment */
 };
 
-/* The next interpreter to try. MGPU_RT_MANAGER's is the only one, if it names one. Else the order
- * is: the one that `mgpu-rt run` runs in; the environment that the library was installed into;
- * VIRTUAL_ENV, CONDA_PREFIX; python3 on the PATH. *step begins with 0. False if there is none left.
- */
+/* Finds the next interpreter to try. MGPU_RT_MANAGER's is the only one, if it names one. Else the
+ * order is: the one that `mgpu-rt run` runs in; the environment that the library was installed
+ * into; VIRTUAL_ENV, CONDA_PREFIX; python3 on the PATH. *step begins with 0. False if there is none
+ * left. */
 bool interpreter_next(const struct environment_snapshot *around, int *step,
                       struct interpreter *out);
 

@@ -379,7 +379,7 @@ void manager_prepare(void) {
         manager_start();
 }
 
-/* Its first turn is the first that a policy decides. */
+/* The manager's first turn is the first that a policy decides. */
 static void report_policy_too_late(const struct channel *known) {
     const bool decides = known && load_acquire(&known->heartbeat) > 0;
     if (options.policy[0] && manager_state() != MANAGER_ENDED && !decides)

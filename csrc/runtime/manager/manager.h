@@ -15,10 +15,11 @@ void manager_prepare(void);
  * process/state.h. Costs 30 µs once; later calls do nothing. */
 void manager_start(void);
 
-/* Before HIP ends. Waits for one call of the driver's at most, and never for Python. */
+/* Stops the manager before HIP ends. Waits for one call of the driver's at most, and never for
+ * Python. */
 void manager_stop(void);
 
-/* In a child of fork, which has no manager. */
+/* Forgets the manager in a child of fork, which has none. */
 void manager_forked(void);
 
 /* For the statistics. */

@@ -41,7 +41,7 @@ static bool is_link_to(const char *path, const char *wanted) {
     return strcmp(target, wanted) == 0;
 }
 
-/* Else /proc tells of another namespace's process 1. */
+/* Returns false if /proc tells of another namespace's process 1. */
 static bool is_own_proc(void) {
     char number[24];
     snprintf(number, sizeof number, "%ld", (long)getpid());
@@ -83,9 +83,9 @@ static bool is_init(const struct first *first) {
            PROOF(init_waits_for_signals, has(first->blocked, SIGTERM));
 }
 
-/* True if process 1 is known to wait for whatever it adopts, so that no zombie stays. It is the
- * machine's own, or it ignores SIGCHLD, or it sleeps with SIGCHLD and SIGTERM blocked, as an init
- * of a container does. An application may wait for its own children only. */
+/* Returns true if process 1 is known to wait for all that it adopts, so that no zombie stays. It is
+ * the machine's own, or it ignores SIGCHLD, or it sleeps with SIGCHLD and SIGTERM blocked, as an
+ * init of a container does. An application may wait for its own children only. */
 static bool adopter_waits(void) {
     if (is_link_to("/proc/self/ns/pid", machines_namespace))
         return true;

@@ -388,9 +388,9 @@ size_t block_reserved(int device) {
 
 /* ---- the limit ----
  *
- * It bounds the idle blocks, which the program has freed. So it is enforced where blocks are
- * freed: stock's hipFree, too, waits for the device there. An allocation evicts nothing unless
- * HIP has no memory.
+ * The limit bounds the idle blocks, which the program has freed. So it is enforced where blocks are
+ * freed: stock's hipFree, too, waits for the device there. An allocation evicts nothing unless HIP
+ * has no memory.
  *
  * As long as a device holds no more from HIP than the limit there is nothing to count. Beyond it
  * each free is added up. When the sum reaches the limit, the library looks at all blocks. The least
@@ -423,7 +423,7 @@ static bool evict_idle(struct block *block, hipError_t *error) {
     if (load_acquire(&block->state) != BLOCK_IDLE)
         return false;
     pthread_mutex_lock(&tables_lock);
-    /* It may be on its way into a pool just now: then it is not found, and stays. */
+    /* The block may be on its way into a pool just now: then it is not found, and stays. */
     const bool owned = unlink_block(block);
     if (PROOF(block_leaves_its_pool_first, owned))
         remove_block(block);

@@ -40,7 +40,8 @@ static inline void *block_address(const struct block *block) {
     return (void *)(uintptr_t)block->handle.key;
 }
 
-/* For a block that the reader does not own: HIP may have handed its address out again. */
+/* Returns the size of a block that the reader does not own: HIP may have handed its address out
+ * again. */
 static inline size_t block_size(const struct block *block) {
     return load_relaxed(&block->size);
 }
@@ -48,7 +49,8 @@ static inline int block_device(const struct block *block) {
     return load_relaxed(&block->device);
 }
 
-/* True if the block was `from`, and is `to` now. */
+/* Moves a block from one state to another. Returns true if the block was `from`, and is `to` now.
+ */
 static inline bool block_change(struct block *block, int from, int to) {
     return block && cas_acq_rel(&block->state, &from, to);
 }
@@ -57,8 +59,8 @@ static inline bool block_held_by_program(const struct block *block) {
     return load_acquire(&block->state) >= BLOCK_LIVE;
 }
 
-/* A stream whose order a block may rely on: what is freed on it is free for its next work. NULL if
- * the handle is of no such stream. */
+/* Returns a stream whose order a block may rely on: what is freed on it is free for its next work.
+ * NULL if the handle is of no such stream. */
 static inline struct stream *block_order(const struct thread *thread, hipStream_t handle) {
     struct stream *stream = handle ? stream_find(thread, handle) : NULL;
     return LIKELY(stream && PROOF(order_is_of_a_live_stream, stream_is_live(stream)) &&
@@ -67,12 +69,12 @@ static inline struct stream *block_order(const struct thread *thread, hipStream_
                : NULL;
 }
 
-/* The entry of an address, or NULL. Lock-free. */
+/* Returns the entry of an address, or NULL. Lock-free. */
 struct block *block_find(const void *address);
-/* The block that an address lies in, begin included, if it is not GONE. */
+/* Returns the block that an address lies in, begin included, if it is not GONE. */
 struct block *block_around(const void *address);
 
-/* All entries, newest first: handle_next leads on. */
+/* Returns the newest of all entries: handle_next leads on. */
 struct block *block_first(void);
 
 /* Enters memory that hipMalloc has returned, LIVE or GRAPH, or hipMallocManaged, SHARED. NULL
@@ -81,7 +83,7 @@ struct block *block_insert(void *address, size_t size, int device, int state);
 
 /* ---- allocating ---- */
 
-/* Whether so much memory goes to a pool when it is freed; else a call of HIP's serves. */
+/* Returns whether so much memory goes to a pool when it is freed; else a call of HIP's serves. */
 bool block_serves(uint64_t bytes, int device);
 
 /* A block that the program is given, NULL if there is none; *error is HIP's answer. */
@@ -123,8 +125,8 @@ static inline struct block *block_pool_take_own(struct block_pool *pool, size_t 
     return block;
 }
 
-/* The hit: an idle block of the thread's current device, from the pool of a stream of that device,
- * for the stream's next work. NULL if there is none, or no stream. */
+/* Returns the hit: an idle block of the thread's current device, from the pool of a stream of that
+ * device, for the stream's next work. NULL if there is none, or no stream. */
 static inline struct block *block_reuse(uint64_t bytes, int device, struct stream *order) {
     PROOF_STEP(reset_before_block_reuse, (void)device_kept(device));
     struct block_pool *own =
@@ -166,19 +168,20 @@ void block_put_done(struct block *block);
 
 /* ---- for graphs ---- */
 
-/* The program frees a block on a stream (NULL: not known), but a graph goes on to use it: nobody
- * else is to get it. False if the program does not hold the block. */
+/* Leaves a block to a graph that goes on to use it: nobody else is to get it. The program frees it
+ * on a stream (NULL: not known). False if the program does not hold the block. */
 bool block_leave_to_graph(struct block *block, struct stream *stream);
 
-/* A block that the program holds is a graph's from now on. One that it has freed serves the graph
- * again. The graph is gone, and nothing of its work is pending. Each false if it is not so. */
+/* Gives a block that the program holds to a graph from now on. The second function lets one that
+ * the program has freed serve the graph again. The third takes it back once the graph is gone, and
+ * nothing of its work is pending. Each returns false if that is not so. */
 bool block_give_graph(void *address);
 bool block_serve_graph(void *address);
 bool block_take_from_graph(void *address);
 
-/* A block for work that `stream` captures, in a capture of that number (0: not known): one that was
- * freed there, else one of HIP's. The capture has to bear hipMalloc. NULL if there is none; *error
- * is HIP's answer. */
+/* Returns a block for work that `stream` captures, in a capture of that number (0: not known). It
+ * is one that was freed there, else one of HIP's. The capture has to bear hipMalloc. NULL if there
+ * is none; *error is HIP's answer. */
 void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph,
                            hipError_t *error);
 
@@ -194,12 +197,12 @@ static inline void block_tell(const struct block *block, int sign) {
     sites_count(block_address(block), block_device(block), bytes);
 }
 
-/* Bytes held from HIP on a device, which the limit is about. */
+/* Returns the bytes held from HIP on a device, which the limit is about. */
 size_t block_reserved(int device);
 
-/* The ledger of a device: what is reserved, and the blocks. */
+/* Returns the ledger of a device: what is reserved, and the blocks. */
 struct memory_account block_ledger(int device);
-/* The same with what the program holds: looks at all blocks. */
+/* Returns the ledger with what the program holds: looks at all blocks. */
 struct memory_account block_account(int device);
 
 extern const struct cache block_cache;

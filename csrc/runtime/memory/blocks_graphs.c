@@ -1,4 +1,4 @@
-/* Blocks that graphs use: a graph has them until it is gone, whatever the program frees. */
+/* Blocks that graphs use: a graph has them until it is gone, also if the program frees them. */
 #include "atomics.h"
 #include "driver/hip.h"
 #include "memory/blocks.h"

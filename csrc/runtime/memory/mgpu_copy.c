@@ -111,7 +111,7 @@ static bool hip_takes_at_once(size_t bytes) {
     return cuda_present() && bytes <= STAGING_CUDA_TAKES;
 }
 
-/* To a block: what HIP submits by itself writes no host memory, whatever the source is. True if the
+/* Copies to a block: what HIP submits by itself writes no host memory, from any source. True if the
  * bytes went through pinned memory. */
 static bool copy_up(const struct copy *copy) {
     hipError_t error = hipSuccess;

@@ -28,11 +28,11 @@ bool page_watch_add(const void *address, size_t bytes);
 /* Ends it for whole pages. */
 void page_watch_remove(uintptr_t begin, size_t bytes);
 
-/* True if `changed` has been told of every change that had begun when this was called. One system
- * call, 0.5 us. False if some change is under way, or pages are not watched. */
+/* Returns true if `changed` has been told of every change that had begun when this was called. One
+ * system call, 0.5 us. False if some change is under way, or pages are not watched. */
 bool page_watch_settled(void);
 
-/* In a child of fork, where nothing is watched. */
+/* Ends the watch in a child of fork, where nothing is watched. */
 void page_watch_forked(void);
 
 /* Returns whether all these bytes lie in private memory of the process that is no copy of a file's.

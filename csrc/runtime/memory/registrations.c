@@ -32,11 +32,10 @@
  * trim      IDLE        TAKEN  who gives it to HIP                    cas seq_cst
  * end       TAKEN       GONE   who gave it to HIP                     seq_cst
  *
- * It is in the ranges unless it is GONE. registrations_idle == the bytes of all that are IDLE, or
- * TAKEN from there.
- * The thread that reads events sets `stale`, and so does a fork, in any state. A thread that makes
- * a registration IDLE looks at `stale` afterwards. After `stale` is set the IDLE ones are looked
- * through. So one of the two trims it. */
+ * A registration is in the ranges unless it is GONE. registrations_idle == the bytes of all that
+ * are IDLE, or TAKEN from there. The thread that reads events sets `stale`, and so does a fork, in
+ * any state. A thread that makes a registration IDLE looks at `stale` afterwards. After `stale` is
+ * set the IDLE ones are looked through. So one of the two trims it. */
 enum registration_state {
     REGISTRATION_GONE, /* HIP does not have it, as far as is known */
     REGISTRATION_HELD, /* by the program */
@@ -134,7 +133,7 @@ static void unregister_idle(struct registration *registration) {
 }
 
 static bool trim(struct registration *registration) {
-    if (runtime_forked) /* HIP does not survive that */
+    if (runtime_forked) /* HIP does not survive a call in a forked child */
         return false;
     if (!move(registration, REGISTRATION_IDLE, REGISTRATION_TAKEN))
         return false;
@@ -172,8 +171,8 @@ const struct cache registration_cache = {.name = "registrations", .trim = trim_a
 
 /* ---- stale ones ----
  *
- * Their pages stay pinned until HIP has unregistered them, for which there is a thread. The one
- * that reads events must not call HIP: HIP may unmap memory. */
+ * The pages of stale ones stay pinned until HIP has unregistered them, for which there is a thread.
+ * The one that reads events must not call HIP: HIP may unmap memory. */
 
 static sem_t some_are_stale;
 static pthread_mutex_t calling_hip = PTHREAD_MUTEX_INITIALIZER;

@@ -27,21 +27,21 @@ hipError_t registration_release(void *address);
 /* Bytes of idle registrations. */
 extern size_t registrations_idle;
 
-/* Before HIP is given an address of host memory that the program has not registered: releases the
- * idle registrations that share bytes with it. */
+/* Releases the idle registrations that share bytes with host memory that the program has not
+ * registered, before HIP is given its address. */
 void registrations_yield_to(const void *address, size_t bytes);
 static inline void registrations_yield(const void *address, size_t bytes) {
     if (__builtin_expect(load_relaxed(&registrations_idle) != 0, 0))
         registrations_yield_to(address, bytes);
 }
 
-/* End the use of all registrations around a fork, in the parent. Afterwards the parent's page may
+/* Ends the use of all registrations around a fork, in the parent. Afterwards the parent's page may
  * be another one than HIP has pinned. registrations_before_fork is called under tables_lock. */
 void registrations_before_fork(void);
 void registrations_after_fork(void);
 void registrations_forked(void); /* in the child */
 
-/* At exit: no thread of this library's calls HIP any more. */
+/* Ends all at exit: no thread of this library's calls HIP any more. */
 void registrations_end(void);
 
 extern const struct cache registration_cache;

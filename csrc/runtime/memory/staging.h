@@ -23,8 +23,8 @@ enum {
     STAGING_UP_LIMIT = 1 << 19,   /* the largest of them */
     STAGING_PIECE = 1 << 18,      /* of a copy from the device */
     STAGING_DOWN_LIMIT = 1 << 24, /* the largest copy from the device */
-    STAGING_COUNT = 16 /* of both, in the process: 32 MB of pinned memory at most, whatever the
-                          number of streams */
+    STAGING_COUNT =
+        16 /* of both, in the process: 32 MB of pinned memory at most, for any number of streams */
 };
 
 /* NVIDIA's driver takes the bytes of a small copy to the device and goes on. Nothing blocks, and

@@ -17,7 +17,7 @@ static struct advice inquiry_of_unloaded = {
 static struct advice no_such_global = {
     .text = "module %p has no global '%s' that the host can reach: is it external in its image?"};
 
-/* The program may write to the address that it gets, whatever the image says of it. So such a
+/* The program may write to the address that it gets, even if the image calls it constant. So such a
  * module goes back to HIP when it is unloaded. */
 void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, const char *name) {
     (void)thread_get();

@@ -116,7 +116,7 @@ static struct load module_load(struct thread *thread, const void *data) {
     if (kept)
         return *hit(&load, kept);
 
-    /* Else HIP loads it, and the table has it from here on. */
+    /* If no module serves, HIP loads the image, and the table has the module from here on. */
     PROOF_STEP(new_library_may_ask_for_times, event_look_for_timer());
     if (!copy_image(&load))
         return *load_uncached(&load);

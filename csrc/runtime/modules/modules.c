@@ -134,7 +134,7 @@ static void serve_image(struct module *module, const struct load *load) {
 
 /* ---- leaving ---- */
 
-/* Makes a module unknown, whoever holds it. Under tables_lock. */
+/* Makes a module unknown, also if the program or a thread holds it. Under tables_lock. */
 static void end_module(struct module *module) {
     PROOF_STEP(slots_see_a_modules_end,
                store_release(&module->version, module_version(module) + 1));

@@ -30,7 +30,8 @@ static inline hipModule_t module_handle(const struct module *module) {
     return (hipModule_t)module->handle.key;
 }
 
-/* For a module that the caller has not taken: the entry may come to serve another one meanwhile. */
+/* Returns the device of a module that the caller has not taken: the entry may come to serve another
+ * one in between. */
 static inline int module_device(const struct module *module) {
     return load_acquire(&module->device);
 }
@@ -44,7 +45,7 @@ static inline uint64_t module_version_and_state(uint32_t version, enum module_st
     return (uint64_t)version << 32 | state;
 }
 
-/* Whether the entry serves a module: its version is odd. Under tables_lock. */
+/* Returns whether the entry serves a module: its version is odd. Under tables_lock. */
 static inline bool module_is_known(const struct module *module) {
     return module_version(module) % 2 != 0;
 }
@@ -53,14 +54,15 @@ static inline int module_state(const struct module *module) {
     return (int)load_acquire(&module->state);
 }
 
-/* The same; of one that the program has unloaded HIP was asked whether it has it still. */
+/* Returns the state of a module after HIP was asked whether it still has one that the program has
+ * unloaded. */
 static inline int module_state_asked(const struct module *module) {
     if (module_state(module) == MODULE_IDLE)
         (void)device_kept(module_device(module));
     return module_state(module);
 }
 
-/* By who has taken it; others may read meanwhile. */
+/* Notes a use, by the thread that has taken the module; others may read at any time. */
 static inline void module_note_use(struct module *module) {
     store_relaxed(&module->uses, module->uses + 1);
     store_relaxed(&module->last_use, load_relaxed(&module_clock));
@@ -82,10 +84,10 @@ static inline void module_release(struct module *module) {
     PROOF_STEP(unloaded_module_is_free, store_release(&module->state, MODULE_IDLE));
 }
 
-/* A load that the slot's module serves; NULL if it does not. The thread takes the module, of the
- * slot's version and no other, before it looks at the bytes: nobody evicts it meanwhile. Its
- * device is that version's, since one that is entered later changes `version_and_state` first. A
- * module of another device stays untouched, as a reset there may be seen at any time. */
+/* Takes the slot's module for a load that it serves; NULL if it does not. The thread takes the
+ * module, of the slot's version and no other, before it looks at the bytes: nobody evicts it then.
+ * Its device is that version's, since one that is entered later changes `version_and_state` first.
+ * A module of another device stays untouched, as a reset there may be seen at any time. */
 static inline struct module *module_of_slot(struct thread *thread, const struct slot *slot,
                                             const void *image) {
     const uint64_t taken = MODULE_LIVE - MODULE_IDLE;
@@ -110,12 +112,13 @@ static inline struct module *module_of_slot(struct thread *thread, const struct 
     return NULL;
 }
 
-/* The hit of a load: a module of this image that the thread had lately, now the program's. */
+/* Returns the hit of a load: a module of this image that the thread had lately, now the program's.
+ */
 static inline struct module *module_lookup_thread(struct thread *thread, const void *image) {
     return module_of_slot(thread, slot_home(&thread->modules, NULL, image), image);
 }
 
-/* The same of the other slots that the image may have. */
+/* Returns a hit from the other slots that the image may have. */
 struct module *module_probe_thread(struct thread *thread, const void *image);
 
 /* A load that the slot at the image's own place does not serve, and what comes of it. */
@@ -132,16 +135,17 @@ struct load {
     const void *for_hip; /* what HIP is to load */
 };
 
-/* True if loads may have one module of an image, one after another: what one has changed there, the
- * next would find. */
+/* Returns true if loads may have one module of an image, one after another: what one has changed
+ * there, the next would find. */
 bool module_may_share(const struct image *image);
 
-/* A module with these bytes on this device that the program does not hold, now the program's. The
- * image has moved, or the module was another thread's. NULL if there is none. */
+/* Returns a module with these bytes on this device that the program does not hold, now the
+ * program's. The image has moved, or the module was another thread's. NULL if there is none. */
 struct module *module_lookup_table(const struct load *load);
 
-/* HIP has just handed out this handle for a module that does not enter the table. The program has
- * unloaded by HIP itself what had the handle before: nothing of that is known from here on. */
+/* Drops what is known of a handle that HIP has just handed out for a module that does not enter the
+ * table. The program has unloaded by HIP itself what had the handle before: nothing of that is
+ * known from here on. */
 void module_invalidate(hipModule_t handle);
 
 /* Enters the module that HIP has just loaded for the program. Takes over load->copy. False without
@@ -156,30 +160,30 @@ struct removed_module {
     int device;
 };
 
-/* The caller's module is to go back to HIP: from here on nothing is known of its handle. False if
- * nothing was known before. Under tables_lock. */
+/* Drops the caller's module, which is to go back to HIP: from here on nothing is known of its
+ * handle. False if nothing was known before. Under tables_lock. */
 bool module_remove(struct module *module, struct removed_module *removed);
 
 /* Makes HIP unload it; returns HIP's answer. */
 hipError_t module_unload_removed(const struct removed_module *removed);
 
-/* The function of this handle, and its module; NULL: none is known. Looks through all modules.
- * Under tables_lock. */
+/* Returns the function of this handle, and its module; NULL: none is known. Looks through all
+ * modules. Under tables_lock. */
 const struct function *module_search(hipFunction_t handle, struct module **holder);
 
-/* From here on nobody else may have it once the program has unloaded it. Under tables_lock. */
+/* Lets nobody else have the module once the program has unloaded it. Under tables_lock. */
 void module_make_private(struct module *module);
 
-/* A graph launches kernels of a module that the program holds. From here on HIP does not get it
- * back, until as many have let it go. */
+/* Holds a module of the program's for a graph that launches its kernels. From here on HIP does not
+ * get it back, until as many have let it go. */
 void module_hold(struct module *module);
 void module_let_go(struct module *module);
-/* The same of the module that the program holds and that has this function; NULL: none is known. */
+/* Holds the module that the program holds and that has this function; NULL: none is known. */
 struct module *module_hold_function(hipFunction_t function);
-/* The name of such a function. */
+/* Finds the name of such a function. */
 void module_function_name(hipFunction_t function, char *name, size_t room);
 
-/* From here on nothing is known of any module of a device: it was reset, or HIP ends. */
+/* Drops what is known of all modules of a device: it was reset, or HIP ends. */
 void module_invalidate_all(int device);
 
 /* The cost of all modules that HIP holds for the runtime, and of one, in bytes: the copy of its

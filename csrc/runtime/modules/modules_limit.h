@@ -6,16 +6,16 @@
 
 struct cache;
 
-/* After a miss for an image of this hash: unloads what is beyond the limit. An image that leaves
+/* Unloads what is beyond the limit, after a miss for an image of this hash. An image that leaves
  * for the limit and comes back soon counts against the limit. If the limit costs a load again and
  * again, the library doubles it, and says so once. */
 void module_enforce_limit(uint64_t missed);
 
-/* A pinned module is not evicted by a limit, only by the manager and mgpu_rt_empty_cache. */
+/* Pins a module: no limit evicts it, only the manager and mgpu_rt_empty_cache. */
 void module_pin(void *handle, int pinned);
 
-/* MGPU_RT_EXCLUSIVE has ended: no module of an image with constants is shared from here on. Unloads
- * the idle ones. */
+/* Shares no module of an image with constants from here on, since MGPU_RT_EXCLUSIVE has ended.
+ * Unloads the idle ones. */
 void module_unshare_constants(void);
 
 extern const struct cache module_cache;

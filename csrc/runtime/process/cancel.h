@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-/* From here on the calling thread is not cancelled; returns what cancel_allow takes. */
+/* Forbids that the calling thread is cancelled from here on; returns what cancel_allow takes. */
 static inline int cancel_forbid(void) {
     int before;
     pthread_setcancelstate(

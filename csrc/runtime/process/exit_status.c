@@ -32,7 +32,7 @@ static void at_exit(int status, void *nothing) {
         exit(EXIT_FAILURE);
 }
 
-/* glibc hands the status to handlers of quick_exit too, behind the argument that theirs have. */
+/* Gets the status as a second argument, which glibc hands to handlers of quick_exit too. */
 static void at_quick(void *nothing, int status) {
     (void)nothing;
     if (changes(status))

@@ -55,7 +55,7 @@ void *mapped_library(const char *prefix, char *path, size_t size) {
     return mapped_find(prefix, "", path, size) ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 }
 
-/* Its dynamic section; NULL if it has none. */
+/* Returns the object's dynamic section; NULL if it has none. */
 static const ElfW(Dyn) * dynamic_section(const struct dl_phdr_info *info) {
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)

@@ -62,7 +62,7 @@ static double unit(char letter) {
     }
 }
 
-/* With a point, whatever the program's locale writes. */
+/* Reads a number with a point, in any locale of the program. */
 static double decimal(const char *text, char **end) {
     const locale_t plain = newlocale(LC_ALL_MASK, "C", NULL);
     const double value = plain ? strtod_l(text, end, plain) : strtod(text, end);

@@ -41,7 +41,8 @@ struct options {
 };
 extern struct options options;
 
-/* Bits of those that are on. The exit takes all out while other threads may be at work. */
+/* Returns the bits of those that are on. The exit takes all out while other threads may be at work.
+ */
 static inline unsigned caches_on(void) {
     return load_relaxed(&options.caches);
 }
@@ -52,8 +53,8 @@ static inline bool cache_is_on(enum cache_kind cache) {
 
 void options_read(struct options *out);
 
-/* A variable of others that names a path (ROCM_PATH). NULL if it is empty, and in a program with
- * rights that its caller lacks. */
+/* Returns a variable of others that names a path (ROCM_PATH). NULL if it is empty, and in a program
+ * with rights that its caller lacks. */
 const char *options_path_variable(const char *name);
 
 #endif

@@ -27,19 +27,20 @@ static inline bool runtime_is(unsigned mode) {
     return (load_relaxed(&runtime_mode) & mode) != 0;
 }
 
-/* True after the exit handlers ran: what is still held is the operating system's to clean up. */
+/* Returns true after the exit handlers ran: what is still held is the operating system's to clean
+ * up. */
 static inline bool runtime_exiting(void) {
     return runtime_is(MODE_EXITING);
 }
 
-/* True if a handle that the tables knew need not be given back any more. The process ends, and all
- * that HIP registered at its first call is gone, so that it may not bear it (llvm #190563). Memory
- * of the program is not left like that: it goes on to serve. */
+/* Returns true if a handle that the tables knew need not be given back any more. The process ends,
+ * and all that HIP registered at its first call is gone, so that it may not bear it (llvm #190563).
+ * Memory of the program is not left like that: it goes on to serve. */
 static inline bool runtime_leaves(const void *known) {
     return known != NULL && runtime_is(MODE_LATE);
 }
 
-/* True while every call is counted and timed. */
+/* Returns true while every call is counted and timed. */
 static inline bool runtime_counting(void) {
     return runtime_is(MODE_TIMED);
 }
@@ -65,7 +66,7 @@ static inline bool of_device(int wanted, int device) {
 enum { ASKED_PROGRAM, ASKED_OVERRIDE, ASKED };
 extern void (*asked_for_memory[ASKED])(int device, size_t bytes);
 
-/* Asks for the exit handler to run before whatever HIP has registered so far: the top's
+/* Asks for the exit handler to run before all that HIP has registered so far: the top's
  * (lifecycle.c), set before HIP is first called. Called again after each first use of a part of
  * HIP: exit handlers run last in, first out. */
 extern void (*register_exit)(void);

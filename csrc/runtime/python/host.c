@@ -180,7 +180,7 @@ static void start_own(struct python *out) {
 
 /* ---- the class ---- */
 
-/* Text as Python's bytes.fromhex reads it, whatever is in it. */
+/* Writes any text as Python's bytes.fromhex reads it. */
 static void write_hex(char *out, const char *text) {
     for (; *text; text++)
         out += sprintf(out, "%02x", (unsigned char)*text);

@@ -51,24 +51,25 @@ struct cache {
     hipError_t (*evict)(void *handle);
 };
 
-/* The one table, up to a NULL: they are trimmed in this order, and invalidated in the reverse one.
- * Set before HIP is first called; it stays. */
+/* Sets the one table, up to a NULL: they are trimmed in this order, and invalidated in the reverse
+ * one. Set before HIP is first called; it stays. */
 void caches_set(const struct cache *const *table);
 
 /* Gives to HIP all that nobody holds; returns how many. */
 int caches_trim(void);
 void caches_invalidate(int device);
-/* For a thread that has seen a reset. Does nothing if another thread has handled that reset:
- * entries made since then are valid. `is_unseen` says so, while no other thread invalidates. */
+/* Invalidates all for a thread that has seen a reset. Does nothing if another thread has handled
+ * that reset: entries made since then are valid. `is_unseen` says so, while no other thread
+ * invalidates. */
 void caches_invalidate_if(int device, bool (*is_unseen)(void *), void *what);
-/* In a child of fork: a thread of the parent's may have been invalidating. */
+/* Resets the caches in a child of fork: a thread of the parent's may have been invalidating. */
 void caches_forked(void);
 void caches_thread_ends(struct thread *thread);
 void caches_stream_begins(struct stream *stream);
 void caches_stream_ends(struct stream *stream);
 
-/* A call of HIP's that takes memory has failed: if memory may be what was missing, trims the
- * caches. True if the call is to be tried again. */
+/* Trims the caches after a call of HIP's that takes memory has failed, if memory may be what was
+ * missing. Returns true if the call is to be tried again. */
 bool caches_make_room(hipError_t error);
 
 /* RETRY(call): HIP's call that may want memory; once more after the caches were trimmed. */
@@ -101,7 +102,7 @@ enum {
 };
 extern unsigned care_of_frees;
 
-/* As the options say. */
+/* Sets the limits as the options say. */
 void limits_set(void);
 
 /* ---- whether somebody has reset a device ---- */
@@ -110,11 +111,11 @@ void limits_set(void);
  * it is the thread's current one. */
 void device_watch(int device);
 
-/* True if nobody has reset the device since device_watch. Otherwise invalidates all that the caches
- * hold on it. To be asked before a cache looks for what it holds there: what it finds afterwards is
- * HIP's still. Asked afterwards it is too late: another thread may have seen the reset and watch
- * the device again. Costs a question to HIP (0.1 µs), on AMD's devices, unless nobody else in the
- * process calls HIP. */
+/* Returns true if nobody has reset the device since device_watch. Otherwise invalidates all that
+ * the caches hold on it. To be asked before a cache looks for what it holds there: what it finds
+ * afterwards is HIP's still. Asked afterwards it is too late: another thread may have seen the
+ * reset and watch the device again. Costs a question to HIP (0.1 µs), on AMD's devices, unless
+ * nobody else in the process calls HIP. */
 bool device_kept(int device);
 /* Asks that of every device. */
 void device_ask_all(void);

@@ -46,7 +46,7 @@ static inline size_t handle_place(const struct handle_table *table, const void *
     return ((uintptr_t)key * UINT64_C(0x9E3779B97F4A7C15)) >> table->shift;
 }
 
-/* The entry of a handle, or NULL. Lock-free. */
+/* Returns the entry of a handle, or NULL. Lock-free. */
 static inline void *handle_find(const struct handle_map *map, const void *key) {
     const struct handle_table *table = load_acquire(&map->table);
     size_t place = handle_place(table, key);
@@ -58,11 +58,11 @@ static inline void *handle_find(const struct handle_map *map, const void *key) {
     return entry;
 }
 
-/* The entry of a handle; where there was none it is made, all zero but its key. NULL without
- * memory. Takes tables_lock, which the caller does not hold, and allocates without it. */
+/* Returns the entry of a handle; where there was none it is made, all zero but its key. NULL
+ * without memory. Takes tables_lock, which the caller does not hold, and allocates without it. */
 void *handle_insert(struct handle_map *map, const void *key);
 
-/* All entries, newest first. */
+/* Returns the newest of all entries. */
 static inline void *handle_first(const struct handle_map *map) {
     return load_acquire(&map->all);
 }

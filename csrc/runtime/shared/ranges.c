@@ -1,7 +1,7 @@
-/* A treap by address: a binary tree that is a heap of the addresses' hashes. So its depth is
- * logarithmic in whatever order addresses come. Its nodes lie in the entries of blocks and of
- * registered memory, which are never freed. So nothing is allocated here, and readers may walk it
- * without a lock. A sequence tells them whether it was written in between. */
+/* A treap by address: a binary tree that is a heap of the addresses' hashes. So the tree's depth is
+ * logarithmic, in any order of addresses. Its nodes lie in the entries of blocks and of registered
+ * memory, which are never freed. So nothing is allocated here, and readers may walk it without a
+ * lock. A sequence tells them whether it was written in between. */
 #include "shared/ranges.h"
 #include "process/state.h"
 
@@ -65,7 +65,8 @@ static uint64_t height(const struct range *range) {
     return range->begin * UINT64_C(0x9E3779B97F4A7C15);
 }
 
-/* It takes the place of the first that is less high; what is there goes to its two sides. */
+/* The new range takes the place of the first that is less high; what is there goes to its two
+ * sides. */
 static void insert(struct range *fresh) {
     struct range **link = &root;
     while (*link && height(*link) >= height(fresh))

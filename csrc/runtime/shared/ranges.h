@@ -28,16 +28,18 @@ struct range {
     uintptr_t kind; /* enum range_kind */
 };
 
-/* Both need tables_lock, and allocate nothing. A range that overlaps older ones ends those: HIP
- * would not have handed out, or registered, what is still another's. */
+/* Adds a range. Needs tables_lock, as ranges_remove does, and allocates nothing. A range that
+ * overlaps older ones ends those: HIP would not have handed out, or registered, what is still
+ * another's. */
 void ranges_add(struct range *range, uintptr_t begin, size_t bytes, enum range_kind kind);
 /* Removes the range that starts at `begin`, if any. */
 void ranges_remove(uintptr_t begin);
 
-/* The kind of `bytes` bytes from an address on. Lock-free. */
+/* Returns the kind of `bytes` bytes from an address on. Lock-free. */
 enum range_kind ranges_find(const void *address, size_t bytes);
 
-/* The begin of a range that shares bytes with these; NULL if none does. Needs tables_lock. */
+/* Returns the begin of a range that shares bytes with these; NULL if none does. Needs tables_lock.
+ */
 void *ranges_begin(const void *address, size_t bytes);
 
 /* Counts the calls that may have changed what some address is: while it stays, an answer of HIP's

@@ -12,7 +12,7 @@
 enum { BLOCKS = 8192, DEVICE_SHIFT = 56 };
 
 static uint64_t blocks[BLOCKS]; /* by their addresses */
-static uint16_t rows[BLOCKS];   /* of the sites that they are from */
+static uint16_t rows[BLOCKS];   /* of the places that allocated the blocks */
 
 /* By the symbol table of the file, as a program's functions are seldom exported. */
 static void name_site(struct site_counter *site, const void *address) {

@@ -36,22 +36,23 @@ struct slots {
     size_t count; /* slots that were ever filled */
 };
 
-/* The slot that a key leads to: the upper bits of a product depend on all bits of the key. */
+/* Returns the slot that a key leads to: the upper bits of a product depend on all bits of the key.
+ */
 static inline struct slot *slot_home(const struct slots *slots, hipModule_t of, const void *key) {
     const uint64_t mixed = ((uintptr_t)of * 31 + (uintptr_t)key) * UINT64_C(0x9E3779B97F4A7C15);
     return &slots->table[mixed >> (64 - slots->bits)];
 }
 
-/* The next slot that may serve a key. */
+/* Returns the next slot that may serve a key. */
 static inline struct slot *slot_after(const struct slots *slots, const struct slot *slot) {
     const size_t mask = ((size_t)1 << slots->bits) - 1;
     return &slots->table[(size_t)(slot + 1 - slots->table) & mask];
 }
 
-/* False without memory. */
+/* Makes the slots; false without memory. */
 bool slots_init(struct slots *slots);
 
-/* The slot that is to serve a key from here on. */
+/* Returns the slot that is to serve a key from here on. */
 struct slot *slot_choose(struct slots *slots, hipModule_t of, const void *key);
 
 #endif

@@ -49,10 +49,10 @@ static inline bool thread_is_none(const struct thread *thread) {
 
 struct thread *thread_new(void);
 
-/* True while no other thread that lives has called this library. */
+/* Returns true while no other thread that lives has called this library. */
 bool thread_is_alone(void);
 
-/* The calling thread's block, made at its first call (9 KB); or thread_none. */
+/* Returns the calling thread's block, made at its first call (9 KB); or thread_none. */
 static inline struct thread *thread_get(void) {
     struct thread *thread = thread_self;
     return LIKELY(thread != NULL) ? thread : thread_new();

@@ -1,10 +1,10 @@
 /* The entries of the caches, their states, and who may move them from which to which.
  *
  * One pattern for all: an entry belongs to the thread that has moved its state by a
- * compare-and-swap. Its other places (a thread's slot, a queue, a chain) are hints. A thread that
- * finds it there takes it by its state, or drops it. State 0 is "gone": HIP has the handle back, or
- * had it taken by a reset, and nothing is known of it. Entries are never freed, so that a hint may
- * be stale. */
+ * compare-and-swap. An entry's other places (a thread's slot, a queue, a chain) are hints. A thread
+ * that finds an entry there takes it by its state, or drops it. State 0 is "gone": HIP has the
+ * handle back, or had it taken by a reset, and nothing is known of it. Entries are never freed, so
+ * that a hint may be stale. */
 #ifndef MGPU_RT_TYPES_H
 #define MGPU_RT_TYPES_H
 
@@ -43,11 +43,10 @@ struct thread;
  *            LIVE, IDLE,    GONE
  *            RETIRED
  *
- * So a handle begins no second life while a thread has its first one in hand. Only HIP knows what
- * it hands out in between (stream_insert).
- * It lies in a queue if and only if `queue`; one that is there may be held again.
- * stream_pool_total == the number of those that are not GONE, LOST or EXTERNAL.
- * external_users == the number of threads that use it as their external stream.
+ * This way a handle begins no second life while a thread has its first one in hand. Only HIP knows
+ * what it hands out in between (stream_insert). It lies in a queue if and only if `queue`; one that
+ * is there may be held again. stream_pool_total == the number of those that are not GONE, LOST or
+ * EXTERNAL. external_users == the number of threads that use it as their external stream.
  * fences_done <= fences. All that was submitted is done if completed == submitted. */
 enum stream_state {
     STREAM_GONE,     /* HIP has it back: nothing is known of the handle any more */

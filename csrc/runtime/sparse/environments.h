@@ -21,8 +21,8 @@ struct environment {
     struct environment *next;
 };
 
-/* One for a stream of the thread's current device, which nobody else gets until it is released.
- * NULL, and the library's answer in *status. */
+/* Returns an environment for a stream of the thread's current device, which nobody else gets until
+ * it is released. NULL, and the library's answer in *status. */
 struct environment *environment_acquire(int device, hipStream_t stream, int *status);
 void environment_release(struct environment *environment);
 

@@ -43,7 +43,7 @@ void impl_mgpuCreateSparseEnv(void) {
     fetch_add_relaxed(&environments_open, 1);
 }
 
-/* It stays for the next one, unless nothing is cached. */
+/* The environment stays for the next owner, unless nothing is cached. */
 void impl_mgpuDestroySparseEnv(void) {
     (void)thread_get();
     (void)sparse_open();

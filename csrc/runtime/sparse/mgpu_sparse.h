@@ -24,7 +24,7 @@ bool sparse_begin(struct sparse_work *work, hipStream_t stream, const char *expr
 /* Gives the environment back, and reports a status that is a failure. */
 void sparse_end(struct sparse_work *work, int status);
 
-/* 1 in a type of cuSPARSE's numbers, for the host's alpha and beta. */
+/* Returns the address of a 1 in a type of cuSPARSE's numbers, for the host's alpha and beta. */
 const void *sparse_one(int type);
 
 #endif

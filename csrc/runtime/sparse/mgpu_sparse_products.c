@@ -1,5 +1,5 @@
-/* Sparse matrices: products. On the stream that is passed, where stock takes the null stream
- * whatever is passed. */
+/* Sparse matrices: products. Products run on the stream that is passed, where stock takes the null
+ * stream in any case. */
 #include "driver/cuda.h"
 #include "sparse/mgpu_sparse.h"
 #include "sparse/sparse.h"
@@ -119,7 +119,7 @@ void impl_mgpuSDDMM(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t c
 
 /* ---- matrix times matrix ---- */
 
-/* Stock passes 1. hipSPARSE 5.3 then gives wrong values; 0 means the same, as C begins empty. */
+/* Stock passes 1. hipSPARSE 5.3 then gives wrong values; 0 gives that result, as C begins empty. */
 static const void *product_beta(int type) {
     static const double zeros[2];
     return cuda_present() ? sparse_one(type) : zeros;

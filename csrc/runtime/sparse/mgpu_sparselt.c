@@ -148,7 +148,7 @@ void impl_mgpuDestroyCuSparseLtSpMat(void *sh, hipStream_t stream) {
 /* cusparseComputeType as LLVM counts it, which is as up to cuSPARSELt 0.4. */
 enum { LLVM_16F = 0, LLVM_32I = 1 };
 
-/* The same of cuSPARSELt from 0.5 on. It adds up halves as floats. */
+/* The numbers of cuSPARSELt from 0.5 on. It adds up halves as floats. */
 enum { FROM_0_5 = 500, COMPUTE_32I = 0, COMPUTE_32F = 2 };
 
 /* The open library's number for the type that a lowered program names. Stock passes the program's
@@ -243,7 +243,7 @@ void impl_mgpuCuSparseLtSpMM(void *a, void *b, void *c, void *workspace, void *c
     const struct sparse_handle *handle = a;
     const struct dense_handle *dense_b = b, *dense_c = c;
     struct sparse_objects *const objects = handle->objects;
-    const void *one = sparse_one(0); /* a float, whatever the matrices are */
+    const void *one = sparse_one(0); /* a float, for matrices of any type */
     struct stream *known;
     start_sparselt();
     if (!has_objects(objects, COMPRESS) ||

@@ -121,7 +121,7 @@ static void note_path(void *library, const char *name) {
 
 /* ---- hipSPARSE ---- */
 
-/* Its SONAME by HIP's major version; the plain name where that is not known. */
+/* Returns hipSPARSE's SONAME by HIP's major version; the plain name where that is not known. */
 static const char *hipsparse_name(void) {
     int version = 0;
     if (hip.RuntimeGetVersion(&version) != hipSuccess)

@@ -29,7 +29,7 @@ struct sparselt_functions {
 #undef SPARSELT_FN
 };
 
-/* Callable after sparse_open, whatever that has answered: where there is no library, each function
+/* Callable after sparse_open, also if that has failed: where there is no library, each function
  * answers SPARSE_NO_LIBRARY. */
 extern struct sparse_functions sparse;
 extern struct sparselt_functions sparselt;
@@ -38,7 +38,7 @@ extern struct sparselt_functions sparselt;
  * so when a call fails for it. To be called after HIP was opened. */
 bool sparse_open(void);
 
-/* The same of cuSPARSELt, of which AMD has nothing that takes LLVM's handles. */
+/* Opens cuSPARSELt, of which AMD has nothing that takes LLVM's handles. */
 bool sparselt_open(void);
 
 /* SPARSE_RETRY(call): the library's status; called once more if memory was short. */
@@ -50,8 +50,8 @@ bool sparselt_open(void);
         status_;                                                                                   \
     })
 
-/* A dense matrix's rows follow each other, as the open library numbers that. The handle is one of
- * its environments. */
+/* Returns the number by which the open library says that a dense matrix's rows follow each other.
+ * The handle is one of its environments. */
 int sparse_row_order(void *handle);
 
 /* Prints stock's line for a status that is a failure, and once per cause what to do about it. The

@@ -34,7 +34,7 @@ enum event_kind {
 struct event_found {
     enum event_kind kind;
     int state;           /* of the entry */
-    struct event *event; /* the entry of the handle, whatever it serves; NULL: there is none */
+    struct event *event; /* the entry of the handle, in any state; NULL: there is none */
 };
 
 /* An event for the program; or NULL, and HIP's error. */

@@ -14,31 +14,30 @@ static inline hipEvent_t event_handle(const struct event *event) {
     return (hipEvent_t)event->handle.key;
 }
 
-/* The event that the program holds by this handle, or NULL. */
+/* Returns the event that the program holds by this handle, or NULL. */
 struct event *event_held(hipEvent_t handle);
 
 /* Settles whether events are cached, before the first is made. */
 void event_cache_open(void);
 
-/* MGPU_RT_EXCLUSIVE has ended: events are cached from here on only if HIP can be asked about them.
- */
+/* Caches events from here on only if HIP can be asked about them: MGPU_RT_EXCLUSIVE has ended. */
 void event_exclusive_ends(void);
 
-/* The flags of a new event: stock's hipEventDisableTiming, or hipEventDefault once the process asks
- * for the time between events. It asks if an object of it imports mgpuEventElapsedTime, has one of
- * its own, or has called ours. Looks at objects that are new since the last call: 0.1 µs if there
- * are none, else 20 ns a name that some object imports. */
+/* Returns the flags of a new event: stock's hipEventDisableTiming, or hipEventDefault once the
+ * process asks for the time between events. It asks if an object of it imports
+ * mgpuEventElapsedTime, has one of its own, or has called ours. Looks at objects that are new since
+ * the last call: 0.1 µs if there are none, else 20 ns a name that some object imports. */
 unsigned event_flags(void);
 
-/* A module is new, and perhaps the library that brings it: that may ask for times, too. */
+/* Looks, when a module is new, whether the library that brings it asks for times, too. */
 void event_look_for_timer(void);
 
 /* Enters an event that HIP has just made for the program, one with timing too. Without memory only
  * HIP knows it. */
 void event_insert(hipEvent_t handle, int device);
 
-/* The program destroys it, and HIP gets it: from here on nothing is known of its handle. False if
- * the program does not hold it. */
+/* Drops an event that the program destroys and HIP gets: from here on nothing is known of its
+ * handle. False if the program does not hold it. */
 bool event_remove(struct event *event);
 
 extern const struct cache event_cache;

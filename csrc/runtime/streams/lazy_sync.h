@@ -14,10 +14,10 @@
 #include "modules/image/image.h"
 #include "streams/streams.h"
 
-/* True if the stream need not be waited for now. */
+/* Returns true if the stream need not be waited for now. */
 bool lazy_put_off(struct stream *stream);
 
-/* It was synchronised since its last submission, but that was put off. */
+/* Returns true if the stream was synchronised since its last submission, but that was put off. */
 static inline bool lazy_has_put_off(const struct stream *stream) {
     return load_relaxed(&stream->put_off) == load_acquire(&stream->submitted);
 }
@@ -28,17 +28,17 @@ extern bool lazy_pending;
 /* Waits for the stream that was put off, unless it is `same`. */
 void lazy_settle(const struct stream *same);
 
-/* Host memory that kernels can write was added (1) or taken away (-1). */
+/* Notes that host memory that kernels can write was added (1) or taken away (-1). */
 void lazy_visible(int change);
 
-/* A module is loaded, of an image whose size is known: kernels that print write to the host's
- * stdout. */
+/* Notes that a module is loaded, of an image whose size is known: kernels that print write to the
+ * host's stdout. */
 void lazy_note_image(const struct image *image);
 
-/* The program creates a stream. */
+/* Notes that the program creates a stream. */
 void lazy_note_stream(void);
 
-/* From now on every synchronise waits: kernels of which nothing is known, several streams. */
+/* Lets every synchronise wait from now on: kernels of which nothing is known, several streams. */
 void lazy_end(void);
 
 #endif

@@ -14,10 +14,10 @@
  * not so any more. */
 bool stream_report_dead(struct stream **stream, const char *expression);
 
-/* To be called before each submission. Stores the entry of the stream at *stream; NULL for those
- * that the program made by HIP. False if the program has destroyed it while the
- * cache holds it. The library then reports it as a failure of `expression`, and HIP is not to see
- * it. A handle that HIP has back is somebody else's by now, or HIP's to judge. */
+/* Checks a stream before each submission. Stores the entry of the stream at *stream; NULL for those
+ * that the program made by HIP. False if the program has destroyed it while the cache holds it. The
+ * library then reports it as a failure of `expression`, and HIP is not to see it. A handle that HIP
+ * has back is somebody else's by now, or HIP's to judge. */
 static inline bool stream_usable(const struct thread *thread, hipStream_t handle,
                                  struct stream **stream, const char *expression) {
     *stream = LIKELY(handle != NULL) ? stream_find(thread, handle) : stream_of_null();

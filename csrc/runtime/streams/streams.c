@@ -166,7 +166,7 @@ void stream_end_external(struct thread *thread) {
 
 /* ---- asking HIP, and waiting ---- */
 
-/* HIP 7 has flags for whatever address it is given, but looks up the stream for its device. */
+/* HIP 7 has flags for any address that it is given, but looks up the stream for its device. */
 bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle, unsigned *flags) {
     int device;
     hipError_t error = hipSuccess;

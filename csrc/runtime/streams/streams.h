@@ -30,7 +30,7 @@ static inline int stream_state(const struct stream *stream) {
     return load_acquire(&stream->state);
 }
 
-/* The rows of the table in types.h that are a compare-and-swap. */
+/* Returns true for the rows of the table in types.h that are a compare-and-swap. */
 CHECKS bool stream_may_change(int from, int to) {
     switch (from) {
     case STREAM_LIVE:
@@ -51,19 +51,19 @@ static inline bool stream_change(struct stream *stream, int from, int to) {
     return cas_acq_rel(&stream->state, &from, to);
 }
 
-/* Nothing is known of its handle. */
+/* Returns true if nothing is known of its handle. */
 static inline bool stream_is_gone(const struct stream *stream) {
     return stream_state(stream) <= STREAM_LOST;
 }
 
-/* Held by the program, or its own. */
+/* Returns true if the program holds the stream, or made it itself. */
 static inline bool stream_is_live(const struct stream *stream) {
     const int state = stream_state(stream);
     return LIKELY(state == STREAM_LIVE) || state == STREAM_EXTERNAL;
 }
 
-/* The entry of a stream, or NULL if the runtime did not make it. A hit of the thread's last stream
- * costs 3 instructions. */
+/* Returns the entry of a stream, or NULL if the runtime did not make it. A hit of the thread's last
+ * stream costs 3 instructions. */
 static inline struct stream *stream_find(const struct thread *thread, hipStream_t handle) {
     struct stream *last = thread->stream;
     return LIKELY(last && last->handle.key == handle) ? last : handle_find(&stream_map, handle);
@@ -80,34 +80,35 @@ static inline struct stream *stream_find(const struct thread *thread, hipStream_
  * all of it. */
 extern struct stream stream_null[MOST_DEVICES], stream_untracked[MOST_DEVICES];
 
-/* The entry of the current device's null stream. NULL: of a device that no table knows. */
+/* Returns the entry of the current device's null stream. NULL: of a device that no table knows. */
 struct stream *stream_of_null(void);
 
 static inline bool stream_is_null(const struct stream *stream) {
     return stream >= stream_null && stream < stream_null + MOST_DEVICES;
 }
 
-/* Untracked work was submitted, or goes on without its stream. The device of a stream that the
- * program made is not known: then it counts as ALL_DEVICES. */
+/* Notes that untracked work was submitted, or goes on without its stream. The device of a stream
+ * that the program made is not known: then it counts as ALL_DEVICES. */
 void stream_note_untracked(int device);
 
 /* ---- submissions ---- */
 
-/* Whether a block that is freed now has to wait for this entry. An external stream that nobody uses
- * may still be at work. Work of a stream that HIP had back is untracked. */
+/* Returns whether a block that is freed now has to wait for this entry. An external stream that
+ * nobody uses may still be at work. Work of a stream that HIP had back is untracked. */
 static inline bool stream_is_at_work(const struct stream *stream) {
     return !stream_is_idle(stream) &&
            (!stream_is_gone(stream) || load_acquire(&stream->has_waiters));
 }
 
-/* Something that may write host memory may be pending: kernels, above all. Their names are odd. */
+/* Returns true if something that may write host memory may be pending: kernels, above all. Their
+ * names are odd. */
 static inline bool stream_has_kernels(const struct stream *stream) {
     const uint64_t completed = load_acquire(&stream->completed);
     const uint64_t submitted = load_acquire(&stream->submitted);
     return submitted != completed && submitted % 2;
 }
 
-/* To be called after each launch. After, not before: another thread's synchronise may come in
+/* Notes a launch, after it was made. After, not before: another thread's synchronise may come in
  * between. The stream then stays marked busy, which costs a query and never a wrong reuse. */
 static inline void stream_launched(struct thread *thread, struct stream *stream) {
     if (LIKELY(stream))
@@ -117,8 +118,8 @@ static inline void stream_launched(struct thread *thread, struct stream *stream)
         PROOF_STEP(launch_elsewhere_is_noted, stream_note_untracked(ALL_DEVICES));
 }
 
-/* To be called after each submission that writes no host memory: copies to the device, events. Does
- * not hide that there are kernels too. */
+/* Notes a submission that writes no host memory, after it was made: copies to the device, events.
+ * Does not hide that there are kernels too. */
 static inline void stream_submitted(struct thread *thread, struct stream *stream) {
     uint64_t last = stream ? load_acquire(&stream->submitted) : 0;
     if (!stream || DOUBT(kernels_are_pending, stream_has_kernels(stream)) ||
@@ -132,12 +133,13 @@ hipError_t stream_wait(struct stream *stream);
 /* Asks for a stream's flags by these functions of HIP's; false if HIP has no such stream. */
 bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle, unsigned *flags);
 
-/* Whether a stream that the program destroys is of the kind that the runtime makes. The program may
- * have destroyed ours by HIP itself, and have got another one at its address. Asks HIP. */
+/* Returns whether a stream that the program destroys is of the kind that the runtime makes. The
+ * program may have destroyed ours by HIP itself, and have got another one at its address. Asks HIP.
+ */
 bool stream_is_ours(hipStream_t handle);
 
-/* HIP's answer about a stream that the caller has taken. hipSuccess: all is done, and so is a
- * fence. hipErrorNotReady: work is pending. Any other: HIP does not know the stream. Leaves the
+/* Returns HIP's answer about a stream that the caller has taken. hipSuccess: all is done, and so is
+ * a fence. hipErrorNotReady: work is pending. Any other: HIP does not know the stream. Leaves the
  * thread's last error as stock would find it. */
 hipError_t stream_ask(struct stream *stream);
 
@@ -154,10 +156,10 @@ static inline struct stream *stream_next(const struct stream *stream) {
     return load_acquire(&stream->next_listed);
 }
 
-/* To be called once a stream is gone, so that the list is swept in time. */
+/* Counts a stream that is gone, so that the list is swept in time. */
 void stream_count_gone(void);
 
-/* To be called before HIP has a stream back: work of it may go on. */
+/* Notes, before HIP has a stream back, that work of it may go on. */
 static inline void stream_leaves_work(const struct stream *stream) {
     if (!stream_is_idle(stream))
         stream_note_untracked(load_relaxed(&stream->device));
@@ -167,17 +169,17 @@ static inline void stream_leaves_work(const struct stream *stream) {
  * stream in hand that had the handle before. */
 struct stream *stream_insert(hipStream_t handle, int device);
 
-/* From now on mgpuStreamCreate returns this stream of the program on the calling thread. False
+/* Lets mgpuStreamCreate return this stream of the program on the calling thread from now on. False
  * without memory. */
 bool stream_use_external(struct thread *thread, hipStream_t handle);
 /* Ends that. */
 void stream_end_external(struct thread *thread);
 
-/* The entry of a stream that the runtime knows; NULL for any other handle. */
+/* Returns the entry of a stream that the runtime knows; NULL for any other handle. */
 struct stream *stream_known(hipStream_t handle);
 
-/* Whether the runtime knows the handle as a stream, and HIP has it as one. The program may have
- * destroyed a stream of ours by HIP itself, and an event may lie at its address by now. */
+/* Returns whether the runtime knows the handle as a stream, and HIP has it as one. The program may
+ * have destroyed a stream of ours by HIP itself, and an event may lie at its address by now. */
 bool stream_is_here(hipStream_t handle);
 
 /* Waits for all work on a device, unless it is known that there is none. */

@@ -31,7 +31,8 @@ struct stream_acquired {
  * device. */
 struct stream_acquired stream_acquire(struct thread *thread, int device);
 
-/* HIP's word is that it is at work, or gone: puts it back, or notes the reset. False. */
+/* Puts a stream back that HIP calls at work, or notes the reset if HIP calls it gone. Returns
+ * false. */
 bool stream_refuse(struct stream *stream, hipError_t error);
 
 /* Asks HIP whether a stream that was just taken, and that the runtime knows to be idle, is idle:
@@ -47,8 +48,8 @@ static inline bool stream_confirm(struct stream *stream) {
     return LIKELY(error == hipSuccess) || stream_refuse(stream, error);
 }
 
-/* The hit of a create: the thread's last stream. The program does not hold it, it is idle, and the
- * thread has chosen no other one. */
+/* Returns the hit of a create: the thread's last stream. The program does not hold it, it is idle,
+ * and the thread has chosen no other one. */
 static inline struct stream *stream_lookup_thread(struct thread *thread, int device) {
     struct stream *stream = thread->stream;
     if (UNLIKELY(!stream ||
@@ -63,8 +64,8 @@ static inline struct stream *stream_lookup_thread(struct thread *thread, int dev
                : NULL;
 }
 
-/* The hit of a destroy: this is the thread's last stream, held by the program and idle, and no more
- * exist than may lie idle. Then, IDLE, it stays the thread's. */
+/* Returns true for the hit of a destroy. This is the thread's last stream, held by the program and
+ * idle, and no more exist than may lie idle. Then, IDLE, it stays the thread's. */
 static inline bool stream_stays_cached(const struct stream *stream, hipStream_t handle) {
     return stream && stream_handle(stream) == handle &&
            PROOF(kept_stream_is_idle, stream_is_idle(stream)) &&
@@ -73,20 +74,20 @@ static inline bool stream_stays_cached(const struct stream *stream, hipStream_t 
            PROOF(destroyed_stream_is_held, stream_state(stream) == STREAM_LIVE);
 }
 
-/* The program destroys it: it goes where the others find it, and as long as there are more than the
- * limit, HIP gets one back. False if the program does not hold it. */
+/* Releases a stream that the program destroys: other threads find it from now on. While there are
+ * more than the limit, HIP gets one back. False if the program does not hold it. */
 bool stream_release(struct stream *stream);
 
-/* True if a stream that the program does not hold is done with all work: a null stream never is
- * held. Asks HIP. */
+/* Returns true if a stream that the program does not hold is done with all work: a null stream
+ * never is held. Asks HIP. */
 bool stream_query_unheld(struct stream *stream);
 
-/* True if no work is pending as far as can be told. HIP is asked about the streams that the program
- * does not hold. Those that it holds were idle at their last synchronise. */
+/* Returns true if no work is pending as far as can be told. HIP is asked about the streams that the
+ * program does not hold. Those that it holds were idle at their last synchronise. */
 bool stream_all_quiet(void);
-/* The process ends: destroys the streams that nobody holds and that HIP calls idle, also those that
- * the program destroyed with work pending. Then waits until HIP has released them, which takes as
- * long as the work that the null stream waits for. */
+/* Destroys, as the process ends, the streams that nobody holds and that HIP calls idle, also those
+ * that the program destroyed with work pending. Then waits until HIP has released them, which takes
+ * as long as the work that the null stream waits for. */
 void stream_trim_at_exit(void);
 
 extern const struct cache stream_cache;

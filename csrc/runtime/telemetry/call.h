@@ -63,7 +63,7 @@ static inline void call_tell_held(int device, ptrdiff_t bytes) {
     call_now.held += bytes;
 }
 
-/* It failed. A refusal was told before. */
+/* Notes that the call failed. A refusal was told before. */
 static inline void call_fail(hipError_t error) {
     call_now.error = error;
     if (PROOF(call_was_not_refused, call_now.how != CALL_REFUSED))

@@ -75,10 +75,10 @@ struct channel {
     int32_t process;
 
     /* Held for life by the library's thread and by the manager. The kernel gives a robust mutex up
-     * when its holder ends, by whatever way (exec, too). */
+     * when its holder ends, in any way (exec, too). */
     pthread_mutex_t program, manager;
 
-    /* Rung by either side for whatever the library's thread is to look at. */
+    /* Rung by either side for all that the library's thread is to look at. */
     uint32_t doorbell;
     uint32_t asked, answered; /* requests so far */
     struct {
@@ -113,7 +113,7 @@ static inline void channel_wait(uint32_t *word, uint32_t value, uint64_t millise
     syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0);
 }
 
-/* A system call of a microsecond: only where somebody is known to wait. */
+/* Rings by a system call of a microsecond: only where somebody is known to wait. */
 static inline void channel_ring(uint32_t *word) {
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

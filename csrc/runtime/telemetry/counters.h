@@ -28,7 +28,7 @@ enum copy_way {
     COPY_WAYS
 };
 
-/* MGPU_RT_STATS or MGPU_RT_TRACE asks for that. */
+/* Returns true if MGPU_RT_STATS or MGPU_RT_TRACE asks for that. */
 static inline bool stats_wanted(void) {
     return options.stats[0] || options.trace[0] || options.trace_markers_on;
 }
@@ -39,15 +39,16 @@ struct counter {
 
 uint64_t clock_ns(void); /* ns, CLOCK_MONOTONIC */
 void stats_call(struct counter *counter, uint64_t nanoseconds);
-/* HIP has made what the cache keeps: tells so of the call, and counts it, in every process. */
+/* Notes that HIP has made what the cache keeps: tells so of the call, and counts it, in every
+ * process. */
 void stats_miss(enum cache_kind cache);
 void stats_hit(enum cache_kind cache);
 void stats_eviction(enum cache_kind cache);
 
-/* A call of the program's failed; ABI_COUNT: no call of a function of the ABI. */
+/* Counts a failed call of the program's; ABI_COUNT: no call of a function of the ABI. */
 void stats_failure(enum abi_index function, hipError_t error);
 
-/* A child of fork counts from 0, in pages of its own. */
+/* Lets a child of fork count from 0, in pages of its own. */
 void stats_reset(void);
 
 /* ---- what was counted ---- */
@@ -83,7 +84,7 @@ struct kernel_name {
     char name[232];
 };
 
-/* Why an image is loaded anew each time. */
+/* Why an image is loaded again each time. */
 enum unshared {
     UNSHARED_NOT,
     UNSHARED_CACHE_OFF,
@@ -160,7 +161,7 @@ struct counts {
     struct module_counter modules[MODULES];
 } __attribute__((aligned(COUNT_PAGE)));
 
-/* A failure's key: its function, ABI_COUNT for none of the ABI, and its error. */
+/* Returns a failure's key: its function, ABI_COUNT for none of the ABI, and its error. */
 static inline uint64_t failure_key(enum abi_index function, hipError_t error) {
     return (uint64_t)(function + 1) << 32 | (uint32_t)error;
 }
@@ -174,7 +175,7 @@ static inline hipError_t failure_error(uint64_t key) {
 extern struct counts counts;
 extern const char *const abi_names[ABI_COUNT], *const hip_names[HIP_COUNT];
 
-/* The name of a function of the ABI; of ABI_COUNT, for all that are none. */
+/* Returns the name of a function of the ABI; of ABI_COUNT, for all that are none. */
 static inline const char *abi_name(size_t function) {
     return function < ABI_COUNT ? abi_names[function] : "(others)";
 }

@@ -12,12 +12,12 @@
 
 enum { KEY_WINDOW = 32 }; /* places that a key may have */
 
-/* The i-th place of a key in a table of `size` places, a power of two. */
+/* Returns the i-th place of a key in a table of `size` places, a power of two. */
 static inline size_t key_place(uint64_t key, size_t size, size_t i) {
     return ((size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) + i) & (size - 1);
 }
 
-/* The place of a key other than 0; `size` if it was not entered. */
+/* Returns the place of a key other than 0; `size` if it was not entered. */
 static inline size_t key_find(const uint64_t *keys, size_t size, uint64_t key) {
     for (size_t i = 0; i < KEY_WINDOW; i++) {
         const size_t place = key_place(key, size, i);
@@ -30,7 +30,7 @@ static inline size_t key_find(const uint64_t *keys, size_t size, uint64_t key) {
     return size;
 }
 
-/* The same; enters it first if there is room, and says whether this call did. */
+/* Returns the place of a key; enters it first if there is room, and says whether this call did. */
 static inline size_t key_enter(uint64_t *keys, size_t size, uint64_t key, bool *fresh) {
     *fresh = false;
     for (size_t i = 0; i < KEY_WINDOW; i++) {

@@ -1,5 +1,5 @@
 /* The files of MGPU_RT_STATS and MGPU_RT_TRACE. The program records in them while it runs, so that
- * the results outlive whatever ends it. At an ordinary exit JSON replaces them. */
+ * the results outlive any end of it. At an ordinary exit JSON replaces them. */
 #ifndef MGPU_RT_OUTPUT_H
 #define MGPU_RT_OUTPUT_H
 
@@ -40,24 +40,24 @@ struct output {
  * pattern does not tell ranks, or children of fork, apart, each gets a name of its own. */
 void output_choose(struct output *output, const char *variable, const char *pattern, bool forked);
 
-/* Memory of `size` bytes (whole pages) that the file holds from now on, behind a head of text that
- * names its kind. Takes a few system calls now, none later. `content`: pages that the file is to
- * hold from now on, as they are; NULL: fresh ones. NULL if there is no such file. A message tells
- * of a file that cannot be written. If the place cannot be mapped, output_open writes at exit all
- * the same.
+/* Returns memory of `size` bytes (whole pages) that the file holds from now on, behind a head of
+ * text that names its kind. Takes a few system calls now, none later. `content`: pages that the
+ * file is to hold from now on, as they are; NULL: fresh ones. NULL if there is no such file. A
+ * message tells of a file that cannot be written. If the place cannot be mapped, output_open writes
+ * at exit nevertheless.
  *
  * The file's blocks are there from the start: a place that fills up later takes nothing away. */
 void *output_record(struct output *output, const char *kind, void *content, size_t size);
 
-/* Nothing will be written there, for this error. A message tells so. */
+/* Writes nothing there from now on, for this error. A message tells so. */
 void output_give_up(struct output *output, int error);
 
-/* The file to write at exit, which takes the recording's place when it is closed whole. NULL if it
- * cannot be written; a message tells so once. */
+/* Returns the file to write at exit, which takes the recording's place when it is closed whole.
+ * NULL if it cannot be written; a message tells so once. */
 FILE *output_open(struct output *output);
 void output_close(struct output *output, FILE *file);
 
-/* Whether a file of this head and size is a recording of this kind, by this version. */
+/* Returns whether a file of this head and size is a recording of this kind, by this version. */
 bool output_is_record(const char head[OUTPUT_HEAD], const char *kind);
 
 #endif

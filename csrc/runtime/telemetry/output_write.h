@@ -1,4 +1,4 @@
-/* Writing that has an end, whatever a path leads to. */
+/* Writing that has an end, wherever a path leads. */
 #ifndef MGPU_RT_OUTPUT_WRITE_H
 #define MGPU_RT_OUTPUT_WRITE_H
 
@@ -9,7 +9,8 @@ struct output_write {
     int file, error;
 };
 
-/* A stream over a descriptor, which closing it closes. NULL with errno; the descriptor is closed.
+/* Opens a stream over a descriptor, which closing it closes. NULL with errno; the descriptor is
+ * closed.
  *
  * A limit on the size of files and a reader that has gone are errors, EFBIG and EPIPE, and no
  * signal. A reader that takes nothing for OUTPUT_PATIENCE is ETIMEDOUT, if the descriptor was

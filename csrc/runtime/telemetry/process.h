@@ -4,14 +4,14 @@
 
 #include "telemetry/counters.h"
 
-/* -1 if no launcher has said so. */
+/* Returns the rank; -1 if no launcher has said so. */
 int process_rank(void);
 
 /* A field of what the kernel says of a process in /proc/ID/stat, from 4 on; 0 if there is none. */
 enum { PROCESS_THREADS = 20, PROCESS_STARTED = 22 };
 unsigned long long process_field(long process, int field);
 
-/* This one, from now on. */
+/* Describes this process, from now on. */
 struct process process_now(void);
 
 #endif

@@ -53,7 +53,7 @@ static inline bool trace_on(void) {
 /* Keeps an event of the calling thread; thread-safe, without a lock. The oldest leaves for it. */
 void trace_add(const struct trace_event *event);
 
-/* From now on events are kept there: fresh pages. NULL: nowhere, as in a child of fork. */
+/* Keeps events there from now on: fresh pages. NULL: nowhere, as in a child of fork. */
 void trace_into(struct trace *trace);
 
 #endif

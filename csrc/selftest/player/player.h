@@ -26,13 +26,13 @@ void steps_reset(void);
 /* Writes one line of results, for the step. */
 void say(const struct step *step, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* An image by its number. */
+/* Returns an image by its number. */
 const void *image_content(int number, size_t *bytes);
 
-/* A library beside the images, opened once more. */
+/* Opens a library of the images' folder once more. */
 void *library_open(const char *name);
 
-/* HIP for the foreign user: opened when it is first asked for. */
+/* Opens HIP for the foreign user, when it is first asked for. */
 void foreign_open(void);
 void *foreign_symbol(const char *name);
 

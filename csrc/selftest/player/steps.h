@@ -35,10 +35,10 @@ extern const char *mgpu_rt_take_error(void) __attribute__((weak));
 #define HIP(name, ...) ((int (*)(__VA_ARGS__))foreign(#name))
 void (*foreign(const char *name))(void);
 
-/* A failure of the foreign user's shows as a result, which no other runtime has. */
+/* Shows a failure of the foreign user's as a result, which no other runtime has. */
 void check(const struct step *step, int error);
 
-/* The kernel "mix" over words of a block. */
+/* Launches the kernel "mix" over words of a block. */
 void launch_mix(const struct step *step, void *function, void *stream, void *block, int64_t count,
                 int64_t k);
 

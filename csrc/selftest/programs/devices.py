@@ -139,7 +139,7 @@ def a_graph_is_of_one_device(p: Script) -> None:
 
 @graphs
 def a_graph_runs_on_its_device_alone(p: Script) -> None:
-    """Whichever device is the current one."""
+    """Any device may be the current one."""
     own, module = p.stream(), p.load("plain0")
     block = p.alloc(own)
     build(p)

@@ -214,7 +214,7 @@ def memory_that_is_left_stays_the_programs(p: Script) -> None:
 
 @graphs
 def a_graph_that_runs_ends_after_its_work(p: Script) -> None:
-    """Its memory serves others from then on."""
+    """The graph's memory serves others from then on."""
     stream, second = p.streams(2)
     build(p)
     block = p.alloc(stream)

@@ -97,7 +97,7 @@ def a_freed_block_waits_for_the_streams_of_others(p: Script) -> None:
     p.fill(block, 7, second)
     p.free(block, first)
     taken_early(p, first, first, held)
-    # Its own stream and another one, for a third.
+    # A block serves its own stream, and another one, for a third.
     block = p.alloc(first)
     held = p.hold(first)
     p.fill(block, 7, first)
@@ -289,7 +289,8 @@ def memory_freed_twice_is_refused(p: Script) -> None:
 
 @memory
 def an_allocation_waits_for_nothing(p: Script) -> None:
-    """It frees nothing of what is kept beyond a small limit: that would wait for the device."""
+    """The library frees nothing of what is kept beyond a small limit: that would wait for the
+    device."""
     stream, busy = p.streams(2)
     p.free(p.alloc(stream, 225 << 10), stream)
     held = p.hold(busy, LONG_MS)

@@ -150,7 +150,7 @@ def a_question_leaves_no_error(p: Script) -> None:
 
 @others
 def a_module_that_is_held_is_nobody_elses(p: Script) -> None:
-    """Its holder may have HIP unload it."""
+    """The module's holder may have HIP unload it."""
     first, second = p.load("plain0"), p.load("plain0")
     p.unload(first, HIP)
     third = p.load("plain0")

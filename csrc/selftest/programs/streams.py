@@ -366,7 +366,7 @@ def kernels_that_print_are_waited_for(p: Script) -> None:
 
 @overridden
 def an_override_finds_nothing_put_off(p: Script) -> None:
-    """It may ask HIP by itself."""
+    """The override may ask HIP by itself."""
     stream, block = p.stream(), p.alloc(NULL)
     for puts_off_first in (True, False):
         if not puts_off_first:

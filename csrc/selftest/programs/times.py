@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from csrc.selftest.programs.script import NULL, Group, Script
 
-#: A process asks once. Events are kept where nobody else calls HIP, whatever its release.
+#: A process asks once. Events are kept where nobody else calls HIP, of any release.
 SIDES = ("exclusive",)
 found = Group("times", SIDES, known=True)
 imported = Group("times-imported", SIDES)
@@ -38,7 +38,7 @@ def what_is_no_event_has_no_time(p: Script) -> None:
 
 @imported
 def a_library_that_imports_the_function_has_times(p: Script) -> None:
-    """It is opened later, with a module."""
+    """The library that asks is opened later, with a module."""
     p.unevent(p.event())
     p.step("open")
     p.load("plain0")

@@ -116,7 +116,8 @@ def _argument(
 def _guess(
     numpy: Any, memref: MemRefDescriptor | None, size: int, contents: Sequence[bytes]
 ) -> str:
-    """A type of the elements: their size by the memref, and a float if numbers look like one."""
+    """Guesses the type of the elements. The memref tells their size, and they are floats if the
+    numbers look so."""
     count = math.prod(memref.sizes) if memref else 0
     dtype = _SIZES.get(size // count if count and size % count == 0 else 4, "f32")
     if dtype == "i8":

@@ -20,7 +20,7 @@ struct allowed {
     bool stores;
 };
 
-/* They count for one launch. */
+/* The counts are of one launch. */
 static _Thread_local struct {
     uint64_t generation;
     uint32_t launch;
@@ -139,7 +139,7 @@ static void put_access(struct softgpu_report *report, struct wave *w, const stru
     softgpu_report_number(report, "address", va);
 }
 
-/* Whether the fault of an instruction has not been reported, whichever block it concerned. */
+/* Returns true if no fault of the instruction has been reported, of any block. */
 static bool is_new(const struct wave *w, const struct inst *i, uint64_t kind) {
     const uint64_t key[] = {w->group->dispatch->packet->kernel_object, w->code->va + i->offset,
                             kind};

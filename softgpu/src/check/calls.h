@@ -19,8 +19,8 @@ struct softgpu_call {
 extern const struct softgpu_call softgpu_memory_calls[], softgpu_stream_calls[]; /* to one without
                                                                                     a name */
 
-/* A call of the program begins: tells its place. The first one tells that there is something to
- * check. */
+/* Returns a call of the program begins: tells its place. The first one tells that there is
+ * something to check. */
 struct softgpu_place softgpu_call_begins(void);
 
 /* Reports a call on a stream, an event or a function that it must not name; once for a place. */
@@ -28,14 +28,14 @@ void softgpu_report_object(const char *kind, const char *call, const char *what,
                            const struct softgpu_object *object, const struct softgpu_place *place);
 /* Reports a call on a stream that was destroyed. */
 void softgpu_check_stream(const char *call, void *stream, const struct softgpu_place *place);
-/* At the program's end: reports copies to the host that were not waited for. */
+/* Reports at the program's end copies to the host that were not waited for. */
 void softgpu_check_copies(void);
 
 /* ---- the device; without one there is nothing of this (no_device.c) ---- */
 
 /* Tells where the device sees registered memory of the host: false if it is none. */
 bool softgpu_check_device_address(const void *memory, uint64_t *va);
-/* Whether memory that is in no block is the host's. */
+/* Returns whether memory that is in no block is the host's. */
 bool softgpu_check_is_host(const void *memory);
 
 #endif

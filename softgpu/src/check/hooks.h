@@ -16,10 +16,12 @@ struct softgpu_race;
 struct softgpu_clock;
 struct softgpu_queue;
 
-/* The lanes of the mask that may access memory at va; the others are reported and left out. */
+/* Returns the lanes of the mask that may access memory at va; the others are reported and left out.
+ */
 uint64_t softgpu_check_lanes(struct wave *w, const struct inst *i, const uint64_t *va,
                              uint64_t mask);
-/* False if an access of one lane, or of the whole wave (-1), is reported and to be left out. */
+/* Returns false if an access of one lane, or of the whole wave (-1), is reported and to be left
+ * out. */
 bool softgpu_check_access(struct wave *w, const struct inst *i, int lane, uint64_t va,
                           unsigned bytes);
 /* Reports an access outside workgroup or scratch memory, which has no addresses of its own. */
@@ -27,25 +29,25 @@ void softgpu_check_outside(struct wave *w, const struct inst *i, int lane, const
                            uint64_t va, unsigned bytes);
 /* Reports what stops a kernel or the copy engine. */
 void softgpu_check_stopped(const char *text);
-/* The program's memory is the device's too, or no longer, at [va, va + size). */
+/* Notes that the program's memory is the device's too, or no longer, at [va, va + size). */
 void softgpu_check_registered(uint64_t va, uint64_t size);
 void softgpu_check_unregistered(uint64_t va);
 /* Takes memory from pages and leaves their addresses taken, so that none serves again. */
 void softgpu_check_unmap(void *pages, uint64_t size);
-/* Bytes behind an allocation that nothing else gets. */
+/* Returns the bytes behind an allocation that nothing else gets. */
 uint64_t softgpu_check_guard(uint64_t size);
 
 /* Looks for races of accesses to workgroup memory. */
 void softgpu_check_lds(struct wave *w, const struct inst *i, const uint32_t *offset, uint64_t mask,
                        unsigned bytes);
-/* A launch begins, and its workgroups do and end; all waves of one come to a barrier; a wave passes
- * one of the whole grid. */
+/* Notes that a launch begins, or that one of its workgroups begins or ends. Notes that all waves of
+ * one come to a barrier, or that a wave passes one of the whole grid. */
 void softgpu_check_launch(struct dispatch *d);
 void softgpu_race_group_begin(struct group *g, uint64_t number);
 void softgpu_race_group_end(struct group *g);
 void softgpu_race_barrier(struct group *g);
 void softgpu_race_grid_barrier(struct wave *w);
-/* A queue begins or ends. */
+/* Returns a queue begins or ends. */
 void softgpu_check_queue(struct softgpu_queue *queue, bool begins);
 /* Executes an instruction that writes a cache back or invalidates it. */
 void softgpu_check_cache(struct wave *w, const struct inst *i);

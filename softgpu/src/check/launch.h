@@ -5,10 +5,11 @@
 
 #include "order.h"
 
-/* The launch of an op is about to be called. */
+/* Returns the launch of an op is about to be called. */
 void softgpu_launch_called(uint32_t op, const struct softgpu_clock *clock);
-/* HIP has taken it: waits until the device has nothing left to do. A kernel that waits for a later
- * call would never end: after a minute this gives up, and the order of ops is lost. */
+/* Waits, once HIP has taken the launch, until the device has nothing left to do. A kernel that
+ * waits for a later call would never end: after a minute this gives up, and the order of ops is
+ * lost. */
 void softgpu_launch_await(void);
 
 #endif

@@ -41,7 +41,7 @@ static void join(struct softgpu_clock *to, const struct softgpu_clock *from) {
     }
 }
 
-/* So many ops of a slot are over. */
+/* Ops of a slot up to this number are over. */
 static void advance(uint32_t *seen, uint32_t count) {
     *seen = *seen > count ? *seen : count;
 }

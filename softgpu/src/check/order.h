@@ -46,26 +46,27 @@ struct softgpu_op {
 uint32_t softgpu_order_begin(enum softgpu_op_kind kind, void *stream,
                              const struct softgpu_place *place, struct softgpu_clock *clock);
 void softgpu_order_end(void);
-/* The number of a launch that did not come through the program's calls. */
+/* Returns the number of a launch that did not come through the program's calls. */
 uint32_t softgpu_order_unknown(void);
-/* NULL: nothing is known of this op. Its address stays. */
+/* Returns the op; NULL if nothing is known of it. Its address stays. */
 struct softgpu_op *softgpu_op_at(uint32_t number);
-/* Whether an op is over by a clock. */
+/* Returns whether an op is over by a clock. */
 bool softgpu_is_over(uint32_t number, const struct softgpu_clock *clock);
-/* Whether the host has waited for an op; `strictly`: by a wait, which a free is not. */
+/* Returns whether the host has waited for an op; `strictly`: by a wait, which a free is not. */
 bool softgpu_host_awaited(uint32_t number, bool strictly);
-/* A report has said that an op is not waited for. From here on it counts as over, so that one
- * missing wait is one report. */
+/* Notes that a report has said that an op is not waited for. From here on the op counts as over, so
+ * that one missing wait is one report. */
 void softgpu_order_reported(uint32_t number);
-/* No op is ordered by what follows: too little is known. */
+/* Gives up the order of ops: no op is ordered by what follows, as too little is known. */
 void softgpu_order_lost(void);
 
 /* Sets `clock` to what is over when a block is freed in the order of a stream. */
 void softgpu_order_of_free(void *stream, struct softgpu_clock *clock);
-/* The host waits for all that was called, as HIP's free does for the device. `strictly`: a wait
- * that the program asked for. */
+/* Notes that the host waits for all that was called, as HIP's free does for the device. `strictly`:
+ * a wait that the program asked for. */
 void softgpu_order_wait_all(bool strictly);
-/* The host has waited for an op and what was before it, as HIP's copies to pageable memory do. */
+/* Returns the host has waited for an op and what was before it, as HIP's copies to pageable memory
+ * do. */
 void softgpu_order_wait_op(const struct softgpu_clock *clock, uint32_t number);
 
 /* ---- streams and events ----
@@ -90,7 +91,7 @@ struct softgpu_object softgpu_event_find(void *event);
 
 void softgpu_event_recorded(void *event, void *stream);
 void softgpu_stream_waits(void *stream, void *event);
-/* Set `clock` to what a wait of the host for a stream or an event will end. */
+/* Sets `clock` to what a wait of the host for a stream or an event will end. */
 void softgpu_clock_of_stream(void *stream, struct softgpu_clock *clock);
 void softgpu_clock_of_event(void *event, struct softgpu_clock *clock);
 void softgpu_host_waited(const struct softgpu_clock *clock);

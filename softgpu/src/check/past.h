@@ -9,9 +9,9 @@
 
 struct softgpu_past;
 
-/* NULL: there is no memory. */
+/* Returns a past; NULL if there is no memory. */
 struct softgpu_past *softgpu_past_make(void);
-/* The past of the host's own memory, which has no block. */
+/* Returns the past of the host's own memory, which has no block. */
 struct softgpu_past *softgpu_past_of_host(void);
 
 /* Notes that an op accesses the block. True if another did that is not over by the op's clock: then
@@ -21,11 +21,11 @@ bool softgpu_past_use(struct softgpu_past *past, uint32_t op, const struct softg
 void softgpu_past_move(struct softgpu_past *past, uint32_t op, uint64_t va, uint64_t bytes,
                        bool writes);
 
-/* A copy or fill that is not over by a clock, and conflicts with an access; 0: none. */
+/* Returns a copy or fill that is not over by a clock, and conflicts with an access; 0: none. */
 uint32_t softgpu_past_conflict(struct softgpu_past *past, const struct softgpu_clock *clock,
                                uint64_t va, uint64_t bytes, bool writes, bool *other_writes);
-/* An op that accessed the block and is not over by a clock, which is the host's if it is NULL; 0:
- * none. */
+/* Returns an op that accessed the block and is not over by a clock, which is the host's if it is
+ * NULL; 0: none. */
 uint32_t softgpu_past_pending(struct softgpu_past *past, const struct softgpu_clock *clock);
 
 #endif

@@ -10,7 +10,7 @@ struct softgpu_place {
     void *frames[SOFTGPU_FRAMES];
 };
 
-/* The place of the call that a function of the checker answers. */
+/* Returns the place of the call that a function of the checker answers. */
 struct softgpu_place softgpu_this_place(void);
 
 #endif

@@ -66,14 +66,15 @@ struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t b
 /* Enters accesses to workgroup memory. */
 struct softgpu_conflict softgpu_race_lds(struct wave *w, const struct inst *i,
                                          const uint32_t *offset, uint64_t mask, unsigned bytes);
-/* The number of the op that a dispatch is (launch.h); sets its clock, NULL if it has no order. */
+/* Returns the number of the op that a dispatch is (launch.h); sets its clock, NULL if it has no
+ * order. */
 uint32_t softgpu_launch_of(struct dispatch *d);
-/* A launch begins; `hips`: of HIP's own kernel, whose accesses are the call's. */
+/* Notes that a launch begins; `hips`: of HIP's own kernel, whose accesses are the call's. */
 void softgpu_race_launch(struct dispatch *d, bool hips);
-/* A wave drops what the caches hold: it sees what others published. */
+/* Notes that a wave drops what the caches hold: it sees what others published. */
 void softgpu_race_acquire(struct wave *w);
 
-/* Whether a stamp has a place, and the address of its instruction. */
+/* Returns whether a stamp has a place, and gives the address of its instruction. */
 bool softgpu_stamp_place(const struct dispatch *d, struct softgpu_stamp stamp, uint64_t *pc);
 
 #endif

@@ -6,8 +6,8 @@
 #include "order.h"
 #include "shadow.h"
 
-/* True the first time that this key is given: each fault is reported once. False also after 4,096
- * faults. */
+/* Returns true the first time that this key is given: each fault is reported once. False also after
+ * 4,096 faults. */
 bool softgpu_report_new(const uint64_t *key, unsigned words);
 
 /* A report that is written field by field, and at its end in one write. */
@@ -24,10 +24,10 @@ void softgpu_report_place(struct softgpu_report *report, const char *name,
 /* Opens an object within the report, and closes it. */
 void softgpu_report_open(struct softgpu_report *report, const char *name);
 void softgpu_report_close(struct softgpu_report *report);
-/* True the first time that a call at a place and an op of another are named so. From then on the
- * other side is over. */
+/* Returns true the first time that a call at a place and an op of another are named so. From then
+ * on the other side is over. */
 bool softgpu_report_pair_new(const char *kind, const struct softgpu_place *place, uint32_t other);
-/* An op: what it is, its stream, its place. */
+/* Returns an op: what it is, its stream, its place. */
 void softgpu_report_op(struct softgpu_report *report, uint32_t number);
 void softgpu_report_block(struct softgpu_report *report, const struct softgpu_block *block);
 void softgpu_report_end(struct softgpu_report *report);

@@ -45,7 +45,7 @@ struct softgpu_finding {
     bool has_block;
 };
 
-/* The block that holds this address, if there is one. */
+/* Finds the block that holds this address; false if there is none. */
 bool softgpu_shadow_holds(uint64_t va, struct softgpu_block *block);
 
 struct softgpu_finding softgpu_shadow_find(uint64_t va, uint64_t bytes);
@@ -62,7 +62,7 @@ enum softgpu_end { SOFTGPU_LIVE, SOFTGPU_ENDED_BEFORE, SOFTGPU_NOT_ITS_BEGIN, SO
  * there. *block: the block, unless there is none. */
 enum softgpu_end softgpu_shadow_judge(uint64_t va, struct softgpu_block *block);
 
-/* The live block that begins there is freed or unregistered. */
+/* Ends the live block that begins there: it is freed or unregistered. */
 void softgpu_shadow_end(uint64_t va, const struct softgpu_place *place);
 
 #endif

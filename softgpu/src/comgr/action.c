@@ -1,7 +1,7 @@
 /* Compiling: what is asked becomes bytes, and so does what AMD's compiler answers.
  *
- * It keeps what depends on nothing but its inputs: the steps that HIP asks for, in OpenCL, with
- * options known to name no file. Their sources include none and ask for no time. */
+ * The cache keeps what depends on nothing but its inputs: the steps that HIP asks for, in OpenCL,
+ * with options known to name no file. Sources of such steps include no file and ask for no time. */
 #include "comgr.h"
 
 #include <fcntl.h>

@@ -43,7 +43,8 @@ struct comgr {
     char identity[8192];
 };
 
-/* AMD's library, opened at the first call. NULL if there is none; a message tells so once. */
+/* Returns AMD's library, opened at the first call. NULL if there is none; a message tells so once.
+ * */
 const struct comgr *comgr_amd(void);
 
 /* Bytes that grow. `failed` is for good: there was no memory, or one of AMD's functions failed. */
@@ -58,10 +59,10 @@ void *bytes_add(struct bytes *bytes, size_t size);
 void bytes_add_word(struct bytes *bytes, uint64_t word);
 void bytes_free(struct bytes *bytes);
 
-/* False if nothing is to be kept: switched off, or there is no folder for it. */
+/* Returns false if nothing is to be kept: switched off, or there is no folder for it. */
 bool store_usable(void);
 
-/* The result that was kept for exactly this request. False: nothing, or it is damaged. */
+/* Reads the result that was kept for exactly this request. False: nothing, or it is damaged. */
 bool store_read(const struct bytes *request, struct bytes *result);
 
 /* Keeps a result; where that fails there is none. */

@@ -64,8 +64,8 @@ static inline int32_t saturate_i16(int32_t x) {
     return x < -32768 ? -32768 : x > 32767 ? 32767 : x;
 }
 
-/* f16 fma through f64. The product is exact. The sum has either all its bits or a tail that cannot
- * make a tie when it is rounded to f16. */
+/* Computes an fma of f16 through f64. The product is exact. The sum has either all its bits or a
+ * tail that cannot make a tie when it is rounded to f16. */
 static inline uint16_t fma_f16_bits(uint16_t a, uint16_t b, uint16_t c) {
     double product = (double)f16_of(a) * (double)f16_of(b), sum = product + (double)f16_of(c);
     /* To f32 rounding to odd, so that the second rounding sees that something was cut off. */
@@ -90,7 +90,7 @@ static inline float dot2_f32(uint32_t a, uint32_t b, float c) {
     return hi + (lo + c);
 }
 
-/* gfx90a's, which takes denormals for zero and makes none, whatever MODE says. */
+/* Computes gfx90a's dot product, which takes denormals for zero and makes none in any mode. */
 static inline float flushed_dot2_f32(uint32_t a, uint32_t b, float c) {
     uint32_t x = flushed_f16(a & 0xffff) | flushed_f16(a >> 16) << 16;
     uint32_t y = flushed_f16(b & 0xffff) | flushed_f16(b >> 16) << 16;

@@ -179,8 +179,8 @@ static bool decode_scalar(const uint32_t *words, size_t available, struct inst *
     return ok;
 }
 
-/* Whether two words are skipped where nothing is known: as LLVM does, to which gfx942 has not even
- * the encoding of images. */
+/* Returns whether an unknown instruction has two words, by LLVM's rule. LLVM does not know images'
+ * encoding on gfx942. */
 static bool is_long(enum target_mask target, uint32_t w) {
     enum { IMAGES = 0x3c, NOTHING = 0x35 };
     return w >> 30 == 3 && w >> 26 != NOTHING && !(target == GFX942 && w >> 26 == IMAGES);

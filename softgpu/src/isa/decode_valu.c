@@ -208,8 +208,8 @@ static void decode_mai(enum target_mask target, const uint32_t *words, struct in
         i->run = NULL;
 }
 
-/* Nothing but registers and constants in, nothing but the operation's own result out: the handler
- * need not look at modifiers. */
+/* Returns true if only registers and constants go in, and the operation's own result comes out. The
+ * handler need not look at modifiers then. */
 static bool is_plain(const struct inst *i) {
     bool packed = i->encoding == E_VOP3P;
     uint8_t mods = i->src[0].mods | i->src[1].mods | i->src[2].mods;

@@ -22,8 +22,8 @@ static inline bool denormal64(double x) {
     return x != 0 && biased64(x) == 0;
 }
 
-/* s is the denominator or the numerator, whichever is to be scaled; d and n are both of them.
- * *scaled tells v_div_fmas to undo it in the quotient: the scaling was of one of the two only. */
+/* Scales s, the denominator or the numerator; d and n are both of them. *scaled tells v_div_fmas to
+ * undo it in the quotient: the scaling was of one of the two only. */
 static inline float scale_f32(float s, float d, float n, bool *scaled) {
     bool is_d = bits_of_f32(s) == bits_of_f32(d), is_n = bits_of_f32(s) == bits_of_f32(n);
     if (n == 0 || d == 0)
@@ -72,7 +72,8 @@ static inline double scale_f64(double s, double d, double n, bool *scaled) {
     return biased64(n) <= 53 ? s * 0x1p128 : s;
 }
 
-/* Whether the scaling made the quotient small or large shows in c, which is nearly the quotient. */
+/* Undoes the scaling of a quotient. c, which is nearly the quotient, shows whether the scaling made
+ * it small or large. */
 static inline float fmas_f32(float a, float b, float c, bool scaled) {
     if (!scaled)
         return fmaf(a, b, c);
@@ -80,8 +81,9 @@ static inline float fmas_f32(float a, float b, float c, bool scaled) {
     return (float)(fma((double)a, (double)b, (double)c) * (biased32(c) > 127 ? 0x1p64 : 0x1p-64));
 }
 
-/* (a * b + c) * 2^-128, rounded once. If the product's scaling makes a denormal of the rounded sum,
- * it may see a tie that the exact sum is not. The bits that the first rounding cut off break it. */
+/* Computes (a * b + c) * 2^-128, rounded once. If the product's scaling makes a denormal of the
+ * rounded sum, it may see a tie that the exact sum is not. The bits that the first rounding cut off
+ * break it. */
 static inline double scaled_down_sum(double a, double b, double c) {
     double sum = fma(a, b, c), result = sum * 0x1p-128;
     double lost = sum - result * 0x1p128, cut = fma(a, b, c - sum);
@@ -97,7 +99,8 @@ static inline double fmas_f64(double a, double b, double c, bool scaled) {
     return biased64(c) > 1023 ? fma(a, b, c) * 0x1p128 : scaled_down_sum(a, b, c);
 }
 
-/* A quotient of finite numbers is NaN only where the steps before met an infinity: an overflow. */
+/* Mends the special cases of a quotient. A quotient of finite numbers is NaN only where the steps
+ * before met an infinity: an overflow. */
 static inline float fixup_f32(float q, float d, float n) {
     float sign = copysignf(1, d) * copysignf(1, n);
     if (n != n || d != d)
@@ -145,7 +148,7 @@ static inline float fixup_f16(float q, float d, float n) {
     return copysignf(q, sign);
 }
 
-/* 53 bits of 2/pi from where they matter for an argument as large as x. */
+/* Returns 53 bits of 2/pi from where they matter for an argument as large as x. */
 static inline double trig_preop(double x, uint32_t segment) {
     static const uint64_t two_over_pi[] = {
         0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,

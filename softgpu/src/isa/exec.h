@@ -74,28 +74,28 @@ struct group {
  * accesses are looked up there, so it cannot be confused with a mapping. */
 #define SCRATCH_VA 0x100000000000ull
 
-/* code.c */
+/* Finds the code at an address (code.c). */
 const struct inst *softgpu_code_at(struct dispatch *d, uint64_t pc, const struct code **code);
 void softgpu_code_release(struct dispatch *d);
 
-/* How many vector registers a wave has, those for matrices among them since gfx90a. */
+/* Returns how many vector registers a wave has, those for matrices among them since gfx90a. */
 static inline unsigned softgpu_vgprs(const struct dispatch *d) {
     return ((d->rsrc1 & 63) + 1) * (d->target & SINCE90A ? 8 : 4);
 }
 
-/* group.c */
+/* Begins a workgroup (group.c). */
 struct group *softgpu_group_begin(struct dispatch *d, uint64_t number);
 bool softgpu_group_run(struct group *g); /* one turn; true when every wave has ended */
 void softgpu_group_end(struct group *g);
 
-/* gws.c */
+/* Sets up global wave sync (gws.c). */
 void softgpu_gws_init(struct wave *w, const struct inst *i);
 void softgpu_gws_barrier(struct wave *w, const struct inst *i);
 
-/* A kernel sent the interrupt message, with an event number in M0. */
+/* Sends the interrupt message of a kernel, with an event number in M0. */
 void softgpu_interrupt(uint32_t event);
 
-/* pool.c */
+/* Runs a dispatch (pool.c). */
 void softgpu_dispatch_run(struct dispatch *d);
 
 #endif

@@ -25,15 +25,15 @@ step_fn softgpu_run_sop1, softgpu_run_sop2, softgpu_run_sopk, softgpu_run_sopc, 
     softgpu_run_mubuf, softgpu_run_load_lds, softgpu_run_readfirstlane, softgpu_run_readlane,
     softgpu_run_writelane, softgpu_run_swap, softgpu_run_accvgpr, softgpu_run_nop;
 
-/* decode_valu.c, decode_memory.c: the operands and modifiers of a found row. */
+/* Decodes the operands and modifiers of a found row (decode_valu.c, decode_memory.c). */
 void softgpu_decode_valu(enum target_mask target, const uint32_t *words, size_t available,
                          struct inst *i);
 void softgpu_decode_memory(enum target_mask target, const uint32_t *words, struct inst *i);
 
-/* decode.c: the row of an opcode; NULL if this target has none. */
+/* Returns the row of an opcode; NULL if this target has none (decode.c). */
 const struct row *softgpu_row(enum target_mask target, enum encoding encoding, unsigned op);
 
-/* decode_operand.c: one operand. False for an encoding that is none. */
+/* Decodes one operand (decode_operand.c). False for an encoding that is none. */
 bool softgpu_decode_source(struct operand *o, unsigned enc, enum type type, uint32_t literal);
 void softgpu_decode_sgpr(struct operand *o, unsigned enc, enum type type);
 void softgpu_decode_vgpr(struct operand *o, unsigned reg, enum type type);

@@ -22,7 +22,7 @@ static inline float f32_of_float8(const struct float8 *f, uint8_t bits) {
     return bits & 0x80 ? -value : value;
 }
 
-/* Rounded to nearest even. A value that is too large becomes the largest number if MODE asks for
+/* Rounds to nearest even. A value that is too large becomes the largest number if MODE asks for
  * that (FP16_OVFL), else NaN, as infinity always does. */
 static inline uint8_t float8_of_f32(const struct float8 *f, float x, bool saturates) {
     float size = fabsf(x);

@@ -31,8 +31,8 @@ static inline uint64_t bits_of_f64(double x) {
     return bits;
 }
 
-/* f16 to f32 is exact. Branch-free: a normal number is re-biased by a multiplication, a denormal
- * one by the subtraction of the implicit bit it does not have. */
+/* Converts f16 to f32, which is exact. Branch-free: a normal number is re-biased by a
+ * multiplication, a denormal one by the subtraction of the implicit bit it does not have. */
 static inline float f16_of(uint16_t h) {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = (uint32_t)(h & 0x7fff) << 13;
     uint32_t normal = bits_of_f32(f32_of(rest + (224u << 23)) * 0x1p-112f);
@@ -43,9 +43,10 @@ static inline float f16_of(uint16_t h) {
     return f32_of(value | sign);
 }
 
-/* f32 to f16 in the current rounding mode of the processor, which the handler sets where MODE asks
- * for other than nearest-even. The sum with a number 2^13 times as large rounds at f16's last bit,
- * or at 2^-24 for results below f16's normal range. A negative number is rounded as such. */
+/* Converts f32 to f16 in the current rounding mode of the processor, which the handler sets where
+ * MODE asks for other than nearest-even. The sum with a number 2^13 times as large rounds at f16's
+ * last bit, or at 2^-24 for results below f16's normal range. A negative number is rounded as such.
+ */
 static inline uint16_t bits_of_f16(float x) {
     uint32_t u = bits_of_f32(x), sign = u & 0x80000000, mag = u & 0x7fffffff;
     uint32_t bias = mag & 0x7f800000; /* the number's own power of two ... */
@@ -66,7 +67,7 @@ static inline uint16_t bits_of_f16(float x) {
     return (uint16_t)(h | sign >> 16);
 }
 
-/* A denormal number as the zero of its sign. */
+/* Returns a denormal number as the zero of its sign. */
 static inline uint32_t flushed_f16(uint32_t u) {
     return u & 0x7c00 ? u : u & 0x8000;
 }
@@ -83,7 +84,7 @@ static inline bool is_nan32(uint32_t u) {
     return (u & 0x7fffffff) > 0x7f800000;
 }
 
-/* IEEE minNum and maxNum as the hardware has them: -0 is below +0, and a signalling NaN is
+/* Computes IEEE minNum and maxNum as the hardware has them. -0 is below +0. A signalling NaN is
  * quietened and returned where MODE.IEEE is set. */
 static inline uint32_t min_f32_bits(uint32_t a, uint32_t b, bool ieee) {
     float x = f32_of(a), y = f32_of(b);
@@ -124,7 +125,8 @@ static inline uint64_t min_max_f64_bits(uint64_t a, uint64_t b, bool ieee, bool 
     return (r & INT64_MAX) > 0x7ff0000000000000 ? r | 0x0008000000000000 : r;
 }
 
-/* f16 minNum and maxNum: through f32, whose NaNs are quiet; the signalling bit is f16's bit 9. */
+/* Computes minNum and maxNum of f16 through f32, whose NaNs are quiet; the signalling bit is f16's
+ * bit 9. */
 static inline uint16_t min_max_f16_bits(uint16_t a, uint16_t b, bool ieee, bool max) {
     float x = f16_of(a), y = f16_of(b);
     bool nan_a = (a & 0x7fff) > 0x7c00, nan_b = (b & 0x7fff) > 0x7c00;
@@ -137,7 +139,7 @@ static inline uint16_t min_max_f16_bits(uint16_t a, uint16_t b, bool ieee, bool 
     return (r & 0x7fff) > 0x7c00 ? r | 0x200 : r;
 }
 
-/* Float to integer as the hardware converts: toward zero, saturating, NaN to 0. */
+/* Converts a float to an integer as the hardware does: toward zero, saturating, NaN to 0. */
 static inline int32_t i32_of_f64(double x) {
     x = x != x ? 0 : x;
     x = x < -2147483648.0 ? -2147483648.0 : x;
@@ -157,7 +159,7 @@ static inline int32_t i32_of_f32(float x) {
     return x < -2147483648.0f ? INT32_MIN : r;
 }
 
-/* ldexp that rounds once, also where scalbn's own exponent range is left. */
+/* Computes ldexp with one rounding, also where scalbn's own exponent range is left. */
 static inline float scaled_f32(float x, int32_t n) {
     n = n < -300 ? -300 : n > 300 ? 300 : n;
     return (float)((double)x * f64_of((uint64_t)(1023 + n) << 52));

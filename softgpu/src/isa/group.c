@@ -9,7 +9,7 @@
  * it before looking whether others wait. */
 enum { WAVE_TURN = 20000, GROUP_TURN = 4000000 };
 
-/* Groups that ended wait here for the next launch: 128 KiB a wave need not be mapped anew. */
+/* Groups that ended wait here for the next launch: 128 KiB a wave need not be mapped again. */
 enum { IDLE_GROUPS = 64 };
 static struct {
     pthread_mutex_t lock;
@@ -151,8 +151,8 @@ static void begin_wave(struct wave *w, struct group *g, struct dispatch *d, unsi
     w->fp_special = mode_is_special(w->mode);
     w->scratch_offset = (uint64_t)index * d->scratch_lane_size * LANES;
     memset(w->s, 0, sizeof w->s);
-    /* Registers begin as 0: what a program that reads them uninitialised gets is at least always
-     * the same. gfx90a and later count v and a together, the older ones have as many of each. */
+    /* Registers begin as 0: a program that reads them uninitialised at least gets this value each
+     * time. gfx90a and later count v and a together, the older ones have as many of each. */
     memset(w->v, 0, sizeof w->v[0] * (vgprs < AGPR0 ? vgprs : AGPR0));
     unsigned arch = d->target & SINCE90A ? ((d->rsrc3 & 63) + 1) * 4 : 0;
     unsigned accs = d->target == GFX908 ? vgprs : vgprs > arch ? vgprs - arch : 0;

@@ -235,25 +235,26 @@ enum {
     MODE_GPR_IDX = 1 << 27,
 };
 
-/* Whether arithmetic asks for more than nearest-even with all denormals. */
+/* Returns whether arithmetic asks for more than nearest-even with all denormals. */
 static inline bool mode_is_special(uint32_t mode) {
     return (mode & 0xff) != 0xf0 || mode & MODE_FP16_OVFL;
 }
 
-/* types.c */
+/* Returns the dwords of a type (types.c). */
 unsigned softgpu_type_dwords(enum type type);
 unsigned softgpu_type_float(enum type type); /* 16, 32, 64, or 0 if it is no float */
 
-/* decode.c: one instruction from `available` words; false if they hold none of this target. */
+/* Decodes one instruction from `available` words; false if they hold none of this target
+ * (decode.c). */
 bool softgpu_decode(enum target_mask target, const uint32_t *words, size_t available,
                     struct inst *inst);
 enum target_mask softgpu_target_mask(const struct softgpu_target *target);
 
-/* print.c: the text llvm-objdump would show, without the address. */
+/* Prints the text that llvm-objdump would show, without the address (print.c). */
 void softgpu_print(enum target_mask target, const struct inst *inst, uint64_t pc, char *text,
                    size_t size);
 
-/* group.c */
+/* Stops a wave with a fault (group.c). */
 void softgpu_wave_fault(struct wave *w, const struct inst *i, int lane, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void softgpu_wave_jump(struct wave *w, const struct inst *i, uint64_t pc);

@@ -81,7 +81,7 @@
         }                                                                                          \
     }
 
-/* The same where MODE's rounding of f16 or its IEEE bit matters: `ieee` is at hand. */
+/* For instructions to which MODE's rounding of f16 or its IEEE bit matters: `ieee` is at hand. */
 #define IEEE(o) (((o)->w->mode & MODE_IEEE) != 0)
 
 #define VROW(op_, name_, targets_, dst_, s0_, s1_, s2_, flags_, fn_)                               \

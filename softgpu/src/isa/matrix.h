@@ -32,7 +32,8 @@ static inline struct shape shape_of(const struct row *row) {
                           .blocks = row->info >> 20 & 31};
 }
 
-/* gfx90a takes denormals for zero in its f16 and bf16 shapes and makes none, whatever MODE says. */
+/* Returns true for gfx90a's f16 and bf16 shapes, which take denormals for zero and make none in any
+ * mode. */
 static inline bool flushes(const struct wave *w, const struct shape *s) {
     return w->code->target == GFX90A && (s->kind == MF_F16 || s->kind == MF_BF16);
 }
@@ -45,7 +46,7 @@ static inline const struct float8 *float8_of(const struct shape *s, enum matrix 
     return bf8 ? &softgpu_bf8 : &softgpu_fp8;
 }
 
-/* One element of A or B: element e of a lane. */
+/* Returns one element of A or B: element e of a lane. */
 static inline float element(const struct wave *w, unsigned reg, const struct shape *s,
                             enum matrix which, unsigned lane, unsigned e) {
     uint32_t u;

@@ -102,7 +102,7 @@ static inline enum atomic_op atomic_of(const struct row *row) {
     return row->info >> 8;
 }
 
-/* How many bytes one lane moves. */
+/* Returns how many bytes one lane moves. */
 unsigned softgpu_move_bytes(enum move move);
 
 /* The place of each lane's bytes: its dwords lie `stride` apart, 4 bytes in plain memory. */
@@ -112,10 +112,11 @@ struct access {
     uint32_t stride;
 };
 
-/* Host address of [va, va + size), or NULL. The mapping is remembered for the group. */
+/* Returns the host's address of [va, va + size), or NULL. The mapping is remembered for the group.
+ */
 char *softgpu_host_address(struct wave *w, uint64_t va, uint64_t size);
 
-/* A fault that names the address. */
+/* Stops a wave with a fault that names the address. */
 void softgpu_memory_fault(struct wave *w, const struct inst *i, int lane, const char *what,
                           uint64_t va, unsigned size);
 
@@ -127,8 +128,8 @@ bool softgpu_locate_lds(struct wave *w, const struct inst *i, const uint32_t *of
 
 /* Moves data between registers and memory. `data2` is a ds instruction's second operand. */
 void softgpu_transfer(struct wave *w, const struct inst *i, const struct access *a);
-/* The same for scratch. `base` is this group's scratch plus a wave's part; offsets are the lanes'
- * own, of any alignment. */
+/* Transfers between lanes and scratch. `base` is this group's scratch plus a wave's part; offsets
+ * are the lanes' own, of any alignment. */
 void softgpu_transfer_scratch(struct wave *w, const struct inst *i, uint64_t base,
                               const uint32_t *offset, uint64_t mask);
 

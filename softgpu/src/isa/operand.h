@@ -5,7 +5,7 @@
 
 #include "isa.h"
 
-/* vccz, execz, scc and the apertures. */
+/* Returns vccz, execz, scc and the apertures. */
 uint64_t softgpu_special(const struct wave *w, unsigned enc);
 
 static inline bool is_wide(const struct operand *o) {
@@ -27,7 +27,7 @@ static inline void write_scalar(struct wave *w, const struct operand *o, uint64_
         w->s[o->reg] = (uint32_t)value;
 }
 
-/* The lanes of a source: the register's own, or a scalar in every lane of `room`. */
+/* Returns the lanes of a source: the register's own, or a scalar in every lane of `room`. */
 const uint32_t *softgpu_broadcast(const struct wave *w, const struct operand *o, uint32_t *room);
 
 static inline const uint32_t *read_lanes(const struct wave *w, const struct operand *o,
@@ -35,7 +35,8 @@ static inline const uint32_t *read_lanes(const struct wave *w, const struct oper
     return o->kind == O_VGPR ? w->v[o->reg] : softgpu_broadcast(w, o, room);
 }
 
-/* All ones for the lanes of a mask, 0 for the others; kept from one instruction to the next. */
+/* Writes all ones for the lanes of a mask, 0 for the others; kept from one instruction to the next.
+ */
 void softgpu_expand_mask(uint32_t *lanes, uint64_t mask);
 
 static inline const uint32_t *exec_lanes(struct wave *w, uint64_t exec) {
@@ -46,7 +47,7 @@ static inline const uint32_t *exec_lanes(struct wave *w, uint64_t exec) {
     return w->lane_mask;
 }
 
-/* Bit n of the result is bit 31 of lane n. */
+/* Returns a mask whose bit n is bit 31 of lane n. */
 uint64_t softgpu_gather_mask(const uint32_t *lanes);
 
 /* Stores `rows` registers for the lanes of a mask. */
@@ -54,8 +55,8 @@ void softgpu_blend(struct wave *w, uint32_t *d, const uint32_t *from, unsigned r
 
 enum { ROOM = 4 * LANES }; /* of the widest source of a vector instruction, 128 bits */
 
-/* modifiers.c: a source with everything that SDWA, DPP and VOP3 can ask of it; lanes whose result
- * must not be stored leave *mask. */
+/* Returns a source with everything that SDWA, DPP and VOP3 can ask of it (modifiers.c). Lanes whose
+ * result must not be stored leave *mask. */
 const uint32_t *softgpu_read_modified(struct wave *w, const struct inst *i, unsigned n,
                                       uint32_t *room, uint64_t *mask);
 void softgpu_write_modified(struct wave *w, const struct inst *i, uint32_t *result, uint64_t mask);

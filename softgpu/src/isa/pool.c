@@ -1,9 +1,9 @@
 /* Spreads the workgroups of a dispatch over the cores.
  *
- * The caller always works itself, so dispatches on different queues progress whatever the helpers
- * do. Helpers come only to a dispatch that has proved to be long: waking one costs as much as a
- * small kernel. A group that uses up its turn is parked, so that groups that wait for others
- * cannot keep those from running. */
+ * The caller always works itself, so dispatches on different queues progress without the helpers.
+ * Helpers come only to a dispatch that has proved to be long: waking one costs as much as a small
+ * kernel. A group that uses up its turn is parked, so that groups that wait for others cannot keep
+ * those from running. */
 #include "../settings.h"
 #include "exec.h"
 

@@ -14,7 +14,7 @@ void softgpu_put(struct text *t, const char *format, ...) __attribute__((format(
 void softgpu_put_operand(struct text *t, const struct operand *o);
 void softgpu_put_register(struct text *t, const struct operand *o, unsigned dwords);
 
-/* The operands and modifiers behind the mnemonic. */
+/* Prints the operands and modifiers behind the mnemonic. */
 void softgpu_print_scalar(struct text *t, const struct inst *i);
 void softgpu_print_valu(struct text *t, const struct inst *i);
 void softgpu_print_memory(struct text *t, const struct inst *i);

@@ -54,7 +54,7 @@ static inline uint32_t sad4(uint32_t a, uint32_t b) {
     return sum;
 }
 
-/* A reference byte of 0 does not count. */
+/* Sums absolute differences of bytes. A reference byte of 0 does not count. */
 static inline uint32_t masked_sad4(uint32_t a, uint32_t reference) {
     uint32_t sum = 0;
     for (int n = 0; n < 32; n += 8)

@@ -24,7 +24,7 @@ double fabs(double);
 
 static uint64_t checksum = 0xcbf29ce484222325u;
 
-/* FNV-1a over whole values: another value anywhere gives another sum. */
+/* Adds a whole value to the sum (FNV-1a): another value anywhere gives another sum. */
 static void transparent_crc(uint64_t value, const char *name, int flag) {
     (void)name, (void)flag;
     checksum = (checksum ^ value) * 0x100000001b3u;

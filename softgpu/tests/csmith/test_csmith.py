@@ -28,7 +28,7 @@ def csmith() -> Csmith:
 
 
 def test_each_program_has_a_sum_of_its_own(csmith: Csmith, tmp_path: Path) -> None:
-    """Else a device that computes nothing would come to the same."""
+    """A device that computes nothing would give one sum for all."""
     sums = set()
     for seed in SAMPLE:
         source = tmp_path / f"seed_{seed}.c"

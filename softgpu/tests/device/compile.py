@@ -1,7 +1,7 @@
 """A process of its own that compiles with libamd_comgr.so.2: the tests of its memory start it.
 
-It is given a JSON object: source, options, action, isa, logging, times, and perhaps folder. It
-prints a list: for each time the status and the result, a list of [kind, name, content in hex].
+The script is given a JSON object: source, options, action, isa, logging, times, and perhaps folder.
+It prints a list: for each time the status and the result, a list of [kind, name, content in hex].
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def shape(answered: list) -> list:
 
 
 def files(cache: Path) -> dict[Path, int]:
-    """Returns the kept files; a file that was made anew has another number."""
+    """Returns the kept files; a file that was made again has another number."""
     return {path: path.stat().st_ino for path in cache.glob("mgpu_rt/softgpu/*")}
 
 
@@ -83,7 +83,8 @@ def checksum(total: int, data: bytes) -> int:
 
 
 def forge(path: Path, old: bytes, new: bytes) -> None:
-    """Changes the result in a file, its checksum too: whoever reads it can be told from AMD's."""
+    """Changes the result in a file, its checksum too: a process that reads it gets another answer
+    than AMD's."""
     whole = path.read_bytes()
     magic, request, result, _ = HEADER.unpack_from(whole)
     asked, given = whole[HEADER.size : HEADER.size + request], whole[-result:]
@@ -159,7 +160,7 @@ def test_another_library_misses(tmp_path: Path) -> None:
     ids=["include", "time", "option", "folder", "error"],
 )
 def test_a_result_with_other_inputs_is_not_kept(changes: dict, tmp_path: Path) -> None:
-    """And an error is compiled again, too."""
+    """An error is compiled again, too."""
     status, objects = compiled(tmp_path, **changes)
     assert files(tmp_path) == {}
     assert status == compiled(tmp_path, OFF, **changes)[0]
@@ -220,7 +221,7 @@ def test_an_unwritable_folder_changes_no_result(tmp_path: Path) -> None:
 
 @pytest.mark.check
 def test_concurrent_processes_share_one_cache(tmp_path: Path) -> None:
-    """And calls one after the other in one of them."""
+    """One of the processes makes calls one after the other."""
     running = [start(environment(tmp_path), times=3) for _ in range(3)]
     answers = [each for process in running for each in answer(process)]
     assert all(shape(each) == shape(answers[0]) for each in answers)
@@ -230,7 +231,7 @@ def test_concurrent_processes_share_one_cache(tmp_path: Path) -> None:
 
 
 def test_hip_starts_from_kept_results(run: Run, tmp_path: Path) -> None:
-    """Its six steps, in one file each."""
+    """Each of the six steps has a file."""
     variables = {"XDG_CACHE_HOME": str(tmp_path)}
     assert run("launch", "params", variables=variables).returncode == 0
     kept = files(tmp_path)

@@ -116,7 +116,7 @@ def programs(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
 
 
 def kernels(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
-    """The same of the kernels that are checked against NumPy."""
+    """Returns the kernels that are checked against NumPy, in that form."""
     for module in MODULES:
         if module.name in MATRICES and target not in MATRICES[module.name]:
             continue

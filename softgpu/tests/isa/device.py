@@ -199,7 +199,8 @@ def kernarg_size(arguments: bytes, kernel: Kernel) -> int:
 
 
 def implicit_arguments(grid: Sequence[int], block: Sequence[int]) -> list[int]:
-    """Code object v5's; v4 kernels ask the dispatch packet and do not look here."""
+    """Returns the implicit arguments of code object v5. Kernels of v4 ask the dispatch packet and
+    do not look here."""
     counts, rest = zip(*(divmod(g, b or 1) for g, b in zip(grid, block, strict=True)), strict=True)
     return [*counts, *block, *rest, 0, 0, 0, 0, 0, 0, 3]
 

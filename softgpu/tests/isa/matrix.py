@@ -41,7 +41,7 @@ class Shape:
 
     @property
     def instruction_of_gfx942(self) -> str:
-        """The same as gfx942 calls it: with the number of blocks."""
+        """Returns the name that gfx942 has for it: with the number of blocks."""
         blocks = f"{self.blocks}b_" if self.blocks > 1 else ""
         return f"v_mfma_{self.result}_{self.rows}x{self.rows}x{self.depth}_{blocks}{self.kind}"
 
@@ -132,7 +132,7 @@ OF_GFX942 = [
 
 
 def numbers(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Whole numbers: whatever the order of the sums, they are exact."""
+    """Returns whole numbers: their sums are exact in any order."""
     if kind == "i8":
         return rng.integers(-128, 128, shape).astype(np.int8)
     if kind == "i32":

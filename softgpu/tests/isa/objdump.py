@@ -51,7 +51,7 @@ def decoded(target: str, words: Path) -> dict[int, str]:
 
 
 def disassembled(target: str, image: Path) -> dict[int, str]:
-    """The same by llvm-objdump; offsets are those from the first instruction."""
+    """Returns what llvm-objdump prints; offsets are those from the first instruction."""
     listing = run("llvm-objdump-22", "-d", "-z", f"--mcpu={target}", image)
     found = [(int(at, 16), text) for text, at in INSTRUCTION.findall(listing)]
     first = found[0][0] if found else 0

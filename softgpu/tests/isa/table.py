@@ -1,7 +1,7 @@
 """The generated table of instructions: softgpu/records/COVERAGE.md.
 
 python -m softgpu.tests.isa.table            writes it
-python -m softgpu.tests.isa.table --corpus   first counts the corpus anew: ten minutes
+python -m softgpu.tests.isa.table --corpus   first counts the corpus again: ten minutes
 """
 
 from __future__ import annotations

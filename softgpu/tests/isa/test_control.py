@@ -103,7 +103,7 @@ def test_hints_change_nothing(target: str) -> None:
 
 @pytest.mark.parametrize("end", ("s_endpgm", "s_endpgm_saved"))
 def test_nothing_happens_after_the_end_of_a_wave(end: str) -> None:
-    """Everything before it has happened, and nothing after it."""
+    """Everything before the end has happened, and nothing after it."""
     batch = Batch("gfx90a")
     batch.add("ends", f"global_store_dword v1, v0, s[10:11]\n{end}", "v_lshlrev_b32 v1, 4, v0")
     code = batch.load()

@@ -103,7 +103,7 @@ def test_an_unknown_instruction_faults() -> None:
 
 
 def test_an_instruction_that_only_llvm_knows_faults() -> None:
-    """Its text is that of LLVM's tool."""
+    """The fault's text is that of LLVM's tool."""
     text = "image_get_resinfo v[0:3], v4, s[8:15] dmask:0xf unorm"
     fault = fault_of(text)
     assert "not an instruction of this target" in str(fault)
@@ -186,7 +186,7 @@ LONG_WORK = """
 
 
 def test_a_barrier_may_be_waited_for_long() -> None:
-    """It completes where the limit allows it, and each barrier has the limit to itself."""
+    """The barrier completes where the limit allows it, and each barrier has the limit to itself."""
     text = FIRST_WAVE_WAITS.format(LONG_WORK.format(0x7000))  # 86,016 instructions
     for budget in ("0", "200000"):
         assert in_a_process(text, f"barrier_budget={budget}") == "no fault\n"

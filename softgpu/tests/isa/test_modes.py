@@ -36,7 +36,7 @@ def scaled(factor: float) -> Expected:
 
 @pytest.mark.parametrize("modifier", FACTORS)
 def test_output_modifiers_scale_results(modifier: str) -> None:
-    """They are ignored where MODE keeps denormal results, or asks for IEEE's rules."""
+    """Output modifiers are ignored where MODE keeps denormal results, or asks for IEEE's rules."""
     text = f"v_add_f32_e64 v14, v2, v6 {modifier}"
     both = f"{FLUSHES}\n{NOT_IEEE}\n"
     plain = floats(lambda x: o.add(x[0], x[1]))
@@ -101,7 +101,7 @@ def test_classes_depend_on_the_bits(mode: str) -> None:
 
 
 def test_float_constants_of_16_bit_integers_have_32_bits() -> None:
-    """They are of 32 bits, of which the low ones count."""
+    """The constants are of 32 bits, of which the low ones count."""
     cases = {}
     for constant, low in (("1.0", 0), ("-4.0", 0), ("0.15915494", 0xF983), ("-1", 0xFFFF)):
 

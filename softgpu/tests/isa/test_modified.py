@@ -91,7 +91,7 @@ class Modified:
 
 
 def assembled(target: str, modified: list[Modified]) -> list[Modified]:
-    """Those that the target has: LLVM's assembler knows."""
+    """Returns the instructions that the target has: LLVM's assembler knows."""
     done = subprocess.run(
         ["llvm-mc-22", "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}", "-filetype=null"],
         input="\n".join(m.text for m in modified),

@@ -101,7 +101,7 @@ def test_a_group_without_work_items_is_refused(block: tuple[int, int, int]) -> N
 
 
 def test_more_groups_than_64_bits_count_are_begun() -> None:
-    """They are begun, and not taken for none: 2^31 * 2^31 * 4."""
+    """The groups are begun, and not taken for none: 2^31 * 2^31 * 4."""
     program = (
         "from softgpu.tests.isa.test_packets import refused\n"
         "print(refused((1 << 31, 1 << 31, 4), (1, 1, 1)))"
@@ -137,7 +137,8 @@ def test_more_scratch_than_a_wave_can_have_is_refused(size: int) -> None:
     ),
 )
 def test_a_group_has_to_fit_into_the_registers(target: str, registers: int, most: int) -> None:
-    """Its waves are spread over four SIMD units, each with as many registers as they share."""
+    """A group's waves are spread over four SIMD units, each with as many registers as they
+    share."""
     assert ran((most, 1, 1), (most, 1, 1), target, registers) == most
     if most < 1024:
         kind, text = refused((most + 1, 1, 1), (most + 1, 1, 1), target, registers)

@@ -1,7 +1,7 @@
 """Sparse matrices of gfx942: of every four elements of a row of A, two are there.
 
-They lie where AMD's matrix instruction calculator says (the tables, and the README on compression
-indices). This file writes that down apart from the emulator's own.
+The indices lie where AMD's matrix instruction calculator says (the tables, and the README on
+compression indices). This file writes that down apart from the emulator's own.
 """
 
 from __future__ import annotations

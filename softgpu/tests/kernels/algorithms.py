@@ -237,7 +237,7 @@ def _tree(kind: str, combine: str) -> str:
 
 
 def _reduced(kind: type, combine: np.ufunc):
-    """In the tree's own order: halves onto each other."""
+    """Reduces in the order of a tree: adds one half to the other."""
 
     def data(rng: np.random.Generator) -> Launch:
         x = rng.normal(size=1024).astype(kind)

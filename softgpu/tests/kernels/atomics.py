@@ -62,7 +62,7 @@ def _global(name: str, operation: str, kind: str) -> str:
 
 
 def _workgroup(name: str, operation: str, kind: str) -> str:
-    """The same in workgroup memory, where the first lanes fill and empty the cells."""
+    """Does so in workgroup memory, where the first lanes fill and empty the cells."""
     local = f"memref<{CELLS}x{kind}, {WORKGROUP}>"
     return f"""
     gpu.func @{name}(%in: memref<?x{kind}>, %cells: memref<?x{kind}>)

@@ -61,7 +61,7 @@ _OPERATIONS: dict[str, tuple[int, str, Formula]] = {
     "copysign": (2, "%r = math.copysign %a, %b : {t}", np.copysign),
     "maximum": (2, "%r = arith.maximumf %a, %b : {t}", _larger),
     "minimum": (2, "%r = arith.minimumf %a, %b : {t}", _smaller),
-    # These two may return either of +0 and -0.
+    # The minimum and the maximum may return either of +0 and -0.
     "maxnum": (2, "%z = arith.constant 0.0 : {t}\n%n = arith.maxnumf %a, %b : {t}\n"
                "%r = arith.addf %n, %z : {t}", lambda a, b: np.fmax(a, b) + a.dtype.type(0)),
     "minnum": (2, "%z = arith.constant 0.0 : {t}\n%n = arith.minnumf %a, %b : {t}\n"

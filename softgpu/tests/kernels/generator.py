@@ -41,7 +41,7 @@ _VECTOR_CONVERSIONS = [
     ("vector<2xi32>", "vector<2xf64>", "sitofp"),
     ("vector<2xi32>", "vector<2xi16>", "trunci"),
 ]
-#: The same for all work-items: what branches on them is a branch of the whole wave.
+#: Values that are equal for all work-items: what branches on them is a branch of the whole wave.
 UNIFORMS = {"%u32": "i32", "%u64": "i64", "%uf": "f32"}
 ITEMS = 256
 OWN = 8  # elements of the array of each work-item's own

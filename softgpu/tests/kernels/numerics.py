@@ -113,7 +113,7 @@ def _mandelbrot(kind: str) -> str:
 
 
 def _escapes(kind: type):
-    """Every operation is rounded the same here, so that the counts agree to the last pixel."""
+    """Every operation is rounded as on the device, so that the counts agree to the last pixel."""
 
     def data(rng: np.random.Generator) -> Launch:
         xs = np.sort(rng.uniform(-2.2, 0.8, 64)).astype(kind)

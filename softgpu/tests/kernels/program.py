@@ -82,7 +82,7 @@ class Module:
         return decorate
 
     def at(self, opt_level: int) -> Module:
-        """The same programs at another level of optimisation."""
+        """Returns the programs at another level of optimisation."""
         other = Module(
             f"{self.name}_o{opt_level}",
             first=self.first,

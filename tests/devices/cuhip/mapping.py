@@ -235,7 +235,7 @@ MAPPING = [
     ),
 ]
 
-#: Those that are tested by what they write.
+#: Functions that are tested by what they write.
 BY_RESULT = ("hipGetDeviceProperties", "hipPointerGetAttribute", "hipPointerGetAttributes")
 
 #: Bad arguments that the driver never sees: what AMD's 5.2.3 answers.

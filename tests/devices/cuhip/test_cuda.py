@@ -113,7 +113,7 @@ def test_globals_in_any_spelling_are_found(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",), MGPU_RT_SYNC="lazy", MGPU_RT_EXCLUSIVE="on", MGPU_RT_VERBOSE="on")
 def test_lazy_recognises_ptx_by_any_beginning(mgpu: Mgpu) -> None:
-    """And says so where it ends."""
+    """Lazy says so where it ends."""
     for begin in (b"\n", b"\t\r\n ", b"// made by hand\n", b"/* */", b""):
         mgpu.load(mgpu.image(begin + PLAIN))
         assert "a kernel may print" not in mgpu.stderr(), begin
@@ -164,7 +164,7 @@ def test_a_missing_kernel_is_named_beside_those_that_there_are(mgpu: Mgpu) -> No
 
 @in_child(backends=("custub",))
 def test_a_fatbin_without_globals_is_shared(mgpu: Mgpu) -> None:
-    """Their size is known; one is shared if a cubin in it can be read and has no globals."""
+    """A fatbin's size is known; it is shared if a cubin in it can be read and has no globals."""
     cubin, stub = _cubin(), CuStub()
 
     def fatbin(kind: int, content: bytes) -> bytes:

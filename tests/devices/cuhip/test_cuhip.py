@@ -129,7 +129,7 @@ def _hip_errors() -> set[int]:
 
 
 def test_errors_become_those_of_hip(driver: Driver) -> None:
-    """Those that agree stay; the others are named as the driver names them."""
+    """Numbers that agree stay; the others are named as the driver names them."""
     try:
         for error in sorted(_hip_errors() | set(NEAREST)):
             driver.stub.fail("cuStreamSynchronize", error)

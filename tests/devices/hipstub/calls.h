@@ -13,7 +13,7 @@
  * idle. */
 void device_reset(void);
 
-/* The calling thread's device. */
+/* Returns the calling thread's device. */
 int current_device(void);
 
 #endif

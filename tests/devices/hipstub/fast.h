@@ -42,7 +42,7 @@ static inline hipError_t fast_malloc(void **address, size_t bytes) {
     return hipSuccess;
 }
 
-/* The host may write there, so it is memory. */
+/* Returns memory of the C library, as the host may write there. */
 static inline hipError_t fast_host_malloc(void **address, size_t bytes) {
     *address = bytes == 0 ? NULL : malloc(bytes);
     return *address != NULL || bytes == 0 ? hipSuccess : hipErrorOutOfMemory;
@@ -63,7 +63,7 @@ static inline hipError_t fast_memory_info(size_t *available, size_t *total) {
     return hipSuccess;
 }
 
-/* Fast mode keeps no books: whatever is asked about is there, as long as anybody wants. */
+/* Calls any address a block: fast mode keeps no books. */
 static inline hipError_t fast_address_range(void **base, size_t *bytes, void *address) {
     *base = address;
     *bytes = SIZE_MAX;

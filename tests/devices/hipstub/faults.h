@@ -4,8 +4,8 @@
 
 #include "../../../csrc/hip_abi.h"
 
-/* The error that this call of a function must answer, or hipSuccess. nth counts from 1. Needs the
- * stub's lock. */
+/* Returns the error that this call of a function must answer, or hipSuccess. nth counts from 1.
+ * Needs the stub's lock. */
 hipError_t stub_fault(unsigned function, uint64_t nth);
 
 /* Sleeps as long as the function is to be delayed. Without the lock. */

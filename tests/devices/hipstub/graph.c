@@ -10,7 +10,7 @@ struct hipGraphNode {
     struct ihipGraph *graph;
     struct hipGraphNode **after;
     size_t after_count;
-    unsigned long long done; /* the launch that has done it last */
+    unsigned long long done; /* the last launch that has done this node */
 };
 
 struct ihipGraph {

@@ -16,16 +16,16 @@ hipError_t copy_operation(void *to, const void *from, size_t bytes, struct opera
 /* Adds an operation to what a stream captures, after all that it has captured. */
 void graph_capture(struct ihipStream_t *stream, struct operation *operation);
 
-/* An event's record on a stream that captures, and a wait for it. A stream that waits for it
- * captures too, from then on. */
+/* Captures an event's record on a stream that captures, or a wait for it. A stream that waits for
+ * it captures too, from then on. */
 void graph_capture_event(struct ihipEvent_t *event, struct ihipStream_t *stream);
 hipError_t graph_capture_wait(struct ihipStream_t *stream, struct ihipEvent_t *event);
 
-/* A call that no stream may have that captures: the capture is over. */
+/* Ends the capture of a stream, for a call that no stream may have that captures. */
 hipError_t graph_spoil(struct ihipStream_t *stream);
 
-/* Whether a call that may wait or allocate is forbidden to the calling thread, as somebody captures
- * in a mode that forbids it: the captures are over then. */
+/* Returns whether a call that may wait or allocate is forbidden to the calling thread, as somebody
+ * captures in a mode that forbids it: the captures are over then. */
 bool graph_forbids(void);
 
 #endif

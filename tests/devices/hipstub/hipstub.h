@@ -48,39 +48,41 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 1 in record mode, 0 in fast mode. */
+/* Returns 1 in record mode, 0 in fast mode. */
 int hipstub_recording(void);
 
-/* Number of calls of one function, by its name, since the start or the last reset. */
+/* Returns the number of calls of one function, by its name, since the start or the last reset. */
 uint64_t hipstub_count(const char *function);
 
-/* Number of all calls. */
+/* Returns the number of all calls. */
 uint64_t hipstub_calls(void);
 
-/* Number of uses of dead or unknown handles and freed memory since the start or the last reset. */
+/* Returns the number of uses of dead or unknown handles and freed memory since the start or the
+ * last reset. */
 uint64_t hipstub_misuse(void);
 
-/* Number of live things: "streams", "events", "modules", "allocations", "bytes" of device memory,
- * "registrations", "graphs" (executables too); -1 for another word. */
+/* Returns the number of live things: "streams", "events", "modules", "allocations", "bytes" of
+ * device memory, "registrations", "graphs" (executables too); -1 for another word. */
 int64_t hipstub_live(const char *what);
 
-/* Number of operations submitted to a stream (NULL: the null stream) and not done yet. */
+/* Returns the number of operations submitted to a stream (NULL: the null stream) and not done yet.
+ */
 uint64_t hipstub_pending(void *stream);
 
-/* Number of threads that wait inside HIP for operations of a stream. */
+/* Returns the number of threads that wait inside HIP for operations of a stream. */
 unsigned hipstub_waiters(void *stream);
 
-/* Forgets counts, record and misuse; counts for faults start anew. Handles live on. */
+/* Forgets counts, record and misuse; counts for faults start again. Handles live on. */
 void hipstub_reset(void);
 
-/* The record as JSON, as HIPSTUB_LOG has it. The caller frees it with free(). */
+/* Returns the record as JSON, as HIPSTUB_LOG has it. The caller frees it with free(). */
 char *hipstub_json(void);
 
-/* As HIPSTUB_FAULT and HIPSTUB_DELAY, from now on; "" ends them. 0, or -1 for a wrong text. */
+/* Sets HIPSTUB_FAULT and HIPSTUB_DELAY from now on; "" ends them. 0, or -1 for a wrong text. */
 int hipstub_set_fault(const char *text);
 int hipstub_set_delay(const char *text);
 
-/* From now on each call of that function waits until so many of them have begun, on threads of
+/* Lets each call of a function wait from now on until so many of them have begun, on threads of
  * their own. 0, or -1 for an unknown function. */
 int hipstub_set_meeting(const char *function, unsigned calls);
 
@@ -90,7 +92,7 @@ int hipstub_set_meeting(const char *function, unsigned calls);
 void hipstub_set_kernel(const char *name, void (*body)(void **params), const size_t *sizes,
                         unsigned count);
 
-/* Inside a body: the grid and block sizes, x y z each, and the launched module's global. */
+/* Gives a kernel's body the grid and block sizes, x y z each, and the launched module's global. */
 void hipstub_launch_size(unsigned size[6]);
 void *hipstub_global(const char *name);
 

@@ -12,12 +12,12 @@
  */
 hipError_t image_copy(const void *image, unsigned char **copy, size_t *bytes);
 
-/* Whether the image holds a kernel of that name; a compressed one may hold any. */
+/* Returns whether the image holds a kernel of that name; a compressed one may hold any. */
 bool image_has_kernel(const unsigned char *image, size_t bytes, const char *name);
 
-/* Size of a global variable and, unless it is zeroed memory, its initial value; false if there is
- * none of that name in the symbol table of this type: SHT_DYNSYM, what the image exports, or
- * SHT_SYMTAB, all that its kernels know. */
+/* Returns the size of a global variable and, unless it is zeroed memory, its initial value; false
+ * if there is none of that name in the symbol table of this type: SHT_DYNSYM, what the image
+ * exports, or SHT_SYMTAB, all that its kernels know. */
 bool image_global(const unsigned char *image, size_t bytes, unsigned table, const char *name,
                   size_t *size, const unsigned char **value);
 

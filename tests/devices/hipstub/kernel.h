@@ -4,11 +4,11 @@
 
 #include "objects.h"
 
-/* A module's global of that name, made at the first request; NULL if the image has none. Needs the
- * lock. Lives as long as the process. */
+/* Returns a module's global of that name, made at the first request; NULL if the image has none.
+ * Needs the lock. Lives as long as the process. */
 struct global *module_global(hipModule_t module, const char *name);
 
-/* A launch by hipDrvLaunchKernelEx's configuration. Needs the lock. */
+/* Launches a kernel by hipDrvLaunchKernelEx's configuration. Needs the lock. */
 hipError_t kernel_launch_clusters(const void *config, hipFunction_t function, void **params,
                                   void **extra);
 

@@ -26,11 +26,12 @@ struct stub_value {
     bool is_text;
 };
 
-/* One lock for everything that record mode knows. Kernel bodies, copies and delays run without. */
+/* Takes the one lock for everything that record mode knows. Kernel bodies, copies and delays run
+ * without. */
 void stub_lock(void);
 void stub_unlock(void);
 
-/* Index of a function by its name, or -1. */
+/* Returns the index of a function by its name, or -1. */
 int stub_function_index(const char *name);
 
 /* Records the beginning of a call and answers its number, for stub_log_end. names is "(a, b)", the
@@ -45,7 +46,7 @@ hipError_t stub_log_end(size_t number, hipError_t result, const void *out);
 /* Counts a wrong use of HIP and keeps the text (up to 200 of them). Needs the lock. */
 void stub_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The thread's last error; read or read and cleared. */
+/* Returns the thread's last error; reads it, or reads and clears it. */
 hipError_t stub_last_error(bool clear);
 
 /* Writes the record as JSON; %p in the path is the process id. */

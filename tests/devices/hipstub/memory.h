@@ -28,17 +28,17 @@ struct block {
     struct pins *pins; /* of a registered range, or NULL (pins.h) */
 };
 
-/* The block that an address lies in, NULL if it lies in none. */
+/* Returns the block that an address lies in, NULL if it lies in none. */
 const struct block *memory_find(const void *address);
 
-/* Whether a device may access the range: 0 no such block (pageable memory), 1 yes, -1 freed or past
- * the end of its block, counted as misuse of `function`. */
+/* Returns whether a device may access the range: 0 no such block (pageable memory), 1 yes, -1 freed
+ * or past the end of its block, counted as misuse of `function`. */
 int memory_check(const char *function, const void *address, size_t bytes);
 
 /* Copies as the device does: what is registered, by the pages that were pinned. Takes the lock. */
 void memory_copy(void *to, const void *from, size_t bytes);
 
-/* Zeroed memory on its module's device, which is no allocation, and its end. */
+/* Makes zeroed memory on its module's device, which is no allocation, and ends it. */
 void *memory_add_global(size_t bytes, int device);
 void memory_drop_global(void *address);
 

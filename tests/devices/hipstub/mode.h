@@ -24,11 +24,12 @@ struct stub_pace {
     unsigned waiters; /* once so many threads wait for it */
 };
 
-/* The nth stream's. */
+/* Returns the pace of the nth stream. */
 struct stub_pace stub_pace_of(unsigned nth);
 
-/* Called first thing in each call of record mode: registers the exit handler that stands for HIP's
- * statics, at the first one, and aborts after it ran, naming the function. */
+/* Checks, first thing in each call of record mode, that no call comes after HIP's end. The first
+ * call registers the exit handler that stands for HIP's statics. A call after it aborts, and names
+ * the function. */
 void stub_check_teardown(const char *function);
 
 /* Loads HIPSTUB_KERNELS, once. */

@@ -74,34 +74,35 @@ struct ihipModuleSymbol_t {
 /* Makes an object of `bytes` zeroed bytes, live and in the table. */
 void *object_new(enum kind kind, size_t bytes);
 
-/* With HIPSTUB_REUSE, the object of that kind that died last, live again and otherwise as it was
- * left; NULL if there is none. */
+/* Returns, with HIPSTUB_REUSE, the object of that kind that died last, live again and otherwise as
+ * it was left; NULL if there is none. */
 void *object_again(enum kind kind);
 
 /* Makes a live object, of which nothing is in use, a zeroed one of another kind and no larger. */
 void *object_turn(struct object *object, enum kind kind, size_t bytes);
 
-/* A live one of a kind on a device, NULL if there is none. */
+/* Returns a live object of a kind on a device, NULL if there is none. */
 struct object *object_on(int device, enum kind kind);
 
 void object_kill(struct object *object);
 
-/* The same in two steps: dead, and free to come back where handles do. */
+/* Ends an object in two steps: it dies, and then may come back where handles do. */
 void object_end(struct object *object);
 void object_release(struct object *object);
 
-/* Whether the handle is a live one of its kind. If not, counts a misuse of `function` unless the
- * handle is NULL. */
+/* Returns whether the handle is a live one of its kind. If not, counts a misuse of `function`
+ * unless the handle is NULL. */
 bool object_check(const char *function, enum kind kind, const void *handle);
 
-/* The same, without counting: for calls that HIP answers whatever they are given. */
+/* Returns whether the handle is a live one of its kind, without counting: for calls that HIP
+ * answers with any handle. */
 bool object_is(enum kind kind, const void *handle);
 
 /* What hipstub_live counts, ended by NULL; stub_live needs the lock. */
 extern const char *const stub_live_words[];
 int64_t stub_live(const char *what);
 
-/* The lock itself, for condition variables. */
+/* Returns the lock itself, for condition variables. */
 pthread_mutex_t *stub_mutex(void);
 
 #endif

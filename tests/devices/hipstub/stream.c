@@ -80,7 +80,8 @@ static void let_go(struct ihipStream_t *stream, uint64_t ticket) {
     pthread_cond_broadcast(&progress);
 }
 
-/* Whether the stream keeps it for now. Who waits for it waits for what is before it, too. */
+/* Returns whether the stream holds the operation back for now. Who waits for it waits for what is
+ * before it, too. */
 static bool is_held(const struct ihipStream_t *stream, const struct operation *operation) {
     if (operation->number > stream->let_go)
         return stream->pace.waiters > 0;
@@ -219,7 +220,7 @@ hipError_t emu_hipStreamCreate(hipStream_t *stream) {
     return emu_hipStreamCreateWithFlags(stream, 0);
 }
 
-/* AMD's 7.2.4 answers 0 for whatever is no stream. */
+/* AMD's 7.2.4 answers 0 for all that is no stream. */
 hipError_t emu_hipStreamGetFlags(hipStream_t stream, unsigned *flags) {
     const bool known = stream != NULL && object_is(STREAM, stream);
     if (flags == NULL)

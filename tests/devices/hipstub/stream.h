@@ -20,16 +20,16 @@ struct operation {
     struct operation *next;
 };
 
-/* The stream that NULL stands for on the current device. */
+/* Returns the stream that NULL stands for on the current device. */
 struct ihipStream_t *stream_null(void);
 
-/* With HIPSTUB_REUSE=2, a dead stream's handle as a new event; NULL if there is none. */
+/* Returns, with HIPSTUB_REUSE=2, a dead stream's handle as a new event; NULL if there is none. */
 hipEvent_t stream_as_event(void);
 
-/* The stream of a handle, or NULL after counting a misuse if it is not a live one. */
+/* Returns the stream of a handle, or NULL after counting a misuse if it is not a live one. */
 struct ihipStream_t *stream_of(const char *function, hipStream_t handle);
 
-/* The operation does not begin before that stream has done that many operations. */
+/* Lets the operation begin only after that stream has done that many operations. */
 void operation_wait(struct operation *operation, struct ihipStream_t *stream, uint64_t ticket);
 
 /* Hands an operation, from malloc, to a stream, which frees it when it is done, or to the graph
@@ -40,15 +40,15 @@ uint64_t stream_submit(struct ihipStream_t *stream, struct operation *operation)
 /* Ends an operation that no stream has, or has any more. */
 void operation_end(struct operation *operation);
 
-/* No stream captures into that graph any more. */
+/* Ends the captures of all streams into a graph. */
 void stream_end_capture(const struct ihipGraph *graph);
 
 bool stream_done(const struct ihipStream_t *stream, uint64_t ticket);
 
-/* Blocks until the stream has done that many operations. */
+/* Waits until the stream has done that many operations. */
 void stream_wait(struct ihipStream_t *stream, uint64_t ticket);
 
-/* Blocks until all streams, or those that block with the null stream, have done all they have. */
+/* Waits until all streams, or those that block with the null stream, have done all they have. */
 void stream_wait_all(bool blocking_only);
 
 #endif

@@ -29,7 +29,7 @@ HIPSTUB = Path(__file__).parent
 
 @pytest.mark.parametrize("function", functions())
 def test_the_stub_returns_the_codes_of_amd(function: str) -> None:
-    """The same calls, good and bad, have the same effects and return the same codes."""
+    """Calls, good and bad, have the effects and the codes that they have with AMD's HIP."""
     stub, amds = (outcomes(backend)[function] for backend in BACKENDS)
     assert stub["problem"] == ""
     if function in ABSENT_FROM_AMDS:
@@ -171,7 +171,8 @@ def test_the_stub_without_a_device_returns_the_codes_of_amd(hip: Stub) -> None:
 
 @on_stub()
 def test_a_kernels_body_gets_its_arguments(hip: Stub) -> None:
-    """They get copies of the arguments, the sizes of the launch and the globals of their module."""
+    """A body gets copies of the arguments, the sizes of the launch and the globals of their
+    module."""
     seen = []
 
     def body(params) -> None:
@@ -291,7 +292,7 @@ def one_stream(hip: Stub) -> None:
     ),
 )
 def test_settings_without_sense_end_the_process(setting: dict[str, str]) -> None:
-    """They would let a test pass that proves nothing."""
+    """Such settings would let a test pass that proves nothing."""
     done = run_child(__name__, "one_stream", **setting)
     assert done.returncode < 0
     ((name, value),) = setting.items()

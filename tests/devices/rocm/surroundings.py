@@ -69,7 +69,7 @@ class Surroundings:
         return [str(packages.loader(self.root)), "--library-path", path]
 
     def command(self, words: Sequence[str], search: str = "") -> list[str]:
-        """The same command, run by the release's loader."""
+        """Returns the command as the release's loader runs it."""
         ours = {"tests.support.child": "tests.devices.rocm.child"}
         words = [ours.get(str(word), str(word)) for word in words]
         runs = "mgpu_rt" in words or Path(words[0]).name == "mgpu-rt"

@@ -101,8 +101,8 @@ def test_the_forums_program_prints_no_warning(run: Run, tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("", "")
 
 
-#: An event is recorded on a stream of the program's, which then destroys that stream. Its memory is
-#: written anew before the library may look at the event.
+#: An event is recorded on a stream of the program's, which then destroys that stream. The event's
+#: memory is written again before the library may look at the event.
 STREAM_IS_GONE = """
 #include <dlfcn.h>
 #include <malloc.h>

@@ -1,7 +1,7 @@
 """Runs the fuzzers: `python -m tests.proofs.fuzz [--seconds N] [--jobs N] READER ...` (make fuzz).
 
 Writes what they did to build/fuzz/results.json. If all had the ten minutes that README.md shows, to
-bench/results/suites as well, and README.md's table anew.
+bench/results/suites as well, and README.md's table again.
 """
 
 from __future__ import annotations

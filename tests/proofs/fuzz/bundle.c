@@ -1,4 +1,4 @@
-/* Files of several images, by their readers themselves: whatever they begin with. */
+/* Files of several images, by their readers themselves, with any first bytes. */
 #include "edge.h"
 #include "modules/image/formats.h"
 

@@ -7,15 +7,15 @@
 
 enum { EDGE_ROOM = 1 << 16 }; /* of longer inputs the begin is taken */
 
-/* Valid until the next call. */
+/* Returns a copy of the bytes at the edge of readable memory, valid until the next call. */
 const unsigned char *edge_copy(const uint8_t *data, size_t *size);
 
-/* The same as a text: with a 0 behind it. The caller frees it. */
+/* Returns a copy of the bytes as a text: with a 0 behind it. The caller frees it. */
 char *edge_text(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Ends the process with a message if a property does not hold, whatever the build's flags. */
+/* Ends the process with a message if a property does not hold, with any flags of the build. */
 #define HOLDS(property)                                                                            \
     do {                                                                                           \
         if (!(property))                                                                           \

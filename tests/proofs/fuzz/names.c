@@ -1,4 +1,4 @@
-/* The names of kernels, of whatever is taken for an image, into room of any size. */
+/* The names of kernels, of any bytes that are taken for an image, into room of any size. */
 #include "edge.h"
 #include "modules/image/image.h"
 

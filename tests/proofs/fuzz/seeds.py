@@ -44,7 +44,7 @@ def _tables_first(image: bytes) -> bytes:
 
 
 def _cubin(image: bytes) -> bytes:
-    """The same ELF file, for NVIDIA's GPUs."""
+    """Returns such an ELF file for NVIDIA's GPUs."""
     changed = bytearray(image)
     struct.pack_into("<H", changed, 18, 190)
     return bytes(changed)

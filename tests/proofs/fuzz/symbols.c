@@ -1,5 +1,5 @@
-/* The reader of symbols: of a file that is not the one that the loader has mapped any more, though
- * its segments are. The first 8 bytes are the address that is looked for. */
+/* The reader of symbols, given another file than the one that the loader has mapped, with that
+ * one's segments. The first 8 bytes are the address that is looked for. */
 #include "edge.h"
 
 #include <stdlib.h>

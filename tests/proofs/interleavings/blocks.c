@@ -74,7 +74,7 @@ static void capture(unsigned object) {
     held->state = IS_HELD;
 }
 
-/* It is allocated again for the graph, by the program. */
+/* The program allocates the block again for the graph. */
 static void serve_graph(unsigned object) {
     if (!world.graph || world.graph_ends)
         explore_prune();

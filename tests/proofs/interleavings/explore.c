@@ -25,7 +25,7 @@ enum { FIRST_ROOM = 1 << 10 };
 
 struct visit {
     struct name name;
-    double ways; /* that lead from it to an end; -1: it is being looked at */
+    double ways; /* from this state to an end; -1: the state is being looked at */
 };
 static struct visit *visits;
 static size_t visit_count, visit_room;

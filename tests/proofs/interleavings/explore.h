@@ -35,19 +35,20 @@ struct scenario {
      .check_between = check_between,                                                               \
      .names = list}
 
-/* The thread that plays, from 0; -1: none. */
+/* Returns the thread that plays, from 0; -1: none. */
 int explore_self(void);
 
-/* HIP may be called by another thread before. */
+/* Marks a point before which another thread may call HIP. */
 void explore_point(void);
 
-/* Any number below count: each is tried. */
+/* Returns any number below count: each is tried. */
 unsigned explore_choose(unsigned count);
 
-/* The calling thread cannot go on like this: the program would not be a valid one. */
+/* Ends the calling thread's run, which would not be a valid program's. */
 void explore_prune(void);
 
-/* Not 0 if no other thread is within an operation; the same as before if none has been since. */
+/* Returns another number than 0 if no other thread is within an operation. It stays the number of
+ * before if none has been since. */
 unsigned explore_lone(void);
 
 /* Ends the exploration if it does not hold, with the way that has led there. */
@@ -57,7 +58,7 @@ void explore_fail(const char *what);
 /* Memory of the scenario's, which is a part of the state. Zero at first. */
 extern struct world world;
 
-/* True while `lock` is held by a thread: what it guards may be in between. */
+/* Returns true while `lock` is held by a thread: what it guards may be in between. */
 bool explore_held(const void *lock);
 
 /* The bytes of the world. */

@@ -54,8 +54,8 @@ struct world {
         bool alive;
         unsigned char bytes[PINNED_BYTES];
     } pinned[MOST_PINNED];
-    /* Copies through pinned memory that are under way: one up has to find the value there that its
-     * thread has copied; one down writes it. */
+    /* Copies through pinned memory that are under way. A copy to the device has to find there the
+     * value that its thread has copied. A copy from the device writes the value there. */
     struct transfer {
         unsigned stream, work; /* 0: none */
         unsigned char *place, value;
@@ -63,7 +63,7 @@ struct world {
     } transfers[MOST_TRANSFERS];
     unsigned char value[THREADS + 1];
     struct held held[MOST_OBJECTS];
-    int device[THREADS + 1];                    /* that is a thread's current one */
+    int device[THREADS + 1];                    /* the current device of each thread */
     bool recorded[MOST_OBJECTS];                /* events, by who holds them */
     unsigned covers[MOST_STREAMS][MOST_FENCES]; /* works before a fence was set */
     unsigned fences[MOST_STREAMS];
@@ -86,13 +86,13 @@ void model_start(unsigned streams, bool exclusive);
 hipStream_t model_stream(unsigned number);
 unsigned model_number(hipStream_t stream);
 
-/* A stream that the program has HIP make by itself. */
+/* Makes a stream that the program has HIP make by itself. */
 void model_own_stream(unsigned number);
 bool model_is_done(unsigned stream);
 
-/* The number of the thread that plays; THREADS before the threads begin. */
+/* Returns the number of the thread that plays; THREADS before the threads begin. */
 unsigned model_self(void);
-/* HIP has nothing of the device any more, and its works are done. */
+/* Takes all of a device from HIP, and ends its works. */
 void model_lose_device(void);
 
 /* Images that can be loaded. */
@@ -101,17 +101,17 @@ extern unsigned char model_images[2][IMAGE_BYTES];
 
 bool model_event_is_past(hipEvent_t event);
 bool model_event_is_alive(hipEvent_t event);
-/* The entries of the world that handles name. */
+/* Returns the entries of the world that handles name. */
 unsigned model_module(const void *handle);
 unsigned model_block(const void *address);
 bool model_block_is_alive(const void *address);
-/* What a copy from there finds. */
+/* Returns the value that a copy from there finds. */
 unsigned char model_content(const void *address);
-/* Whether a copy of a stream still reads this pinned memory. */
+/* Returns whether a copy of a stream still reads this pinned memory. */
 bool model_reads(unsigned stream, const char *pinned);
 
-/* That no stream is called idle while work is to be done, and that no fence is done before all
- * works that it covers are done. */
+/* Checks that no stream is called idle while work is to be done, and that no fence is done before
+ * all works that it covers are done. */
 void model_check_fences(void);
 
 #endif

@@ -211,8 +211,8 @@ void explore_prune(void) {
 /* ---- what several threads use ----
  *
  * Only an access to that is a point: a word that several threads access, one of them to write it,
- * and not all of them under one lock. What turns out to be so only later begins the exploration
- * anew. */
+ * and not all of them under one lock. A place that turns out to be so only later begins the
+ * exploration again. */
 
 static struct word {
     uintptr_t at; /* / 8; 0: none */

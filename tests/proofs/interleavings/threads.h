@@ -45,7 +45,7 @@ void threads_make(const int *operations);
 /* Plays a thread up to the next point; false if the program would not be a valid one. */
 bool threads_run(int thread);
 
-/* A state, for going back to it. It begins with its `struct machine`. */
+/* A state of the machine to go back to. The state begins with its `struct machine`. */
 struct saved {
     size_t bytes, lines;
     char content[];

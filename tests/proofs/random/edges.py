@@ -112,7 +112,7 @@ def far_copy(program: Program, thread: int, b: Bytes) -> None:
         program.submit(own, target, source, seen=True)
         program.say(thread, "copy", MGPU, target, 0, source, 0, count, own)
         write_words(target, 0, source.content[:count])
-        # The stream is this device's: whoever waits for the block there would look in vain.
+        # The stream is this device's: a wait for the block there would look in vain.
         program.sync(thread, MGPU, own)
         source.last = None
 

@@ -405,7 +405,7 @@ class Program:
 
     def _may_be_early(self, buffer: Buffer) -> bool:
         """Tells whether a free may come before the last work on the buffer, as stock waits for the
-        device. The library has to have seen that work, on whichever stream."""
+        device. The library has to have seen that work, on any stream."""
         return buffer.kind == ALLOCATED and buffer.seen
 
     def release(self, thread: int, buffer: Buffer, who: int, choice: int, stream: Stream) -> None:

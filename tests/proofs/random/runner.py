@@ -82,7 +82,8 @@ IN_PYTHON = (
     _in_python("to C", "tests.python.runtime.runtimes:PassAll", copies_wait=True),
     _in_python("PlainRuntime", "mgpu_rt.runtime:PlainRuntime"),
     _in_python("CachedRuntime", "mgpu_rt.runtime:CachedRuntime"),
-    # Its streams are one: HIP destroys none of them by itself, nor does a handler once it is over.
+    # The runtime's streams are one: HIP destroys none of them by itself, nor does a handler once it
+    # is over.
     _in_python(
         "Singleton",
         "mgpu_rt.runtime:Singleton",
@@ -132,7 +133,7 @@ def _stub(name: str, *, lacks: tuple[str, ...] = (), **options: str) -> Device:
 
 STUB = _stub("stub", **{"async": DELAYS})
 REUSE = _stub("stub, reuse", **{"async": DELAYS, "reuse": "1"})
-#: Nothing is done before somebody waits for it: whoever asks until it is done asks for ever.
+#: Nothing is done before somebody waits for it: a program that asks until it is done asks for ever.
 HELD = _stub("stub, held", lacks=("asks",), **{"async": "held", "reuse": "1"})
 SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory": str(4 << 20)})
 TWO = _stub("stub, two devices", **{"async": DELAYS, "reuse": "1", "devices": "2"})
@@ -220,7 +221,7 @@ def _failing(library: Path, which: str) -> dict[str, str]:
 def _on_release(
     command: list[str], env: dict[str, str], release: str
 ) -> tuple[list[str], dict[str, str]]:
-    """The same command by the loader of a release of HIP, which must have been fetched."""
+    """Returns the command by the loader of a release of HIP, which must have been fetched."""
     from tests.devices.rocm import releases, surroundings
 
     here = surroundings.surroundings(releases.find(release))

@@ -94,7 +94,8 @@ def test_a_line_cut_by_the_end_is_ignored() -> None:
 
 
 def test_exit_finds_nothing_in_a_buffer_of_stderr(tmp_path) -> None:
-    """It would flush it without its lock, and so cut or repeat the line of a thread that writes."""
+    """The exit would flush the buffer without its lock, and so cut or repeat the line of a thread
+    that writes."""
     after = """#include <stdio.h>
         #include <unistd.h>
         __attribute__((destructor)) static void after_the_players(void) {

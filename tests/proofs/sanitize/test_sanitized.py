@@ -16,7 +16,7 @@ pytestmark = pytest.mark.sanitize
 
 KINDS = ("gcc", "clang", "address", "thread")
 MODES = ("plain", "thread", "threads", "fork-before", "fork-after", "dlclose", "late")
-#: Printed where HIP has gone before the program's last call (mode late): as it should be.
+#: Printed, rightly, if HIP has gone before the program's last call (mode late).
 AFTER_EXIT = "after HIP's exit handlers"
 FOUND = 66
 

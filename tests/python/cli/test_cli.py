@@ -74,7 +74,7 @@ def test_a_command_of_the_release_before_names_the_new_one(old: str) -> None:
 
 
 def test_a_start_imports_only_what_every_command_needs() -> None:
-    """Each command imports itself whatever it needs beyond that. click needs locale; site may
+    """Each command imports itself all that it needs beyond that. click needs locale; site may
     import anything."""
     code = (
         "import locale, os, shlex, sys, click; known = set(sys.modules); import mgpu_rt._cli.main;"
@@ -196,7 +196,7 @@ def test_doctor_prints_long_paths_in_full() -> None:
 
 
 def test_doctor_names_the_way_to_a_hip_that_is_none(tmp_path: Path) -> None:
-    """The other way to one that is not there."""
+    """A path that leads to no HIP has another way out."""
     hip = tmp_path / "libamdhip64.so"
     hip.write_bytes(b"\x7fELF, and no library")
     status, report = doctor(MGPU_RT_HIP=str(hip))
@@ -381,7 +381,7 @@ assert not hasattr(runtime, "hipInit")
 
 
 def test_a_shell_is_set_up_by_config(tmp_path: Path) -> None:
-    """Its programs run as by `mgpu-rt run`; set up twice, it changes no more."""
+    """Programs of the shell run as by `mgpu-rt run`; set up twice, it changes no more."""
     before = environment(MGPU_RT_HIP="", HIP_VISIBLE_DEVICES="1", XDG_DATA_HOME="/it's/here")
     code = "import json, os; print(json.dumps(dict(os.environ)))"
     words = "mgpu-rt config --env --device gfx90a"

@@ -1,4 +1,4 @@
-"""Files that a command reads or writes, whatever they are: FIFOs, devices, full disks."""
+"""Files that a command reads or writes, of all kinds: FIFOs, devices, full disks."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_fifo_is_no_program(place: Path) -> None:
 
 
 def test_a_fifo_is_no_rocm_runtime(place: Path) -> None:
-    """It stands where HIP's own would lie: a loader's folder is looked into after it."""
+    """The FIFO stands where HIP's own would lie: a loader's folder is looked into after it."""
     os.rename("fifo", _hip_search.HSA)
     code = f"from mgpu_rt import _hip_search; _hip_search.seams({str(place / 'libamdhip64.so')!r})"
     subprocess.run([sys.executable, "-c", code], env=environment(), check=True, timeout=HANG)

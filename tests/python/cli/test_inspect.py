@@ -87,7 +87,7 @@ def test_bundles_and_ptx_are_listed_for_people(tmp_path: Path) -> None:
 
 
 def test_the_library_decides_if_an_image_is_shared(tmp_path: Path) -> None:
-    """It takes any section for one that kernels write whose name it cannot read."""
+    """The library takes any section for one that kernels write whose name it cannot read."""
     path = written(tmp_path, corpus.images()["names without an end"])
     (image,) = inspect("--no-device", path)["images"]
     assert image["globals"] == []
@@ -108,7 +108,7 @@ def test_a_missing_probe_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_names_are_only_text(tmp_path: Path) -> None:
-    """Whatever a file makes of them."""
+    """Hostile names stay names, too."""
     ptx = b".version 8.0\n.target sm_90\n.entry \x1b[2Jkernel(\n"
     said = command("inspect", "--no-device", written(tmp_path, ptx)).stdout
     assert r"kernel \u001b[2Jkernel" in said
@@ -226,7 +226,7 @@ def test_missing_functions_of_a_code_object_are_named(tmp_path: Path) -> None:
 
 
 def test_hip_is_not_given_damaged_images(tmp_path: Path) -> None:
-    """It may crash with it."""
+    """HIP may crash with a damaged image."""
     path = corpus.holder(tmp_path, corpus.images()["headers point outside"])
     report = inspect(path, MGPU_RT_HIP=stub_of_hip(tmp_path, "abort();"))
     (said,) = report["images"][0]["answers"]
@@ -321,7 +321,7 @@ def test_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_program_without_images_is_refused(tmp_path: Path) -> None:
-    """For whatever processor."""
+    """Programs for any processor are refused."""
     path = compile_c(tmp_path / "program", "int main(void) { return 0; }")
     content = bytearray(path.read_bytes())
     for machine, name in ((62, "x86-64"), (183, "AArch64"), (243, "RISC-V")):

@@ -66,7 +66,7 @@ def test_stdin_lowers_to_stdout(tmp_path: Path) -> None:
 
 
 def test_an_executable_runs(tmp_path: Path) -> None:
-    """It finds the library by itself."""
+    """The executable finds the library by itself."""
     out = tmp_path / "x"
     result = lower(FORUM, "-o", out, "--emit", "executable", "--iterations", 3)
     assert result.returncode == 0, result.stderr
@@ -110,7 +110,7 @@ def run(program: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_kernels_in_a_launch_are_outlined(tmp_path: Path, llvm: int) -> None:
-    """And what else the program calls is linked by its name."""
+    """A library that the program calls is linked by its name."""
     out = tmp_path / "x"
     words = ("--llvm", llvm, "--emit", "executable", "--link", "mlir_c_runner_utils")
     result = lower("-", "-o", out, *words, "--iterations", 3, stdin=LAUNCHES.encode())
@@ -121,7 +121,7 @@ def test_kernels_in_a_launch_are_outlined(tmp_path: Path, llvm: int) -> None:
 
 
 def test_iterations_change_the_only_outer_loop(tmp_path: Path) -> None:
-    """It drops the names of constants, and makes one of equal ones."""
+    """MLIR drops the names of constants, and makes one of equal ones."""
     opt = [toolchain.tool("mlir-opt", 22), "--gpu-kernel-outlining", "--canonicalize", "--cse"]
     text = toolchain.run(opt, LAUNCHES.encode())
     assert b"%iterations" not in text

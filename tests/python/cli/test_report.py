@@ -30,7 +30,7 @@ LAUNCHES = 20
 
 
 def files(folder: Path, **contents: Any) -> list[str]:
-    """Their paths."""
+    """Writes the files, and returns their paths."""
     for name, content in contents.items():
         (folder / f"{name}.json").write_text(json.dumps(content))
     return [str(folder / f"{name}.json") for name in contents]
@@ -349,7 +349,7 @@ def test_durations_have_three_digits(ns: float | None, told: str) -> None:
 
 
 def test_a_million_events_are_binned() -> None:
-    """Whatever the length of a trace and the number of its kernels."""
+    """A page stays small with any length of a trace and any number of its kernels."""
     half = 500_000
     events = (
         event

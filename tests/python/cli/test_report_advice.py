@@ -114,7 +114,7 @@ def test_near_evidence_gives_no_advice(nearly: dict[str, Any], tmp_path: Path) -
 
 
 def copies(size: int, *, behind: bool = False) -> dict[str, Any]:
-    """Ten that a cache passed on, each after a wait, or after a launch behind it."""
+    """Returns ten copies that a cache passed on, each after a wait, or with a launch before it."""
     events = []
     for n in range(10):
         copied = call("mgpuMemcpy", 10 * n + 2, bytes=size, result="bypass", stream=1)
@@ -144,7 +144,7 @@ def test_no_copy_advice_for_stock_runs(tmp_path: Path) -> None:
 
 
 def test_advice_on_streams_tells_why(tmp_path: Path) -> None:
-    """Those that are kept from those at work."""
+    """The advice tells streams that are kept from those at work."""
     whole = counted("cache", "streams", hits=0, misses=100, evictions=0)
     (busy,) = advice(read(tmp_path, s=whole))
     assert "still had work" in busy.step

@@ -108,7 +108,7 @@ def test_lazy_takes_exclusive() -> None:
 
 
 def test_the_program_replaces_the_command() -> None:
-    """Its process id is the command's, so a signal reaches it."""
+    """The program's process id is the command's, so a signal reaches it."""
     words = [COMMAND, "run", "--", "cat"]
     process = subprocess.Popen(words, env=environment(), stdin=subprocess.PIPE)
     try:
@@ -298,7 +298,7 @@ def test_a_program_for_another_machine_is_refused(tmp_path: Path, linked: tuple[
 
 
 def test_a_misspelt_option_is_named(program: Path) -> None:
-    """And is not taken for the program; what follows the program is the program's."""
+    """A misspelt option is not taken for the program; what follows the program is the program's."""
     result = command("run", "--trcae", "x", "--", program)
     assert result.returncode == 2
     assert re.search("No such option:? '?--trcae.* Did you mean '?--trace", result.stderr)
@@ -400,7 +400,7 @@ def test_nvidias_driver_is_found_or_named(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_a_machine_that_starts_no_process_is_named(
     monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    """And is not told that it lacks HIP."""
+    """The user is not told that HIP is missing."""
 
     def refuse(*_words: object, **_settings: object) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
@@ -478,7 +478,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_auto_chooses_the_first_device_that_is_there(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those are AMD's GPU with its HIP, NVIDIA's with its driver, and the software GPU."""
+    """The devices are AMD's GPU with its HIP, NVIDIA's with its driver, and the software GPU."""
     (machine / "lib").mkdir()
     (machine / "lib" / "libamdhip64.so.77").symlink_to(STUB)
     rocm = {"ROCM_PATH": str(machine)}

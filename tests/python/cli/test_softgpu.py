@@ -144,7 +144,7 @@ def test_a_device_that_hip_does_not_know_wants_another_hip(
 def test_check_takes_the_newest_hip_5(
     build: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Its device stands in for the driver library, which HIP 6 and later do not load."""
+    """The checker's device stands in for the driver library, which HIP 6 and later do not load."""
     newest = _lay(tmp_path / "7", "libamdhip64.so.7", "gfx942")
     (newest.parent / _hip_search.HSA).write_bytes(b"hsaKmtQueueRingDoorbell gfx942 gfx90a")
     middle = _lay(tmp_path / "5", "libamdhip64.so.5", "gfx942 gfx90a")

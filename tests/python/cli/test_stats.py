@@ -228,7 +228,7 @@ def test_a_slow_start_is_in_neither_sides_calls(forum: Path) -> None:
 
 
 def test_compare_runs_a_program_twice(forum: Path) -> None:
-    """Whatever the caller has set for the library's caches and files."""
+    """Settings of the caller for the library's caches and files change nothing."""
     hostile = {"MGPU_RT_CACHE": "off", "MGPU_RT_TRACE": "/nowhere/trace"}
     words = ("compare", "--device", "softgpu", "--json", "--", forum)
     result = command(*words, **ON_SOFTGPU, **hostile)

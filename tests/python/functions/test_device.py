@@ -90,7 +90,7 @@ def test_device_memory_of_a_function_is_a_device_array(mgpu: Mgpu) -> None:
 
 @on_devices
 def test_the_copy_of_an_argument_is_no_result(mgpu: Mgpu) -> None:
-    """Its memory ends with the call."""
+    """The copy's memory ends with the call."""
     functions, array = device_library(mgpu), numbers()
     with pytest.raises(ValueError, match=r"itself, its result .* pass mgpu_rt.to_device of"):
         functions.itself(mgpu_rt.In(array))
@@ -154,7 +154,7 @@ def test_a_function_becomes_a_graph(mgpu: Mgpu) -> None:
 
 @on_devices
 def test_arrays_may_end_while_a_graph_is_built(mgpu: Mgpu) -> None:
-    """Their finalizers put off what they give back: it is no part of the graph."""
+    """Finalizers of arrays put off what they give back: it is no part of the graph."""
     functions, array = device_library(mgpu), mgpu_rt.to_device(numbers())
     others = [mgpu_rt.to_device(numbers()), mgpu_rt.Stream(), mgpu_rt.Event()]
     with mgpu_rt.use_stream(mgpu_rt.Stream()):

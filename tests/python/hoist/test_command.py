@@ -77,7 +77,7 @@ def shell(commands: str, directory: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_pages_example_runs(program: Path) -> None:
-    """Its commands, and what it says that they print."""
+    """The page's commands print what the page shows."""
     done = shell(COMMANDS, program.parent)
     assert (done.returncode, done.stderr) == (0, SAID)
     shell("./program", program.parent)
@@ -212,7 +212,7 @@ def test_a_tool_that_fails_silently_is_named(
 def test_tools_of_different_releases_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its line is not one of the user's."""
+    """The line that a tool names is not one of the user's."""
     error = "echo 'x:7:1: error: no such thing' >&2; exit 1"
     script = f'#!/bin/sh\n[ "$1" = --mlir-to-llvmir ] || {{ {error}; }}\n'
     for name in ("mlir-opt", "mlir-translate"):

@@ -274,7 +274,7 @@ NO_VARIABLE = "its module is not one for all launches"
         {"body": CALL_ELSEWHERE.format("%place")},
         # The constructor is not only a function for constructing.
         {"body": "llvm.call @load() : () -> ()"},
-        # Its address is known to another variable.
+        # The function's address is known to another variable.
         {
             "top": "llvm.mlir.global external @other() : !llvm.ptr {\n"
             "%0 = llvm.mlir.addressof @place : !llvm.ptr\n llvm.return %0 : !llvm.ptr }"
@@ -374,7 +374,7 @@ def test_the_target_of_the_program_stays() -> None:
 
 
 def test_names_in_quotes_and_strings_that_look_like_code() -> None:
-    """Whatever a string says, it is neither a call nor a reference."""
+    """A string is neither a call nor a reference, even if it looks like one."""
     program = before_21(
         top='llvm.mlir.global internal constant @"a \\"b\\" c"("@place callee = @mgpuStreamCreate")'
     ).replace("@launch", '@"the launch"')

@@ -296,7 +296,7 @@ def test_dlpack_on_the_host_is_copied() -> None:
 
 
 def test_a_launch_waits_for_the_owners_stream() -> None:
-    """Once each; 1 is the null stream's name in the interface."""
+    """A launch waits for each stream once; 1 is the null stream's name in the interface."""
     arrays = [Interface(64, (3,), stream=stream) for stream in (0x77, 0x77, 1, STREAM, None)]
     given, device = passed([POINTER] * 5, *arrays)
     given.to_device()
@@ -328,7 +328,7 @@ def test_device_memrefs_have_sizes_and_strides() -> None:
 
 
 def test_a_field_of_records_on_the_device_has_its_stride() -> None:
-    """Its address is one; a memref's strides count whole elements."""
+    """The field has one address; a memref's strides count whole elements."""
     field = Interface(64, (4,), strides=(6,))
     assert number(field) == 64
     with pytest.raises(ValueError, match="argument 1: its elements are 6 bytes apart, no multiple"):

@@ -92,7 +92,7 @@ def test_a_failed_copy_raises(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), HIPSTUB_ASYNC="held")
 def test_the_copies_of_a_launch_that_fails_are_waited_for(mgpu: Mgpu) -> None:
-    """Their arrays are the caller's again, and may go."""
+    """The arrays of the copies are the caller's again, and may go."""
     module, stream, array = kernels(), mgpu.StreamCreate(), numpy.zeros(8, "f")
     mgpu.lib.mgpuMemHostRegister(mgpu.ffi.from_buffer(array), array.nbytes)
     mgpu.stub.hipstub_set_fault(f"hipModuleLaunchKernel:*:{INVALID_VALUE}".encode())

@@ -130,7 +130,7 @@ def test_a_lent_stream_object_is_kept(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_launches_go_to_the_stream(mgpu: Mgpu) -> None:
-    """And are not waited for; on the library's own they are."""
+    """Launches there are not waited for; on the library's own stream they are."""
     module = mgpu_rt.Module(lower.code_object(KERNELS, "gfx90a"))
     stream, ran = mgpu.StreamCreate(), []
     waits, creations = mgpu.count("hipStreamSynchronize"), mgpu.count("hipStreamCreate")

@@ -179,7 +179,8 @@ def test_every_loop_of_the_programs_can_be_set() -> None:
 def test_a_missing_tool_is_named_with_its_package(
     name: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the command where there is apt-get, else with Debian's name for it."""
+    """The line shows apt-get's command if the machine has it, else Debian's names of the
+    packages."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(toolchain.ToolchainMissing) as missing:
         toolchain.tool(name, 99)

@@ -52,7 +52,7 @@ def test_manager_comes_and_goes(mode: str) -> None:
 
 
 def manager_that_came(program: subprocess.Popen[str]) -> int:
-    """Its process, once the program has said so."""
+    """Returns the manager's process, once the program has said so."""
     assert program.stderr
     said = ""
     while "process" not in said:
@@ -348,7 +348,7 @@ def test_a_first_call_may_be_in_a_constructor(
 @pytest.mark.parametrize("mode", ["fork-before", "fork-after", "fork-busy", "fork-first"])
 @pytest.mark.parametrize("python", ["on", "off"])
 def test_a_child_of_fork_gets_answers(mode: str, python: str) -> None:
-    """The child gets answers too, whatever other threads were doing; it does not hang."""
+    """The child gets answers too, and does not hang, at any work of other threads."""
     good(mode, MGPU_RT_MANAGER=f"{python},delay=0", MGPU_RT_MODULE_LIMIT="10K")
 
 
@@ -546,7 +546,8 @@ def test_no_hip_call_follows_its_exit_handlers(mode: str, python: str) -> None:
 
 
 def test_the_library_is_not_linked_with_python() -> None:
-    """It looks an interpreter's functions up only where a runtime in Python is asked for."""
+    """The library looks an interpreter's functions up only where a runtime in Python is asked
+    for."""
     linked = subprocess.check_output(["readelf", "--dynamic", "--dyn-syms", library()], text=True)
     assert not re.search(r"libpython|\bPy\w+", linked)
 

@@ -1,4 +1,4 @@
-"""Programs in Python: their interpreter is theirs, whatever it is and whatever happens in it."""
+"""Programs in Python: their interpreter is theirs, in every version and every state."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def library() -> Path:
 @pytest.mark.parametrize("policy", ["", "policies:EvictAll", "policies:PinAll"])
 @pytest.mark.parametrize("mode", ["served", "threads", "misses"])
 def test_threads_do_not_race(mode: str, policy: str, library: Path, tmp_path: Path) -> None:
-    """Threads that miss, and a manager that lists, evicts and pins meanwhile."""
+    """Threads miss while a manager lists, evicts and pins."""
     (tmp_path / "policies.py").write_text((HOSTS / "policies.py").read_text())
     env = promptly(
         PYTHONPATH=str(tmp_path),

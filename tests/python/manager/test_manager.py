@@ -101,7 +101,7 @@ class Program:
 
 
 def test_a_policy_may_pin_everything_and_log(tmp_path: Path) -> None:
-    """It is told of each thing that is got from HIP; what it pins no limit takes."""
+    """The policy is told of each object that HIP makes; no limit takes an object that it pins."""
     with Program(tmp_path, "PinAll", MGPU_RT_MODULE_LIMIT="20K") as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(program.notes)
@@ -463,7 +463,7 @@ def test_a_manager_started_by_hand_refuses() -> None:
 
 
 def test_a_program_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
-    """It may end before it has set the channel up, for which its manager waits."""
+    """The program may end before it has set the channel up, for which its manager waits."""
     source = (
         '#include "telemetry/channel.h"\nint main(void) { printf("%zu", sizeof(struct channel)); }'
     )

@@ -73,7 +73,7 @@ class EvictsAll(Looks):
 
 
 def test_decisions_are_carried_out_and_come_back() -> None:
-    """Whatever the program holds stays."""
+    """Objects that the program holds stay."""
     events = [event(EventKind.STREAM_CREATED, 1), event(EventKind.STREAM_CREATED, 2)]
     decided = rehearse(EvictsAll, events, held={2}, seconds_after=1)
     assert (0.0, Evict(Kind.STREAM, 1)) in decided

@@ -156,7 +156,7 @@ MakingUnspeakable = _made(_Unspeakable())
 
 
 class CallsItself(Runtime):
-    """Its own calls go to the library, past the runtime."""
+    """The method's own calls go to the library, past the runtime."""
 
     def stream_create(self) -> int:
         library = mgpu_rt.load()

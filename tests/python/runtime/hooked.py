@@ -49,7 +49,7 @@ def launches_of(recording: Path) -> list[dict[str, Any]]:
 
 
 def write_launches(recording: Path, launches: list[Any]) -> None:
-    """Writes a manifest of these, whatever they are."""
+    """Writes a manifest of these values, good or bad."""
     lines = [json.dumps(launch) + "\n" for launch in launches]
     (recording / "manifest.jsonl").write_text("".join(lines))
 

@@ -39,7 +39,7 @@ class Names(Runtime):
 
 
 class Forgets(Names):
-    """Its __init__ stops short of Runtime's."""
+    """This class's __init__ stops short of Runtime's."""
 
     def __init__(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""hip-python is bound to the HIP that the library drives, whichever threads begin at once."""
+"""hip-python is bound to the HIP that the library drives, also if several threads begin at once."""
 
 from __future__ import annotations
 

@@ -73,8 +73,9 @@ def test_functions_of_a_module_that_hip_has_back_are_forgotten(mgpu: Mgpu) -> No
 
 @in_child(HIPSTUB_REUSE="1", **alone)
 def test_a_handle_that_hip_hands_out_anew_is_unknown(mgpu: Mgpu) -> None:
-    """The program has unloaded ours by HIP. The next load gets the handle: first the same image,
-    whose functions are others, then one that kernels write into, which nobody else may have."""
+    """The program has unloaded our module by HIP. The next load gets the handle. First it is of an
+    equal image, whose functions are others. Then it is of an image that kernels write into, which
+    nobody else may have."""
     first, second = (mgpu.image(code_object(name)) for name in ("forum", "globals"))
     with mgpu_rt.intercept(CachedRuntime()):
         module = mgpu.load(first)
@@ -201,7 +202,7 @@ def test_an_event_is_not_kept_under_the_handle_of_a_stream(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="70253211", **alone)
 def test_hip_7_is_never_asked_about_an_event(mgpu: Mgpu) -> None:
-    """It reads the stream that the event was recorded on, which somebody may have destroyed."""
+    """HIP 7 reads the stream that the event was recorded on, which somebody may have destroyed."""
     with mgpu_rt.intercept(CachedRuntime()):
         mgpu.EventDestroy(mgpu.EventCreate())
         mgpu.EventDestroy(mgpu.EventCreate())

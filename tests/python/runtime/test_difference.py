@@ -1,4 +1,4 @@
-"""A replay's memory is compared with the recorded one: nothing that differs is called the same."""
+"""A replay's memory is compared with the recorded one: nothing that differs is called equal."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A kernel runs in blocks of the size that it was compiled for, whatever a launch asks HIP for.
-So another size is refused, and the compiled one is named."""
+"""A kernel runs in blocks of the size that it was compiled for, even if a launch asks HIP for
+another. So another size is refused, and the compiled one is named."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_a_failure_at_the_end_changes_the_status(name: str, status: int) -> None
 
 
 def test_exit_handlers_run_after_a_failure_at_the_end() -> None:
-    """They may write what the program has computed."""
+    """Exit handlers may write what the program has computed."""
     done = run("failing:EndRaises", "late")
     assert (done.returncode, done.stdout) == (1, "ok\nlate failed\n")
 
@@ -151,7 +151,7 @@ def run_redirected(runtime: str, redirected: str) -> subprocess.CompletedProcess
 def test_a_stream_that_cannot_be_written_changes_no_ending(
     name: str, redirected: str, status: int, out: str
 ) -> None:
-    """And nothing that is for stderr comes to stdout, which may be a file of results."""
+    """Nothing that is for stderr comes to stdout, which may be a file of results."""
     done = run_redirected(f"failing:{name}", redirected)
     assert (done.returncode, done.stdout) == (status, out)
 
@@ -159,7 +159,7 @@ def test_a_stream_that_cannot_be_written_changes_no_ending(
 @pytest.mark.parametrize("hook", ["Trace", "Time"])
 @pytest.mark.parametrize(("redirected", "status"), [("2>&-", 0), ("2>/dev/full", 1)])
 def test_a_hook_that_ships_lets_the_program_go_on(hook: str, redirected: str, status: int) -> None:
-    """Its lines are lost, which the status says where somebody may have wanted them."""
+    """The hook's lines are lost, which the status says where somebody may have wanted them."""
     done = run_redirected(f"mgpu_rt.hooks:{hook}", redirected)
     assert (done.returncode, done.stdout) == (status, "ok\n")
 
@@ -225,7 +225,7 @@ def test_raw_arguments_of_other_sizes_are_refused(raw: Any) -> None:
 
 
 def test_a_launch_without_params_has_no_arguments_to_look_at() -> None:
-    """They may lie in `extra`, HIP's other way to pass them."""
+    """The arguments may lie in `extra`, HIP's other way to pass them."""
     launch = launch_with(8)
     launch.params = 0
     assert (launch.raw, launch.values, [*launch.buffers()]) == ([], [], [])
@@ -289,7 +289,7 @@ if child := os.fork():
     ],
 )
 def test_a_runtime_ends_with_a_python_program(runtime: str, status: int, said: str) -> None:
-    """And not with a child, which goes on without it."""
+    """The runtime does not end with a child, which goes on without it."""
     env = asked(runtime, LIBRARY=str(library()))
     done = run_program([sys.executable, "-c", ENDS_IN_PYTHON], env)
     assert done.returncode == status

@@ -43,7 +43,7 @@ def test_only_its_owner_enters_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("planted", ["", BLOBS])
 def test_a_folder_of_others_is_refused(planted: str, tmp_path: Path) -> None:
-    """One that was made before the first launch, by whoever may write there."""
+    """The folder was made before the first launch, by another user who may write there."""
     out, elsewhere = tmp_path / "recording", tmp_path / "elsewhere"
     elsewhere.mkdir(0o700)
     if planted:
@@ -105,7 +105,7 @@ def test_a_new_recording_takes_an_empty_folder(tmp_path: Path) -> None:
 
 
 def test_a_line_costs_its_own_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many there are: 1000 launches took 55 s, as each wrote all before it anew."""
+    """This holds for any number: 1000 launches took 55 s, as each wrote all before it again."""
     moved = {"read": 0, "written": 0}
 
     def pread(number: int, size: int, at: int) -> bytes:
@@ -222,7 +222,7 @@ with Folder(sys.argv[1]) as made:
 
 
 def test_a_limit_on_the_size_of_files_ends_no_program(tmp_path: Path) -> None:
-    """Its own writes beyond the limit do, as before."""
+    """Writes of the program itself beyond the limit end it, as before."""
     out = tmp_path / "recording"
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, out], env=environment(), capture_output=True

@@ -83,7 +83,7 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folders_name_is_only_a_name(name: bytes, recorded: Path, tmp_path: Path) -> None:
-    """It is no text of the program that replays, nor of the script."""
+    """The name is no text of the program that replays, nor of the script."""
     folder, script = tmp_path / os.fsdecode(name), tmp_path / "replay.py"
     folder.symlink_to(recorded)
     env = environment("softgpu", MGPU_RT_MANAGER="off")

@@ -2,7 +2,8 @@
 
     python -m tests.python.selftest.draw FOLDER
 
-They are cases of the random driver, which need no null stream's order and any HIP.
+The sequences are cases of the random driver that need no order of the null stream and run on any
+HIP.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from tests.proofs.random import cases, runner
 
 SEQUENCES, SEED = 300, 28
-#: Those of the sequences that reset the device are kept apart: they are for --harsh.
+#: Sequences that reset the device are kept apart: they are for --harsh.
 HARSH = 60
 
 

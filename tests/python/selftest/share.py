@@ -2,11 +2,11 @@
 
     python -m tests.python.selftest.share [--rest] [PROOF ...]
 
-It builds the library without each proof of docs/proofs.md, and plays the programs of
-csrc/selftest/programs. Some of them need two devices, or reset one. The first check that
-calls the library wrong becomes the proof's witness `selftest CHECK` in that table. If no check
-does, the row says why not. It says "selftest: open" until somebody knows, which a test refuses.
-The table is written after each proof, so that --rest goes on where a run was ended.
+The command builds the library without each proof of docs/proofs.md, and plays the programs of
+csrc/selftest/programs. Some of them need two devices, or reset one. The first check that calls the
+library wrong becomes the proof's witness `selftest CHECK` in that table. If no check does, the row
+says why not. It says "selftest: open" until somebody knows, which a test refuses. The table is
+written after each proof, so that --rest goes on where a run was ended.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One short piece of code for each function of HIP that the stub serves.
 
-They run in this process, one after the other, over the stub or over AMD's HIP (MGPU_RT_HIP names
-the library). Each asserts what a caller would see. The return codes go to stdout, a line of JSON a
-snippet.
+The snippets run in this process, one after the other, over the stub or over AMD's HIP (MGPU_RT_HIP
+names the library). Each asserts what a caller would see. The return codes go to stdout, a line of
+JSON a snippet.
 """
 
 from __future__ import annotations

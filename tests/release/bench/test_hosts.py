@@ -49,7 +49,7 @@ def test_a_missing_host_is_left_out(stub: device.Device, monkeypatch: pytest.Mon
 def test_bindings_that_do_not_load_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They need libLLVM.so, which their package does not bring."""
+    """The bindings need libLLVM.so, which their package does not bring."""
     (tmp_path / "mlir").mkdir()
     (tmp_path / "mlir" / "__init__.py").write_text("")
     (tmp_path / "mlir" / "ir.py").write_text("raise ImportError('libLLVM.so: no such file')")

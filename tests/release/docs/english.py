@@ -19,7 +19,7 @@ AVOIDED = re.compile(
 )
 #: Plain words say it: again, then, too, any, even if, the one that.
 STILTED = re.compile(r"\b(whoever|whatever|whichever|meanwhile|anew|likewise)\b", re.IGNORECASE)
-#: "The same" in place of a noun. "They are the same" and "the same stream" may stand.
+#: A noun that is left out behind "the same". "They are the same" and "the same stream" may stand.
 SAME = re.compile(
     r"(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bwas )(?<!\bwere )(?<!\bstay )(?<!\bstays )(?<!\blooks )"
     r"\bthe same(?=[.,;:)]|$|\s+(?:a[st]|but|by|each|for|from|has|have|here|if|in|is|of|there|to"

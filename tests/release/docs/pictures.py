@@ -1,6 +1,7 @@
 """Makes the pictures of docs/report.md from a real run: `python -m tests.release.docs.pictures`.
 
-It needs Chromium, LLVM 19's tools and Pillow, all of which `make test` or `make bench` installs.
+The script needs Chromium, LLVM 19's tools and Pillow, all of which `make test` or `make bench`
+installs.
 """
 
 from __future__ import annotations

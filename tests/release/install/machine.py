@@ -173,7 +173,7 @@ def _check_doctor(installed: Installed, python: str | None) -> None:
 
 
 def _check_forum(installed: Installed, program: Path, work: Path) -> None:
-    """It launches on the software GPU, and hits the caches."""
+    """The program launches on the software GPU, and hits the caches."""
     stats = work / "stats.json"
     words = ("run", "--device", "softgpu", "--stats-json", stats, "--", program)
     result = attempt(installed.command, *words)

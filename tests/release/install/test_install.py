@@ -80,7 +80,7 @@ def test_a_wheel_has_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path
 
 @pytest.mark.check
 def test_the_wheel_tests_a_gpu_without_a_checkout(installed: Installed, tmp_path: Path) -> None:
-    """And what it carries for that is small."""
+    """The wheel carries little for that."""
     file = tmp_path / "found.json"
     words = ("--only", "programs-22", "--only", "programs-15", "--json", file)
     said = run(
@@ -366,7 +366,7 @@ def test_pip_installs_from_the_source_archive(dist: Path, folder: Path) -> None:
 @pytest.mark.check_install
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a root of another Debian")
 def test_debian_13_can_use_the_wheel(dist: Path, folder: Path) -> None:
-    """Its own Python, compiler and HIP; as root, and as a user who is not."""
+    """Debian 13 has its own Python, compiler and HIP. Tried as root, and as another user."""
     root = folder / "trixie"
     packages = "python3,python3-venv,python3-dev,gcc,libc6-dev,binutils,make,libhsakmt-dev"
     more = "libamdhip64-5,cmake,pkg-config"

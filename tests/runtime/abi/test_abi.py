@@ -229,7 +229,7 @@ EMITTERS = {
 
 @pytest.mark.parametrize("release", EMITTERS)
 def test_every_name_that_llvm_emits_is_served(release: int) -> None:
-    """And the table says that this release calls it."""
+    """The table also says that this release calls it."""
     data = EMITTERS[release].read_bytes()
     emitted = {name.decode() for name in re.findall(rb"\0(mgpu[A-Z]\w+)(?=\0)", data)}
     served = {f.name for f in _abi.functions() if f.first_llvm <= release <= f.last_llvm}

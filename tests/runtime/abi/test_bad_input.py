@@ -65,7 +65,7 @@ def test_a_null_function_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_the_null_stream_serves_everywhere_but_for_destroying(mgpu: Mgpu) -> None:
-    """It is HIP's null stream, a good one everywhere but for destroying."""
+    """NULL is HIP's null stream, a good one everywhere but for destroying."""
     function = mgpu.function(_forum(mgpu), KERNEL)
     mgpu.launch(function, mgpu.null)
     mgpu.StreamSynchronize(mgpu.null)

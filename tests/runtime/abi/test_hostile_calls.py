@@ -23,7 +23,7 @@ def test_unknown_names_give_no_functions(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",))
 @in_folder
 def test_a_recording_opens_files_and_waits_for_no_fifo(mgpu: Mgpu) -> None:
-    """The other end of a FIFO may never come; here it is open, and nothing is read from it."""
+    """A FIFO's other end may never come; here it is open, and nothing is read from it."""
     os.mkfifo("fifo")
     fifo = os.open("fifo", os.O_RDWR | os.O_NONBLOCK)
     os.write(fifo, bytes(4096))

@@ -145,7 +145,7 @@ def _constant(mgpu: Mgpu, module) -> list:
 
 @in_child()
 def test_03_a_reload_sees_fresh_constants(mgpu: Mgpu) -> None:
-    """The program has set one through HIP; no kernel can."""
+    """The program has set a constant through HIP; no kernel can set one."""
     buffer = mgpu.image(exports_a_constant())
     module = mgpu.load(buffer)
     address, value = _constant(mgpu, module)
@@ -165,7 +165,7 @@ def test_03_constants_are_shared_if_nobody_else_calls_hip(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_03_constants_are_not_shared_from_the_first_override_on(mgpu: Mgpu) -> None:
-    """It may set them through HIP: of a module that is held, or of the next load."""
+    """The override may set constants through HIP: of a module that is held, or of the next load."""
     buffer = mgpu.image(exports_a_constant())
     held = mgpu.load(buffer)
     mgpu.ModuleUnload(mgpu.load(buffer))
@@ -248,7 +248,7 @@ def assert_busy_until(ending: threading.Event, stream, mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="0")
 def test_04_a_wait_does_not_cover_a_launch_that_comes_meanwhile(mgpu: Mgpu) -> None:
-    """The wait does not cover what another thread launches on the stream meanwhile."""
+    """The wait does not cover what another thread launches on the stream during it."""
     meeting, ending = threading.Event(), threading.Event()
     events = [meeting, ending]
 
@@ -461,7 +461,8 @@ def test_08_an_event_at_work_is_not_handed_out(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_08_a_reused_event_is_as_never_recorded(mgpu: Mgpu) -> None:
-    """Waiting for an event that its owner has not recorded is no wait, whatever it was before."""
+    """Waiting for an event that its owner has not recorded is no wait, even if it was recorded by
+    an earlier owner."""
     busy, other, event = busy_stream(mgpu), mgpu.StreamCreate(), mgpu.EventCreate()
     mgpu.EventRecord(event, busy)
     mgpu.EventDestroy(event)
@@ -530,7 +531,7 @@ def test_12_the_last_error_is_left_alone(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_MODULE_LIMIT="60K")  # room for one module
 def test_12_an_eviction_leaves_no_error(mgpu: Mgpu) -> None:
-    """It asks whether streams are at work, and no call that succeeds comes after it."""
+    """The eviction asks whether streams are at work, and no call that succeeds comes after it."""
     image = mgpu.image(code_object("forum"))
     module, stream = mgpu.load(image), mgpu.StreamCreate()
     mgpu.launch(mgpu.function(module, KERNEL), stream)
@@ -543,7 +544,7 @@ def test_12_an_eviction_leaves_no_error(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_VERSION="70253211")
 def test_12_a_pending_error_survives(mgpu: Mgpu) -> None:
-    """From HIP 7 on an error stays until it is read, whatever succeeds meanwhile."""
+    """From HIP 7 on an error stays until it is read, even if other calls succeed."""
     first = busy_stream(mgpu)
     mgpu.StreamDestroy(first)
     pending = mgpu.stub.hipSetDevice(77)

@@ -43,7 +43,7 @@ def _use_it_all(mgpu: Mgpu, image: bytes) -> None:
 
 @in_child(HIPSTUB_DEVICES="0")
 def test_a_missing_gpu_is_named_once(mgpu: Mgpu) -> None:
-    """And nothing else is advised: it would be wrong."""
+    """Nothing else is advised: it would be wrong."""
     _use_it_all(mgpu, code_object("forum"))
     (said,) = _advice(mgpu)
     assert "finds no GPU" in said
@@ -127,7 +127,7 @@ def test_a_fifo_is_not_opened_as_hip(tmp_path: Path) -> None:
 @in_child(policies=("builtin",))
 @in_folder
 def test_a_fifo_is_not_waited_for(mgpu: Mgpu) -> None:
-    """The same, for the guard: whoever opens it finds the other end open, and something to read."""
+    """For the guard: a process that opens it finds the other end open, and something to read."""
     os.mkfifo("libamdhip64.so.5")
     os.write(os.open("libamdhip64.so.5", os.O_RDWR), bytes(4096))
     assert "(it is a FIFO)" in _lines(1, MGPU_RT_HIP=os.path.abspath("libamdhip64.so.5"))[0]
@@ -135,7 +135,7 @@ def test_a_fifo_is_not_waited_for(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_a_hostile_name_does_not_control_a_terminal(mgpu: Mgpu) -> None:
-    """A kernel's name may come from an image, or from whoever wrote the program."""
+    """A kernel's name may come from an image, or from the author of the program."""
     assert not mgpu.function(
         mgpu.load(mgpu.image(code_object("forum"))), "a\x1b[31m\nb\x9bc\u202ed"
     )

@@ -129,7 +129,7 @@ ENDS = {
     "parent": 1,
 }
 
-#: Its output: handlers run once, and each process answers for its own failures.
+#: The program's output: handlers run once, and each process answers for its own failures.
 PRINTED = {"handler": "handler\n", "child": "1\n", "parent": "handler\n0 0 1\n"}
 
 SAID = "call failed, so the exit status is 1 in place of 0"
@@ -172,7 +172,7 @@ int main(int argc, char **argv) {
 
 
 def test_a_call_after_hips_exit_handlers_has_failed() -> None:
-    """It was not made. A release need not be."""
+    """The call was not made. A release need not be."""
     late = compile_c(folders.folder("failures") / "late", LATE)
     assert run(late, library(), MGPU_RT_ERRORS="fail").returncode == 1
     assert run(late, library(), "release", MGPU_RT_ERRORS="fail").returncode == 0

@@ -52,7 +52,7 @@ def test_any_version_number_is_found(tmp_path: Path) -> None:
 
 
 def test_the_names_behind_links_decide(tmp_path: Path) -> None:
-    """And a file with several names counts once."""
+    """A file with several names counts once."""
     lay(tmp_path / "a" / "lib", "libamdhip64.so.7", "libamdhip64.so.7.2.70204")
     lay(tmp_path / "b" / "lib", "libamdhip64.so.7", "libamdhip64.so.7.10.1")
     search = f"{tmp_path}/a/lib:{tmp_path}/b/lib"
@@ -88,7 +88,7 @@ def test_the_users_choice_comes_before_a_newer_release(tmp_path: Path) -> None:
 
 
 def test_releases_in_opt_are_found(tmp_path: Path) -> None:
-    """Those of /opt/rocm-* and ROCm 10's /opt/rocm/core-*, in a mount namespace of its own."""
+    """Releases of /opt/rocm-* and ROCm 10's /opt/rocm/core-*, in a mount namespace of its own."""
     opt = tmp_path / "opt"
     lay(opt / "rocm-6.4.3" / "lib", "libamdhip64.so.6")
     lay(opt / "rocm" / "core-10.0.0" / "lib", "libamdhip64.so.8")

@@ -131,7 +131,7 @@ def test_every_situation_ends_as_with_stock(device: str, pending: str) -> None:
 
 @pytest.mark.parametrize("device", in_check(DEVICES, lambda name: name == "softgpu"))
 def test_the_library_ends_the_process_only_where_stock_does(device: str) -> None:
-    """And not where HIP would read what cannot be read."""
+    """The library does not end it where HIP would read what cannot be read."""
     ours, stocks = _played(False, device, "none"), _played(True, device, "none")
     assert ours.ended() <= stocks.ended()
     others = {name for name in ours.ended() if not FATAL.fullmatch(name)}

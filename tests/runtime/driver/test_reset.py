@@ -52,7 +52,7 @@ def test_a_job_after_a_reset_gets_new_memory(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS, MGPU_RT_EXCLUSIVE="on", **TWO)
 def test_a_reset_by_an_override_is_seen(mgpu: Mgpu) -> None:
-    """It ends MGPU_RT_EXCLUSIVE, so memory that was cached before serves nobody."""
+    """The override ends MGPU_RT_EXCLUSIVE, so memory that was cached before serves nobody."""
     job(mgpu, 1)
     mgpu.passes_on("mgpuMemset16")
     reset(mgpu, 0)
@@ -118,7 +118,7 @@ def test_a_reset_is_noticed_before_anything_is_reused(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_MEMORY=str(MIB), HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1")
 def test_memory_from_before_a_reset_is_not_freed_to_make_room(mgpu: Mgpu) -> None:
-    """Its address is memory of the program by now; the room is wanted on another device."""
+    """The block's address is memory of the program by now; the room is wanted on another device."""
     on(mgpu, 1)
     mgpu.MemFree(mgpu.MemAlloc(64 * KIB, mgpu.null, False), mgpu.null)
     reset(mgpu, 1)
@@ -154,7 +154,7 @@ def test_large_copies_of_several_devices_share_pinned_memory(mgpu: Mgpu) -> None
 
 @in_child(HIPSTUB_DEVICES="2")
 def test_a_thread_that_changes_devices_gets_its_streams_back(mgpu: Mgpu) -> None:
-    """It keeps the last of them for itself; the one before is for whoever asks."""
+    """The thread keeps the last stream for itself; the one before is for all that ask."""
     for number in range(20):
         mgpu.SetDefaultDevice(number % 2)
         mgpu.StreamDestroy(mgpu.StreamCreate())
@@ -163,7 +163,7 @@ def test_a_thread_that_changes_devices_gets_its_streams_back(mgpu: Mgpu) -> None
 
 @in_child(**TWO)
 def test_a_stream_that_hip_made_anew_on_another_device_serves_that_one(mgpu: Mgpu) -> None:
-    """Its handle lies in the queue of the device whose reset has ended it."""
+    """The stream's handle lies in the queue of the device whose reset has ended it."""
 
     def streams(device: int) -> None:
         on(mgpu, device)

@@ -5,7 +5,8 @@
 in the environment of a child (tests/support/child.py); --single: no other threads are at work.
 
 A sequence is in order by streams, events, waits of the host's and the null stream: it has one
-result. Its inputs are the host's; each replay has others. Other threads may be at work meanwhile.
+result. Its inputs are the host's; each replay has others. Other threads may be at work at that
+time.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ class Sequence:
                 array[i] = chance.randrange(1000)
 
     def run(self) -> None:
-        """The same calls each time."""
+        """Makes equal calls each time."""
         Run(self, random.Random(self.seed)).run()
 
     def results(self) -> list[bytes]:
-        """Their bits: what fills have left may be no number."""
+        """Returns the bits of the results: what fills have left may be no number."""
         return [bytes(self.mgpu.ffi.buffer(array)) for array in self.outputs]
 
 

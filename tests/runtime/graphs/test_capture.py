@@ -61,7 +61,7 @@ def allocate_and_fill(mgpu: Mgpu, stream, value: int):
 
 @in_child(backends=("stub", "softgpu"))
 def test_a_block_freed_in_a_capture_serves_nobody_else(mgpu: Mgpu) -> None:
-    """It came from the cache; whenever the graph runs it writes to it."""
+    """The block came from the cache; whenever the graph runs it writes to the block."""
     capture = Capture(mgpu)
     block = mgpu.MemAlloc(KIB, capture.stream, False)
     with capture():

@@ -215,7 +215,8 @@ def test_graphs_that_have_no_memory_become_rare(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_STATS="/dev/null")
 def test_memory_that_comes_back_as_another_builds_the_graph_anew(mgpu: Mgpu) -> None:
-    """Its address is as before, but HIP 6 and 7 look up what lies there when a node is made."""
+    """The memory's address is as before, but HIP 6 and 7 look up what lies there when a node is
+    made."""
     functions = Functions("scale")
     array = functions.array()
     host = mgpu.ffi.cast("void *", int(functions.ffi.cast("uintptr_t", array)))
@@ -421,7 +422,7 @@ def test_threads_have_right_results(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_STATS="/dev/null")
 def test_old_releases_run_plainly_beside_other_threads(mgpu: Mgpu) -> None:
-    """Their graphs may go wrong beside another thread that launches the same kernel."""
+    """Graphs of old releases may go wrong beside another thread that launches the same kernel."""
     functions = Functions("scale")
     array = functions.array()
     ended, calls = threading.Event(), threading.Event()
@@ -493,7 +494,7 @@ def test_a_reset_builds_the_graph_anew(mgpu: Mgpu) -> None:
 
 
 def test_a_function_runs_over_another_library(tmp_path: Path) -> None:
-    """Which knows nothing of graphs."""
+    """Stock knows nothing of graphs."""
     out = tmp_path / "functions.so"
     toolchain.run([toolchain.compiler(), "-shared", compiled(("scale",), 22), STOCK, "-o", out])
     program = f"""

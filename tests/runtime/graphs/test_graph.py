@@ -107,7 +107,7 @@ def test_a_graph_is_one_submission(mgpu: Mgpu) -> None:
     calls = mgpu.stub.hipstub_calls()
     assert mgpu.lib.mgpu_rt_graph_launch(graph[0], stream) == 0
     assert mgpu.count("hipGraphLaunch") == 1
-    # And whether the device was reset, and of the source and the target what they are.
+    # The library asks whether the device was reset, and what the source and the target are.
     assert mgpu.stub.hipstub_calls() <= calls + 2 + 2 * 2
     mgpu.StreamSynchronize(stream)
     assert target[0] == 3.0
@@ -166,7 +166,7 @@ def test_a_destroyed_graph_leaves_the_program_what_it_holds(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_destroying_a_running_graph_waits_for_it(mgpu: Mgpu) -> None:
-    """Its memory serves others from then on."""
+    """The graph's memory serves others from then on."""
     stream = mgpu.StreamCreate()
     with built(mgpu) as graph:
         block = mgpu.MemAlloc(KIB, stream, False)
@@ -195,7 +195,7 @@ def test_a_module_of_a_graph_stays_loaded(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_module_with_globals_of_a_graph_stays_loaded(mgpu: Mgpu) -> None:
-    """It was loaded before, and is unloaded after."""
+    """The module was loaded before, and is unloaded after."""
     stream = mgpu.StreamCreate()
     module = mgpu.load(mgpu.image(code_object("globals")))
     function = mgpu.function(module, "count")
@@ -376,7 +376,7 @@ def test_a_graph_within_a_graph_ends_the_building(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_the_end_of_its_thread_ends_the_building(mgpu: Mgpu) -> None:
-    """And that graph; the next one is built as if there had been none."""
+    """The graph is gone, and the next one is built as if there had been none."""
 
     def build() -> None:
         assert mgpu.lib.mgpu_rt_graph_begin() == 0

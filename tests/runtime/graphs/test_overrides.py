@@ -59,8 +59,8 @@ def overridden(mgpu: Mgpu, function: str = "mgpuStreamCreate") -> Iterator[list[
 
 @in_child(**COUNTED)
 def test_a_function_runs_plainly_and_right_under_each_hook_and_runtime(mgpu: Mgpu) -> None:
-    """So that a hook sees all launches: the one that was to be recorded is a launch, and is the
-    same when it is replayed."""
+    """A hook sees all launches so: the one to be recorded is a launch, and equal when it is
+    replayed."""
     with tempfile.TemporaryDirectory() as scratch:
         recording = str(Path(scratch, "recording"))
         for override in (
@@ -166,7 +166,7 @@ def lend(mgpu: Mgpu) -> Any:
 
 @in_child(backends=BOTH, **alone)
 def test_a_lent_stream_is_every_runtimes(mgpu: Mgpu) -> None:
-    """And it stays the program's: nobody destroys it."""
+    """The stream stays the program's: nobody destroys it."""
     for kind in (Reads, runtime.PlainRuntime, runtime.CachedRuntime, runtime.Singleton):
         with mgpu_rt.intercept(kind()):
             own = mgpu.StreamCreate()

@@ -87,7 +87,8 @@ def fatbin(*entries: tuple[int, bytes]) -> bytes:
 
 
 def holder(folder: Path, image: bytes, section: str = ".rodata", *flags: str) -> Path:
-    """An object file, or what the flags make, with an image in a section of its data."""
+    """Compiles a file with an image in a section of its data: an object file, unless the flags make
+    another kind."""
     content, out = folder / "image", folder / "holder"
     content.write_bytes(image)
     source = f"""

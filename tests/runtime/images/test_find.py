@@ -209,7 +209,7 @@ def test_ptx_arguments_have_offsets(tmp_path: Path) -> None:
     assert [a.kind for a in copy.arguments] == ["pointer", None, None]
 
 
-#: Its attributes as ptxas 13.0 writes them, the last argument first.
+#: The kernel's attributes as ptxas 13.0 writes them, the last argument first.
 ODD_ATTRIBUTES = bytes.fromhex(
     "0437040082000000" "04170c00000000000200180000f02100" "04170c00000000000100080000f03100"
     "04170c00000000000000000000f00500" "03500000" "031bff00" "035f0101" "041c040010000000"

@@ -2,9 +2,9 @@
  *
  *     program RUNTIME FOLDER PENDING FIRST
  *
- * RUNTIME is a libmlir_rocm_runtime.so, FOLDER holds the images, PENDING says which error of the
- * program's own is there before each call (none, device, memory), FIRST is the situation to begin
- * with: one that ends the process is a result too. */
+ * RUNTIME is a libmlir_rocm_runtime.so, and FOLDER holds the images. PENDING is the error of the
+ * program's own before each call: none, device or memory. FIRST is the situation to begin with, as
+ * a situation may end the process, which is a result too. */
 #include "situation.h"
 
 #include <dlfcn.h>

@@ -12,7 +12,8 @@ extern uint64_t nothing[512]; /* no handle, no device memory */
 
 #define UNKNOWN(type) ((type)(void *)nothing)
 
-/* An image that was not loaded before: the same code, with a number in the header's padding. */
+/* Returns an image that was not loaded before: its code, with another number in the header's
+ * padding. */
 void *new_image(void);
 hipModule_t load(void *image);
 hipModule_t loaded(void);

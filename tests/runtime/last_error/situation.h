@@ -56,8 +56,8 @@ void situation_after(void);
 #define HIP(name, ...) ((int (*)(__VA_ARGS__))situation_hip(#name))
 void (*situation_hip(const char *name))(void);
 
-/* The bytes of a file of the folder, in memory of their own, whose end is the end of what can be
- * read if `at_end`. */
+/* Returns the bytes of a file of the folder, in memory of their own. If `at_end`, nothing can be
+ * read behind them. */
 void *situation_file(const char *name, bool at_end);
 
 #endif

@@ -21,7 +21,7 @@ RUNTIME = native.RUNTIME.name
 #: what those take depends on what the processor's vectors are.
 BOUNDS = [(7, 374), (5, 282)]
 
-#: The same where image and name are no constants: with what it takes to call memcmp and strcmp.
+#: Bounds where image and name are no constants: with what it takes to call memcmp and strcmp.
 COPY_BOUNDS = [(7, 406), (5, 291)]
 
 #: Instructions of memcmp and strcmp over the image's 4.4 KB: at most 5 for each 16 bytes,

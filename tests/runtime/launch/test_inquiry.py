@@ -110,7 +110,7 @@ def test_an_absent_global_is_named(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_module_whose_global_was_asked_for_is_not_kept(mgpu: Mgpu) -> None:
-    """Whatever its image says: the program may have written there."""
+    """The program may have written there, even if the image calls it constant."""
     image = mgpu.image(code_object("forum"))
     module = mgpu.load(image)
     _global(mgpu, module, b"absent")
@@ -122,7 +122,8 @@ def test_a_module_whose_global_was_asked_for_is_not_kept(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_a_module_whose_global_was_asked_for_leaves_the_table_of_images(mgpu: Mgpu) -> None:
-    """When its handle comes back, the image's chain would lead from its entry to itself."""
+    """If the table kept the module, then once HIP returned its handle again, the image's chain
+    would lead from the entry to itself."""
     image = mgpu.image(code_object("forum"))
     first = mgpu.load(image)
     _global(mgpu, first, b"absent")
@@ -173,7 +174,7 @@ def test_hip_finds_the_kernels_of_a_module_that_is_shared(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_hip_finds_no_constant_that_is_the_images_own(mgpu: Mgpu) -> None:
-    """So images that have only such constants are shared."""
+    """Images that have only such constants are shared."""
     module = mgpu.load(mgpu.image(exports_a_constant()))
     address, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
     for name, found in ((b"factor", True), (b"own", False)):

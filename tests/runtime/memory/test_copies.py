@@ -104,7 +104,7 @@ def test_the_null_stream_copies_too(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", backends=BACKENDS_WITH_GPU)
 def test_registered_memory_is_copied_directly(mgpu: Mgpu) -> None:
-    """And does not block: the device reads it when the stream gets there, as with stock."""
+    """The copy does not block: the device reads it when the stream gets there, as with stock."""
     stream, data = mgpu.StreamCreate(), pattern(mgpu, 64 * KIB)
     block = mgpu.MemAlloc(64 * KIB, stream, False)
     mgpu.MemHostRegister(data, 64 * KIB)
@@ -216,7 +216,7 @@ def test_an_error_of_earlier_work_shows_in_the_copy(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_VERSION="70253211")
 def test_a_copy_back_is_complete_with_an_error_pending(mgpu: Mgpu) -> None:
-    """And the error stays, as with stock from HIP 7 on: no question of ours fails there."""
+    """The error stays, as with stock from HIP 7 on: no question of ours fails there."""
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     mgpu.Memset32(block, 0x03030303, 256, stream)

@@ -100,7 +100,7 @@ def test_a_block_that_another_stream_works_on_waits_for_it(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_FAULT="hipDeviceSynchronize:*:900")
 def test_a_block_that_hip_cannot_wait_for_is_not_kept(mgpu: Mgpu) -> None:
-    """It refuses to wait while another thread captures: the free is stock's then."""
+    """HIP refuses to wait while another thread captures: the free is stock's then."""
     block = alloc(mgpu, KIB, mgpu.null)
     at_work(mgpu, block, KIB)
     mgpu.MemFree(block, mgpu.null)

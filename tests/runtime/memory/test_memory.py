@@ -131,7 +131,7 @@ def test_a_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None
 
 @in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="held")
 def test_a_lent_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None:
-    """The same with a stream of the program, which memory was freed on while it was lent."""
+    """A stream of the program, which memory was freed on while it was lent, comes back too."""
     own = mgpu.stub_ffi.new("void **")
     assert mgpu.stub.hipStreamCreate(own) == 0
     lent = mgpu.from_stub(own[0], "hipStream_t")

@@ -99,7 +99,7 @@ def test_statistics_count_what_it_freed(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2", **SMALL)
 def test_memory_is_the_devices_that_it_leaves(mgpu: Mgpu) -> None:
-    """HIP allocates on the thread's device, whichever that was before."""
+    """HIP allocates on the device that the thread has then."""
     held = [alloc(mgpu, 600 * KIB)]
 
     def change_device(_device: int, _size: int) -> None:
@@ -198,7 +198,7 @@ class Freeing(Runtime):
 
 
 class FreeingHook(Freeing):
-    """And sees each allocation."""
+    """Frees memory, and sees each allocation."""
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
         return super().mem_alloc(size, stream, host_shared)

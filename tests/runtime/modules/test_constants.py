@@ -1,8 +1,8 @@
 """The library does not compare constants again, and takes nothing else for a constant.
 
 Each program changes one byte of an image between two loads. Images that were constants for good are
-changed all the same, which breaks a promise. The second load then gives the module of the first
-one, and so shows that nothing was compared. Everywhere else the change must be seen.
+changed, which breaks a promise. The second load then gives the module of the first one, and so
+shows that nothing was compared. Everywhere else the change must be seen.
 """
 
 from __future__ import annotations

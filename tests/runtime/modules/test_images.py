@@ -51,7 +51,7 @@ def _load_and_unload(mgpu: Mgpu, image):
 
 
 def _tables_first(content: bytes, gap: int = 0) -> bytes:
-    """The same code object with its section headers before its string tables, as some linkers
+    """Returns the code object with its section headers before its string tables, as some linkers
     leave them; `gap` bytes lie between the two."""
     image = bytearray(content)
     (at,) = struct.unpack_from("<Q", image, 40)
@@ -94,7 +94,8 @@ def test_an_empty_bundle_entrys_offset_is_ignored(mgpu: Mgpu) -> None:
 
 @in_child(backends=("softgpu",))
 def test_a_damaged_entry_for_another_gpu_is_ignored(mgpu: Mgpu) -> None:
-    """It does not keep HIP from the entry for this one; only HIP knows which that is."""
+    """A damaged entry does not keep HIP from the entry for this GPU; only HIP knows which that
+    is."""
     image = bytearray(bundle(code_object("forum"), code_object("forum", None, "gfx1100")))
     second = image.index(b"hipv4-amdgcn", image.index(b"hipv4-amdgcn") + 1)
     image[second : second + 31] = b"hipv4-amdgcn-amd-amdhsa--gfx110"
@@ -149,8 +150,8 @@ def test_an_image_with_strings_behind_its_section_headers_is_shared(mgpu: Mgpu) 
 
 @in_child()
 def test_a_shorter_image_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
-    """Its header has no size and equals that of the longer one before it. So the library compares
-    the table behind it before it reads anything by that table."""
+    """The image's header has no size and equals that of the longer one before it. So the library
+    compares the table behind it before it reads anything by that table."""
     short, long = _tables_first(code_object("forum")), _tables_first(code_object("forum"), PAGE)
     libc = _libc(mgpu)
     assert short[:64] == long[:64]
@@ -170,7 +171,7 @@ def test_a_shorter_image_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_shorter_bundle_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
-    """The same, for a table of a bundle."""
+    """A bundle whose table is shorter than that of the one before it."""
     short, long = bundle(code_object("forum")), bundle(code_object("forum") + bytes(3 * PAGE))
     libc = _libc(mgpu)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
@@ -221,7 +222,7 @@ def test_images_with_a_false_offset_of_a_section_are_refused(mgpu: Mgpu) -> None
 
 @in_child()
 def test_tiny_images_at_the_end_of_memory_are_refused(mgpu: Mgpu) -> None:
-    """Only the stub survives all of them: AMD's HIP takes whatever it does not know for an ELF."""
+    """Only the stub survives all of them: AMD's HIP takes all that it does not know for an ELF."""
     for content in (
         b"CCOB" + struct.pack("<HH", 2, 1),
         b"CCOB" + struct.pack("<HHQ", 3, 1, (1 << 64) - 1),

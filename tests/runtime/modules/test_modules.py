@@ -25,7 +25,8 @@ def allocated() -> int:
 
 
 def load_many(mgpu: Mgpu, unload: bool) -> tuple[int, int]:
-    """Bytes before, and with `COUNT` modules of images that may change, so that each has a copy."""
+    """Returns the bytes before and after loads of `COUNT` images that may change, so that each has
+    a copy."""
     mgpu.StreamDestroy(mgpu.StreamCreate())
     images = [mgpu.image(distinct(number)) for number in range(COUNT)]
     before = allocated()

@@ -1,4 +1,4 @@
-"""Images of 2 MB whose parts say the same again and again: the library's readers come to an end.
+"""Images of 2 MB whose parts repeat each other: the library's readers come to an end.
 
 Without their bounds each takes minutes to hours, and the child is ended as one that hangs.
 """
@@ -32,7 +32,7 @@ def test_shared_notes_are_read_in_bounded_time(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_repeated_names_are_listed_in_bounded_time(mgpu: Mgpu) -> None:
-    """They are listed where one is missing."""
+    """Names are listed where one is missing."""
     image = mgpu.image(elf_of(elf.AMDGPU, [(STRTAB, 0, 0, 1)], content=b".kd" * (SIZE // 3)))
     module = mgpu.load(image)
     mgpu.function(module, "none")

@@ -179,7 +179,8 @@ def test_copies_of_pageable_memory_may_go_hips_way(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="modules,memory,events,staging")
 def test_single_caches_can_be_left_out(mgpu: Mgpu) -> None:
-    """Here two, to see that each is by itself; nothing is staged without a stream of ours."""
+    """Two caches are left out, to see that each is by itself. Nothing is staged without a stream of
+    ours."""
     _three_rounds(mgpu)
     assert _once(mgpu) == {"modules", "memory", "events"}
 

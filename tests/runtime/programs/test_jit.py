@@ -1,7 +1,7 @@
 """MLIR's JIT in one process with HIP: two LLVMs meet, and the results are right.
 
 A program that mlir-runner compiles is the one that test_programs.py runs ahead of time: it prints
-the same and asks the driver for the same.
+as much and asks the driver for as much.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def numbers(text: str) -> list[float]:
 
 
 def test_llvms_own_helpers_serve_beside_the_library() -> None:
-    """They are linked with libLLVM, which the runner opens with global names."""
+    """LLVM's helpers are linked with libLLVM, which the runner opens with global names."""
     outcome = jit("vecadd", 22, helpers=RUNNER_UTILS)
     good(outcome)
     assert numbers(outcome.stdout) == [3.75] * 1000
@@ -169,7 +169,7 @@ def write_maps(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("linked", [False, True])
 def test_the_process_has_one_hip(linked: bool, write_maps: Path, tmp_path: Path) -> None:
     """The manager is in none of the program's; and a HIP of the program's is taken, with its
-    compiler kept apart all the same."""
+    compiler kept apart."""
     maps = tmp_path / "maps"
     helpers = [print_library(), write_maps, *([softgpu.hip({})] if linked else [])]
     changes = {"MGPU_RT_HIP": ""} if linked else {}

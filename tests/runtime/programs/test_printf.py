@@ -82,7 +82,8 @@ def test_printf_works_from_two_streams(tmp_path: Path) -> None:
 
 
 def test_a_failed_check_ends_the_program(tmp_path: Path) -> None:
-    """Its message comes out, although abort() drops what stdio holds, and then the place."""
+    """The check's message comes out, although abort() drops what stdio holds, and then the
+    place."""
     outcome = run(PROGRAMS / "abort.mlir", tmp_path)
     assert outcome.signal == signal.SIGABRT
     assert outcome.stdout == "item 42 is out of bounds\n"
@@ -125,7 +126,8 @@ def test_hip_judges_damaged_notes(mgpu: Mgpu) -> None:
 
 
 def test_cf_assert_is_not_lowered_by_llvm_22(tmp_path: Path) -> None:
-    """It puts the message outside of the gpu.module; softgpu/REFERENCE.md says what to write."""
+    """LLVM 22 puts the message outside of the gpu.module; softgpu/REFERENCE.md says what to
+    write."""
     program = tmp_path / "assert.mlir"
     text = (PROGRAMS / "abort.mlir").read_text()
     begin, end = text.index("scf.if"), text.index("gpu.return")

@@ -300,7 +300,7 @@ print(json.dumps([*before, mapped(), visible()]))
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("backend", BACKENDS_WITH_GPU)
 def test_13_hip_and_its_llvm_stay_apart(backend: str, policy: str) -> None:
-    """Nothing of them is there before the first call, and nobody finds their symbols after it."""
+    """HIP and LLVM are not there before the first call, and nobody finds their symbols after it."""
     way = Way(library())
     done = subprocess.run(
         [sys.executable, "-c", _LOOK_AROUND, str(library())],

@@ -1,4 +1,4 @@
-"""A cache acts on what is known only: what other code did to HIP meanwhile changes no result.
+"""A cache acts on what is known only: what other code has done to HIP since changes no result.
 
 "Not in a table", "not seen so far" and "was mine once" prove nothing. Each test here, and in
 test_known_limits.py and test_known_hosts.py, is of a program that stock survives.
@@ -183,7 +183,8 @@ def test_06_a_stream_with_other_flags_at_our_address_is_not_ours(mgpu: Mgpu) -> 
 
 @in_child(HIPSTUB_VERSION="70200000")
 def test_06_a_stream_that_the_program_destroyed_by_hip_is_not_reused(mgpu: Mgpu) -> None:
-    """And then by mgpuStreamDestroy too, which stock survives. HIP 7 has flags for any address."""
+    """The program destroys it by mgpuStreamDestroy too, which stock survives. HIP 7 has flags for
+    any address."""
     ours = mgpu.StreamCreate()
     assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(ours)) == 0
     mgpu.StreamDestroy(ours)
@@ -291,7 +292,7 @@ def test_17_a_lowered_destroy_leaves_a_lent_stream_of_ours(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1", MGPU_RT_EXCLUSIVE="on")
 def test_17_stale_ranges_give_way(mgpu: Mgpu) -> None:
-    """Memory that HIP hands out anew was given back, whoever did it: one slip is not for good."""
+    """Memory that HIP hands out again was given back by somebody: one slip is not for good."""
     stream = mgpu.StreamCreate()
     small = [mgpu.MemAlloc(KIB, stream, False) for _ in range(8)]
     for block in small:

@@ -1,4 +1,4 @@
-"""The caches are bounded, give memory back to whoever needs it, and cost no search."""
+"""The caches are bounded, give memory back where it is needed, and cost no search."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def distinct(number: int) -> bytes:
     return bytes(image)
 
 
-# ---- 4: what the cache holds is given back to whoever wants memory -------------------------------
+# ---- 4: what the cache holds is given back where memory is wanted
+# ---------------------------------
 
 
 def _fails_once(mgpu: Mgpu, function: str, answer: str = "2") -> None:
@@ -47,7 +48,7 @@ def test_04_a_load_without_memory_is_tried_again(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_04_a_load_that_fails_as_in_5_2_3_is_tried_again(mgpu: Mgpu) -> None:
-    """So measured with 5.7.1 too: a name that says nothing of memory."""
+    """HIP 5.7.1 answers so too, by a name that says nothing of memory."""
     _fails_once(mgpu, "hipModuleLoadData", "303")
     assert mgpu.load(mgpu.image(code_object("forum")))
     assert mgpu.stderr() == ""
@@ -55,7 +56,7 @@ def test_04_a_load_that_fails_as_in_5_2_3_is_tried_again(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_04_a_load_that_fails_as_in_7_2_4_is_tried_again(mgpu: Mgpu) -> None:
-    """So measured with 6.4.3 too."""
+    """HIP 6.4.3 answers so too."""
     _fails_once(mgpu, "hipModuleLoadData", "209")
     assert mgpu.load(mgpu.image(code_object("forum")))
     assert mgpu.stderr() == ""

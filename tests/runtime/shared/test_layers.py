@@ -135,7 +135,7 @@ def symbols(objects: list[Path]) -> dict[str, tuple[set[str], set[str]]]:
 
 
 def objects(tree: str, files: list[Path], scratch: Path) -> list[Path]:
-    """The objects of files. The runtime is compiled anew: its own objects are the linker's."""
+    """The objects of files. The runtime is compiled again: its own objects are the linker's."""
     for part, made in OBJECTS.items():
         if tree.startswith(part):
             return [made / path.relative_to(ROOT / part).with_suffix(".o") for path in files]
@@ -202,7 +202,7 @@ def test_a_static_function_has_its_name_for_itself() -> None:
 
 
 def test_no_function_has_more_than_five_parameters() -> None:
-    """Those of the ABI have what MLIR passes."""
+    """Functions of the ABI have what MLIR passes."""
     wide = [
         f"{unit(path)}: {name}"
         for path in sources("csrc/runtime")

@@ -41,8 +41,8 @@ def test_dense_times_dense_in_sparse_blocks_is_right(mgpu: Mgpu) -> None:
 
 @in_child(LD_LIBRARY_PATH=_cusparselt(), **ON_A_GPU)
 def test_2_to_4_matrices_times_dense_are_right(mgpu: Mgpu) -> None:
-    """They have 16 rows as in LLVM's own tests, or more; they are sparse already, or the library
-    makes them so."""
+    """The matrices have 16 rows as in LLVM's own tests, or more; they are sparse already, or the
+    library makes them so."""
     mgpu.CreateSparseLtEnv()
     device = Device(mgpu)
     for shape in ((16, 32, 16), (64, 128, 32), (256, 64, 512)):

@@ -168,7 +168,7 @@ def test_alpha_and_beta_are_ones_of_the_type(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_a_product_of_sparse_matrices_on_amd_has_no_beta(mgpu: Mgpu) -> None:
-    """hipSPARSE 5.3 computes wrong values with 1; C begins empty, so 0 means the same."""
+    """hipSPARSE 5.3 computes wrong values with 1; C begins empty, so 0 gives that result."""
     stub = SparseStub()
     mgpu.CreateSparseEnv()
     sums = Sums(mgpu)
@@ -296,7 +296,7 @@ def test_a_failure_has_the_line_of_stock(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_a_sparse_call_without_an_environment_fails_as_stock(mgpu: Mgpu) -> None:
-    """As in stock, whose handle is null then; one line names the call that is missing."""
+    """Stock's handle is null then; here one line also names the call that is missing."""
     stub = SparseStub()
     sums = Sums(mgpu)
     sums.spmm()
@@ -325,7 +325,7 @@ def test_a_lack_of_memory_empties_the_cache_and_tries_again(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_a_product_without_memory_is_not_begun_again(mgpu: Mgpu) -> None:
-    """It adds to its result: nobody knows how much of it was added."""
+    """A product adds to its result: nobody knows how much of it was added."""
     stub = SparseStub()
     mgpu.CreateSparseEnv()
     sums = Sums(mgpu)
@@ -400,7 +400,8 @@ def test_2_to_4_products_name_the_type_as_an_old_cusparselt_does(mgpu: Mgpu) -> 
 
 @in_child(backends=("custub",), SPARSESTUB_LT_VERSION="502", **WITH_STUB)
 def test_2_to_4_products_name_the_type_as_a_newer_cusparselt_does(mgpu: Mgpu) -> None:
-    """Its numbers are others, and halves are added up as floats: 2 is CUSPARSE_COMPUTE_32F."""
+    """The numbers of a newer cuSPARSELt are others, and halves are added up as floats: 2 is
+    CUSPARSE_COMPUTE_32F."""
     _two_to_four(mgpu)
     assert SparseStub(CUSPARSELT).type() == 2
 

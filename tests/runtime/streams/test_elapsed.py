@@ -14,7 +14,7 @@ from tests.support.images import code_object
 from tests.support.known import program, run_program
 from tests.support.patience import HANG
 
-#: Asks in both signatures, by one symbol; prints whether the answers are one, and are a time.
+#: Asks in both signatures, by one symbol; prints whether both answers are equal, and are a time.
 CLOCK = """
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -135,7 +135,7 @@ def test_a_programs_own_function_answers_as_with_stock(tmp_path: Path) -> None:
     assert flags_of_events(tmp_path / "log") == [0, 0]
 
 
-#: Around whichever comes next.
+#: Stands around the next one of these.
 WRAPPER = """
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -65,7 +65,7 @@ def test_an_event_that_is_destroyed_twice_serves_one_owner(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_an_event_that_hip_destroyed_is_forgotten(mgpu: Mgpu) -> None:
-    """Its handle is somebody else's by now: HIP is to judge what is done with it."""
+    """The event's handle is somebody else's by now: HIP is to judge what is done with it."""
     event = mgpu.EventCreate()
     mgpu.EventDestroy(event)
     assert mgpu.lib.mgpu_rt_empty_cache() == 1
@@ -77,7 +77,7 @@ def test_an_event_that_hip_destroyed_is_forgotten(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_a_slot_serves_no_event_that_came_back_to_another_thread(mgpu: Mgpu) -> None:
-    """After a reset HIP hands its handle out anew: the old slot of this thread leads there."""
+    """After a reset HIP hands its handle out again: the old slot of this thread leads there."""
     mgpu.StreamDestroy(mgpu.StreamCreate())
     spare = mgpu.EventCreate()
     mgpu.EventDestroy(spare)
@@ -114,7 +114,7 @@ def test_an_event_at_work_is_reused_once_it_is_over(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="70253211")
 def test_hip_7_is_never_asked_about_an_event(mgpu: Mgpu) -> None:
-    """It reads the stream that the event was recorded on, which somebody may have destroyed."""
+    """HIP 7 reads the stream that the event was recorded on, which somebody may have destroyed."""
     stream = mgpu.StreamCreate()
     for event in [mgpu.EventCreate() for _ in range(20)]:  # more than a thread's slots
         mgpu.EventRecord(event, stream)

@@ -165,7 +165,7 @@ def test_lazy_waits_where_memory_is_shared(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY)
 def test_lazy_waits_for_kernels_that_print(mgpu: Mgpu) -> None:
-    """Their image names HIP's buffer for it in its metadata."""
+    """The image of such kernels names HIP's buffer for printing in its metadata."""
     image = code_object("forum") + b"hidden_hostcall_buffer"
     head = bytearray(image)
     note = image.find(b"amdhsa.")

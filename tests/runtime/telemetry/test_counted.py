@@ -131,7 +131,7 @@ def test_the_reason_of_reloads_is_shown(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="off", **COUNTED)
 def test_counts_are_the_same_without_the_cache(mgpu: Mgpu) -> None:
-    """So that two runs can be compared."""
+    """Two runs can be compared so."""
     image = mgpu.image(code_object("forum"))
     for _ in range(3):
         run_kernel(mgpu, image, FORUM)
@@ -146,7 +146,7 @@ MANY = 1200  # kernels; there are 1024 rows
 
 @in_child(policies=("builtin",), HIPSTUB_MODE="fast", **COUNTED)
 def test_kernels_without_a_row_are_counted_as_others(mgpu: Mgpu) -> None:
-    """Those that find none are counted as others: none is lost, none counted twice."""
+    """Kernels that find no row are counted as others: none is lost, none counted twice."""
     functions = [f"gpu.func @kernel{number}() kernel {{ gpu.return }}" for number in range(MANY)]
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "many.mlir")
@@ -236,7 +236,7 @@ FILES = {"policies": ("builtin",), "HIPSTUB_MODE": "fast", "MGPU_RT_STATS": "sta
 @in_child(**FILES)
 @in_folder
 def test_a_child_of_fork_leaves_its_parents_file_alone(mgpu: Mgpu) -> None:
-    """Its counts begin at 0, in memory of its own."""
+    """The child's counts begin at 0, in memory of its own."""
     mgpu.StreamDestroy(mgpu.StreamCreate())
     before = Path("stats.json").read_bytes()
     child = os.fork()

@@ -64,7 +64,8 @@ def test_no_event_goes_to_a_stream_that_hip_has_destroyed(mgpu: Mgpu) -> None:
 @in_child(**ON)
 @in_folder
 def test_a_pair_of_events_is_used_again(mgpu: Mgpu) -> None:
-    """And read then. Beside them there is the one that was looked at until it was done, twice."""
+    """The events are read then. Beside them there is the one that was looked at until it was done,
+    twice."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     for _ in range(3):
         mgpu.launch(function, stream)
@@ -83,7 +84,7 @@ def test_a_pair_of_events_is_used_again(mgpu: Mgpu) -> None:
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_a_full_ring_is_not_waited_for(mgpu: Mgpu) -> None:
-    """Launches that find no place are made all the same."""
+    """Launches that find no place are made, too."""
     function, stream, go_on = kernel(mgpu), mgpu.StreamCreate(), threading.Event()
     body = mgpu.ffi.callback("void(void **)", lambda _: go_on.wait() and None)
     mgpu.set_kernel(KERNEL, body)
@@ -133,7 +134,8 @@ def test_events_are_of_the_device_that_they_are_recorded_on(mgpu: Mgpu) -> None:
 @in_child(**ON)
 @in_folder
 def test_a_device_that_was_reset_has_none_of_the_events(mgpu: Mgpu) -> None:
-    """It shows at the work that is to be timed: the program asks for nothing that is kept."""
+    """The reset shows at the work that is to be timed: the program asks for nothing that is
+    kept."""
     mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
     mgpu.stub.hipDeviceReset()
     own = mgpu.stub_ffi.new("void *[2]")
@@ -177,7 +179,7 @@ def occupy(mgpu: Mgpu, function, stream) -> threading.Event:
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_a_first_stream_that_waits_for_the_program_is_abandoned(mgpu: Mgpu) -> None:
-    """Its first event is looked at for a second; what is submitted then has no time."""
+    """The stream's first event is looked at for a second; what is submitted then has no time."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     memory = mgpu.MemAlloc(4, stream, False)
     go_on = occupy(mgpu, function, stream)

@@ -232,7 +232,7 @@ def test_a_recording_has_the_numbers_of_the_json(program: Path, tmp_path: Path) 
 
 
 def test_a_child_of_fork_has_a_file_of_its_own(program: Path, tmp_path: Path) -> None:
-    """And none where it made no call."""
+    """A child that made no call has none."""
     run(program, tmp_path, "fork", MGPU_RT_STATS="stats.json", MGPU_RT_TRACE="trace")
     files = {path.name: path for path in tmp_path.iterdir()}
     assert len(files) == 4
@@ -346,7 +346,7 @@ def room_for(size: str, folder: Path) -> Iterator[None]:
 
 
 def test_a_full_disk_is_named_at_the_first_call(program: Path, tmp_path: Path) -> None:
-    """Known at the first call: later nothing can be lost for want of room."""
+    """The disk's room is taken at the first call: later nothing can be lost for want of room."""
     with room_for("64k", tmp_path):
         done = run(program, tmp_path, MGPU_RT_STATS="stats.json")
         assert done.returncode == 0
@@ -427,7 +427,7 @@ for seed in range(int(sys.argv[2])):
 def test_damaged_recordings_still_give_json(
     name: str, times: int, killed: Path, tmp_path: Path
 ) -> None:
-    """Whatever stands behind the head, what comes of it is JSON."""
+    """Any bytes may stand behind the head: the result is JSON."""
     path = Path(shutil.copy(killed / name, tmp_path))
     code = [sys.executable, "-c", READ_DAMAGED, path, str(times)]
     done = subprocess.run(code, env=environment(), capture_output=True, text=True, timeout=HANG)

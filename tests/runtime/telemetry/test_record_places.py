@@ -277,7 +277,7 @@ def test_concurrent_starts_over_an_old_file_lose_none(tmp_path: Path) -> None:
 
 
 def test_a_process_of_another_container_keeps_its_file(tmp_path: Path) -> None:
-    """Its number means nothing here."""
+    """The number of that process means nothing here."""
     apart = ("unshare", "--pid", "--fork", "--mount-proc")
     if subprocess.run([*apart, "true"], capture_output=True).returncode != 0:
         pytest.skip("no right to make a namespace of processes")
@@ -323,7 +323,7 @@ def test_a_name_may_have_the_longest_length(how: str, program: Path, tmp_path: P
 
 
 def test_a_trace_without_memory_is_reported(program: Path, tmp_path: Path) -> None:
-    """It takes 48 MiB of addresses, in a file or without."""
+    """A trace takes 48 MiB of addresses, in a file or without."""
     limit = 40 << 20
     done = subprocess.run(
         [program],
@@ -406,7 +406,7 @@ def test_a_second_name_opens_no_fifo(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), MGPU_RT_TRACE="trace")
 @in_folder
 def test_a_program_without_memory_for_a_trace_goes_on(mgpu: Mgpu) -> None:
-    """And the program goes on."""
+    """The program goes on without its trace."""
     held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     limit = held + (32 << 20)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -436,7 +436,7 @@ def test_a_recording_is_locked(mgpu: Mgpu) -> None:
 @in_child(**FILES)
 @in_folder
 def test_a_program_that_calls_exec_leaves_its_recording(mgpu: Mgpu) -> None:
-    """It lives, but its lock is gone with its memory."""
+    """The process lives, but its lock is gone with its memory."""
     child = os.fork()
     if not child:
         again = f"os.execv(sys.executable, [sys.executable, '-c', {OTHER!r}, sys.argv[1]])"

@@ -55,7 +55,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, Path]:
 
 @pytest.fixture(scope="module")
 def traced(recorded: tuple[Outcome, Path]) -> tuple[Outcome, list[dict]]:
-    """Its outcome, and the calls of the trace."""
+    """Returns the program's outcome, and the calls of the trace."""
     outcome, path = recorded
     calls, about = read(path)
     assert about["lost"] == 0
@@ -100,7 +100,7 @@ def test_events_keep_to_the_format(events: list[dict]) -> None:
 
 
 def test_each_stream_is_a_row(events: list[dict]) -> None:
-    """Its row has the work that the program submits; a launch has the name of its kernel."""
+    """A stream's row has the work that the program submits; a launch has the name of its kernel."""
     rows = [event for event in events if event.get("cat") == "stream"]
     assert rows
     assert {row["tid"] for row in rows} == {1}
@@ -298,7 +298,7 @@ def test_a_child_of_fork_has_a_trace_of_its_own(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_a_trace_where_it_was_called(tmp_path: Path) -> None:
-    """A relative path is the command's, whatever directory the program goes to."""
+    """A relative path is the command's, even if the program goes to another directory."""
     executable = build("forum", 22, 3, ways()["linked"].linked)
     command = [str(Path(sys.executable).parent / "mgpu-rt"), "run", "--trace", "here.json"]
     env = {**os.environ, **environment()}
@@ -338,7 +338,8 @@ def test_a_copy_shows_its_way(mgpu: Mgpu) -> None:
 @in_child(**TRACED)
 @in_folder
 def test_a_copy_without_pinned_memory_shows_no_way(mgpu: Mgpu) -> None:
-    """On the device, from and to registered memory, within the host's."""
+    """Such copies are those on the device, those from and to registered memory, and those within
+    the host's."""
     stream = mgpu.StreamCreate()
     block, other = (mgpu.MemAlloc(KIB, stream, False) for _ in range(2))
     host = mgpu.ffi.new("char[]", KIB)

@@ -44,7 +44,7 @@ class PinAll:
 
 
 class EvictAll(PinAll):
-    """Gives back whatever it can, and what is not there."""
+    """Gives back all that it can, and what is not there."""
 
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
         yield Evict(Kind.MODULE, 0xDEAD)

@@ -99,7 +99,7 @@ static bool is_loaders(const char *name) {
     return strncmp(name, ".nv.shared", strlen(".nv.shared")) == 0;
 }
 
-/* Whatever is doubtful counts as writable: then the module is not shared. */
+/* A doubtful section counts as writable: then the module is not shared. */
 static bool is_writable(const Elf64_Shdr *section, const struct names *names) {
     const uint64_t both = SHF_WRITE | SHF_ALLOC;
     if ((section->sh_flags & both) != both || section->sh_size == 0)
@@ -133,7 +133,7 @@ static bool is_variable(const Elf64_Sym *symbol, const char *names, uint64_t siz
            (symbol->st_name >= size || !ends_with(names + symbol->st_name, ".kd"));
 }
 
-/* Whatever is doubtful counts, here too. */
+/* A doubtful symbol counts, here too. */
 static bool has_variables(const struct image *image, const Elf64_Ehdr *header,
                           const Elf64_Shdr *table) {
     const struct names names = names_at(image, header, table->sh_link);

@@ -17,25 +17,26 @@ struct view {
     size_t known; /* so many bytes from the start can be read */
 };
 
-/* True if `size` bytes at `offset` can be read, and all before them: what lies behind a gap is no
- * part of the same file. A page that is not known yet costs one system call, 50 ns. */
+/* Returns true if `size` bytes at `offset` can be read, and all before them. The bytes behind a gap
+ * are no part of that file. A page that is not known yet costs one system call, 50 ns. */
 bool view_holds(struct view *view, uint64_t offset, uint64_t size);
 
-/* A part of a view that can be read, as a view of its own: nothing of it is asked again. */
+/* Returns a part of a view that can be read, as a view of its own: nothing of it is asked again. */
 static inline struct view view_part(const struct view *view, uint64_t offset, uint64_t size) {
     return (struct view){view->bytes + offset, size, size};
 }
 
-/* The length of the text that begins a view, without its 0; SIZE_MAX if reading ends before it. */
+/* Returns the length of the text that begins a view, without its 0; SIZE_MAX if reading ends before
+ * it. */
 size_t view_text_length(struct view *view);
 
-/* True if a view begins as the format does. */
+/* Returns true if a view begins as the format does. */
 bool image_is_elf(struct view *view);
 bool image_is_compressed(struct view *view);
 bool image_is_bundle(struct view *view);
 bool image_is_fatbin(struct view *view);
 
-/* Read an image that begins so, as image_describe does. `image` has its bytes. */
+/* Reads an image that begins so, as image_describe does. `image` has its bytes. */
 void image_describe_elf(struct image *image, struct view *view);
 void image_describe_compressed(struct image *image, struct view *view);
 void image_describe_bundle(struct image *image, struct view *view);

@@ -43,11 +43,11 @@ struct image {
  * Costs a few microseconds, and a system call of 50 ns for each page: for misses only. */
 struct image image_describe(const void *data);
 
-/* The same as image_lies_at, for images whose head does not tell their size. */
+/* Does what image_lies_at does for images whose head does not tell their size. */
 bool image_lies_at_by_parts(const struct image *image, const void *data);
 
-/* True if the image's bytes lie at `data` too. The head is compared first: only if it is equal, as
- * many bytes can be read at `data` as the image has. */
+/* Returns true if the image's bytes lie at `data` too. The head is compared first: only if it is
+ * equal, as many bytes can be read at `data` as the image has. */
 static inline bool image_lies_at(const struct image *image, const void *data) {
     if (__builtin_expect(image->sized_by_tables, 0))
         return image_lies_at_by_parts(image, data);
@@ -57,17 +57,18 @@ static inline bool image_lies_at(const struct image *image, const void *data) {
                                   image->size - image->head) == 0);
 }
 
-/* "an ELF for x86-64", for messages. */
+/* Returns words such as "an ELF for x86-64", for messages. */
 const char *image_kind_text(const struct image *image);
 
 /* Writes the names of an image's kernels, separated by ", ", at most `size` bytes with the 0.
  * Returns `text`. */
 char *image_kernel_names(const struct image *image, char *text, size_t size);
 
-/* Likewise, the names that a code object needs and does not define: AMD's HIP refuses it. */
+/* Returns the names that a code object needs and does not define, in such a text: AMD's HIP refuses
+ * it. */
 char *image_undefined_names(const struct image *image, char *text, size_t size);
 
-/* Likewise, the targets ("gfx90a:xnack+") of the entries of an offload bundle. */
+/* Returns the targets ("gfx90a:xnack+") of the entries of an offload bundle, in such a text. */
 char *image_bundle_targets(const struct image *image, char *text, size_t size);
 
 #endif

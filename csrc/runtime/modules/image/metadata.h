@@ -10,21 +10,23 @@
 
 #include "modules/image/image.h"
 
-/* True if this code object names a kernel that wants a queue. Offload bundles are not looked into.
- * Reads the whole image: for misses only. */
+/* Returns true if this code object names a kernel that wants a queue. Offload bundles are not
+ * looked into. Reads the whole image: for misses only. */
 bool metadata_wants_queue(const struct image *image);
 
-/* True if this release of HIP crashes on it, by hipRuntimeGetVersion: 5.2.3 does, 5.7.1, 6.4.3 and
- * 7.2.4 do not. For those the image is not even looked at. */
+/* Returns true if this release of HIP crashes on it, by hipRuntimeGetVersion: 5.2.3 does, 5.7.1,
+ * 6.4.3 and 7.2.4 do not. For those the image is not even looked at. */
 bool metadata_needs_copy(const struct image *image, int release);
 
 /* Says hidden_none instead, in the code object itself. */
 void metadata_drop_queue(unsigned char *bytes, size_t size);
 
-/* The most threads that a block of a kernel may have, by what it was compiled for; 0: not known. */
+/* Returns the most threads that a block of a kernel may have, by what it was compiled for; 0: not
+ * known. */
 uint64_t metadata_block_limit(const struct image *image, const char *kernel);
 
-/* The chip that a code object is for ("gfx90a:xnack+"), in its own bytes; false if not known. */
+/* Finds the chip that a code object is for ("gfx90a:xnack+"), in its own bytes; false if not known.
+ */
 bool metadata_chip(const struct image *image, const char **chip, size_t *length);
 
 #endif

@@ -12,15 +12,15 @@ struct msgpack {
     const unsigned char *at, *end;
 };
 
-/* The number of pairs, of keys and values, that follow. */
+/* Reads the number of pairs, of keys and values, that follow. */
 bool msgpack_map(struct msgpack *rest, uint32_t *pairs);
-/* The number of values that follow. */
+/* Reads the number of values that follow. */
 bool msgpack_array(struct msgpack *rest, uint32_t *values);
-/* The place of a text; it is not terminated. */
+/* Reads the place of a text; it is not terminated. */
 bool msgpack_text(struct msgpack *rest, const char **text, size_t *length);
-/* A number from 0 on. */
+/* Reads a number from 0 on. */
 bool msgpack_number(struct msgpack *rest, uint64_t *number);
-/* Any value, with all that is in it. */
+/* Skips any value, with all that is in it. */
 bool msgpack_skip(struct msgpack *rest);
 
 #endif

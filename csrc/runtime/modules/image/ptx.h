@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* True if the text declares variables by this directive: ".global", which kernels can write, or
- * ".const". A text that cannot be told for sure counts as one that does. */
+/* Returns true if the text declares variables by this directive: ".global", which kernels can
+ * write, or ".const". A text that cannot be told for sure counts as one that does. */
 bool ptx_has(const char *text, const char *directive);
 
-/* The next kernel at or after *position, which then points behind its name: its name, not
+/* Returns the next kernel at or after *position, which then points behind its name: its name, not
  * terminated, and *length of it. NULL if there is none. */
 const char *ptx_next_kernel(const char **position, int *length);
 

@@ -10,14 +10,17 @@
 
 struct work;
 
-/* Records an event before work that HIP is about to be given. kernel: its row; of a copy or a fill
- * TRACE_NO_KERNEL, and its bytes. NULL if the work cannot be timed. */
+/* Records an event before work that HIP is about to be given. `kernel` is the row of a launched
+ * kernel; for a copy or a fill it is TRACE_NO_KERNEL, and `bytes` counts. NULL if the work cannot
+ * be timed. */
 struct work *gpu_times_before(enum hip_index function, hipStream_t stream, size_t kernel,
                               uint64_t bytes);
-/* Records one behind it, unless HIP refused it: `error`, which it returns. */
+/* Records an event behind the work, unless `error` says that HIP refused the work. Returns `error`.
+ * */
 hipError_t gpu_times_after(struct work *work, hipStream_t stream, hipError_t error);
 
-/* The process ends, and HIP is there still: reads what is done, and gives the events back. */
+/* Reads the times that are done, and gives the events back: the process ends, and HIP is there
+ * still. */
 void gpu_times_close(void);
 
 /* Invalidates its events with the other caches. */

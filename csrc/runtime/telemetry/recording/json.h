@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A text in its quotes, whatever it holds: what is no UTF-8 becomes "?". */
+/* Writes a text in its quotes: what is no UTF-8 becomes "?". */
 void json_text(FILE *out, const char *text);
 
-/* Between members: ", " before all but the first. */
+/* Returns what stands between members: ", " before all but the first. */
 const char *json_separator(bool *first);
 
 /* Prints an object of counts, {"calls": 1, "bytes": 2}: `values` are as many as the names, which

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Not two rows of one image, whose names were cut off. */
+/* Returns true for kernels of one name in two images. Two rows of one image differ, though their
+ * names were cut off. */
 static bool are_alike(const struct kernel_name *one, const struct kernel_name *other) {
     return one->image && other->image && one->image != other->image &&
            strcmp(one->name, other->name) == 0;

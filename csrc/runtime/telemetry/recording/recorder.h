@@ -1,4 +1,4 @@
-/* All that is kept of a call beside its count and its time, and the files that hold it. */
+/* Details of each call (kernel, image, stream, direction of a copy) and the output files. */
 #ifndef MGPU_RT_RECORDER_H
 #define MGPU_RT_RECORDER_H
 
@@ -7,15 +7,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A call begins, which is counted then. */
+/* Notes that a call begins, which is counted then. */
 void recorder_begins(struct call *call);
-/* It has ended. result: what it returns; NULL if nothing. */
+/* Notes that the call has ended. */
 void recorder_ended(const struct call *call, const void *result);
 
-/* The row of a kernel in the counters, by HIP's handle; KERNELS if it has none. */
+/* Returns the row of a kernel in the counters, by HIP's handle; KERNELS if it has none. */
 size_t recorder_kernel(const void *handle);
-/* A stream's number, in the order in which they were first seen. The null stream is 0, and one for
- * which there is no room is TRACE_NO_STREAM. */
+/* Returns a stream's number, in the order in which they were first seen. The null stream is 0, and
+ * one for which there is no room is TRACE_NO_STREAM. */
 uint16_t recorder_stream(hipStream_t stream);
 
 /* Counts the memory that a function of mgpu_rt.h has given to the program, or taken back. */
@@ -24,9 +24,9 @@ void recorder_memory(void);
 /* Opens the files that MGPU_RT_STATS and MGPU_RT_TRACE name. At the first call of a process, under
  * start_lock. */
 void recorder_open(bool forked);
-/* A child of fork: what was counted is the parent's. */
+/* Leaves the record to the parent, in a child of fork: what was counted is the parent's. */
 void recorder_leave(void);
-/* The process ends: writes the table and the files. Once. */
+/* Writes the table and the files as the process ends. Once. */
 void recorder_close(void);
 
 #endif

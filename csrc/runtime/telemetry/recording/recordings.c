@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whatever a damaged file holds, its texts end. */
+/* Texts of a damaged file end, too. */
 #define END_TEXT(text) ((text)[sizeof(text) - 1] = '\0')
 
 static void end_kernel_names(struct kernel_name names[KERNELS]) {

@@ -14,7 +14,7 @@ const char *statistics_release(int64_t version, char text[STATISTICS_RELEASE]);
  * start. The JSON has these lines as "rendered", so `mgpu-rt stats` shows what an exit prints. */
 void statistics_print_tables(FILE *out, const struct counts *record);
 
-/* JSON, without a line's end: of this process, and of one that has left a recording. */
+/* Prints JSON, without a line's end: of this process, and of one that has left a recording. */
 void statistics_print(FILE *out);
 void statistics_print_record(FILE *out, const struct counts *record);
 

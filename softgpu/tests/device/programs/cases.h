@@ -30,7 +30,7 @@ static inline double cpu_time(void) {
     return seconds(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* The kernel of this name, from a module that is loaded at the first call. */
+/* Returns the kernel of this name, from a module that is loaded at the first call. */
 static inline hipFunction_t kernel(const char *name) {
     if (!module)
         OK(hipModuleLoadData(&module, image));

@@ -86,7 +86,7 @@ static void *hip_symbol(void *library, const char *name) {
     return symbol;
 }
 
-/* Exit status 77: the test cannot be run here. */
+/* Opens HIP. Ends with exit status 77 if the test cannot be run here. */
 static inline void hip_open(void) {
     const char *path = getenv("MGPU_RT_HIP");
     void *library = dlopen(path ? path : "libamdhip64.so.5", RTLD_NOW | RTLD_LOCAL);

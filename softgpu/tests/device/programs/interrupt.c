@@ -102,7 +102,8 @@ static void wake_all(void) {
     EXPECT(call_hsaKmtWaitOnEvent(event, 0) == HSAKMT_STATUS_WAIT_TIMEOUT);
 }
 
-/* It counts for who sleeps until another one is raised too, and is nobody else's by then. */
+/* The interrupt counts for who sleeps until another one is raised too, and is nobody else's by
+ * then. */
 static void wake_later(void) {
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
     struct sleeper sleeper = {.count = 2};

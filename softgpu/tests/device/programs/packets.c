@@ -86,7 +86,7 @@ static void await(int64_t wanted, const char *what) {
     check(!comes(&completion->value, wanted), what);
 }
 
-/* It is not done, and will not be. */
+/* The packet is not done, and will not be. */
 static void expect_waiting(int64_t value, const char *what) {
     usleep(A_WHILE);
     check(completion->value != value, what);

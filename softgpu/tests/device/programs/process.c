@@ -121,7 +121,7 @@ static void idle(void) {
     enum { IDLE_MS = 200 };
     launch_and_wait();
     double least = 1e9;
-    /* It needs a while to come to rest, and on a busy machine longer. */
+    /* The process needs a while to come to rest, and on a busy machine longer. */
     for (int i = 0; i < 20 && least > IDLE_MS; i++) {
         usleep(100000);
         double before = cpu_time();

@@ -194,7 +194,7 @@ static void case_errors(void) {
     mgpuMemHostUnregister(at.address);
 }
 
-/* The same bytes each time: the library asks HIP once. */
+/* Registers equal bytes each time: the library asks HIP once. */
 static void case_passes(void) {
     map((struct range){window, BYTES});
     for (int i = 0; i < 100; i++) {

@@ -166,7 +166,7 @@ static void check_down(const struct range *at) {
             fail("the host sees other memory than the device wrote", at->address, at->bytes);
 }
 
-/* Work is pending when it is unregistered: that waits, so the host may read at once. */
+/* Unregisters memory while work is pending: the unregister waits, so the host may read at once. */
 void check_wait(int which) {
     const struct range at = held[which];
     const int value = (int)below(1u << 30);

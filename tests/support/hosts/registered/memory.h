@@ -38,7 +38,8 @@ void begin_program(uint64_t with);
 _Noreturn void fail(const char *what, const void *address, size_t bytes);
 void fill(char *at, size_t bytes);
 
-/* What a program does. Memory that goes away is unregistered first. */
+/* Does to memory what a program does. Memory that goes away is unregistered first. Memory that goes
+ * away is unregistered first. */
 void map(struct range at);
 void unmap(struct range at);
 void drop(struct range at);
@@ -46,7 +47,7 @@ void acquire(struct range at);
 void release_in(const char *begin, const char *end);
 void split(void);
 
-/* What the device and the host see. `which` counts what is registered now. */
+/* Checks what the device and the host see. `which` counts what is registered now. */
 void check_up(const struct range *at);
 void check_wait(int which);
 void check_pageable(struct range at);

@@ -5,6 +5,7 @@
  * work itself. A module load then costs microseconds, as on hardware, not the milliseconds of
  * interpreting thousands of lanes. copies=kernels in MGPU_RT_SOFTGPU interprets them instead. */
 #include "native_copy.h"
+#include "check/hooks.h"
 #include "settings.h"
 
 #include <pthread.h>
@@ -86,6 +87,7 @@ static bool copy(const uint64_t *arguments, int source_end) {
     if (!source || !target)
         return false;
     memmove(target, source, size);
+    CHECK_COPIED(arguments[1], arguments[0], size);
     return true;
 }
 
@@ -95,6 +97,7 @@ static bool fill(const uint64_t *arguments) {
     char *target = host_bytes(arguments[0], size);
     for (uint64_t i = 0; target && i + 4 <= size; i += 4)
         memcpy(target + i, &value, 4);
+    CHECK_FILLED(arguments[0], size);
     return target != NULL;
 }
 

@@ -3,6 +3,7 @@
  * HSA_ENABLE_SDMA=0 it falls back to copy kernels, which the interpreter then runs.
  *
  * The commands are the few that ROCr sends; another one is a fault. */
+#include "check/hooks.h"
 #include "queue.h"
 
 #include <stdio.h>
@@ -82,8 +83,10 @@ static bool copy_linear(const struct softgpu_queue *queue, const uint32_t *words
     uint64_t size = (uint64_t)(words[1] & mask) + 1;
     const char *source = host_bytes(address(words + 3), size, fault);
     char *target = source ? host_bytes(address(words + 5), size, fault) : NULL;
-    if (target)
+    if (target) {
         memmove(target, source, size);
+        CHECK_COPIED(address(words + 5), address(words + 3), size);
+    }
     return target != NULL;
 }
 
@@ -116,6 +119,7 @@ static bool copy_rectangle(const uint32_t *words, struct softgpu_fault *fault) {
             if (!target)
                 return false;
             memmove(target, source, width);
+            CHECK_COPIED(target_va, source_va, width);
         }
     return true;
 }
@@ -125,6 +129,7 @@ static bool fill(const uint32_t *words, struct softgpu_fault *fault) {
     char *target = host_bytes(address(words + 1), size, fault);
     for (uint64_t i = 0; target && i < size; i += 4)
         memcpy(target + i, &words[3], 4);
+    CHECK_FILLED(address(words + 1), size);
     return target != NULL;
 }
 

@@ -118,7 +118,9 @@ def text(report: Report) -> str:
         if report["kind"] != "never-destroyed" and report.get(what):
             done = "created" if what == "made" else "destroyed"
             said.append(f"  {report['object']} {report['number']} {done} by {_place(report[what])}")
-    if "other" in report:
+    if report["kind"] == "uninitialised":
+        said += [f"  {line}" for line in _origin(report)]
+    elif "other" in report:
         said += [f"  {line}" for line in _other(report)]
     said += [f"  {line}" for line in orders.notes(report)]
     if allocation := report.get("allocation"):
@@ -179,6 +181,25 @@ def _other_op(report: Report, other: Report) -> list[str]:
     return [*said, orders.advice(report)]
 
 
+#: What is done with a value that nothing wrote.
+_USE = {
+    "branch": "branches on a value that nothing wrote",
+    "address": "takes a value that nothing wrote as an address",
+    "host": "stores a value that nothing wrote to registered memory",
+}
+
+
+def _origin(report: Report) -> list[str]:
+    """The load that the value came from."""
+    if report["use"] == "copy":
+        return []
+    if (other := report.get("other")) is None:
+        return ["it came from a register that the kernel had not set"]
+    place = {"workgroup": "workgroup memory", "scratch": "scratch memory"}.get(report["memory"])
+    at = f"0x{other['address']:x}"
+    return [f"loaded at {_code(other)}", f"from {at} of {place or _within(report)}"]
+
+
 def _what(report: Report) -> str:
     kind = report["kind"]
     if said := orders.what(report):
@@ -190,6 +211,8 @@ def _what(report: Report) -> str:
     if kind == "free-inside":
         return f"{report['call']} frees by an address that is not the allocation's first"
     who = f"kernel {report['kernel']}" if "kernel" in report else report["call"]
+    if kind == "uninitialised":
+        return f"{who} {_use(report)}"
     access = f"{who} {_ACCESS[report['access']]} {_bytes(report['bytes'])}"
     where = f"at 0x{report['address']:x}"
     if kind == "race":
@@ -207,6 +230,15 @@ def _what(report: Report) -> str:
     if kind == "unmapped":
         return f"{access} {where}, where nothing is allocated"
     return f"{access} {where}, {_distance(report)}"
+
+
+def _use(report: Report) -> str:
+    if report["use"] != "copy":
+        return _USE[report["use"]]
+    undefined = report["undefined"]
+    parts = f"{undefined:,} of them, from 0x{report['address']:x} on,"
+    were = "was" if undefined == 1 else "were"
+    return f"copies {_bytes(report['bytes'])} to the host; {parts} {were} never written"
 
 
 def _distance(report: Report) -> str:

@@ -1,6 +1,7 @@
 /* Checks the accesses of a kernel's lanes. A wave's accesses mostly lie in one block: a few ranges
  * that were allowed are remembered by each thread, until the map changes. */
 #include "access.h"
+#include "defined.h"
 #include "hooks.h"
 #include "images.h"
 #include "past.h"
@@ -17,7 +18,8 @@ struct allowed {
     uint64_t low, high;
     struct softgpu_cell *cells; /* of the dwords from `low`, or NULL */
     struct softgpu_past *past;  /* if other ops use the block that are not over, else NULL */
-    bool stores;
+    uint8_t *bits;              /* of the bytes from `low`, or NULL */
+    bool stores, registered;
 };
 
 /* The counts are of one launch. */
@@ -48,8 +50,13 @@ static const struct allowed *find_known(const struct dispatch *d, uint64_t va, u
 static void remember(const struct dispatch *d, const struct softgpu_finding *finding, bool stores) {
     struct allowed *range = &known.ranges[known.next++ % ALLOWED_RANGES];
     bool shared = finding->past && d->clock && softgpu_past_use(finding->past, d->launch, d->clock);
-    *range = (struct allowed){finding->low, finding->high, finding->cells,
-                              shared ? finding->past : NULL, stores};
+    *range = (struct allowed){.low = finding->low,
+                              .high = finding->high,
+                              .cells = finding->cells,
+                              .past = shared ? finding->past : NULL,
+                              .bits = finding->bits,
+                              .stores = stores,
+                              .registered = finding->registered};
 }
 
 /* ---- code objects ---- */
@@ -78,7 +85,7 @@ static bool is_read_only(uint64_t va, const struct softgpu_range *range) {
 /* ---- reports ---- */
 
 /* Kinds of faults beside the verdicts of the map. */
-enum { READ_ONLY = 16, OUTSIDE_GROUP, OUTSIDE_SCRATCH, RACE };
+enum { READ_ONLY = 16, OUTSIDE_GROUP, OUTSIDE_SCRATCH, RACE, UNINITIALISED };
 
 /* HIP's own kernels copy and fill: the call that asked for it was checked (calls.c). */
 static bool is_hips(const struct dispatch *d) {
@@ -124,8 +131,8 @@ static void put_instruction(struct softgpu_report *report, enum target_mask targ
     softgpu_report_text(report, "access", way_of(i));
 }
 
-static void put_access(struct softgpu_report *report, struct wave *w, const struct inst *i,
-                       int lane, uint64_t va, unsigned bytes) {
+static void put_lane(struct softgpu_report *report, struct wave *w, const struct inst *i,
+                     int lane) {
     const struct dispatch *d = w->group->dispatch;
     char kernel[512];
     softgpu_kernel_name(d->packet->kernel_object, kernel, sizeof kernel);
@@ -135,6 +142,11 @@ static void put_access(struct softgpu_report *report, struct wave *w, const stru
     if (lane >= 0)
         softgpu_report_number(report, "lane", (unsigned)lane);
     put_instruction(report, d->target, d->entry, i, w->code->va + i->offset);
+}
+
+static void put_access(struct softgpu_report *report, struct wave *w, const struct inst *i,
+                       int lane, uint64_t va, unsigned bytes) {
+    put_lane(report, w, i, lane);
     softgpu_report_number(report, "bytes", bytes);
     softgpu_report_number(report, "address", va);
 }
@@ -201,6 +213,54 @@ void softgpu_check_outside(struct wave *w, const struct inst *i, int lane, const
     put_access(&report, w, i, lane, va, bytes);
     softgpu_report_number(&report, "size", scratch ? d->scratch_lane_size : d->lds_size);
     softgpu_report_end(&report);
+}
+
+/* ---- undefined bits ---- */
+
+static void put_origin(struct softgpu_report *report, const struct dispatch *d,
+                       const struct softgpu_origin *origin) {
+    static const char *const names[] = {
+        [SOFTGPU_REGISTER] = "register",
+        [SOFTGPU_GLOBAL] = "global",
+        [SOFTGPU_WORKGROUP] = "workgroup",
+        [SOFTGPU_SCRATCH] = "scratch",
+    };
+    struct softgpu_block block;
+    softgpu_report_text(report, "memory", names[origin->memory]);
+    if (!origin->inst)
+        return;
+    softgpu_report_open(report, "other");
+    put_instruction(report, d->target, d->entry, origin->inst, origin->pc);
+    softgpu_report_number(report, "address", origin->va);
+    softgpu_report_close(report);
+    if (origin->memory == SOFTGPU_GLOBAL && softgpu_shadow_holds(origin->va, &block))
+        softgpu_report_block(report, &block);
+}
+
+void softgpu_report_use(struct wave *w, const struct inst *i, int lane, const char *use,
+                        const struct softgpu_origin *origin) {
+    struct softgpu_report report;
+    if (!w->group->dispatch->launch || !is_new(w, i, UNINITIALISED))
+        return;
+    softgpu_report_begin(&report, "uninitialised");
+    put_lane(&report, w, i, lane);
+    softgpu_report_text(&report, "use", use);
+    put_origin(&report, w->group->dispatch, origin);
+    softgpu_report_end(&report);
+}
+
+/* Says where the bits of a lane's bytes are, for what follows the access. */
+static void find_bits(struct wave *w, const struct allowed *range, const uint64_t *va,
+                      uint64_t mask) {
+    struct softgpu_defined *d = w->defined;
+    if (!d)
+        return;
+    for (uint64_t m = mask; m; m &= m - 1) {
+        int l = __builtin_ctzll(m);
+        d->at[l] = range && range->bits ? range->bits + (va[l] - range->low) : NULL;
+        d->va[l] = va[l];
+    }
+    d->to_host |= range && range->registered ? mask : 0;
 }
 
 /* ---- races ---- */
@@ -372,6 +432,24 @@ static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, u
     return true;
 }
 
+/* Of an access that is not all within a buffer's bound the loaded bytes count as defined, and so do
+ * the stored ones. */
+static void check_bits(struct wave *w, const struct inst *i, const struct allowed *range, int lane,
+                       uint64_t va, unsigned bytes) {
+    struct softgpu_defined *d = w->defined;
+    if (!d)
+        return;
+    uint64_t addresses[LANES];
+    addresses[lane] = va;
+    find_bits(w, range, addresses, UINT64_C(1) << lane);
+    d->have = bytes;
+    if (i->encoding == E_SMEM)
+        return;
+    if (writes(i) && d->at[lane])
+        memset(d->at[lane], 0xff, bytes);
+    d->at[lane] = NULL;
+}
+
 bool softgpu_check_access(struct wave *w, const struct inst *i, int lane, uint64_t va,
                           unsigned bytes) {
     if (bytes == 0)
@@ -381,8 +459,9 @@ bool softgpu_check_access(struct wave *w, const struct inst *i, int lane, uint64
     uint64_t addresses[LANES];
     int first = lane < 0 ? 0 : lane;
     addresses[first] = va;
-    check_race(w, i, find_known(w->group->dispatch, va, bytes, writes(i)), addresses,
-               UINT64_C(1) << first, bytes);
+    const struct allowed *range = find_known(w->group->dispatch, va, bytes, writes(i));
+    check_race(w, i, range, addresses, UINT64_C(1) << first, bytes);
+    check_bits(w, i, range, first, va, bytes);
     return true;
 }
 
@@ -408,13 +487,16 @@ uint64_t softgpu_check_lanes(struct wave *w, const struct inst *i, const uint64_
         high - low < UINT64_MAX - bytes ? find_known(d, low, high - low + bytes, writes(i)) : NULL;
     if (range) {
         check_race(w, i, range, va, mask, bytes);
+        find_bits(w, range, va, mask);
         return mask;
     }
     for (uint64_t m = mask; m; m &= m - 1) {
         int l = __builtin_ctzll(m);
         uint64_t lane = UINT64_C(1) << l;
         if (check(w, i, l, va[l], bytes)) {
-            check_race(w, i, find_known(d, va[l], bytes, writes(i)), va, lane, bytes);
+            range = find_known(d, va[l], bytes, writes(i));
+            check_race(w, i, range, va, lane, bytes);
+            find_bits(w, range, va, lane);
             continue;
         }
         allowed &= ~lane;

@@ -1,6 +1,7 @@
 /* The calls that load modules, allocate, free, copy and fill. */
 #include "calls.h"
 #include "access.h"
+#include "defined.h"
 #include "images.h"
 #include "past.h"
 #include "race.h"
@@ -29,7 +30,7 @@ static void *alloc(uint64_t size, void *stream, bool shared) {
     void *memory = native.alloc(size, stream, shared);
     struct softgpu_place place = softgpu_call_begins();
     if (memory && size)
-        softgpu_shadow_add((uintptr_t)memory, size, false, &place);
+        softgpu_shadow_add((uintptr_t)memory, size, shared ? MEMORY_SHARED : MEMORY_DEVICE, &place);
     return memory;
 }
 
@@ -277,7 +278,16 @@ static void copy(void *to, void *from, size_t bytes, void *stream) {
     const struct side target = side_of(to), source = side_of(from);
     enter(&move, &source, least, false);
     enter(&move, &target, least, true);
+    bool from_device = source.has_block && source.block.bits;
+    bool to_device = target.has_block && target.block.bits;
+    if (from_device && !to_device) {
+        struct softgpu_place place = softgpu_this_place();
+        softgpu_copy_back((uintptr_t)from, least, &place);
+    }
     native.copy(to, from, least, stream);
+    /* HIP writes small copies into the device's memory by itself, before it returns. */
+    if (to_device && !from_device)
+        softgpu_check_filled((uintptr_t)to, least);
     copied(&move, &target, &source, to);
     softgpu_order_end();
 }

@@ -4,7 +4,7 @@
 #include "hooks.h"
 
 void softgpu_check_registered(uint64_t va, uint64_t size) {
-    softgpu_shadow_add(va, size, true, NULL);
+    softgpu_shadow_add(va, size, MEMORY_REGISTERED, NULL);
 }
 
 void softgpu_check_unregistered(uint64_t va) {

@@ -12,9 +12,12 @@ struct wave;
 struct inst;
 struct group;
 struct dispatch;
+struct access;
 struct softgpu_race;
 struct softgpu_clock;
 struct softgpu_queue;
+struct softgpu_defined;
+struct softgpu_group_bits;
 
 /* Returns the lanes of the mask that may access memory at va; the others are reported and left out.
  */
@@ -52,6 +55,25 @@ void softgpu_check_queue(struct softgpu_queue *queue, bool begins);
 /* Executes an instruction that writes a cache back or invalidates it. */
 void softgpu_check_cache(struct wave *w, const struct inst *i);
 
+/* Executes an instruction, and follows which bits are defined (defined.h). */
+void softgpu_check_run(struct wave *w, const struct inst *i);
+void softgpu_defined_group_begin(struct group *g);
+void softgpu_defined_group_free(struct group *g);
+void softgpu_defined_wave_begin(struct wave *w);
+void softgpu_defined_wave_free(struct wave *w);
+/* Before bytes move between registers and memory; to workgroup memory; through a copy. */
+void softgpu_check_transfer(struct wave *w, const struct inst *i, const struct access *a);
+void softgpu_check_two(struct wave *w, const struct inst *i, const struct access *a, uint64_t mask,
+                       unsigned dwords);
+void softgpu_check_to_lds(struct wave *w, const struct inst *i, int lane, uint32_t to);
+void softgpu_check_collect(struct wave *w, uint64_t base, uint32_t offset, int lane,
+                           unsigned count);
+void softgpu_check_distribute(struct wave *w, uint64_t base, uint32_t offset, int lane,
+                              unsigned count);
+/* The device copied or filled without a kernel. */
+void softgpu_check_copied(uint64_t to, uint64_t from, uint64_t bytes);
+void softgpu_check_filled(uint64_t to, uint64_t bytes);
+
 #define CHECKED_LANES(w, i, va, mask) softgpu_check_lanes(w, i, va, mask)
 #define CHECKED_ACCESS(w, i, lane, va, bytes) softgpu_check_access(w, i, lane, va, bytes)
 /* In a loop over lanes: goes on without this one, whose access the ordinary build makes a fault. */
@@ -69,16 +91,36 @@ void softgpu_check_cache(struct wave *w, const struct inst *i);
 #define CHECK_LDS(w, i, offset, mask, bytes) softgpu_check_lds(w, i, offset, mask, bytes)
 #define CHECK_LAUNCH(d) softgpu_check_launch(d)
 #define CHECK_QUEUE(queue, begins) softgpu_check_queue(queue, begins)
-#define CHECK_GROUP_BEGIN(g, number) softgpu_race_group_begin(g, number)
+#define CHECK_GROUP_BEGIN(g, number)                                                               \
+    do {                                                                                           \
+        softgpu_race_group_begin(g, number);                                                       \
+        softgpu_defined_group_begin(g);                                                            \
+    } while (0)
+#define CHECK_GROUP_FREE(g) softgpu_defined_group_free(g)
+#define CHECK_WAVE_BEGIN(w) softgpu_defined_wave_begin(w)
+#define CHECK_WAVE_FREE(w) softgpu_defined_wave_free(w)
+#define CHECKED_RUN(w, i) softgpu_check_run(w, i)
+#define CHECK_TRANSFER(w, i, a) softgpu_check_transfer(w, i, a)
+#define CHECK_TWO(w, i, a, mask, dwords) softgpu_check_two(w, i, a, mask, dwords)
+#define CHECK_TO_LDS(w, i, lane, to) softgpu_check_to_lds(w, i, lane, to)
+#define CHECK_COLLECT(w, base, offset, lane, count)                                                \
+    softgpu_check_collect(w, base, offset, lane, count)
+#define CHECK_DISTRIBUTE(w, base, offset, lane, count)                                             \
+    softgpu_check_distribute(w, base, offset, lane, count)
+#define CHECK_COPIED(to, from, bytes) softgpu_check_copied(to, from, bytes)
+#define CHECK_FILLED(to, bytes) softgpu_check_filled(to, bytes)
 #define CHECK_GROUP_END(g) softgpu_race_group_end(g)
 #define CHECK_BARRIER(g) softgpu_race_barrier(g)
 #define CHECKED_CACHE(nothing) softgpu_check_cache
 #define CHECK_GRID_BARRIER(w) softgpu_race_grid_barrier(w)
-/* Members of struct dispatch and struct group. */
+/* Members of struct dispatch, struct group and struct wave. */
 #define CHECK_IN_DISPATCH                                                                          \
     uint32_t launch;                   /* the op that it is; 0: races are not looked for */        \
     const struct softgpu_clock *clock; /* what is over before it, or NULL */
-#define CHECK_IN_GROUP struct softgpu_race *race;
+#define CHECK_IN_GROUP                                                                             \
+    struct softgpu_race *race;                                                                     \
+    struct softgpu_group_bits *bits;
+#define CHECK_IN_WAVE struct softgpu_defined *defined; /* NULL: not followed */
 
 #else
 
@@ -94,12 +136,24 @@ void softgpu_check_cache(struct wave *w, const struct inst *i);
 #define CHECK_LAUNCH(d)
 #define CHECK_QUEUE(queue, begins)
 #define CHECK_GROUP_BEGIN(g, number)
+#define CHECK_GROUP_FREE(g)
+#define CHECK_WAVE_BEGIN(w)
+#define CHECK_WAVE_FREE(w)
+#define CHECKED_RUN(w, i) (i)->run(w, i)
+#define CHECK_TRANSFER(w, i, a)
+#define CHECK_TWO(w, i, a, mask, dwords)
+#define CHECK_TO_LDS(w, i, lane, to)
+#define CHECK_COLLECT(w, base, offset, lane, count)
+#define CHECK_DISTRIBUTE(w, base, offset, lane, count)
+#define CHECK_COPIED(to, from, bytes)
+#define CHECK_FILLED(to, bytes)
 #define CHECK_GROUP_END(g)
 #define CHECK_BARRIER(g)
 #define CHECKED_CACHE(nothing) nothing
 #define CHECK_GRID_BARRIER(w)
 #define CHECK_IN_DISPATCH
 #define CHECK_IN_GROUP
+#define CHECK_IN_WAVE
 
 #endif
 #endif

@@ -2,6 +2,8 @@
  * with its free, as HIP may give its address to others. */
 #include "access.h"
 #include "calls.h"
+#include "defined.h"
+#include "hooks.h"
 #include "images.h"
 #include "launch.h"
 #include "past.h"
@@ -42,7 +44,7 @@ static bool grow(void) {
     return true;
 }
 
-void softgpu_shadow_add(uint64_t va, uint64_t size, bool registered,
+void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind,
                         const struct softgpu_place *place) {
     pthread_mutex_lock(&map.lock);
     struct softgpu_block *old = block_of(va);
@@ -51,7 +53,7 @@ void softgpu_shadow_add(uint64_t va, uint64_t size, bool registered,
     if (grow())
         map.blocks[map.count++] = (struct softgpu_block){.va = va,
                                                          .size = size,
-                                                         .registered = registered,
+                                                         .registered = kind == MEMORY_REGISTERED,
                                                          .past = softgpu_past_make(),
                                                          .number = ++map.made,
                                                          .made = *place};
@@ -137,4 +139,13 @@ struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t b
                                           const struct softgpu_clock *clock) {
     (void)cells, (void)begin, (void)va, (void)bytes, (void)writes, (void)clock;
     return (struct softgpu_conflict){0};
+}
+
+/* No bits are followed without the device. */
+void softgpu_copy_back(uint64_t from, uint64_t bytes, const struct softgpu_place *place) {
+    (void)from, (void)bytes, (void)place;
+}
+
+void softgpu_check_filled(uint64_t to, uint64_t bytes) {
+    (void)to, (void)bytes;
 }

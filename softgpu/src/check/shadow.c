@@ -55,6 +55,13 @@ static uint64_t end_of(const struct softgpu_block *block) {
     return block->va + block->size;
 }
 
+static void discard(struct softgpu_block *block) {
+    softgpu_cells_end(block->cells, block->va, block->size);
+    softgpu_bits_end(block->bits, block->size);
+    free(block->past);
+    free(block);
+}
+
 static void remove_at(size_t at) {
     struct softgpu_block *block = map.blocks[at];
     for (size_t n = 0; n < MOST_FREED; n++)
@@ -62,9 +69,7 @@ static void remove_at(size_t at) {
             map.freed[n] = NULL;
     map.count--;
     memmove(&map.blocks[at], &map.blocks[at + 1], (map.count - at) * sizeof *map.blocks);
-    softgpu_cells_end(block->cells, block->va, block->size);
-    free(block->past);
-    free(block);
+    discard(block);
 }
 
 /* Removes what was at these addresses before: it was freed, by HIP or through it. */
@@ -98,26 +103,24 @@ static void changed(void) {
 
 /* ---- changes ---- */
 
-void softgpu_shadow_add(uint64_t va, uint64_t size, bool registered,
+void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind,
                         const struct softgpu_place *place) {
     struct softgpu_block *block = calloc(1, sizeof *block);
     if (!block)
         return; /* nothing is known of it then */
     block->va = va;
     block->size = size;
-    block->registered = registered;
+    block->registered = kind == MEMORY_REGISTERED;
     block->cells = softgpu_cells_begin(va, size);
     block->past = softgpu_past_make();
+    block->bits = kind == MEMORY_DEVICE ? softgpu_bits_begin(size) : NULL;
     if (place)
         block->made = *place;
     pthread_rwlock_wrlock(&map.lock);
-    block->number = registered ? ++map.registered : ++map.made;
+    block->number = block->registered ? ++map.registered : ++map.made;
     clear(va, size);
-    if (!insert(block)) {
-        softgpu_cells_end(block->cells, va, size);
-        free(block->past);
-        free(block);
-    }
+    if (!insert(block))
+        discard(block);
     changed();
     pthread_rwlock_unlock(&map.lock);
 }
@@ -224,6 +227,8 @@ static struct softgpu_finding find(uint64_t va, uint64_t bytes) {
         struct softgpu_finding inside = allow(below->va, end_of(below));
         inside.cells = below->cells;
         inside.past = below->past;
+        inside.bits = below->bits;
+        inside.registered = below->registered;
         return inside;
     }
     if (above && above->va - va < bytes)

@@ -4,7 +4,8 @@
  * in no block belong to HIP, to code objects or to a program that calls HIP itself. Nothing is
  * known of them, so an access is a fault only where nothing is mapped.
  *
- * A block has cells for its dwords, by which races are found (race.h).
+ * A block has cells for its dwords, by which races are found (race.h), and bits that say what of it
+ * was written (defined.h).
  *
  * Every function may be called from any thread. */
 #ifndef SOFTGPU_CHECK_SHADOW_H
@@ -22,6 +23,7 @@ struct softgpu_block {
     uint64_t va, size;          /* as asked for, in bytes */
     struct softgpu_cell *cells; /* of its dwords (race.h), or NULL */
     struct softgpu_past *past;  /* its ops (past.h), or NULL */
+    uint8_t *bits;              /* the defined ones of its bytes (defined.h), or NULL: all are */
     bool registered;            /* host memory that the device reaches at va */
     bool freed;
     unsigned number; /* of the allocation, from 1 */
@@ -41,6 +43,8 @@ struct softgpu_finding {
     uint64_t low, high;         /* SOFTGPU_ALLOWED: so are accesses within [low, high) */
     struct softgpu_cell *cells; /* SOFTGPU_ALLOWED: of the dwords from `low`, or NULL */
     struct softgpu_past *past;  /* SOFTGPU_ALLOWED: of the block, or NULL */
+    uint8_t *bits;              /* of the bytes from `low`, or NULL */
+    bool registered;            /* memory of the host */
     struct softgpu_block block;
     bool has_block;
 };
@@ -53,8 +57,16 @@ struct softgpu_finding softgpu_shadow_find(uint64_t va, uint64_t bytes);
 /* Changes with the map: what softgpu_shadow_find allowed may be kept as long as it does not. */
 uint64_t softgpu_shadow_generation(void);
 
-void softgpu_shadow_add(uint64_t va, uint64_t size, bool registered,
+/* What is a block of. The host may write to MEMORY_SHARED and to MEMORY_REGISTERED unseen, so they
+ * are defined. */
+enum softgpu_block_kind { MEMORY_DEVICE, MEMORY_SHARED, MEMORY_REGISTERED };
+
+void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind,
                         const struct softgpu_place *place);
+
+/* The bits of memory that nobody wrote to; NULL if they are not wanted (defined_memory.c). */
+uint8_t *softgpu_bits_begin(uint64_t size);
+void softgpu_bits_end(uint8_t *bits, uint64_t size);
 
 enum softgpu_end { SOFTGPU_LIVE, SOFTGPU_ENDED_BEFORE, SOFTGPU_NOT_ITS_BEGIN, SOFTGPU_NO_BLOCK };
 

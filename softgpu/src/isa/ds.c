@@ -1,4 +1,5 @@
 /* DS: workgroup memory, and exchanges between lanes that go through its crossbar. */
+#include "../check/hooks.h"
 #include "lanes.h"
 #include "memory.h"
 #include "operand.h"
@@ -49,6 +50,7 @@ static void move_two(struct wave *w, const struct inst *i, enum move move) {
         mask = a[n].mask;
     }
     bool reads = i->dst.kind, writes = i->src[1].kind;
+    CHECK_TWO(w, i, a, mask, dwords);
     if (reads && !writes && mask == UINT64_MAX) {
         for (unsigned n = 0; n < 2; n++)
             for (unsigned r = 0; r < dwords; r++) {

@@ -86,6 +86,7 @@ void softgpu_run_load_lds(struct wave *w, const struct inst *i) {
             return;
         }
         memcpy(w->group->lds + to, &value, 4);
+        CHECK_TO_LDS(w, i, l, to);
     }
 }
 

@@ -18,8 +18,11 @@ static struct {
 } idle = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void free_group(struct group *g) {
-    for (unsigned n = 0; n < g->waves_allocated; n++)
+    for (unsigned n = 0; n < g->waves_allocated; n++) {
+        CHECK_WAVE_FREE(g->waves[n]);
         free(g->waves[n]);
+    }
+    CHECK_GROUP_FREE(g);
     free(g->lds);
     free(g->scratch);
     free(g);
@@ -160,6 +163,7 @@ static void begin_wave(struct wave *w, struct group *g, struct dispatch *d, unsi
         memset(w->v[AGPR0], 0, sizeof w->v[0] * (accs < AGPR0 ? accs : AGPR0));
     first_sgprs(w, g, d);
     set_sgpr64(w, SGPR_EXEC, first_vgprs(w, g, d));
+    CHECK_WAVE_BEGIN(w);
     w->next = softgpu_code_at(d, d->entry, &w->code);
     if (!w->next)
         softgpu_wave_fault(w, NULL, -1, "there is no code at its entry");
@@ -212,7 +216,7 @@ static void run_indexed(struct wave *w, const struct inst *i) {
             return;
         }
     }
-    moved.run(w, &moved);
+    CHECKED_RUN(w, &moved);
 }
 
 static void run_wave(struct wave *w) {
@@ -221,7 +225,7 @@ static void run_wave(struct wave *w) {
         run_indexed(w, w->next++);
     while (w->stop == RUNNING && n < WAVE_TURN) {
         const struct inst *i = w->next++;
-        i->run(w, i);
+        CHECKED_RUN(w, i);
         n++;
     }
     w->instructions += n;

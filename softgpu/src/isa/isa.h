@@ -8,6 +8,7 @@
 #ifndef SOFTGPU_ISA_H
 #define SOFTGPU_ISA_H
 
+#include "../check/hooks.h"
 #include "../device.h"
 
 #include <string.h>
@@ -198,6 +199,7 @@ struct wave {
     uint64_t expanded_exec; /* the EXEC that lane_mask was made of */
     uint32_t lane_mask[LANES] __attribute__((aligned(64)));
     uint32_t v[VGPR_ROWS][LANES] __attribute__((aligned(64)));
+    CHECK_IN_WAVE
 };
 
 /* Operands and results of a vector instruction. A 64-bit value's high words follow its low words,

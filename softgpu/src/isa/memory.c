@@ -214,6 +214,7 @@ static void transfer_split(struct wave *w, const struct inst *i, uint64_t base,
         int l = __builtin_ctzll(m);
         a.at[l] = data[l];
         collect(w, base, offset[l], l, data[l], bytes);
+        CHECK_COLLECT(w, base, offset[l], l, bytes);
     }
     softgpu_transfer(w, i, &a);
     if (i->dst.kind != O_NONE)
@@ -221,6 +222,7 @@ static void transfer_split(struct wave *w, const struct inst *i, uint64_t base,
     for (uint64_t m = split; m; m &= m - 1) {
         int l = __builtin_ctzll(m);
         distribute(w, base, offset[l], l, data[l], bytes);
+        CHECK_DISTRIBUTE(w, base, offset[l], l, bytes);
     }
 }
 

@@ -1,4 +1,5 @@
 /* Loads, stores and atomics, once it is known where each lane's bytes are. */
+#include "../check/hooks.h"
 #include "lanes.h"
 #include "memory.h"
 #include "operand.h"
@@ -138,6 +139,7 @@ static void atomics(struct wave *w, const struct inst *i, const struct access *a
 void softgpu_transfer(struct wave *w, const struct inst *i, const struct access *a) {
     enum move move = move_of(i->row);
     unsigned data = i->src[1].reg;
+    CHECK_TRANSFER(w, i, a);
     switch (move) {
     case MV_LOAD_32:
     case MV_LOAD_64:

@@ -25,11 +25,23 @@ REST = {
     "CHECK_QUEUE(queue, begins)": "",
     "CHECK_GROUP_BEGIN(g, number)": "",
     "CHECK_GROUP_END(g)": "",
+    "CHECK_GROUP_FREE(g)": "",
+    "CHECK_WAVE_BEGIN(w)": "",
+    "CHECK_WAVE_FREE(w)": "",
+    "CHECKED_RUN(w, i)": "(i)->run(w, i)",
+    "CHECK_TRANSFER(w, i, a)": "",
+    "CHECK_TWO(w, i, a, mask, dwords)": "",
+    "CHECK_TO_LDS(w, i, lane, to)": "",
+    "CHECK_COLLECT(w, base, offset, lane, count)": "",
+    "CHECK_DISTRIBUTE(w, base, offset, lane, count)": "",
+    "CHECK_COPIED(to, from, bytes)": "",
+    "CHECK_FILLED(to, bytes)": "",
     "CHECK_BARRIER(g)": "",
     "CHECK_GRID_BARRIER(w)": "",
     "CHECKED_CACHE(nothing)": "nothing",
     "CHECK_IN_DISPATCH": "",
     "CHECK_IN_GROUP": "",
+    "CHECK_IN_WAVE": "",
 }
 PLAIN = ["-DSOFTGPU_CHECK_HOOKS_H", *(f"-D{name}={rest}" for name, rest in REST.items())]
 

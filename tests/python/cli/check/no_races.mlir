@@ -26,6 +26,9 @@ module attributes {gpu.container_module} {
       %count = arith.constant 16 : index
       %thread = gpu.thread_id x
       %bin = arith.remui %thread, %count : index
+      %nothing = arith.constant 0 : i32
+      memref.store %nothing, %bins[%bin] : memref<16xi32, #workgroup>
+      gpu.barrier
       %old = memref.atomic_rmw addi %one, %bins[%bin] : (i32, memref<16xi32, #workgroup>) -> i32
       gpu.barrier
       %sum = memref.load %bins[%bin] : memref<16xi32, #workgroup>

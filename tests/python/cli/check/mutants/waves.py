@@ -16,7 +16,8 @@ _ATOMIC = "atomic access made plain"
 MUTANTS = (
     _race("barriers", _BARRIER, "gpu.barrier\n        %y", "%y", "%tile["),
     _race("barriers", _BARRIER, "gpu.barrier\n      }", "}", "%tile["),
-    _race("histogram", _BARRIER, "gpu.barrier\n", "", "%bins["),
+    _race("histogram", _BARRIER, "gpu.barrier\n      %old", "%old", "%bins["),
+    _race("histogram", _BARRIER, "gpu.barrier\n      %sum", "%sum", "%bins["),
     _race(
         "histogram",
         _ATOMIC,

@@ -1,0 +1,70 @@
+/* Which bits of registers and memory were never written: those are reported where a wave uses them,
+ * in a branch, as an address, or by making them visible to the host. A load or a move is no use.
+ *
+ * An instruction with undefined bits in what it reads is run several times, each time with other
+ * values in their place. The bits of its result that change are undefined. So each instruction has
+ * the rule that it is, and a bit that does not matter is never reported. A result that happens to
+ * be equal each time is taken for defined.
+ *
+ * Used by the thread that runs the wave only, but for the bits of allocations (shadow.h). */
+#ifndef SOFTGPU_CHECK_DEFINED_H
+#define SOFTGPU_CHECK_DEFINED_H
+
+#include "../isa/memory.h"
+#include "shadow.h"
+
+enum softgpu_memory { SOFTGPU_REGISTER, SOFTGPU_GLOBAL, SOFTGPU_WORKGROUP, SOFTGPU_SCRATCH };
+
+/* The load that brought undefined bits into a register; a register that was never written has
+ * none. */
+struct softgpu_origin {
+    const struct inst *inst;
+    uint64_t pc, va;
+    enum softgpu_memory memory;
+};
+
+/* Of one wave. */
+struct softgpu_defined {
+    uint64_t holes[VGPR_ROWS];      /* lanes that have an undefined bit */
+    uint32_t v[VGPR_ROWS][LANES];   /* undefined bits of those lanes */
+    uint32_t s[SGPRS];              /* undefined bits */
+    bool scc;                       /* is undefined */
+    struct softgpu_origin v_origin[VGPR_ROWS], s_origin[SGPRS], scc_origin;
+    /* Of the access that is being made: */
+    uint8_t *at[LANES]; /* the defined bits of its bytes, or NULL where all are */
+    uint64_t va[LANES];
+    uint64_t moved; /* lanes that took part */
+    unsigned have;  /* bytes of a scalar access */
+    uint64_t to_host; /* lanes of which the host sees what they store */
+};
+
+/* The bits of a workgroup's own memory that are defined. */
+struct softgpu_group_bits {
+    uint8_t *lds, *scratch;
+    size_t lds_size, scratch_size;
+};
+
+/* False if the user does not want it. */
+bool softgpu_defined_enabled(void);
+
+/* Executes a memory instruction and follows what it moves. */
+void softgpu_defined_memory(struct wave *w, const struct inst *i);
+
+/* Reports that a wave uses undefined bits: "branch", "address" or "host". */
+void softgpu_report_use(struct wave *w, const struct inst *i, int lane, const char *use,
+                        const struct softgpu_origin *origin);
+
+/* Reports, if there is an undefined bit in these registers, that a wave uses it, and takes them for
+ * defined. */
+void softgpu_use_lanes(struct wave *w, const struct inst *i, unsigned reg, unsigned count,
+                       uint64_t mask, const char *use);
+void softgpu_use_scalars(struct wave *w, const struct inst *i, unsigned reg, unsigned count,
+                         const char *use);
+
+/* The program asked for a copy to memory that the device knows nothing of, the host's. */
+void softgpu_copy_back(uint64_t from, uint64_t bytes, const struct softgpu_place *place);
+/* A copy of HIP's own kernels takes an undefined byte of an allocation: reports it if the copy is
+ * one to the host. */
+void softgpu_copy_takes(uint64_t va, uint64_t bytes);
+
+#endif

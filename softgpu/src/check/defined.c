@@ -61,8 +61,7 @@ void softgpu_defined_wave_free(struct wave *w) {
 
 static bool has_bits(const struct group *g) {
     const struct dispatch *d = g->dispatch;
-    return g->bits && (!d->lds_size || g->bits->lds) &&
-           (!d->scratch_lane_size || g->bits->scratch);
+    return g->bits && (!d->lds_size || g->bits->lds) && (!d->scratch_lane_size || g->bits->scratch);
 }
 
 /* The scalars that the hardware sets: the user's, the group's ids, its size, the scratch's place.
@@ -280,8 +279,8 @@ static void fill_side(struct wave *w, const struct operand *side, const struct o
                 *value = replaced(*value, d->v[side->reg + n][l], other_side(w, other, n, l));
             }
         else if (side->kind == O_SGPR)
-            w->s[side->reg + n] = replaced(w->s[side->reg + n], d->s[side->reg + n],
-                                           other_side(w, other, n, 0));
+            w->s[side->reg + n] =
+                replaced(w->s[side->reg + n], d->s[side->reg + n], other_side(w, other, n, 0));
     }
 }
 
@@ -476,8 +475,7 @@ static void run_scalar(struct wave *w, const struct inst *i) {
 
 static bool exchanges_lanes(const struct inst *i) {
     enum move move = move_of(i->row);
-    return i->encoding == E_DS &&
-           (move == DS_SWIZZLE || move == DS_PERMUTE || move == DS_BPERMUTE);
+    return i->encoding == E_DS && (move == DS_SWIZZLE || move == DS_PERMUTE || move == DS_BPERMUTE);
 }
 
 void softgpu_check_run(struct wave *w, const struct inst *i) {

@@ -25,16 +25,16 @@ struct softgpu_origin {
 
 /* Of one wave. */
 struct softgpu_defined {
-    uint64_t holes[VGPR_ROWS];      /* lanes that have an undefined bit */
-    uint32_t v[VGPR_ROWS][LANES];   /* undefined bits of those lanes */
-    uint32_t s[SGPRS];              /* undefined bits */
-    bool scc;                       /* is undefined */
+    uint64_t holes[VGPR_ROWS];    /* lanes that have an undefined bit */
+    uint32_t v[VGPR_ROWS][LANES]; /* undefined bits of those lanes */
+    uint32_t s[SGPRS];            /* undefined bits */
+    bool scc;                     /* is undefined */
     struct softgpu_origin v_origin[VGPR_ROWS], s_origin[SGPRS], scc_origin;
     /* Of the access that is being made: */
     uint8_t *at[LANES]; /* the defined bits of its bytes, or NULL where all are */
     uint64_t va[LANES];
-    uint64_t moved; /* lanes that took part */
-    unsigned have;  /* bytes of a scalar access */
+    uint64_t moved;   /* lanes that took part */
+    unsigned have;    /* bytes of a scalar access */
     uint64_t to_host; /* lanes of which the host sees what they store */
 };
 

@@ -181,7 +181,7 @@ def _other_op(report: Report, other: Report) -> list[str]:
     return [*said, orders.advice(report)]
 
 
-#: What is done with a value that nothing wrote.
+#: Uses of a value that nothing wrote.
 _USE = {
     "branch": "branches on a value that nothing wrote",
     "address": "takes a value that nothing wrote as an address",

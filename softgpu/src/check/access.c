@@ -432,8 +432,7 @@ static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, u
     return true;
 }
 
-/* Of an access that is not all within a buffer's bound the loaded bytes count as defined, and so do
- * the stored ones. */
+/* Follows an access that is not all within a buffer's bound: its bytes count as defined. */
 static void check_bits(struct wave *w, const struct inst *i, const struct allowed *range, int lane,
                        uint64_t va, unsigned bytes) {
     struct softgpu_defined *d = w->defined;

@@ -72,8 +72,8 @@ void softgpu_copy_takes(uint64_t va, uint64_t bytes) {
 
 /* ---- copies and fills ---- */
 
-/* The block's bits for as many of the bytes from an address as it holds; NULL: all are defined. Of
- * memory in no block all bytes up to the next block are. */
+/* Returns the bits of the block at an address, and how many of the bytes it holds. NULL: all of
+ * those are defined. */
 static uint8_t *bits_at(uint64_t va, uint64_t *bytes, struct softgpu_block *block) {
     struct softgpu_finding finding = softgpu_shadow_find(va, 1);
     *block = (struct softgpu_block){0};

@@ -236,8 +236,8 @@ static void restore(struct wave *w, const struct scalars *from) {
  * look like chance. Then, for a comparison, each side as the other one. */
 enum { PATTERNS = 6, AS_SECOND = PATTERNS, AS_FIRST, RUNS };
 
-/* Two values of which a part is undefined and which are otherwise equal count as one value: a loop
- * that compares and swaps a dword compares the bytes beside its own too. */
+/* Returns a value for undefined bits. Equal dwords with equal undefined parts get equal ones: a
+ * loop that compares and swaps a dword compares the bytes beside its own too. */
 static uint32_t pattern(unsigned run, unsigned reg, unsigned lane, uint32_t value,
                         uint32_t undefined) {
     static const uint32_t constants[] = {0, UINT32_MAX, 0x7b7b7b7b, 0xfbfbfbfb};
@@ -316,7 +316,7 @@ static void fill(struct wave *w, const struct inst *i, const struct named *rows,
     }
 }
 
-/* What the runs found. */
+/* The findings of the runs. */
 struct outcome {
     uint32_t v[MOST_ROWS][LANES], s[SGPRS];
     bool scc;
@@ -326,7 +326,7 @@ static bool is_part(const struct operand *o, enum operand_kind kind, unsigned re
     return o->kind == kind && reg - o->reg < softgpu_type_dwords(o->type);
 }
 
-/* Enters what the runs found. What became undefined, and the destination, came from the origin. */
+/* Enters the findings. The destination, and what became undefined, came from the origin. */
 static void enter(struct wave *w, const struct inst *i, const struct named *rows,
                   const struct outcome *out, const struct softgpu_origin *origin) {
     struct softgpu_defined *d = w->defined;
@@ -352,7 +352,7 @@ static void enter(struct wave *w, const struct inst *i, const struct named *rows
 }
 
 /* Runs an instruction as it is, and with other values in the place of all undefined bits that it
- * may read. What it leaves as it was stays undefined by that too. */
+ * may read. Bits that the instruction keeps stay undefined by that too. */
 static void experiment(struct wave *w, const struct inst *i, const struct softgpu_origin *origin) {
     static _Thread_local uint32_t before[MOST_ROWS][LANES], after[MOST_ROWS][LANES];
     static _Thread_local struct outcome out;
@@ -440,7 +440,7 @@ static void run_vector(struct wave *w, const struct inst *i) {
         define_scalars(d, &i->sdst);
 }
 
-/* s_setpc, s_swappc and s_call go on elsewhere, so they run once. */
+/* s_setpc, s_swappc and s_call, which run once: they go on elsewhere. */
 static bool is_jump(const struct inst *i) {
     return (i->encoding == E_SOP1 && (i->row->op == 0x1d || i->row->op == 0x1e)) ||
            (i->encoding == E_SOPK && i->row->op == 0x15);

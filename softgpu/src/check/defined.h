@@ -1,10 +1,10 @@
-/* Which bits of registers and memory were never written: those are reported where a wave uses them,
- * in a branch, as an address, or by making them visible to the host. A load or a move is no use.
+/* Bits of registers and memory that nothing wrote are undefined. A wave that uses one is reported:
+ * in a branch, as an address, or in a store that the host sees. A load or a move is no use.
  *
  * An instruction with undefined bits in what it reads is run several times, each time with other
- * values in their place. The bits of its result that change are undefined. So each instruction has
- * the rule that it is, and a bit that does not matter is never reported. A result that happens to
- * be equal each time is taken for defined.
+ * values in their place. The bits of its result that change are undefined. By this no instruction
+ * needs a rule, and a bit that does not matter is never reported. A result that happens to be equal
+ * each time is taken for defined.
  *
  * Used by the thread that runs the wave only, but for the bits of allocations (shadow.h). */
 #ifndef SOFTGPU_CHECK_DEFINED_H
@@ -23,14 +23,14 @@ struct softgpu_origin {
     enum softgpu_memory memory;
 };
 
-/* Of one wave. */
+/* The undefined bits of one wave. */
 struct softgpu_defined {
     uint64_t holes[VGPR_ROWS];    /* lanes that have an undefined bit */
     uint32_t v[VGPR_ROWS][LANES]; /* undefined bits of those lanes */
     uint32_t s[SGPRS];            /* undefined bits */
     bool scc;                     /* is undefined */
     struct softgpu_origin v_origin[VGPR_ROWS], s_origin[SGPRS], scc_origin;
-    /* Of the access that is being made: */
+    /* The access that is being made: */
     uint8_t *at[LANES]; /* the defined bits of its bytes, or NULL where all are */
     uint64_t va[LANES];
     uint64_t moved;   /* lanes that took part */

@@ -1,5 +1,5 @@
-/* What loads, stores and atomics move is as defined afterwards as it was before. The bits of memory
- * are kept as those that are defined, so that pages nobody touched say that nothing is. */
+/* Follows bits through loads, stores and atomics. Memory has a bit for each that is defined: pages
+ * that nobody touched say that nothing is. */
 #include "../isa/operand.h"
 #include "../isa/smem.h"
 #include "defined.h"
@@ -32,8 +32,8 @@ static bool is_within(const char *at, const uint8_t *begin, size_t size) {
     return begin && (uintptr_t)at - (uintptr_t)begin < size;
 }
 
-/* Finds the bits of workgroup memory and of scratch, which are told by the place of the bytes. For
- * other memory softgpu_check_lanes has found them. */
+/* Finds the bits of workgroup memory and of scratch by the place of the bytes. For other memory
+ * softgpu_check_lanes has found them. */
 static enum softgpu_memory find_bits(struct wave *w, const struct access *a) {
     const struct group *g = w->group;
     const char *first = a->at[__builtin_ctzll(a->mask)];
@@ -111,7 +111,7 @@ static void load_dwords(struct wave *w, const struct inst *i, const struct acces
     }
 }
 
-/* What a load of one or two bytes leaves undefined in a register: the sign's copies too. */
+/* Returns the undefined bits that a load of one or two bytes leaves: the sign's copies too. */
 static uint32_t loaded_part(enum move move, uint32_t part, uint32_t old) {
     switch (move) {
     case MV_LOAD_I8:
@@ -187,8 +187,8 @@ static void use_part(struct wave *w, const struct inst *i, uint64_t mask, unsign
 
 /* ---- atomics ---- */
 
-/* What is undefined of a dword after an atomic operation on it. Of compare-and-swap it is what
- * both, the new value and the one before, leave undefined: which of them stays is not looked up. */
+/* Returns the undefined bits of a dword after an atomic operation on it. Compare-and-swap leaves
+ * one of two values; a bit counts as defined if it is in either. */
 static uint32_t combined(enum atomic_op op, uint32_t old, uint32_t data, uint32_t memory,
                          uint32_t value) {
     uint32_t both = old | data;

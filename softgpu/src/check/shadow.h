@@ -57,8 +57,8 @@ struct softgpu_finding softgpu_shadow_find(uint64_t va, uint64_t bytes);
 /* Changes with the map: what softgpu_shadow_find allowed may be kept as long as it does not. */
 uint64_t softgpu_shadow_generation(void);
 
-/* What is a block of. The host may write to MEMORY_SHARED and to MEMORY_REGISTERED unseen, so they
- * are defined. */
+/* Kinds of memory. The host may write to MEMORY_SHARED and MEMORY_REGISTERED unseen: both are
+ * defined. */
 enum softgpu_block_kind { MEMORY_DEVICE, MEMORY_SHARED, MEMORY_REGISTERED };
 
 void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind,

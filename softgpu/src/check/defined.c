@@ -396,7 +396,8 @@ static void experiment(struct wave *w, const struct inst *i, const struct softgp
 
 /* ---- families ---- */
 
-/* Its result in a lane depends on this lane's sources only, and replaces all of the destination. */
+/* Returns true if a lane's result depends on sources of this lane only, and replaces all of the
+ * destination. */
 static bool is_lanewise(const struct inst *i) {
     return !i->dpp && !i->sdwa && i->row->fn.lanes && i->encoding != E_MAI && i->encoding != E_DS &&
            !(i->row->flags & (OPSEL | HALFKEEP));

@@ -44,7 +44,7 @@ struct softgpu_group_bits {
     size_t lds_size, scratch_size;
 };
 
-/* False if the user does not want it. */
+/* Returns false if the user does not want undefined bits followed. */
 bool softgpu_defined_enabled(void);
 
 /* Executes a memory instruction and follows what it moves. */
@@ -61,10 +61,10 @@ void softgpu_use_lanes(struct wave *w, const struct inst *i, unsigned reg, unsig
 void softgpu_use_scalars(struct wave *w, const struct inst *i, unsigned reg, unsigned count,
                          const char *use);
 
-/* The program asked for a copy to memory that the device knows nothing of, the host's. */
+/* Hears that the program asked for a copy to memory that the device knows nothing of, the host's.
+ */
 void softgpu_copy_back(uint64_t from, uint64_t bytes, const struct softgpu_place *place);
-/* A copy of HIP's own kernels takes an undefined byte of an allocation: reports it if the copy is
- * one to the host. */
+/* Reports an undefined byte of an allocation that a copy by HIP's own kernels takes to the host. */
 void softgpu_copy_takes(uint64_t va, uint64_t bytes);
 
 #endif

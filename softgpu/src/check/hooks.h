@@ -61,7 +61,8 @@ void softgpu_defined_group_begin(struct group *g);
 void softgpu_defined_group_free(struct group *g);
 void softgpu_defined_wave_begin(struct wave *w);
 void softgpu_defined_wave_free(struct wave *w);
-/* Before bytes move between registers and memory; to workgroup memory; through a copy. */
+/* Looks at bytes before they move between registers and memory, to workgroup memory, or through a
+ * copy. */
 void softgpu_check_transfer(struct wave *w, const struct inst *i, const struct access *a);
 void softgpu_check_two(struct wave *w, const struct inst *i, const struct access *a, uint64_t mask,
                        unsigned dwords);
@@ -70,7 +71,7 @@ void softgpu_check_collect(struct wave *w, uint64_t base, uint32_t offset, int l
                            unsigned count);
 void softgpu_check_distribute(struct wave *w, uint64_t base, uint32_t offset, int lane,
                               unsigned count);
-/* The device copied or filled without a kernel. */
+/* Hears that the device copied or filled without a kernel. */
 void softgpu_check_copied(uint64_t to, uint64_t from, uint64_t bytes);
 void softgpu_check_filled(uint64_t to, uint64_t bytes);
 

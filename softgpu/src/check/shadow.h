@@ -64,7 +64,8 @@ enum softgpu_block_kind { MEMORY_DEVICE, MEMORY_SHARED, MEMORY_REGISTERED };
 void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind,
                         const struct softgpu_place *place);
 
-/* The bits of memory that nobody wrote to; NULL if they are not wanted (defined_memory.c). */
+/* Makes the bits of memory that nobody wrote to. Returns NULL if they are not wanted
+ * (defined_memory.c). */
 uint8_t *softgpu_bits_begin(uint64_t size);
 void softgpu_bits_end(uint8_t *bits, uint64_t size);
 

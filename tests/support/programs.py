@@ -17,7 +17,7 @@ from tests.support.child import BUILD, STUB, environment, library
 from tests.support.folders import folder
 from tests.support.patience import HANG
 
-RELEASES = toolchain.RELEASES
+RELEASES = toolchain.TESTED
 
 #: The programs that LLVM 15 lowers by the forum's command; later ones lower all.
 FORUMS_COMMAND = ("forum", "loopargs", "globals", "samename")

@@ -219,7 +219,8 @@ def test_doctor_looks_at_what_lowers(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     )
     monkeypatch.setattr(toolchain, "DEVICE_LIBRARIES", (tmp_path,) * 2)
     monkeypatch.setattr(toolchain.shutil, "which", lambda _: None)
-    monkeypatch.setattr(toolchain, "RELEASES", (23,))
+    for releases in ("RELEASES", "TESTED"):
+        monkeypatch.setattr(toolchain, releases, (23,))
     tmp_path.rmdir()
     lacking = doctor_module.Checklist("hip")
     doctor_module._lowering(lacking)

@@ -86,7 +86,7 @@ def test_a_delay_that_is_not_over_starts_nothing() -> None:
 
 def when_needed(**changes: str) -> dict[str, str]:
     """The environment of a program that has named no delay."""
-    return promptly(MGPU_RT_MANAGER="on", **changes)
+    return promptly(**{"MGPU_RT_MANAGER": "on", **changes})
 
 
 @pytest.mark.parametrize("mode", ["served", "threads", "fork-after"])
@@ -159,29 +159,6 @@ def ranks(count: int, **changes: str) -> list[str]:
 
 def test_a_job_of_many_ranks_has_no_managers() -> None:
     assert not [said for said in ranks(8) if "manager" in said or "managed" in said]
-
-
-FLOOD = (100, 3000)  # modules that are used twice in each round, and those that are used once
-
-
-def flood(tmp_path: Path, rounds: int, **changes: str) -> list[int]:
-    """Returns the modules that each round takes from the driver."""
-    source = (ROOT / "tests" / "support" / "hosts" / "flood.c").read_text()
-    program = compile_c(tmp_path / "flood", source, "-ldl")
-    words = [str(program), str(library()), str(image()), *map(str, (*FLOOD, rounds))]
-    env = when_needed(MGPU_RT_MODULE_LIMIT="8M", HIPSTUB_MODE="fast", **changes)
-    done = run_program(words, env)
-    assert done.returncode == 0, done.stderr
-    return [int(line) for line in done.stdout.splitlines()]
-
-
-@pytest.mark.check
-def test_modules_in_use_outlast_a_flood(tmp_path: Path) -> None:
-    """C's own policy loads all of them in each round. With the manager a round comes that loads no
-    hot one."""
-    hot, cold = FLOOD
-    assert flood(tmp_path, 4, MGPU_RT_MANAGER="off") == [hot + cold] * 4
-    assert flood(tmp_path, 0)[-1] == cold
 
 
 @pytest.mark.parametrize("mode", ["plain", "local-plain", "thread", "local-thread", "dlclose"])

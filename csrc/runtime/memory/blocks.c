@@ -355,6 +355,13 @@ static bool hip_has(const struct block *block) {
                      begin == block->handle.key && size >= block->size);
 }
 
+/* Under tables_lock. */
+static void invalidate_block(struct block *block) {
+    if (DOUBT(forgotten_block_lies_elsewhere, block->shared) && block->state == BLOCK_IDLE)
+        (void)unlink_block(block);
+    remove_block(block);
+}
+
 /* Removes the blocks of a device that was reset, or all as HIP ends. Managed memory outlives the
  * reset of one of several devices: what HIP still has of it stays. HIP is not asked under the lock.
  * A block that is entered in between is of the time after the reset. */
@@ -372,12 +379,8 @@ static void invalidate_blocks(int device) {
         if (of_device(device, pool->device))
             empty_pool(pool);
     for (struct block *block = newest; block; block = handle_next(block))
-        if (PROOF(reset_ends_its_own_blocks, of_device(device, block->device)) &&
-            !block->outlives) {
-            if (DOUBT(forgotten_block_lies_elsewhere, block->shared) && block->state == BLOCK_IDLE)
-                (void)unlink_block(block);
-            PROOF_STEP(reset_ends_blocks, remove_block(block));
-        }
+        if (PROOF(reset_ends_its_own_blocks, of_device(device, block->device)) && !block->outlives)
+            PROOF_STEP(reset_ends_blocks, invalidate_block(block));
     pthread_mutex_unlock(&tables_lock);
     ranges_change();
 }

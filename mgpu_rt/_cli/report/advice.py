@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from mgpu_rt._cli.report.format import count, duration, plural, share, size
 from mgpu_rt._cli.report.inputs import LARGE, Run
-from mgpu_rt._cli.stats.kinds import questions
 from mgpu_rt._cli.stats.statistics import Counter, total
+from mgpu_rt._cli.stats.tables import questions
 
 MANY = 10  # a loop repeats more often than this
 PART = 0.1  # of the calls' time: a smaller part is not worth a change

@@ -7,8 +7,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from mgpu_rt._cli import files
-from mgpu_rt._cli.stats.listing import NONE
 from mgpu_rt._cli.stats.statistics import Cache, Counter
+from mgpu_rt._cli.stats.tables import NONE
 from mgpu_rt._text import printable, shortened
 from mgpu_rt._text import size as text_size
 

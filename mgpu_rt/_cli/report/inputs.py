@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._cli.stats import validate
 from mgpu_rt._cli.stats.statistics import (
     ENDING,
     Counter,
@@ -20,6 +19,8 @@ from mgpu_rt._cli.stats.statistics import (
     Process,
     Statistics,
     added,
+    checked_count,
+    checked_time,
     load,
     parse,
 )
@@ -148,8 +149,8 @@ def read_traces(files: Mapping[str, Any]) -> Trace:
             for event in raw["traceEvents"]:
                 _add_event(trace, levels, event)
             other = raw.get("otherData", {})
-            trace.kept += validate.count(other.get("kept", 0))
-            trace.lost += validate.count(other.get("lost", 0))
+            trace.kept += checked_count(other.get("kept", 0))
+            trace.lost += checked_count(other.get("lost", 0))
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
             raise CommandError(
                 f"'{path}' holds other JSON than a trace: {HOW_TO_GET_TRACE}"
@@ -170,22 +171,22 @@ def _add_event(
     if kind == "X" and event.get("cat") in LAYERS:
         _add_call(trace, event, args)
     elif kind == "X" and event.get("cat") == "start":
-        trace.start = (trace.start or 0) + round(1000 * validate.time(event["dur"]))
+        trace.start = (trace.start or 0) + round(1000 * checked_time(event["dur"]))
     elif kind == "X" and event.get("cat") == "gpu":
-        _count(trace.gpu, event["name"], validate.time(event["dur"]))
+        _count(trace.gpu, event["name"], checked_time(event["dur"]))
     elif kind == "C" and event["name"] == "device memory":
-        values = (validate.count(args["allocated"]), validate.count(args["cached"]))
-        levels.append((validate.time(event["ts"]), event["pid"], *values))
+        values = (checked_count(args["allocated"]), checked_count(args["cached"]))
+        levels.append((checked_time(event["ts"]), event["pid"], *values))
     elif kind == "M" and event["name"] == "process_name":
         trace.programs.append(str(args["name"]))
 
 
 def _add_call(trace: Trace, event: dict[str, Any], args: dict[str, Any]) -> None:
-    name, duration = event["name"], validate.time(event["dur"])
+    name, duration = event["name"], checked_time(event["dur"])
     calls = trace.layers[event["cat"]]
     if name not in calls:
         calls[str(name)] = Calls()
-    calls[name].add(validate.time(event["ts"]), duration)
+    calls[name].add(checked_time(event["ts"]), duration)
     if not args or event["cat"] != "program":
         return
     if error := args.get("error"):
@@ -196,7 +197,7 @@ def _add_call(trace: Trace, event: dict[str, Any], args: dict[str, Any]) -> None
     stream = (event.get("pid"), args.get("stream"))
     if result := args.get("result"):
         results = trace.results.setdefault((name, str(result)), Results())
-        size = validate.count(args.get("bytes", 0))
+        size = checked_count(args.get("bytes", 0))
         results.calls += 1
         results.bytes += size
         results.large += size > LARGE
@@ -252,7 +253,7 @@ def details_of(statistics: Statistics, path: str) -> Details:
 
 
 def _peak(devices: dict[str, Any]) -> int | None:
-    peaks = [validate.count(device["peak_reserved"]) for device in devices.values()]
+    peaks = [checked_count(device["peak_reserved"]) for device in devices.values()]
     return sum(peaks) if peaks else None
 
 

@@ -20,9 +20,8 @@ from mgpu_rt._cli.report.format import (
 )
 from mgpu_rt._cli.report.inputs import Run, names, ratios_in_turn
 from mgpu_rt._cli.report.tables import caches_section, calls_section, kernels_section
-from mgpu_rt._cli.stats.comparison import factor, summed
-from mgpu_rt._cli.stats.kinds import questions, work
 from mgpu_rt._cli.stats.statistics import Cache, Counter, devices, total
+from mgpu_rt._cli.stats.tables import factor, questions, summed, work
 from mgpu_rt._text import shortened
 
 

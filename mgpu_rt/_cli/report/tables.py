@@ -22,10 +22,17 @@ from mgpu_rt._cli.report.format import (
     size,
 )
 from mgpu_rt._cli.report.inputs import Calls, Run
-from mgpu_rt._cli.stats.comparison import factor, pairs, ratio, summed
-from mgpu_rt._cli.stats.kinds import PURPOSE, questions, work
-from mgpu_rt._cli.stats.reasons import reasons
 from mgpu_rt._cli.stats.statistics import Copies, Counter
+from mgpu_rt._cli.stats.tables import (
+    PURPOSE,
+    factor,
+    pairs,
+    questions,
+    ratio,
+    reasons,
+    summed,
+    work,
+)
 
 ROWS = 40  # one line counts the rest; the most important rows come first
 

@@ -29,18 +29,16 @@ def stats(file: str, out: str | None, as_json: bool) -> None:
     FILE comes from `mgpu-rt run --stats-json FILE`, also of a program that was killed or still
     runs. "–" stands for a value that was not counted.
     """
-    from mgpu_rt._cli.stats import listing
-    from mgpu_rt._cli.stats.statistics import read
+    from mgpu_rt._cli.stats import tables
+    from mgpu_rt._cli.stats.statistics import read, write_trace
 
     if out:
-        from mgpu_rt._cli.stats import chrome_trace
-
-        return chrome_trace.write(file, out)
+        return write_trace(file, out)
     statistics = read(file)
     if as_json:
         parameters.show_json(statistics.raw)
     else:
-        click.echo("\n".join(listing.lines(statistics)))
+        click.echo("\n".join(tables.of_one(statistics)))
 
 
 @click.command(cls=parameters.FilesOrProgram)
@@ -80,7 +78,7 @@ def compare(
 
     Exit status 1: calls failed, which the first lines name.
     """
-    from mgpu_rt._cli.stats import comparison, runs, word
+    from mgpu_rt._cli.stats import runs, tables
     from mgpu_rt._cli.stats.statistics import read
 
     program = ctx.meta["program"]
@@ -102,12 +100,13 @@ def compare(
     else:
         names, (before, after) = files, map(read, files)
     if as_json:
-        found = comparison.as_dict(before, after)
-        parameters.show_json({**found, "word": word.as_dict(with_word)} if exclusive else found)
+        found = tables.as_dict(before, after)
+        word = {"word": runs.word_as_dict(with_word)} if exclusive else {}
+        parameters.show_json({**found, **word})
     else:
-        click.echo("\n".join(comparison.lines(names, before, after)))
+        click.echo("\n".join(tables.of_two(names, before, after)))
         if exclusive:
-            click.echo("\n".join(word.lines(with_word)))
+            click.echo("\n".join(runs.word_lines(with_word)))
     if any(run.failed for run in (before, after, *(run.statistics for run in with_word))):
         ctx.exit(1)
 

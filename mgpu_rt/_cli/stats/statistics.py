@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import json
+import math
 from collections.abc import Hashable, Iterable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -11,7 +13,6 @@ from typing import Any, TypeVar
 
 from mgpu_rt._cli import files
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._cli.stats import recordings, validate
 from mgpu_rt._files import read as read_file
 from mgpu_rt._images.kernel_names import full_name
 from mgpu_rt._memory_table import memory_summary
@@ -196,7 +197,7 @@ def devices(runs: Iterable[Statistics]) -> list[Device]:
 def read(path: str | Path) -> Statistics:
     """A statistics file. Raises CommandError."""
     raw, recorded = _load(path, HOW_TO_GET)
-    if recorded == recordings.TRACE:
+    if recorded == TRACE:
         raise CommandError(
             f"'{path}' is a recording of a trace: `mgpu-rt stats {path} -o OUT` writes it"
         )
@@ -212,8 +213,8 @@ def _load(path: str | Path, how_to_get: str) -> tuple[Any, str | None]:
     """As `load`, with the kind of recording or None."""
     try:
         content = read_file(path)
-        recorded = recordings.kind(content)
-        text = (recordings.as_json(path, content) if recorded else content).decode()
+        recorded = recording_kind(content)
+        text = (recording_json(path, content) if recorded else content).decode()
     except OSError as error:
         raise files.unreadable(path, error, how_to_get) from None
     except UnicodeDecodeError:
@@ -239,7 +240,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
                 for name, value in raw["cache"].items()
             },
             failed=dict(map(_failure, raw.get("failed", []))),
-            overridden=validate.count(raw.get("overridden", 0)),
+            overridden=checked_count(raw.get("overridden", 0)),
             kernels=_counters(raw.get("kernels", {}), "launches"),
             copies={
                 way: Copies(*_numbers(value, "calls", "bytes"))
@@ -248,7 +249,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
             graphs=Graphs(*_numbers(raw.get("graphs", _NO_GRAPHS), *_NO_GRAPHS)),
             modules=tuple(map(_module, raw.get("modules", []))),
             process=_process(raw["process"]) if "process" in raw else None,
-            start=validate.count(raw["start"]["ns"]) if "start" in raw else None,
+            start=checked_count(raw["start"]["ns"]) if "start" in raw else None,
             device=_device(raw["device"], raw.get("process", {})) if "device" in raw else None,
             memory=memory_summary(raw) if raw.get("memory") else "",
             rendered=_text(raw.get("rendered")),
@@ -270,7 +271,7 @@ def _failure(values: dict[str, Any]) -> tuple[Failure, int]:
     function, error = values["function"], values["error"]
     if not isinstance(function, str) or not isinstance(error, str):
         raise ValueError
-    return Failure(function, error), validate.count(values["calls"])
+    return Failure(function, error), checked_count(values["calls"])
 
 
 def _module(values: dict[str, Any]) -> Module:
@@ -285,10 +286,10 @@ def _process(values: dict[str, Any]) -> Process:
     rank = values["rank"]
     return Process(
         program=str(values["program"]),
-        pid=validate.count(values["pid"]),
-        rank=None if rank is None else validate.count(rank),
+        pid=checked_count(values["pid"]),
+        rank=None if rank is None else checked_count(rank),
         by_exit=values["ended"] == "exit",
-        seconds=validate.time(values["seconds"]),
+        seconds=checked_time(values["seconds"]),
     )
 
 
@@ -296,7 +297,7 @@ def _device(values: dict[str, Any], process: dict[str, Any]) -> Device:
     name, hip = (values[key] or "" for key in ("name", "hip"))
     if not isinstance(name, str) or not isinstance(hip, str):
         raise ValueError
-    return Device(name, hip, _date(validate.count(process["date"])) if "date" in process else "")
+    return Device(name, hip, _date(checked_count(process["date"])) if "date" in process else "")
 
 
 def _text(value: str | None) -> str:
@@ -311,7 +312,7 @@ def _date(seconds: int) -> str:
 
 
 def _numbers(values: dict[str, Any], *names: str) -> list[int]:
-    return [validate.count(values[name]) for name in names]
+    return [checked_count(values[name]) for name in names]
 
 
 def total(counters: Iterable[Counter]) -> Counter:
@@ -351,3 +352,87 @@ def _by_name(parts: Iterable[dict[Key, Sum]]) -> dict[Key, Sum]:
         for name, value in part.items():
             sums[name] = sums[name] + value if name in sums else value
     return sums
+
+
+# ---- numbers in files that anybody may have written ----
+
+
+def checked_count(value: Any) -> int:
+    """A number of calls or bytes. Raises ValueError."""
+    if type(value) is not int or not 0 <= value < 1 << 64:
+        raise ValueError
+    return value
+
+
+def checked_time(value: Any) -> float:
+    """A time. Raises ValueError, TypeError or OverflowError."""
+    number = float(value)
+    if not 0 <= number < math.inf:
+        raise ValueError
+    return number
+
+
+# ---- recordings, which MGPU_RT_STATS and MGPU_RT_TRACE leave if a program does not exit ----
+
+STATISTICS, TRACE = "statistics", "a trace"
+_BEGIN, _OF = b"mgpu_rt ", b" recording of "
+
+
+def recording_kind(content: bytes) -> str | None:
+    """STATISTICS or TRACE; None if it is no recording."""
+    version, found, what = content[:256].partition(_OF)
+    if not found or not version.startswith(_BEGIN):
+        return None
+    return TRACE if what.startswith(TRACE.encode()) else STATISTICS
+
+
+def recording_json(path: str | Path, content: bytes) -> bytes:
+    """A recording, which holds these bytes, as the JSON that the program would have written. Raises
+    CommandError."""
+    import mgpu_rt
+
+    try:
+        library = mgpu_rt.load()
+    except (ImportError, OSError) as error:
+        raise CommandError(
+            f"'{path}' is a recording; to read it takes the library: {error}"
+        ) from None
+    try:
+        return library.recording_json(path)
+    except OSError as error:
+        why = _what_is_wrong(content) if error.errno == errno.EBADMSG else error.strerror
+        raise CommandError(f"'{path}' cannot be read: {why}") from None
+
+
+def _what_is_wrong(content: bytes) -> str:
+    import mgpu_rt
+
+    version = content[:64].removeprefix(_BEGIN).partition(_OF)[0].decode(errors="replace")
+    if version != mgpu_rt.__version__:
+        return f"mgpu_rt {version} has recorded it, and this is {mgpu_rt.__version__}: use that one"
+    return "the recording is damaged or truncated: record the program again"
+
+
+HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` makes one"
+
+
+def write_trace(file: str, out: str) -> None:
+    """Raises CommandError; then nothing was written."""
+    files.write(out, _trace_json(file))
+
+
+def _trace_json(file: str) -> bytes:
+    try:
+        content = read_file(file)
+    except OSError as error:
+        raise files.unreadable(file, error, HOW_TO_GET_TRACE) from None
+    kind = recording_kind(content)
+    if kind == STATISTICS:
+        raise CommandError(
+            f"'{file}' is a recording of statistics: `mgpu-rt stats {file}` shows it"
+        )
+    if kind is None and b"traceEvents" in content[:64]:
+        raise CommandError(f"'{file}' is a Chrome trace already: open it in ui.perfetto.dev")
+    if kind is None:
+        raise CommandError(f"'{file}' is no recording of a trace: {HOW_TO_GET_TRACE}")
+    return recording_json(file, content)

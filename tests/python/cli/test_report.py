@@ -17,8 +17,8 @@ from mgpu_rt._cli.report import charts, inputs, page
 from mgpu_rt._cli.report.advice import _LIMITS
 from mgpu_rt._cli.report.format import document, duration
 from mgpu_rt._cli.report.tables import percentile
-from mgpu_rt._cli.stats.kinds import QUESTIONS
 from mgpu_rt._cli.stats.statistics import Counter, Statistics
+from mgpu_rt._cli.stats.tables import QUESTIONS
 from tests.support import recorded
 from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command, invoke

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from bench.setup.printing import print_library
+from mgpu_rt._cli.stats import runs as runs_of
 from mgpu_rt._cli.stats import statistics as stats_files
-from mgpu_rt._cli.stats import word
-from mgpu_rt._cli.stats.comparison import as_dict
 from mgpu_rt._cli.stats.runs import Run
 from mgpu_rt._cli.stats.statistics import Cache, Counter, Failure, Statistics, added, parse
+from mgpu_rt._cli.stats.tables import as_dict
 from tests.python.cli.test_report import hostile
 from tests.support import recorded
 from tests.support.child import library
@@ -286,8 +286,8 @@ def test_compare_names_the_word_that_changes_the_output(forum: Path, tmp_path: P
 )
 def test_the_advice_follows_the_times(taken: tuple[float, ...], best: int) -> None:
     runs = [Run(Statistics({}, {}, {}), seconds, b"") for seconds in taken]
-    advice = " ".join(word.lines(runs))
-    assert (f"`mgpu-rt run {word.SIDES[best]}`" in " ".join(advice.split())) == (best != 1)
+    advice = " ".join(runs_of.word_lines(runs))
+    assert (f"`mgpu-rt run {runs_of.SIDES[best]}`" in " ".join(advice.split())) == (best != 1)
     assert "mostly" not in advice
 
 
@@ -295,7 +295,7 @@ def test_no_advice_names_a_word_with_which_calls_failed() -> None:
     failed = {Failure("mgpuMemAlloc", "hipErrorOutOfMemory"): 1}
     runs = [Run(Statistics({}, {}, {}), seconds, b"") for seconds in (4, 3, 3, 1)]
     runs[3] = Run(Statistics({}, {}, {}, failed), 1, b"")
-    said = " ".join(" ".join(word.lines(runs)).split())
+    said = " ".join(" ".join(runs_of.word_lines(runs)).split())
     assert "Calls failed with --exclusive --lazy: run the program without it." in said
     assert "1 call of mgpuMemAlloc failed with hipErrorOutOfMemory" in said
     assert "mgpu-rt run" not in said
@@ -305,7 +305,7 @@ def test_a_kind_that_saves_most_of_the_time_is_named() -> None:
     waits = [{"mgpuStreamSynchronize": Counter(9, ns)} for ns in (10**9, 0)]
     slow, fast = (Statistics(waited, {}, {}) for waited in waits)
     runs = [Run(slow, 3, b"")] * 3 + [Run(fast, 2, b"")]
-    assert "mostly in waits" in " ".join(" ".join(word.lines(runs)).split())
+    assert "mostly in waits" in " ".join(" ".join(runs_of.word_lines(runs)).split())
 
 
 def test_compare_wants_two_files_or_a_program() -> None:

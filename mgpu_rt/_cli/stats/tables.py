@@ -1,0 +1,321 @@
+"""Statistics for people: the tables of one run and of two, function by function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+from mgpu_rt._cli.stats.statistics import (
+    Cache,
+    Counter,
+    Module,
+    Process,
+    Statistics,
+    devices,
+    total,
+)
+from mgpu_rt._text import columns, printable, shortened, shown
+
+# ---- the kinds of calls ----
+#
+# The runtime asks before it takes a shortcut, since other code may have used HIP since
+# (docs/rule.md). A question changes nothing, so it counts apart from the work that a cache saves.
+
+#: The questions by which the runtime makes certain; an error is an answer too.
+QUESTIONS = (
+    "hipEventQuery",
+    "hipGetLastError",
+    "hipMemGetAddressRange",
+    "hipPeekAtLastError",
+    "hipPointerGetAttribute",
+    "hipPointerGetAttributes",
+    "hipStreamGetDevice",
+    "hipStreamGetFlags",
+    "hipStreamQuery",
+)
+
+#: The program's functions that wait for the GPU, and the driver's. The first call that waits takes
+#: the time from later ones.
+WAITS = ("mgpuStreamSynchronize", "mgpuEventSynchronize")
+WAITING = (
+    (*WAITS, "mgpuMemcpy"),
+    ("hipStreamSynchronize", "hipEventSynchronize", "hipMemcpyAsync"),
+)
+#: With those that may wait too.
+WAITED = (
+    ("mgpuStreamDestroy", "mgpuMemFree", "mgpuModuleUnload", *WAITING[0]),
+    ("hipStreamDestroy", "hipFree", "hipModuleUnload", *WAITING[1]),
+)
+
+REGISTRATIONS = (
+    "mgpuMemHostRegister",
+    "mgpuMemHostRegisterMemRef",
+    "mgpuMemHostUnregister",
+    "mgpuMemHostUnregisterMemRef",
+)
+
+PURPOSE = (
+    "The library asks the driver before it takes a shortcut: is the stream idle, is the block "
+    "still the program's? MGPU_RT_EXCLUSIVE=on leaves most of them out."
+)
+
+Counted = TypeVar("Counted")
+
+
+def work(calls: Mapping[str, Counted]) -> dict[str, Counted]:
+    """The calls that do something."""
+    return {name: counted for name, counted in calls.items() if name not in QUESTIONS}
+
+
+def questions(calls: Mapping[str, Counted]) -> dict[str, Counted]:
+    """The questions."""
+    return {name: counted for name, counted in calls.items() if name in QUESTIONS}
+
+
+# ---- one run ----
+
+NONE = "–"  # what was not counted
+_WIDEST = 800  # letters of a line; the library's names are shorter
+_NOT_RENDERED = (
+    "mgpu_rt: an older release wrote this file, without tables of calls: --json shows the counts"
+)
+
+
+def of_one(statistics: Statistics) -> Iterator[str]:
+    """Everything that a file says."""
+    for line in statistics.rendered.splitlines() or [_NOT_RENDERED]:
+        yield shortened(printable(line), _WIDEST)
+    if statistics.process:
+        yield ""
+        yield _process(statistics.process)
+    if statistics.copies:
+        yield ""
+        yield from columns([("copies", "calls", "bytes"), *_copies(statistics)])
+    if statistics.modules:
+        yield ""
+        head = ("image", "bytes", "loads", "by the driver", "kernels")
+        yield from columns([head, *map(_module, statistics.modules)])
+    yield ""
+    yield from columns([("cache", "hits", "misses", "rate", "given back"), *_caches(statistics)])
+    if statistics.memory:
+        yield ""
+        yield statistics.memory.rstrip()
+
+
+def _process(process: Process) -> str:
+    rank = "" if process.rank is None else f", rank {process.rank}"
+    who = f"{shown(process.program)}, process {process.pid}{rank}"
+    return f"{who}: {process.ending}, {process.seconds:.3f} s since its first call"
+
+
+def _copies(statistics: Statistics) -> Iterator[tuple[str, ...]]:
+    for way, copied in statistics.copies.items():
+        counted = (str(copied.calls), str(copied.bytes)) if copied.calls else (NONE, NONE)
+        yield (shown(way.replace("_", " ")), *counted)
+
+
+def _module(module: Module) -> tuple[str, ...]:
+    kernels = ", ".join(map(shown, module.kernels)) or NONE
+    why = f" (loaded anew each time: {shown(module.why)})" if module.why else ""
+    numbers = (module.bytes, module.loads, module.driver_loads)
+    return (shown(module.image), *map(str, numbers), kernels + why)
+
+
+def _caches(statistics: Statistics) -> Iterator[tuple[str, ...]]:
+    for name, cache in statistics.caches.items():
+        yield (shown(name), *cells(cache), str(cache.evictions) if _asked(cache) else NONE)
+
+
+def _asked(cache: Cache) -> bool:
+    """True if anything was counted of a cache."""
+    return cache != Cache(0, 0, 0)
+
+
+def cells(cache: Cache | None) -> tuple[str, str, str]:
+    """Hits, misses and rate."""
+    if cache is None or not _asked(cache):
+        return NONE, NONE, NONE
+    rate = f"{100 * cache.rate:.1f} %" if cache.rate is not None else NONE
+    return str(cache.hits), str(cache.misses), rate
+
+
+# ---- why a function takes longer, where two runs prove a reason ----
+
+WORSE = 1.05  # a twentieth is noise
+EXPLAINED = 0.5  # of the time that is more, which the other function has to have lost
+
+
+def reasons(before: Statistics, after: Statistics) -> dict[str, str]:
+    """A sentence by function."""
+    layers = ((before.program, after.program), (before.driver, after.driver))
+    found: dict[str, str] = {}
+    for (left, right), waiting, waited in zip(layers, WAITING, WAITED, strict=True):
+        for name in waiting:
+            if source := _source(name, waited, left, right):
+                found[name] = f"The waiting for the GPU moved here from {source}."
+    for name in QUESTIONS:
+        calls = [layer[name].calls if name in layer else 0 for layer in layers[1]]
+        if calls[1] > calls[0]:
+            found[name] = "The extra calls are checks before a shortcut."
+    return found
+
+
+def _source(
+    name: str, others: tuple[str, ...], before: Mapping[str, Counter], after: Mapping[str, Counter]
+) -> str | None:
+    """The function that waits less now, if that makes up for most of what this one waits more."""
+    more = -_saved(name, before, after)
+    if more <= (WORSE - 1) * before.get(name, Counter(0, 0)).ns:
+        return None
+    saved = {other: _saved(other, before, after) for other in others if other != name}
+    source = max(saved, key=lambda other: saved[other])
+    return source if saved[source] >= EXPLAINED * more else None
+
+
+def _saved(name: str, before: Mapping[str, Counter], after: Mapping[str, Counter]) -> int:
+    """Nanoseconds."""
+    none = Counter(0, 0)
+    return before.get(name, none).ns - after.get(name, none).ns
+
+
+# ---- two runs ----
+
+Pair = tuple[Counter | None, Counter | None]
+
+
+def ratio(before: Counter | None, after: Counter | None) -> float | None:
+    """How many times as long it took before; None where one of them was not counted."""
+    return before.ns / after.ns if before and after and before.ns and after.ns else None
+
+
+def pairs(before: Mapping[str, Counter], after: Mapping[str, Counter]) -> dict[str, Pair]:
+    """By function, the longest before first."""
+    names = sorted({**before, **after}, key=lambda name: -(before.get(name) or after[name]).ns)
+    return {name: (before.get(name), after.get(name)) for name in names}
+
+
+def summed(counters: Mapping[str, Counter]) -> Counter | None:
+    """None if nothing was counted."""
+    return total(counters.values()) if counters else None
+
+
+def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
+    """For JSON; null stands for a value that was not counted."""
+
+    def layer(
+        left: Mapping[str, Counter], right: Mapping[str, Counter], what: str = "functions"
+    ) -> dict[str, Any]:
+        counted = {name: _values(pair) for name, pair in pairs(left, right).items()}
+        return {what: counted, "total": _values((summed(left), summed(right)))}
+
+    return {
+        "failed": {"before": _failed(before), "after": _failed(after)},
+        "overridden": {"before": before.overridden, "after": after.overridden},
+        "program": layer(before.program, after.program),
+        "driver": layer(work(before.driver), work(after.driver)),
+        "questions": layer(questions(before.driver), questions(after.driver)),
+        "launches": layer(before.kernels, after.kernels, "kernels"),
+        "start": {"before": before.start, "after": after.start},
+        "device": {
+            name: asdict(run.device) if run.device else None
+            for name, run in (("before", before), ("after", after))
+        },
+        "reasons": reasons(before, after),
+        "cache": {
+            name: {
+                "before": asdict(before.caches[name]) if name in before.caches else None,
+                "after": asdict(after.caches[name]) if name in after.caches else None,
+            }
+            for name in {**before.caches, **after.caches}
+        },
+    }
+
+
+def _failed(run: Statistics) -> list[dict[str, Any]]:
+    return [{**asdict(failure), "calls": calls} for failure, calls in run.failed.items()]
+
+
+def _values(pair: Pair) -> dict[str, Any]:
+    before, after = (asdict(counter) if counter else None for counter in pair)
+    return {"before": before, "after": after, "ratio": ratio(*pair)}
+
+
+def of_two(names: tuple[str, str], before: Statistics, after: Statistics) -> Iterator[str]:
+    """For people. `names` are those of the two runs."""
+    runs = (before, after)
+    for name, run in zip(("before", "after"), runs, strict=True):
+        yield from (f"{name}: {failure}" for failure in run.failures)
+    yield f"before: {printable(names[0])}"
+    yield f"after:  {printable(names[1])}"
+    yield from _devices(before, after)
+    if before.start is not None or after.start is not None:
+        starts = (f"{run.start / 1e6:.3f}" if run.start is not None else NONE for run in runs)
+        head = ("paid once, and in no time below", "ms before", "after")
+        yield ""
+        yield from right_aligned(head, [("HIP's start", *starts)])
+    for title, left, right in (
+        ("calls of the program", before.program, after.program),
+        ("calls of the driver", work(before.driver), work(after.driver)),
+        ("questions to the driver", questions(before.driver), questions(after.driver)),
+        ("launches of kernels", before.kernels, after.kernels),
+    ):
+        if not left and not right:
+            continue
+        yield ""
+        rows = [_row(name, pair) for name, pair in pairs(left, right).items()]
+        rows.append(_row("total", (summed(left), summed(right))))
+        yield from right_aligned(
+            (title, "calls before", "after", "ms before", "after", "ratio"), rows
+        )
+    yield ""
+    cache_head = ("cache", "hits before", "misses", "rate", "hits after", "misses", "rate")
+    caches = {**before.caches, **after.caches}
+    rows = [
+        (shown(name), *cells(before.caches.get(name)), *cells(after.caches.get(name)))
+        for name in caches
+    ]
+    yield from right_aligned(cache_head, rows)
+    if notes := _notes(before, after):
+        yield ""
+        yield from columns(notes)
+
+
+def _devices(before: Statistics, after: Statistics) -> Iterator[str]:
+    """The devices of both runs, in one line if they are the same."""
+    found = devices((before, after))
+    for device in found:
+        yield f"on:     {shown(device.description)}"
+    for warning in dict.fromkeys(device.warning for device in found if device.warning):
+        yield f"        {warning}"
+
+
+def _notes(before: Statistics, after: Statistics) -> list[tuple[str, str]]:
+    """Notes on figures that may surprise a newcomer."""
+    told = [("note", f"{name}: {why}") for name, why in reasons(before, after).items()]
+    for name, run in (("before", before), ("after", after)):
+        if run.uncounted:
+            told.append(("note", f"{name}: {run.uncounted}"))
+    return [*told, ("note", PURPOSE)] if questions(after.driver) else told
+
+
+def _row(name: str, pair: Pair) -> tuple[str, ...]:
+    calls = [str(counter.calls) if counter else NONE for counter in pair]
+    times = [f"{counter.ns / 1e6:.3f}" if counter else NONE for counter in pair]
+    return (shown(name), *calls, *times, factor(ratio(*pair)))
+
+
+def factor(value: float | None) -> str:
+    """Three digits that matter."""
+    if value is None:
+        return NONE
+    return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"
+
+
+def right_aligned(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+    """Columns of numbers, which end where their heads do."""
+    table = [head, *rows]
+    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+    for first, *others in table:
+        numbers = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
+        yield f"{first:{widths[0]}}  {'  '.join(numbers)}".rstrip()

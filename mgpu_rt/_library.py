@@ -151,6 +151,18 @@ class RuntimeLibrary:
             atexit.register(self.native.mgpu_rt_on_out_of_memory, self.ffi.NULL)
         self.native.mgpu_rt_on_out_of_memory(self._asked if make_room else self.ffi.NULL)
 
+    def use_logging(self, on: bool = True) -> None:
+        """Gives the library's lines to the logger mgpu_rt of Python's logging. Failed calls are
+        errors, advice is a warning, what MGPU_RT_VERBOSE says is information. False ends that.
+
+        A thread logs them, and the call that wrote the line waits for it. Lines still go to stderr
+        while nothing has set up logging, from threads that hold the GIL, and once Python ends. A
+        child of fork writes to stderr until it calls this too.
+        """
+        from mgpu_rt import _logging
+
+        _logging.use(self.native, self.ffi, on)
+
     def memory_summary(self) -> str:
         """A table for people: device memory by device, in bytes, with blocks and the cache's hits.
 

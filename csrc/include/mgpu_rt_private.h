@@ -35,6 +35,23 @@ unsigned mgpu_rt_event_flags(void);
  * its path. Opens none. The caller frees it with free(). NULL if memory ran out. */
 char *mgpu_rt_find_hip(void);
 
+/* ---- lines for Python's logging ----
+ *
+ * One thread of a Python program asks for the lines that the library would write to stderr. */
+
+/* Begins that. `holds_gil` is PyGILState_Check: lines of threads that hold the GIL still go to
+ * stderr. So does a line that the thread has not taken after so many milliseconds. Returns 1; 0 if
+ * a thread asks already. */
+int mgpu_rt_lines_begin(int (*holds_gil)(void), int patience_ms);
+
+/* Waits for the next line and copies it with its 0 to `line`, cut off at `size` bytes. `logged`
+ * says of the line before whether Python has logged it: if not, it goes to stderr now. Returns the
+ * line's level, as Python's logging numbers it; 0 at the end. */
+int mgpu_rt_lines_next(int logged, char *line, size_t size);
+
+/* Ends that: from here on lines go to stderr. */
+void mgpu_rt_lines_end(void);
+
 #pragma GCC visibility pop
 
 #endif

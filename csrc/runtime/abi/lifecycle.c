@@ -15,6 +15,7 @@
 #include "mgpu.h"
 #include "modules/modules_limit.h"
 #include "process/cancel.h"
+#include "process/lines.h"
 #include "process/mapped.h"
 #include "process/options.h"
 #include "process/state.h"
@@ -70,6 +71,7 @@ static void in_parent(void) {
  * first call: the child makes its own, from the beginning. */
 static void in_child(void) {
     const bool started = !(load_acquire(&runtime_mode) & MODE_UNSTARTED);
+    lines_forked();
     override_forked();
     graph_forked();
     caches_forked();

@@ -14,6 +14,7 @@
 #include "modules/image/image.h"
 #include "modules/mgpu_module.h"
 #include "process/cancel.h"
+#include "process/lines.h"
 #include "process/state.h"
 #include "proof.h"
 #include "shared/caches.h"
@@ -188,6 +189,18 @@ static char *list_hip(void) {
     hip_search_free(&found);
     fclose(lines);
     return text;
+}
+
+int mgpu_rt_lines_begin(int (*holds_gil)(void), int patience_ms) {
+    return lines_begin(holds_gil, patience_ms);
+}
+
+int mgpu_rt_lines_next(int logged, char *line, size_t size) {
+    return lines_next(logged, line, size);
+}
+
+void mgpu_rt_lines_end(void) {
+    lines_end();
 }
 
 char *mgpu_rt_find_hip(void) {

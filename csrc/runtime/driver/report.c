@@ -3,6 +3,7 @@
 #include "atomics.h"
 #include "driver/hip.h"
 #include "process/exit_status.h"
+#include "process/lines.h"
 #include "process/options.h"
 #include "process/printable.h"
 #include "proof.h"
@@ -13,10 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One write each, so that lines of several threads do not mix: since 2.37 glibc's fprintf writes to
- * stderr in pieces of 128 bytes. */
-enum { LINE = 2048 };
-
+/* A line is composed first, so that lines of several threads do not mix. Since 2.37 glibc's fprintf
+ * writes to stderr in pieces of 128 bytes. */
 static void compose_line(char line[LINE], const char *begin, const char *format, va_list words) {
     const int head = snprintf(line, LINE, "%s", begin);
     vsnprintf(line + head, LINE - (size_t)head - 1, format, words);
@@ -27,16 +26,18 @@ static void compose_line(char line[LINE], const char *begin, const char *format,
     strcpy(end, "\n");
 }
 
-static void print_line(const char *begin, const char *format, va_list words) {
+static void print_line(enum line_level level, const char *begin, const char *format,
+                       va_list words) {
     char line[LINE];
     compose_line(line, begin, format, words);
-    fputs(line, stderr);
+    line_write(level, line);
 }
 
-static __attribute__((format(printf, 1, 2))) void say_line(const char *format, ...) {
+static __attribute__((format(printf, 2, 3))) void say_line(enum line_level level,
+                                                           const char *format, ...) {
     va_list words;
     va_start(words, format);
-    print_line("", format, words);
+    print_line(level, "", format, words);
     va_end(words);
 }
 
@@ -69,7 +70,7 @@ void report_cause_again(void) {
 static void explain(const struct advice *advice, va_list words) {
     char line[LINE];
     compose_line(line, "mgpu_rt: ", advice->text, words);
-    fputs(line, stderr);
+    line_write(LINE_WARNING, line);
     if (advice->leads_to & NOTHING_RUNS)
         store_release(&cause, strdup(line));
 }
@@ -116,7 +117,7 @@ static void note_failure(hipError_t error) {
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...) {
     note_failure(error);
     const char *name = hip.GetErrorName(error);
-    say_line("'%s' failed with '%s'", expression, name ? name : "<unknown>");
+    say_line(LINE_ERROR, "'%s' failed with '%s'", expression, name ? name : "<unknown>");
     fetch_add_relaxed(&failures_since, load_acquire(&cause) != NULL);
     struct advice *told = lacks_device(error) ? no_device() : advice;
     if (!told || follows(told) || !first_time(told))
@@ -130,9 +131,9 @@ void report_failure(const char *expression, hipError_t error, struct advice *adv
 void report_failure_in(const char *library, const char *expression, const char *reason,
                        hipError_t error, struct advice *advice) {
     note_failure(error);
-    say_line("%s '%s' failed with '%s'", library, expression, reason);
+    say_line(LINE_ERROR, "%s '%s' failed with '%s'", library, expression, reason);
     if (advice && !follows(advice) && first_time(advice))
-        say_line("mgpu_rt: %s", advice->text);
+        say_line(LINE_WARNING, "mgpu_rt: %s", advice->text);
 }
 
 void report_once(struct advice *advice, ...) {
@@ -153,7 +154,7 @@ void report_not_made(hipError_t error, struct advice *advice) {
 void report_line(const char *format, ...) {
     va_list words;
     va_start(words, format);
-    print_line("mgpu_rt: ", format, words);
+    print_line(LINE_WARNING, "mgpu_rt: ", format, words);
     va_end(words);
 }
 
@@ -162,6 +163,6 @@ void report_verbose(const char *format, ...) {
         return;
     va_list words;
     va_start(words, format);
-    print_line("mgpu_rt: ", format, words);
+    print_line(LINE_INFO, "mgpu_rt: ", format, words);
     va_end(words);
 }

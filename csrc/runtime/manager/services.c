@@ -14,7 +14,6 @@
 #include "streams/streams_pool.h"
 #include "telemetry/channel.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static struct cached list[CHANNEL_ROOM]; /* touched only as far as it is filled */
@@ -82,7 +81,7 @@ static int64_t say_text(struct channel *channel, bool always) {
     memcpy(text, channel->text, sizeof text);
     text[sizeof text - 1] = '\0';
     if (always)
-        fprintf(stderr, "mgpu_rt: %s\n", text);
+        report_line("%s", text);
     else
         report_verbose("%s", text);
     return hipSuccess;

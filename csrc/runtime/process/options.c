@@ -1,4 +1,5 @@
 #include "process/options.h"
+#include "process/lines.h"
 #include "proof.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ struct options options = {.caches = ALL_CACHES,
 
 /* An option that makes no sense: says so, with what is done instead. */
 static void complain(const char *variable, const char *value, const char *problem) {
-    fprintf(stderr, "mgpu_rt: %s='%s' %s\n", variable, value, problem);
+    line_print(LINE_WARNING, "mgpu_rt: %s='%s' %s\n", variable, value, problem);
 }
 
 /* A program may have rights that its caller lacks (set-uid, AT_SECURE). The caller must not tell it
@@ -126,8 +127,8 @@ static bool is_second(const char *variable, const char *value, const char *first
                       const char *second) {
     const bool is = strcmp(value, second) == 0;
     if (!is && strcmp(value, first) != 0)
-        fprintf(stderr, "mgpu_rt: %s='%s' is neither %s nor %s: %s is used\n", variable, value,
-                first, second, first);
+        line_print(LINE_WARNING, "mgpu_rt: %s='%s' is neither %s nor %s: %s is used\n", variable,
+                   value, first, second, first);
     return is;
 }
 
@@ -235,7 +236,8 @@ static void replace_variable(const char *old, const char *now, const char **valu
     if (asprintf(&text, "%s%s%s", parts[0], parts[1], parts[2]) < 0) /* never freed: options last */
         return;
     *value = text;
-    fprintf(stderr, "mgpu_rt: write %s='%s': the next release does not read %s\n", now, text, old);
+    line_print(LINE_WARNING, "mgpu_rt: write %s='%s': the next release does not read %s\n", now,
+               text, old);
 }
 
 static void read_earlier_names(struct options *out) {

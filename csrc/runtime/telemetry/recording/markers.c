@@ -1,4 +1,5 @@
 #include "telemetry/recording/markers.h"
+#include "process/lines.h"
 #include "process/options.h"
 
 #include <dlfcn.h>
@@ -38,9 +39,10 @@ void markers_open(void) {
         *(void **)&push = pop ? dlsym(library, "roctxRangePushA") : NULL;
     }
     if (!push)
-        fprintf(stderr, "mgpu_rt: MGPU_RT_TRACE=markers: there is no libroctx64.so or "
-                        "librocprofiler-sdk-roctx.so: install ROCm's, or add their folder to "
-                        "LD_LIBRARY_PATH\n");
+        line_print(LINE_WARNING,
+                   "mgpu_rt: MGPU_RT_TRACE=markers: there is no libroctx64.so or "
+                   "librocprofiler-sdk-roctx.so: install ROCm's, or add their folder to "
+                   "LD_LIBRARY_PATH\n");
 }
 
 bool marker_begins(const struct kernel_name *kernel) {

@@ -1,0 +1,28 @@
+/* Lines for the user: on stderr, or to a thread of Python's that logs them. */
+#ifndef MGPU_RT_LINES_H
+#define MGPU_RT_LINES_H
+
+#include <stddef.h>
+
+/* As in Python's logging. */
+enum line_level { LINE_INFO = 20, LINE_WARNING = 30, LINE_ERROR = 40 };
+enum { LINE = 2048 };
+
+/* Writes a whole line, which ends with a newline. Python logs it if it has asked for lines, and the
+ * calling thread waits for that. The line goes to stderr in a child of fork, after Python's end,
+ * and if Python does not come to it. So do lines of a thread that holds the GIL or logs itself. */
+void line_write(enum line_level level, const char *line);
+
+/* Writes a line as printf does. */
+void line_print(enum line_level level, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Serves mgpu_rt_lines_begin, mgpu_rt_lines_next and mgpu_rt_lines_end, of mgpu_rt_private.h. */
+int lines_begin(int (*holds_gil)(void), int patience_ms);
+int lines_next(int logged, char *line, size_t size);
+void lines_end(void);
+
+/* Goes back to stderr: a child of fork does not have the thread that logs. */
+void lines_forked(void);
+
+#endif

@@ -1,0 +1,52 @@
+"""Lines of the C library, given to Python's logging."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import logging
+import threading
+from typing import Any
+
+#: How long a thread of the library's waits for Python to take its line.
+PATIENCE_MS = 5000
+_SIZE = 2048
+
+_wanted = threading.Event()
+
+
+def use(native: Any, ffi: Any, on: bool) -> None:
+    """Has the library's lines logged from now on, or ends that. A process needs one thread for it,
+    and a child of fork another one."""
+    if not on:
+        _wanted.clear()
+        return
+    _wanted.set()
+    holds_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value
+    if native.mgpu_rt_lines_begin(ffi.cast("int (*)(void)", holds_gil), PATIENCE_MS):
+        thread = threading.Thread(target=_serve, args=(native, ffi), daemon=True, name="mgpu_rt")
+        thread.start()
+        atexit.register(native.mgpu_rt_lines_end)  # logging ends after that: it was imported before
+
+
+def _serve(native: Any, ffi: Any) -> None:
+    line = ffi.new("char[]", _SIZE)
+    logged = True
+    try:
+        while level := native.mgpu_rt_lines_next(logged, line, _SIZE):
+            logged = _log(level, ffi.string(line).decode(errors="replace").removesuffix("\n"))
+    finally:
+        native.mgpu_rt_lines_end()
+
+
+def _log(level: int, line: str) -> bool:
+    """Returns whether somebody got the line. Python must be asked for that at each line: a program
+    sets up its logging when it likes."""
+    logger = logging.getLogger("mgpu_rt")
+    if not _wanted.is_set() or not logger.hasHandlers():
+        return False
+    try:
+        logger.log(level, "%s", line)
+    except Exception:  # of a filter of the program's
+        return False
+    return True

@@ -246,6 +246,7 @@ def prepare(chip: str, python: str) -> None:
 
     Unpack build/bench/pack.tar.gz there in a checkout, and run `sh bench/run.sh`.
     """
+    native.need(native.RUNTIME, native.STOCK, native.BY_HAND, native.STUB)
     names = [program.name for program in programs.PROGRAMS]
     build.prepare(device.AMD_CHIP, names, device.ITERATIONS)  # for the stub
     build.prepare(chip, names, device.ITERATIONS)

@@ -53,7 +53,7 @@ def need(*libraries: Path) -> None:
     """Raises Failed for a library that was not built."""
     for library in libraries:
         if not library.exists():
-            raise Failed(f"{library} is missing: run `make bench`, which builds it")
+            raise Failed(f"{library} is missing: `make all stock test-libraries` builds it")
 
 
 def program(name: str, chip: str = pipelines.DEFAULT_CHIP, *, shared: bool = False) -> Path:

@@ -34,7 +34,6 @@ def write(python: str) -> Path:
     checkout."""
     printed = printing.print_library()
     wheels(python)
-    native.need(native.RUNTIME, native.STOCK, native.BY_HAND, native.STUB)
     folders = (BUILD / "lib", BUILD / "stock", BUILD / "hipstub", native.OUT, WHEELS)
     paths = [path for folder in folders for path in folder.rglob("*") if not path.is_dir()]
     paths += [

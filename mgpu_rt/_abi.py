@@ -65,6 +65,8 @@ unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size
 const char *mgpu_rt_hip_path(void);
 unsigned mgpu_rt_event_flags(void);
 char *mgpu_rt_find_hip(void);
+unsigned long long mgpu_rt_epoch(void);
+int mgpu_rt_epoch_lasts(unsigned long long epoch);
 int mgpu_rt_lines_begin(int (*holds_gil)(void), int patience_ms);
 int mgpu_rt_lines_next(int logged, char *line, size_t size);
 void mgpu_rt_lines_end(void);

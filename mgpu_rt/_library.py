@@ -11,7 +11,7 @@ import operator
 import os
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from mgpu_rt import _abi, _layout, _memory_table
 from mgpu_rt._errors import HipError
@@ -35,6 +35,13 @@ def why_not_loaded(error: OSError) -> str:
     if "wrong ELF class" in text or "invalid ELF header" in text or "machine" in text:
         return f"it was made for another kind of machine ({text}): compile it here: {anew}"
     return f"the loader says: {text}"
+
+
+class Life(NamedTuple):
+    """How long something of the library's exists: in its process, until a reset of its device."""
+
+    process: int
+    epoch: int | None  # None: it outlives a reset
 
 
 class RuntimeLibrary:
@@ -106,28 +113,42 @@ class RuntimeLibrary:
         """Gives back to the driver what is cached and not in use; returns how many objects."""
         return self.native.mgpu_rt_empty_cache()
 
-    def give_back(self, function: Callable[..., object], *arguments: Any) -> None:
-        """Calls a function that gives something back, as finalizers do at any time. While this
-        thread builds a graph, it would become a part of the graph: it is called at the graph's end
-        then."""
+    def life(self) -> Life:
+        """The life of what the library has just made on the current device."""
+        return Life(os.getpid(), self.native.mgpu_rt_epoch())
+
+    def give_back(self, life: Life, function: Callable[..., object], *arguments: Any) -> None:
+        """Calls a function that gives something back, as finalizers do at any time, unless its life
+        is over. While this thread builds a graph, the call would become a part of the graph: it is
+        made at the graph's end then."""
         later = getattr(self._thread, "later", None)
-        if later is None:
+        if life.process != os.getpid():
+            return
+        if later is not None:
+            later.append((life, function, arguments))
+        elif life.epoch is None or self.native.mgpu_rt_epoch_lasts(life.epoch):
             function(*arguments)
-        else:
-            later.append((function, arguments))
 
     @contextlib.contextmanager
     def giving_back_later(self) -> Iterator[None]:
         """Puts off what `give_back` is asked for on this thread to the end of a `with`."""
         outer = getattr(self._thread, "later", None)
-        mine: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+        mine: list[tuple[Life, Callable[..., object], tuple[Any, ...]]] = []
         self._thread.later = mine
         try:
             yield
         finally:
             self._thread.later = outer
-            for function, arguments in mine:
-                self.give_back(function, *arguments)
+            self._give_back_all(mine)
+
+    def _give_back_all(self, waiting: list[Any]) -> None:
+        try:
+            while waiting:
+                life, function, arguments = waiting.pop(0)
+                self.give_back(life, function, *arguments)
+        finally:
+            if waiting:  # a signal handler has raised
+                self._give_back_all(waiting)
 
     def on_out_of_memory(self, make_room: Callable[[int, int], object] | None) -> None:
         """Calls `make_room(device, bytes)` before mgpuMemAlloc fails for want of device memory; the

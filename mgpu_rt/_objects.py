@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from contextlib import AbstractContextManager
@@ -83,7 +82,9 @@ class _Handle:
         destroy = getattr(self._library, f"mgpu{self._KIND}Destroy")
         self._library.check(f"no {self._KIND.lower()} was made")
         self._number = int(self._library.ffi.cast("uintptr_t", handle))
-        self._end = weakref.finalize(self, _destroy, destroy, self._number, os.getpid())
+        self._end = weakref.finalize(
+            self, self._library.give_back, self._library.life(), destroy, self._number
+        )
         self._end.atexit = False
 
     @property
@@ -108,12 +109,6 @@ class _Handle:
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"{self._number:#x}"
         return f"<mgpu_rt.{self._KIND} {state}>"
-
-
-def _destroy(destroy: Any, number: int, process: int) -> None:
-    """Gives a handle back. A child of fork has none."""
-    if os.getpid() == process:
-        load().give_back(destroy, number)
 
 
 def _new(name: str) -> tuple[RuntimeLibrary, Any]:

@@ -35,6 +35,13 @@ unsigned mgpu_rt_event_flags(void);
  * its path. Opens none. The caller frees it with free(). NULL if memory ran out. */
 char *mgpu_rt_find_hip(void);
 
+/* Returns a number for what the current device holds now: for its handles and memory. */
+unsigned long long mgpu_rt_epoch(void);
+
+/* Returns 1 while handles and memory from the time of such a number exist. Returns 0 once a reset
+ * of their device has taken them: HIP may have handed them out again. */
+int mgpu_rt_epoch_lasts(unsigned long long epoch);
+
 /* ---- lines for Python's logging ----
  *
  * One thread of a Python program asks for the lines that the library would write to stderr. */

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -175,7 +174,10 @@ class DeviceArray(Array):
         event = library.mgpuEventCreate()
         library.mgpuEventRecord(event, library.ffi.cast("hipStream_t", stream))
         self._stream, self._filled = stream, event
-        weakref.finalize(self, _destroy_event, os.getpid(), event).atexit = False
+        end = weakref.finalize(
+            self, library.give_back, library.life(), library.mgpuEventDestroy, event
+        )
+        end.atexit = False
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -235,11 +237,6 @@ def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: i
             return False
         expected *= size
     return True
-
-
-def _destroy_event(process: int, event: Any) -> None:
-    if os.getpid() == process:
-        load().give_back(load().mgpuEventDestroy, event)
 
 
 def _copy(to: int, source: int, size: int) -> None:

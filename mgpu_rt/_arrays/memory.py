@@ -7,7 +7,7 @@ import os
 import weakref
 from typing import Any
 
-from mgpu_rt._library import RuntimeLibrary, load
+from mgpu_rt._library import load
 
 _C = ctypes.CDLL(None)
 _C.free.argtypes = (ctypes.c_void_p,)
@@ -19,19 +19,12 @@ class Memory:
 
     def __init__(self, address: int, *, on_device: bool, device: int = 0) -> None:
         self.address, self.on_device, self.device = address, on_device, device
-        free = (_free_on_device, load(), os.getpid()) if on_device else (_free_on_host,)
-        self._end = weakref.finalize(self, *free, address)
+        if on_device:
+            free = (load().give_back, load().life(), load().mgpuMemFree, address, None)
+        else:
+            free = (_free_on_host, address)
+        self._end = weakref.finalize(self, *free)
         self._end.atexit = False
-
-
-def _free_on_host(address: int) -> None:
-    _C.free(address)
-
-
-def _free_on_device(library: RuntimeLibrary, process: int, address: int) -> None:
-    """Frees it in the order of all streams. A child of fork has no memory of the device."""
-    if os.getpid() == process:
-        library.give_back(library.mgpuMemFree, address, None)
 
 
 def allocate(size: int) -> Memory:
@@ -41,6 +34,10 @@ def allocate(size: int) -> Memory:
     pointer = library.mgpuMemAlloc(size, library.ffi.NULL, False)
     library.check(f"there are no {size:,} bytes of device memory")
     return Memory(int(library.ffi.cast("uintptr_t", pointer)), on_device=True, device=device())
+
+
+def _free_on_host(address: int) -> None:
+    _C.free(address)
 
 
 # ---- questions to HIP ----

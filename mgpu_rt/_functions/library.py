@@ -12,7 +12,7 @@ from typing import Any
 
 from mgpu_rt._functions import results, sidecar, types, values
 from mgpu_rt._functions.arguments import Arguments
-from mgpu_rt._library import load
+from mgpu_rt._library import Life, load
 
 _C_INTERFACE = "_mlir_ciface_"
 
@@ -135,7 +135,9 @@ class _Loaded:
             self.library = ctypes.CDLL(path, os.RTLD_NOW)
         except OSError as error:
             raise OSError(f"{path} cannot be loaded: {_why(path, str(error))}") from None
-        self._end = weakref.finalize(self, _unload, self.library._handle, os.getpid())
+        self._end = weakref.finalize(
+            self, load().give_back, Life(os.getpid(), None), _ctypes.dlclose, self.library._handle
+        )
         # At exit a thread may still be in a function; the process unloads the library by itself.
         self._end.atexit = False
         runtime.check(f"the device code in {path} was not loaded")
@@ -157,12 +159,6 @@ def _why(path: str, said: str) -> str:
     if "undefined symbol" in text:
         return f"{text}: link it with what defines that (`mgpu-rt lower --emit library --link ...`)"
     return text
-
-
-def _unload(handle: int, process: int) -> None:
-    """Unloads the library, whose destructors unload its modules. A child of fork has none."""
-    if os.getpid() == process:
-        load().give_back(_ctypes.dlclose, handle)
 
 
 class Function:

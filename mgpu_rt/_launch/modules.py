@@ -52,7 +52,8 @@ class Module:
         self._handle = self._library.mgpuModuleLoad(content, len(content))
         self._library.check(f"{self.name} was not loaded")
         self._end = weakref.finalize(
-            self, _unload, self._library, self._handle, content, os.getpid()
+            *(self, self._library.give_back, self._library.life()),
+            *(_unload, self._library, self._handle, content),
         )
 
     def __getitem__(self, name: str) -> Kernel:
@@ -104,10 +105,9 @@ class Module:
         return function
 
 
-def _unload(library: RuntimeLibrary, handle: Any, _content: Any, process: int) -> None:
-    """Unloads the module; the finalizer keeps the content until then. A child of fork has none."""
-    if os.getpid() == process:
-        library.mgpuModuleUnload(handle)
+def _unload(library: RuntimeLibrary, handle: Any, _content: Any) -> None:
+    """Unloads the module; the finalizer keeps the content until then."""
+    library.mgpuModuleUnload(handle)
 
 
 # ---- the image ----

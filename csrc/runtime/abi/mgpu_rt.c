@@ -191,6 +191,15 @@ static char *list_hip(void) {
     return text;
 }
 
+unsigned long long mgpu_rt_epoch(void) {
+    const int device = hip_current_device();
+    return (unsigned long long)device << 32 | device_resets(device);
+}
+
+int mgpu_rt_epoch_lasts(unsigned long long epoch) {
+    return device_resets((int)(epoch >> 32)) == (unsigned)epoch;
+}
+
 int mgpu_rt_lines_begin(int (*holds_gil)(void), int patience_ms) {
     return lines_begin(holds_gil, patience_ms);
 }

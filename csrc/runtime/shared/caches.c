@@ -103,6 +103,7 @@ static struct watch {
     bool claimed; /* a thread has set it up, or does so just now */
     void *memory;
     uint64_t number;
+    unsigned resets; /* seen so far */
 } watches[MOST_DEVICES];
 
 /* With MGPU_RT_EXCLUSIVE, too: an override ends that, and may reset the device. */
@@ -154,6 +155,11 @@ void device_ask_all(void) {
         (void)device_kept(device);
 }
 
+unsigned device_resets(int device) {
+    (void)device_kept(device);
+    return can_watch(device) ? load_relaxed(&watches[device].resets) : 0;
+}
+
 /* Detects resets before any other cache releases handles. */
 static int trim_watches(int device) {
     (void)device;
@@ -164,6 +170,7 @@ static int trim_watches(int device) {
 static void invalidate_watches(int which) {
     for (int device = 0; device < MOST_DEVICES; device++)
         if (of_device(which, device)) {
+            fetch_add_relaxed(&watches[device].resets, 1);
             store_release(&watches[device].memory, NULL);
             store_release(&watches[device].claimed, false);
         }

@@ -119,6 +119,8 @@ void device_watch(int device);
 bool device_kept(int device);
 /* Asks that of every device. */
 void device_ask_all(void);
+/* Asks that of one device, and returns how many resets of it were seen so far. */
+unsigned device_resets(int device);
 
 extern const struct cache reset_cache;
 

@@ -1,0 +1,159 @@
+"""Ends of objects whenever they come: while a graph is built, in a signal handler, after a reset,
+at exit."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import subprocess
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import mgpu_rt
+from tests.support.child import Mgpu, environment, in_child
+from tests.support.images import code_object
+from tests.support.patience import HANG
+
+on_stub = in_child(policies=("builtin",), backends=("stub",))
+on_both = in_child(policies=("builtin",), backends=("stub", "softgpu"), HIPSTUB_REUSE="1")
+
+
+def module(program: str = "vecadd") -> mgpu_rt.Module:
+    return mgpu_rt.Module(code_object(program))
+
+
+def all_kinds() -> list[Any]:
+    """One of each, and a graph that has run."""
+    array, library = mgpu_rt.empty(1 << 18), mgpu_rt.load()
+    with mgpu_rt.graph() as graph:
+        library.mgpuMemset32(array.__cuda_array_interface__["data"][0], 1, 4, None)
+    graph.replay()
+    return [array, mgpu_rt.Stream(), mgpu_rt.Event(), module(), graph]
+
+
+def handles(things: list[Any]) -> list[int]:
+    array, stream, event, *_ = things
+    return [array.__cuda_array_interface__["data"][0], stream.handle, event.handle]
+
+
+@on_both
+def test_ends_while_a_graph_is_built_are_no_part_of_it(mgpu: Mgpu) -> None:
+    """No graph can unload a module with writable globals."""
+    things = [*all_kinds(), module("globals")]
+    before = handles(things)
+    with mgpu_rt.graph() as graph:
+        del things
+        gc.collect()
+    assert len(graph) == 0
+    assert handles(all_kinds()) == before
+    assert mgpu.stderr() == ""
+
+
+@on_stub
+def test_one_end_that_raises_loses_no_other(mgpu: Mgpu) -> None:
+    """A signal handler may raise within it."""
+    library, calls = mgpu_rt.load(), []
+
+    def end(number: int) -> None:
+        calls.append(number)
+        if number % 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), library.giving_back_later():
+        for number in range(4):
+            library.give_back(library.life(), end, number)
+        assert calls == []
+    assert calls == [0, 1, 2, 3]
+
+
+@on_both
+def test_ends_in_a_signal_handler(mgpu: Mgpu) -> None:
+    held: list[Any] = []
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        held.clear()
+        gc.collect()
+
+    signal.signal(signal.SIGUSR1, handle)
+    held.extend(all_kinds())
+    before = handles(held)
+    with mgpu_rt.graph() as graph:
+        signal.raise_signal(signal.SIGUSR1)
+        assert not held
+    held.extend(all_kinds())
+    assert handles(held) == before
+    graph.close()
+    signal.raise_signal(signal.SIGUSR1)
+    assert handles(all_kinds()) == before
+    assert mgpu.stderr() == ""
+
+
+@on_both
+def test_ends_after_a_reset_take_nothing_of_what_came_then(mgpu: Mgpu) -> None:
+    """HIP hands out the addresses of streams and memory again."""
+    old = all_kinds()
+    assert mgpu.stub.hipDeviceReset() == 0
+    new = all_kinds()
+    del old
+    gc.collect()
+    others = all_kinds()
+    assert not set(handles(new)) & set(handles(others))
+    assert mgpu.stderr() == ""
+
+
+@on_both
+def test_ends_right_after_a_reset_call_nothing(mgpu: Mgpu) -> None:
+    things = all_kinds()
+    assert mgpu.stub.hipDeviceReset() == 0
+    del things
+    gc.collect()
+    assert mgpu.stderr() == ""
+
+
+@in_child(policies=("builtin",), HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1")
+def test_a_reset_of_another_device_ends_no_life(mgpu: Mgpu) -> None:
+    stream = mgpu_rt.Stream()
+    handle = stream.handle
+    with mgpu_rt.Device(1):
+        mgpu_rt.Stream().close()
+        assert mgpu.stub.hipDeviceReset() == 0
+        mgpu_rt.Stream().close()
+    del stream
+    assert mgpu_rt.Stream().handle == handle
+
+
+AT_EXIT = """
+import atexit, gc, sys, threading
+from tests.python.functions.test_finalizers import all_kinds
+class Node:
+    def __init__(self): self.me, self.held = self, all_kinds()
+    def __del__(self): self.held.clear()
+kept = all_kinds()
+cycle = Node()
+sys.late = Node()
+atexit.register(Node().held.clear)
+done = threading.Event()
+def run():
+    while True:
+        all_kinds()
+        done.set()
+if {threaded}:
+    threading.Thread(target=run, daemon=True).start()
+    done.wait()
+"""
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("backend", ["stub", "softgpu"])
+def test_ends_at_exit(backend: str, threaded: bool) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", AT_EXIT.format(threaded=threaded)],
+        env=environment(backend),
+        timeout=HANG,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -198,10 +198,23 @@ class Record(LaunchHook):
     nth: int = 1
     _causes: frozenset[str] = frozenset()  # said already
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._asked: dict[int, int] = {}  # bytes that the program asked for, by address
+
+    def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
+        address = super().mem_alloc(size, stream, host_shared)
+        self._asked[address] = size
+        return address
+
+    def mem_free(self, address: int, stream: int) -> None:
+        self._asked.pop(address, None)
+        super().mem_free(address, stream)
+
     def on_launch(self, launch: Launch) -> None:
         from mgpu_rt.runtime._recording import Recorder
 
-        self.record(launch, Recorder(self.output, launch, launch.number))
+        self.record(launch, Recorder(self.output, launch, launch.number, self._asked))
 
     def record(self, launch: Launch, recorder: Recorder) -> None:
         """Makes a launch that is recorded, if it can be."""

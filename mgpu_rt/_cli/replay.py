@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mgpu_rt._cli import parameters
 from mgpu_rt._cli.errors import CommandError, tolerate_encodings
+
+if TYPE_CHECKING:
+    from mgpu_rt.runtime import Recording
+
+#: A launch that cannot be made raises one of these.
+FAILURES = (ImportError, OSError, ValueError, IndexError, RuntimeError, MemoryError)
 
 _MOST, _MOST_SHARED, _MOST_ERROR = (1 << 32) - 1, (1 << 31) - 1, float("inf")
 
@@ -121,25 +127,30 @@ def make(
     tolerate_encodings()
     try:
         opened = Recording(recording)
-        if launch is None and len(opened.launches) > 1:
-            held = len(opened.launches)
-            _complain(f"launch 1 of {held} in this recording; --launch chooses")
-        for words in opened.launches[: launch or 1][-1].not_recorded:
-            _complain(f"not recorded: {words}")
+        announce(opened, launch)
         other = _files.read(image) if image else None
         replayed = opened.replay((launch or 1) - 1, image=other, **options)
-    except (ImportError, OSError, ValueError, IndexError, RuntimeError, MemoryError) as error:
-        _complain(str(error) or "there is no memory")
+    except FAILURES as error:
+        complain(str(error) or "there is no memory")
         return 2
     try:
         click.echo(str(replayed))
     except OSError as error:
-        _complain(f"stdout cannot be written: {error.strerror or error}")
+        complain(f"stdout cannot be written: {error.strerror or error}")
         return 2
     return 0 if replayed.same else 1
 
 
-def _complain(text: str) -> None:
+def announce(opened: Recording, launch: int | None) -> None:
+    """Says which launch of several is made, and what was not recorded of it."""
+    if launch is None and len(opened.launches) > 1:
+        complain(f"launch 1 of {len(opened.launches)} in this recording; --launch chooses")
+    for words in opened.launches[: launch or 1][-1].not_recorded:
+        complain(f"not recorded: {words}")
+
+
+def complain(text: str) -> None:
+    """Prints a line on stderr, with what a terminal would obey made visible."""
     from mgpu_rt._text import printable
 
     click.echo(f"mgpu-rt: {printable(text)}", err=True)

@@ -27,12 +27,14 @@ class Damaged(ValueError):
 
 @dataclass(frozen=True)
 class Block:
-    """A block of device memory. `before` and `after` are the hashes of its content."""
+    """A block of device memory. `before` and `after` are the hashes of its content. `asked` are the
+    bytes that the program asked for, None if that is the size or is not known."""
 
     address: int
     size: int  # bytes
     before: str
     after: str
+    asked: int | None = None
 
 
 @dataclass(frozen=True)
@@ -110,9 +112,14 @@ def _launch_of(found: Any) -> RecordedLaunch:
 
 
 def _block(found: Any) -> Block:
+    size = _number(found, "size", _ROOM, 1)
+    asked = None if found.get("asked") is None else _number(found, "asked", _ROOM, 1)
+    if asked is not None and asked > size:
+        raise _wrong("asked", asked, f"at most the block's {size} bytes")
     return Block(
         address=_number(found, "address", _ADDRESS),
-        size=_number(found, "size", _ROOM, 1),
+        size=size,
+        asked=asked,
         before=_hash(found, "before"),
         after=_hash(found, "after"),
     )

@@ -9,8 +9,9 @@ arguments point into are recorded. Any number of processes may record in one fol
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from mgpu_rt.runtime._folder import Folder
@@ -19,7 +20,7 @@ from mgpu_rt.runtime._manifest import Argument, Block, RecordedLaunch, line_of
 from mgpu_rt.runtime._objects import POINTERS, may_point
 
 if TYPE_CHECKING:
-    from mgpu_rt.runtime._objects import Launch
+    from mgpu_rt.runtime._objects import Buffer, Launch
 
 Content = TypeVar("Content", bytes, str)
 
@@ -32,8 +33,16 @@ class Recorder:
     """Records one launch: `before()`, then the launch, then `after()`. Both raise NotRecorded if
     this launch cannot be recorded, and OSError if nothing can be written."""
 
-    def __init__(self, folder: str | os.PathLike[str], launch: Launch, number: int) -> None:
-        self._path, self._launch, self._number = folder, launch, number
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        launch: Launch,
+        number: int,
+        asked: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
+        """`asked` has the bytes that the program asked for, by address, as far as they are known.
+        HIP knows only sizes that the library has rounded up."""
+        self._path, self._launch, self._number, self._asked = folder, launch, number, asked
 
     def before(self) -> None:
         """Records the blocks of device memory that the launch finds."""
@@ -61,7 +70,13 @@ class Recorder:
         missing += self._missing
         with Folder(self._path) as folder:
             blocks = [
-                Block(buffer.address, buffer.size, before, self._kept(folder, at, after=True))
+                Block(
+                    buffer.address,
+                    buffer.size,
+                    before,
+                    self._kept(folder, at, after=True),
+                    self._asked_of(buffer),
+                )
                 for at, buffer, before in zip(count(), self._buffers, self._before)
             ]
             entry = RecordedLaunch(
@@ -80,6 +95,10 @@ class Recorder:
         size = sum(buffer.size for buffer in self._buffers)
         said = f"recorded launch {self._number} of {kernel.label}, {size} bytes, in {self._path}"
         return [said, *(f"not recorded: {words}" for words in missing)]
+
+    def _asked_of(self, buffer: Buffer) -> int | None:
+        asked = self._asked.get(buffer.address, 0)
+        return asked if 0 < asked < buffer.size else None
 
     def _kept(self, folder: Folder, number: int, *, after: bool = False) -> str:
         """Keeps what a block holds now. Returns its hash."""

@@ -110,13 +110,10 @@ class Recording:
         Raises ValueError for what cannot be launched, before anything is; RuntimeError if HIP
         refuses it.
         """
-        if not 0 <= number < len(self.launches):
-            held = len(self.launches)
-            raise IndexError(f"the recording has {held} launches, and no number {number + 1}")
+        launch = self._launch(number)
         if iterations < 1:
             raise ValueError(f"{iterations} iterations: make it one or more")
         _difference.check(tolerance, dtype)
-        launch = self.launches[number]
         launch = replace(
             launch,
             grid=launch.grid if grid is None else _three("grid", grid),
@@ -143,6 +140,27 @@ class Recording:
                 for at, (_, after) in enumerate(contents):
                     found += differences(at, replay.content(at), after, tolerance, dtype, ulps)
         return Replayed(launch.label, len(contents), iteration, found, outside, seconds)
+
+    def run(self, number: int) -> None:
+        """Makes a recorded launch once, on memory of the sizes that the program asked for, and
+        copies back what it leaves. Compares nothing: `mgpu-rt check` looks at the accesses.
+
+        Raises as `replay` does.
+        """
+        launch = self._launch(number)
+        code = self.blob(launch.image)
+        _kernel_for(launch, code)
+        before = [self._contents(held)[0][: held.asked or held.size] for held in launch.blocks]
+        with _Replay(launch, code, before, guard=0) as replay:
+            replay.once()
+            for at in range(len(before)):
+                replay.content(at)
+
+    def _launch(self, number: int) -> RecordedLaunch:
+        if not 0 <= number < len(self.launches):
+            held = len(self.launches)
+            raise IndexError(f"the recording has {held} launches, and no number {number + 1}")
+        return self.launches[number]
 
     def _contents(self, block: Block) -> tuple[bytes, bytes]:
         """The content of a block before the launch, and after it."""
@@ -208,10 +226,13 @@ def _sizes(sizes: Sequence[int | None]) -> str:
 class _Replay:
     """A recorded launch's memory and kernel, on the device of this process."""
 
-    def __init__(self, launch: RecordedLaunch, code: bytes, before: Sequence[bytes]) -> None:
+    def __init__(
+        self, launch: RecordedLaunch, code: bytes, before: Sequence[bytes], guard: int = GUARD
+    ) -> None:
         from mgpu_rt._library import load
 
         self._library, self._launch, self._code, self._before = load(), launch, code, before
+        self._guard = guard  # bytes before and after each block
         self._places: list[Any] = []
 
     def __enter__(self) -> _Replay:
@@ -240,7 +261,7 @@ class _Replay:
         finally_(library.mgpuStreamDestroy, self._stream)
         finally_(library.mgpuStreamSynchronize, self._stream)
         for content in self._before:
-            room = len(content) + 2 * GUARD
+            room = len(content) + 2 * self._guard
             place = library.mgpuMemAlloc(room, self._stream, False)
             library.check(f"no memory for {room} bytes")
             finally_(library.mgpuMemFree, place, self._stream)
@@ -248,7 +269,7 @@ class _Replay:
         self._params = self._pointers()
 
     def _address(self, at: int) -> int:
-        return int(self._library.ffi.cast("uintptr_t", self._places[at])) + GUARD
+        return int(self._library.ffi.cast("uintptr_t", self._places[at])) + self._guard
 
     def _pointers(self) -> Any:
         """The arguments as a launch passes them."""
@@ -265,9 +286,9 @@ class _Replay:
     def once(self) -> float:
         """One launch on memory as it was recorded; its seconds."""
         library, launch = self._library, self._launch
-        guard = bytes([GUARD_BYTE]) * GUARD
+        guard = bytes([GUARD_BYTE]) * self._guard
         for at, content in enumerate(self._before):
-            self._copy(self._address(at) - GUARD, guard + content + guard)
+            self._copy(self._address(at) - self._guard, guard + content + guard)
         sizes = (*launch.grid, *launch.block, launch.shared)
         null, count = library.ffi.NULL, len(self._passed)
         begin = time.perf_counter()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from mgpu_rt._cli import parameters
@@ -23,12 +25,28 @@ from mgpu_rt._cli.errors import CommandError
 @click.option(
     "--json", "json_file", type=parameters.PATH, metavar="FILE", help="Write the reports as JSON."
 )
-@click.argument("program", type=parameters.PATH)
+@click.option(
+    "--uninitialised/--no-uninitialised",
+    default=True,
+    help="Follow values that nothing wrote, which takes most of the time.  [default: yes]",
+)
+@click.option(
+    "--launch", type=click.IntRange(min=1), help="Which of a recording's.  [default: the first]"
+)
+@click.argument("program", type=parameters.PATH, metavar="PROGRAM|RECORDING")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def check(
-    device: str, limit: int, json_file: str | None, program: str, arguments: tuple[str, ...]
+    device: str,
+    limit: int,
+    json_file: str | None,
+    uninitialised: bool,
+    launch: int | None,
+    program: str,
+    arguments: tuple[str, ...],
 ) -> None:
     """Run PROGRAM on the emulated device and report wrong accesses and races. Experimental.
+
+    RECORDING is a folder of `mgpu-rt run --record`: one of its launches runs by itself.
 
     With --device hip or cuda only its calls are checked: streams, events, waits and copies.
 
@@ -40,20 +58,31 @@ def check(
     from pathlib import Path
 
     from mgpu_rt._cli import executable, files
-    from mgpu_rt._cli.check import orders, reports, runs
+    from mgpu_rt._cli.check import orders, recordings, reports, runs
 
+    recording = program if os.path.isdir(program) else None
+    if recording:
+        device = recordings.device(recording, launch, device, arguments)
+        program, *words = recordings.command(recording, launch)
+        arguments = tuple(words)
+    elif launch:
+        raise CommandError(f"'{program}' is no recording, and --launch is for one")
     executable.check(program)
     if json_file:
         files.check_writable(json_file)
     with tempfile.TemporaryDirectory(prefix="mgpu-rt-check-") as folder:
         output = Path(folder, "reports")
-        status = runs.run(program, arguments, runs.environment(device, output))
+        status = runs.run(program, arguments, runs.environment(device, output, uninitialised))
         begun, found = reports.read(output)
+    if recording and status == recordings.NOT_MADE:
+        raise SystemExit(status)
     if not begun:
         raise CommandError(
             f"'{program}' called none of the library's functions, so nothing was checked: name a "
             "program that MLIR lowered for a GPU"
         )
+    if recording:
+        recordings.describe(found)
     shown = found[:limit]
     for report in shown:
         click.echo(reports.text(report), err=True)

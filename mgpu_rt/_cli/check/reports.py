@@ -273,8 +273,9 @@ def _allocation(allocation: dict[str, Any]) -> str:
 
 
 def _name(allocation: dict[str, Any]) -> str:
-    registered = allocation["memory"] == "registered"
-    return "registered memory" if registered else f"allocation {allocation['number']}"
+    if allocation["memory"] == "registered":
+        return "registered memory"
+    return allocation.get("name") or f"allocation {allocation['number']}"
 
 
 def _place(frames: list[dict[str, Any]]) -> str:

@@ -14,17 +14,19 @@ from mgpu_rt._cli.errors import CommandError
 #: The variable that names the file of reports to the device (softgpu/src/check/report.c).
 OUTPUT = "MGPU_RT_CHECK"
 
+#: Keeps the device from following values (softgpu/src/check/defined.c).
+NOT_UNINITIALISED = {"MGPU_RT_CHECK_UNINITIALISED": "off"}
 
 #: The checker of calls, for programs on a GPU.
 CALLS = "libmgpu_rt_check.so"
 
 
-def environment(device: str, output: Path) -> dict[str, str]:
+def environment(device: str, output: Path, uninitialised: bool) -> dict[str, str]:
     """The environment of a program whose reports go to a file. Raises CommandError."""
     if named := os.environ.get("MGPU_RT_RUNTIME"):
         raise CommandError(f"MGPU_RT_RUNTIME={named} answers the calls that check sees: unset it")
     result = _calls_only(device) if device in ("hip", "cuda") else _emulated(device)
-    return result | {OUTPUT: str(output)}
+    return result | {OUTPUT: str(output)} | ({} if uninitialised else NOT_UNINITIALISED)
 
 
 def _checker(name: str) -> Path:

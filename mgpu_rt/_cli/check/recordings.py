@@ -1,0 +1,91 @@
+"""`mgpu-rt check RECORDING`: a launch that was recorded on any GPU, on the emulated device.
+
+The launch runs in a process of its own, as a program does. Names of files and kernels are data,
+never a program's text.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+
+from mgpu_rt import _interpreter
+from mgpu_rt._cli import replay, softgpu
+from mgpu_rt._cli.check.reports import Report
+from mgpu_rt._cli.errors import CommandError, tolerate_encodings
+from mgpu_rt._text import shown
+
+#: The status of a launch that could not be made; a line has said why.
+NOT_MADE = 2
+
+_CHILD = """
+import json
+from mgpu_rt._cli.check.recordings import make
+sys.exit(make(**json.loads(sys.argv[1])))
+"""
+
+
+def command(recording: str, launch: int | None) -> list[str]:
+    """The command of the process that makes the launch."""
+    given = {"recording": os.path.abspath(recording), "launch": launch}
+    return _interpreter.text_command(_CHILD, json.dumps(given))
+
+
+def make(recording: str, launch: int | None) -> int:
+    """Makes the launch in this process. Returns its exit status."""
+    from mgpu_rt.runtime import Recording
+
+    tolerate_encodings()
+    try:
+        opened = Recording(recording)
+        replay.announce(opened, launch)
+        opened.run((launch or 1) - 1)
+    except replay.FAILURES as error:
+        replay.complain(str(error) or "there is no memory")
+        return NOT_MADE
+    return 0
+
+
+def device(recording: str, launch: int | None, wanted: str, arguments: Sequence[str]) -> str:
+    """The emulated device that the launch's image is for; `wanted` if that names one. Raises
+    CommandError."""
+    if arguments:
+        raise CommandError(f"'{recording}' is a recording, and takes no arguments")
+    if wanted in ("hip", "cuda"):
+        raise CommandError(f"a recording is checked on an emulated device: not --device {wanted}")
+    if wanted != "auto":
+        return wanted
+    targets = _targets(recording, (launch or 1) - 1)
+    if not targets or "MGPU_RT_SOFTGPU" in os.environ:
+        return "softgpu"
+    for target in targets:
+        if target in softgpu.TARGETS:
+            return target
+    raise CommandError(
+        f"the launch's image is for {', '.join(map(shown, targets))}, and check emulates "
+        f"{', '.join(softgpu.TARGETS)}: record the program as lowered for one of these"
+    )
+
+
+def _targets(recording: str, number: int) -> list[str]:
+    """The targets of a launch's image; empty if they are not known, which the launch will tell."""
+    from mgpu_rt.runtime import Image, Recording
+
+    try:
+        opened = Recording(recording)
+        found = Image(opened.blob(opened.launches[number].image)).description
+    except replay.FAILURES:
+        return []
+    described = (found, *found.entries) if found else ()
+    return list(dict.fromkeys(each.target.partition(":")[0] for each in described if each.target))
+
+
+def describe(found: Sequence[Report]) -> None:
+    """Names the memory of reports as `mgpu-rt replay` does, and leaves out calls of the process
+    that made the launch: the program's are not recorded."""
+    for report in found:
+        report.pop("place", None)
+        if allocation := report.get("allocation"):
+            allocation |= {"allocated": [], "freed": []}
+            allocation["name"] = f"memory block {allocation['number'] - 1}"

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.release.examples.conftest import EXAMPLES
-from tests.support.child import environment
+from tests.support.child import ROOT, environment
 from tests.support.command import COMMAND
 from tests.support.patience import HANG
 
 PROJECT = EXAMPLES / "ci"
+PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
 WORKFLOW = (PROJECT / ".github/workflows/gpu.yml").read_text(encoding="utf-8")
 
 #: A step that runs commands: its name, and these in one line or in a block.
@@ -66,6 +67,41 @@ def test_a_step_of_the_workflow_ends_well(step: str, project: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     if step == "Test":
         assert "2 passed" in done.stdout
+
+
+# ---- packages (tests/release/install/test_ci.py has what pip installs) ----
+
+
+def set_up() -> list[str]:
+    """The commands of the page's first block: packages, an environment, what pip installs."""
+    found = re.search(r"## Set up\n[^#]*?\n((?: {4}.*\n)+)", PAGE)
+    assert found
+    return textwrap.dedent(found[1]).splitlines()
+
+
+@pytest.mark.parametrize("place", ["workflow", "page"])
+def test_debian_12_has_the_packages(place: str, tmp_path: Path) -> None:
+    """apt-get installs them in a simulation, which takes no root and no network."""
+    release = Path("/etc/os-release").read_text() if Path("/etc/os-release").exists() else ""
+    if 'VERSION_ID="12"' not in release or "ID=debian" not in release:
+        pytest.skip("this is no Debian 12")
+    lists = subprocess.run(["apt-cache", "show", "libamdhip64-5"], capture_output=True)
+    if lists.returncode:
+        pytest.skip("apt-get update has not run here")
+    simulated = tmp_path / "apt-get"
+    simulated.write_text(
+        f'#!/bin/sh\ntest "$1" = update || exec {shutil.which("apt-get")} --simulate "$@"\n'
+    )
+    simulated.chmod(0o755)
+    script = steps()["Tools"] if place == "workflow" else set_up()[0]
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = run(tmp_path, script, PATH=path)
+    assert done.returncode == 0, done.stderr
+    wrong = run(tmp_path, f"{script.rstrip()} mlir-220-tools", PATH=path)
+    assert "Unable to locate package mlir-220-tools" in wrong.stderr
+
+
+# ---- faults ----
 
 
 def test_a_fault_in_the_program_fails_the_check(project: Path, tmp_path: Path) -> None:

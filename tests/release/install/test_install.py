@@ -14,7 +14,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,22 +31,6 @@ from tests.support.patience import HANG
 THIS = f"{sys.version_info[0]}.{sys.version_info[1]}"
 INSTALLED_SIZE = 4_300_000  # bytes, of which the device of `check` has a fifth
 SELFTEST_SIZE = 400_000  # of it, what the selftest carries
-
-
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    path = machine.open_folder()
-    yield path
-    shutil.rmtree(path)
-
-
-@pytest.fixture(scope="module")
-def wheel(folder: Path) -> Path:
-    """A wheel of the sources, compiled by this machine's compiler; the copy is gone."""
-    tree = machine.copy_sources(folder / "ein größerer ordner")
-    built = machine.build(tree, folder / "dist", "wheel")
-    shutil.rmtree(tree)
-    return built
 
 
 @pytest.fixture(scope="module")

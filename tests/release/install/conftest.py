@@ -1,0 +1,27 @@
+"""A wheel, which the tests of this folder install. It is built once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.release.install import machine
+
+
+@pytest.fixture(scope="session")
+def folder() -> Iterator[Path]:
+    path = machine.open_folder()
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="session")
+def wheel(folder: Path) -> Path:
+    """A wheel of the sources, compiled by this machine's compiler; the copy is gone."""
+    tree = machine.copy_sources(folder / "ein größerer ordner")
+    built = machine.build(tree, folder / "dist", "wheel")
+    shutil.rmtree(tree)
+    return built

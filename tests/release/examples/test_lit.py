@@ -1,0 +1,68 @@
+"""docs/ci.md on LLVM's own integration tests: its lines let a suite in their style run without a
+GPU. twice.mlir is such a test."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt._lowering import toolchain
+from tests.release.examples.test_ci import PAGE, run
+
+TEST = Path(__file__).with_name("twice.mlir")
+LOCAL = re.findall(r"^ {4}(config\..*)$", PAGE, re.MULTILINE)
+LINKS = re.findall(r"^ {4}((?:mkdir|ln) .*)$", PAGE, re.MULTILINE)
+
+
+def lit_configuration(llvm: Path) -> str:
+    """A suite's lit.cfg.py, with what LLVM's own has for these tests."""
+    return f"""
+import os, lit.formats
+config.name, config.suffixes, config.test_format = "suite", [".mlir"], lit.formats.ShTest()
+config.environment["PATH"] = "{llvm}/bin:" + os.environ["PATH"]
+config.substitutions += [
+    (r"\\bmlir-runner\\b", "{llvm}/bin/mlir-runner"),
+    ("%chip", "gfx90a"),
+    ("%mlir_rocm_runtime", "{llvm}/lib/libmlir_rocm_runtime.so"),
+    ("%mlir_runner_utils", "{next(llvm.glob("lib/libmlir_runner_utils.so*"))}"),
+    ("FileCheck", "filecheck"),
+]
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """The page's lines, with a folder of the test's in place of /tmp/rocm."""
+    llvm = toolchain.tool("mlir-opt", 22).resolve().parents[1]
+    place = tmp_path / "rocm"
+    links = "\n".join(LINKS).replace("/tmp/rocm", str(place))
+    subprocess.run(["sh", "-ec", links], check=True)
+    folder = tmp_path / "suite"
+    folder.mkdir()
+    shutil.copy(TEST, folder)
+    (folder / "lit.cfg.py").write_text(lit_configuration(llvm))
+    (folder / "lit.local.cfg").write_text("\n".join(LOCAL).replace("/tmp/rocm", str(place)))
+    return folder
+
+
+@pytest.mark.check
+def test_the_lines_run_a_test_in_llvms_style(suite: Path) -> None:
+    assert len(LOCAL) == 2 and len(LINKS) == 3
+    done = run(suite, "lit -v .")
+    assert "Passed: 1 (100.00%)" in done.stdout, done.stdout + done.stderr
+    text = (suite / TEST.name).read_text()
+    (suite / TEST.name).write_text(text.replace("CHECK: [0, 2", "CHECK: [0, 3"))
+    assert "Failed: 1 (100.00%)" in run(suite, "lit -v . || true").stdout
+    (suite / TEST.name).write_text(text)
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("line", [0, 1])
+def test_each_line_is_needed(suite: Path, line: int) -> None:
+    local = (suite / "lit.local.cfg").read_text().splitlines()
+    (suite / "lit.local.cfg").write_text(local[1 - line])
+    assert "Failed: 1 (100.00%)" in run(suite, "lit -v . || true").stdout

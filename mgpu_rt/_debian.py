@@ -127,8 +127,15 @@ def _run(
     except subprocess.TimeoutExpired:
         raise PackagesMissing(f"{called} took more than {TIME_LIMIT} s") from None
     if done.returncode:
-        words = [line for line in done.stderr.splitlines() if line.startswith("E:")]
-        raise PackagesMissing(f"{called}: {' '.join(words) or done.stderr.strip()}")
+        raise PackagesMissing(f"{called}: {_reason(done.stderr)}")
+
+
+def _reason(said: str) -> str:
+    """The one line that says why, of those that apt-get or tar has written."""
+    if "No space left on device" in said or "enough free space" in said:
+        return "no space is left on the disk"
+    lines = said.strip().splitlines() or ["it says nothing"]
+    return next((line for line in lines if line.startswith("E:")), lines[-1])
 
 
 def _point_home(root: Path) -> None:

@@ -7,6 +7,7 @@ machine's C library is older, `older_libc` makes them ask for its functions.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import tempfile
@@ -78,14 +79,35 @@ def install(release: Release) -> Path:
     The folder appears whole or not at all. Raises PackagesMissing, LibraryTooOld, OSError.
     """
     place = folder() / release.name
-    if not place.exists():
-        folder().mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder(), prefix=f"{release.name}.") as scratch:
-            release.unpack(Path(scratch, "root"))
-            lay_out(Path(scratch, "root"), Path(scratch, "fresh"))
-            with contextlib.suppress(FileExistsError):  # another process was faster
-                Path(scratch, "fresh").rename(place)
+    folder().mkdir(parents=True, exist_ok=True)
+    with _one_process(folder()) as is_one:
+        for left in folder().glob(f"{release.name}.*") if is_one else ():  # by one that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        if not place.exists():
+            with tempfile.TemporaryDirectory(dir=folder(), prefix=f"{release.name}.") as scratch:
+                release.unpack(Path(scratch, "root"))
+                lay_out(Path(scratch, "root"), Path(scratch, "fresh"))
+                try:
+                    Path(scratch, "fresh").rename(place)
+                except OSError:
+                    if not place.exists():  # else another process was faster
+                        raise
     return place / release.library
+
+
+@contextlib.contextmanager
+def _one_process(place: Path) -> Iterator[bool]:
+    """Waits until no other process installs there. The end of a process ends its lock. False where
+    the file system has no such lock, as NFS."""
+    opened = os.open(place, os.O_RDONLY)
+    try:
+        is_one = False
+        with contextlib.suppress(OSError):
+            fcntl.flock(opened, fcntl.LOCK_EX)
+            is_one = True
+        yield is_one
+    finally:
+        os.close(opened)
 
 
 def lay_out(root: Path, place: Path) -> None:

@@ -21,4 +21,5 @@ def install(version: str) -> None:
     try:
         click.echo(_releases.install(release))
     except (PackagesMissing, LibraryTooOld, OSError) as error:
-        raise CommandError(f"HIP {release.hip} was not installed: {error}") from None
+        place = _releases.folder()
+        raise CommandError(f"HIP {release.hip} was not installed in {place}: {error}") from None

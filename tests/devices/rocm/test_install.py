@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from mgpu_rt import _debian, _older_libc, _releases
+from tests.support.child import ROOT
 from tests.support.command import invoke
 from tests.support.compiled import compile_c
+from tests.support.patience import HANG
 
 #: A C library of the year 2099, as far as a linker looks.
 NEWER_LIBC = "long __isoc23_strtol(void) { return 0; } int strlen(void) { return 0; } int %s;"
@@ -81,8 +86,103 @@ def test_a_release_is_installed_whole_or_not_at_all(
     monkeypatch.setattr(_releases.Release, "unpack", fail)
     done = invoke("softgpu", "install", "5.7.1", **here)
     assert done.exit_code == 2
-    assert "HIP 5.7.1 was not installed: apt-get update: no network" in done.stderr
+    said = f"HIP 5.7.1 was not installed in {place.parent}: apt-get update: no network"
+    assert said in done.stderr
     assert [path.name for path in place.parent.iterdir()] == ["hip-7.2.4"]
+
+
+#: How apt-get and dpkg-deb fail, and the line that a user sees.
+FAILURES = {
+    "no network": (
+        "E: Failed to fetch http://a/InRelease  Temporary failure resolving 'a'\n"
+        "E: Some index files failed to download.\n",
+        "E: Failed to fetch http://a/InRelease  Temporary failure resolving 'a'",
+    ),
+    "wrong checksum": (
+        "E: Failed to fetch http://a/a.deb  Hash Sum mismatch\n   Hashes of expected file:\n",
+        "E: Failed to fetch http://a/a.deb  Hash Sum mismatch",
+    ),
+    "full disk": (
+        "tar: ./usr: Cannot write: No space left on device\ndpkg-deb: error: tar failed\n",
+        "no space is left on the disk",
+    ),
+    "little space": (
+        "E: You don't have enough free space in /home/a/archives/.\n",
+        "no space is left on the disk",
+    ),
+    "silence": ("", "it says nothing"),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_failure_is_one_line_and_leaves_nothing(
+    failure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, shown = FAILURES[failure]
+    (tmp_path / "bin").mkdir()
+    for tool in ("apt-get", "dpkg-deb"):
+        (tmp_path / "bin" / tool).write_text(f"#!/bin/sh\ncat >&2 <<'EOF'\n{said}EOF\nexit 100\n")
+        (tmp_path / "bin" / tool).chmod(0o755)
+    monkeypatch.setattr(_debian, "_mirror", lambda: "http://a/debian")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    done = invoke("doctor", "--install", "7.2", XDG_DATA_HOME=str(tmp_path / "data"))
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[1:] == [
+        f"mgpu-rt: HIP 7.2.4 was not installed in {tmp_path}/data/mgpu_rt: apt-get update: {shown}"
+    ]
+    assert list((tmp_path / "data/mgpu_rt").iterdir()) == []
+
+
+INSTALL = """
+import fcntl, os, sys
+from mgpu_rt import _releases
+from tests.devices.rocm.test_install import unpack
+def slow(release, root):
+    print("begins", flush=True)
+    sys.stdin.readline()
+    unpack(release, root)
+_releases.Release.unpack = slow
+if "NO_LOCKS" in os.environ:
+    fcntl.flock = lambda *_: os.close(-1)
+print(_releases.install(_releases.find("7.2")), flush=True)
+"""
+
+
+def start(folder: Path, **env: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", INSTALL],
+        env={**os.environ, "XDG_DATA_HOME": str(folder), "PYTHONPATH": str(ROOT), **env},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_one_of_two_processes_fetches(tmp_path: Path) -> None:
+    first = start(tmp_path)
+    assert first.stdout and first.stdout.readline() == "begins\n"
+    second = start(tmp_path)
+    assert first.communicate("\n", HANG)[0] == second.communicate("", HANG)[0] != ""
+    assert [path.name for path in (tmp_path / "mgpu_rt").iterdir()] == ["hip-7.2.4"]
+
+
+def test_without_locks_both_fetch(tmp_path: Path) -> None:
+    both = [start(tmp_path, NO_LOCKS="1") for _ in range(2)]
+    for one in both:
+        assert one.stdout and one.stdout.readline() == "begins\n"
+    place = f"{tmp_path}/mgpu_rt/hip-7.2.4/libamdhip64.so.7\n"
+    assert [one.communicate("\n", HANG)[0] for one in both] == [place, place]
+    assert [path.name for path in (tmp_path / "mgpu_rt").iterdir()] == ["hip-7.2.4"]
+
+
+def test_the_next_install_removes_the_folder_of_a_killed_one(tmp_path: Path) -> None:
+    killed = start(tmp_path)
+    assert killed.stdout and killed.stdout.readline() == "begins\n"
+    killed.kill()
+    killed.communicate(timeout=HANG)
+    assert list((tmp_path / "mgpu_rt").iterdir()) != []
+    assert start(tmp_path).communicate("\n", HANG)[0].startswith("begins")
+    assert [path.name for path in (tmp_path / "mgpu_rt").iterdir()] == ["hip-7.2.4"]
 
 
 def test_an_unknown_release_is_refused() -> None:

@@ -79,7 +79,15 @@ def set_up() -> list[str]:
     return textwrap.dedent(found[1]).splitlines()
 
 
-@pytest.mark.parametrize("place", ["workflow", "page"])
+def installs(place: str) -> str:
+    """The commands by which a place has packages installed."""
+    if place == "Dockerfile":
+        text = (ROOT / "csrc/packaging/Dockerfile").read_text(encoding="utf-8")
+        return "\n".join(re.findall(r"apt-get install [^&]*", text.replace("\\\n", "")))
+    return steps()["Tools"] if place == "workflow" else set_up()[0]
+
+
+@pytest.mark.parametrize("place", ["workflow", "page", "Dockerfile"])
 def test_debian_12_has_the_packages(place: str, tmp_path: Path) -> None:
     """apt-get installs them in a simulation, which takes no root and no network."""
     release = Path("/etc/os-release").read_text() if Path("/etc/os-release").exists() else ""
@@ -93,7 +101,7 @@ def test_debian_12_has_the_packages(place: str, tmp_path: Path) -> None:
         f'#!/bin/sh\ntest "$1" = update || exec {shutil.which("apt-get")} --simulate "$@"\n'
     )
     simulated.chmod(0o755)
-    script = steps()["Tools"] if place == "workflow" else set_up()[0]
+    script = installs(place)
     path = f"{tmp_path}:{os.environ['PATH']}"
     done = run(tmp_path, script, PATH=path)
     assert done.returncode == 0, done.stderr

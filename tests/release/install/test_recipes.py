@@ -72,6 +72,14 @@ def test_the_image_has_the_packages_that_the_page_names() -> None:
     assert set(line[1].split()) <= set(re.split(r"[\s\\]+", text))
 
 
+def test_an_image_is_built_of_what_git_has() -> None:
+    """Not of this machine's objects, which make would take for new."""
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
+    wanted = {f"**/{line}".replace("**//", "").rstrip("/") for line in ignored}
+    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert {line for line in lines if line[:1] != "#"} == wanted | {".git"}
+
+
 def test_the_metadata_names_no_address_that_is_not_there() -> None:
     code = "import importlib.metadata as m; print(m.metadata('mgpu_rt').as_string())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

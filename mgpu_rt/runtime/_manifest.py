@@ -112,12 +112,12 @@ def _launch_of(found: Any) -> RecordedLaunch:
 
 
 def _block(found: Any) -> Block:
-    size = _number(found, "size", _ROOM, 1)
+    address, size = _number(found, "address", _ADDRESS), _number(found, "size", _ROOM, 1)
     asked = None if found.get("asked") is None else _number(found, "asked", _ROOM, 1)
     if asked is not None and asked > size:
         raise _wrong("asked", asked, f"at most the block's {size} bytes")
     return Block(
-        address=_number(found, "address", _ADDRESS),
+        address=address,
         size=size,
         asked=asked,
         before=_hash(found, "before"),

@@ -145,10 +145,13 @@ if {threaded}:
     done.wait()
 """
 
+UNFINISHED = "mgpu_rt: the graph is not built: the thread that builds it ends\n"
+
 
 @pytest.mark.parametrize("threaded", [False, True])
 @pytest.mark.parametrize("backend", ["stub", "softgpu"])
 def test_ends_at_exit(backend: str, threaded: bool) -> None:
+    """The thread may be in the middle of a graph when Python ends it."""
     done = subprocess.run(
         [sys.executable, "-c", AT_EXIT.format(threaded=threaded)],
         env=environment(backend),
@@ -156,4 +159,5 @@ def test_ends_at_exit(backend: str, threaded: bool) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert done.stderr in ("", UNFINISHED if threaded else "")

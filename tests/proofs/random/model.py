@@ -273,11 +273,22 @@ class Program:
             if thing.thread == thread:
                 continue
             if thread < EXIT_LATE and os_thread(thing.thread) != os_thread(thread):
-                mark = self.mark()
-                self.say(thing.thread, "post", mark)
-                self.say(thread, "await", mark)
+                self._await(thread, thing.thread)
             join(self.clock(thread), self.clock(thing.thread))
             thing.thread = thread
+
+    def _await_all(self, thread: int) -> None:
+        """Lets a thread's next line come after all that other threads do."""
+        if thread >= EXIT_LATE:  # they have ended
+            return
+        for other in sorted({int(line.split()[0]) for line in self.lines}):
+            if os_thread(other) != os_thread(thread):
+                self._await(thread, other)
+
+    def _await(self, thread: int, other: int) -> None:
+        mark = self.mark()
+        self.say(other, "post", mark)
+        self.say(thread, "await", mark)
 
     def mark(self) -> int:
         self.marks += 1
@@ -491,6 +502,7 @@ class Program:
             if not leaves:
                 self._give_all_back(thread)
         self.last_error(thread)
+        self._await_all(thread)  # another thread's refused call is a misuse too
         self.ask(None, thread, "misuse")
         self._end()
 
@@ -505,10 +517,6 @@ class Program:
             threads, rounds = 1 + self.head[1] % 3, self.head[1] // 4
             self.say(MAIN, "busy", threads, self.head[2], kinds, rounds, len(self.held))
         elif self.ending == Ending.HELD:
-            for other in sorted({int(line.split()[0]) for line in self.lines} - {MAIN}):
-                mark = self.mark()
-                self.say(other, "post", mark)
-                self.say(MAIN, "await", mark)
             stream = Stream(self.index("stream") or 1, self.head[1] % 2, MAIN)
             self.ask("ok", MAIN, "stream", stream.who, stream)
             self.say(MAIN, "hold", stream, 0)

@@ -38,7 +38,7 @@ ASKS = 2  # a wait that asks until the stream is idle
 #: Kinds of objects of which very many may live at once, and the work of threads at the end
 #: (edges.c).
 EVENTS, STREAMS, BLOCKS = range(3)
-BUSY_WITH_ALL, BUSY_WITH_EVENTS = 63, 1
+BUSY_WITH_ALL = 63
 
 
 class Ending(enum.Enum):
@@ -176,7 +176,6 @@ class Program:
         null_order: bool = False,
         memory: int = 0,
         devices: int = 1,
-        busy: int = BUSY_WITH_ALL,
         without: Sequence[str] = (),
     ) -> None:
         head = head.ljust(4, b"\0")
@@ -200,7 +199,6 @@ class Program:
         self.pending: set[int] = set()  # threads with an error to be read
         self.made: dict[str, int] = {}
         self.without = without  # actions by their names, or kinds of failure: bad-image
-        self.busy = busy  # what threads may do while the process ends
         self.ending = self._ending() if exits else Ending.HANDLERS
         self.held = [Held() for _ in range(devices)]
         self.device_of: dict[int, int] = {}  # what threads have said of their device
@@ -513,7 +511,7 @@ class Program:
     def _end(self) -> None:
         """Adds the last calls of main if the process ends with threads or streams at work."""
         if self.ending in (Ending.BUSY, Ending.BUSY_HANDLERS):
-            kinds = self.head[3] // 4 & self.busy or self.busy
+            kinds = self.head[3] // 4 & BUSY_WITH_ALL or BUSY_WITH_ALL
             threads, rounds = 1 + self.head[1] % 3, self.head[1] // 4
             self.say(MAIN, "busy", threads, self.head[2], kinds, rounds, len(self.held))
         elif self.ending == Ending.HELD:

@@ -54,7 +54,6 @@ class Plan:
                 null_order=self.device.name.startswith("stub"),
                 memory=self.device.memory,
                 devices=self.device.count,
-                busy=self.device.busy,
                 without=(*self.without, *self.device.lacks, *lacks),
                 starts=alone,
             )
@@ -102,7 +101,7 @@ def check(plan: Plan) -> int:
     happen. Raises Wrong."""
     case = plan.case()
     found = runner.problems(case, plan.device, plan.sides)
-    if "stock" in found and (plan.device.stock_fails or _ends_busy_on_hip(plan, case)):
+    if "stock" in found and plan.device.stock_fails:
         return 0
     if found:
         name = hashlib.sha256(case.text().encode()).hexdigest()[:12]
@@ -110,12 +109,6 @@ def check(plan: Plan) -> int:
         case.save(path)
         raise Wrong(_message(plan, case, path, found))
     return len(plan.programs)
-
-
-def _ends_busy_on_hip(plan: Plan, case: runner.Case) -> bool:
-    """AMD's HIP does not always survive calls of other threads while the process ends."""
-    lines = case.lines[len(plan.programs)]
-    return plan.device.starts_alone and any(line.split()[1] == "busy" for line in lines)
 
 
 def _message(plan: Plan, case: runner.Case, path, found: dict[str, list[str]]) -> str:

@@ -105,7 +105,6 @@ class Device:
     count: int = 1  # of devices
     lacks: tuple[str, ...] = ()  # actions that need what its HIP has not
     fails: bool = True  # the library's allocations may fail there
-    busy: int = 63  # what threads may do while the process ends (model.py)
     starts_alone: bool = False  # its first call must have returned before two threads call it
     copies_return: bool = False  # copies to pageable memory return before they have arrived
     stock_fails: bool = False  # now and then, and then a case says nothing
@@ -139,17 +138,17 @@ SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory":
 TWO = _stub("stub, two devices", **{"async": DELAYS, "reuse": "1", "devices": "2"})
 #: Only the stub can fail when it is told, and have very many streams.
 STUBS_ALONE = ("refused", "many-streams")
-#: HIP 7 does not survive these under stock. It waits for a stream that waits for the program, and
-#: crashes under calls of other threads. 5.2.3 does not survive most of them (Device.busy).
-_ENDS = ("end-held", "end-busy", "end-busy-handlers")
+#: AMD's HIP does not survive calls of other threads while the process ends, under stock. 7.2.4 also
+#: waits for a stream that waits for the program.
+_BUSY_ENDS = ("end-busy", "end-busy-handlers")
+_ENDS = ("end-held", *_BUSY_ENDS)
 SOFTGPU = Device(
     "softgpu",
     "gfx90a",
     "/usr/lib/x86_64-linux-gnu/libamdhip64.so.5",
     ("build/softgpu", "/usr/lib/x86_64-linux-gnu"),
     (("MGPU_RT_SOFTGPU", "gfx90a"),),
-    lacks=STUBS_ALONE,
-    busy=1,
+    lacks=(*STUBS_ALONE, *_BUSY_ENDS),
     starts_alone=True,
 )
 SOFTGPU_TWO = replace(

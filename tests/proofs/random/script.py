@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.proofs.random import actions, edges
-from tests.proofs.random.model import BUSY_WITH_ALL, MAIN, Program, Script
+from tests.proofs.random.model import MAIN, Program, Script
 
 ACTION = 7  # bytes
 EVERY = (*actions.ACTIONS, *edges.ACTIONS)
@@ -26,7 +26,6 @@ def write(
     null_order: bool = False,
     memory: int = 0,
     devices: int = 1,
-    busy: int = BUSY_WITH_ALL,
     starts: bool = False,
     without: Sequence[str] = (),
 ) -> Script:
@@ -37,7 +36,6 @@ def write(
         null_order=null_order,
         memory=memory,
         devices=devices,
-        busy=busy,
         without=without,
     )
     if starts:

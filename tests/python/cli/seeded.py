@@ -81,11 +81,11 @@ def _model(name: str) -> models.Model:
     return next(model for model in MODELS if model.name == name)
 
 
-def executable(name: str, text: str, model: str, llvm: int = 22) -> Path:
+def executable(name: str, text: str, model: str, llvm: int = 22, *, lines: bool = False) -> Path:
     """A model's text as a program, which makes as many passes as its stdin says."""
     out = folder("seeded") / f"{name.replace(' ', '-')}-{llvm}"
     out.with_suffix(".mlir").write_text(text)
-    compiled = lower.lower(out.with_suffix(".mlir"), llvm=llvm, first=WAITS.passes)
+    compiled = lower.lower(out.with_suffix(".mlir"), llvm=llvm, first=WAITS.passes, lines=lines)
     expected = f'-DEXPECTED_FILE="{models._expected(_model(model))}"'
     build.link(compiled, out, [expected, models.FRAME[0]])
     return out

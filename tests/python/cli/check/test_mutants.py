@@ -2,19 +2,52 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.python.cli.check.mutants import streams, waves
-from tests.python.cli.check.mutants.form import Mutant, assert_found
+from bench import ROOT
+from tests.python.cli.check.mutants import kernels, programs, streams, waves
+from tests.python.cli.check.mutants.form import Mutant, assert_found, built, reports_of
 
-MUTANTS = (*waves.MUTANTS, *streams.MUTANTS)
+MUTANTS = (*waves.MUTANTS, *streams.MUTANTS, *kernels.MUTANTS, *programs.MUTANTS)
 
 
 def name(mutant: Mutant) -> str:
-    return f"{mutant.source.rsplit('/', 1)[1]} {mutant.after} {mutant.what}".replace(" ", "-")
+    return mutant.name.replace(" ", "-")
 
 
 @pytest.mark.check
 @pytest.mark.parametrize("mutant", MUTANTS, ids=name)
 def test_a_seeded_fault_is_found(mutant: Mutant) -> None:
     assert_found(mutant)
+
+
+def table() -> str:
+    """The table of docs/check.md: how many faults of each sort there are, and where."""
+    groups = {
+        "20 kernels": kernels.MUTANTS,
+        "streams and waves": (*streams.MUTANTS, *waves.MUTANTS),
+        "bench/": programs.MUTANTS,
+    }
+    rows = []
+    for what in sorted({mutant.what for mutant in MUTANTS}):
+        counts = [sum(mutant.what == what for mutant in group) for group in groups.values()]
+        kinds = sorted({f"`{mutant.kind}`" for mutant in MUTANTS if mutant.what == what})
+        cells = [what, ", ".join(kinds), *(str(count or "") for count in counts)]
+        rows.append(f"| {' | '.join(cells)} |\n")
+    sums = " | ".join(str(len(group)) for group in groups.values())
+    head = f"| fault | reported as | {' | '.join(groups)} |\n|---|---|---:|---:|---:|\n"
+    return f"{head}{''.join(rows)}| all | | {sums} |\n"
+
+
+def test_the_page_has_the_faults() -> None:
+    assert len(MUTANTS) >= 120
+    page = (ROOT / "docs" / "check.md").read_text()
+    assert table() in page, table()
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("kernel", kernels.kernels())
+def test_a_kernel_without_a_fault_has_none(kernel: str, tmp_path: Path) -> None:
+    assert reports_of([built(kernels.program(kernel), tmp_path)], tmp_path) == []

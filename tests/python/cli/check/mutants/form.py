@@ -34,26 +34,45 @@ class Mutant:
     after: str = ""
     also: tuple[str, ...] = ()  # kinds that may be reported beside it
 
+    @property
+    def name(self) -> str:
+        return f"{Path(self.source).stem} {self.after} {self.what}"
+
+    def original(self) -> str:
+        """The source without the fault."""
+        return (ROOT / self.source).read_text()
+
     def text(self) -> str:
         """The source with the fault."""
-        text = (ROOT / self.source).read_text()
+        text = self.original()
         begin = text.index(self.after)
         at = text.index(self.old, begin)
         changed = text[:at] + self.new + text[at + len(self.old) :]
         assert changed != text
         return changed
 
+    def command(self, folder: Path) -> list[object]:
+        """The command that runs it, with its files in the folder."""
+        return [built(self.text(), folder)]
 
-def run(mutant: Mutant) -> list[Report]:
-    """The reports of check."""
-    with tempfile.TemporaryDirectory() as directory:
-        source = Path(directory, f"mutant{os.getpid()}.mlir")
-        source.write_text(mutant.text())
-        built = program.__wrapped__(source, lines=True)  # another file each time
-        out = Path(directory, "reports.json")
-        done = check("--json", out, "--", built, **THREADS)
-        assert out.exists(), done.stderr
-        return json.loads(out.read_text())["reports"]
+    def environment(self) -> dict[str, str]:
+        """The variables of its run."""
+        return THREADS
+
+
+def reports_of(command: list[object], folder: Path, **environment: str) -> list[Report]:
+    """The reports of check on a program."""
+    out = folder / "reports.json"
+    done = check("--json", out, "--", *command, **environment)
+    assert out.exists(), done.stderr
+    return json.loads(out.read_text())["reports"]
+
+
+def built(text: str, folder: Path) -> Path:
+    """A program of MLIR, with lines."""
+    source = folder / f"mutant{os.getpid()}.mlir"
+    source.write_text(text)
+    return program.__wrapped__(source, lines=True)  # another file each time
 
 
 @cache
@@ -73,7 +92,9 @@ def lines_of(mutant: Mutant, report: Report) -> list[str]:
 
 def assert_found(mutant: Mutant) -> None:
     """Asserts that a fault is found, on its line, and nothing else."""
-    found = run(mutant)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        found = reports_of(mutant.command(folder), folder, **mutant.environment())
     assert {report["kind"] for report in found} - {*mutant.also} == {mutant.kind}, found
     wanted = [report for report in found if report["kind"] == mutant.kind]
     named = [line for report in wanted for line in lines_of(mutant, report)]

@@ -1,0 +1,81 @@
+"""`mgpu-rt check` on random C programs of Csmith's, which have no fault.
+
+    python -m tests.python.cli.check.random_c              # seeds 0 to 1159, and writes what it found
+    python -m tests.python.cli.check.random_c 17 4711      # some, by their seeds
+
+Each program is one kernel of one work-item (softgpu/tests/csmith), and is checked as a recording.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from mgpu_rt.runtime._folder import Folder
+from mgpu_rt.runtime._manifest import Argument, Block, RecordedLaunch, line_of
+from softgpu.tests.csmith.program import Csmith, Endless, fetch
+from tests.python.cli.check.test_check import check
+
+SEEDS = range(1160)  # of which about 150 do not end
+CHIP = "gfx90a,budget=1000000000"
+RIGHT, ENDLESS, UNBUILT = "no report", "does not end", "was not compiled"
+
+
+def outcome(csmith: Csmith, seed: int) -> str:
+    """RIGHT, ENDLESS, UNBUILT, or the first line of what check says of a program."""
+    with tempfile.TemporaryDirectory() as scratch:
+        source = Path(scratch, f"seed_{seed}.c")
+        try:
+            csmith.write(seed, source)
+            csmith.expected(source)
+            image = csmith.kernel(source, "gfx90a", seed % 4)
+        except Endless:
+            return ENDLESS
+        except subprocess.CalledProcessError:
+            return UNBUILT
+        done = check(record(image.read_bytes(), Path(scratch, "recording")), MGPU_RT_SOFTGPU=CHIP)
+    said = done.stderr.splitlines()
+    return said[0] if said or done.returncode else RIGHT
+
+
+def record(image: bytes, out: Path) -> Path:
+    """A launch of a kernel `run`, which writes its sum to 8 bytes, as if it had been recorded."""
+    with Folder(out) as folder:
+        before = folder.keep(bytes(8))
+        launch = RecordedLaunch(
+            kernel="run",
+            label="run",
+            image=folder.keep(image),
+            grid=(1, 1, 1),
+            block=(1, 1, 1),
+            shared=0,
+            arguments=(Argument(bytes(8), 0),),
+            blocks=(Block(4096, 8, before, before),),
+        )
+        folder.append(line_of(launch))
+    return out
+
+
+def outcomes(seeds: Iterable[int], workers: int = 1) -> dict[int, str]:
+    """The outcome of each seed. Raises PackagesMissing."""
+    csmith = fetch()
+    with ThreadPoolExecutor(workers) as pool:
+        return dict(pool.map(lambda seed: (seed, outcome(csmith, seed)), seeds))
+
+
+def main() -> int:
+    found = outcomes([int(word) for word in sys.argv[1:]] or SEEDS)
+    for what, count in Counter(found.values()).most_common():
+        print(count, what)
+    wrong = {seed: what for seed, what in found.items() if what not in (RIGHT, ENDLESS)}
+    print(wrong)
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

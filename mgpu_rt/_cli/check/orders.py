@@ -86,8 +86,8 @@ def notes(report: Report) -> list[str]:
     """The lines that follow the places."""
     if report["kind"] == "stream-as-event":
         return [
-            "LLVM's library waits for nothing then. LLVM 22 and older lower an async.execute so "
-            "if a kernel is launched in it (llvm #170833)"
+            "LLVM's library waits for nothing then. LLVM 22 and older lower a gpu.wait to this if "
+            "its token is a block's argument, and some builds an async.execute (llvm #170833)"
         ]
     if report["kind"] == "missing-wait":
         return [_missing_wait(report)]

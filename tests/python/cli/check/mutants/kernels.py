@@ -50,7 +50,7 @@ def _of(
 
 # ---- the host's code ----
 
-#: Where an array is allocated, and where it is filled, up to the token of the next operation.
+#: The places of an array's allocation and of its fill, up to the next operation's token.
 ALLOCATED = {
     "in": "%t1 = gpu.alloc async [%t0] (%count)",
     "out": "%t3 = gpu.alloc async [%t2] (%count)",

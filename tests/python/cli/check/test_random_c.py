@@ -1,0 +1,22 @@
+"""A sample of the random C programs under `mgpu-rt check`: random_c.py has them all."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from softgpu.tests.csmith.program import CLANG
+from tests.devices.rocm.packages import PackagesMissing
+from tests.python.cli.check import random_c
+
+
+@pytest.mark.check
+def test_random_c_programs_have_no_fault() -> None:
+    if not shutil.which(CLANG):
+        pytest.skip(f"{CLANG} is missing (apt-get install {CLANG})")
+    try:
+        found = random_c.outcomes(range(8), workers=2)
+    except PackagesMissing as reason:
+        pytest.skip(str(reason))
+    assert set(found.values()) == {random_c.RIGHT}

@@ -100,3 +100,33 @@ def test_a_model_is_called_from_pytorch_on_a_gpu() -> None:
     assert result.returncode == 0, result.stderr
     assert "forward, argument" in result.stdout and "its elements are f64" in result.stdout
     assert "failed with" not in result.stderr
+
+
+#: CuPy takes arrays of ours without a copy, in both ways, and keeps their memory alive.
+CUPY = """
+import cupy, numpy, mgpu_rt
+
+ours = mgpu_rt.to_device(numpy.arange(1000, dtype="f4"))
+theirs = [cupy.asarray(ours), cupy.from_dlpack(ours)]
+address = ours.__cuda_array_interface__["data"][0]
+assert [array.data.ptr for array in theirs] == [address, address]
+theirs[0] += 1
+cupy.cuda.Device().synchronize()
+assert (ours.to_host() == numpy.arange(1, 1001)).all()
+views = [array[500:] for array in theirs]
+del ours, theirs
+assert [float(view.sum()) for view in views] == [sum(range(501, 1001))] * 2
+"""
+
+
+@pytest.mark.gpu
+def test_cupy_takes_an_array_without_a_copy() -> None:
+    pytest.importorskip("cupy")
+    result = subprocess.run(
+        [sys.executable, "-c", CUPY],
+        env=environment("cuda", PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert (result.returncode, result.stderr) == (0, "")

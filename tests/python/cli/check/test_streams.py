@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.python.cli.check.mutants.form import built, reports_of
 from tests.python.cli.check.mutants.streams import MUTANTS
 from tests.python.cli.check.test_check import check
 from tests.python.runtime.hooked import hip, program
@@ -26,6 +27,40 @@ def check_calls(*words: object) -> subprocess.CompletedProcess[str]:
 def test_work_in_order_is_no_race() -> None:
     done = check("--", program(HERE / "streams.mlir"), **THREADS)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+#: The host memory of a copy to the device is written by a copy on another stream.
+REUSED = """
+func.func @main() -> i32 {{
+  %zero = arith.constant 0 : i32
+  %count = arith.constant 64 : index
+  %host = memref.alloc(%count) : memref<?xi32>
+  %all = memref.cast %host : memref<?xi32> to memref<*xi32>
+  {before}
+  %a0 = gpu.wait async
+  %in, %a1 = gpu.alloc async [%a0] (%count) : memref<?xi32>
+  %a2 = gpu.memcpy async [%a1] %in, %host : memref<?xi32>, memref<?xi32>
+  %b0 = gpu.wait async
+  %out, %b1 = gpu.alloc async [%b0] (%count) : memref<?xi32>
+  %b2 = gpu.memset async [%b1] %out, %zero : memref<?xi32>, i32
+  %b3 = gpu.memcpy async [%b2] %host, %out : memref<?xi32>, memref<?xi32>
+  gpu.wait [%b3]
+  %a3 = gpu.dealloc async [%a2] %in : memref<?xi32>
+  %a4 = gpu.dealloc async [%a3] %out : memref<?xi32>
+  gpu.wait [%a4]
+  {after}
+  memref.dealloc %host : memref<?xi32>
+  return %zero : i32
+}}
+"""
+
+
+@pytest.mark.parametrize("registered", [False, True])
+def test_hip_has_read_pageable_memory_when_a_copy_returns(registered: bool, tmp_path: Path) -> None:
+    words = [f"gpu.host_{word} %all : memref<*xi32>" for word in ("register", "unregister")]
+    before, after = words if registered else ("", "")
+    found = reports_of([built(REUSED.format(before=before, after=after), tmp_path)], tmp_path)
+    assert [report["kind"] for report in found] == ["stream-race"] * registered
 
 
 def test_calls_in_order_are_no_fault_on_a_gpu() -> None:

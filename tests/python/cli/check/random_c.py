@@ -26,6 +26,11 @@ from tests.python.cli.check.test_check import check
 SEEDS = range(1160)  # of which about 150 do not end
 CHIP = "gfx90a,budget=1000000000"
 RIGHT, ENDLESS, UNBUILT = "no report", "does not end", "was not compiled"
+#: Programs that clang 22 compiles wrongly, and why.
+MISCOMPILED = {
+    156: "func_20 overwrites all lanes of v40, where program keeps its return address, and saves "
+    "the active ones only",
+}
 
 
 def outcome(csmith: Csmith, seed: int) -> str:
@@ -75,8 +80,9 @@ def main() -> int:
     for what, count in Counter(found.values()).most_common():
         print(count, what)
     wrong = {seed: what for seed, what in found.items() if what not in (RIGHT, ENDLESS)}
-    print(wrong)
-    return int(bool(wrong))
+    for seed, what in wrong.items():
+        print(f"{seed}: {what} ({MISCOMPILED.get(seed, 'not known')})")
+    return int(not set(wrong) <= set(MISCOMPILED))
 
 
 if __name__ == "__main__":

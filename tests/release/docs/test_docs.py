@@ -216,6 +216,7 @@ ELSEWHERE = {
     "mgpu-rt selftest --json first.json": "tests/python/selftest",
     "mgpu-rt selftest --json second.json": "tests/python/selftest",
     "mgpu-rt selftest --harsh --json harsh.json": "tests/python/selftest",
+    "mgpu-rt check recording": "tests/python/cli/check",
     "mgpu-rt replay recording": "tests/python/runtime",
     "mgpu-rt doctor --install 5.7": "tests/release/docs/test_sessions.py",
 }

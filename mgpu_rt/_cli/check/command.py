@@ -51,8 +51,8 @@ def check(
     With --device hip or cuda only its calls are checked: streams, events, waits and copies.
 
     A fault is reported once, on stderr, at the end of the program. A wrong access is left out, and
-    the program goes on. Exit status 1: a fault was found; 2: nothing was checked, and a line says
-    why. Otherwise it is the program's.
+    the program goes on. Exit status 1: a fault was found, or a call failed; 2: nothing was checked,
+    and a line says why. Otherwise it is the program's.
     """
     import tempfile
     from pathlib import Path

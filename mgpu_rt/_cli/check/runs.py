@@ -26,6 +26,7 @@ def environment(device: str, output: Path, uninitialised: bool) -> dict[str, str
     if named := os.environ.get("MGPU_RT_RUNTIME"):
         raise CommandError(f"MGPU_RT_RUNTIME={named} answers the calls that check sees: unset it")
     result = _calls_only(device) if device in ("hip", "cuda") else _emulated(device)
+    result.setdefault("MGPU_RT_ERRORS", "fail")  # what a failed call left out was not checked
     return result | {OUTPUT: str(output)} | ({} if uninitialised else NOT_UNINITIALISED)
 
 

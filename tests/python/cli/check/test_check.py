@@ -135,6 +135,37 @@ def test_a_right_program_keeps_its_status() -> None:
     assert (done.returncode, done.stderr) == (7, "")
 
 
+#: A launch of more threads than a workgroup can have.
+REFUSED = """
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @nothing() kernel {
+      gpu.return
+    }
+  }
+  func.func @main() -> i32 {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : index
+    %many = arith.constant 4096 : index
+    gpu.launch_func @kernels::@nothing
+        blocks in (%one, %one, %one) threads in (%many, %one, %one)
+    return %zero : i32
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("wanted", "status"), [({}, 1), ({"MGPU_RT_ERRORS": "report"}, 0)])
+def test_a_launch_that_failed_was_not_checked(
+    wanted: dict[str, str], status: int, tmp_path: Path
+) -> None:
+    source = tmp_path / "refused.mlir"
+    source.write_text(REFUSED)
+    done = check("--", program(source), **wanted)
+    assert "'hipModuleLaunchKernel(" in done.stderr
+    assert done.returncode == status
+
+
 def test_reports_are_limited() -> None:
     done = check("--limit", 2, "--", program(HERE / "faults.mlir", lines=True))
     assert done.returncode == 1

@@ -121,7 +121,7 @@ class Function:
 
 
 def _served_by(text: str, match: re.Match[str]) -> str:
-    """By the comment above its section."""
+    """The runtimes that have a function, by the comment above its section."""
     if match["name"] == "mgpuModuleLoadJIT":
         return _NVIDIA
     section = re.findall(r"^/\* (.*)", text[: match.start()], re.MULTILINE)[-1:]

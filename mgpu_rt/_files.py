@@ -30,7 +30,7 @@ def read(path: Name) -> bytes:
 
 
 def _has_an_end(number: int) -> bool:
-    """A terminal's user ends it."""
+    """True of a terminal, whose user ends the input, and of the null device."""
     return os.isatty(number) or os.path.samestat(os.fstat(number), os.stat(os.devnull))
 
 
@@ -52,7 +52,7 @@ def _begin(number: int, path: Name) -> bytes:
 
 
 def write(path: Name, content: bytes) -> None:
-    """Whole or not at all. Raises OSError: also for a FIFO that nobody reads for WAIT seconds."""
+    """Writes a file whole or not at all. Raises OSError, also if a FIFO has no reader in time."""
     number = _open_to_write(path)
     try:
         with open(number, "wb", closefd=True) as file:

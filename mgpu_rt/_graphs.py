@@ -107,14 +107,14 @@ class Graph:
 
 
 def _destroy(library: RuntimeLibrary, handle: Any, process: int) -> None:
-    """In a child of fork there is no graph."""
+    """Destroys a graph of this process; a child of fork has none."""
     if os.getpid() == process:
         library.mgpu_rt_graph_destroy(handle)
 
 
 @contextmanager
 def graph() -> Iterator[Graph]:
-    """mgpu_rt.graph, which describes it."""
+    """Implements mgpu_rt.graph, which has the documentation."""
     library = load()
     with library.giving_back_later():
         yield from _build(library)

@@ -152,7 +152,7 @@ class RuntimeLibrary:
 
     def on_out_of_memory(self, make_room: Callable[[int, int], object] | None) -> None:
         """Calls `make_room(device, bytes)` before mgpuMemAlloc fails for want of device memory; the
-        library tries once more then. None ends that.
+        library then tries once more. With None it no longer calls anything.
 
         The function runs on the thread that allocates, so on several at once, and has to leave the
         device of the thread as it was. An exception in it is printed, and the library tries the

@@ -74,7 +74,7 @@ def installed() -> Iterator[Path]:
 
 
 def install(release: Release) -> Path:
-    """Fetches a release and installs it; returns its HIP library. Does nothing if that is there.
+    """Fetches a release and installs it; returns its HIP library. Does nothing if it is there.
 
     The folder appears whole or not at all. Raises PackagesMissing, LibraryTooOld, OSError.
     """

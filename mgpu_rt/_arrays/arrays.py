@@ -66,7 +66,7 @@ class Array:
 
     @property
     def size(self) -> int:
-        """How many elements it has."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     @property
@@ -165,7 +165,7 @@ class DeviceArray(Array):
 
     @property
     def device(self) -> int:
-        """The number of its device."""
+        """The number of the array's device."""
         return self._device
 
     def fill_on(self, stream: int) -> None:
@@ -256,7 +256,7 @@ def _copy(to: int, source: int, size: int) -> None:
 
 
 def _given(array: Any) -> Given:
-    """An array of another package's. Raises TypeError."""
+    """Takes over an array of another package. Raises TypeError."""
     library = load()
     found = array_of(array, library.chosen_stream or 0)
     if found is None:
@@ -281,7 +281,7 @@ def _numpy_type(kind: str) -> Any:
 
 
 def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
-    """mgpu_rt.empty, which describes it."""
+    """Implements mgpu_rt.empty, which has the documentation."""
     import operator
 
     sizes = tuple(map(operator.index, shape if isinstance(shape, Sequence) else (shape,)))
@@ -296,7 +296,7 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> DeviceArray:
 
 
 def to_device(array: Any) -> DeviceArray:
-    """mgpu_rt.to_device, which describes it."""
+    """Implements mgpu_rt.to_device, which has the documentation."""
     given = _given(array)
     made = empty(given.shape, _TYPES[given.type][0])
     made.copy_from(array)

@@ -114,7 +114,7 @@ def _driver(checklist: Checklist, base: Mapping[str, str]) -> None:
 
 
 def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
-    """Without what would write files or tables."""
+    """Returns the environment without options that write files or tables."""
     unwanted = ("MGPU_RT_STATS", "MGPU_RT_TRACE")
     return {name: value for name, value in environment.items() if name not in unwanted}
 

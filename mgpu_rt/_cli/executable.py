@@ -34,7 +34,7 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
     search = base.get("PATH", os.defpath)
     if found := shutil.which(program, path=search):
         return found
-    # Without the right to execute: what a shell then calls status 126.
+    # A file that may not be executed ends a shell's command with status 126.
     candidate = shutil.which(program, mode=os.F_OK, path=search)
     if candidate is None and os.path.isdir(program) and "/" in program:
         raise CommandError(f"'{program}' is a directory: name a program", 126)

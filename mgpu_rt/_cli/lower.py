@@ -185,7 +185,7 @@ class _Request(NamedTuple):
             return compiled
         with tempfile.TemporaryDirectory() as scratch:
             Path(scratch, self._object).write_bytes(compiled)
-            # In its folder, so that the linker names the program and not the folder.
+            # The linker runs in the folder: its messages name the program without a path.
             plain = {**os.environ, "LC_ALL": "C"}  # _refusal reads its messages
             toolchain.run(self._link([self._object], "program"), env=plain, folder=scratch)
             return Path(scratch, "program").read_bytes()
@@ -270,7 +270,7 @@ def _named(failed: LoweringFailed, program: str) -> str:
     return failed.complaint.replace("<stdin>", name)
 
 
-#: As ld and lld say it.
+#: The messages of ld and lld about an undefined symbol.
 _UNDEFINED = re.compile(r"undefined (?:reference to [`']|symbol: )([^'\s]+)")
 
 

@@ -27,7 +27,7 @@ class Option:
     meaning: str
 
     def is_set(self) -> bool:
-        """True if the environment has a value for it. An empty one counts as none."""
+        """True if the environment has a value for the option. An empty value is none."""
         return bool(os.environ.get(self.variable))
 
     def value(self, environ: Mapping[str, str] = os.environ) -> str:

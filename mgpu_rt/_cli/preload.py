@@ -88,7 +88,7 @@ def choose(device: str, base: Mapping[str, str]) -> str:
 
 
 def announced(device: str) -> str:
-    """As `choose`; a line on stderr says which device `auto` chose, and why."""
+    """Returns what `choose` does; a line on stderr says which device `auto` chose, and why."""
     if device != "auto" or os.environ.get("MGPU_RT_HIP"):
         return choose(device, os.environ)
     device, why = automatic(os.environ)

@@ -87,7 +87,7 @@ _STRIDED = re.compile(r"strided<\[([^\]]*)\](?:,\s*offset:\s*(\?|-?\d+))?>")
 
 
 def function(text: str) -> Function:
-    """Reads the type of a function. Raises ValueError if it is none."""
+    """Reads the type of a function. Raises ValueError if the text is no type."""
     text = text.strip()
     end = _closing(text) if text.startswith("(") else -1
     arrow, _, results = text[end + 1 :].partition("->")

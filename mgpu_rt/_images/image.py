@@ -51,7 +51,7 @@ def _at(data: bytes, budget: Budget, offset: int) -> ImageDescription | None:
 
 
 def ptx(text: bytes, offset: int = 0) -> ImageDescription:
-    """The image that a text is."""
+    """Describes a PTX text as an image."""
     image = ImageDescription(
         PTX, text, offset=offset, size=len(text) + 1
     )  # with the 0 that ends it

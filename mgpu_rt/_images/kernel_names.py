@@ -36,7 +36,7 @@ def kernels_of(image: ImageDescription) -> list[str]:
 
 
 def shown(images: Iterable[ImageDescription]) -> dict[tuple[str, str], str]:
-    """By module and kernel: the plain name where one image has it, else the full one."""
+    """The name to show for each module and kernel: the plain one if it is unique, else the full."""
     pairs = [(image.module, name) for image in images for name in kernels_of(image)]
     times = Counter(name for _, name in pairs)
     return {(m, name): full_name(m, name) if times[name] > 1 else name for m, name in pairs}

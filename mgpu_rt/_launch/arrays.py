@@ -74,7 +74,7 @@ def _strides(given: Any, shape: tuple[int, ...], itemsize: int) -> tuple[int, ..
 
 
 _TYPE = re.compile(r"[<>|=]?([a-zA-Z])(\d*)")
-#: As hip-python's device arrays call types: float32, and B of bytes.
+#: The names of types in hip-python's device arrays: float32, or B for bytes.
 _NAME = re.compile(r"(?:u?int|float|complex)(\d{1,3})")
 _CHARACTERS = frozenset("?bBhHiIlLqQefd")
 _LETTER = 4  # bytes; what a type of text counts

@@ -46,7 +46,7 @@ class Copy:
     device_address: int = 0
 
     def joins(self, other: Copy) -> bool:
-        """True if both are one array. Raises ValueError if they share a part."""
+        """True if two copies are of the same array. Raises ValueError if the arrays overlap."""
         mine, theirs = self.array, other.array
         if (mine.address, mine.nbytes) == (theirs.address, theirs.nbytes):
             return True

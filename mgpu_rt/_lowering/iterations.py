@@ -33,7 +33,7 @@ def with_iterations(text: str, iterations: int | None) -> str:
     number, loop = loops[0]
     kind = _TYPE.search(loop["rest"])
     constant = f"{_OURS} = arith.constant {iterations} : {kind[1] if kind else 'index'}"
-    # In one line, so that others keep the numbers that MLIR's messages name.
+    # The replacement has one line, so that MLIR's messages name the right lines.
     lines[number] = f"{loop['indent']}{constant} {loop['head']}{_OURS}{loop['rest']}\n"
     return "".join(lines)
 

@@ -59,7 +59,7 @@ def object_steps(
 
 
 def compile_dialect(dialect: bytes, llvm: int, graphs_of: Sequence[str] = ()) -> bytes:
-    """As host_object(), of a program in the LLVM dialect."""
+    """Does what host_object() does with a program in the LLVM dialect."""
     return steps.run(_compile_steps(llvm, graphs_of), dialect)
 
 

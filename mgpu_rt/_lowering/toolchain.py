@@ -85,7 +85,7 @@ def _package(name: str, llvm: int) -> str:
 
 def library(name: str, llvm: int) -> Path | None:
     """A shared library of a release, such as mlir_c_runner_utils; else of another release, since no
-    release has changed their functions. None if no release has it."""
+    release has changed their functions. Returns None if no release has the library."""
     for release in (llvm, *RELEASES):
         try:
             folder = tool("mlir-opt", release).resolve().parent.parent / "lib"

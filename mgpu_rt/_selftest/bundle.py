@@ -14,7 +14,7 @@ from pathlib import Path
 
 PATH = Path(__file__).with_name("bundle.tar.xz")
 
-#: Bytes for an image in the host code. They begin with the marker.
+#: Bytes for an image in the host code. The bytes begin with the marker.
 ROOM = 16384
 
 #: All NVIDIA GPUs from this one on compile this.

@@ -23,7 +23,7 @@ class Ended:
 
     @property
     def how(self) -> str:
-        """In words; empty where it went well."""
+        """The end in words; empty if the process ended well."""
         if self.status is None:
             return HUNG
         if self.status < 0:

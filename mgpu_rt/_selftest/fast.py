@@ -66,7 +66,7 @@ class _Loop:
         )
 
     def round(self, calls: int) -> float:
-        """Nanoseconds for so many calls. Raises Hung and Untimed."""
+        """Returns the nanoseconds of this number of calls. Raises Hung and Untimed."""
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None and stdout is not None
         late = threading.Timer(ANSWER, self._end)

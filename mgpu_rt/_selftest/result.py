@@ -99,7 +99,7 @@ class Result:
         return [wrong for part in self.right for wrong in part.wrong if wrong.side in OTHERS]
 
     def document(self) -> dict[str, Any]:
-        """For the file."""
+        """The result as JSON for the file."""
         return {"format": FORMAT, "verdict": self.verdict, **_without_names(asdict(self))}
 
 

@@ -177,7 +177,7 @@ class _Server:
         return answer
 
     def end(self) -> tuple[str, str]:
-        """Ends the test that runs. Returns what it had said."""
+        """Ends the test that runs. Returns the output of the test so far."""
         self._kill()
         return self._answer().said
 

@@ -50,7 +50,7 @@ class Channel:
         """An arrival for each object that existed before the first event, and the events since
         then.
 
-        False if some are missing. Call it before `events`."""
+        Returns False if some of them are missing. Call it before `events`."""
         later, complete = self.events(0)
         there = {
             Kind.MODULE: self.modules(),

@@ -248,6 +248,6 @@ def _handler(runtime: Runtime, function: str, failed: Any, fail: Fail) -> Callab
 
 
 def _overrides(runtime: Runtime, method: str) -> bool:
-    """By its class, or by the object itself."""
+    """True if the runtime's class, or the object itself, overrides a method."""
     function = getattr(getattr(runtime, method), "__func__", None)
     return function is not getattr(Runtime, method)

@@ -128,7 +128,7 @@ class PlainRuntime(Runtime):
 
 
 def _take(kept: list[int], free: Callable[[int], bool] = lambda _: True) -> int | None:
-    """One that is free. The cache takes it, then asks HIP. A call of HIP's lets other threads
+    """Takes a free one of the kept objects, then asks HIP. A call of HIP's lets other threads
     in, and one of them could take it between a test and a pop."""
     for _ in range(len(kept)):
         try:

@@ -21,7 +21,7 @@ def end_program(error: BaseException) -> None:
 
 
 def change_status(error: BaseException) -> None:
-    """Gives a process that ends another status in place of 0. Its other exit handlers still run."""
+    """Gives a process that ends another status in place of 0. The other exit handlers still run."""
     status = 1
     try:
         status = _tell(error)

@@ -175,7 +175,7 @@ class Hip:
         self._asks("hipGetDeviceCount", ctypes.byref(count))
         self._several = count.value > 1
         kinds = getattr(self.module, "hipMemcpyKind", None)
-        #: hipMemcpyDefault, as the binding wants it.
+        #: hipMemcpyDefault in the binding's type.
         self.copy_default: Any = kinds.hipMemcpyDefault if kinds else COPY_DEFAULT
 
     @classmethod

@@ -122,7 +122,7 @@ def remove() -> None:
 
 @contextlib.contextmanager
 def intercept(runtime: Runtime) -> Iterator[Runtime]:
-    """mgpu_rt.intercept, which describes it."""
+    """Implements mgpu_rt.intercept, which has the documentation."""
     if not isinstance(runtime, Runtime):
         raise TypeError(
             f"{runtime!r} is no Runtime: pass an object of a class that derives from it"

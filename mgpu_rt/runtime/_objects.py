@@ -89,7 +89,7 @@ class Image:
     @functools.cached_property
     def is_constant(self) -> bool:
         """True if no kernel can write into what a load makes of it, and the program cannot set a
-        constant of it by its name. So loads may be one."""
+        constant of it by its name. All loads of it may share one module."""
         parts = [self.description, *self.description.entries] if self.description else []
         return bool(parts) and not any(
             p.globals or p.settable or p.damage or p.unread for p in parts
@@ -340,7 +340,7 @@ class CalledLaunch(Launch):
 
 
 def _sizes(sizes: Sizes) -> str:
-    """1x1x1 as 1."""
+    """Shortens three sizes: 1x1x1 becomes 1."""
     x, y, z = sizes
     return f"{x}x{y}x{z}" if z != 1 else f"{x}x{y}" if y != 1 else f"{x}"
 
@@ -363,7 +363,7 @@ def memref_at(values: list[Any], kinds: list[str | None], at: int) -> MemRefDesc
 
 
 def numpy_for(user: str) -> Any:
-    """NumPy, which this package does without. Raises ImportError with the way out."""
+    """Imports NumPy for a user; the package itself needs none. Raises ImportError."""
     try:
         import numpy
     except ModuleNotFoundError:

@@ -14,7 +14,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def _bytes(_context: object, _option: object, text: str) -> int:
-    """64M as bytes."""
+    """Reads a size such as 64M as bytes."""
     found = re.fullmatch(r"(\d{1,12})([KMG]?)", text.upper(), re.ASCII)
     if not found:
         raise click.BadParameter(f"'{text}' is no size, such as 64M")

@@ -270,7 +270,7 @@ def _write(path: Path, launch: RecordedLaunch, *sources: Recording) -> None:
 
 
 def _verdict(asked: Request, pair: Pair, inputs_differ: bool, dtype: str) -> str:
-    """Whose the difference is, by a replay of the kernel after on the memory before."""
+    """Says whether kernel or inputs differ: replays the second kernel on the first memory."""
     replayed = "replayed on the inputs before, the kernel after leaves"
     crossed = _replayed(asked, dtype)
     if crossed not in ("same", "differs"):

@@ -153,7 +153,7 @@ def _same_output(runs: Sequence[Run]) -> list[bool]:
 
 
 def word_as_dict(runs: Sequence[Run]) -> dict[str, Any]:
-    """For JSON, by side."""
+    """The statistics of each side, for JSON."""
     return {
         side: {
             "seconds": run.seconds,

@@ -97,7 +97,7 @@ class Failure:
     error: str  # HIP's name for it
 
     def told(self, calls: int) -> str:
-        """A sentence about so many."""
+        """A sentence about this number of failed calls."""
         which = f"{calls} call{'s' * (calls != 1)} of {shown(self.function)}"
         return f"{which} failed with {shown(self.error)}"
 
@@ -120,7 +120,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Process:
-    """One that wrote a file."""
+    """A process that wrote a file of statistics."""
 
     program: str
     pid: int
@@ -228,7 +228,7 @@ def _load(path: str | Path, how_to_get: str) -> tuple[Any, str | None]:
 
 
 def parse(raw: Any, path: str | Path) -> Statistics:
-    """Statistics as the file has them. Raises CommandError."""
+    """Reads a file's JSON as statistics. Raises CommandError."""
     if isinstance(raw, dict) and "traceEvents" in raw:
         raise CommandError(f"'{path}' is a trace: open it in ui.perfetto.dev; {HOW_TO_GET}")
     try:
@@ -316,7 +316,7 @@ def _numbers(values: dict[str, Any], *names: str) -> list[int]:
 
 
 def total(counters: Iterable[Counter]) -> Counter:
-    """All of them."""
+    """The sum of counters."""
     return sum(counters, Counter(0, 0))
 
 

@@ -42,7 +42,7 @@ WAITING = (
     (*WAITS, "mgpuMemcpy"),
     ("hipStreamSynchronize", "hipEventSynchronize", "hipMemcpyAsync"),
 )
-#: With those that may wait too.
+#: The functions above, and others that may wait too.
 WAITED = (
     ("mgpuStreamDestroy", "mgpuMemFree", "mgpuModuleUnload", *WAITING[0]),
     ("hipStreamDestroy", "hipFree", "hipModuleUnload", *WAITING[1]),
@@ -147,7 +147,7 @@ EXPLAINED = 0.5  # of the time that is more, which the other function has to hav
 
 
 def reasons(before: Statistics, after: Statistics) -> dict[str, str]:
-    """A sentence by function."""
+    """Why a function took longer or shorter: a sentence for each function."""
     layers = ((before.program, after.program), (before.driver, after.driver))
     found: dict[str, str] = {}
     for (left, right), waiting, waited in zip(layers, WAITING, WAITED, strict=True):
@@ -190,7 +190,7 @@ def ratio(before: Counter | None, after: Counter | None) -> float | None:
 
 
 def pairs(before: Mapping[str, Counter], after: Mapping[str, Counter]) -> dict[str, Pair]:
-    """By function, the longest before first."""
+    """The counters of both runs by function; the longest of the first run comes first."""
     names = sorted({**before, **after}, key=lambda name: -(before.get(name) or after[name]).ns)
     return {name: (before.get(name), after.get(name)) for name in names}
 
@@ -306,7 +306,7 @@ def _row(name: str, pair: Pair) -> tuple[str, ...]:
 
 
 def factor(value: float | None) -> str:
-    """Three digits that matter."""
+    """A number with three significant digits."""
     if value is None:
         return NONE
     return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"

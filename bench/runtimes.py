@@ -16,13 +16,13 @@ class OnKernel(Runtime):
 
 
 class OnLaunch(OnKernel):
-    """Only the launch."""
+    """Overrides the launch only."""
 
     knows_kernels: ClassVar[bool] = False
 
 
 class All(Runtime):
-    """Every function, on to the library."""
+    """Passes every function on to the library."""
 
     knows_kernels: ClassVar[bool] = False
 

@@ -33,7 +33,7 @@ class Profile:
 
     @property
     def functions(self) -> set[str]:
-        """All functions that ran."""
+        """All functions of the run."""
         return {function for (_, function), count in self.instructions.items() if count}
 
     def per_iteration(self, library: str = "") -> float:

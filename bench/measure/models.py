@@ -60,7 +60,7 @@ NO_HOST_SHARED = (
 )
 #: The program keeps its memory here: the share of by hand that may be lost.
 WITHIN = 1.05
-#: With one word of the user's: memory stays registered, and waits are put off.
+#: The shares that two options may lose: EXCLUSIVE keeps memory registered, LAZY puts off waits.
 WITH_A_WORD = {(REGISTERED, EXCLUSIVE): 1.10, (WAITS, LAZY): 0.75}
 #: The variant that gains least.
 NOT_SLOWER = 1.0

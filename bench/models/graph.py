@@ -59,7 +59,7 @@ class Graph:
         return [buffer for buffer in self._results if buffer is not self.output]
 
     def weight(self, shape: tuple[int, ...], scale: float) -> Buffer:
-        """A weight of its own."""
+        """Adds a weight, which no other layer uses."""
         buffer = Buffer(f"w{len(self.weights)}", shape)
         self.weights.append(Weight(buffer, scale))
         return buffer

@@ -21,7 +21,7 @@ def matmul(graph: Graph, x: Buffer, w: Buffer) -> Buffer:
 
 
 def dense(graph: Graph, x: Buffer, width: int, scale: float | None = None) -> Buffer:
-    """Three kernels: zero, product, bias."""
+    """Adds three kernels: zero, product, bias."""
     w = graph.weight((x.shape[1], width), scale or math.sqrt(3 / x.shape[1]))
     b = graph.weight((width,), BIAS)
     body = "arith.addf %a, %b : f32"
@@ -58,7 +58,7 @@ def add(graph: Graph, x: Buffer, y: Buffer) -> Buffer:
 
 
 def normalise(graph: Graph, x: Buffer) -> Buffer:
-    """Layer normalisation, five kernels."""
+    """Adds a layer normalisation of five kernels."""
     width = x.shape[1]
     gamma, beta = graph.weight((width,), 1), graph.weight((width,), BIAS)
     add_up = "arith.addf %a, %old : f32"
@@ -155,7 +155,7 @@ def _side_by_side(graph: Graph, x: Buffer) -> Buffer:
 
 
 def convolution(graph: Graph, x: Buffer, channels: int, size: int) -> Buffer:
-    """Without padding, with a bias and the rectifier: three kernels."""
+    """Adds a convolution without padding, with bias and rectifier, as three kernels."""
     import numpy as np
 
     count, before, height, width = x.shape

@@ -88,7 +88,7 @@ class _Program:
 
     @property
     def _buffers(self) -> list[Buffer]:
-        """All of them but the weights."""
+        """The buffers without the weights."""
         graph = self._graph
         return [graph.input, *graph.temporaries, *self._between, graph.output]
 
@@ -115,7 +115,7 @@ class _Program:
 
     @property
     def _host(self) -> list[Buffer]:
-        """Memory of the host's."""
+        """Memory of the host."""
         ends = (self._graph.input, self._graph.output)
         return [*self._host_weights, *map(_on_host, ends)]
 

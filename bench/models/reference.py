@@ -10,7 +10,7 @@ from bench.models.zoo import Model
 
 
 def output(model: Model) -> np.ndarray:
-    """In double precision, from the numbers that the program fills its buffers with."""
+    """Computes in double precision, from the numbers in the program's buffers."""
     graph = model.graph()
     x = numbers(graph.input.shape, INPUT_SEED, 1).astype(np.float64)
     seed = INPUT_SEED

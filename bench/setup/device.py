@@ -45,7 +45,7 @@ class Device:
 
     @property
     def real(self) -> bool:
-        """Whether times say something of hardware."""
+        """Whether times are those of real hardware."""
         return self.name in ("cuda", "hip")
 
 

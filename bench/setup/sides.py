@@ -18,7 +18,7 @@ DRIVER = "driver"
 GRAPH, HAND_GRAPH = "graph", "graph by hand"
 SERIAL = "spin-serial"  # the hoisted program spin on one stream
 
-#: In the order in which they are shown.
+#: The sides in the order of the tables.
 TITLES = {
     STOCK: "stock's behaviour",
     LLVM: "LLVM's own library",

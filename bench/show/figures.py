@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Says what is being measured now.
+#: Prints the name of the current measurement.
 Step = Callable[[str], None]
 
 

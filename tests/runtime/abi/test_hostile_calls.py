@@ -93,14 +93,14 @@ def test_a_null_graph_crashes_no_function(mgpu: Mgpu) -> None:
     lib.mgpu_rt_graph_destroy(null)
 
 
-#: Names that a kernel may have: HIP takes any bytes but 0. As long as the name that they replace.
+#: Names that a kernel may have: HIP takes any bytes but 0. They fit in the replaced name's place.
 HOSTILE_NAMES = [b'k"]; \\\n\x1bx', b"\xff\xfe\xe2\x82\x80<&>'"]
 
 
 @in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null", MGPU_RT_TRACE="trace")
 @in_folder
 def test_any_name_of_a_kernel_is_one_label(mgpu: Mgpu) -> None:
-    """In the picture of a graph, in statistics and in a trace."""
+    """The name is shown in a graph's picture, in statistics and in a trace."""
     assert mgpu.lib.mgpu_rt_graph_begin() == 0
     for name in HOSTILE_NAMES:
         module = mgpu.load(mgpu.image(code_object("forum").replace(b"test_func", name)))

@@ -43,7 +43,7 @@ def _use_it_all(mgpu: Mgpu, image: bytes) -> None:
 
 @in_child(HIPSTUB_DEVICES="0")
 def test_a_missing_gpu_is_named_once(mgpu: Mgpu) -> None:
-    """Nothing else is advised: it would be wrong."""
+    """The library gives no other advice, which would be wrong."""
     _use_it_all(mgpu, code_object("forum"))
     (said,) = _advice(mgpu)
     assert "finds no GPU" in said
@@ -91,7 +91,7 @@ def _lines(calls: int, **env: str) -> list[str]:
     ],
 )
 def test_hip_counts_the_devices(env: dict[str, str], words: str) -> None:
-    """None is not one."""
+    """A count of 0 differs from a count that is not known."""
     (line,) = [line for line in _lines(1, MGPU_RT_VERBOSE="1", **env) if "HIP: " in line]
     assert f", {words};" in line
 
@@ -104,7 +104,7 @@ NO_HIP = {"MGPU_RT_HIP": "/nowhere/libamdhip64.so"}
     ("env", "words"), [(NO_GPU, "HIP finds no GPU here"), (NO_HIP, "no HIP library")]
 )
 def test_a_cause_out_of_sight_is_repeated_at_the_end(env: dict[str, str], words: str) -> None:
-    """Later lines have driven it out of sight."""
+    """Later lines have driven the cause out of sight."""
     lines = _lines(1000, **env)
     said = [number for number, line in enumerate(lines) if words in line]
     assert said == [min(said), len(lines) - 1] and min(said) <= 1
@@ -145,7 +145,7 @@ def test_a_hostile_name_does_not_control_a_terminal(mgpu: Mgpu) -> None:
 
 
 def test_amds_hip_without_a_gpu_is_explained() -> None:
-    """On a machine that has none: Debian's HIP 5.2.3 without the emulator below it."""
+    """This runs Debian's HIP 5.2.3 without the emulator, on a machine without a GPU."""
     hip = {"MGPU_RT_HIP": str(softgpu.hip({})), "HIP_VISIBLE_DEVICES": "-1"}
     run_child(__name__, "_without_gpu", environment(**hip))
 
@@ -219,7 +219,7 @@ def _versions(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION=HIP_5_2)
 def test_a_right_version_is_not_named(mgpu: Mgpu) -> None:
-    """Neither is a chip to compile for, as the image is for this one."""
+    """The image is for this chip, so no chip to compile for is named either."""
     mgpu.load(mgpu.image(_of_version(4)))
     (said,) = _advice(mgpu)
     assert "HIP 5.2 refused" in said and "AMD_LOG_LEVEL" in said
@@ -264,7 +264,7 @@ def test_the_targets_of_a_bundle_are_named(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_the_device_is_asked_once(mgpu: Mgpu) -> None:
-    """By a thread of its own: the last error of this one is the refusal's."""
+    """Another thread asks, so that the last error of this thread stays that of the refusal."""
     for _ in range(3):
         mgpu.load(mgpu.image(_for_gfx908()))
         assert mgpu.stub.hipPeekAtLastError() == INVALID_IMAGE
@@ -288,7 +288,7 @@ gpu.module @kernels {
     ("other", "way_out"), [("second", "define that in"), ("__ockl_second", "device libraries do")]
 )
 def test_missing_functions_of_an_image_are_named(tmp_path: Path, other: str, way_out: str) -> None:
-    """By AMD's HIP, which refuses it without a word."""
+    """AMD's HIP refuses such an image without a message."""
     source = tmp_path / "others.mlir"
     source.write_text(CALLS_OTHERS % (other, other))
     env = environment("softgpu", IMAGE=str(tmp_path / "image"), EXPECTED=f"{other}|{way_out}")
@@ -315,7 +315,7 @@ def test_nobody_is_told_to_emulate_what_is_emulated(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION=HIP_6_4)
 def test_a_target_with_dashes_is_named_whole(mgpu: Mgpu) -> None:
-    """As gfx9-generic has one, and gfx90a:xnack-."""
+    """Such targets are gfx9-generic and gfx90a:xnack-."""
     image = _refused(code_object("forum", None, "gfx90a"))
     mgpu.load(mgpu.image(image.replace(b"--gfx90a", b"--gf9-x-")))
     (said,) = _advice(mgpu)
@@ -335,7 +335,7 @@ def test_a_block_that_no_kernel_can_have_is_explained(mgpu: Mgpu) -> None:
 
 @in_child(backends=("softgpu",))
 def test_a_block_that_this_kernel_cannot_have_is_explained(mgpu: Mgpu) -> None:
-    """The GPU could."""
+    """The GPU itself can run a block of this size."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), KERNEL)
     mgpu.launch(function, block=(8, 64, 1))
     (said,) = _advice(mgpu)

@@ -172,7 +172,7 @@ int main(int argc, char **argv) {
 
 
 def test_a_call_after_hips_exit_handlers_has_failed() -> None:
-    """The call was not made. A release need not be."""
+    """The library cannot make the call. A call that only releases counts as no failure."""
     late = compile_c(folders.folder("failures") / "late", LATE)
     assert run(late, library(), MGPU_RT_ERRORS="fail").returncode == 1
     assert run(late, library(), "release", MGPU_RT_ERRORS="fail").returncode == 0
@@ -188,7 +188,7 @@ def test_only_the_word_fail_changes_the_status(program: Path, value: str, said: 
 
 @pytest.mark.parametrize("end", ["", "sys.exit(0)", "sys.exit(4)"])
 def test_a_host_without_a_main_of_its_own_ends_so_too(end: str) -> None:
-    """Python, which opens the library."""
+    """The host is Python, which opens the library."""
     code = f"import ctypes, sys; ctypes.CDLL({str(library())!r}).mgpuMemFree(1, 0); {end}"
     status = run(sys.executable, "-c", code, MGPU_RT_ERRORS="fail").returncode
     assert status == (4 if "4" in end else 1)

@@ -32,7 +32,7 @@ from tests.support.suites import in_check
 
 HIP_6, HIP_7, NEVER = 60000000, 70000000, 1 << 31
 
-#: By name: what tests.child calls the backend, and the stub's settings.
+#: Each device by its name: the backend's name in tests.child, and the stub's settings.
 DEVICES = {
     "stub-5": ("stub", {}),
     "stub-7": ("stub", {"HIPSTUB_VERSION": "70253211"}),
@@ -266,7 +266,7 @@ def test_an_image_of_a_few_bytes_is_not_read_beyond_its_end(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_an_elf_of_32_bits_is_refused(mgpu: Mgpu) -> None:
-    """AMD's HIP crashes with it."""
+    """AMD's HIP crashes with such an image."""
     image = bytearray(code_object("forum"))
     image[4] = 1
     assert not mgpu.load(mgpu.image(bytes(image)))

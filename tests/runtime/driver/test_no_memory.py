@@ -58,7 +58,7 @@ def assert_as_stock(program: str, outcome: Outcome) -> None:
 
 
 def allocations(program: str, log: Path, **changes: str) -> int:
-    """How many the library makes."""
+    """The number of allocations that the library makes."""
     assert_as_stock(program, play(program, ways()["linked"], **allocator.settings(log), **changes))
     return allocator.read(log).count
 

@@ -221,7 +221,7 @@ def check(mgpu: Mgpu, images: dict[str, object], seed: int) -> None:
 
 
 def other_work(mgpu: Mgpu, image, over: threading.Event) -> None:
-    """Another thread, with streams and blocks of the same size of its own."""
+    """The work of a second thread, with its own streams and blocks of the same sizes."""
     while not over.is_set():
         stream = mgpu.StreamCreate()
         module = mgpu.load(image)

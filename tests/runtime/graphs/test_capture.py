@@ -77,7 +77,7 @@ def test_a_block_freed_in_a_capture_serves_nobody_else(mgpu: Mgpu) -> None:
 
 @in_child(backends=("stub", "softgpu"))
 def test_a_block_of_a_capture_that_is_freed_later_serves_nobody_else(mgpu: Mgpu) -> None:
-    """On the stream that is lent no more, and on one of the library's."""
+    """The program frees blocks on the stream of the capture, and on one of the library."""
     capture = Capture(mgpu)
     with capture():
         blocks = [allocate_and_fill(mgpu, capture.stream, 5) for _ in range(2)]
@@ -138,7 +138,7 @@ def test_a_capture_has_blocks_of_its_own(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_capture_reuses_its_blocks(mgpu: Mgpu) -> None:
-    """In the order of the stream; the next capture has others."""
+    """Reuse follows the order of the stream. The next capture gets other blocks."""
     capture = Capture(mgpu)
     used = []
     for _ in range(2):
@@ -241,7 +241,7 @@ def test_a_capture_with_the_cache_off_is_as_with_stock(mgpu: Mgpu) -> None:
 
 @in_child(backends=("softgpu",))
 def test_a_release_that_leaves_launches_out_says_so_once(mgpu: Mgpu) -> None:
-    """5.2.3 runs them at once."""
+    """HIP 5.2.3 runs such launches at once."""
     capture = Capture(mgpu)
     function = forum(mgpu)
     assert mgpu.stub.hipStreamBeginCapture(capture.own[0], THREAD_LOCAL) == 0

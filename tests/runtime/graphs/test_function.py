@@ -77,7 +77,7 @@ def counted(mgpu: Mgpu) -> tuple[int, int, int]:
 
 
 def right_while_the_same(mgpu: Mgpu, llvm: int) -> None:
-    """On what the memory holds at each call."""
+    """Each replay works on the current content of the memory."""
     functions = Functions("scale", llvm=llvm)
     array = functions.array()
     for call in range(10):
@@ -125,7 +125,7 @@ def test_each_order_of_rotating_buffers_has_a_graph(mgpu: Mgpu) -> None:
 
 @in_child(**COUNTED)
 def test_arguments_that_are_long_ago_give_way(mgpu: Mgpu) -> None:
-    """Others that come between do not take the place of two that take turns."""
+    """Two sets of arguments that take turns keep their graphs, even if others come between."""
     functions = Functions("scale")
     array = functions.array()
     for call in range(40):
@@ -136,7 +136,7 @@ def test_arguments_that_are_long_ago_give_way(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null", HIPSTUB_MEMORY=str(1 << 20))
 def test_graphs_give_way_to_an_allocation(mgpu: Mgpu) -> None:
-    """As cached memory does: the program has what it would have without graphs."""
+    """Like cached memory, graphs leave the program all memory that it would have without them."""
     functions = Functions("scale")
     arrays = [functions.array() for _ in range(4)]
 
@@ -172,7 +172,7 @@ def leave_nothing(mgpu: Mgpu) -> None:
 
 
 def graph_after_graph(mgpu: Mgpu, first: Functions, second: Functions) -> None:
-    """Memory lasts for one graph. The newer one is built, and no call has failed."""
+    """The device has memory for one graph. The newer graph is built, and no call has failed."""
     arrays = [first.array(), second.array()]
     second.lib.scale(arrays[1], arrays[1], 0, WORDS, 1, 2)
     mgpu.lib.mgpu_rt_empty_cache()

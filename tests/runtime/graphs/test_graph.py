@@ -57,7 +57,7 @@ def params(mgpu: Mgpu, block, amount: float):
 
 
 def lowered(mgpu: Mgpu, source, target, amount: float = 1.0) -> None:
-    """As MLIR lowers it: everything is created, waited for and destroyed within."""
+    """A function as MLIR lowers it: it creates, waits for and destroys everything itself."""
     stream = mgpu.StreamCreate()
     module = mgpu.load(IMAGES.setdefault(id(mgpu), mgpu.image(code_object("overlap"))))
     block = mgpu.MemAlloc(256, stream, False)
@@ -79,7 +79,7 @@ IMAGES: dict[int, object] = {}
 
 @in_child(backends=BOTH, HIPSTUB_KERNELS=KERNELS)
 def test_a_lowered_function_is_replayed(mgpu: Mgpu) -> None:
-    """With what its source holds by then; nothing runs while it is built."""
+    """A replay reads the source's current content. Nothing runs while the graph is built."""
     source, target = mgpu.ffi.new("float[64]"), mgpu.ffi.new("float[64]")
     lowered(mgpu, source, target)
     assert list(target) == [3.0] * 64
@@ -115,7 +115,7 @@ def test_a_graph_is_one_submission(mgpu: Mgpu) -> None:
 
 @in_child(backends=BOTH)
 def test_memory_of_a_graph_serves_nobody_else(mgpu: Mgpu) -> None:
-    """Until the graph is destroyed."""
+    """Other owners get the memory once the graph is destroyed."""
     stream = mgpu.StreamCreate()
     kept = mgpu.MemAlloc(KIB, stream, False)
     mgpu.MemFree(kept, stream)
@@ -241,7 +241,7 @@ def test_an_event_is_an_edge(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="60400000")
 def test_a_graph_is_a_chain_where_hip_crashes_over_forks(mgpu: Mgpu) -> None:
-    """6.4.3 and 7.2.4, at the launch."""
+    """HIP 6.4.3 and 7.2.4 crash at the launch of such a graph."""
     assert two_fills(mgpu, lambda _a, _b: None) == {"0 -> 1"}
 
 
@@ -346,7 +346,7 @@ def test_an_earlier_event_ends_the_building(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_module_with_globals_that_is_loaded_ends_the_building(mgpu: Mgpu) -> None:
-    """Each run has fresh ones."""
+    """Each run of the program would have fresh globals."""
     image = mgpu.image(code_object("globals"))
     refused(mgpu, lambda _: mgpu.ModuleUnload(mgpu.load(image)), "writable globals")
 

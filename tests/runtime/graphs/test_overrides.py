@@ -121,7 +121,7 @@ def test_no_graph_is_begun_beside_an_override(mgpu: Mgpu) -> None:
 
 @in_child(backends=BOTH, **alone)
 def test_a_graph_in_python_is_refused_under_a_hook_or_runtime(mgpu: Mgpu) -> None:
-    """By an exception; calls run."""
+    """An exception says so, and the calls run."""
     block = mgpu.MemAlloc(KIB, mgpu.null, False)
     for kind in (Reads, runtime.PlainRuntime, runtime.CachedRuntime):
         with mgpu_rt.intercept(kind()):
@@ -254,7 +254,7 @@ def test_no_override_is_asked_while_a_lent_stream_captures(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="60000000", **alone)
 def test_a_hook_looks_at_no_launch_that_is_captured(mgpu: Mgpu) -> None:
-    """On a stream that the library was not lent, of which it knows nothing."""
+    """The stream was not lent to the library, which knows nothing of it."""
     capture = Capture(mgpu)
     capture.return_stream()
     with mgpu_rt.intercept(hooks.Time()) as hook:

@@ -138,7 +138,7 @@ def test_a_graph_is_closed_while_no_thread_submits_it(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_a_child_of_fork_has_no_graph(mgpu: Mgpu) -> None:
-    """Nor a lock that a thread of the parent's had."""
+    """The child also holds no lock that a thread of its parent held."""
     import mgpu_rt
 
     with mgpu_rt.graph() as graph:

@@ -23,7 +23,7 @@ def kinds() -> list[bytes]:
 
 
 def images() -> dict[str, bytes]:
-    """By a name that says what it is."""
+    """The images, each under a name that describes it."""
     found = {f"kind {number}": image for number, image in enumerate(kinds())}
     for program in ("vecadd", "spin", "churn", "globals", "layers"):
         for module, image in lower.code_objects(PROGRAMS / f"{program}.mlir", AMD).items():

@@ -24,7 +24,7 @@ def _shared_notes() -> bytes:
 
 
 def _long_names() -> bytes:
-    """Each section's is of a megabyte."""
+    """The name of each section has a megabyte."""
     content = b"a" * (SIZE // 2)
     return elf_of(elf.AMDGPU, [(STRTAB, 0, HEADER.size, len(content))] * 16_000, content=content)
 

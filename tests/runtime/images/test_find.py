@@ -107,7 +107,7 @@ def test_a_code_object_that_is_not_for_hsa_has_no_version(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("abi_version", "flags"), [(7, 90 << 16 | 90), (8, 90 << 8 | 6)])
 def test_cubins_of_both_abis_have_targets(abi_version: int, flags: int, tmp_path: Path) -> None:
-    """CUDA 13 has them elsewhere."""
+    """CUDA 13 puts the target into other bits of the flags."""
     content = bytearray(code_object("forum", None, corpus.AMD))
     content[8] = abi_version
     struct.pack_into("<H", content, 18, elf.CUDA)
@@ -162,7 +162,7 @@ def test_a_damaged_entry_of_a_bundle_is_named(tmp_path: Path) -> None:
 
 
 def test_a_bundle_that_holds_itself_has_no_image_within(tmp_path: Path) -> None:
-    """By a table that was written over."""
+    """The bundle's table was overwritten so that it names the bundle itself."""
     content = bytearray(bundle(code_object("forum")))
     struct.pack_into("<Q", content, content.index(b"hipv4") - 24, 0)
     image = only(read(tmp_path, bytes(content)))
@@ -253,7 +253,7 @@ def test_overwritten_entries_of_a_fatbin_are_named(tmp_path: Path) -> None:
 
 
 def test_packed_entries_of_a_fatbin_are_named(tmp_path: Path) -> None:
-    """As NVIDIA's compiler leaves them; the header names the GPU."""
+    """NVIDIA's compiler packs entries so; the header names the GPU."""
     image = only(read(tmp_path, corpus.fatbin((1, b"\x90" * 32), (2, b"\x91" * 32))))
     packed = "it is packed"
     entries = [(entry.kind, entry.target, entry.unread) for entry in image.entries]
@@ -273,7 +273,7 @@ def test_images_of_an_object_file_are_found(llvm: int, name: str) -> None:
 
 
 def test_images_of_a_program_are_found(tmp_path: Path) -> None:
-    """Also one whose symbols were taken out."""
+    """A program without symbols has its images found too."""
     program = build("many", 22, 1, STOCK)
     images = find.read(program).images
     assert [image.where.partition(" ")[2] for image in images] == [
@@ -332,7 +332,7 @@ def test_words_of_formats_are_no_images(tmp_path: Path) -> None:
 
 
 def test_a_section_that_is_not_loaded_is_no_image(tmp_path: Path) -> None:
-    """As what a debugger reads."""
+    """Debuggers read such sections."""
     path = corpus.holder(tmp_path, code_object("forum"), ".kept")
     find.read(path)
     words = ["objcopy", "--set-section-flags", ".kept=contents,readonly", path]

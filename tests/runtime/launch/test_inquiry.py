@@ -12,7 +12,7 @@ BACKENDS = ("stub", "softgpu")
 
 
 def _launch_clusters(mgpu: Mgpu, cluster: tuple, grid: tuple) -> None:
-    """As AMD's fork lowers it: with the number of the parameters behind."""
+    """Launches as AMD's fork lowers it, with the number of parameters as last argument."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
     null, stream = mgpu.null, mgpu.StreamCreate()
     mgpu.LaunchClusterKernel(function, *cluster, *grid, 64, 1, 1, 0, stream, null, null, 3)
@@ -154,7 +154,7 @@ def _hips_function(mgpu: Mgpu, module, name: bytes):
 
 @in_child(backends=BACKENDS)
 def test_hip_finds_the_kernels_of_a_module_that_is_shared(mgpu: Mgpu) -> None:
-    """After a miss, after a hit, and of two modules at once."""
+    """HIP is asked after a miss, after a hit, and with two modules loaded."""
     image = mgpu.image(code_object("forum"))
     for _ in range(3):
         module = mgpu.load(image)

@@ -387,7 +387,7 @@ def test_an_unknown_address_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_MEMORY=str(MIB))
 def test_a_lack_of_memory_gives_back_all_that_is_cached(mgpu: Mgpu) -> None:
-    """On every stream, those at work included; and no error is left behind."""
+    """Blocks of all streams go back, busy streams included, and no error is left behind."""
     streams = [mgpu.StreamCreate() for _ in range(3)]
     for stream in streams:
         block = alloc(mgpu, 256 * KIB, stream)

@@ -198,7 +198,7 @@ class Freeing(Runtime):
 
 
 class FreeingHook(Freeing):
-    """Frees memory, and sees each allocation."""
+    """A hook that frees memory, and sees each allocation."""
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
         return super().mem_alloc(size, stream, host_shared)

@@ -57,7 +57,7 @@ def good(outcome: Outcome) -> None:
     ("llvm", "chip"), [(22, "gfx90a"), (19, "gfx90a"), (22, "gfx906"), (22, "gfx908")]
 )
 def test_printf_prints_from_all_lanes(llvm: int, chip: str, tmp_path: Path) -> None:
-    """From all lanes of several waves and workgroups."""
+    """The kernel has several waves and workgroups."""
     good(run(PRINTF, tmp_path, llvm, MGPU_RT_SOFTGPU=chip))
 
 

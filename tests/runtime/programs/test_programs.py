@@ -58,7 +58,7 @@ DEVICE_SIDES = {22: ("linked", "python"), 19: ("preloaded", "builtin"), 15: ("li
 RUNS = [(*program, "stub", *side) for program in PROGRAMS for side in SIDES]
 RUNS += [(name, llvm, "softgpu", *DEVICE_SIDES[llvm]) for name, llvm in PROGRAMS]
 
-#: On NVIDIA's GPU, with cubins and with PTX, as 22 and 19 lower.
+#: The sides on NVIDIA's GPU: programs of LLVM 22 and 19, with cubins and with PTX.
 GPU_SIDES = (("cuda", "linked", "python"), ("cuda", "preloaded-22.1", "builtin"))
 GPU_SIDES += (("cuda-ptx", "preloaded", "python"), ("cuda-ptx", "named-22.1", "builtin"))
 GPU_PROGRAMS = [(name, llvm) for name, llvm in PROGRAMS if llvm != 15]

@@ -20,7 +20,7 @@ KIB = 1 << 10
 
 @in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_ASYNC="held")
 def test_01_device_memory_of_others_is_not_host_memory(mgpu: Mgpu) -> None:
-    """Such as a module's global: read by the CPU, it would be read before the kernel has run."""
+    """The CPU would read a module's global, for instance, before the kernel has run."""
     own = mgpu.stub_ffi.new("void **")
     mgpu.stub.hipMalloc(own, KIB)
     foreign = mgpu.from_stub(own[0])

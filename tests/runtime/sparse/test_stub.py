@@ -267,7 +267,7 @@ def test_concurrent_threads_do_not_share_an_environment(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_a_reset_device_leaves_no_environment(mgpu: Mgpu) -> None:
-    """Neither used again nor destroyed: what it had on the device is gone."""
+    """The library does not destroy the environment, as its memory on the device is gone."""
     stub, null = SparseStub(), mgpu.null
     mgpu.CreateSparseEnv()
     sums = Sums(mgpu)

@@ -143,7 +143,7 @@ def test_a_first_call_that_warns_cannot_be_cancelled(_: Mgpu) -> None:
 @in_child(**PLAIN, MGPU_RT_STATS="stats", MGPU_RT_TRACE="trace")
 @in_folder
 def test_an_exit_cannot_be_cancelled(_: Mgpu) -> None:
-    """All that it writes is whole."""
+    """Every file that the exit writes is whole."""
     assert status(EXITING) == 0
     assert Path("stats").read_text().startswith("{")
     assert Path("trace").read_text().startswith("{")

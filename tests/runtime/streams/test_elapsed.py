@@ -135,7 +135,7 @@ def test_a_programs_own_function_answers_as_with_stock(tmp_path: Path) -> None:
     assert flags_of_events(tmp_path / "log") == [0, 0]
 
 
-#: Stands around the next one of these.
+#: A function that calls the next definition of mgpuEventElapsedTime.
 WRAPPER = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -158,7 +158,7 @@ def test_a_programs_own_function_may_call_this_one(tmp_path: Path) -> None:
 
 
 def recorded(mgpu: Mgpu, stream):
-    """Two events, one after the other."""
+    """Records two events, one after the other."""
     events = mgpu.EventCreate(), mgpu.EventCreate()
     for event in events:
         mgpu.EventRecord(event, stream)
@@ -196,7 +196,7 @@ def test_a_call_with_null_pointers_asks_without_a_word(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_nothing_is_done_with_what_is_no_event(mgpu: Mgpu) -> None:
-    """Neither is anything written to it, nor does HIP see it."""
+    """The library writes nothing to such memory, and HIP does not see it."""
     mgpu.EventElapsedTime(mgpu.null, mgpu.null, mgpu.null)
     stream = mgpu.StreamCreate()
     start, stop = recorded(mgpu, stream)

@@ -128,7 +128,7 @@ int main(void) {
 """
 
 
-#: In ROCr's place: its thread comes to a signal's handler late.
+#: A library in place of ROCr, whose thread calls a signal's handler late.
 ROCR = """
 #include <stdbool.h>
 #include <stdint.h>

@@ -22,7 +22,7 @@ FORUM, GLOBALS, INCREMENT = "test_func", "count", "increment"
 
 
 def run_kernel(mgpu: Mgpu, image, name: str) -> None:
-    """As LLVM 19 has it: loaded and looked up for one launch."""
+    """Loads, looks up and launches a kernel as LLVM 19 lowers it."""
     module = mgpu.load(image)
     mgpu.launch(mgpu.function(module, name))
     mgpu.ModuleUnload(module)
@@ -58,7 +58,7 @@ def test_no_call_with_the_cache_off_includes_hips_start(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), **COUNTED, HIPSTUB_DEVICES="2")
 def test_only_the_first_chosen_device_is_started(mgpu: Mgpu) -> None:
-    """Another one's context would take its memory for nothing."""
+    """The context of an unused device would take its memory for nothing."""
     mgpu.SetDefaultDevice(1)
     assert mgpu.count("hipFree") == 0
     assert mgpu.stats()["device"]["name"] is None
@@ -131,7 +131,7 @@ def test_the_reason_of_reloads_is_shown(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="off", **COUNTED)
 def test_counts_are_the_same_without_the_cache(mgpu: Mgpu) -> None:
-    """Two runs can be compared so."""
+    """This allows two runs to be compared."""
     image = mgpu.image(code_object("forum"))
     for _ in range(3):
         run_kernel(mgpu, image, FORUM)
@@ -256,7 +256,7 @@ OTHER = "import ctypes, os, sys; ctypes.CDLL(sys.argv[1]).mgpuStreamCreate(); os
 @in_child(**FILES)
 @in_folder
 def test_a_living_process_keeps_its_file(mgpu: Mgpu) -> None:
-    """Another that would have its name takes the next."""
+    """A second process with the same name for its file takes the next name."""
     mgpu.StreamCreate()
     before = Path("stats.json").read_bytes()
     subprocess.run([sys.executable, "-c", OTHER, library()], check=True, timeout=HANG)

@@ -56,7 +56,7 @@ class Page:
         self.events: list[dict[str, Any]] = []
 
     def attach(self) -> None:
-        """To a page of its own."""
+        """Attaches to a new page."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]

@@ -44,7 +44,7 @@ PACKAGES = "lib/python*/site-packages"
 
 @functools.cache
 def python_with_cffi(version: str) -> str | None:
-    """One in a virtual environment that has it; None if there is no such interpreter."""
+    """A Python with cffi, in a virtual environment; None if there is no such interpreter."""
     interpreter = other_python(version)
     if interpreter is None:
         return None

@@ -62,7 +62,7 @@ def call(
 
 
 def memory(moment: float, allocated: int, cached: int, pid: int = PID) -> dict[str, Any]:
-    """Another."""
+    """An event of a trace that counts device memory; the moment is in microseconds."""
     args = {"allocated": allocated, "cached": cached}
     return {"ph": "C", "name": "device memory", "pid": pid, "ts": moment, "args": args}
 

@@ -64,7 +64,7 @@ def _jit(mgpu: Mgpu, text: bytes, level: int = 2):
 
 @in_child(backends=("custub",))
 def test_ptx_is_compiled_once(mgpu: Mgpu) -> None:
-    """From several places, by several calls; at the level of the first."""
+    """Several places and calls load the PTX; the level of the first load stays."""
     stub = CuStub()
     first = _jit(mgpu, PLAIN, 3)
     assert first
@@ -83,7 +83,7 @@ def test_ptx_is_compiled_once(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",))
 def test_ptx_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
-    """As any image with writable globals: two live loads have each its own."""
+    """Two live loads of an image with writable globals have each their own globals."""
     stub = CuStub()
     assert _jit(mgpu, WITH_GLOBALS) != _jit(mgpu, WITH_GLOBALS)
     assert len(_calls(stub, "cuModuleLoadDataEx")) == 2 * 3

@@ -223,7 +223,7 @@ def test_a_context_of_another_library_is_adopted(driver: Driver) -> None:
 
 
 def test_a_context_of_another_library_chooses_the_device(driver: Driver) -> None:
-    """Before anything was done in it: what is kept, is kept for that device."""
+    """The context has done no work yet. The library keeps its objects for that device."""
     device = driver.ffi.new("int *")
 
     def work() -> None:

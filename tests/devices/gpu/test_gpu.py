@@ -78,7 +78,7 @@ def _zeros(mgpu: Mgpu, count: int):
 
 @on_gpu
 def test_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
-    """On two streams, many times over: they end only if both run at once."""
+    """The kernels run on two streams many times, and end only if both run at once."""
     meet, flags = _kernel(mgpu, "meet"), _zeros(mgpu, 2)
     for _ in range(100):
         left, right = mgpu.StreamCreate(), mgpu.StreamCreate()

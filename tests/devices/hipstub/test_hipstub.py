@@ -163,7 +163,7 @@ def test_each_thread_has_its_device(hip: Stub) -> None:
 
 @on_stub(HIPSTUB_DEVICES="0")
 def test_the_stub_without_a_device_returns_the_codes_of_amd(hip: Stub) -> None:
-    """As AMD's answers on a machine without one."""
+    """AMD's HIP returns the same codes on a machine without a GPU."""
     assert hip.hipGetDeviceCount(hip.new("int *")) == 100
     assert hip.hipInit(0) == 101
     assert hip.hipMalloc(hip.new("void **"), 8) == 101
@@ -194,7 +194,7 @@ def test_a_kernels_body_gets_its_arguments(hip: Stub) -> None:
 
 @on_stub(HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1")
 def test_a_global_lies_on_its_modules_device(hip: Stub) -> None:
-    """Also if it was first asked for while another device was current."""
+    """This holds if its address was first asked for while another device was current."""
     assert hip.hipSetDevice(1) == 0
     module = hip.module("globals")
     assert hip.hipSetDevice(0) == 0
@@ -251,7 +251,7 @@ int main(void) {
 
 
 def test_a_child_of_fork_finds_the_record_whole(tmp_path: Path) -> None:
-    """Also if another thread of the parent was changing it."""
+    """Another thread of the parent may have been changing the record."""
     flags = ("-pthread", str(STUB), f"-Wl,-rpath,{STUB.parent}")
     program = compile_c(tmp_path / "program", FORK_IN_A_CALL, *flags)
     assert run_program([str(program)], environment()).stdout == "0\n"

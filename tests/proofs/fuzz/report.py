@@ -31,7 +31,7 @@ class Run:
 
 
 def parse(reader: str, said: str, status: int) -> Run:
-    """From what libFuzzer wrote to stderr and its exit status."""
+    """Reads a result from libFuzzer's stderr and exit status."""
     executed = re.search(r"stat::number_of_executed_units:\s+(\d+)", said)
     states = _LAST_STATE.findall(said)
     edges, features, corpus = map(int, states[-1]) if states else (0, 0, 0)

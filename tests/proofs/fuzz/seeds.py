@@ -69,7 +69,7 @@ def code_objects() -> list[bytes]:
 
 
 def images() -> list[bytes]:
-    """One of each kind."""
+    """One image of each kind."""
     forum, *others = code_objects()
     return [
         forum,
@@ -142,7 +142,7 @@ def _endless(library: bytes) -> bytes:
 
 
 def names() -> list[bytes]:
-    """Which reader, how much room, and the image (names.c)."""
+    """Inputs of names.c: the reader, the room for names, and the image."""
     forum = code_objects()[0]
     return [b"\0\x10" + forum, b"\2\x10" + _cubin(forum) + b"\0.text.k\0", b"\1\x10" + PTX]
 

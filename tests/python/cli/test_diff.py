@@ -74,7 +74,7 @@ for _ in range(4):
 
 
 def test_launches_that_no_file_holds_are_counted(tmp_path: Path) -> None:
-    """As far as files may grow, whose limit does not end the program."""
+    """A limit on the size of files (RLIMIT_FSIZE) does not end the program."""
     subprocess.run([sys.executable, "-c", LOSES, tmp_path], check=True)
     (lost,) = tmp_path.iterdir()
     assert lost.stat().st_size == 2

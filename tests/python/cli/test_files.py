@@ -79,7 +79,7 @@ def test_a_fifo_that_nobody_reads_is_not_waited_for(place: Path, words: tuple[st
     ids=lambda words: words[0] if isinstance(words, tuple) else "",
 )
 def test_a_pipe_is_read_once_to_its_end(place: Path, words: tuple[str, ...], file: str) -> None:
-    """As a shell's <(command) is, which says nothing before its program has begun."""
+    """A shell's <(command) is such a pipe, and writes nothing before its program has begun."""
     read, write = os.pipe()
     writer = threading.Thread(target=_write_late, args=(write, Path(file).read_bytes()))
     with subprocess.Popen(
@@ -98,7 +98,7 @@ def test_a_pipe_is_read_once_to_its_end(place: Path, words: tuple[str, ...], fil
 
 
 def _write_late(pipe: int, content: bytes) -> None:
-    """In two parts."""
+    """Writes to a pipe late, and in two parts."""
     with open(pipe, "wb", buffering=0) as file:
         file.write(content[:100])
         file.write(content[100:])

@@ -133,7 +133,7 @@ def test_each_device_has_its_own_verdict(tmp_path: Path) -> None:
 
 
 def test_an_unknown_code_object_version_is_the_reason(tmp_path: Path) -> None:
-    """As HIP 5.2.3 does not know 5 and 6."""
+    """HIP 5.2.3 does not know versions 5 and 6."""
     content = bytearray(code_object("forum", None, "gfx90a"))
     content[8] = 3
     ((_, loads, reason),) = answers(written(tmp_path, bytes(content)))
@@ -246,7 +246,7 @@ def test_hip_is_not_given_damaged_images(tmp_path: Path) -> None:
 def test_each_release_names_the_versions_that_it_takes(
     version: int, known: str, tmp_path: Path
 ) -> None:
-    """As the runtime's advice says them (test_advice.py)."""
+    """The runtime's advice names the same versions (test_advice.py)."""
     content = bytearray(code_object("forum", None, "gfx90a"))
     content[8] = 1  # version 3
     named = stub_of_hip(tmp_path, "return 999;", version)

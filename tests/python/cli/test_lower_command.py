@@ -133,7 +133,7 @@ def test_iterations_change_the_only_outer_loop(tmp_path: Path) -> None:
 
 
 def test_objects_and_libraries_are_linked(tmp_path: Path) -> None:
-    """By their paths; a library is found again when the program runs."""
+    """Paths name them, and the program finds a library again when it runs."""
     source = '#include <stdio.h>\nvoid printF32(float f) { printf("%.1f!", f); }\n'
     shared = compile_c(tmp_path / "libprints.so", source, "-shared", "-fPIC")
     plain = compile_c(tmp_path / "prints.o", source, "-c", "-fPIC")
@@ -191,7 +191,7 @@ def test_an_error_of_mlirs_is_shown(tmp_path: Path) -> None:
 
 
 def test_an_error_names_the_programs_file(tmp_path: Path) -> None:
-    """At each tool; the lines are those of the file, also with other iterations."""
+    """Each tool's error names lines of the file, also with another number of iterations."""
     program = tmp_path / "mine.mlir"
     out = ("-o", tmp_path / "x")
     program.write_text(FORUM.read_text().replace("gpu.return", "gpu.nonsense"))
@@ -327,7 +327,7 @@ def test_a_release_without_a_pipeline_is_refused(tmp_path: Path) -> None:
 def test_missing_tools_are_named_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: int | None, said: str
 ) -> None:
-    """All that is missing at once, how to get it, and what would go."""
+    """One message names all missing tools, how to get them, and what works without them."""
     real = toolchain.tool
 
     def tool(name: str, llvm: int) -> Path:

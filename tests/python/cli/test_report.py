@@ -95,7 +95,7 @@ def test_processes_of_a_program_are_added_up(forum: Path, tmp_path: Path) -> Non
 
 
 def test_a_page_of_real_files_has_the_calls(forum: Path, tmp_path: Path) -> None:
-    """As a user makes them."""
+    """The files are made as a user makes them."""
     places = [str(tmp_path / name) for name in ("stats.json", "trace.json")]
     outputs = ("--stats-json", places[0], "--trace", places[1])
     command("run", "--device", "softgpu", *outputs, "--", forum, MGPU_RT_HIP="")
@@ -122,7 +122,7 @@ def test_a_slower_run_is_called_slower(tmp_path: Path) -> None:
 
 
 def test_the_headline_says_how_far_the_ratio_varies(tmp_path: Path) -> None:
-    """By the tenths of two traces with equal calls; otherwise no more than that each ran once."""
+    """Two traces with equal calls give the range; otherwise the page says that each ran once."""
     begun = [call("mgpuLaunchKernel", 100 * n, 40) for n in range(18)]
     slow = recorded.trace(*begun, *(call("mgpuLaunchKernel", 2000 + 100 * n, 80) for n in range(2)))
     fast = recorded.trace(*(call("mgpuLaunchKernel", 50 * n, 20) for n in range(20)))

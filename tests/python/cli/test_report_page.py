@@ -111,7 +111,7 @@ def test_hostile_names_are_only_text(page: Page, tmp_path: Path, width: int) -> 
 
 
 def test_a_screen_reader_knows_tables_and_charts(page: Page, whole: Path) -> None:
-    """Also on a phone, where rows are laid out as blocks."""
+    """This holds on a phone too, where rows are laid out as blocks."""
     page.show(whole, width=390)
     nodes = page.call("Accessibility.getFullAXTree")["nodes"]
     named: dict[str, list[str]] = {}
@@ -143,7 +143,7 @@ def test_a_page_can_be_printed(page: Page, whole: Path) -> None:
 
 
 def luminance(colour: str) -> float:
-    """By the formula of WCAG."""
+    """The relative luminance of a colour, by the formula of WCAG."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

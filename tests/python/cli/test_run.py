@@ -163,7 +163,7 @@ def test_stats_prints_a_table(program: Path) -> None:
 
 
 def test_stats_json_is_written_where_the_command_was_called(program: Path, tmp_path: Path) -> None:
-    """Also if the program changes its directory."""
+    """A program that changes its directory makes no difference."""
     words = [COMMAND, "run", "--stats-json", "stats-%p.json", "--", "sh", "-c", 'cd /; "$0"']
     subprocess.run([*words, program], cwd=tmp_path, env=environment(), timeout=HANG)
     (path,) = tmp_path.glob("stats-*.json")
@@ -193,7 +193,7 @@ def test_a_program_runs_on_softgpu(program: Path) -> None:
 
 @pytest.mark.parametrize("name", softgpu.TARGETS)
 def test_an_emulated_device_is_named_by_a_word(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the settings that stand beside it; a number of a GPU does not hide it."""
+    """Settings may follow the word. A variable that chooses a GPU by number does not hide it."""
     monkeypatch.setattr(_hip_search, "knows", lambda hip, target: target == name)
     base = {"MGPU_RT_SOFTGPU": "gfx906,threads=2", "HIP_VISIBLE_DEVICES": "1"}
     found = preload.device_environment(name, base)
@@ -307,7 +307,7 @@ def test_a_misspelt_option_is_named(program: Path) -> None:
 
 
 def test_unwritable_results_fail_before_the_run(tmp_path: Path) -> None:
-    """Not at the end of a run of hours."""
+    """A run of hours must not fail at its end."""
     flag = tmp_path / "ran"
     for option in ("--stats-json", "--trace"):
         place = tmp_path / "none" / "x.json"
@@ -534,7 +534,7 @@ def test_a_hip_that_is_not_there_is_refused_before_the_program_runs(
 
 @pytest.mark.parametrize("device", ["hip", "softgpu"])
 def test_a_hip_that_is_no_library_is_refused(device: str, tmp_path: Path) -> None:
-    """Such as ROCm's folder: 47 calls failed, and the status was 0."""
+    """ROCm's folder is no library. With it 47 calls failed, and the status was 0."""
     text = tmp_path / "text"
     text.write_text("INPUT(libamdhip64.so.6)")
     for path in (tmp_path, text):

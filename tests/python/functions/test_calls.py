@@ -59,7 +59,7 @@ def test_strides_of_any_kind_are_passed(host: mgpu_rt.Library, array: Any) -> No
 
 def test_a_tensor_on_the_host_is_passed_by_dlpack(host: mgpu_rt.Library) -> None:
     class Tensor:
-        """As PyTorch's: neither a buffer nor an interface of NumPy's."""
+        """A tensor like PyTorch's, with neither a buffer nor NumPy's interface."""
 
         def __dlpack_device__(self) -> tuple[int, int]:
             return 1, 0
@@ -98,7 +98,7 @@ def test_integers_of_either_sign_and_others_are_taken(host: mgpu_rt.Library) -> 
     counts, truths = numpy.zeros(0, "u8"), numpy.zeros(2, "?")
 
     class Brain:
-        """As an array of ml_dtypes.bfloat16."""
+        """Stands for an array of ml_dtypes.bfloat16."""
 
         class dtype:
             name = "bfloat16"

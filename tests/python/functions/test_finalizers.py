@@ -26,7 +26,7 @@ def module(program: str = "vecadd") -> mgpu_rt.Module:
 
 
 def all_kinds() -> list[Any]:
-    """One of each, and a graph that has run."""
+    """An array, a stream, an event, a module, and a graph that has run."""
     array, library = mgpu_rt.empty(1 << 18), mgpu_rt.load()
     with mgpu_rt.graph() as graph:
         library.mgpuMemset32(array.__cuda_array_interface__["data"][0], 1, 4, None)

@@ -37,7 +37,7 @@ def test_a_program_is_lowered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_library_of_bare_pointers_has_no_types() -> None:
-    """By LLVM 15's command: sizes are no part of a call."""
+    """LLVM 15's lowering passes no sizes in a call."""
     with mgpu_rt.Library(mgpu_rt.lower(EMPTY, llvm=15)) as functions:
         assert list(functions) == []
 

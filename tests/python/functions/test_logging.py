@@ -103,7 +103,7 @@ def test_a_filter_that_raises_loses_no_line(mgpu: Mgpu) -> None:
 
 @on_stub
 def test_lines_of_many_threads_are_all_logged(mgpu: Mgpu) -> None:
-    """Also of threads that Python does not know."""
+    """Threads that Python does not know take part."""
     runtime = mgpu_rt.load()
     report = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int)(
         ("mgpu_rt_report", ctypes.CDLL(runtime.path))

@@ -88,7 +88,7 @@ def test_other_texts_are_no_functions(text: str) -> None:
 
 
 def test_the_functions_of_a_program_are_found() -> None:
-    """Not its declarations, and none of a module within it."""
+    """Declarations and the functions of nested modules are left out."""
     found = function_types(HOST.read_text())
     assert function_types(HOST.read_text(), 19) == found
     assert found["sum"] == "(memref<?x?xf32, strided<[?, ?], offset: ?>>) -> f32"

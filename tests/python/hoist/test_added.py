@@ -221,7 +221,7 @@ def test_a_launch_from_another_exit_handler_still_works(tmp_path: Path) -> None:
 
 
 def test_a_load_that_failed_is_tried_again(tmp_path: Path) -> None:
-    """As before: each launch says so, and one that can load does."""
+    """Each launch reports the failure, and the first that can load the module does."""
     main = "int main(void) { last = -1; launch(0, 0), launch(0, 0); return 0; }"
     said = run(tmp_path, 22, main)
     assert [line for line in said if line.startswith(("load", "look"))] == [

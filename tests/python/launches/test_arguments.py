@@ -179,7 +179,7 @@ def test_a_wrong_count_of_memrefs_is_refused() -> None:
 
 
 def test_without_a_description_values_state_their_sizes() -> None:
-    """Then values have to say their sizes, and any number of them is taken."""
+    """Values have to state their sizes, and a launch takes any number of them."""
     given, device = passed(None, numpy.int16(3), MemRef(numpy.zeros(3)), ctypes.c_float(1.5))
     assert len(given.params) == 7
     assert bytes(device.ffi.buffer(given.params[4], 8)) == struct.pack("<q", 3)
@@ -258,7 +258,7 @@ def test_dlpack_without_strides_is_dense() -> None:
 
 
 def test_dlpack_keeps_what_it_hands_out() -> None:
-    """As long as the launch, and no longer."""
+    """The array is kept as long as the launch, and no longer."""
     made: list[weakref.ref[Any]] = []
 
     class Lazy(Tensor):
@@ -393,7 +393,7 @@ def test_any_buffer_is_copied() -> None:
 
 
 class Picture:
-    """As PIL's: bytes that are made when they are asked for, and neither strides nor itemsize."""
+    """An image like PIL's: it makes its bytes on request, and has no strides or itemsize."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]:

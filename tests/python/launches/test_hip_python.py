@@ -21,7 +21,7 @@ on_softgpu = {"policies": ("builtin",), "backends": ("softgpu",)}
 
 
 class Pointer:
-    """As hip-python's pointers and streams are."""
+    """Stands for hip-python's pointers and streams."""
 
     def as_c_void_p(self) -> ctypes.c_void_p:
         return ctypes.c_void_p(0x1234)
@@ -65,7 +65,7 @@ def test_its_streams_are_lent(mgpu: Mgpu) -> None:
 
 @in_child(**on_softgpu)
 def test_its_device_arrays_are_arguments(mgpu: Mgpu) -> None:
-    """As memrefs, and as addresses; on a stream of its own."""
+    """Device arrays are memrefs and addresses here, on a stream of hip-python."""
     hip = bound()
     host = numpy.arange(COUNT, dtype="f4")
     stream, block = good(hip.hipStreamCreate()), good(hip.hipMalloc(host.nbytes))

@@ -74,7 +74,7 @@ def test_kernels_compute_right_results(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), backends=("softgpu", BACKENDS_WITH_GPU[-1]))
 def test_a_device_array_is_passed_by_address(mgpu: Mgpu) -> None:
-    """By __cuda_array_interface__, with work of its owner's still to be done."""
+    """The array has __cuda_array_interface__, and its owner's work is not done yet."""
     array, result = numpy.arange(COUNT, dtype=numpy.float32), numpy.zeros(COUNT, numpy.float32)
     owner = mgpu.StreamCreate()
     runtime = mgpu_rt.load()

@@ -156,7 +156,7 @@ def test_launches_go_to_the_stream(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), HIPSTUB_ASYNC="held")
 def test_host_arrays_are_waited_for(mgpu: Mgpu) -> None:
-    """On any stream; a copy from or to registered memory does not wait by itself."""
+    """This holds for any stream. A copy from or to registered memory does not wait by itself."""
     module = mgpu_rt.Module(lower.code_object(KERNELS, "gfx90a"))
     stream, array = mgpu.StreamCreate(), numpy.zeros(8, "f")
     mgpu.lib.mgpuMemHostRegister(mgpu.ffi.from_buffer(array), array.nbytes)

@@ -209,7 +209,7 @@ def test_a_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_tool_without_a_release_counts_by_its_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As other systems than Debian have it: its version says what it is."""
+    """Systems other than Debian have tools without a release in their name."""
     own = tmp_path / "llc"
     own.write_text("#!/bin/sh\necho '  LLVM version 99.1.0'\n")
     own.chmod(0o755)
@@ -222,7 +222,7 @@ def test_a_tool_without_a_release_counts_by_its_version(
 def test_a_tool_that_cannot_be_run_is_named(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As one of another machine, or one that was cut off: no version counts, no traceback."""
+    """The tool is for another machine or was cut off. No traceback shows."""
     broken = tmp_path / "mlir-opt"
     broken.write_bytes(b"\x7fELF")
     broken.chmod(0o755)
@@ -371,7 +371,7 @@ def test_ptx_is_made_for_nvidia() -> None:
 
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_ptx_ends_with_a_0(llvm: int) -> None:
-    """In both, so that nothing that follows in the program is read as PTX."""
+    """Both kinds of image end so, or what follows in the program would be read as PTX."""
     host = lower.lower(FORUM, llvm=llvm, chip="sm_90", image="isa").read_bytes()
     ptx = lower.code_object(FORUM, "sm_90", image="isa").rstrip(b"\0")
     assert host[host.index(ptx) + len(ptx)] == 0

@@ -436,7 +436,7 @@ def test_the_note_beside_the_library_names_python(tmp_path: Path, lies: str) -> 
 
 
 def test_the_librarys_own_environment_serves(tmp_path: Path) -> None:
-    """As a wheel does."""
+    """A wheel serves the manager in the same way."""
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
     packages = next((venv / "lib").glob("python3*/site-packages"))

@@ -279,7 +279,7 @@ def test_running_kernel_keeps_its_module(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_MODULE_LIMIT="1")
 def test_evicted_image_is_loaded_again(mgpu: Mgpu) -> None:
-    """At the same address, with the same bytes: the slot that remembers it must not serve it."""
+    """The image has the same address and bytes, but the slot that remembers it must not serve."""
     buffers = [mgpu.image(variant(number)) for number in range(4)]
     for _ in range(3):
         for buffer in buffers:

@@ -141,7 +141,7 @@ def test_the_example_says_what_it_would_decide(tmp_path: Path) -> None:
 
 @in_child(policies=("python",), MGPU_RT_POLICY="policy:KeepLarge", PYTHONPATH=str(EXAMPLES))
 def test_the_example_is_a_policy(mgpu: Mgpu) -> None:
-    """One of two idle streams stays."""
+    """The example keeps one of two idle streams."""
     for stream in [mgpu.StreamCreate(), mgpu.StreamCreate()]:
         mgpu.StreamDestroy(stream)
     assert wait_until(lambda: mgpu.count("hipStreamDestroy") == 1)

@@ -176,7 +176,7 @@ class Forks(Runtime):
 
 
 class Number(int):
-    """As NumPy's numbers are."""
+    """A number like NumPy's, which is no int."""
 
 
 class ReturnsNumber(Runtime):

@@ -41,7 +41,7 @@ def block(text: str) -> Path:
 
 
 def run(text: str, *words: object) -> subprocess.CompletedProcess[str]:
-    """One forward pass, with words of mgpu-rt's."""
+    """Makes one forward pass, with options of mgpu-rt."""
     side = next(s for s in sides.all_sides(device.find("softgpu"), None) if s.name == sides.OURS)
     return subprocess.run(
         [str(word) for word in (COMMAND, *words, "--", block(text))],

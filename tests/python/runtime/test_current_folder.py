@@ -68,7 +68,7 @@ os.execv(command[0], command)
 
 @pytest.mark.parametrize("version", ["", "3.10", "3.13"])
 def test_a_child_takes_the_package_that_started_it(planted: Path, version: str) -> None:
-    """Also in a Python that has no mgpu_rt installed."""
+    """A Python without an installed mgpu_rt takes it too."""
     python = python_with_cffi(version) if version else sys.executable
     if python is None:
         pytest.skip(f"no Python {version} here")

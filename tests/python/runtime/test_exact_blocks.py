@@ -45,7 +45,7 @@ def launch_of(content: bytes) -> Launch:
 
 @functools.cache
 def ptx(directive: bytes) -> bytes:
-    """As NVVM writes it, and with another directive."""
+    """PTX as NVVM writes it, with another directive for the block's size."""
     return lower.code_object(EXACT, CHIP, image="isa").replace(b".maxntid 64, 1, 1", directive)
 
 

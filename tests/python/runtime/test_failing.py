@@ -190,7 +190,7 @@ def test_a_fault_that_did_not_come_is_named() -> None:
 
 @in_child(**alone)
 def test_the_nan_hook_names_a_kernel_that_it_cannot_look_at(mgpu: Mgpu) -> None:
-    """Once: one that was looked up before the hook was there."""
+    """A kernel that was looked up before the hook was there is named once."""
     image = mgpu.image(code_object("forum"))
     function = mgpu.function(mgpu.load(image), "test_func")
     with mgpu_rt.intercept(NanCheck()):

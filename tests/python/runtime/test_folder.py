@@ -63,7 +63,7 @@ def test_a_folder_of_others_is_refused(planted: str, tmp_path: Path) -> None:
 
 
 def test_no_link_in_it_is_followed(tmp_path: Path) -> None:
-    """Nor one that comes after it was opened, in a folder that takes its place."""
+    """A link in a folder that replaces the opened one is not followed either."""
     out, secret = tmp_path / "recording", tmp_path / "secret"
     secret.write_bytes(b"secret\n")
     with Folder(out) as made:
@@ -86,7 +86,7 @@ def test_no_link_in_it_is_followed(tmp_path: Path) -> None:
 
 
 def test_a_new_recording_takes_an_empty_folder(tmp_path: Path) -> None:
-    """As a program leaves it that launches nothing, or another rank has just made it."""
+    """A program without launches leaves such a folder, and so does a rank that has just begun."""
     out = tmp_path / "recording"
     for _ in range(2):
         claim(str(out))
@@ -149,7 +149,7 @@ def appending(out: Path, count: int) -> subprocess.Popen[bytes]:
 
 
 def test_processes_that_record_in_one_folder_lose_no_launch(tmp_path: Path) -> None:
-    """As MPI's ranks do."""
+    """Ranks of MPI record so."""
     processes = [appending(tmp_path / "recording", 50) for _ in range(4)]
     assert [process.wait(HANG) for process in processes] == [0] * 4
     *whole, end = lines(tmp_path / "recording")

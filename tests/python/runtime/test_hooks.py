@@ -123,7 +123,7 @@ def test_a_hook_that_saw_no_launch_says_why(words: tuple[object, ...], why: str)
 
 
 def test_a_launch_keeps_its_number_while_others_are_counted() -> None:
-    """As another thread launches the kernel before the hook has looked."""
+    """Another thread launches the kernel before the hook has looked."""
     seen = []
 
     class Looks(LaunchHook):

@@ -102,7 +102,7 @@ def test_an_object_that_is_no_runtime_is_refused() -> None:
 
 
 def test_hooks_and_runtimes_need_no_import_of_their_own() -> None:
-    """As `intercept` shows it in its docstring."""
+    """The docstring of `intercept` shows this use."""
     names = "mgpu_rt.hooks.Trace, mgpu_rt.runtime.Runtime"
     subprocess.run([sys.executable, "-c", f"import mgpu_rt; {names}"], check=True, timeout=HANG)
 
@@ -172,7 +172,7 @@ def test_each_kind_of_launch_is_told_apart(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_each_kind_of_launch_goes_on_to_the_library(mgpu: Mgpu) -> None:
-    """With all its arguments: what the library says of each is as without."""
+    """All arguments arrive: messages of the library stay unchanged."""
 
     def launch() -> str:
         null = mgpu.null
@@ -254,7 +254,7 @@ def test_hip_python_uses_the_open_library(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_a_c_function_can_replace_a_function(mgpu: Mgpu) -> None:
-    """By name, and back again; what is no function of the ABI is refused."""
+    """A name chooses the function, None restores it, and other names are refused."""
     ffi, lib = mgpu.ffi, mgpu.lib
     own = ffi.cast("hipStream_t (*)(void)", lib.mgpu_rt_native(b"mgpuStreamCreate"))
     asked = []

@@ -74,7 +74,7 @@ def test_a_nan_is_named(mgpu: Mgpu) -> None:
 @pytest.mark.gpu
 @in_child(policies=("builtin",), backends=("cuda",))
 def test_a_recording_replays_with_the_same_result(mgpu: Mgpu) -> None:
-    """With another block size too; a changed one does not."""
+    """A replay with another block size agrees too; a changed kernel does not."""
     for image in ("bin", "isa"):
         with TemporaryDirectory() as folder:
             with mgpu_rt.intercept(Record(output=folder, kernel="halve")):

@@ -45,7 +45,7 @@ def test_recording_and_replaying_need_no_numpy(
 
 
 def test_a_program_goes_on_where_nothing_can_be_recorded() -> None:
-    """All of its launches: one line names the cause."""
+    """No launch is recorded, and one line names the cause."""
     hook = ("--hook", "record=/dev/null/recording", "--nth", 1)
     done = command("run", "--device", "softgpu", *hook, "--", program(), **hip())
     assert (done.returncode, done.stdout) == (0, "2\n")

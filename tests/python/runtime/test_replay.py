@@ -96,7 +96,7 @@ def test_a_folders_name_is_only_a_name(name: bytes, recorded: Path, tmp_path: Pa
 
 
 def test_a_kernels_name_is_only_a_name(tmp_path: Path) -> None:
-    """In lines of a hook, of record, replay and inspect."""
+    """Lines of hooks, record, replay and inspect show it as a name."""
     evil, shown = tmp_path / "evil", r"\u001b\u000a\u009bh"
     evil.write_bytes(program().read_bytes().replace(b"halve", b"\x1b\n\xc2\x9bh"))
     evil.chmod(0o755)

@@ -238,7 +238,7 @@ def proofs_played(folder: Path, *names: str, chips: str = "gfx90a") -> result.Pa
 @pytest.mark.check
 @pytest.mark.parametrize("chips", ["gfx90a", "gfx90a,gfx90a"])
 def test_all_proofs_are_compared_and_right(chips: str, tmp_path: Path) -> None:
-    """Also those that reset a device."""
+    """Proofs that reset a device are among them."""
     part = proofs_played(tmp_path, chips=chips)
     assert (part.compared, part.wrong) == (part.total, [])
     assert part.total == sum(group.devices <= len(chips.split(",")) for group in groups())

@@ -177,7 +177,7 @@ def test_a_fault_of_the_emulated_device_ends_its_test(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_collected_again_is_named(tmp_path: Path) -> None:
-    """As it imports what the device's environment does not suffer."""
+    """The file imports a module that fails in the device's environment."""
     (tmp_path / "test_it.py").write_text(
         "import os, pytest\n"
         "assert 'MGPU_RT_STATS' not in os.environ, 'not here'\n"

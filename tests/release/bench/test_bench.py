@@ -55,7 +55,7 @@ def test_every_side_runs_every_program(stub: device.Device, program: str, llvm: 
 
 
 def test_hoisted_makes_the_same_launches(stub: device.Device, tmp_path: Path) -> None:
-    """By hand and rewritten as through the library: as many launches."""
+    """The loop by hand, the rewritten program and the library make equal numbers of launches."""
     for program in sides.BY_HAND:
         if program in (sides.SERIAL, "spin"):
             continue
@@ -75,7 +75,7 @@ def test_hoisted_makes_the_same_launches(stub: device.Device, tmp_path: Path) ->
 
 @pytest.mark.parametrize("program", ["forum", "many", "churn", "vecadd", "overlap"])
 def test_programs_by_hand_run_on_libcuda(program: str) -> None:
-    """On a stand-in for NVIDIA's driver, which takes any image."""
+    """A stand-in for NVIDIA's driver takes any image."""
     library = native.ROOT / "build" / "custub" / "libcuda.so.1"
     words = [library, program, 2, *build.images(program, CHIP), "--", time.monotonic_ns(), 3]
     env = {**native.plain_environment(), "BENCH_WAIT": f"{library},cuCtxSynchronize"}
@@ -103,7 +103,7 @@ def test_breakdown_is_of_the_steady_state(stub: device.Device) -> None:
 def test_no_process_of_a_comparison_outlives_it(
     stub: device.Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where another one's broke."""
+    """Processes end too if another process of the comparison breaks."""
     started = []
 
     def start(*process: object) -> Runner:
@@ -139,7 +139,7 @@ def test_the_library_without_instrumentation_works(stub: device.Device) -> None:
 def test_prepared_programs_run_without_the_tools(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stub: device.Device
 ) -> None:
-    """As on a machine to which build/ was carried, with its objects or without."""
+    """The machine has a copy of build/, with its objects or without."""
     monkeypatch.setattr(native, "OUT", tmp_path / "bench")
     iterations = {"forum": 2}
     made = {path.name for path in build.prepare(CHIP, ["forum"], iterations)}
@@ -158,7 +158,7 @@ def test_prepared_programs_run_without_the_tools(
 
 
 def test_prepared_programs_find_the_library_beside_them(tmp_path: Path) -> None:
-    """By a relative path: what was carried lies elsewhere."""
+    """The copy lies in another place, so the path is relative."""
     executable = build.executable("forum", 22, CHIP, 2)
     root = native.ROOT / "build"
     for path in (executable, native.RUNTIME, native.STUB):

@@ -58,7 +58,7 @@ def test_a_comment_is_read_once(file: str) -> None:
 
 @pytest.mark.parametrize("file", HEADERS)
 def test_a_functions_comment_begins_with_a_verb(file: str) -> None:
-    """In the third person: it returns, adds, drops."""
+    """The verb is in the third person: returns, adds, drops."""
     found = [
         (name, " ".join(text.split())[:60])
         for text, name in FUNCTION.findall((ROOT / file).read_text(encoding="utf-8"))

@@ -173,7 +173,7 @@ def _span(kind: str, llvm: int, side: str, variant: str = "") -> str:
 
 
 def test_the_index_says_of_every_page_what_it_is_for() -> None:
-    """In a row of its own, so no page is reached by others only."""
+    """Each page has its own row, so that the index leads to every page."""
     index = ROOT / "docs" / "index.md"
     rows = re.findall(
         r"^\| \[[^]]+\]\(([^)]+)\) \| .{9,} \|$", index.read_text("utf-8"), re.MULTILINE
@@ -267,7 +267,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def surroundings(directory: Path) -> dict[str, str]:
-    """With the command in PATH and the emulated device for what is not run by it."""
+    """The environment, with the command in PATH and the emulated device for other programs."""
     env = {**os.environ, **softgpu.environment()}
     env["PATH"] = f"{directory / 'bin'}:{COMMAND.parent}:{os.environ['PATH']}"
     return env
@@ -275,7 +275,7 @@ def surroundings(directory: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(("name", "line"), [shown for shown in SHOWN if shown[1] not in ELSEWHERE])
 def test_a_command_runs(name: str, line: str, place: Path) -> None:
-    """As it stands; of make what it would do."""
+    """The command runs as it stands; make only shows its commands."""
     line = line.replace("...", "-e main --entry-point-result=void")
     if line.startswith("make"):
         words = ["make", "-n", *line.split()[1:]]

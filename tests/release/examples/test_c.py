@@ -51,7 +51,7 @@ def test_an_example_prints_what_it_promises(
 
 
 def test_a_lent_stream_is_the_only_one(run: Run, built: Path, tmp_path: Path) -> None:
-    """Until the program has ended that: then the library makes one, and no more."""
+    """Once the program has ended the loan, the library makes one stream, and no more."""
     stats = tmp_path / "stats.json"
     words = ("mgpu-rt", "run", "--device", "softgpu", "--stats-json", stats, "--")
     run(*words, built / "outside_stream")

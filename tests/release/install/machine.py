@@ -194,7 +194,7 @@ def _check_cmake(installed: Installed, work: Path) -> None:
 
 
 def _check_pkg_config(installed: Installed, work: Path) -> None:
-    """Whose output is for a shell to read: it quotes what holds a space."""
+    """Checks pkg-config's output, in which paths with a space are quoted for a shell."""
     config = json.loads(installed.ask("config", "--json"))
     folder = Path(config["library"]).parent / "pkgconfig"
     script = 'eval cc "\\"$0\\"" $(pkg-config --cflags --libs mgpu_rt) -o "\\"$1\\"" && "$1"'

@@ -113,7 +113,7 @@ def test_a_path_of_the_package_may_have_a_space(wheel: Path, installed: Installe
 def test_the_installed_command_lowers_into_an_executable(
     installed: Installed, tmp_path: Path
 ) -> None:
-    """From MLIR to a run with nothing but the installed package."""
+    """The installed package lowers a program and runs it."""
     out = tmp_path / "forum"
     words = ("--emit", "executable", "--iterations", 2)
     run(installed.command, "lower", PROGRAMS / "forum.mlir", "-o", out, *words)
@@ -124,7 +124,7 @@ def test_the_installed_command_lowers_into_an_executable(
 
 
 def assert_is_report(page: str) -> None:
-    """With its style, which is no Python."""
+    """Asserts that a page has calls, and the style sheet, which is no Python file."""
     assert "prefers-color-scheme: dark" in page
     assert "hipModuleLaunchKernel" in page
 
@@ -205,7 +205,7 @@ def test_the_plain_wheel_reads_images(wheel: Path, installed: Installed, tmp_pat
 @pytest.mark.check
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes another user's place")
 def test_a_user_without_a_home_can_run_programs(installed: Installed, folder: Path) -> None:
-    """In an installation that he cannot write to."""
+    """The user cannot write to the installation."""
     program = folder / "work" / "by hand"
     words = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", installed.command)
     env = {"HOME": "/nowhere", "TMPDIR": "/tmp"}
@@ -307,7 +307,7 @@ def test_every_python_can_use_the_wheel(version: str, dist: Path, folder: Path) 
 
 @pytest.mark.check_install
 def test_the_python_examples_run_beside_a_wheel(dist: Path, folder: Path) -> None:
-    """As a user has them: copied, with NumPy beside the wheel."""
+    """The examples are copies, with NumPy installed beside the wheel."""
     (built,) = dist.glob("*.whl")
     wanted = ("-c", ROOT / "tests" / "requirements.lock", built, "numpy")
     place = machine.install(Path(sys.executable), folder / "numpy", *wanted)

@@ -73,7 +73,7 @@ def test_the_image_has_the_packages_that_the_page_names() -> None:
 
 
 def test_an_image_is_built_of_what_git_has() -> None:
-    """Not of this machine's objects, which make would take for new."""
+    """This machine's objects stay outside of the image: make would take them for new."""
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
     wanted = {f"**/{line}".replace("**//", "").rstrip("/") for line in ignored}
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()

@@ -116,7 +116,7 @@ class Hangs(PinAll):
 
 
 class HoldsTheGil(PinAll):
-    """In one bytecode that takes for ever."""
+    """A policy that holds the GIL in one endless bytecode."""
 
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
         note(hangs=True)

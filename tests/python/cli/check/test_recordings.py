@@ -113,7 +113,7 @@ def test_a_hostile_name_is_a_name(faulty: Path, tmp_path: Path) -> None:
 def test_a_recording_without_asked_sizes_is_checked_by_the_blocks(
     faulty: Path, tmp_path: Path
 ) -> None:
-    """As a release before this one wrote it, and as HIP knows the memory."""
+    """An earlier release wrote only the sizes of blocks, as HIP knows them."""
     old = changed(faulty, tmp_path / "old", lambda launch: launch["blocks"][0].pop("asked"))
     assert check(old).returncode == 0
     more = changed(faulty, tmp_path / "more", lambda launch: launch["blocks"][0].update(asked=513))

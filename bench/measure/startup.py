@@ -80,7 +80,7 @@ def _loading(device: Device, repetitions: int, step: Step) -> list[Figure]:
 
 
 def _first(device: Device, way: Way) -> dict[str, Any]:
-    """A process's first launch: ms of it and since its start, MiB, and ms outside HIP."""
+    """Measures a first launch: its ms, ms since the process's start and outside HIP, and MiB."""
     library = device.hip if way is BY_HAND else native.RUNTIME
     environment = {**device.environment, **way.variables}
     command = [native.program("startup", device.chip), way.kind, library]

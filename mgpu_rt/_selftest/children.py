@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-#: Seconds for a killed process to go. One that waits for the driver inside the kernel may not.
+#: Seconds for a killed process to end. A process that waits inside the kernel may stay.
 GRACE = 5.0
 
 HUNG = "it did not end within its time limit: the GPU or its driver hangs, see dmesg"

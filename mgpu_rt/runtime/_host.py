@@ -142,7 +142,7 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
 
 
 def _leave(runtime: Runtime) -> None:
-    """Ends a runtime that is inside of a `with`. The last of those that remain answers, in any
+    """Ends a runtime that is inside of a `with`. The last runtime that remains answers, in any
     order in which threads leave."""
     with _State.lock:
         _State.inside.remove(runtime)

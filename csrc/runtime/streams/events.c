@@ -159,7 +159,7 @@ unsigned event_flags(void) {
     return load_relaxed(&flags);
 }
 
-/* Without events the first one will look. */
+/* If there are no events yet, the first event looks for it. */
 void event_look_for_timer(void) {
     if (handle_first(&event_map))
         (void)event_flags();

@@ -20,7 +20,7 @@ static void play_device(const struct step *step) {
         check(step, HIP(hipSetDevice, int)(device));
 }
 
-/* ondevice BUFFER: that its memory is on */
+/* ondevice BUFFER: says which device holds the buffer's memory */
 static void play_on_device(const struct step *step) {
     struct { /* the beginning of hipPointerAttribute_t, which has grown since HIP 5 */
         int type, device;

@@ -14,7 +14,7 @@
 #include "../isa/memory.h"
 #include "order.h"
 
-/* A wave that accessed a dword; without bytes, none did. */
+/* The last access to a dword, by one wave; if `bytes` is 0, no wave has accessed the dword. */
 struct softgpu_stamp {
     uint64_t group : 24, wave : 4, epoch : 16, /* barriers of the workgroup before it */
         bytes : 4,                             /* a bit for each, lowest first */

@@ -34,7 +34,7 @@ def test_programs_decode_as_by_llvm(target: str, request: pytest.FixtureRequest)
 
 
 def test_kernels_decode_as_by_llvm(request: pytest.FixtureRequest) -> None:
-    """For the target that the tests of whole kernels have lowered them for already."""
+    """The kernels are those that the tests of whole kernels lower, for the same target."""
     agree(compared("gfx90a", corpus.kernels("gfx90a", 2)), request)
 
 

@@ -57,7 +57,7 @@ OPERANDS = 16 * LANES
 
 
 def patterns(shape: Shape) -> list[Pattern]:
-    """Every one of B, with all of A that the shape has: of those, one block and the last one."""
+    """Each pattern of B with those of A: no broadcast, and blocks 1 and the last of each size."""
     some = [(0, 0)]
     for cbsz in range(1, shape.blocks.bit_length()):
         some += [(cbsz, abid) for abid in sorted({1, 2**cbsz - 1})]

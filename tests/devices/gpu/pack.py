@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[3]
 OUT = ROOT / "build" / "gpu"
 NAN = ROOT / "tests" / "python" / "runtime" / "nan.mlir"
 ITERATIONS = (None, 7, 1000)
-SCIPY = "scipy==1.17.1"  # what products of sparse matrices are held against
+SCIPY = "scipy==1.17.1"  # computes sparse products to compare with
 
 
 def lower_all() -> None:

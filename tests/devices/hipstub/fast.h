@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* Each thread takes handles from a range of its own of 2^36, so that no two are alike. They are
- * never looked at; the range is one that no process maps. */
+ * never dereferenced: no process maps that range. */
 static _Atomic uintptr_t fast_ranges = 1;
 static _Thread_local uintptr_t fast_next;
 

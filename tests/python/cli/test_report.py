@@ -418,7 +418,7 @@ HOSTILE = [
 
 
 def hostile() -> dict[str, Any]:
-    """Files whose every name is one of those."""
+    """Statistics in which every name is a hostile one."""
     functions = {name: {"calls": 1, "ns": 10} for name in HOSTILE}
     whole = recorded.statistics(
         abi=functions,

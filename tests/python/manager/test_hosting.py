@@ -224,7 +224,7 @@ def test_any_locale_is_served(locale: str, odd_locales: Path) -> None:
 
 
 def test_a_directory_as_standard_input_is_served() -> None:
-    """Point 3: an interpreter in the program ends it."""
+    """A directory as standard input would end a Python interpreter inside of the program."""
     with open_directory("/") as descriptor:
         result = run_host("served", promptly(), stdin=descriptor)
     assert result.stdout == "ok\n", result.stderr

@@ -255,7 +255,7 @@ def test_shared_memory_waits_for_its_stream(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_shared_memory_of_an_idle_stream_waits_for_nothing(mgpu: Mgpu) -> None:
-    """HIP is asked no synchronise there that would pass a mark."""
+    """The block of an idle stream is handed out again, without a synchronise of HIP."""
     stream = mgpu.StreamCreate()
     for _ in range(4):
         free(mgpu, shared(mgpu, KIB), stream)

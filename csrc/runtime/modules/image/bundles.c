@@ -13,11 +13,11 @@ enum { ENTRIES = 1024, NAME_BYTES = 4096 }; /* more are not looked at */
 /* The known part of a file's entries so far. */
 struct contents {
     uint64_t end;  /* of the last one, from the begin of the file */
-    bool readable; /* one that has bytes can be read */
-    bool doubtful; /* one cannot, or is damaged */
-    bool writable; /* one holds globals that a kernel can write, or may hold some */
-    bool settable; /* one holds constants that the host can set */
-    bool opaque;   /* one is packed, or of a kind that is not read here */
+    bool readable; /* an image that has bytes can be read */
+    bool doubtful; /* an image cannot be read, or is damaged */
+    bool writable; /* an image holds globals that a kernel can write, or may */
+    bool settable; /* an image holds constants that the host can set */
+    bool opaque;   /* an image is packed, or of a kind that is not read here */
 };
 
 static void add_elf(struct contents *contents, struct image *whole, struct view *entry) {

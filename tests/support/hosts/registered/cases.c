@@ -51,7 +51,7 @@ static void case_brk(void) {
     }
 }
 
-/* A part of a huge page, and then the page is split. */
+/* Registers a part of a huge page, and then the kernel splits the page. */
 static void case_huge(void) {
     enum { HUGE = 2 << 20 };
     char *const all =

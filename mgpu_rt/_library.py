@@ -114,13 +114,13 @@ class RuntimeLibrary:
         return self.native.mgpu_rt_empty_cache()
 
     def life(self) -> Life:
-        """The life of what the library has just made on the current device."""
+        """The life of an object that the library has just made on the current device."""
         return Life(os.getpid(), self.native.mgpu_rt_epoch())
 
     def give_back(self, life: Life, function: Callable[..., object], *arguments: Any) -> None:
-        """Calls a function that gives something back, as finalizers do at any time, unless its life
-        is over. While this thread builds a graph, the call would become a part of the graph: it is
-        made at the graph's end then."""
+        """Calls a function that gives an object back, as finalizers do at any time, unless its life
+        is over. The call must not become part of a graph that this thread builds: it is then
+        made at the graph's end."""
         later = getattr(self._thread, "later", None)
         if life.process != os.getpid():
             return

@@ -2,7 +2,7 @@
 
     python scale.py
 
-FlyDSL gives its JIT a library with the mgpu* functions; a backend names it. This one names
+FlyDSL gives its JIT a library with the mgpu* functions; a backend names it. This backend names
 mgpu_rt's, and the rest of FlyDSL is as it was. docs/jit.md says what works so.
 
 Prints:

@@ -115,7 +115,7 @@ _STREAMS = Template(f"""
     llvm.return
   }}""")
 
-# Called after something of HIP's was made, so that the handler runs before HIP's own. A child of
+# Called after HIP has made an object, so that the handler runs before HIP's handlers. A child of
 # fork has the parent's handles and must not touch them.
 _RELEASE = Template(f"""
   llvm.func internal @${{prefix}}_register() {{

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-PACKAGES = {"elftools": "pyelftools", "msgpack": "msgpack"}  # by what is imported
+PACKAGES = {"elftools": "pyelftools", "msgpack": "msgpack"}  # the package of each imported module
 
 
 def check() -> None:

@@ -24,7 +24,7 @@ from mgpu_rt.manager._protocol import (
 LIST, EVICT, PIN, LIMITS, LIMIT, MEMORY, SAY, WARN = range(8)
 
 ROOM = 4096  # events read at once: as many as the ring holds
-LIST_ROOM = 16384  # the most of one list; the rest is left out
+LIST_ROOM = 16384  # entries at most in one list; others are left out
 DEVICES = 64
 
 

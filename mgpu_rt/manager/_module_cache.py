@@ -45,7 +45,7 @@ class ModuleCache(Mirror):
                 yield Pin(module.handle, keep)
 
     def _evict(self, limit: int) -> Iterator[Evict]:
-        """Evicts modules that the library could not unload before, since kernels ran."""
+        """Evicts modules that the library could not unload earlier, as their kernels ran."""
         idle = self.idle()
         surplus = sum(module.bytes for module in idle) - limit
         for module in idle:

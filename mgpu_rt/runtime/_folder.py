@@ -37,8 +37,8 @@ def claim(path: str) -> None:
 
 
 class Folder:
-    """A recording's folder, which is made if it is not there. Threads and processes may write into
-    one at once. Raises OSError where nothing can be written, or others could read or change it."""
+    """A recording's folder, which is made if it is missing. Several threads and processes may write
+    into it. Raises OSError if nothing can be written, or others could read or change the folder."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -149,7 +149,7 @@ def _lock(number: int, path: Path) -> None:
 
 
 def _end_of_lines(number: int) -> int:
-    """The size of a file without a line that has no end."""
+    """The size of a file up to the end of its last whole line."""
     size = os.fstat(number).st_size
     if not size or os.pread(number, 1, size - 1) == b"\n":
         return size

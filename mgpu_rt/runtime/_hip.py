@@ -17,7 +17,7 @@ from mgpu_rt._errors import HipError
 from mgpu_rt._runtime import lib
 
 SUCCESS, OUT_OF_MEMORY, NOT_READY = 0, 2, 600
-#: HIP's answers for what is no event, stream, module or memory, or is none any more.
+#: HIP's errors for a handle or address that is not valid, or no longer.
 INVALID_HANDLE, DESTROYED, NOT_FOUND, INVALID_VALUE = 400, 709, 500, 1
 DISABLE_TIMING = 2  # a flag of events
 COPY_DEFAULT = 4  # hipMemcpyDefault

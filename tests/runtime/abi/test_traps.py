@@ -524,7 +524,8 @@ def test_12_the_last_error_is_left_alone(mgpu: Mgpu) -> None:
     """Looking whether a busy stream is done must not leave hipErrorNotReady behind."""
     first = busy_stream(mgpu)
     mgpu.StreamDestroy(first)
-    assert mgpu.StreamCreate() != first
+    second = mgpu.StreamCreate()
+    assert second != first or not mgpu.on_stub  # a device may be done by now
     assert mgpu.count("hipStreamQuery") == 1
     assert mgpu.stub.hipGetLastError() == 0
 
@@ -549,7 +550,8 @@ def test_12_a_pending_error_survives(mgpu: Mgpu) -> None:
     mgpu.StreamDestroy(first)
     pending = mgpu.stub.hipSetDevice(77)
     assert pending != 0
-    assert mgpu.StreamCreate() != first
+    second = mgpu.StreamCreate()
+    assert second != first or not mgpu.on_stub  # a device may be done by now
     assert mgpu.stub.hipGetLastError() == pending
 
 

@@ -363,7 +363,7 @@ def memref_at(values: list[Any], kinds: list[str | None], at: int) -> MemRefDesc
 
 
 def numpy_for(user: str) -> Any:
-    """Imports NumPy for a user; the package itself needs none. Raises ImportError."""
+    """Imports NumPy, which this package does without. Raises ImportError with the way out."""
     try:
         import numpy
     except ModuleNotFoundError:

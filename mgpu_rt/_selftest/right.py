@@ -309,7 +309,7 @@ def sequence_compared(play: Play, sides: Sequence[str] = WITH_OTHERS) -> Finding
 
 
 def _was_ended(said: Output) -> bool:
-    """The process ended by a signal, such as abort's."""
+    """True if a signal ended the process, such as abort's."""
     return isinstance(said.status, int) and said.status < 0
 
 

@@ -159,7 +159,7 @@ unsigned event_flags(void) {
     return load_relaxed(&flags);
 }
 
-/* If there are no events yet, the first event looks for it. */
+/* If there are no events yet, the first one looks whether the program asks for times. */
 void event_look_for_timer(void) {
     if (handle_first(&event_map))
         (void)event_flags();

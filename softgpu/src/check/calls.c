@@ -188,10 +188,13 @@ static struct side side_of(void *memory) {
     return side;
 }
 
-/* Compares an access with those of ops that are not over. */
-static void compare(const struct transfer *move, const struct side *side, uint64_t bytes,
-                    bool writes) {
+/* Compares an access with those of ops that are not over, and notes it. HIP has read pageable
+ * memory when a copy from it returns, so nothing later races with such a load. */
+static void enter(const struct transfer *move, const struct side *side, uint64_t bytes,
+                  bool writes) {
     const struct softgpu_block *block = side->has_block ? &side->block : NULL;
+    if (!bytes || !move->op || !side->past)
+        return;
     if (softgpu_past_use(side->past, move->op, &move->clock)) {
         struct softgpu_conflict found = {0};
         found.op = softgpu_past_conflict(side->past, &move->clock, side->va, bytes, writes,
@@ -202,25 +205,8 @@ static void compare(const struct transfer *move, const struct side *side, uint64
         if (found.op)
             report_race(move, side->va, bytes, writes, &found, block);
     }
-}
-
-/* Compares an access, and notes it for later ones. */
-static void enter(const struct transfer *move, const struct side *side, uint64_t bytes,
-                  bool writes) {
-    if (!bytes || !move->op || !side->past)
-        return;
-    compare(move, side, bytes, writes);
-    softgpu_past_move(side->past, move->op, side->va, bytes, writes);
-}
-
-/* Enters the source of a copy. HIP has read pageable memory when the copy returns, so that nothing
- * later races with it. */
-static void enter_source(const struct transfer *move, const struct side *side, void *memory,
-                         uint64_t bytes) {
-    if (side->has_block || !softgpu_check_is_host(memory))
-        enter(move, side, bytes, false);
-    else if (bytes && move->op && side->past)
-        compare(move, side, bytes, false);
+    if (writes || block)
+        softgpu_past_move(side->past, move->op, side->va, bytes, writes);
 }
 
 /* ---- copies to the host ---- */
@@ -292,7 +278,7 @@ static void copy(void *to, void *from, size_t bytes, void *stream) {
         return;
     begin(&move, SOFTGPU_OP_COPY, stream);
     const struct side target = side_of(to), source = side_of(from);
-    enter_source(&move, &source, from, least);
+    enter(&move, &source, least, false);
     enter(&move, &target, least, true);
     bool from_device = source.has_block && source.block.bits;
     bool to_device = target.has_block && target.block.bits;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from tests.devices.rocm.releases import RELEASES
 from tests.devices.rocm.surroundings import Surroundings, surroundings
 
 CLANG = "clang-22"
+SEEDS = range(1160)  # of which about 150 do not end
 OPTIONS = ("--no-argc", "--concise")
 TIME_LIMIT = 60  # seconds for one step; a second is long
 CPU_LIMIT = 1  # seconds on the processor; a program that ends takes milliseconds
@@ -62,7 +64,9 @@ class Csmith:
 
 
 def fetch() -> Csmith:
-    """Raises PackagesMissing."""
+    """Raises PackagesMissing, also if the compiler is missing."""
+    if not shutil.which(CLANG):
+        raise packages.PackagesMissing(f"{CLANG} is missing (apt-get install {CLANG})")
     here = surroundings(RELEASES[-1])  # which `make test` has too
     root = packages.cache() / "csmith"
     packages.fetch_only(here.release, _PACKAGES, root)

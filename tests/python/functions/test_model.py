@@ -87,16 +87,21 @@ except TypeError as error:
 """
 
 
-@pytest.mark.gpu
-def test_a_model_is_called_from_pytorch_on_a_gpu() -> None:
-    pytest.importorskip("torch")
-    result = subprocess.run(
-        [sys.executable, "-c", TORCH, str(lowered(CHAIN, CHIP, "isa"))],
+def on_gpu(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Runs Python code in a process of its own, over NVIDIA's driver."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
         env=environment("cuda", PYTHONPATH=str(ROOT)),
         capture_output=True,
         text=True,
         timeout=HANG,
     )
+
+
+@pytest.mark.gpu
+def test_a_model_is_called_from_pytorch_on_a_gpu() -> None:
+    pytest.importorskip("torch")
+    result = on_gpu(TORCH, lowered(CHAIN, CHIP, "isa"))
     assert result.returncode == 0, result.stderr
     assert "forward, argument" in result.stdout and "its elements are f64" in result.stdout
     assert "failed with" not in result.stderr
@@ -122,11 +127,5 @@ assert [float(view.sum()) for view in views] == [sum(range(501, 1001))] * 2
 @pytest.mark.gpu
 def test_cupy_takes_an_array_without_a_copy() -> None:
     pytest.importorskip("cupy")
-    result = subprocess.run(
-        [sys.executable, "-c", CUPY],
-        env=environment("cuda", PYTHONPATH=str(ROOT)),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
+    result = on_gpu(CUPY)
     assert (result.returncode, result.stderr) == (0, "")

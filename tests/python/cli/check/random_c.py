@@ -20,10 +20,9 @@ from pathlib import Path
 
 from mgpu_rt.runtime._folder import Folder
 from mgpu_rt.runtime._manifest import Argument, Block, RecordedLaunch, line_of
-from softgpu.tests.csmith.program import Csmith, Endless, fetch
+from softgpu.tests.csmith.program import SEEDS, Csmith, Endless, fetch
 from tests.python.cli.check.test_check import check
 
-SEEDS = range(1160)  # of which about 150 do not end
 CHIP = "gfx90a,budget=1000000000"
 RIGHT, ENDLESS, UNBUILT = "no report", "does not end", "was not compiled"
 #: Programs that clang 22 compiles wrongly, and why.

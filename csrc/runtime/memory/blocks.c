@@ -19,7 +19,8 @@
 
 #include <stdlib.h>
 
-/* As many blocks may have several fences on a device: a search looks at all of one size. */
+/* At most WAITING_MOST blocks of a device have several fences, as a search looks at all of one
+ * size. */
 enum { POOLS_PER_SEARCH = 8, WAITING_MOST = 256 };
 enum { USES_BITS = 8, MOST_USES = (1 << USES_BITS) - 1 };
 
@@ -49,7 +50,7 @@ static void set_fence(struct fence *fence, struct stream *stream) {
     store_relaxed(&fence->number, stream_next_fence(stream));
 }
 
-/* The list ends after a fence. */
+/* Ends the list of fences after `last`. */
 static void end_fences(struct fence *last) {
     if (last->next)
         store_relaxed(&last->next->stream, NULL);
@@ -89,9 +90,9 @@ static __attribute__((noinline)) bool add_other_fences(struct block *block) {
                                             WAITING_MOST);
 }
 
-/* Tells whether all fences of a block are done, or of `stream`, whose next work comes after them.
- * If not, *holder is a stream that the block waits for. A caller that does not own the block asks
- * again once it does: the block may have been taken and freed again. */
+/* Returns whether the next work of `stream` may use a block: each fence is done, or is of that
+ * stream. If not, *holder is a stream that the block waits for. A caller that does not own the
+ * block must ask again once it owns it, as another thread may have taken and freed it. */
 static bool is_ready(const struct block *block, const struct stream *stream,
                      struct stream **holder) {
     const struct fence *fence =
@@ -114,7 +115,8 @@ static bool is_ready(const struct block *block, const struct stream *stream,
 
 /* ---- pools ---- */
 
-/* The pool of a stream's blocks while it was this device's; NULL if nothing was freed on it. */
+/* Returns the pool of a stream's blocks; NULL if nothing was freed on the stream while it was on
+ * this device. */
 static struct block_pool *pool_on(const struct stream *stream, int device) {
     struct block_pool *pool = load_acquire(&stream_pools);
     while (pool && (pool->owner != stream || pool->device != device))
@@ -122,15 +124,15 @@ static struct block_pool *pool_on(const struct stream *stream, int device) {
     return pool;
 }
 
-/* A stream was entered, perhaps with a handle that HIP has handed out before, on another device.
- * The blocks of its predecessor stay with that one's device. */
+/* Notes that a stream was created, perhaps with a handle that HIP has handed out before on another
+ * device. The blocks of the older stream stay with the older device. */
 static void stream_enters(struct stream *stream) {
     struct block_pool *pool = load_acquire(&stream->pool);
     if (DOUBT(handle_moved_to_another_device, !pool || pool->device != stream->device))
         cas_acq_rel(&stream->pool, &pool, pool_on(stream, stream->device));
 }
 
-/* The stream's pool, made at its first free. NULL without memory. */
+/* Returns a stream's pool, made at the first free on the stream; NULL without memory. */
 static __attribute__((noinline)) struct block_pool *make_pool(struct stream *stream, int device) {
     struct block_pool *pool = NULL;
     struct block_pool *fresh = calloc(1, sizeof *fresh);
@@ -158,7 +160,8 @@ static __attribute__((noinline)) void add_overflow(struct block_pool *pool, stru
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Takes a block out of its chain. It is ready, or leaves for good. Under tables_lock. */
+/* Takes a block out of its chain. The caller uses the block, or has HIP free it. Under
+ * tables_lock. */
 static struct block *take_overflow(struct block_pool *pool, struct block **link) {
     struct block *block = *link;
     store_relaxed(link, block->next_overflow);
@@ -221,8 +224,8 @@ static bool unlink_from(struct block_pool *pool, struct block *block) {
     return *link && take_overflow(pool, link);
 }
 
-/* Takes an idle block out of where it is; false if it is in no pool. Under tables_lock. A block of
- * a stream lies with the device if there was no memory for a pool of the stream's. */
+/* Takes an idle block out of its pool; returns false if it is in no pool. Under tables_lock. A
+ * stream's block lies in the device's pool if there was no memory to make the stream a pool. */
 static bool unlink_block(struct block *block) {
     const struct stream *stream = load_relaxed(&block->fence.stream);
     if (DOUBT(cached_block_is_shared, block->shared))
@@ -246,7 +249,7 @@ static void empty_pool(struct block_pool *pool) {
 /* By device. Written under tables_lock; statistics and the exit read it without. */
 static struct memory_account ledger[MOST_DEVICES];
 
-/* Whether the account of a device is the sum of its blocks. Under tables_lock. */
+/* Returns whether the account of a device equals the sum of its blocks. Under tables_lock. */
 CHECKS bool ledger_agrees(int device) {
     size_t bytes = 0, blocks = 0;
     for (const struct block *block = block_first(); block; block = handle_next(block))
@@ -270,8 +273,8 @@ static void remove_block(struct block *block) {
     ranges_remove((uintptr_t)block->handle.key);
 }
 
-/* HIP would not hand out memory of a block that it did not get back. So the program has freed it by
- * a call of its own. */
+/* HIP hands out memory again only after it was freed. So the program has freed the overlapped
+ * blocks by a call to HIP. */
 static void remove_overlapped(const void *address, size_t size) {
     void *begin;
     while ((begin = ranges_begin(address, size))) {
@@ -314,8 +317,8 @@ struct block *block_insert(void *address, size_t size, int device, int state) {
     return block;
 }
 
-/* Has HIP free an address, in a block that is in no pool or in none. HIP may hand the address to
- * another thread as soon as it has it, so it leaves the tables before. */
+/* Has HIP free an address; the block there, if there is one, is in no pool. HIP may hand the
+ * address to another thread at once, so the block leaves the tables before HIP frees it. */
 static hipError_t free_by_hip(struct block *block, void *address) {
     const size_t size = block ? block->size : 0;
     const int device = block ? block->device : 0;
@@ -340,8 +343,8 @@ struct block *block_around(const void *address) {
 }
 
 /* Asks HIP whether it still has the block as it was handed out. The program may have freed it by a
- * call of its own, or have reset the device. NVIDIA's driver does not say where managed memory
- * begins, but has a number for it. */
+ * call of its own, or have reset the device. NVIDIA's driver does not tell where managed memory
+ * begins, but gives each allocation a number. */
 static bool hip_has(const struct block *block) {
     void *begin = NULL;
     size_t size = 0;
@@ -362,9 +365,9 @@ static void invalidate_block(struct block *block) {
     remove_block(block);
 }
 
-/* Removes the blocks of a device that was reset, or all as HIP ends. Managed memory outlives the
- * reset of one of several devices: what HIP still has of it stays. HIP is not asked under the lock.
- * A block that is entered in between is of the time after the reset. */
+/* Removes the blocks of a device that was reset, or all as HIP ends. Managed memory survives the
+ * reset of one of several devices: blocks that HIP still has stay. HIP is not asked under the lock.
+ * A block that another thread adds in between is newer than the reset. */
 static void invalidate_blocks(int device) {
     struct block *const newest = block_first();
     for (struct block *block = newest; block; block = handle_next(block))
@@ -391,14 +394,14 @@ size_t block_reserved(int device) {
 
 /* ---- the limit ----
  *
- * The limit bounds the idle blocks, which the program has freed. So it is enforced where blocks are
- * freed: stock's hipFree, too, waits for the device there. An allocation evicts nothing unless HIP
- * has no memory.
+ * The limit bounds the idle blocks, which the program has freed. The limit is enforced where blocks
+ * are freed, as stock's hipFree waits for the device there, too. An allocation evicts nothing
+ * unless HIP has no memory.
  *
- * As long as a device holds no more from HIP than the limit there is nothing to count. Beyond it
- * each free is added up. When the sum reaches the limit, the library looks at all blocks. The least
- * recently used leave until seven eighths of the limit are idle, so an eighth is freed before the
- * next look. */
+ * Nothing is counted while a device holds no more of HIP's memory than the limit. Above the limit,
+ * the sizes of freed blocks are added up. When their sum reaches the limit, the library looks at
+ * all blocks. It evicts the least recently used blocks until seven eighths of the limit are idle:
+ * the next look comes an eighth later. */
 
 static size_t
     freed[MOST_DEVICES]; /* no less than what is idle, where the device is over its limit */
@@ -426,7 +429,7 @@ static bool evict_idle(struct block *block, hipError_t *error) {
     if (load_acquire(&block->state) != BLOCK_IDLE)
         return false;
     pthread_mutex_lock(&tables_lock);
-    /* The block may be on its way into a pool just now: then it is not found, and stays. */
+    /* Another thread may be moving the block into a pool: then it is not found, and stays. */
     const bool owned = unlink_block(block);
     if (PROOF(block_leaves_its_pool_first, owned))
         remove_block(block);
@@ -449,7 +452,7 @@ static uint64_t rank_of(const struct block *block) {
            (uses < MOST_USES ? uses : (uint64_t)MOST_USES);
 }
 
-/* The bytes of the idle blocks above a rank. */
+/* Returns the bytes of the idle blocks above a rank. */
 static size_t bytes_above(int device, uint64_t rank) {
     size_t bytes = 0;
     for (const struct block *block = block_first(); block; block = handle_next(block))
@@ -458,8 +461,9 @@ static size_t bytes_above(int device, uint64_t rank) {
     return bytes;
 }
 
-/* Evicts the idle blocks up to a rank, but so many of that rank as `most` bytes hold. Returns how
- * many go. hipFree waits for the device, so a block whose stream is still at work may go too. */
+/* Evicts the idle blocks up to a rank; of the blocks with that very rank, at most `most` bytes.
+ * Returns the number of evicted blocks. hipFree waits for the device, so a block whose stream still
+ * works may be evicted, too. */
 static int evict_up_to(int device, uint64_t rank, size_t most) {
     int count = 0;
     hipError_t error;
@@ -479,7 +483,7 @@ static int evict_up_to(int device, uint64_t rank, size_t most) {
 }
 
 /* Evicts the least recently used blocks until no more than `most` bytes are idle; returns how many
- * are. Halves the ranks until the one is found above which so much is idle. */
+ * are. Finds by bisection the rank above which that many bytes are idle. */
 static size_t evict_oldest(int device, size_t most) {
     uint64_t rank = 0, end = (load_relaxed(&block_clock) + 1) << USES_BITS;
     while (rank < end) {
@@ -494,7 +498,7 @@ static size_t evict_oldest(int device, size_t most) {
     return bytes_above(device, 0);
 }
 
-/* Evicts blocks if the device is over its limit. A block of this size was freed. */
+/* Evicts blocks if the device is over its limit, after a block of this size was freed. */
 static void enforce_memory_limit(int device, size_t size) {
     const size_t limit = cache_limits.memory_bytes[device];
     if (!limit || block_reserved(device) <= limit)
@@ -507,7 +511,8 @@ static void enforce_memory_limit(int device, size_t size) {
                store_relaxed(&freed[device], evict_oldest(device, limit - limit / 8)));
 }
 
-/* HIP was asked for more: from here on frees are added up, if the device is over its limit now. */
+/* HIP was asked for more memory: if the device is over its limit now, frees are added up from here
+ * on. */
 static void note_reserved(int device, size_t size) {
     const size_t limit = limit_of(device), now = block_reserved(device);
     if (now <= limit)
@@ -517,8 +522,8 @@ static void note_reserved(int device, size_t size) {
     fetch_or_relaxed(&care_of_frees, CARE_OVER_LIMIT);
 }
 
-/* Takes a block of this size that is ready for work in the order of `stream`. NULL if there is
- * none; then *holder is a stream that one of them waits for. */
+/* Takes a block of this size that the next work of `stream` may use. Returns NULL if there is none;
+ * *holder is then a stream that one of these blocks waits for. */
 static struct block *take_ready(struct block_pool *pool, size_t size, const struct stream *stream,
                                 struct stream **holder) {
     const size_t set = block_set(size);
@@ -544,7 +549,7 @@ static struct block *take_ready(struct block_pool *pool, size_t size, const stru
     return block;
 }
 
-/* Asks HIP about a stream that nobody holds and that a block waits for. */
+/* Asks HIP about the stream that a block waits for, if no thread holds that stream. */
 static struct block *take_after_asking(struct block_pool *pool, size_t size,
                                        const struct stream *stream) {
     struct stream *holder = NULL;
@@ -557,7 +562,7 @@ static struct block *take_after_asking(struct block_pool *pool, size_t size,
 /* Takes a block of this size, device memory or shared, that is ready for work in the order of
  * `stream`; NULL stands for any order. Looks at the stream's own pool, at the device's and at those
  * of 8 other streams; the next search goes on behind them. Asks HIP about streams that nobody
- * holds. NULL if there is none. */
+ * holds. Returns NULL if no block is ready. */
 static struct block *search_pools(int device, size_t size, struct stream *stream, bool shared) {
     struct block_pool *own = stream ? load_acquire(&stream->pool) : NULL, *pool;
     struct block *block = NULL;
@@ -589,17 +594,17 @@ bool block_serves(uint64_t bytes, int device) {
            device < MOST_DEVICES;
 }
 
-/* LLVM's own library for CUDA has had managed memory for host_shared since 19. HIP has it for every
- * device (pinned host memory where pages cannot move). hipFree takes it back, and it is coherent
- * without a flag. Stock ROCm hands out device memory there, which the host may not be able to
- * touch. */
+/* LLVM's own library for CUDA has had managed memory for host_shared since 19. HIP offers managed
+ * memory on every device: pinned host memory where pages cannot move. hipFree frees managed memory,
+ * which is coherent without a flag. On ROCm, stock hands out device memory for host_shared, which
+ * the host may be unable to touch. */
 static hipError_t ask_hip(void **address, size_t size, bool shared) {
     return shared ? hip.MallocManaged(address, size, hipMemAttachGlobal)
                   : hip.Malloc(address, size);
 }
 
-/* For what no device of this size can have nothing is evicted. HIP is not asked: a call that
- * succeeds would clear the error that the program is to meet. */
+/* Nothing is evicted for a request that is larger than the device. HIP is not asked for that size
+ * here: a call that succeeds would clear the error that the program is to meet. */
 static void *allocate_new(size_t size, int device, bool shared, hipError_t *error) {
     const size_t total = load_relaxed(&totals[device]);
     void *address = NULL;
@@ -652,8 +657,8 @@ struct block_allocated block_allocate(uint64_t bytes, int device) {
 
 /* ---- freeing ---- */
 
-/* Frees an address where the program holds no block: memory that it got by HIP, or a mistake. HIP
- * 5.2.3 takes an address inside a block for the block. */
+/* Frees an address where the program holds no block: memory that it got from HIP itself, or a
+ * mistake. HIP 5.2.3 treats an address inside a block as the block's address. */
 static struct block_freed free_unheld(void *address) {
     struct block *around = block_around(address);
     const bool is_known = around && device_kept(around->device);
@@ -669,8 +674,8 @@ static struct block_freed free_unheld(void *address) {
     return (struct block_freed){FREE_TO_HIP, error};
 }
 
-/* Ends the program's hold of a block that is not BLOCK_LIVE. False if the free ends here; then
- * *freed is its outcome. */
+/* Ends the program's hold of a block that is not BLOCK_LIVE. Returns false if the free ends here;
+ * *freed is then its outcome. */
 static __attribute__((noinline)) bool end_hold(struct block *block, void *address,
                                                struct block_freed *freed) {
     const int state = block ? load_acquire(&block->state) : BLOCK_GONE;
@@ -694,13 +699,13 @@ void block_put_done(struct block *block) {
     clear_fences(block);
     drop_done_fences(&device_pools[device]);
     drop_done_fences(&shared_pools[device]);
-    block_pool_put(block); /* from here on it may be another thread's */
+    block_pool_put(block); /* from here on another thread may take it */
     enforce_memory_limit(device, size);
 }
 
-/* Waits for the device where no fence says when the block is idle. The program named the null
- * stream, one that is gone, one of another device, or one of its own that the table does not know.
- * Or too many blocks have several fences. */
+/* Waits for the device where no fence says when the block is idle. That is so if the program named
+ * the null stream, a destroyed one, one of another device, or one that the table does not know. It
+ * also waits if too many blocks have several fences. */
 struct block_freed block_free(void *address, struct stream *stream) {
     struct block *block = block_find(address);
     struct block_freed freed = {FREE_DONE, hipSuccess};
@@ -718,7 +723,7 @@ struct block_freed block_free(void *address, struct stream *stream) {
     if (LIKELY(in_order)) {
         set_fence(&block->fence, stream);
         if (LIKELY(!care || add_other_fences(block))) {
-            block_pool_put(block); /* from here on it may be another thread's */
+            block_pool_put(block); /* from here on another thread may take it */
             if (UNLIKELY(care))
                 enforce_memory_limit(device, size);
             return freed;

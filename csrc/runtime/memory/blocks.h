@@ -1,13 +1,13 @@
 /* The blocks of device memory that mgpuMemAlloc hands out: from HIP or from the pools to the
  * program, and back again.
  *
- * A block that is freed on a stream is at once free for the next work of that stream: the stream
- * keeps its order. For anything else it is free once its fences are done. Stock's hipFree waits for
- * the whole device, and so forgives a free on a stream that does not come after all work on the
- * block. So a block has a fence of each other stream, too, that was at work at the free.
+ * A block that is freed on a stream is free at once for the next work of that stream, as a stream
+ * keeps its order. For other work a block is free once its fences are done. Stock's hipFree waits
+ * for the whole device, so it permits a free on a stream that does not come after all work on the
+ * block. So a block also has a fence of each other stream that was at work when it was freed.
  *
- * Sizes are rounded to 256 bytes and served exactly. A block is never split, so no smaller piece
- * ever holds one back.
+ * Sizes are rounded up to 256 bytes, and a block serves its exact size only. A block is never
+ * split, so no smaller piece ever holds one back.
  *
  * A hit is one compare-and-swap when a block is taken and two when it is freed; no lock, no
  * allocation, no call of HIP. */
@@ -40,7 +40,7 @@ static inline void *block_address(const struct block *block) {
     return (void *)(uintptr_t)block->handle.key;
 }
 
-/* Returns the size of a block that the reader does not own: HIP may have handed its address out
+/* Returns the size of a block that the caller does not own: HIP may have handed its address out
  * again. */
 static inline size_t block_size(const struct block *block) {
     return load_relaxed(&block->size);
@@ -49,7 +49,8 @@ static inline int block_device(const struct block *block) {
     return load_relaxed(&block->device);
 }
 
-/* Moves a block from one state to another. Returns true if the block was `from`, and is `to` now.
+/* Moves a block from one state to another. Returns true if the block was in state `from`, and is in
+ * state `to` now.
  */
 static inline bool block_change(struct block *block, int from, int to) {
     return block && cas_acq_rel(&block->state, &from, to);
@@ -59,8 +60,8 @@ static inline bool block_held_by_program(const struct block *block) {
     return load_acquire(&block->state) >= BLOCK_LIVE;
 }
 
-/* Returns a stream whose order a block may rely on: what is freed on it is free for its next work.
- * NULL if the handle is of no such stream. */
+/* Returns a stream whose order a block may rely on: a block that is freed on it is free for its
+ * next work. Returns NULL if the handle belongs to no such stream. */
 static inline struct stream *block_order(const struct thread *thread, hipStream_t handle) {
     struct stream *stream = handle ? stream_find(thread, handle) : NULL;
     return LIKELY(stream && PROOF(order_is_of_a_live_stream, stream_is_live(stream)) &&
@@ -74,19 +75,20 @@ struct block *block_find(const void *address);
 /* Returns the block that an address lies in, begin included, if it is not GONE. */
 struct block *block_around(const void *address);
 
-/* Returns the newest of all entries: handle_next leads on. */
+/* Returns the newest entry; handle_next returns the next. */
 struct block *block_first(void);
 
-/* Enters memory that hipMalloc has returned, LIVE or GRAPH, or hipMallocManaged, SHARED. NULL
- * without memory for the entry. */
+/* Adds memory that hipMalloc (LIVE or GRAPH) or hipMallocManaged (SHARED) has returned. Returns
+ * NULL without memory for the entry. */
 struct block *block_insert(void *address, size_t size, int device, int state);
 
 /* ---- allocating ---- */
 
-/* Returns whether so much memory goes to a pool when it is freed; else a call of HIP's serves. */
+/* Returns whether memory of this size goes to a pool when it is freed; if not, HIP allocates and
+ * frees it. */
 bool block_serves(uint64_t bytes, int device);
 
-/* A block that the program is given, NULL if there is none; *error is HIP's answer. */
+/* The block that the program is given, or NULL; *error is HIP's answer. */
 struct block_allocated {
     void *address;
     enum call_how how;
@@ -102,12 +104,13 @@ static inline void block_hand_out(struct block *block, int state) {
 /* Puts an idle block that has its fences into a pool. */
 void block_pool_put(struct block *block);
 
-/* Takes a block of this size out of a way of a pool: the caller owns it. NULL if there is none. */
+/* Takes a block of this size out of a way of a pool: the caller owns it. Returns NULL if there is
+ * none. */
 static inline struct block *block_pool_take_way(struct block **way, size_t size) {
     struct block *block = load_acquire(way);
     if (!block || block_size(block) != size || !cas_acq_rel(way, &block, NULL))
         return NULL;
-    if (UNLIKELY(block->size != size)) { /* it left and came back as another block */
+    if (UNLIKELY(block->size != size)) { /* it was freed and came back as another block */
         block_pool_put(block);
         return NULL;
     }
@@ -126,7 +129,7 @@ static inline struct block *block_pool_take_own(struct block_pool *pool, size_t 
 }
 
 /* Returns the hit: an idle block of the thread's current device, from the pool of a stream of that
- * device, for the stream's next work. NULL if there is none, or no stream. */
+ * device, for the stream's next work. Returns NULL if there is no such block, or no stream. */
 static inline struct block *block_reuse(uint64_t bytes, int device, struct stream *order) {
     PROOF_STEP(reset_before_block_reuse, (void)device_kept(device));
     struct block_pool *own =
@@ -137,10 +140,10 @@ static inline struct block *block_reuse(uint64_t bytes, int device, struct strea
     return block;
 }
 
-/* Allocates after block_reuse found nothing: a ready block of any pool, else one of HIP's. It is
- * for work in the order of a stream of the device; NULL stands for any order. Shared: a block that
- * host and device see at once, of managed memory. The host may write to it at once, so it is handed
- * out again only where no work uses it, and has no stream. */
+/* Allocates after block_reuse found nothing: a ready block of any pool, else one of HIP's. The
+ * block is for work in the order of a stream of the device; NULL stands for any order. A shared
+ * block is managed memory, which host and device see at once. The host may write to it at once, so
+ * it is handed out again only after all work on it, and has no stream. */
 struct block_allocated block_search(uint64_t bytes, int device, struct stream *order, bool shared);
 
 /* Allocates on the calling thread's device, for work in any order. */
@@ -159,8 +162,8 @@ struct block_freed {
     hipError_t error;
 };
 
-/* Frees what lies at an address, as mgpuMemFree does. A block of the program's was in use on
- * `stream` (NULL: anywhere). */
+/* Frees what lies at an address, as mgpuMemFree does. The block was in use on `stream` (NULL:
+ * anywhere). */
 struct block_freed block_free(void *address, struct stream *stream);
 
 /* Puts a block that the caller has just made IDLE, and that no work uses, into a pool. */
@@ -168,27 +171,26 @@ void block_put_done(struct block *block);
 
 /* ---- for graphs ---- */
 
-/* Leaves a block to a graph that goes on to use it: nobody else is to get it. The program frees it
- * on a stream (NULL: not known). False if the program does not hold the block. */
+/* Leaves a block to a graph that goes on to use it: no other caller gets it. The program frees the
+ * block on a stream (NULL: not known). Returns false if the program does not hold the block. */
 bool block_leave_to_graph(struct block *block, struct stream *stream);
 
-/* Gives a block that the program holds to a graph from now on. The second function lets one that
- * the program has freed serve the graph again. The third takes it back once the graph is gone, and
- * nothing of its work is pending. Each returns false if that is not so. */
+/* Gives a block that the program holds to a graph from now on. The second function lets a block
+ * that the program has freed serve the graph again. The third takes the block back once the graph
+ * is gone and none of its work is pending. Each returns false if the block is not in that state. */
 bool block_give_graph(void *address);
 bool block_serve_graph(void *address);
 bool block_take_from_graph(void *address);
 
-/* Returns a block for work that `stream` captures, in a capture of that number (0: not known). It
- * is one that was freed there, else one of HIP's. The capture has to bear hipMalloc. NULL if there
- * is none; *error is HIP's answer. */
+/* Returns a block for work that `stream` captures, in the capture of that number (0: not known).
+ * The block was freed in that capture, or is new from HIP. The capture must permit hipMalloc.
+ * Returns NULL if there is no block; *error is HIP's answer. */
 void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph,
                            hipError_t *error);
 
 /* ---- accounts ---- */
 
-/* Tells that a block, if the program holds it, is the program's from this call on (1), or is not
- * any more (-1). */
+/* Notes that the program gets a block by this call (1), or loses it (-1). */
 static inline void block_tell(const struct block *block, int sign) {
     if (!block)
         return;
@@ -202,7 +204,7 @@ size_t block_reserved(int device);
 
 /* Returns the ledger of a device: what is reserved, and the blocks. */
 struct memory_account block_ledger(int device);
-/* Returns the ledger with what the program holds: looks at all blocks. */
+/* Returns the ledger with what the program holds, for which it looks at all blocks. */
 struct memory_account block_account(int device);
 
 extern const struct cache block_cache;

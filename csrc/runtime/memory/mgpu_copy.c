@@ -1,11 +1,11 @@
 /* mgpuMemcpy, mgpuMemset16, mgpuMemset32.
  *
- * A copy means what it means with stock. It comes in the stream's order. When the call returns,
- * pageable memory that is its source is free, and pageable memory that is its end is filled.
- * Between pageable memory and a block of ours it goes through pinned memory (staging.h); all others
- * are HIP's.
+ * A copy has the effect that stock's has. It comes in the stream's order. When the call returns,
+ * pageable source memory has been read, and pageable target memory is filled. Copies between
+ * pageable memory and a block of this library go through pinned memory (staging.h); HIP makes all
+ * others.
  *
- * An address that no table has is not host memory for that: it may be a module's global, another
+ * An address that no table has does not count as host memory: it may be a module's global, another
  * library's, managed or mapped memory. HIP is asked, where the answer matters: only for a copy that
  * would be staged. If nobody else calls HIP, an answer holds until a call of ours changes what some
  * address is. */

@@ -1,8 +1,8 @@
 /* mgpuMemHostRegister and its kin: host memory that a kernel can reach.
  *
  * A registration outlives its unregister only where its pages can be watched, and only if nobody
- * else in the process calls HIP (memory/registrations.h). Pages that stay pinned after the program
- * has unmapped them would be another memory's. */
+ * else in the process calls HIP (memory/registrations.h). Otherwise pages would stay pinned after
+ * the program has unmapped them, and new memory at their address would not be pinned. */
 #include "driver/hip.h"
 #include "driver/report.h"
 #include "memory/registrations.h"
@@ -67,7 +67,7 @@ void impl_mgpuMemHostUnregisterMemRef(int64_t rank, struct mgpu_memref *descript
     impl_mgpuMemHostUnregister(first_element(descriptor, elementSizeBytes));
 }
 
-/* As stock: of device 0, which becomes the thread's current one. */
+/* As with stock, the pointer is device 0's, and device 0 becomes the thread's current device. */
 static void *device_pointer(void *host) {
     void *device = NULL;
     (void)thread_get();

@@ -1,11 +1,11 @@
 /* mgpuMemAlloc, mgpuMemFree.
  *
- * Stock calls hipMalloc and hipFree, and hipFree waits for the whole device. Here a block goes back
- * to a pool of its stream and comes from there (blocks.h).
+ * Stock calls hipMalloc and hipFree, and hipFree waits for the whole device. Here a freed block
+ * goes to a pool of its stream, and the next allocation takes it from there (blocks.h).
  *
  * Unless nobody else in the process calls HIP (exclusive.h), the library asks HIP whether a freed
- * block is still the one that it handed out. The program may have freed it by hipFree, and its
- * address may be a smaller one's by now. */
+ * block is still the one that it handed out. The program may have freed the block by hipFree, and a
+ * smaller one may lie at its address by now. */
 #include "driver/hip.h"
 #include "driver/refusal.h"
 #include "driver/report.h"
@@ -33,7 +33,8 @@ static const char free_expression[] = "hipFree(ptr)";
 
 /* ---- mgpuMemAlloc ---- */
 
-/* False if nobody is asked. A function that is asked may allocate, and free anything. */
+/* Returns false if the program has registered no function. The function may allocate, and may free
+ * anything. */
 static bool ask_for_memory(uint64_t bytes) {
     static __thread bool asking;
     bool asked = false;
@@ -56,7 +57,7 @@ static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, hipStream_t
     /* LLVM 17 and older leave garbage in the flag, but never pass a null stream. */
     const bool shared = host_shared && PROOF(flag_was_passed, !handle);
     struct block_allocated made;
-    int device; /* of the memory; to ask HIP for it after a failure would clear HIP's error */
+    int device; /* of the memory; asking HIP for it after a failure would clear HIP's error */
     for (bool again = false;; again = true) {
         device = hip_current_device();
         if (again)
@@ -94,7 +95,7 @@ void *told_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_s
 
 /* ---- mgpuMemFree ---- */
 
-/* False if the program has freed it before. */
+/* Returns false if the program has freed it before. */
 static inline bool free_memory_at(void *ptr, hipStream_t stream) {
     const struct block_freed freed = block_free(ptr, block_order(thread_get(), stream));
     if (UNLIKELY(freed.verdict == FREE_TWICE))

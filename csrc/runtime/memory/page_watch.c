@@ -55,8 +55,8 @@ static void *read_events(void *unused) {
     return NULL;
 }
 
-/* None of the program's signals. It runs as long as the process: a watched range that is unmapped
- * while nobody reads would hang the program. */
+/* The thread receives none of the program's signals. The thread runs as long as the process: if a
+ * watched range is unmapped while no thread reads, the program hangs. */
 static bool start_reading(void) {
     sigset_t all, before;
     pthread_t thread;
@@ -124,7 +124,7 @@ void page_watch_remove(uintptr_t begin, size_t bytes) {
 }
 
 /* An ioctl that changes page tables answers EAGAIN while a mapping changes or its event is unread,
- * before it looks at its arguments. So one of no bytes asks just that: EINVAL says that all is
+ * before it looks at its arguments. A call for zero bytes asks just that: EINVAL means that all is
  * quiet. (Linux: userfaultfd_writeprotect, mmap_changing.) */
 bool page_watch_settled(void) {
     struct uffdio_writeprotect nothing = {.mode = 0};
@@ -134,8 +134,9 @@ bool page_watch_settled(void) {
     return quiet && PROOF(no_event_is_in_hand, before % 2 == 0 && load_seq_cst(&reads) == before);
 }
 
-/* A line of /proc/self/maps: "7f0000000000-7f0000021000 rw-p 00000000 00:00 0". Files have an
- * inode, and so has shared memory. Costs a microsecond a mapping, less than HIP's registering. */
+/* A line of /proc/self/maps: "7f0000000000-7f0000021000 rw-p 00000000 00:00 0". Files have an inode
+ * number there, and so has shared memory. Costs a microsecond a mapping, less than a registration
+ * by HIP. */
 bool pages_are_private(const void *address, size_t bytes) {
     char line[PATH_MAX + 128], *rest;
     uintptr_t known = (uintptr_t)address;

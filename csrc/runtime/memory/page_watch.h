@@ -25,19 +25,20 @@ const char *page_watch_open(void (*changed)(uintptr_t begin, size_t bytes));
  * huge pages, or memory that the program watches by itself. */
 bool page_watch_add(const void *address, size_t bytes);
 
-/* Ends it for whole pages. */
+/* Ends the watch of whole pages. */
 void page_watch_remove(uintptr_t begin, size_t bytes);
 
-/* Returns true if `changed` has been told of every change that had begun when this was called. One
- * system call, 0.5 us. False if some change is under way, or pages are not watched. */
+/* Returns true if `changed` has been told of every change that had begun when this was called.
+ * Costs one system call, 0.5 us. Returns false if some change is under way, or pages are not
+ * watched. */
 bool page_watch_settled(void);
 
 /* Ends the watch in a child of fork, where nothing is watched. */
 void page_watch_forked(void);
 
 /* Returns whether all these bytes lie in private memory of the process that is no copy of a file's.
- * Pages of files and of shared memory are replaced without an event. A file that gets shorter takes
- * the private copies of its pages along, also without one. */
+ * Pages of files and of shared memory are replaced without an event. When a file is cut, the
+ * private copies of its pages go, too, without an event. */
 bool pages_are_private(const void *address, size_t bytes);
 
 static const size_t page_bytes = 4096; /* x86-64 */

@@ -32,10 +32,11 @@
  * trim      IDLE        TAKEN  who gives it to HIP                    cas seq_cst
  * end       TAKEN       GONE   who gave it to HIP                     seq_cst
  *
- * A registration is in the ranges unless it is GONE. registrations_idle == the bytes of all that
- * are IDLE, or TAKEN from there. The thread that reads events sets `stale`, and so does a fork, in
- * any state. A thread that makes a registration IDLE looks at `stale` afterwards. After `stale` is
- * set the IDLE ones are looked through. So one of the two trims it. */
+ * A registration is in the ranges unless it is GONE. registrations_idle equals the bytes of all
+ * registrations that are IDLE, or TAKEN from IDLE. The thread that reads events sets `stale`, and
+ * so does a fork, in any state. A thread that makes a registration IDLE looks at `stale`
+ * afterwards. After `stale` is set, its setter looks through the IDLE registrations. So one of the
+ * two threads trims the registration. */
 enum registration_state {
     REGISTRATION_GONE, /* HIP does not have it, as far as is known */
     REGISTRATION_HELD, /* by the program */
@@ -69,7 +70,7 @@ static bool move(struct registration *registration, int from, int to) {
     return cas_seq_cst(&registration->state, &from, to);
 }
 
-/* The last registration that begins before `end` and shares bytes with [begin, end). Under
+/* Returns the last registration that begins before `end` and shares bytes with [begin, end). Under
  * tables_lock. */
 static struct registration *last_in(uintptr_t begin, uintptr_t end) {
     while (begin < end) {
@@ -111,15 +112,16 @@ static void end(struct registration *registration) {
     store_seq_cst(&registration->state, REGISTRATION_GONE);
 }
 
-/* Counts a registration that becomes idle (its bytes), or is idle no more (less than 0). */
+/* Counts the bytes of a registration that becomes idle; less than 0 for one that stops being
+ * idle. */
 static void count_idle(ptrdiff_t bytes) {
     (void)fetch_add_relaxed(&registrations_idle, (size_t)bytes);
     (void)fetch_add_relaxed(&counts.kept.ranges, bytes > 0 ? 1 : -1);
     (void)fetch_add_relaxed(&counts.kept.bytes, bytes);
 }
 
-/* Unregisters an idle registration that the caller has taken. It counts as idle until HIP has done
- * so, as a copy waits for that (registrations_yield). */
+/* Unregisters an idle registration that the caller has taken. It counts as idle until HIP has
+ * unregistered it, as a copy waits for that (registrations_yield). */
 static void unregister_idle(struct registration *registration) {
     const hipError_t error = hip.HostUnregister(address_of(registration));
     if (error != hipSuccess)
@@ -172,7 +174,7 @@ const struct cache registration_cache = {.name = "registrations", .trim = trim_a
 /* ---- stale ones ----
  *
  * The pages of stale ones stay pinned until HIP has unregistered them, for which there is a thread.
- * The one that reads events must not call HIP: HIP may unmap memory. */
+ * The thread that reads events must not call HIP: HIP may unmap memory. */
 
 static sem_t some_are_stale;
 static pthread_mutex_t calling_hip = PTHREAD_MUTEX_INITIALIZER;
@@ -194,7 +196,7 @@ static void *trim_when_stale(void *unused) {
     return NULL;
 }
 
-/* On the thread that reads events. */
+/* Runs on the thread that reads events. */
 static void pages_changed(uintptr_t begin, size_t bytes) {
     uintptr_t end = begin + bytes;
     pthread_mutex_lock(&tables_lock);
@@ -278,7 +280,8 @@ static bool may_watch(void) {
 
 /* ---- the limit ---- */
 
-/* Whether the kernel counts what HIP pins against RLIMIT_MEMLOCK: something is registered now. */
+/* Returns whether the kernel counts what HIP pins against RLIMIT_MEMLOCK, now that something is
+ * registered. */
 static bool pins_count_as_locked(void) {
     char line[128];
     unsigned long kilobytes = 0;
@@ -331,11 +334,12 @@ static bool make_room(size_t bytes) {
 
 /* ---- registering ---- */
 
-/* A program that unmaps what it registered each time gains nothing, and would pay for events. */
+/* A program that unmaps its memory after each registration gains nothing, and would pay for
+ * events. */
 enum { MOST_WASTED = 4, ATTEMPTS = 64 };
 
-/* Whether the pages that HIP has pinned lie there still. Another thread may be unmapping some other
- * watched memory just now: then the question is asked again. */
+/* Returns whether the pages that HIP has pinned still lie there. Another thread may be unmapping
+ * other watched memory right now: then the question is asked again. */
 static bool pages_are_the_same(const struct registration *registration) {
     for (int i = 0; i < ATTEMPTS && !load_seq_cst(&registration->stale); i++) {
         if (PROOF(no_change_is_under_way, page_watch_settled()))
@@ -369,7 +373,7 @@ static bool use_again(struct registration *registration, size_t bytes) {
     return true;
 }
 
-/* HIP may refuse because of what is idle: for want of memory that may be pinned, say. */
+/* HIP may refuse because of idle registrations, for instance if no more memory may be pinned. */
 static hipError_t register_by_hip(void *address, size_t bytes) {
     const hipError_t error = hip.HostRegister(address, bytes, 0);
     if (error == hipSuccess || !load_relaxed(&registrations_idle))
@@ -380,7 +384,7 @@ static hipError_t register_by_hip(void *address, size_t bytes) {
 }
 
 /* Has HIP register memory that the thread has taken, and watches its pages before HIP pins them.
- * False if the bytes are another's: HIP is to say what that means. */
+ * Returns false if another registration has the bytes: HIP is to say what that means. */
 static bool register_watched(struct registration *registration, size_t bytes, hipError_t *error) {
     void *const address = address_of(registration);
     const bool watch = registration->wasted < MOST_WASTED && may_watch();
@@ -431,7 +435,7 @@ hipError_t registration_acquire(void *address, uint64_t bytes) {
     error = register_by_hip(address, bytes);
     if (error != hipSuccess)
         return error;
-    /* The table calls these bytes another's: those ended without this library. */
+    /* By the table, another registration has these bytes: it ended without this library. */
     if (registration && (move(registration, REGISTRATION_HELD, REGISTRATION_TAKEN) ||
                          move(registration, REGISTRATION_GONE, REGISTRATION_TAKEN))) {
         registration->watched = false;
@@ -441,7 +445,7 @@ hipError_t registration_acquire(void *address, uint64_t bytes) {
         pthread_mutex_unlock(&tables_lock);
         store_seq_cst(&registration->state, REGISTRATION_HELD);
     } else {
-        ranges_change(); /* HIP is asked what it is */
+        ranges_change(); /* HIP is asked what the memory is */
     }
     return error;
 }
@@ -455,7 +459,8 @@ static bool devices_are_done(void) {
     return done;
 }
 
-/* Whether one that the program unregisters may be idle. Waits for the work that may use it. */
+/* Returns whether a registration that the program unregisters may stay idle. Waits for the work
+ * that may use the memory. */
 static bool may_be_idle(const struct registration *registration) {
     return registration->watched && !load_seq_cst(&registration->stale) && may_watch() &&
            ranges_find(address_of(registration), registration->bytes) == RANGE_REGISTERED &&
@@ -484,7 +489,7 @@ hipError_t registration_release(void *address) {
         store_seq_cst(&registration->state, REGISTRATION_HELD);
     if (taken || error != hipSuccess)
         return error;
-    /* The program does not hold that address by the table. */
+    /* By the table, the program does not hold that address. */
     pthread_mutex_lock(&tables_lock);
     struct registration *around = last_in((uintptr_t)address, (uintptr_t)address + 1);
     pthread_mutex_unlock(&tables_lock);

@@ -2,8 +2,8 @@
  *
  * With MGPU_RT_EXCLUSIVE=on a registration may outlive its unregister. It is idle then, and the
  * next register of these bytes is a hit. The proof is that no page was replaced since before HIP
- * pinned them (page_watch.h). Without that word, and where pages cannot be watched, every call is
- * HIP's.
+ * pinned them (page_watch.h). Without that option, and where pages cannot be watched, every call
+ * goes to HIP.
  *
  * HIP calls the memory of an idle registration pinned; for the program it is pageable. So the
  * registration is released before HIP is given an address of such memory. */
@@ -20,7 +20,7 @@
 /* Registers memory; returns HIP's answer. */
 hipError_t registration_acquire(void *address, uint64_t bytes);
 
-/* Unregisters it: all work that may use it is done when the call returns, as after HIP's own.
+/* Unregisters memory; all work that may use it is done when the call returns, as after HIP's own.
  * Returns HIP's answer. */
 hipError_t registration_release(void *address);
 
@@ -35,13 +35,13 @@ static inline void registrations_yield(const void *address, size_t bytes) {
         registrations_yield_to(address, bytes);
 }
 
-/* Ends the use of all registrations around a fork, in the parent. Afterwards the parent's page may
- * be another one than HIP has pinned. registrations_before_fork is called under tables_lock. */
+/* Stops the reuse of all registrations in a parent that forks. After a fork, the parent's page may
+ * not be the page that HIP has pinned. registrations_before_fork is called under tables_lock. */
 void registrations_before_fork(void);
 void registrations_after_fork(void);
 void registrations_forked(void); /* in the child */
 
-/* Ends all at exit: no thread of this library's calls HIP any more. */
+/* Ends all registrations at exit, when no thread of this library calls HIP any more. */
 void registrations_end(void);
 
 extern const struct cache registration_cache;

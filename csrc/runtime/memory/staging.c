@@ -26,16 +26,16 @@ static struct stream *owner_of(const struct staging *staging) {
     return load_relaxed(&staging->owner);
 }
 
-/* Whether HIP has taken everything out of the owner's memory. Either its copies to the device are
- * done, or the owner is gone, which was waited for. */
+/* Returns whether HIP has read all of the owner's pinned memory. Either the owner's copies to the
+ * device are done, or the owner is gone and was waited for. */
 static bool is_free(const struct staging *staging) {
     const struct stream *owner = owner_of(staging);
     return PROOF(pinned_memory_was_read,
                  !owner || !staging->used || stream_fence_done(owner, staging->fence));
 }
 
-/* The one that was not used for longest, of those whose copies are done, now this stream's and
- * taken; NULL if there is none. */
+/* Returns the least recently used memory whose copies are done, taken for this stream; NULL if
+ * there is none. */
 static struct staging *take_oldest(struct stream *stream) {
     struct staging *best = NULL;
     if (!device_kept(stream->device))
@@ -79,7 +79,7 @@ static struct staging *take_staging(struct stream *stream) {
     return staging;
 }
 
-/* Pinned memory, once; a failure is not the program's: its copies go HIP's way then. */
+/* Allocates pinned memory once; after a failure the program's copies go HIP's way. */
 static bool have(char **memory, bool *failed, size_t bytes) {
     if (LIKELY(*memory))
         return true;
@@ -137,7 +137,7 @@ static void destroy_events(struct staging *staging) {
     }
 }
 
-/* An event is recorded on streams of the device on which it was made. */
+/* An event can be recorded only on streams of the device on which it was made. */
 static bool have_events(struct staging *staging, int device) {
     if (DOUBT(pinned_memory_served_another_device, staging->device != device))
         destroy_events(staging);
@@ -151,7 +151,7 @@ static bool have_events(struct staging *staging, int device) {
     return true;
 }
 
-/* While a piece is copied out of its pinned place, the next ones are on their way. */
+/* While the host copies one piece out of pinned memory, the next ones are on their way. */
 static hipError_t copy_pieces(const struct copy *copy, struct staging *staging) {
     const size_t pieces = (copy->bytes + STAGING_PIECE - 1) / STAGING_PIECE;
     hipError_t error = hipSuccess;
@@ -172,7 +172,7 @@ static hipError_t copy_pieces(const struct copy *copy, struct staging *staging) 
                 memcpy((char *)copy->to + at, pinned, bytes);
         }
     }
-    /* After an error pieces may be on their way into memory that is used again. */
+    /* After an error, pieces may still be on their way into memory that is used again. */
     const hipError_t waited = stream_wait(copy->stream);
     return error == hipSuccess ? waited : error;
 }
@@ -220,7 +220,7 @@ static void release_of_stream(struct stream *stream) {
 }
 
 static int trim_staging(int device) {
-    (void)device; /* one pool for all */
+    (void)device; /* one pool for all devices */
     for (struct staging *staging = all; staging < all + STAGING_COUNT; staging++) {
         if (!try_take_staging(staging))
             continue;
@@ -239,7 +239,8 @@ static int trim_staging(int device) {
     return 0; /* no count of the caches' */
 }
 
-/* Nothing but pinned memory of ours can lie there: with several devices no reset takes it. */
+/* Only pinned memory of this library can lie there, as no reset takes it while there are several
+ * devices. */
 static bool is_gone(void *pinned) {
     uint64_t number;
     return !pinned || !device_memory_number(pinned, &number);

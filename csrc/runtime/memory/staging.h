@@ -1,8 +1,8 @@
 /* Pinned host memory through which copies of pageable memory go.
  *
  * HIP copies pageable memory by blocking the host: it stages or pins by itself. With memory that is
- * pinned already, a copy to the device is submitted and the host goes on. One from the device waits
- * for the stream once, and the program's synchronise then need not wait again. */
+ * pinned already, a copy to the device is submitted and the host goes on. A copy from the device
+ * waits for the stream once, so the program's synchronise need not wait again. */
 #ifndef MGPU_RT_STAGING_H
 #define MGPU_RT_STAGING_H
 
@@ -27,27 +27,27 @@ enum {
         16 /* of both, in the process: 32 MB of pinned memory at most, for any number of streams */
 };
 
-/* NVIDIA's driver takes the bytes of a small copy to the device and goes on. Nothing blocks, and
- * pinned memory would only add a copy (0.7 of 16 µs in churn on an H100). */
+/* NVIDIA's driver takes the bytes of a small copy to the device and goes on. Nothing blocks there,
+ * and pinned memory would only add a copy (0.7 of 16 µs in churn on an H100). */
 enum { STAGING_CUDA_TAKES = 16 << 10 };
 
 /* A copy as the program asked for it. */
 struct copy {
     struct thread *thread;
-    struct stream *stream; /* NULL: of none of the table's */
+    struct stream *stream; /* NULL: not in the table */
     hipStream_t handle;
     void *to;
     const void *from;
     size_t bytes;
 };
 
-/* Copies up to STAGING_UP_LIMIT bytes from the host to the device: the source has been read when
- * the call returns. False if nothing was done, for want of room, pinned memory or a stream of the
- * table: HIP is to copy by itself. Otherwise HIP's answer is in *error. */
+/* Copies up to STAGING_UP_LIMIT bytes from the host to the device; the source has been read when
+ * the call returns. Returns false if nothing was done, for want of room, pinned memory or a stream
+ * of the table: HIP is to copy then. Otherwise HIP's answer is in *error. */
 bool staging_up(const struct copy *copy, hipError_t *error);
 
-/* Copies up to STAGING_DOWN_LIMIT bytes from the device to the host: all of it has arrived when the
- * call returns, and the stream is idle. False and *error as above. */
+/* Copies up to STAGING_DOWN_LIMIT bytes from the device to the host; all has arrived when the call
+ * returns, and the stream is idle. False and *error as above. */
 bool staging_down(const struct copy *copy, hipError_t *error);
 
 extern const struct cache staging_cache;

@@ -1,8 +1,8 @@
 /* Atomic operations, each with its memory order in its name.
  *
- * The orders have these uses here. Relaxed: counters and hints. Acquire and release: one thread
- * publishes to another. seq_cst: two threads each write one word and read the other's. Macros, as
- * they serve words of every type. */
+ * The orders are used as follows. Relaxed: counters and hints. Acquire and release: one thread
+ * publishes to another. seq_cst: two threads each write one word and read the other's. They are
+ * macros, as they serve words of every type. */
 #ifndef MGPU_RT_ATOMICS_H
 #define MGPU_RT_ATOMICS_H
 
@@ -16,7 +16,7 @@
 #define store_release(at, value) __atomic_store_n(at, value, __ATOMIC_RELEASE)
 #define store_seq_cst(at, value) __atomic_store_n(at, value, __ATOMIC_SEQ_CST)
 
-/* The value before. */
+/* Returns the value before. */
 #define exchange_relaxed(at, value) __atomic_exchange_n(at, value, __ATOMIC_RELAXED)
 #define exchange_acquire(at, value) __atomic_exchange_n(at, value, __ATOMIC_ACQUIRE)
 #define exchange_acq_rel(at, value) __atomic_exchange_n(at, value, __ATOMIC_ACQ_REL)
@@ -31,12 +31,13 @@
 #define fetch_or_release(at, bits) __atomic_fetch_or(at, bits, __ATOMIC_RELEASE)
 #define fetch_and_release(at, bits) __atomic_fetch_and(at, bits, __ATOMIC_RELEASE)
 
-/* The value after. */
+/* Returns the value after. */
 #define add_fetch_relaxed(at, value) __atomic_add_fetch(at, value, __ATOMIC_RELAXED)
 #define add_fetch_seq_cst(at, value) __atomic_add_fetch(at, value, __ATOMIC_SEQ_CST)
 
-/* Compare and swap: true if *at was *expected and is `value` now. Else *expected is its value, read
- * relaxed, or as the second order in the name says. A weak one may fail without cause. */
+/* Compares and swaps: true if *at was *expected and is `value` now. If false, *expected is the
+ * word's value, read relaxed or as the second order in the name says. A weak form may fail without
+ * cause. */
 #define cas_acq_rel(at, expected, value)                                                           \
     __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
 #define cas_acq_rel_acquire(at, expected, value)                                                   \

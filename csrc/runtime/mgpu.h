@@ -1,4 +1,4 @@
-/* The ABI: the types that cross it, and a prototype for each line of abi.def. */
+/* The ABI: the types that cross it, and a prototype for each function of abi.def. */
 #ifndef MGPU_RT_MGPU_H
 #define MGPU_RT_MGPU_H
 
@@ -20,7 +20,7 @@ enum {
     HIP_7 = 70000000
 };
 
-/* The head of a memref descriptor; sizes[rank] and then strides[rank] follow. */
+/* The head of a memref descriptor; after it come sizes[rank] and strides[rank]. */
 struct mgpu_memref {
     char *allocated;
     char *aligned;
@@ -39,14 +39,14 @@ struct mgpu_memref_int32 {
     int64_t offset, size, stride;
 };
 
-/* Returned in a register each, xmm0 and rax: callers of mgpuEventElapsedTime read the one or the
+/* Each is returned in a register, xmm0 and rax: callers of mgpuEventElapsedTime read one or the
  * other. */
 struct mgpu_elapsed {
     float milliseconds;
     int64_t error; /* hipError_t */
 };
 
-/* One index a function, in the order of abi.def: the statistics count by it. */
+/* One index for each function, in the order of abi.def: the statistics count by it. */
 enum abi_index {
 #define MGPU_FN(result, name, params, args, first, last, ...) ABI_##name,
 #define MGPU_VOID(name, params, args, first, last, ...) ABI_##name,
@@ -56,8 +56,8 @@ enum abi_index {
     ABI_COUNT
 };
 
-/* The exported functions, and behind each its implementation, named impl_<name>. told_<name> does
- * so for the slow entry, and tells how the call was served (telemetry/call.h). */
+/* The exported functions, and the implementation of each, named impl_<name>. told_<name> serves the
+ * slow entry, and also tells how the call was served (telemetry/call.h). */
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     result name params;                                                                            \
     result impl_##name params;                                                                     \

@@ -7,8 +7,9 @@
  *     PROOF_VALUE(name, value, without)   `without` the proof the other value
  *
  * `make CFLAGS=-DWITHOUT=name` builds the library without one proof, and a test then fails
- * (tests/proofs/mutants). In every other build the macros stand for what is in them, and nothing
- * else. Only process/state.c knows the name, so that all other objects serve every such build. */
+ * (tests/proofs/mutants). In every other build the macros stand for their arguments, and add
+ * nothing. Only process/state.c knows the name, so that all other objects serve every such
+ * build. */
 #ifndef MGPU_RT_PROOF_H
 #define MGPU_RT_PROOF_H
 

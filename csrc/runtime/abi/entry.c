@@ -1,5 +1,6 @@
-/* The exported functions. Each is one predictable test before its implementation, which is in the
- * file of its concern. Statistics, the first call and the time after exit take the slow entry. */
+/* The exported functions. Each exported function is one predictable test before its implementation,
+ * which stands in the file of its concern. Statistics, the first call and the time after exit take
+ * the slow entry. */
 #include "abi/entry.h"
 #include "abi/lifecycle.h"
 #include "abi/override.h"
@@ -11,8 +12,8 @@
 #include "telemetry/call.h"
 #include "telemetry/recording/recorder.h"
 
-/* Calls that only release. The process frees at its end all that is held, and HIP may not bear
- * them any more (llvm #190563). */
+/* Returns whether a function only releases. At its end the process frees all that is held, and HIP
+ * may no longer survive such calls (llvm #190563). */
 static bool is_release(enum abi_index function) {
     switch (function) {
     case ABI_mgpuModuleUnload:
@@ -31,7 +32,7 @@ static struct advice hip_is_over = {
     .text = "mgpu functions were called after HIP's exit handlers: nothing is done any more. Link "
             "with this library, so that HIP ends after the program's own destructors"};
 
-/* Begins a call on the slow way; false if it is to be left out. */
+/* Begins a call on the slow way; returns false if the call is to be left out. */
 static bool begin_slow(struct call *call) {
     runtime_start();
     call_enter(call);
@@ -57,7 +58,7 @@ static void end_slow(const struct call *outer, const void *result) {
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* abi.def passes 0 for what no implementation reads. */
+/* abi.def passes 0 for arguments that no implementation reads. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define ABI_TYPE(name) __typeof__(&name)
@@ -66,7 +67,7 @@ static void end_slow(const struct call *outer, const void *result) {
 #define NOTHING .begin = 0
 #define STREAM .in_stream = true, .stream = stream
 
-/* The told_ functions here are those of implementations that have nothing to tell. */
+/* The told_ functions here belong to implementations that have nothing to tell. */
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     __attribute__((weak)) result told_##name params {                                              \
         return impl_##name args;                                                                   \
@@ -112,8 +113,8 @@ static void end_slow(const struct call *outer, const void *result) {
 #undef MGPU_FN
 #undef MGPU_VOID
 
-/* This library's functions for the user's runtime. They take the slow entry: a second caller of the
- * implementations would cost the fast path, of which less would be inlined. */
+/* This library's functions for the user's runtime. They take the slow entry: with a second caller
+ * of the implementations, less of the fast path would be inlined. */
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     static result native_##name params {                                                           \
         const bool before = override_inside;                                                       \

@@ -4,8 +4,8 @@
 
 #include "mgpu_rt.h"
 
-/* Returns this library's own function of a name, also if an override answers its calls; NULL if it
- * has none. */
+/* Returns this library's own function of a name, even if an override answers its calls; NULL if
+ * there is none. */
 mgpu_rt_function entry_native(const char *name);
 
 #endif

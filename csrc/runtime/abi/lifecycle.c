@@ -46,8 +46,8 @@ static bool installing; /* under it */
 
 /* ---- the caches ---- */
 
-/* reset_cache comes first, so that a reset is detected before any other cache releases handles. It
- * is invalidated last: until then each thread that asks sees the reset. */
+/* reset_cache comes first, so that a reset is detected before any other cache releases handles.
+ * reset_cache is invalidated last: until then each thread that asks sees the reset. */
 static const struct cache *const caches[] = {
     &reset_cache,  &function_graph_cache, &staging_cache,     &registration_cache,
     &module_cache, &block_cache,          &environment_cache, &stream_cache,
@@ -56,8 +56,8 @@ static const struct cache *const caches[] = {
 
 /* ---- fork ---- */
 
-/* A child finds tables_lock free, and what it guards whole. Under it no allocator is called, as a
- * fork may have the allocator's lock. */
+/* A child finds tables_lock free, and all that the lock guards whole. No allocator is called under
+ * the lock, as a fork may have the allocator's lock. */
 static void before_fork(void) {
     pthread_mutex_lock(&tables_lock);
     registrations_before_fork();
@@ -67,7 +67,7 @@ static void in_parent(void) {
     registrations_after_fork();
 }
 
-/* HIP works in a child if it has not started before. A thread of the parent's may have been at the
+/* HIP works in a child if it has not started before. A thread of the parent's may have been in its
  * first call: the child makes its own, from the beginning. */
 static void in_child(void) {
     const bool started = !(load_acquire(&runtime_mode) & MODE_UNSTARTED);
@@ -93,15 +93,16 @@ static void in_child(void) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Before any call: another thread's first one holds a lock that a child would wait for. */
+/* This comes before any call: another thread's first call holds a lock that a child would wait
+ * for. */
 __attribute__((constructor)) static void watch_forks(void) {
     pthread_atfork(before_fork, in_parent, in_child);
 }
 
 /* ---- exit ---- */
 
-/* Counts the blocks that the program has not freed when the exit handlers run. The driver takes
- * them back with the process, as with stock. */
+/* Counts the blocks that the program has not freed when the exit handlers run. The driver frees
+ * these blocks with the process, as with stock. */
 static void report_held(void) {
     size_t bytes = 0, count = 0;
     for (int device = 0; device < MOST_DEVICES; device++) {
@@ -115,10 +116,10 @@ static void report_held(void) {
 }
 
 /* Runs before the exit handlers that HIP has registered since it was first called. Only idle
- * streams go back, and only to HIP 7: it would call their signals leaked, and waits at its end
- * for all work anyway. hipFree waits for the device, also for work that waits for the program.
- * Before HIP 7 hipStreamDestroy waits for the stream's queue, which others share. Nobody can ask
- * HIP whether a device is idle. The driver takes all of it with the process, as with stock. From
+ * streams are destroyed, and only on HIP 7: it would call their signals leaked, and waits at its
+ * end for all work anyway. hipFree waits for the device, even for work that waits for the program.
+ * Before HIP 7 hipStreamDestroy waits for the stream's queue, which others share. No thread can ask
+ * HIP whether a device is idle. The driver frees all of it with the process, as with stock. From
  * here on every call is stock's. */
 static void run_exit(void) {
     static bool ran;
@@ -142,8 +143,8 @@ static void run_exit(void) {
     cancel_allow(before);
 }
 
-/* Exit handlers run last in, first out: registered before HIP is first called, and before it is
- * opened, these run after what HIP registers then. */
+/* Exit handlers run last in, first out. This one is registered before HIP is opened, so it runs
+ * after all that HIP registers. */
 static void note_late(void) {
     fetch_or_release(&runtime_mode, MODE_LATE);
 }
@@ -152,17 +153,18 @@ static void note_end_of_hip(void) {
     fetch_or_release(&runtime_mode, MODE_LATE | MODE_OVER);
 }
 
-/* The process of which `mgpu-rt run` was asked for statistics, a trace or a hook; 0: of none. */
+/* The process for which `mgpu-rt run` was asked for statistics, a trace or a hook; 0: no
+ * process. */
 static long asked_of;
 
-/* At the start: a program may change its environment. */
+/* Runs at the start, as a program may change its environment. */
 __attribute__((constructor)) static void note_asked(void) {
     const char *process = options_path_variable("MGPU_RT_RUN_PROCESS");
     asked_of = process ? strtol(process, NULL, 10) : 0;
 }
 
-/* Tells the user that there is nothing to show. Says nothing of a process that has had children:
- * they may have made the calls. */
+/* Tells the user that no call was made, so that there is nothing to show. Prints nothing for a
+ * process that has had children: they may have made the calls. */
 static void report_no_call(void) {
     struct rusage children;
     if (asked_of != getpid() || !(load_acquire(&runtime_mode) & MODE_UNSTARTED))
@@ -173,7 +175,7 @@ static void report_no_call(void) {
                     program_invocation_name);
 }
 
-/* After the program's global destructors, so that their calls are counted. */
+/* Runs after the program's global destructors, so that their calls are counted. */
 __attribute__((destructor)) static void close_recorder(void) {
     const int before = cancel_forbid();
     recorder_close();
@@ -198,7 +200,7 @@ static void register_run_exit(void) {
 
 /* ---- start ---- */
 
-/* HIP as it was opened when this library was loaded; path "" if it was not. */
+/* The HIP library that was opened when this library was loaded; path "" if none was. */
 static struct hip_library early;
 
 static bool open_hip(struct hip_library *library, const char *wanted, bool silent) {
@@ -209,8 +211,9 @@ static bool open_hip(struct hip_library *library, const char *wanted, bool silen
 }
 
 /* A program that imports mgpu* functions will call them, perhaps as late as in its destructors.
- * With stock HIP is mapped before main, and so ends after those; opened now, it does so here. A
- * program that this library was merely preloaded into pays for the look only. */
+ * With stock, HIP is mapped before main and so ends after those destructors; opened now, it does so
+ * here. A program into which this library was merely preloaded pays only for the look at its
+ * imports. */
 __attribute__((constructor)) static void open_early(void) {
     const char *wanted = options_path_variable("MGPU_RT_HIP");
     const char *verbose = options_path_variable("MGPU_RT_VERBOSE");
@@ -232,8 +235,8 @@ static bool find_hip(struct hip_library *library) {
 
 /* HIP's facts about itself when it starts. */
 struct found {
-    int devices; /* -1: it does not say */
-    int version; /* 0: it does not say */
+    int devices; /* -1: HIP does not say */
+    int version; /* 0: HIP does not say */
     uint64_t begin, nanoseconds;
 };
 static const struct found nothing_found = {.devices = -1};
@@ -247,7 +250,7 @@ static struct found start_hip(const struct hip_functions *functions) {
     if (counted != hipSuccess)
         found.devices = counted == hipErrorNoDevice ? 0 : -1;
     if (started != hipSuccess || counted != hipSuccess || told != hipSuccess)
-        (void)functions->GetLastError(); /* the calls of the program are to meet the error */
+        (void)functions->GetLastError(); /* the program's calls are to meet the error */
     found.nanoseconds = clock_ns() - found.begin;
     return found;
 }
@@ -264,7 +267,7 @@ static void report_found(const char *path, int devices) {
 static void install(const struct hip_library *library, struct found found) {
     start_initialised(found.begin, found.nanoseconds, found.version);
     if (!options.caches)
-        found = nothing_found; /* as stock, which does not ask */
+        found = nothing_found; /* as stock, which does not ask HIP */
     limits_set();
     hip_device_count = found.devices > 0 ? found.devices : 1;
     hip_no_device = found.devices == 0;
@@ -277,7 +280,7 @@ static void install(const struct hip_library *library, struct found found) {
     if (stats_wanted()) {
         driver_calls_watch(PROOF(gpu_times_are_wanted, options.trace_gpu_on) && options.trace[0]);
         recorder_open(false);
-        at_quick_exit(close_quickly); /* exit's own are run_exit and close_recorder */
+        at_quick_exit(close_quickly); /* exit has run_exit and close_recorder */
     }
     report_found(library->path, found.devices);
     if (stats_wanted())
@@ -304,7 +307,8 @@ static __attribute__((noinline)) void find_on_stack(void) {
     find_into(&library);
 }
 
-/* On the heap: a path is too much for a thread with a stack of 16 KB. Without memory on the stack.
+/* The path is on the heap, as it is too large for a thread with a stack of 16 KB. It is on the
+ * stack if there is no memory.
  */
 static void find_and_install(void) {
     struct hip_library *library = malloc(sizeof *library);
@@ -315,7 +319,7 @@ static void find_and_install(void) {
     free(library);
 }
 
-/* A child of fork has files of its own from its first call on: one that only runs another program
+/* A child of fork gets files of its own at its first call: a child that only runs another program
  * has none. */
 static void open_in_child(void) {
     pthread_mutex_lock(&start_lock);

@@ -55,7 +55,7 @@ static void set_override(mgpu_rt_function *place, mgpu_rt_function instead) {
     pthread_mutex_unlock(&overrides_lock);
 }
 
-/* An override may call HIP by itself, also on streams and memory of the library's. */
+/* An override may call HIP by itself, on streams and memory of the library as well. */
 static void end_exclusive_hip(void) {
     PROOF_STEP(override_may_call_hip, store_relaxed(&options.exclusive_on, false));
     PROOF_STEP(override_sees_settled_work, lazy_settle(NULL));
@@ -92,9 +92,9 @@ static uint32_t awaited; /* MGPU_RT_RUNTIME is set, and its class was not made y
 static bool begun;
 static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* All first calls wait here, so that none escapes what was asked for. A thread waits without the
- * GIL, which the one that hosts may be waiting for. A module that Python imports there may call
- * mgpu*. */
+/* All first calls wait here, so that no call escapes the override. A thread waits without the GIL,
+ * which the thread that starts Python may be waiting for. A module that Python imports there may
+ * call mgpu*. */
 static void host(void) {
     void *const gil = python_let_go();
     pthread_mutex_lock(&host_lock);
@@ -109,7 +109,7 @@ static void host(void) {
     pthread_mutex_unlock(&host_lock);
 }
 
-/* The address below which the calling thread's stack is too short; 0 if it is not known. */
+/* Returns the address below which the calling thread's stack is too short; 0 if it is not known. */
 static uintptr_t find_floor(void) {
     pthread_attr_t attributes;
     void *lowest = NULL;
@@ -149,7 +149,7 @@ static void make_room_by_override(int device, size_t bytes) {
     override_inside = before;
 }
 
-/* False if calls of this thread go past all overrides. */
+/* Returns false if calls of this thread go past all overrides. */
 static bool asks_overrides(void) {
     if (override_inside || !has_room())
         return false;
@@ -161,7 +161,7 @@ static bool asks_overrides(void) {
 bool override_present(void) {
     if (!runtime_is(MODE_OVERRIDE))
         return false;
-    (void)asks_overrides(); /* so that it is made */
+    (void)asks_overrides(); /* so that the thread's entry is made */
     return any_override();
 }
 
@@ -172,7 +172,7 @@ static struct advice not_asked = {
             "asked for the calls of this thread until the capture ends"};
 
 /* An override in Python may call HIP by itself, or read memory into a buffer that it frees: neither
- * belongs in a graph. */
+ * can be part of a graph. */
 static mgpu_rt_function built(enum abi_index function) {
     if (DOUBT(override_belongs_in_no_graph, !override_inside && override_present()))
         graph_fail("a hook or runtime (--hook, --runtime, mgpu_rt.intercept) answers its calls");
@@ -190,7 +190,7 @@ static void destroy_unless_external(hipStream_t handle) {
         impl_mgpuStreamDestroy(handle);
 }
 
-/* The override, or what answers in its place because of an external stream; NULL: nobody. */
+/* Returns the override, or the function that answers because of an external stream; NULL: none. */
 static mgpu_rt_function beside_external(enum abi_index function, mgpu_rt_function override) {
     const struct stream *external = thread_get()->external;
     if (DOUBT(override_belongs_in_no_capture, capture_on_thread())) {

@@ -1,9 +1,9 @@
-/* Says who answers a call in place of this library's implementation: an override, which is a
- * function of the user's own (mgpu_rt_intercept), or a graph. MGPU_RT_RUNTIME names a class in
- * Python, whose overrides the first call sets.
+/* Tells what answers a call in place of this library's implementation: an override, a function of
+ * the user's (mgpu_rt_intercept), or a graph. MGPU_RT_RUNTIME names a class in Python, whose
+ * overrides the first call sets.
  *
  * Costs nothing until it is asked for. MODE_OVERRIDE, MODE_GRAPH and MODE_EXTERNAL are bits of
- * runtime_mode, so only then calls take the slow entry and ask here. */
+ * runtime_mode, so calls take the slow entry and ask here only if one is set. */
 #ifndef MGPU_RT_OVERRIDE_H
 #define MGPU_RT_OVERRIDE_H
 
@@ -12,7 +12,7 @@
 #include "mgpu_rt.h"
 #include "process/state.h"
 
-/* True while the calling thread is in a call that an override makes of this library. */
+/* True while the calling thread is in a call to this library that an override makes. */
 extern __thread bool override_inside;
 
 /* Returns the enum abi_index of a name; ABI_COUNT if there is no such function. */
@@ -25,8 +25,10 @@ int override_set(const char *name, mgpu_rt_function instead);
 
 /* Returns the function that answers a call in place of its implementation; NULL: none. The order:
  *
- *     1. The graph that the calling thread builds. An override is not asked; it ends the building.
- *     2. The thread's external stream. mgpuStreamCreate returns it, mgpuStreamDestroy leaves it.
+ *     1. The graph that the calling thread builds answers. An override is not asked; a call that it
+ * would answer ends the building.
+ *     2. The thread's external stream. mgpuStreamCreate returns this stream, and mgpuStreamDestroy
+ * leaves it alive.
  *        While it captures, its capture answers every call.
  *     3. An override.
  *     4. The capture of another thread's external stream.
@@ -46,13 +48,13 @@ void override_answered(void);
 /* Returns true if there is an override of any function. Makes what MGPU_RT_RUNTIME names. */
 bool override_present(void);
 
-/* Reads which overrides there are, once the options are read, before any call is answered. */
+/* Reads which overrides there are, after the options and before any call is answered. */
 void override_start(void);
 /* Ends overrides in a child of fork: this library answers, since the interpreter's threads are the
  * parent's. */
 void override_forked(void);
-/* Tells the user's runtime that the process ends, while HIP still lives. From here on this library
- * answers. */
+/* Tells the user's runtime that the process ends, while HIP still lives. From here on this
+ * library's implementations answer. */
 void override_end(void);
 
 #endif

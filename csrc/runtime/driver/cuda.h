@@ -13,7 +13,7 @@ struct cuda_functions {
 /* NULL, each, unless HIP is csrc/cuhip. */
 extern struct cuda_functions cuda;
 
-/* Looks them up in the library that serves as HIP, by the path of it that the loader knows. */
+/* Looks up these functions in the library that serves as HIP, by the path that the loader knows. */
 void cuda_find(const char *path);
 
 static inline bool cuda_present(void) {

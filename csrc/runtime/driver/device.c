@@ -41,8 +41,8 @@ void device_forget_error(hipError_t error) {
 
 /* ---- targets ---- */
 
-/* The structure of HIP's properties is 792 bytes long up to 5.7 and 1472 in later ones. The target
- * stands behind the name, at an offset that depends on the release. */
+/* HIP's structure of properties has 792 bytes up to 5.7 and 1472 in later releases. The target
+ * follows the name, at an offset that depends on the release. */
 enum { PROPERTIES = 4096, PROPERTIES_NAME = 256, TARGET = 64 };
 
 struct targets {
@@ -110,7 +110,8 @@ static bool is_chosen(void) {
     return device_answered(hip.GetDevice(&device)) && device != 0;
 }
 
-/* Ranks beyond the devices share them. One rank of each machine says so: the first that has to. */
+/* Ranks beyond the devices share them. One rank of each machine reports it: the first that shares a
+ * device. */
 static int device_of_rank(int rank, int count) {
     if (count == 0)
         return rank;

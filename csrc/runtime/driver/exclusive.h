@@ -1,10 +1,10 @@
-/* Whether this process calls HIP through this library only.
+/* Tells whether this process calls HIP through this library only.
  *
  * Nothing in a process can prove that: a plug-in may open HIP at any time, and a handle that dlsym
- * returned leaves no trace. So it is the user's word (MGPU_RT_EXCLUSIVE=on), and off by default. If
- * it is on, the runtime need not ask HIP whether a stream is idle, or whether a block is still its
- * own. As long as nothing was mapped since, it need not ask what an address is either. An override
- * may call HIP by itself, so the first one ends it (override.c). */
+ * returned leaves no trace. So the user declares it (MGPU_RT_EXCLUSIVE=on); it is off by default.
+ * If it is on, the runtime need not ask HIP whether a stream is idle, or whether a block still
+ * exists. While nothing new is mapped, it need not ask what an address is either. An override may
+ * call HIP by itself, so the first override ends the exclusive mode (override.c). */
 #ifndef MGPU_RT_EXCLUSIVE_H
 #define MGPU_RT_EXCLUSIVE_H
 

@@ -21,7 +21,7 @@ struct hip_functions hip_untimed;
 #pragma GCC diagnostic pop
 #undef HIP_FN
 
-/* As long as no library says them. */
+/* Names errors while no library does. */
 static const char *error_name(hipError_t error) {
     switch (error) {
 #define HIP_ERROR(number, name)                                                                    \

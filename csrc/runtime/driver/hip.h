@@ -1,8 +1,8 @@
 /* The one layer that touches HIP: a table of its functions, filled when the first call needs it.
  *
- * libamdhip64 is never linked against. It drags ROCm's LLVM into a process that may have another
- * ("Option 'default' already exists!", rocMLIR #2357). A program that never launches should not pay
- * for it. */
+ * libamdhip64 is never linked against. libamdhip64 would drag ROCm's LLVM into a process that may
+ * have another ("Option 'default' already exists!", rocMLIR #2357). A program that never launches
+ * should not pay for HIP. */
 #ifndef MGPU_RT_HIP_H
 #define MGPU_RT_HIP_H
 
@@ -33,28 +33,28 @@ void hip_install(const struct hip_library *library);
 /* Returns the path of the installed library; "" if none. */
 const char *hip_path(void);
 
-/* Writes an error's name into `text`, "error 1234" if nobody has one, and returns that. In a
- * process without HIP, too. */
+/* Writes an error's name into `text`, "error 1234" if nobody has one, and returns that. Does so in
+ * a process without HIP, too. */
 enum { HIP_ERROR_TEXT = 64 };
 const char *hip_error_text(hipError_t error, char text[HIP_ERROR_TEXT]);
 
-/* HIP's functions without a stopwatch, for what is not to be counted (MGPU_RT_STATS), once
- * driver_calls_watch has put one before those of `hip`. */
+/* HIP's functions without a stopwatch, for calls that are not to be counted (MGPU_RT_STATS).
+ * driver_calls_watch puts a stopwatch before those of `hip`. */
 extern struct hip_functions hip_untimed;
 
-/* Number of devices; asked once, 1 if HIP does not say. With one device the current one need not be
- * asked for on each call. */
+/* The number of devices; HIP is asked once, 1 if it does not say. With one device, calls need not
+ * ask for the current one. */
 extern int hip_device_count;
 
-/* HIP has said that there is no device at all. */
+/* True if HIP has said that there is no device at all. */
 extern bool hip_no_device;
 
 /* HIP's release; 0 where HIP was not asked (MGPU_RT_CACHE=off). */
 extern int hip_version;
 
-/* Returns the calling thread's current device. Costs nothing with one device. With several it is a
- * driver call (a read of a thread-local variable in HIP, 10 to 50 ns). The program may have called
- * hipSetDevice itself, so there is no other way to know. */
+/* Returns the calling thread's current device. Costs nothing with one device. With several devices
+ * it is a driver call (a read of a thread-local variable in HIP, 10 to 50 ns). The program may have
+ * called hipSetDevice itself, so there is no other way to know. */
 static inline int hip_current_device(void) {
     int device = 0;
     if (__builtin_expect(hip_device_count > 1, 0) && hip.GetDevice(&device) != hipSuccess)

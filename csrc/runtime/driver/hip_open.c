@@ -48,7 +48,8 @@ const struct hip_functions hip_missing = {
 
 enum need { REQUIRED, OPTIONAL };
 
-/* Fills the table. NULL, or the name of a required function that the library lacks. */
+/* Fills the table of functions. Returns NULL, or the name of a required function that the library
+ * lacks. */
 static const char *resolve(struct hip_functions *functions, void *library) {
 #define HIP_FN(need, name, params, args)                                                           \
     *(void **)&functions->name = dlsym(library, "hip" #name);                                      \
@@ -78,7 +79,7 @@ static void note(struct attempts *attempts, const char *name, const char *reason
         attempts->used += (size_t)length;
 }
 
-/* The path of HIP, as the loader knows it. */
+/* Finds the path of HIP, as the loader knows it. */
 static void read_path(struct hip_library *library, void *handle, const char *name) {
     struct link_map *map = NULL;
     const bool known = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name[0];
@@ -101,7 +102,7 @@ static bool accept(struct hip_library *library, void *handle, const char *name,
     return true;
 }
 
-/* The loader would wait for ever for who writes to a FIFO. */
+/* The loader would wait for ever until some process writes to a FIFO. */
 static bool is_fifo(const char *name) {
     struct stat found;
     return strchr(name, '/') && stat(name, &found) == 0 && S_ISFIFO(found.st_mode);

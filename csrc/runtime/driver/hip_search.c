@@ -33,8 +33,8 @@ struct place {
 
 /* ---- the list ---- */
 
-/* The real name has the whole version: libamdhip64.so.7 leads to libamdhip64.so.7.2.70204. False
- * without memory: the candidate is none. */
+/* The real name has the whole version: libamdhip64.so.7 leads to libamdhip64.so.7.2.70204. Returns
+ * false without memory: the candidate is left out. */
 static bool read_version(struct hip_candidate *candidate) {
     char *real = realpath(candidate->path, NULL);
     if (!real && errno == ENOMEM) {
@@ -82,7 +82,7 @@ static void add_candidate(struct hip_candidates *found, const struct place *plac
         found->incomplete = true;
 }
 
-/* Best rank first; in it the newest; what is equal by name. */
+/* Sorts by rank, then newest first, then by name. */
 static int best_candidate_first(const void *left, const void *right) {
     const struct hip_candidate *a = left, *b = right;
     if (a->rank != b->rank)
@@ -95,7 +95,7 @@ static int best_candidate_first(const void *left, const void *right) {
 
 /* ---- folders ---- */
 
-/* The words joined to a path; NULL if memory ran out. */
+/* Returns the words joined to a path; NULL if memory ran out. */
 __attribute__((format(printf, 2, 3))) static char *join_path(struct hip_candidates *found,
                                                              const char *format, ...) {
     char *path = NULL;
@@ -111,7 +111,7 @@ __attribute__((format(printf, 2, 3))) static char *join_path(struct hip_candidat
 /* Called with each path in a folder. */
 typedef void (*visit)(struct hip_candidates *found, const struct place *place, const char *path);
 
-/* Visits what lies in a folder and has a name that begins so. */
+/* Visits the entries of a folder whose names begin so. */
 static void walk(struct hip_candidates *found, const struct place *place, const char *folder,
                  const char *begin, visit visit) {
     DIR *open = folder ? opendir(folder) : NULL;
@@ -159,7 +159,7 @@ static void search_python(struct hip_candidates *found, const struct place *plac
     free(packages);
 }
 
-/* Every Python of an environment. */
+/* Searches every Python of an environment. */
 static void search_environment(struct hip_candidates *found, const struct place *place,
                                const char *root) {
     char *folder = root && root[0] ? join_path(found, "%s/lib", root) : NULL;
@@ -179,7 +179,7 @@ static void search_library_path(struct hip_candidates *found) {
     free(folders);
 }
 
-/* The folders that the loader knows by itself, as it says. */
+/* Searches the folders that the loader knows by itself. */
 static void search_folders(struct hip_candidates *found, void *handle) {
     Dl_serinfo head;
     if (dlinfo(handle, RTLD_DI_SERINFOSIZE, &head) != 0)

@@ -1,4 +1,5 @@
-/* Which HIP libraries this machine has: found by what is there, with any number in the name. */
+/* Finds which HIP libraries this machine has: by the files that are there, with any number in the
+ * name. */
 #ifndef MGPU_RT_HIP_SEARCH_H
 #define MGPU_RT_HIP_SEARCH_H
 
@@ -24,11 +25,11 @@ struct hip_candidates {
 /* The places of the search, in words, for the message that nothing was found. */
 extern const char hip_places[];
 
-/* Finds the HIP libraries of this machine. The order: ROCM_PATH, HIP_PATH, LD_LIBRARY_PATH. Then
- * the newest of: the loader's cache and default folders, /opt/rocm and other releases there, the
- * Python packages of ROCm, CONDA_PREFIX. Opens none; reads some folders and the loader's cache,
- * once a process. If memory runs out the list is incomplete: another one may be meant then. Works
- * on a small stack. */
+/* Finds the HIP libraries of this machine. The order of the places: ROCM_PATH, HIP_PATH,
+ * LD_LIBRARY_PATH. After them comes the newest of: the loader's cache and default folders,
+ * /opt/rocm and other releases there, the Python packages of ROCm, CONDA_PREFIX. Opens no library;
+ * reads some folders and the loader's cache, once a process. If memory runs out the list is
+ * incomplete: the user may have meant one that is not in it. Works on a small stack. */
 struct hip_candidates hip_search(void);
 
 void hip_search_free(struct hip_candidates *found);

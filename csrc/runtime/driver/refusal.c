@@ -4,16 +4,17 @@
 #include "proof.h"
 #include "telemetry/call.h"
 
-/* No handle, no device memory, no image; HIP may read it. */
+/* This is no handle, no device memory and no image; HIP may read it. */
 static char unknown[4096];
 
-/* HIP's answer; the error by which it is known where HIP was not asked, or took it. */
+/* Returns HIP's answer, or the error that HIP gives where it was not asked, or took the
+ * argument. */
 static hipError_t or_known(hipError_t answer, hipError_t known) {
     call_tell(CALL_REFUSED);
     return answer != hipSuccess ? answer : known;
 }
 
-/* NVIDIA's driver has no error of the thread's that a question could leave. */
+/* NVIDIA's driver has no last error of a thread that a question could leave. */
 static bool asks_hip(void) {
     return DOUBT(refusal_is_hips_own, !cuda_present());
 }
@@ -31,7 +32,7 @@ hipError_t refusal_of_stream(void) {
     return or_known(answer, hipErrorContextIsDestroyed);
 }
 
-/* HIP 5.2 reads what an event's handle points to, and later ones do in some calls. */
+/* HIP 5.2 reads what an event's handle points to, and later releases do so in some calls. */
 hipError_t refusal_of_event(void) {
     const hipError_t known = hipErrorInvalidHandle;
     return or_known(asks_hip() ? hip.EventSynchronize(NULL) : known, known);

@@ -1,4 +1,4 @@
-/* Messages: stock's line on each failure, what to do about it once per cause. */
+/* Prints messages: stock's line on each failure, and once per cause what to do about it. */
 #include "driver/report.h"
 #include "atomics.h"
 #include "driver/hip.h"
@@ -79,7 +79,7 @@ static bool first_time(struct advice *advice) {
     return !exchange_relaxed(&advice->given, true);
 }
 
-/* True if nothing is left to say: a message has told its cause before. */
+/* Returns true if nothing is left to say: an earlier message has named the cause. */
 static bool follows(const struct advice *advice) {
     const unsigned before = fetch_or_relaxed(&explained, advice->leads_to);
     return (before & (NOTHING_RUNS | PROOF_VALUE(cause_was_told, advice->follows, 0))) != 0;

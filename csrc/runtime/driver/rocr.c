@@ -51,7 +51,7 @@ static bool is_called_in_time(void) {
     return true;
 }
 
-/* Gives the thread a signal that is done already, with a handler. */
+/* Gives the thread a signal that is already done, with a handler. */
 static bool call_once(void) {
     struct signal signal;
     if (rocr.create(0, 0, NULL, &signal) != 0)
@@ -63,9 +63,9 @@ static bool call_once(void) {
     return is_given;
 }
 
-/* The thread goes through all signals that are done in one pass, in any order, and takes new ones
- * between two passes. So the first call may come before the code for an older command, but the
- * second one comes in a later pass. */
+/* In one pass the thread goes through all signals that are done, in any order; it takes new ones
+ * between two passes. So the first handler may run before the code for an older command, but the
+ * second runs in a later pass. */
 void rocr_catch_up(void) {
     if (find_rocr() && sem_init(&called, 0, 0) == 0 && call_once())
         (void)call_once();

@@ -27,8 +27,8 @@ static bool llvm_in_sight(void) {
     return false;
 }
 
-/* The file of the allocator in force; NULL if that is libc's. A sanitizer brings one too, and ends
- * the program at a dlopen with RTLD_DEEPBIND. */
+/* Returns the file of the allocator in force; NULL if that is libc's. A sanitizer brings an
+ * allocator, too, and ends the program at a dlopen with RTLD_DEEPBIND. */
 static const char *foreign_allocator(void) {
     Dl_info info;
     void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -38,7 +38,7 @@ static const char *foreign_allocator(void) {
     return dladdr(allocate, &info) ? info.dli_fname : "unknown";
 }
 
-/* A frame of its own, gone before HIP is opened: a first call may be made on a stack of 16 KB. */
+/* This frame is gone before HIP is opened, as a first call may be made on a stack of 16 KB. */
 static __attribute__((noinline)) bool compiler_is_mapped(void) {
     char compiler[PATH_MAX];
     return mapped_library("libamd_comgr", compiler, sizeof compiler) != NULL;
@@ -49,7 +49,7 @@ bool symbols_own(void) {
     if (asked)
         return strcmp(asked, "own") == 0;
     if (compiler_is_mapped() || !llvm_in_sight())
-        return false; /* bound already, for good or ill; or there is no LLVM */
+        return false; /* the names are bound already, or there is no LLVM */
     const char *foreign = foreign_allocator();
     if (foreign)
         report_once(&allocator_forbids, foreign);
@@ -57,7 +57,8 @@ bool symbols_own(void) {
 }
 
 int symbols_flags(bool own) {
-    /* Local: HIP's LLVM must not serve the symbols of another one in this process. */
+    /* Opened with RTLD_LOCAL: HIP's LLVM must not serve the symbols of another one in this
+     * process. */
     return RTLD_LAZY | RTLD_LOCAL | (own ? RTLD_DEEPBIND : 0);
 }
 
@@ -69,7 +70,7 @@ struct search {
 };
 
 /* The name stands in HIP itself, as what it needs or as a constant: libamd_comgr.so.2 or .3, by
- * version. Guessing could load one that HIP does not want. */
+ * version. A guess could load a compiler that HIP does not want. */
 static void find_compiler_name(struct search *search, const char *begin, size_t size) {
     static const char stem[] = "libamd_comgr";
     const char *found = memmem(begin, size, stem, sizeof stem - 1);
@@ -93,8 +94,9 @@ static int search_library(const struct dl_phdr_info *info, void *data) {
     return 1;
 }
 
-/* The file that HIP's own dlopen would take: the loader matches what is open by name, so any other
- * would be taken in its stead. `path` is the bare name if no directory of HIP's search has it. */
+/* Finds the file that HIP's own dlopen would take: the loader matches open files by name, so any
+ * other would be taken in its stead. `path` is the bare name if no directory of HIP's search has
+ * it. */
 static void find_compiler_file(void *library, const char *name, char *path, size_t size) {
     Dl_serinfo head;
     snprintf(path, size, "%s", name);

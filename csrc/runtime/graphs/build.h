@@ -1,8 +1,8 @@
-/* A graph while it is built: nodes, and what each of them comes after.
+/* A graph while it is built: its nodes, and what each node comes after.
  *
- * A stream's work is a chain. An event, a wait of the host's and memory that serves again make one
- * chain come after another. A vector clock says of each stream up to which of its nodes. One thread
- * builds, and the graph is its own until it is ended. */
+ * A stream's work is a chain. An event, a wait by the host or memory that is used again makes one
+ * chain come after another. A vector clock tells up to which node of each stream all are done. One
+ * thread builds a graph, and has it to itself until it is ended. */
 #ifndef MGPU_RT_GRAPH_BUILD_H
 #define MGPU_RT_GRAPH_BUILD_H
 
@@ -14,7 +14,7 @@
 
 enum { GRAPH_STREAMS = 32 };
 
-/* The number of each stream's last node that is over by then, from 1 on; 0: none. */
+/* The number of each stream's last node that is over by then, counted from 1; 0: none. */
 struct vector_clock {
     int node[GRAPH_STREAMS];
 };
@@ -24,7 +24,7 @@ struct graph_stream {
     struct vector_clock clock; /* of its next node */
 };
 
-/* An entry of a list of the graph's begins with the next one. */
+/* An entry of a graph's lists begins with a pointer to the next entry. */
 struct graph_event {
     void *next;
     hipEvent_t handle;
@@ -32,7 +32,7 @@ struct graph_event {
     struct vector_clock clock;
 };
 
-/* Memory of the graph's own: nobody else gets it while the graph lives. */
+/* Memory of the graph: no other caller gets it while the graph lives. */
 struct graph_block {
     void *next;
     void *address;
@@ -41,8 +41,9 @@ struct graph_block {
     struct vector_clock clock; /* of all streams at the free: stock's hipFree waits for all */
 };
 
-/* Memory that a graph copies or fills, and that is not the graph's own: one address in each
- * allocation or registration. HIP 6 and 7 look up what lies there when they make the node. */
+/* Memory that a graph copies or fills, and that the graph does not own: one address in each
+ * allocation or registration. HIP 6 and 7 look up the memory at an address when they make the
+ * node. */
 struct graph_memory {
     void *next;
     void *address;
@@ -68,9 +69,9 @@ struct mgpu_rt_graph {
     hipGraphExec_t executable; /* NULL: it has no nodes */
     int device;
     bool of_function; /* mgpu-rt lower --graph: where it cannot be built, its calls run plainly */
-    bool failed;      /* it cannot be built: calls do nothing until it is ended */
+    bool failed;      /* it cannot be built: calls do nothing until its end */
     bool launched;    /* once at least */
-    bool lost; /* HIP has nothing of it any more: the device was reset, or the process ends */
+    bool lost;        /* HIP no longer has any of it: the device was reset, or the process ends */
     struct graph_node *nodes;
     int node_count, node_room;
     struct graph_stream streams[GRAPH_STREAMS];
@@ -83,20 +84,19 @@ struct mgpu_rt_graph {
 /* The graph that the calling thread builds; NULL: none. */
 extern __thread struct mgpu_rt_graph *graph_building __attribute__((tls_model("initial-exec")));
 
-/* One call of HIP's for graphs at a time: 5.2.3 deadlocks, and 7.2 builds wrong ones, where two
+/* Serialises HIP's calls for graphs: 5.2.3 deadlocks, and 7.2 builds wrong graphs, where two
  * threads make them. */
 extern pthread_mutex_t graph_lock;
 
-/* Says why the graph cannot be built, once, and that it is not. */
+/* Reports once why the graph cannot be built, and that it is not. */
 void graph_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Notes that a call of HIP's has failed, so that there is no graph. A call of a function fails once
- * more, plainly, if it is the program's fault. */
+/* Notes that a call to HIP has failed, so that there is no graph. If the program is at fault, the
+ * function's call fails again when it runs plainly. */
 void graph_fail_call(const char *expression, hipError_t error);
-/* Reports a failed call of HIP's outside of the building. A function runs plainly then. */
+/* Reports a failed call to HIP outside of the building. After it, a function runs plainly. */
 void graph_report_failure(bool of_function, const char *expression, hipError_t error);
 
-/* Returns the stream of a handle; NULL where there is no room for one more, and the graph has
- * failed. */
+/* Returns the stream of a handle; NULL without memory for one more, when the graph has failed. */
 struct graph_stream *graph_stream(hipStream_t handle);
 /* Returns the event of a handle that was created or recorded while this graph is built; NULL: none.
  */
@@ -104,33 +104,33 @@ struct graph_event *graph_event(hipEvent_t handle);
 struct graph_event *graph_event_insert(hipEvent_t handle);
 void graph_event_remove(hipEvent_t handle);
 
-/* Adds an entry of so many bytes, all zero but its link, to a list of the graph's. NULL without
- * memory: the graph has failed. */
+/* Adds an entry of so many bytes, all zero but its link, to a list of the graph's. Returns NULL
+ * without memory: the graph has failed. */
 void *graph_list_add(void **list, size_t size);
 void graph_list_free(void **list);
 
-/* Notes memory that the next node copies or fills, unless it is the graph's own. */
+/* Notes memory that the next node copies or fills, unless the graph owns it. */
 void graph_note_memory(void *address);
-/* Returns HIP's number of what lies at an address; 0: it knows of nothing there. */
+/* Returns HIP's number of the memory at an address; 0: HIP knows of none there. */
 uint64_t graph_memory_number(void *address);
 
-/* Moves a clock on, to come after another one. */
+/* Moves a clock forward, so that it comes after another one. */
 void clock_join(struct vector_clock *clock, const struct vector_clock *other);
-/* Returns all that the graph has so far. */
+/* Returns the clock of all nodes that the graph has so far. */
 struct vector_clock graph_now(void);
 
-/* The nodes that the next one of a stream comes after. */
+/* The nodes that a stream's next node comes after. */
 struct graph_place {
     hipGraphNode_t after[GRAPH_STREAMS];
     int numbers[GRAPH_STREAMS], count;
 };
 struct graph_place graph_place(struct graph_stream *stream);
-/* Takes a node that HIP has made there. */
+/* Adds a node that HIP has made at that place. */
 void graph_add(struct graph_stream *stream, const struct graph_place *place, hipGraphNode_t node,
                const char *label);
 
-/* Returns what answers a call of the thread that builds: a function that makes a node or an edge of
- * it, or ends the building. NULL: the call's implementation. */
+/* Returns the function that answers a call of the thread that builds: it adds a node or an edge, or
+ * ends the building. Returns NULL if the call's implementation answers. */
 mgpu_rt_function graph_call(enum abi_index function);
 
 #endif

@@ -91,7 +91,7 @@ static struct graph_block *block_of(const void *address) {
     return block;
 }
 
-/* One that was freed in this graph: all that comes comes after the free. */
+/* If the block was freed in this graph, all later nodes come after the free. */
 static struct graph_block *serve_again(uint64_t bytes) {
     struct graph_block *block = graph_building->blocks;
     while (block && !(block->freed && block->bytes == block_round(bytes) &&
@@ -109,7 +109,7 @@ static void *new_block(uint64_t bytes) {
     struct graph_block *block = graph_list_add(&graph_building->blocks, sizeof *block);
     if (!block)
         return NULL;
-    /* For work in any order: the graph may be launched anywhere. */
+    /* The block is for work in any order: the graph may be launched anywhere. */
     const struct block_allocated made = block_allocate(bytes, graph_building->device);
     call_tell(made.how);
     if (!made.address || !PROOF(block_is_the_graphs, block_give_graph(made.address))) {
@@ -139,7 +139,7 @@ static void *built_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
 
 static void built_free(void *address, hipStream_t stream) {
     struct graph_block *block = block_of(address);
-    (void)stream; /* it comes after all that there is */
+    (void)stream; /* it comes after all nodes so far */
     if (!address)
         return;
     if (!block ||
@@ -210,7 +210,7 @@ static void built_fill16(void *to, uint16_t value, size_t count, hipStream_t str
 
 /* ---- modules and launches ---- */
 
-/* A run loads it again, with fresh globals; the graph's is loaded once. */
+/* A plain run loads the module again, with fresh globals; the graph's module is loaded once. */
 static void refuse_globals(hipModule_t handle) {
     const struct module *module = handle ? handle_find(&module_map, handle) : NULL;
     if (module && DOUBT(module_has_globals, module_state(module) == MODULE_LIVE && !module->shared))
@@ -262,7 +262,7 @@ static bool hold_module_of(hipFunction_t function) {
     return held;
 }
 
-/* A launch refuses what 5.2.3 lets into a graph. */
+/* A launch refuses local memory, which 5.2.3 lets into a graph. */
 static bool has_local_memory(int32_t bytes) {
     int most = 0;
     if (bytes <= 0 || cuda_present())
@@ -361,7 +361,7 @@ static const mgpu_rt_function built[ABI_COUNT] = {
     [ABI_mgpuSetDefaultDevice] = (mgpu_rt_function)built_set_device,
 };
 
-/* Nothing of these is the GPU's work. */
+/* None of these calls is the GPU's work. */
 static bool is_hosts_alone(enum abi_index function) {
     switch (function) {
     case ABI_mgpuStreamCreate:

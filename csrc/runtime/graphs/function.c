@@ -1,4 +1,5 @@
-/* A function that `mgpu-rt lower --graph` has wrapped: plainly, built, or replayed. */
+/* Runs a function that `mgpu-rt lower --graph` has wrapped: plainly, while its graph is built, or
+ * as a replay. */
 #include "driver/cuda.h"
 #include "driver/hip.h"
 #include "driver/report.h"
@@ -16,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A graph that was replayed less often than that did not pay. The next one then takes twice as many
- * calls with the same arguments. */
+/* A graph that was replayed fewer times than PAYS did not pay. The next graph then takes twice as
+ * many calls with the same arguments. */
 enum { PAYS = 16, MOST_WANTED = 1024 };
 
 /* Programs swap two buffers at each step, or rotate three: each order has a graph. */
@@ -27,7 +28,7 @@ enum { ORDERS = 4 };
 struct known_call {
     struct mgpu_rt_graph *graph; /* NULL: none */
     unsigned replays;            /* of that */
-    unsigned same;               /* further calls with these arguments since they are known */
+    unsigned same;               /* further calls with these arguments since the first */
     unsigned last;               /* the number of the last one */
     int device;                  /* of these calls; -1: none yet */
     unsigned char *arguments;
@@ -35,10 +36,11 @@ struct known_call {
 
 struct replayed {
     struct replayed *next;
-    unsigned busy; /* it is one thread's; calls of others, and those within its own, run plainly */
+    unsigned busy; /* one thread is in it; calls of other threads, and those within its own, run
+                      plainly */
     unsigned calls;
     unsigned wanted;  /* so many calls with the same arguments lead to a graph */
-    unsigned unknown; /* calls in a row with arguments that no call had */
+    unsigned unknown; /* calls in a row with arguments that no earlier call had */
     bool refused;     /* its calls cannot be in a graph */
     size_t bytes;     /* of its arguments */
     struct known_call known[ORDERS], *built; /* the last of them that a graph was begun for */
@@ -50,7 +52,7 @@ static struct replayed *all;
 /* The function whose graph the calling thread builds; NULL: none. */
 static __thread struct replayed *builds __attribute__((tls_model("initial-exec")));
 
-/* Lives as long as the process: the program's object points to it. */
+/* The state lives as long as the process, as the program's object points to it. */
 static struct replayed *state_of(struct mgpu_rt_graph_function *function, size_t bytes) {
     void *found = load_acquire(&function->state);
     if (found)
@@ -87,7 +89,7 @@ static struct advice beside_others = {
     .text = "'%s' runs without a graph while other threads make calls: HIP before 6.3 may run it "
             "with arguments of theirs"};
 
-/* Before HIP 6.3 a graph may go wrong beside another thread that launches the same kernel. */
+/* Before HIP 6.3 a graph may go wrong while another thread launches one of its kernels. */
 static bool may_replay(const char *name) {
     if (cuda_present() || hip_version >= HIP_6_3 ||
         PROOF(no_other_thread_launches, thread_is_alone()))
@@ -125,7 +127,7 @@ static void drop_graph(struct replayed *state, struct known_call *call) {
     destroy(call);
 }
 
-/* For want of memory, which the next ones may not find either. */
+/* Drops the graphs for want of memory, which the next ones may not find either. */
 static int drop_graphs(struct replayed *state) {
     int dropped = 0;
     for (struct known_call *call = state->known; call < state->known + ORDERS; call++)
@@ -138,8 +140,8 @@ static int drop_graphs(struct replayed *state) {
     return dropped;
 }
 
-/* The graphs' memory may be what HIP lacks. A function whose graph this thread builds replays none
- * of its others. */
+/* The graphs' memory may be what HIP lacks. A function whose graph this thread builds replays no
+ * other graph. */
 static int drop_idle_graphs(int device) {
     int dropped = 0;
     (void)device;
@@ -168,8 +170,8 @@ static struct advice changing = {
     .text = "'%s' has run without a graph, as each of %d calls had other arguments: a graph serves "
             "those of the call that built it"};
 
-/* The calls with these arguments on the current device. The first one of them takes the place of
- * those that are longest ago. */
+/* Finds the calls with these arguments on the current device. The first of them takes the place of
+ * the arguments that were used longest ago. */
 static struct known_call *take_known(struct replayed *state, const char *name,
                                      const void *arguments) {
     const int device = hip_current_device();
@@ -199,8 +201,8 @@ static struct known_call *take_known(struct replayed *state, const char *name,
 
 /* ---- a call ---- */
 
-/* The program goes on when its work is done, as it would have waited itself. False if nothing was
- * done. */
+/* The program goes on when the graph's work is done, as the function would have waited itself.
+ * Returns false if nothing was done. */
 static bool replay(struct known_call *call) {
     if (DOUBT(graph_is_from_before_a_reset, graph_is_lost(call->graph)) ||
         !PROOF(memory_is_what_the_graph_copies, graph_memory_stays(call->graph)))

@@ -56,7 +56,7 @@ static void invalidate_graphs(int device) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* In the child, which has only this thread; tables_lock is held across the fork. */
+/* Runs in the child, which has only this thread; tables_lock is held across the fork. */
 void graph_forked(void) {
     graph_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* another thread may have had it */
     graph_building = NULL;
@@ -64,7 +64,7 @@ void graph_forked(void) {
         PROOF_STEP(fork_ends_graphs, graph->lost = true);
 }
 
-/* Threads that build. Under tables_lock. */
+/* Counts the threads that build. Under tables_lock. */
 static void count_builders(int change) {
     static int builders;
     pthread_mutex_lock(&tables_lock);
@@ -78,7 +78,7 @@ static void count_builders(int change) {
 
 /* ---- ending one ---- */
 
-/* HIP waits for nothing; memory that goes back to the pools has to be idle. */
+/* HIP waits for nothing here, but memory that goes back to the pools has to be idle. */
 void graph_destroy(struct mgpu_rt_graph *graph) {
     if (!graph)
         return;
@@ -130,7 +130,7 @@ int graph_begin(bool of_function) {
         free(graph);
         return -1;
     }
-    (void)thread_get(); /* so that its end is seen */
+    (void)thread_get(); /* so that the thread's end is seen */
     pthread_mutex_lock(&tables_lock);
     graph->next = all;
     all = graph;
@@ -193,7 +193,7 @@ bool graph_is_lost(const struct mgpu_rt_graph *graph) {
     return runtime_exiting() || !device_kept(graph->device) || load_acquire(&graph->lost);
 }
 
-/* Says what became of memory since a node was made; NULL: nothing. Asks HIP. */
+/* Tells what became of memory since a node was made; NULL: nothing. Asks HIP. */
 static const char *memory_change(const struct graph_memory *memory) {
     const uint64_t number = graph_memory_number(memory->address);
     if ((memory->number && !number) || (memory->block && !block_held_by_program(memory->block)))
@@ -206,8 +206,8 @@ static const char *memory_change(const struct graph_memory *memory) {
                : NULL;
 }
 
-/* Says what became of the first memory that is not what it was when the graph was built; NULL: all
- * is. */
+/* Tells what became of the first memory that has changed since the graph was built; NULL if none
+ * has. */
 static const char *changed_memory(const struct mgpu_rt_graph *graph, void **address) {
     if (DOUBT(graph_copies_idle_memory,
               load_relaxed(&registrations_idle))) /* memory that HIP has pinned may be a node's */
@@ -226,8 +226,8 @@ bool graph_memory_stays(const struct mgpu_rt_graph *graph) {
     return !changed_memory(graph, &address);
 }
 
-/* The device of a stream; the null stream is the current device's. HIP is asked about streams of
- * the program; the graph's device where it does not say. */
+/* Returns the device of a stream; the null stream is the current device's. HIP is asked about
+ * streams of the program; the graph's device counts where HIP does not say. */
 static int device_of(const struct mgpu_rt_graph *graph, const struct stream *stream,
                      hipStream_t handle) {
     int device = graph->device;
@@ -240,7 +240,7 @@ static int device_of(const struct mgpu_rt_graph *graph, const struct stream *str
     return device_answered(hip.StreamGetDevice(handle, &device)) ? device : graph->device;
 }
 
-/* HIP 5.2.3 crashes where the current device is another one than the graph's. */
+/* HIP 5.2.3 crashes if the current device is not the graph's. */
 static hipError_t launch_on_device(const struct mgpu_rt_graph *graph, hipStream_t handle) {
     const int current = hip_current_device();
     hipError_t error = DOUBT(hip_crashes_on_another_device, current != graph->device)
@@ -303,7 +303,7 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     return error == hipSuccess ? 0 : -1;
 }
 
-/* A kernel may have any name. */
+/* The label needs escapes, as a kernel may have any name. */
 static void print_label(FILE *out, const char *label) {
     fputc('"', out);
     while (*label) {

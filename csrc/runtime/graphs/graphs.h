@@ -1,4 +1,5 @@
-/* Graphs of our own, and functions of `mgpu-rt lower --graph`, as mgpu_rt.h has them. */
+/* Graphs that this library builds, and functions of `mgpu-rt lower --graph`, as mgpu_rt.h has
+ * them. */
 #ifndef MGPU_RT_GRAPH_GRAPHS_H
 #define MGPU_RT_GRAPH_GRAPHS_H
 
@@ -16,12 +17,12 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream);
 void graph_destroy(struct mgpu_rt_graph *graph);
 char *graph_dot(const struct mgpu_rt_graph *graph);
 
-/* Returns true if nothing of a graph is HIP's any more: its device was reset, or the process was
+/* Returns true if HIP has nothing of a graph any more: its device was reset, or the process was
  * forked. */
 bool graph_is_lost(const struct mgpu_rt_graph *graph);
 
-/* Returns true if all memory of the program that a function's graph copies or fills is what it was
- * when the graph was built. Asks HIP, once for each address. */
+/* Returns true if all of the program's memory that a function's graph copies or fills is unchanged
+ * since the graph was built. Asks HIP once for each address. */
 bool graph_memory_stays(const struct mgpu_rt_graph *graph);
 
 /* Drops all graphs in the child of a fork, which has none. */
@@ -31,14 +32,14 @@ extern const struct cache graph_cache;
 
 /* ---- functions, once the runtime has started ---- */
 
-/* Enters a function that may become a graph. `overridden`: functions of the user's own answer
- * calls, and are to see all of them. */
+/* Enters a function that may become a graph. `overridden`: functions of the user answer calls, and
+ * are to see all of them. */
 enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                                    size_t bytes, bool overridden);
-/* Leaves such a function. Returns false if it has yet to run, plainly. */
+/* Leaves such a function. Returns false if the function has yet to run, plainly. */
 bool graph_leave(struct mgpu_rt_graph_function *function);
 
-/* Gives back the graphs of functions that no thread is in. */
+/* Releases the graphs of functions that no thread is in. */
 extern const struct cache function_graph_cache;
 
 #endif

@@ -1,5 +1,5 @@
-/* mgpuLaunchKernel and its kin. Costs what HIP's own call costs, a test and a store. If the driver
- * refuses a launch, the metadata of the kernel's image may tell why. */
+/* mgpuLaunchKernel and its variants. A launch costs what HIP's own call costs, a test and a store.
+ * If the driver refuses a launch, the metadata of the kernel's image may tell why. */
 #include "driver/cuda.h"
 #include "driver/device.h"
 #include "driver/hip.h"
@@ -72,8 +72,8 @@ static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
 
 /* ---- a launch that the driver refuses ---- */
 
-/* Reports that the driver refused a launch. Says so if the block is larger than what its kernel was
- * compiled for. Asks HIP nothing. */
+/* Reports that the driver refused a launch. Adds that the block is larger than what the kernel was
+ * compiled for, if it is. Does not call HIP. */
 static void advise_launch(const char *expression, hipError_t error, const struct launch *launch) {
     const intptr_t *grid = launch->grid, *block = launch->block;
     char kernel[256] = "";
@@ -95,7 +95,8 @@ static void advise_launch(const char *expression, hipError_t error, const struct
                        (long)block[0], (long)block[1], (long)block[2], launch->smem);
 }
 
-/* A launch that failed: once more if memory was short, else reported. */
+/* Handles a launch that failed: makes it once more if memory was short, and reports it
+ * otherwise. */
 static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
                                                           const struct launch *launch) {
     const intptr_t *grid = launch->grid, *block = launch->block;
@@ -172,7 +173,7 @@ static void find_launch(void) {
     dlclose(library); /* the runtime has it open */
 }
 
-/* gfx1250 is 12.5 to HIP; gfx1200, which has none, 12.0. */
+/* HIP's version of gfx1250 is 12.5; of gfx1200, which has no clusters, it is 12.0. */
 static bool has_clusters(void) {
     const int device = hip_current_device();
     int major = 0, minor = 0;
@@ -183,9 +184,9 @@ static bool has_clusters(void) {
     return device_answered(error) && (major > 12 || (major == 12 && minor >= 5));
 }
 
-/* Launches in clusters of so many workgroups, of which the grid is a multiple. hipErrorNotSupported
- * if the thread's device has none, or HIP cannot be asked: hipDrvLaunchKernelEx is of HIP 7. An
- * older GPU would run the kernel without clusters. */
+/* Launches in clusters of so many workgroups; the grid is a multiple of that. Returns
+ * hipErrorNotSupported if the thread's device has none, or HIP cannot be asked:
+ * hipDrvLaunchKernelEx is of HIP 7. An older GPU would run the kernel without clusters. */
 static hipError_t launch_in_clusters(const struct launch *launch, dim3 cluster, bool cooperative) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, find_launch);

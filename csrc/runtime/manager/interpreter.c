@@ -29,7 +29,7 @@ static bool is_program(const char *path) {
     return stat(path, &found) == 0 && S_ISREG(found.st_mode) && access(path, X_OK) == 0;
 }
 
-/* False, too, if it does not fit. */
+/* Returns false, too, if the path does not fit. */
 static bool join_folder(char *out, const char *directory, const char *name) {
     const int length = snprintf(out, PATH_MAX, "%s/%s", directory, name);
     return length > 0 && length < PATH_MAX;
@@ -52,8 +52,8 @@ static bool from_search(const char *search, const char *name, char *path) {
     return false;
 }
 
-/* The file that building in a checkout, and make install, leave beside the library: a line with the
- * path. */
+/* Reads the file that a build in a checkout, or make install, leaves beside the library: a line
+ * with the path. */
 static bool from_note(const char *home, char *path) {
     static const char *const places[] = {"build/lib/mgpu_rt.python", "mgpu_rt/lib/mgpu_rt.python"};
     char note[PATH_MAX];
@@ -101,7 +101,7 @@ static bool from_installation(char *path) {
 static bool from_option(const char *search, char *path) {
     if (strchr(options.python, '/') || !from_search(search, options.python, path))
         snprintf(path, PATH_MAX, "%s", options.python);
-    return true; /* running it will say what is wrong with it */
+    return true; /* starting it will tell what is wrong with it */
 }
 
 /* ---- the order ---- */
@@ -147,9 +147,9 @@ bool interpreter_next(const struct environment_snapshot *around, int *step,
     return false;
 }
 
-/* -I: neither the environment nor the current directory nor the user's packages; -X utf8: no codec
- * of the locale's is needed. -B: no bytecode is written, which a full disk would cut off. The
- * program's process is the manager's argument. */
+/* -I: Python ignores the environment, the current directory and the user's packages; -X utf8: it
+ * needs no codec of the locale's. -B: Python writes no bytecode, which a full disk would cut off.
+ * The program's process is the manager's argument. */
 void interpreter_command(const struct interpreter *interpreter, struct command *out) {
     char home[PATH_MAX];
     const bool beside =

@@ -1,8 +1,8 @@
-/* The library's own thread: finds an interpreter, starts the manager in it, answers it.
+/* The library's own thread: finds an interpreter, starts the manager in it, and answers it.
  *
- * The thread takes none of the program's signals, holds no lock while it waits, and is inside HIP
- * only under `gate`, which manager_stop closes. Most programs never have it: it starts where a
- * cache reaches its limit, as before that there is nothing to decide. */
+ * The thread takes none of the program's signals, waits without a lock, and calls HIP only under
+ * `gate`, which manager_stop closes. Most programs never have this thread: it starts where a cache
+ * reaches its limit, as before that there is nothing to decide. */
 #include "manager/manager.h"
 #include "atomics.h"
 #include "driver/hip.h"
@@ -28,8 +28,8 @@
 #include <sys/mman.h>
 
 enum {
-    LOOK = 1000,     /* ms between two looks whether the manager is still there */
-    GLANCE = 20,     /* ms between two looks whether it has begun */
+    LOOK = 1000,     /* ms between two checks whether the manager still lives */
+    GLANCE = 20,     /* ms between two checks whether it has begun */
     BEGIN = 60000,   /* ms in which it has to begin */
     SLOW = 30000,    /* ms without a sign of it after which it is called slow */
     JOIN = 50000000, /* ns that the exit waits for the thread, which may be starting a process */
@@ -38,7 +38,7 @@ enum {
 };
 
 static pthread_t thread;
-static bool reading, prepared; /* the environment, by the first call */
+static bool reading, prepared; /* the environment; the first call prepares it */
 static bool started, stopping; /* under `gate` */
 static uint32_t state = MANAGER_NONE;
 static uint32_t stop_doorbell;
@@ -76,7 +76,7 @@ static void rest(uint64_t milliseconds) {
         channel_wait(&stop_doorbell, 0, (end - now) / 1000000 + 1);
 }
 
-/* Until somebody rings after `heard` was read, or the time is up. */
+/* Waits until the doorbell rings after `heard` was read, or the time is up. */
 static void wait_for_doorbell(struct channel *to, uint32_t heard, uint64_t milliseconds) {
     if (!is_stopping())
         channel_wait(&to->doorbell, heard, milliseconds);
@@ -120,8 +120,8 @@ static char *variable(const char *name, const char *value) {
     return value && asprintf(&text, "%s=%s", name, value) > 0 ? text : NULL;
 }
 
-/* The environment of the manager. It has no LD_PRELOAD, which would bring this library along, and
- * no other options than those of the policy. Made once. */
+/* The environment of the manager. It lacks LD_PRELOAD, which would load this library, and all
+ * options but the policy's. Made once. */
 static char **make_environment(void) {
     const struct {
         const char *name, *value;
@@ -157,7 +157,7 @@ static const char *why_not(int error) {
     return strerror_r(error, text, sizeof text);
 }
 
-/* Waits until the process serves; else false, and why. */
+/* Waits until the process serves; if it does not, returns false and why. */
 static bool begins(struct channel *fresh, pid_t process, char *reason, size_t size) {
     const uint64_t limit = clock_ns() + UINT64_C(1000000) * BEGIN;
     bool there = true;
@@ -182,8 +182,8 @@ static bool is_hopeless(int error) {
            error == ENOMEM;
 }
 
-/* Returns the channel of a manager that serves; else NULL, and why; *error, if no process could be
- * made. */
+/* Returns the channel of a manager that serves; if there is none, NULL, why, and *error if no
+ * process could be made. */
 static struct channel *begin(const struct interpreter *interpreter, char *reason, size_t size,
                              int *error) {
     static struct command command; /* too much for a stack that HIP shares */
@@ -202,7 +202,7 @@ static struct channel *begin(const struct interpreter *interpreter, char *reason
     set_up_channel(fresh);
     if (begins(fresh, spawn.pid, reason, size))
         return fresh;
-    pthread_mutex_unlock(&fresh->program); /* if it is still there, it may go */
+    pthread_mutex_unlock(&fresh->program); /* if the manager still lives, it may go */
     munmap(fresh, sizeof *fresh);
     return NULL;
 }
@@ -234,7 +234,8 @@ static struct channel *find_manager(void) {
                      interpreter.path, interpreter.because, reason);
         used = used + (size_t)length < sizeof tried ? used + (size_t)length : sizeof tried - 1;
     }
-    if (error == ESRCH && !options.python[0] && !options.policy[0]) /* nobody will miss it */
+    if (error == ESRCH && !options.python[0] &&
+        !options.policy[0]) /* the user did not ask for it */
         report_verbose("no manager: %s", tried);
     else if (!is_stopping())
         report_once(&no_python, used ? tried : "none found");
@@ -243,7 +244,7 @@ static struct channel *find_manager(void) {
 
 /* ---- serving ---- */
 
-/* False once the gate is closed. */
+/* Returns false once the gate is closed. */
 static bool answer(struct channel *from) {
     pthread_mutex_lock(&gate);
     const bool open = !is_stopping();
@@ -268,16 +269,16 @@ static void notice_slowness(struct channel *of) {
     }
 }
 
-/* A program whose main thread has left by pthread_exit ends with its last thread, and this one must
- * not be that. The kernel forgets a thread's list of robust mutexes when it ends: a question that
- * needs no descriptor. */
+/* A program whose main thread has left by pthread_exit ends with its last other thread, so this
+ * thread must not be the last. The kernel forgets a thread's list of robust mutexes when it ends: a
+ * question that needs no descriptor. */
 static bool main_has_left(void) {
     void *list = &list;
     size_t size;
     return syscall(SYS_get_robust_list, getpid(), &list, &size) == 0 && !list;
 }
 
-/* Only asked then: main, which counts until the end, and this one. */
+/* Asked only when two threads are left: main, which counts until the end, and this one. */
 static bool alone(void) {
     const unsigned long long threads =
         main_has_left() ? process_field(getpid(), PROCESS_THREADS) : 0;
@@ -301,7 +302,7 @@ static void serve(struct channel *from) {
     }
 }
 
-/* The program may be a real-time one; the manager has this thread's class. */
+/* The program may be a real-time one; the manager inherits this thread's scheduling class. */
 static void lower_priority(void) {
     const struct sched_param ordinary = {0};
     const int class = sched_getscheduler(0);
@@ -309,7 +310,7 @@ static void lower_priority(void) {
         (void)sched_setscheduler(0, SCHED_OTHER, &ordinary);
 }
 
-/* A process that sees MANAGER_SERVING has been told. */
+/* A program that sees MANAGER_SERVING finds the line written. */
 static void log_manager(const struct channel *from) {
     report_verbose("manager: Python %.*s, process %d", (int)sizeof from->python - 1, from->python,
                    (int)from->process);
@@ -337,7 +338,7 @@ static void *run(void *unused) {
 
 /* ---- life ---- */
 
-/* None of the program's signals. */
+/* The thread takes none of the program's signals. */
 static bool create_thread(void) {
     sigset_t all, before;
     pthread_attr_t attributes;
@@ -351,7 +352,7 @@ static bool create_thread(void) {
     return created;
 }
 
-/* Another thread may be at the exit, which closes the gate for good. */
+/* Another thread may be in the exit, which closes the gate for good. */
 void manager_start(void) {
     if (load_acquire(&started) || !load_acquire(&prepared) || runtime_forked)
         return;
@@ -410,7 +411,7 @@ void manager_stop(void) {
         limit.tv_sec++;
     }
     if (pthread_timedjoin_np(thread, NULL, &limit) != 0)
-        pthread_detach(thread); /* it is between two looks, and goes by itself */
+        pthread_detach(thread); /* it is between two checks, and ends by itself */
 }
 
 void manager_forked(void) {

@@ -1,7 +1,7 @@
-/* The manager: a Python process that is told what the caches do and decides what stays.
+/* The manager: a Python process that is told what the caches do and decides what stays cached.
  *
- * Why a process and not a thread of this one: docs/decisions.md. Nothing here is waited for by a
- * call of the program's, and nothing of Python's is in this process. */
+ * docs/decisions.md tells why it is a process and not a thread of this one. No call of the program
+ * waits for the manager, and no Python is in this process. */
 #ifndef MGPU_RT_MANAGER_H
 #define MGPU_RT_MANAGER_H
 

@@ -1,7 +1,7 @@
 /* Carries out what the manager asks: the only way by which Python reaches the caches or HIP.
  *
  * Runs on the library's own thread. All that comes from the channel is checked: a handle is only
- * compared with what is in a table, numbers are bounded. */
+ * compared with a table's, numbers are bounded. */
 #include "manager/services.h"
 #include "driver/hip.h"
 #include "driver/report.h"
@@ -36,8 +36,8 @@ static int64_t answer_list(struct channel *channel, int kind) {
     return (int64_t)count;
 }
 
-/* While the program captures in HIP's global mode, giving back ends the capture, unless the thread
- * that does so is in relaxed mode. */
+/* While the program captures in HIP's global mode, releasing an object ends the capture, unless the
+ * releasing thread is in relaxed mode. */
 static int64_t evict(int kind, uint64_t handle) {
     const struct cache *cache = cache_of(kind);
     int mode = hipStreamCaptureModeRelaxed;
@@ -65,7 +65,7 @@ static int64_t set_limit(int kind, int device, uint64_t value) {
     return hipSuccess;
 }
 
-/* The thread's own device is nobody else's concern. */
+/* The thread's own device is no concern of other threads. */
 static int64_t ask_memory(struct channel *channel, int device) {
     size_t available = 0, total = 0;
     hipError_t error = hip.SetDevice(device);

@@ -1,15 +1,15 @@
-/* Two clones, as a daemon makes them with fork, that share the memory and not the rest.
+/* Makes two clones, as a daemon makes two forks, that share the memory and nothing else.
  *
- * The first one is a process whose end is signalled to nobody (exit signal 0), so that the
- * program's wait does not see it. exec would give the signal back, so it is the second clone that
- * becomes the new program. When the first one has ended, that is init's child. Both run while the
- * calling thread stands still (CLONE_VFORK), on stacks of their own. They have a table of
- * descriptors of their own, so the program never sees which they close and open. No handler of
- * pthread_atfork's runs and no page table is copied: an MPI that minds fork has no reason to.
+ * The first clone is a process whose end is signalled to nobody (exit signal 0), so that the
+ * program's wait does not see it. exec would restore the signal, so the second clone becomes the
+ * new program. When the first clone has ended, the second is init's child. Both run while the
+ * calling thread stands still (CLONE_VFORK), on stacks of their own. The clones have their own
+ * table of descriptors, so the program never sees which they close and open. No handler of
+ * pthread_atfork runs and no page table is copied: MPI libraries that forbid fork need not mind.
  *
- * Nobody may adopt it, if this process is init of its container, or adopts orphans itself: it would
- * be this process's child after all. Process 1 may not wait for it (adopter_waits): it would stay
- * as a zombie. In both cases it is not started. */
+ * If this process is init of its container, or adopts orphans itself, the second clone would be
+ * this process's child after all. If process 1 does not wait for orphans (adopter_waits), the clone
+ * would stay as a zombie. In both cases it is not started. */
 #include "manager/spawn.h"
 #include "proof.h"
 #include "telemetry/channel.h"
@@ -31,7 +31,7 @@
 
 /* ---- the process that has to wait for the manager when it ends ---- */
 
-/* The namespace of processes that the kernel begins with has this number in every Linux. */
+/* The first namespace of processes that the kernel makes has this number on every Linux. */
 static const char machines_namespace[] = "pid:[4026531836]";
 
 static bool is_link_to(const char *path, const char *wanted) {
@@ -75,17 +75,17 @@ static bool has(uint64_t signals, int number) {
     return signals >> (number - 1) & 1;
 }
 
-/* An init sleeps until a signal comes, which it takes by sigwait or a descriptor: SIGTERM too.
- * system() does not block that while it waits for its child, and a process that makes a child does
- * so for a moment only. */
+/* An init sleeps until a signal comes, which it takes by sigwait or a descriptor: SIGTERM as well.
+ * system() does not block SIGTERM while it waits for its child, and a process that makes a child
+ * blocks it only for a moment. */
 static bool is_init(const struct first *first) {
     return first->sleeps && has(first->blocked, SIGCHLD) &&
            PROOF(init_waits_for_signals, has(first->blocked, SIGTERM));
 }
 
-/* Returns true if process 1 is known to wait for all that it adopts, so that no zombie stays. It is
- * the machine's own, or it ignores SIGCHLD, or it sleeps with SIGCHLD and SIGTERM blocked, as an
- * init of a container does. An application may wait for its own children only. */
+/* Returns true if process 1 is known to wait for all that it adopts, so that no zombie stays. It
+ * does if it is the machine's init, or ignores SIGCHLD, or sleeps with SIGCHLD and SIGTERM blocked,
+ * as an init of a container does. An application may wait for its own children only. */
 static bool adopter_waits(void) {
     if (is_link_to("/proc/self/ns/pid", machines_namespace))
         return true;
@@ -152,13 +152,13 @@ UNWATCHED static void close_all(void) {
         close(fd);
 }
 
-/* Kernels before 6.3 do not know the flag; those that may insist on it do. */
+/* Kernels before 6.3 do not know the flag; kernels that may insist on it do. */
 UNWATCHED static int create_memory(void) {
     const int memory = (int)syscall(SYS_memfd_create, "mgpu_rt", NEVER_RUN);
     return memory == -1 && errno == EINVAL ? (int)syscall(SYS_memfd_create, "mgpu_rt", 0U) : memory;
 }
 
-/* 0 to 2 lead nowhere, CHANNEL_FD to the memory. */
+/* Connects descriptors 0 to 2 to /dev/null, and CHANNEL_FD to the memory. */
 UNWATCHED static int arrange_descriptors(struct spawn *spawn) {
     close_all();
     const int nowhere = open("/dev/null", O_RDWR);
@@ -172,7 +172,7 @@ UNWATCHED static int arrange_descriptors(struct spawn *spawn) {
     return spawn->memory != NULL;
 }
 
-/* No core file beside the program's. Its class is the library's thread's. */
+/* The process writes no core file. Its scheduling class is that of the library's thread. */
 UNWATCHED static void be_modest(void) {
     const struct rlimit no_core = {0, 0};
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
@@ -180,7 +180,7 @@ UNWATCHED static void be_modest(void) {
     (void)setsid();
 }
 
-/* Handlers first: they must not run in a process that shares the program's memory. */
+/* Handlers are reset first: they must not run in a process that shares the program's memory. */
 UNWATCHED static void reset_signals(void) {
     const struct sigaction ordinary = {.sa_handler = SIG_DFL};
     sigset_t none;
@@ -243,7 +243,7 @@ int spawn_detached(struct spawn *spawn) {
             continue;
     munmap(stacks, sizeof *stacks);
     if (spawn->error == 0 && spawn->pid == -1)
-        spawn->error = ENOSYS; /* an emulator that makes a copy of the memory, as valgrind does */
+        spawn->error = ENOSYS; /* an emulator that copies the memory, as valgrind does */
     if (spawn->error && spawn->memory)
         munmap(spawn->memory, spawn->size);
     return spawn->error == 0;

@@ -1,4 +1,4 @@
-/* A process that the program cannot notice. */
+/* Starts a process that the program cannot notice. */
 #ifndef MGPU_RT_SPAWN_H
 #define MGPU_RT_SPAWN_H
 
@@ -17,7 +17,7 @@ struct spawn {
 /* Runs a program beside this one. It is no child of this process (no SIGCHLD, nothing for wait) and
  * has its own session. It has none of the descriptors but CHANNEL_FD, the shared memory, none of
  * the signal handlers, and a lower priority. This process's table of descriptors is not touched,
- * not even for a moment. False if it cannot be had. */
+ * not even for a moment. Returns false if it cannot be started. */
 int spawn_detached(struct spawn *spawn);
 
 #endif

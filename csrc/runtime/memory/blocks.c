@@ -703,9 +703,9 @@ void block_put_done(struct block *block) {
     enforce_memory_limit(device, size);
 }
 
-/* Waits for the device where no fence says when the block is idle. That is so if the program named
- * the null stream, a destroyed one, one of another device, or one that the table does not know. It
- * also waits if too many blocks have several fences. */
+/* Waits for the device where no fence says when the block is idle. No fence does if the program
+ * named the null stream, a destroyed one, one of another device, or one that is not in the table.
+ * It also waits if too many blocks have several fences. */
 struct block_freed block_free(void *address, struct stream *stream) {
     struct block *block = block_find(address);
     struct block_freed freed = {FREE_DONE, hipSuccess};

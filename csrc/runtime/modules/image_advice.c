@@ -1,4 +1,4 @@
-/* Why the driver refused an image, as far as its bytes tell. */
+/* Finds why the driver refused an image, as far as the bytes tell. */
 #include "modules/image_advice.h"
 #include "atomics.h"
 #include "driver/cuda.h"
@@ -63,7 +63,8 @@ static int version_of(const struct image *image) {
     return image->bytes[EI_ABIVERSION] + ABI_TO_VERSION;
 }
 
-/* "an AMDGPU code object for gfx90a", as far as it can be told. `targets` gets what it is for. */
+/* Writes text such as "an AMDGPU code object for gfx90a", as far as the bytes tell. `targets` gets
+ * the targets of the image. */
 static void describe(const struct image *image, char *text, size_t size, char targets[TARGETS]) {
     const char *chip;
     size_t length;
@@ -73,7 +74,8 @@ static void describe(const struct image *image, char *text, size_t size, char ta
     snprintf(text, size, "%s%s%s", image_kind_text(image), targets[0] ? " for " : "", targets);
 }
 
-/* True if a list of targets ("gfx906, gfx90a:xnack+") has the processor that begins `device`. */
+/* Returns true if a list of targets ("gfx906, gfx90a:xnack+") has the processor that `device`
+ * begins with. */
 static bool lists_processor(const char *targets, const char *device) {
     const size_t length = strcspn(device, ":,");
     for (const char *at = targets; (at = strstr(at, "gfx")); at += 3)
@@ -82,7 +84,8 @@ static bool lists_processor(const char *targets, const char *device) {
     return false;
 }
 
-/* True if an image is for none of the devices' processors. A generic target names others. */
+/* Returns true if an image is for none of the devices' processors. A generic target stands for
+ * several processors. */
 static bool is_for_others(const struct image *image, const char *targets, const char *devices) {
     if (image->machine == EM_CUDA)
         return devices[0];
@@ -98,7 +101,7 @@ static bool is_of_other_version(const struct image *image) {
            (version < versions_taken()->first || version > versions_taken()->last);
 }
 
-/* Why AMD's HIP refuses an image, as far as this can tell, and the way out. */
+/* Finds why AMD's HIP refuses an image, as far as the bytes tell, and the way out. */
 static void explain_refusal(const struct image *image, const char *targets, const char *devices,
                             char *text, size_t size) {
     char names[TARGETS];

@@ -5,7 +5,7 @@
 #include "mgpu.h"
 #include "modules/image/image.h"
 
-/* Reports that the driver refused an image. Asks HIP nothing: its last error stays. */
+/* Reports that the driver refused an image. Does not call HIP, so its last error stays. */
 void advise_image(const char *expression, hipError_t error, const struct image *image);
 
 #endif

@@ -1,9 +1,8 @@
-/* mgpuModuleGetFunction: the functions of modules that are kept, by name, and a thread's slots of
- * them.
+/* mgpuModuleGetFunction: the functions of cached modules, by name, and a thread's slots of them.
  *
- * A hit costs about 25 instructions. It also compares the name unless that is a constant of the
- * program (mapped_for_good). By its name only, a function of one module would be taken for
- * another's, and a JIT may reuse the address of a name. */
+ * A hit costs about 25 instructions. A hit also compares the name, unless that is a constant of the
+ * program (mapped_for_good). By the address of its name only, a function of one module would be
+ * taken for another's; a JIT may reuse that address. */
 #include "driver/hip.h"
 #include "driver/refusal.h"
 #include "driver/report.h"
@@ -48,8 +47,8 @@ static inline hipFunction_t function_handle(const struct function *function) {
     return load_relaxed(&function->handle);
 }
 
-/* The program holds the module, and the module is the one that was asked: so the answer is HIP's
- * still. */
+/* The program holds the module, and the module has not changed since HIP was asked: so HIP's answer
+ * still holds. */
 static inline bool function_slot_serves(const struct slot *slot, hipModule_t handle,
                                         const char *name) {
     return PROOF(function_is_of_the_module, slot->of == handle) && slot->key == name &&
@@ -58,7 +57,8 @@ static inline bool function_slot_serves(const struct slot *slot, hipModule_t han
             PROOF(function_has_the_name, strcmp(slot->function->name, name) == 0));
 }
 
-/* The hit of a look-up: what the thread has asked for lately. NULL if that is not this. */
+/* Returns the hit of a look-up: the thread's latest look-up in this slot. Returns NULL if that was
+ * another function. */
 static inline hipFunction_t function_lookup_thread(const struct thread *thread, hipModule_t handle,
                                                    const char *name) {
     const struct slot *slot = slot_home(&thread->functions, handle, name);
@@ -67,12 +67,12 @@ static inline hipFunction_t function_lookup_thread(const struct thread *thread, 
                : NULL;
 }
 
-/* A look-up that no slot of the thread serves. */
+/* A look-up that the thread's first slot does not serve. */
 struct lookup {
     struct thread *thread;
     const char *name;
     struct module *module;
-    uint32_t version; /* of it, when the look-up began */
+    uint32_t version; /* of the module, when the look-up began */
 };
 
 static void bind_function_slot(const struct lookup *lookup, struct function *function) {
@@ -111,7 +111,7 @@ static struct function *find_function(const struct module *module, const char *n
     return function;
 }
 
-/* HIP's earlier answer; NULL if it was not asked. */
+/* Returns HIP's earlier answer; NULL if it was not asked. */
 static hipFunction_t function_lookup_table(const struct lookup *lookup) {
     pthread_mutex_lock(&tables_lock);
     struct function *function = find_function(lookup->module, lookup->name);
@@ -130,7 +130,7 @@ static struct function *function_new(const char *name) {
     return function;
 }
 
-/* The entry of the name: `fresh`, unless there was one. */
+/* Returns the entry of the name: `fresh`, unless there was one. */
 static struct function *insert_function(struct module *module, struct function *fresh) {
     struct function *function = find_function(module, fresh->name);
     if (function)
@@ -139,7 +139,8 @@ static struct function *insert_function(struct module *module, struct function *
     return module->functions = fresh;
 }
 
-/* Keeps HIP's answer, unless the module's entry serves another one by now, or without memory. */
+/* Caches HIP's answer, unless the module's entry now serves another module, or there is no
+ * memory. */
 static void function_insert(const struct lookup *lookup, hipFunction_t handle) {
     struct function *fresh = function_new(lookup->name), *function = NULL;
     if (!fresh)
@@ -182,7 +183,7 @@ static void report_unknown(struct module *module, const char *name, hipError_t e
                    names[0] ? names : "none that could be listed");
 }
 
-/* Asks HIP, and keeps the answer unless functions are not cached. */
+/* Asks HIP, and caches the answer unless functions are not cached. */
 static hipFunction_t ask_function(const struct lookup *lookup) {
     hipFunction_t function = NULL;
     call_tell(CALL_BYPASS);

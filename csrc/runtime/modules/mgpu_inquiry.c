@@ -1,5 +1,5 @@
-/* The questions of compilers beside LLVM's. FlyDSL asks for the occupancy of a kernel and a buffer
- * that kernels trace into, another one for the address of a global. */
+/* Functions for other compilers than LLVM's. FlyDSL asks for the occupancy of a kernel and a buffer
+ * that kernels trace into; another compiler asks for the address of a global. */
 #include "driver/hip.h"
 #include "driver/refusal.h"
 #include "driver/report.h"
@@ -17,8 +17,8 @@ static struct advice inquiry_of_unloaded = {
 static struct advice no_such_global = {
     .text = "module %p has no global '%s' that the host can reach: is it external in its image?"};
 
-/* The program may write to the address that it gets, even if the image calls it constant. So such a
- * module goes back to HIP when it is unloaded. */
+/* The program may write to the address that it gets, even if the image calls it constant. So HIP
+ * unloads such a module when the program does. */
 void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, const char *name) {
     (void)thread_get();
     const char *text = name ? name : "(null)";
@@ -39,7 +39,7 @@ void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, 
            (void *)module, text);
 }
 
-/* For one workgroup size, on one multiprocessor (compute unit); 0 after a failure. */
+/* Answers for one workgroup size, on one multiprocessor (compute unit); 0 after a failure. */
 int32_t impl_mgpuModuleOccupancyMaxActiveBlocks(void *image, const char *name, int32_t blockThreads,
                                                 int32_t smem) {
     int blocks = 0;
@@ -58,7 +58,7 @@ int32_t impl_mgpuModuleOccupancyMaxActiveBlocks(void *image, const char *name, i
 
 /* ---- FlyDSL's trace buffer: device memory, read while nothing runs ---- */
 
-/* Both answer HIP's error and print nothing. */
+/* Both return HIP's error and print nothing. */
 int32_t impl_mgpuTraceBufferRead(void *dst, void *buffer, uint64_t sizeBytes) {
     (void)thread_get();
     hipError_t error = hip.DeviceSynchronize();

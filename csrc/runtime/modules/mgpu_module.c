@@ -48,10 +48,10 @@ static struct advice null_unload = {
 
 /* ---- loading ---- */
 
-/* HIP reads the image as long as the module lives, and a JIT may drop its image before. So the
- * module has a copy, page-aligned, as the loader of a file would have it. An image that is a
- * constant for good needs none. If HIP needs another image than the program's, that follows in the
- * same block. False without memory. */
+/* HIP reads the image as long as the module lives, and a JIT may drop its image earlier. So the
+ * module has a copy of the image, aligned to pages as a loader would align it. An image that never
+ * changes needs no copy. If HIP needs another image than the program's, that image follows in the
+ * same block. Returns false without memory. */
 static bool copy_image(struct load *load) {
     struct image *image = &load->image;
     const size_t room = module_pages(image->size);
@@ -80,7 +80,7 @@ static struct load *hit(struct load *load, const struct module *module) {
     return load;
 }
 
-/* An image that nothing is known of: the driver loads it, and no table has the module. */
+/* Nothing is known of this image: the driver loads it, and no table has the module. */
 static struct load *load_uncached(struct load *load) {
     load->how = CALL_BYPASS;
     lazy_end();
@@ -90,7 +90,7 @@ static struct load *load_uncached(struct load *load) {
     return load;
 }
 
-/* Returns the module that is the program's now, or why there is none. Reports nothing. */
+/* Returns the program's module, or why there is none. Reports nothing. */
 static struct load module_load(struct thread *thread, const void *data) {
     struct load load = {.thread = thread, .data = data};
 
@@ -99,7 +99,7 @@ static struct load module_load(struct thread *thread, const void *data) {
     if (kept)
         return *hit(&load, kept);
 
-    /* HIP would crash on a damaged image, and judges what is not known. */
+    /* HIP would crash on a damaged image, and judges images that are not known. */
     if (cache_is_on(CACHE_MODULES))
         load.image = image_describe(data);
     if (load.image.damage) {
@@ -169,8 +169,8 @@ static enum unshared why_unshared(const struct image *image) {
     return image->opaque ? UNSHARED_OPAQUE : UNSHARED_WRITABLE;
 }
 
-/* Fills an image's row once; the bytes come last. The name is read before the lock is taken:
- * reading takes the loader's lock, and a library's constructor may load a module under that. */
+/* Fills an image's row once; its bytes are stored last. The name is read before the lock is taken:
+ * reading takes the loader's lock, under which a library's constructor may load a module. */
 static void fill_row(struct module_counter *row, const struct image *image) {
     char name[MODULE_NAME];
     image_module_name(call_now.image, name, sizeof name);
@@ -183,8 +183,8 @@ static void fill_row(struct module_counter *row, const struct image *image) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Tells the calling thread's call which image it has loaded, by its row in the counters. An image
- * that gets a row there is named by its gpu.module. */
+/* Tells the calling thread's call which image it has loaded, by its row in the counters. A new row
+ * is named by the image's gpu.module. */
 static void tell(const struct image *image) {
     bool fresh;
     if (!runtime_counting())
@@ -271,8 +271,8 @@ struct module_unloaded {
     hipError_t error;
 };
 
-/* Unloads a module as mgpuModuleUnload does. One that is not shared goes back to HIP at once, as
- * with stock: the next load is to see fresh globals. Reports nothing. */
+/* Unloads a module as mgpuModuleUnload does. HIP unloads a module at once if it is not shared, as
+ * with stock: the next load must see fresh globals. Reports nothing. */
 static struct module_unloaded module_unload(hipModule_t handle) {
     struct removed_module removed;
     struct module *module = handle ? handle_find(&module_map, handle) : NULL;
@@ -313,8 +313,9 @@ void impl_mgpuModuleUnload(hipModule_t handle) {
         unload_slow(handle);
 }
 
-/* NVIDIA's driver compiles PTX when it loads it, so there a compiled module is kept like any other.
- * Its text is what finds it again: the level it was first compiled at stays. */
+/* NVIDIA's driver compiles PTX when it loads it, so over that driver a compiled module stays cached
+ * like any other. A later load finds it by its text: the level at which it was first compiled
+ * stays. */
 hipModule_t told_mgpuModuleLoadJIT(void *assembly, int level, size_t late_size) {
     if (cuda_present()) {
         cuda.jit_level(level);

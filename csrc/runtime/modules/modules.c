@@ -27,7 +27,7 @@ size_t module_cost(const struct module *module) {
 
 /* ---- a thread's slots ---- */
 
-/* The thread has just taken or loaded a module: its next load of the image finds it there. */
+/* The thread has just acquired a module: its next load of the image finds it in this slot. */
 static void bind_slot(const struct load *load, struct module *module) {
     if (thread_is_none(load->thread))
         return;
@@ -77,7 +77,7 @@ static bool has_image(const struct module *module, const struct image *image, in
            memcmp(module->image.bytes, image->bytes, image->size) == 0;
 }
 
-/* Only one that is free is compared: a program may hold hundreds of modules of one image. */
+/* Only an idle module is compared: a program may hold hundreds of modules of one image. */
 static struct module *take_image(const struct load *load) {
     struct module *module = images[load->image.hash % IMAGE_BUCKETS];
     while (module && !(module_state(module) == MODULE_IDLE &&
@@ -104,7 +104,7 @@ bool module_may_share(const struct image *image) {
            !DOUBT(others_may_set_constants, image->settable && !exclusive_hip());
 }
 
-/* Whether module_cost_all is the sum of what is served. Under tables_lock. */
+/* Returns whether module_cost_all is the sum of all modules' costs. Under tables_lock. */
 CHECKS bool cost_agrees(void) {
     size_t cost = 0;
     for (const struct module *module = handle_first(&module_map); module;
@@ -118,7 +118,7 @@ static void serve_image(struct module *module, const struct load *load) {
     store_relaxed(&module_clock, module_clock + 1);
     module->image = load->image;
     module->copy = load->copy;
-    store_release(&module->device, load->device); /* after the end of the one before */
+    store_release(&module->device, load->device); /* after the end of the entry's last module */
     module->shared = module_may_share(&load->image);
     module->pinned = false;
     module->graphs = 0;
@@ -134,7 +134,7 @@ static void serve_image(struct module *module, const struct load *load) {
 
 /* ---- leaving ---- */
 
-/* Makes a module unknown, also if the program or a thread holds it. Under tables_lock. */
+/* Removes a module from the table, even if the program or a thread holds it. Under tables_lock. */
 static void end_module(struct module *module) {
     PROOF_STEP(slots_see_a_modules_end,
                store_release(&module->version, module_version(module) + 1));
@@ -243,8 +243,8 @@ void module_function_name(hipFunction_t handle, char *name, size_t room) {
 
 /* ---- after a reset ---- */
 
-/* A module that somebody holds is left where it is, as he may read it just now. At exit HIP may,
- * too. */
+/* A module that a thread holds stays in its place, as the thread may be reading it. At exit HIP may
+ * end modules, too. */
 static unsigned char *invalidate_next(struct module **next, int device) {
     struct removed_module removed = {.copy = NULL}, held;
     while (*next && !removed.copy) {

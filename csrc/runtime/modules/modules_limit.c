@@ -1,9 +1,9 @@
 /* Eviction of modules.
  *
  * Stock unloads a module when the program does, right after the launch in programs of LLVM 20 and
- * older. Here that comes later, so no kernel is in more danger. But an unload may wait for work,
- * where stock would not have waited at that place. So modules leave while no stream is at work; if
- * they then hold twice the limit, they leave as with stock. */
+ * older. The library does so later, so no kernel is in more danger. But an unload may wait for work
+ * where stock would not have waited. So modules are evicted while no stream is at work; if idle
+ * ones hold twice the limit, they are evicted at once, as with stock. */
 #include "modules/modules_limit.h"
 #include "atomics.h"
 #include "driver/hip.h"
@@ -35,7 +35,7 @@ static void note_eviction(uint64_t hash) {
     ghosts[hash % GHOSTS] = hash;
 }
 
-/* True if the limit has cost too many loads by now. Under tables_lock. */
+/* Returns true if the limit has cost too many loads. Under tables_lock. */
 static bool is_thrashing(uint64_t missed) {
     if (!missed || ghosts[missed % GHOSTS] != missed)
         return false;
@@ -48,7 +48,7 @@ static bool is_thrashing(uint64_t missed) {
 
 /* ---- taking out ---- */
 
-/* Makes a module that nobody holds unknown. Under tables_lock. */
+/* Removes a module that no thread holds from the table. Under tables_lock. */
 static bool take_out(struct module *module, struct removed_module *evicted) {
     return module_is_known(module) && !module->graphs && module_acquire(module) &&
            module_remove(module, evicted);
@@ -68,8 +68,8 @@ static bool may_leave(const struct module *module) {
     return module_state(module) == MODULE_IDLE && !module->pinned && !module->graphs;
 }
 
-/* Lists the modules that may leave, the least recently used first, at most BATCH. Adds up what all
- * of them cost. Under tables_lock. */
+/* Lists the modules that may be evicted, the least recently used first, at most BATCH. Adds up the
+ * cost of all modules. Under tables_lock. */
 static size_t list_oldest(struct module *oldest[BATCH], size_t *cost) {
     size_t count = 0;
     *cost = 0;
@@ -88,8 +88,8 @@ static size_t list_oldest(struct module *oldest[BATCH], size_t *cost) {
     return count;
 }
 
-/* A look is one at all modules. If the last look has left more than the limit, as the program holds
- * it, the next one waits. Under tables_lock. */
+/* A pass looks at all modules. If the last pass left more than the limit, because the program holds
+ * them, the next pass waits. Under tables_lock. */
 static size_t cost_then;
 static uint64_t clock_then;
 
@@ -98,8 +98,8 @@ static bool look_due(size_t limit) {
            (module_cost_all > cost_then + limit / 8 || module_clock >= clock_then + MISSES_BETWEEN);
 }
 
-/* Takes out the least recently used modules, at most BATCH, until what is idle fits; returns how
- * many. */
+/* Removes the least recently used modules, at most BATCH, until the idle ones fit the limit;
+ * returns how many. */
 static size_t take_out_oldest(size_t keep, struct removed_module *out) {
     struct module *oldest[BATCH];
     size_t cost, taken = 0;
@@ -166,7 +166,8 @@ void module_unshare_constants(void) {
             module_make_private(module);
         const bool taken = settable && take_out(module, &evicted);
         if (settable && !taken)
-            (void)module_acquire(module); /* a graph's: it stays loaded, and is nobody else's */
+            (void)module_acquire(
+                module); /* a graph's module: it stays loaded, and no other load gets it */
         pthread_mutex_unlock(&tables_lock);
         if (taken)
             (void)unload(&evicted);

@@ -1,5 +1,6 @@
-/* Cancellation (pthread_cancel). It may end a thread that holds a lock or an open file, or has
- * begun something that happens once. All others would wait then, or the file would stay open. */
+/* Cancellation (pthread_cancel). A cancellation may end a thread that holds a lock or an open file,
+ * or is doing something that happens once. All other threads would wait then, or the file would
+ * stay open. */
 #ifndef MGPU_RT_CANCEL_H
 #define MGPU_RT_CANCEL_H
 
@@ -7,7 +8,7 @@
 
 #include <pthread.h>
 
-/* Forbids that the calling thread is cancelled from here on; returns what cancel_allow takes. */
+/* Forbids the calling thread's cancellation from here on; returns the argument for cancel_allow. */
 static inline int cancel_forbid(void) {
     int before;
     pthread_setcancelstate(

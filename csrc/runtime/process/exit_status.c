@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The process that `failures` are of: a child of fork has its parent's handlers, and not its
+/* The process that `failures` belong to: a child of fork has its parent's handlers, and not its
  * failures. */
 static pid_t failing;
 static unsigned failures;
@@ -24,7 +24,7 @@ static bool changes(int status) {
     return true;
 }
 
-/* glibc's exit bears being called by one of its handlers: it goes on with those that are left, and
+/* glibc permits that an exit handler calls exit: it goes on with the handlers that are left, and
  * with the new status. */
 static void at_exit(int status, void *nothing) {
     (void)nothing;
@@ -32,7 +32,7 @@ static void at_exit(int status, void *nothing) {
         exit(EXIT_FAILURE);
 }
 
-/* Gets the status as a second argument, which glibc hands to handlers of quick_exit too. */
+/* glibc hands the status to handlers of quick_exit as a second argument, too. */
 static void at_quick(void *nothing, int status) {
     (void)nothing;
     if (changes(status))

@@ -1,6 +1,6 @@
-/* A line is handed to a thread of Python's, which takes the GIL. A caller may hold any lock,
- * and the thread with the GIL may wait for that lock. So callers wait for `patience_ms` at most.
- * After a wait of that length none waits until Python asks for the next line. */
+/* Hands each line to a thread of Python's, which takes the GIL. A caller may hold any lock, and the
+ * thread with the GIL may wait for that lock. So callers wait for `patience_ms` at most. After one
+ * wait of that length no caller waits until Python asks for the next line. */
 #include "process/lines.h"
 #include "atomics.h"
 #include "process/cancel.h"
@@ -11,11 +11,12 @@
 #include <string.h>
 #include <time.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* nothing else is called under it */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* no function is called under it */
 static pthread_cond_t changed;
 static bool is_open; /* the thread is there; written under the lock, as all below */
 static bool stuck;
-static unsigned offered, taken, answered; /* numbers of lines; all one: there is none under way */
+static unsigned offered, taken,
+    answered; /* numbers of lines; if all are equal, none is under way */
 static int patience_ms, level_offered;
 static char text[LINE];
 static int (*holds_gil)(void);

@@ -8,9 +8,9 @@
 enum line_level { LINE_INFO = 20, LINE_WARNING = 30, LINE_ERROR = 40 };
 enum { LINE = 2048 };
 
-/* Writes a whole line, which ends with a newline. Python logs it if it has asked for lines, and the
- * calling thread waits for that. The line goes to stderr in a child of fork, after Python's end,
- * and if Python does not come to it. So do lines of a thread that holds the GIL or logs itself. */
+/* Writes a whole line, which ends with a newline. If Python has asked for lines it logs the line,
+ * and the calling thread waits for that. The line goes to stderr in a child of fork, after Python's
+ * end, and if Python takes too long. So do lines of a thread that holds the GIL or logs itself. */
 void line_write(enum line_level level, const char *line);
 
 /* Writes a line as printf does. */
@@ -22,7 +22,7 @@ int lines_begin(int (*holds_gil)(void), int patience_ms);
 int lines_next(int logged, char *line, size_t size);
 void lines_end(void);
 
-/* Goes back to stderr: a child of fork does not have the thread that logs. */
+/* Writes lines to stderr again: a child of fork does not have the thread that logs. */
 void lines_forked(void);
 
 #endif

@@ -97,7 +97,8 @@ static struct dynamic dynamic_of(const struct dl_phdr_info *info) {
     return dynamic;
 }
 
-/* Symbols up to here may be imported ones: in GNU's table those that are not hashed come first. */
+/* Symbols up to this index may be imported ones: in GNU's table those that are not hashed come
+ * first. */
 static size_t count_imports(const struct dynamic *dynamic) {
     if (dynamic->gnu_hash)
         return dynamic->gnu_hash[1];
@@ -131,7 +132,7 @@ static uint32_t gnu_hash_of(const char *name) {
     return hash;
 }
 
-/* The symbol that GNU's hash table of an object has for a name; NULL: none. */
+/* Returns the symbol that GNU's hash table of an object has for a name; NULL: none. */
 static const ElfW(Sym) * find_symbol(const struct dynamic *dynamic, const char *name) {
     const uint32_t *head =
         dynamic->gnu_hash; /* buckets, first hashed symbol, words of the filter */
@@ -211,7 +212,7 @@ static bool holds(const struct dl_phdr_info *info, const ElfW(Phdr) * segment,
            range->size <= segment->p_filesz - offset;
 }
 
-/* Flags of the dynamic section that bear on the question. */
+/* The flags of the dynamic section that matter here. */
 struct promises {
     bool text_relocations; /* the loader writes to segments that the file calls unwritable */
     bool never_unloaded;
@@ -230,7 +231,8 @@ static struct promises promises_of(const struct dl_phdr_info *info) {
     return promises;
 }
 
-/* 1: proved; -1: this object holds the bytes and cannot promise; 0: another object holds them. */
+/* Returns 1: proved; -1: this object holds the bytes and cannot promise; 0: another object holds
+ * them. */
 static int promise(const struct dl_phdr_info *info, void *data) {
     const struct range *range = data;
     for (int i = 0; i < info->dlpi_phnum; i++) {

@@ -1,5 +1,5 @@
-/* The symbol at an address, from the file that the loader has mapped there. Every read has a bound,
- * and so has all of it together: the file may be anything by now. */
+/* Finds the symbol at an address in the file that the loader has mapped there. Each read is
+ * bounded, and so is their sum: the file may have been replaced by anything. */
 #include "atomics.h"
 #include "process/cancel.h"
 #include "process/mapped.h"
@@ -62,7 +62,7 @@ static bool read_at(int file, void *to, size_t size, uint64_t offset) {
            pread(file, to, size, (off_t)offset) == (ssize_t)size;
 }
 
-/* Whether it is still the file that the loader has mapped. */
+/* Returns whether it is still the file that the loader has mapped. */
 static bool has_segments(int file, const ElfW(Ehdr) * header, const struct object *object) {
     ElfW(Phdr) segment[MOST_SEGMENTS];
     const size_t size = object->segments * sizeof *segment;
@@ -94,7 +94,7 @@ static bool names(const ElfW(Sym) * symbol, const struct object *object) {
                            : type == STT_OBJECT && object->value == symbol->st_value;
 }
 
-/* 0: no name; where a name begins in the strings is never 0. */
+/* Returns 0 without a name: no name's offset in the strings is 0. */
 static uint32_t find_name(int file, const ElfW(Shdr) * symbols, struct object *object) {
     ElfW(Sym) some[STEP];
     for (uint64_t at = 0; at < symbols->sh_size; at += sizeof some) {

@@ -16,13 +16,13 @@ struct options options = {.caches = ALL_CACHES,
                           .stream_limit_count = 32,
                           .memory_limit_fraction = 0.25};
 
-/* An option that makes no sense: says so, with what is done instead. */
+/* Reports an option that makes no sense, and what is done instead. */
 static void complain(const char *variable, const char *value, const char *problem) {
     line_print(LINE_WARNING, "mgpu_rt: %s='%s' %s\n", variable, value, problem);
 }
 
 /* A program may have rights that its caller lacks (set-uid, AT_SECURE). The caller must not tell it
- * what code to run, what files to write and when to wait: no variable counts there. */
+ * what code to run, what files to write or when to wait: no variable counts there. */
 static const char *variable_or(const char *variable, const char *fallback) {
     const char *value =
         PROOF_VALUE(caller_has_the_programs_rights, secure_getenv(variable), getenv(variable));
@@ -33,7 +33,7 @@ const char *options_path_variable(const char *name) {
     return variable_or(name, NULL);
 }
 
-/* The number in `text`, or `fallback` with a message. */
+/* Returns the number in `text`, or `fallback` with a message. */
 static long number(const char *variable, const char *text, long fallback, const char *problem) {
     char *end;
     errno = 0;
@@ -72,7 +72,8 @@ static double decimal(const char *text, char **end) {
     return value;
 }
 
-/* "512M", "1000000", "0.5". False if it is no such thing, or more than any machine has. */
+/* Reads a size such as "512M", "1000000" or "0.5". Returns false if the text is no size, or more
+ * than any machine has. */
 static bool read_size(const char *text, double *value, bool *in_units) {
     char *end;
     *value = decimal(text, &end);
@@ -114,14 +115,15 @@ static bool is_off(const char *value) {
     return strcmp(value, "off") == 0 || strcmp(value, "0") == 0;
 }
 
-/* on is what any other value counts as, with a message. */
+/* Reads a switch: any word but on and off counts as on, with a message. */
 static bool is_on(const char *variable, const char *value) {
     if (strcmp(value, "on") != 0 && strcmp(value, "1") != 0 && !is_off(value))
         complain(variable, value, "is neither on nor off: on is used");
     return !is_off(value);
 }
 
-/* Whether a value is the second of two words. Any other value counts as the first, with a message.
+/* Returns whether a value is the second of two words. Any other value counts as the first, with a
+ * message.
  */
 static bool is_second(const char *variable, const char *value, const char *first,
                       const char *second) {
@@ -132,7 +134,7 @@ static bool is_second(const char *variable, const char *value, const char *first
     return is;
 }
 
-/* The bit of a name of so many letters; 0 if it is none's. */
+/* Returns the bit of the cache whose name has these letters; 0 if there is none. */
 static unsigned cache_bit(const char *name, size_t length) {
     static const char *const names[CACHE_NAMES] = {"modules", "functions",     "streams", "events",
                                                    "memory",  "registrations", "staging"};
@@ -169,7 +171,7 @@ static bool has_gpu_times(const char *trace) {
 
 static const char markers[] = "markers"; /* of a trace, before its path or in its place */
 
-/* Takes the words before a trace's path off it. */
+/* Removes the words before a trace's path. */
 static void read_trace_words(struct options *out) {
     for (;;) {
         const size_t length = sizeof markers - 1;
@@ -186,7 +188,7 @@ static void read_trace_words(struct options *out) {
     }
 }
 
-/* The place of results: "" for none. */
+/* Reads where results go: "" for nowhere. */
 static void read_outputs(struct options *out) {
     read_trace_words(out);
     if (is_off(out->stats))

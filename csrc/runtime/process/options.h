@@ -1,4 +1,4 @@
-/* The options of the environment: options.def, as it was read and as it is meant. */
+/* The options of the environment: options.def's, as they were read and as they are meant. */
 #ifndef MGPU_RT_OPTIONS_H
 #define MGPU_RT_OPTIONS_H
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* As MGPU_RT_CACHE and the statistics name them; what is staged is not counted. */
+/* The caches as MGPU_RT_CACHE and the statistics name them; staged copies are not counted. */
 enum cache_kind {
     CACHE_MODULES,
     CACHE_FUNCTIONS,
@@ -41,7 +41,8 @@ struct options {
 };
 extern struct options options;
 
-/* Returns the bits of those that are on. The exit takes all out while other threads may be at work.
+/* Returns the bits of the caches that are on. The exit turns all off while other threads may be at
+ * work.
  */
 static inline unsigned caches_on(void) {
     return load_relaxed(&options.caches);
@@ -53,8 +54,8 @@ static inline bool cache_is_on(enum cache_kind cache) {
 
 void options_read(struct options *out);
 
-/* Returns a variable of others that names a path (ROCM_PATH). NULL if it is empty, and in a program
- * with rights that its caller lacks. */
+/* Returns a variable of other software that names a path (ROCM_PATH). Returns NULL if it is empty,
+ * and in a program with rights that its caller lacks. */
 const char *options_path_variable(const char *name);
 
 #endif

@@ -5,7 +5,7 @@
 #include "proof.h"
 
 /* Returns the size of the control character that a text begins with: one of ASCII, of UTF-8, or of
- * bidirectional text. 0 for any other character, and at the end. */
+ * bidirectional text. Returns 0 for any other character, and at the end. */
 static inline int control_bytes(const char *text) {
     const unsigned char *at = (const unsigned char *)text;
     if (*at && DOUBT(character_controls_a_terminal, *at < ' ' || *at == 0x7f))

@@ -1,5 +1,5 @@
-/* One binary for 3.10 to 3.13: PyPreConfig has one layout in all of them, and the flags of before
- * 3.8 are still obeyed. Everything is looked up by name, as nothing links to libpython. */
+/* One binary serves 3.10 to 3.13: PyPreConfig has one layout in all of them, and the flags of
+ * before 3.8 still work. All functions are looked up by name, as nothing links to libpython. */
 #include "python/host.h"
 #include "manager/interpreter.h"
 #include "process/mapped.h"
@@ -15,7 +15,7 @@
 
 enum { TRIED = 1024, OLDEST_MINOR = 10, OWN = 6 };
 
-/* CPython's, as far as they are known here; it may write more. */
+/* CPython's structure, as far as it is known here; CPython may write more. */
 struct preconfig {
     int init, parse_argv, isolated, use_environment, configure_locale, coerce_c_locale,
         coerce_c_locale_warn, utf8_mode, dev_mode, allocator;
@@ -64,7 +64,7 @@ static _Noreturn void fail(const char *what, const char *detail) {
 
 /* ---- the program's own ---- */
 
-/* True if the program has an interpreter, whether it has started or not. */
+/* Returns true if the program has an interpreter, whether it has started or not. */
 static bool find_present(struct python *out) {
     char path[PATH_MAX];
     if (dlsym(RTLD_DEFAULT, "Py_IsInitialized"))
@@ -88,7 +88,8 @@ void python_take_back(void *gil) {
 
 /* ---- one that is started ---- */
 
-/* The name of an interpreter's file without links: python3.11. NULL if it names no version. */
+/* Returns the name of an interpreter's file without links: python3.11. Returns NULL if that names
+ * no version. */
 static const char *versioned_name(const char *real) {
     const char *name = strrchr(real, '/');
     name = name ? name + 1 : real;
@@ -96,8 +97,8 @@ static const char *versioned_name(const char *real) {
                                                                                            : NULL;
 }
 
-/* Beside the interpreter, as where it was installed by itself, or where the loader looks. Global:
- * extension modules expect to find its names. */
+/* Looks beside the interpreter, as where it was installed by itself, and where the loader looks.
+ * Opened with RTLD_GLOBAL, as extension modules expect to find its names. */
 static void *open_library(const char *real, const char *name) {
     char path[PATH_MAX + 64];
     const int folder = (int)(strrchr(real, '/') - real);
@@ -109,7 +110,7 @@ static void *open_library(const char *real, const char *name) {
     return dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
 }
 
-/* NULL, or why this interpreter cannot be in the program. */
+/* Returns NULL, or why this interpreter cannot be in the program. */
 static const char *open_interpreter(const char *path, void **library, struct python *out) {
     char real[PATH_MAX];
     const char *name = realpath(path, real) ? versioned_name(real) : NULL;
@@ -127,9 +128,10 @@ static void set_flag(void *library, const char *name) {
         *flag = 1;
 }
 
-/* As if it were the executable, so that its environment's packages are found. UTF-8 without a look
- * at the locale, none of Python's variables, no signal handlers. No bytecode is written: where the
- * disk is full, Python leaves a file that later runs cannot import. */
+/* Python starts as if the interpreter were the executable, so that its environment's packages are
+ * found. Python uses UTF-8 without a look at the locale, and none of its own variables and signal
+ * handlers. No bytecode is written: where the disk is full, Python leaves a file that later runs
+ * cannot import. */
 static void start(void *library, const struct python *py, const char *program) {
     struct preconfig before;
     struct stat input;
@@ -146,7 +148,8 @@ static void start(void *library, const struct python *py, const char *program) {
     set_flag(library, "Py_DontWriteBytecodeFlag");
     py->Py_SetProgramName(py->Py_DecodeLocale(program, NULL));
     py->Py_InitializeEx(0);
-    /* The first import of signal takes SIGINT for Python, so Ctrl-C would not end the program. */
+    /* At its first import, Python's module signal takes SIGINT, so Ctrl-C would not end the
+     * program. */
     py->PyRun_SimpleString("import _signal\n"
                            "if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:\n"
                            "    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)\n"
@@ -186,7 +189,7 @@ static void write_hex(char *out, const char *text) {
         out += sprintf(out, "%02x", (unsigned char)*text);
 }
 
-/* The functions of mgpu_rt.h by name, as Python binds them: they lie above this file. */
+/* The functions of mgpu_rt.h by name, as Python binds them: their layer is above this file's. */
 static bool find_own(unsigned long out[OWN]) {
     static const char *const names[OWN] = {"mgpu_rt_native",     "mgpu_rt_intercept",
                                            "mgpu_rt_report",     "mgpu_rt_hip_path",

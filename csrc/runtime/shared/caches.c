@@ -31,8 +31,8 @@ int caches_trim(void) {
     return count;
 }
 
-/* Held by a thread that has seen a reset. All that is inserted after it has released the lock is of
- * the time after. */
+/* Held by a thread that has seen a reset. All objects that are inserted after the thread has
+ * released the lock are newer than the reset. */
 static pthread_mutex_t forgetting = PTHREAD_MUTEX_INITIALIZER;
 
 void caches_invalidate_if(int device, bool (*is_unseen)(void *), void *what) {
@@ -73,8 +73,8 @@ void caches_stream_ends(struct stream *stream) {
             (*cache)->stream_ends(stream);
 }
 
-/* How HIP says that memory is short. A module that finds none is answered with 303 by 5.2.3 and
- * 5.7.1, and with 209 by 6.4.3 and 7.2.4. */
+/* Returns whether an error tells that memory is short. HIP 5.2.3 and 5.7.1 answer a module that
+ * finds no memory with 303, 6.4.3 and 7.2.4 with 209. */
 static bool is_shortage(hipError_t error) {
     return error == hipErrorOutOfMemory ||
            DOUBT(hip_5_found_no_memory_for_a_module, error == hipErrorSharedObjectInitFailed) ||
@@ -86,32 +86,32 @@ bool caches_make_room(hipError_t error) {
         return false;
     limit_reached();
     (void)caches_trim();
-    (void)hip.GetLastError(); /* of the call, or of what was asked in between */
+    (void)hip.GetLastError(); /* of the call, or of a question in between */
     return true;
 }
 
 /* ---- whether a device was reset ----
  *
  * hipDeviceReset takes the streams and the memory of the calling thread's device, and HIP hands
- * their addresses out again. A handle that is there again proves nothing. The proof is an
- * allocation of the runtime's own in the memory of that device, with the number that HIP gives to
- * each. Pinned and managed memory prove nothing: they outlive the reset of one of several devices
- * in 5.2.3, 5.7.1, 6.4.3 and 7.2.4. By a function of HIP's that nothing else here calls, so that
- * the counts of hipMalloc are the program's. (A reset of NVIDIA's devices ends LLVM's own runtime
- * as well.) */
+ * their addresses out again. A handle that exists again proves nothing. The proof is an allocation
+ * by the runtime in the memory of that device, with the number that HIP gives to each. Pinned and
+ * managed memory prove nothing: they outlive the reset of one of several devices in 5.2.3, 5.7.1,
+ * 6.4.3 and 7.2.4. It is made by a function of HIP that nothing else here calls, so that the counts
+ * of hipMalloc are the program's. (A reset of NVIDIA's devices ends LLVM's own runtime as well.) */
 static struct watch {
-    bool claimed; /* a thread has set it up, or does so just now */
+    bool claimed; /* a thread has set it up, or is doing so */
     void *memory;
     uint64_t number;
-    unsigned resets; /* seen so far */
+    unsigned resets; /* resets that were seen so far */
 } watches[MOST_DEVICES];
 
-/* With MGPU_RT_EXCLUSIVE, too: an override ends that, and may reset the device. */
+/* The watch is set with MGPU_RT_EXCLUSIVE, too: an override ends that mode, and may reset the
+ * device. */
 static bool can_watch(int device) {
     return device < MOST_DEVICES && !cuda_present();
 }
 
-/* Without memory nothing is watched: then there is little to be cached, too. */
+/* Without memory the device is not watched: then little can be cached, too. */
 void device_watch(int device) {
     struct watch *watch = can_watch(device) ? &watches[device] : NULL;
     void *memory = NULL;
@@ -138,7 +138,7 @@ static bool was_reset(void *of) {
            DOUBT(device_was_reset, !device_memory_number(memory, &number) || number != before);
 }
 
-/* Apart from device_kept, which a hit takes in. */
+/* A function of its own, as device_kept is inlined into hits. */
 static __attribute__((noinline)) bool ask_watch(int device) {
     if (!can_watch(device) || LIKELY(!was_reset(&watches[device])))
         return true;

@@ -20,8 +20,8 @@ static struct handle_table *table_new(unsigned bits) {
     return table;
 }
 
-/* A table of twice as many places as the map's, if that is half full; else NULL, as without
- * memory. */
+/* Returns a table of twice as many places as the map's, if that is half full; NULL if it is not, or
+ * without memory. */
 static struct handle_table *larger_table(const struct handle_map *map) {
     const struct handle_table *table = load_acquire(&map->table);
     if (table == &handle_no_table)

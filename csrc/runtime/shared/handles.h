@@ -1,14 +1,13 @@
-/* A map from a handle of HIP's to what the runtime knows of it.
+/* A map from a handle of HIP's to the runtime's entry for it.
  *
  * A lookup takes no lock: about 9 instructions and two cache lines, however many entries there are.
  * Entries are never removed or freed, so a reader may look at any of them at any time. The owner of
- * an object marks its entry when the object is destroyed. HIP may hand that handle out once
- * more, as allocators do; the entry is then used again. The cost is 64 to 256 bytes for each handle
- * ever seen.
+ * an object marks its entry when the object is destroyed. HIP may hand that handle out again, as
+ * allocators do; the entry is then used again. It costs 64 to 256 bytes for each handle ever seen.
  *
  * A table is an array of pointers, at most half full, that is searched from a key's place on. A
- * larger one replaces it with all that was in it. The old one stays, for late readers: they find in
- * it what was entered before they began. */
+ * larger table replaces it with all its entries. The old table stays, for late readers: they find
+ * all entries that were inserted before they began. */
 #ifndef MGPU_RT_HANDLES_H
 #define MGPU_RT_HANDLES_H
 
@@ -25,7 +24,7 @@ struct handle {
 };
 
 struct handle_table {
-    unsigned shift;           /* of a key's product, to its place */
+    unsigned shift;           /* from a key's product to its place */
     size_t mask;              /* places, less one */
     struct handle *places[2]; /* or more */
 };
@@ -58,7 +57,7 @@ static inline void *handle_find(const struct handle_map *map, const void *key) {
     return entry;
 }
 
-/* Returns the entry of a handle; where there was none it is made, all zero but its key. NULL
+/* Returns the entry of a handle; if there is none it is made, all zero but its key. Returns NULL
  * without memory. Takes tables_lock, which the caller does not hold, and allocates without it. */
 void *handle_insert(struct handle_map *map, const void *key);
 

@@ -1,4 +1,4 @@
-/* mgpuSetDefaultDevice: the device is that of the calling thread only, as in HIP. */
+/* mgpuSetDefaultDevice: sets the device of the calling thread only, as HIP does. */
 #include "driver/hip.h"
 #include "driver/report.h"
 #include "mgpu.h"

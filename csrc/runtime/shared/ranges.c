@@ -1,13 +1,16 @@
 /* A treap by address: a binary tree that is a heap of the addresses' hashes. So the tree's depth is
- * logarithmic, in any order of addresses. Its nodes lie in the entries of blocks and of registered
- * memory, which are never freed. So nothing is allocated here, and readers may walk it without a
- * lock. A sequence tells them whether it was written in between. */
+ * logarithmic for any order of addresses. Its nodes lie in the entries of blocks and of registered
+ * memory, which are never freed. So the tree allocates nothing, and readers may walk it without a
+ * lock. A sequence number tells readers whether it was written in between. */
 #include "shared/ranges.h"
 #include "process/state.h"
 
 #include <stdbool.h>
 
-enum { ATTEMPTS = 4, STEPS = 64 /* a reader looks after so many whether it runs in a circle */ };
+enum {
+    ATTEMPTS = 4,
+    STEPS = 64 /* after so many steps a reader checks whether it runs in a circle */
+};
 
 static struct range *root; /* no two share bytes */
 static uint64_t sequence;  /* odd while the tree is written */
@@ -24,7 +27,7 @@ static void end_write(void) {
 
 /* ---- looking ---- */
 
-/* The last range that begins before an address. */
+/* Returns the last range that begins before an address. */
 static struct range *last_before(uintptr_t end, uint64_t now) {
     struct range *found = NULL, *range = load_acquire(&root);
     for (unsigned steps = 1; range; steps++) {
@@ -65,8 +68,8 @@ static uint64_t height(const struct range *range) {
     return range->begin * UINT64_C(0x9E3779B97F4A7C15);
 }
 
-/* The new range takes the place of the first that is less high; what is there goes to its two
- * sides. */
+/* The new range takes the place of the first that is less high; the subtree there is divided
+ * between its two sides. */
 static void insert(struct range *fresh) {
     struct range **link = &root;
     while (*link && height(*link) >= height(fresh))
@@ -83,7 +86,7 @@ static void insert(struct range *fresh) {
     store_release(right, NULL);
 }
 
-/* The nodes below it take its place, the higher one first. */
+/* The nodes below the range take its place, the higher one first. */
 static void lift_below(struct range **link) {
     struct range *left = (*link)->left, *right = (*link)->right;
     while (left && right) {
@@ -105,7 +108,7 @@ static void remove_range(const struct range *range) {
     end_write();
 }
 
-/* A range that shares bytes with these; NULL if there is none. */
+/* Returns a range that shares bytes with these; NULL if there is none. */
 static struct range *overlapping(uintptr_t begin, uintptr_t end) {
     struct range *range = last_before(end, sequence);
     return range && range->end > begin ? range : NULL;

@@ -1,9 +1,9 @@
-/* Which addresses belong to device memory, managed memory and registered host memory of this
- * library's making.
+/* Tells which addresses belong to device memory, managed memory and registered host memory that
+ * this library has obtained.
  *
- * HIP can say what a pointer is, for 0.1 to 1.2 µs (it walks the process's mappings for one that it
- * does not know). This table answers in 10 ns, without a lock. It says nothing of any other
- * address: a module's globals, other libraries' memory and pageable memory all are unknown here. */
+ * HIP can tell what a pointer is, for 0.1 to 1.2 µs (it walks the process's mappings for an unknown
+ * pointer). This table answers in 10 ns, without a lock. All other addresses are unknown here: a
+ * module's globals, other libraries' memory and pageable memory. */
 #ifndef MGPU_RT_RANGES_H
 #define MGPU_RT_RANGES_H
 
@@ -13,24 +13,23 @@
 #include <stdint.h>
 
 enum range_kind {
-    RANGE_NONE,       /* nothing of ours in these bytes */
+    RANGE_NONE,       /* no memory of this library's in these bytes */
     RANGE_DEVICE,     /* hipMalloc */
     RANGE_MANAGED,    /* hipMallocManaged */
     RANGE_REGISTERED, /* hipHostRegister */
-    RANGE_IDLE,       /* that too, but the program has unregistered it (registrations.h) */
+    RANGE_IDLE,       /* registered, but the program has unregistered it (registrations.h) */
     RANGE_MIXED,      /* partly inside, or not known: HIP has to be asked */
 };
 
-/* In the entry of what it is: never freed, and always of one address. */
+/* A range lies in the entry of its memory, which is never freed and never changes its address. */
 struct range {
     struct range *left, *right;
     uintptr_t begin, end;
     uintptr_t kind; /* enum range_kind */
 };
 
-/* Adds a range. Needs tables_lock, as ranges_remove does, and allocates nothing. A range that
- * overlaps older ones ends those: HIP would not have handed out, or registered, what is still
- * another's. */
+/* Adds a range. The caller holds tables_lock, as for ranges_remove; nothing is allocated. A range
+ * that overlaps older ones ends those: HIP hands out or registers only bytes that are free. */
 void ranges_add(struct range *range, uintptr_t begin, size_t bytes, enum range_kind kind);
 /* Removes the range that starts at `begin`, if any. */
 void ranges_remove(uintptr_t begin);
@@ -42,8 +41,8 @@ enum range_kind ranges_find(const void *address, size_t bytes);
  */
 void *ranges_begin(const void *address, size_t bytes);
 
-/* Counts the calls that may have changed what some address is: while it stays, an answer of HIP's
- * stays, where nobody else calls HIP. */
+/* Counts the calls that may have changed what an address is: while the count stays, HIP's answer
+ * holds, if no other code calls HIP. */
 extern uint64_t ranges_changes;
 static inline uint64_t ranges_now(void) {
     return load_acquire(&ranges_changes);

@@ -14,7 +14,8 @@ enum { BLOCKS = 8192, DEVICE_SHIFT = 56 };
 static uint64_t blocks[BLOCKS]; /* by their addresses */
 static uint16_t rows[BLOCKS];   /* of the places that allocated the blocks */
 
-/* By the symbol table of the file, as a program's functions are seldom exported. */
+/* The name comes from the symbol table of the file, as a program's functions are seldom
+ * exported. */
 static void name_site(struct site_counter *site, const void *address) {
     char symbol[MAPPED_SYMBOL];
     size_t offset;
@@ -28,7 +29,7 @@ static void name_site(struct site_counter *site, const void *address) {
         snprintf(site->symbol, sizeof site->symbol, "%.128s+0x%zx", symbol, offset);
 }
 
-/* Before the program holds less than at the peak. */
+/* Called before the program holds less than at the peak. */
 static void note_peak(int device) {
     for (size_t i = 0; i <= SITES; i++) {
         struct site_counter *site = &counts.sites[i];

@@ -10,13 +10,13 @@ bool slots_init(struct slots *slots) {
     return slots->table != NULL;
 }
 
-/* The entry serves the module still that the slot is of. */
+/* Returns whether the entry still serves the slot's module. */
 static bool slot_is_valid(const struct slot *slot) {
     return slot->module && slot->version_and_state >> 32 == load_acquire(&slot->module->version);
 }
 
-/* Doubles a table that is half full; without memory it stays as it is, and slots push each other
- * out. */
+/* Doubles a table that is half full; without memory the table stays, and slots replace each
+ * other. */
 static void grow(struct slots *slots) {
     const size_t old = (size_t)1 << slots->bits;
     if (slots->count * 2 < old || slots->bits == LAST_SLOT_BITS)
@@ -33,8 +33,8 @@ static void grow(struct slots *slots) {
     *slots = larger;
 }
 
-/* The key's own slot, else one of its window that serves nothing any more, else the first. The
- * table grows before it fills up, so that the last case stays rare. */
+/* Chooses the key's own slot, or one of its window that serves nothing any more, or else the first.
+ * The table grows before it fills up, so that the last case stays rare. */
 struct slot *slot_choose(struct slots *slots, hipModule_t of, const void *key) {
     grow(slots);
     struct slot *const home = slot_home(slots, of, key);

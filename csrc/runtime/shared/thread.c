@@ -53,7 +53,7 @@ static void make_key(void) {
     key_made = pthread_key_create(&key, thread_end) == 0;
 }
 
-/* Once: the program may choose another one. */
+/* Chooses once, as the program may choose another device later. */
 static void choose_device(void) {
     static __thread bool chosen;
     if (chosen)

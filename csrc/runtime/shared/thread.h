@@ -1,5 +1,4 @@
-/* The memory that each thread has for itself, so that a hit shares no cache line with another
- * thread. */
+/* The memory of each thread, so that a hit shares no cache line with another thread. */
 #ifndef MGPU_RT_THREAD_H
 #define MGPU_RT_THREAD_H
 
@@ -15,7 +14,8 @@ struct module;
 struct stream;
 struct event;
 
-/* Pageable host memory, as HIP has said; true while the count of mappings stays (copy.c). */
+/* A piece of pageable host memory, by HIP's answer; valid while the count of mappings stays
+ * (copy.c). */
 struct host_slot {
     uintptr_t begin, end;
     uint64_t mappings;
@@ -26,7 +26,7 @@ struct thread {
     struct stream *external; /* mgpu_rt_use_stream */
     struct module *loaded;   /* what it loaded last */
     struct slots modules, functions;
-    struct event *events[EVENT_SLOTS]; /* idle, unless somebody has taken them since */
+    struct event *events[EVENT_SLOTS]; /* idle, unless another thread has taken them since */
     unsigned event_count;
     struct host_slot hosts[HOST_SLOTS];
     unsigned next_host;
@@ -34,13 +34,14 @@ struct thread {
     struct thread *next; /* all threads, under tables_lock */
 };
 
-/* NULL until the thread's first call. Initial-exec: one load. The default model of a shared library
- * calls __tls_get_addr (3 to 5 ns). 8 bytes fit into the space that the loader reserves for
- * libraries that are opened later. */
+/* NULL until the thread's first call. The initial-exec model makes it one load. The default model
+ * of a shared library calls __tls_get_addr (3 to 5 ns). Its 8 bytes fit into the space that the
+ * loader reserves for libraries that are opened later. */
 extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
 
-/* In the place of a block that there is no memory for: no slot of it serves, and nobody writes it.
- * Such a thread's calls go to the tables and to HIP; its next one asks for memory again. */
+/* Stands for a thread's block when there is no memory for one: no slot of it serves, and no thread
+ * writes it. Such a thread's calls go to the tables and to HIP; its next call asks for memory
+ * again. */
 extern struct thread thread_none;
 
 static inline bool thread_is_none(const struct thread *thread) {
@@ -49,7 +50,7 @@ static inline bool thread_is_none(const struct thread *thread) {
 
 struct thread *thread_new(void);
 
-/* Returns true while no other thread that lives has called this library. */
+/* Returns true if no other living thread has called this library. */
 bool thread_is_alone(void);
 
 /* Returns the calling thread's block, made at its first call (9 KB); or thread_none. */
@@ -61,11 +62,12 @@ static inline struct thread *thread_get(void) {
 /* Takes a block of tickets for the thread; returns the first. */
 uint64_t thread_take_tickets(struct thread *thread);
 
-/* An odd number that no other call returns, in any thread. One locked operation in a million. */
+/* Returns an odd number that no other call returns, in any thread. Costs one locked operation in a
+ * million calls. */
 enum { TICKET_BLOCK = 1 << 20 };
 static inline uint64_t thread_next_ticket(struct thread *thread) {
     const uint64_t next = thread->ticket + 2;
-    if (UNLIKELY(next % TICKET_BLOCK <= 2)) /* nothing of a block is left, or there was none */
+    if (UNLIKELY(next % TICKET_BLOCK <= 2)) /* the block is used up, or there was none */
         return thread_take_tickets(thread);
     thread->ticket = next;
     return next;

@@ -1,10 +1,10 @@
-/* The entries of the caches, their states, and who may move them from which to which.
+/* The entries of the caches, their states, and who may move an entry from one state to another.
  *
- * One pattern for all: an entry belongs to the thread that has moved its state by a
+ * All follow one pattern: an entry belongs to the thread that has moved its state by a
  * compare-and-swap. An entry's other places (a thread's slot, a queue, a chain) are hints. A thread
- * that finds an entry there takes it by its state, or drops it. State 0 is "gone": HIP has the
- * handle back, or had it taken by a reset, and nothing is known of it. Entries are never freed, so
- * that a hint may be stale. */
+ * that finds an entry there takes it by its state, or drops it. State 0 is "gone": HIP released the
+ * handle, or a reset took it, and nothing is known of it. Entries are never freed, so that a hint
+ * may be stale. */
 #ifndef MGPU_RT_TYPES_H
 #define MGPU_RT_TYPES_H
 
@@ -44,40 +44,40 @@ struct thread;
  *            RETIRED
  *
  * This way a handle begins no second life while a thread has its first one in hand. Only HIP knows
- * what it hands out in between (stream_insert). It lies in a queue if and only if `queue`; one that
- * is there may be held again. stream_pool_total == the number of those that are not GONE, LOST or
- * EXTERNAL. external_users == the number of threads that use it as their external stream.
- * fences_done <= fences. All that was submitted is done if completed == submitted. */
+ * which handles it hands out in between (stream_insert). It lies in a queue if and only if `queue`
+ * is set; a stream there may be held again. stream_pool_total == the number of streams that are not
+ * GONE, LOST or EXTERNAL. external_users == the number of threads that use a stream as their
+ * external stream. fences_done <= fences. All submitted work is done if completed == submitted. */
 enum stream_state {
-    STREAM_GONE,     /* HIP has it back: nothing is known of the handle any more */
-    STREAM_LOST,     /* gone too; but a thread that had taken it before has still to drop it */
+    STREAM_GONE,     /* HIP has destroyed it: nothing is known of the handle any more */
+    STREAM_LOST,     /* gone too; but a thread that had taken it before must still drop it */
     STREAM_IDLE,     /* idle, to be handed out */
     STREAM_LIVE,     /* held by the program */
     STREAM_RETIRED,  /* the program is done with it, but it has work pending */
     STREAM_EXTERNAL, /* made by the program, and named by mgpu_rt_use_stream; or a null stream's, or
                         untracked work's */
-    STREAM_TAKEN,    /* in the hands of a thread of which none of these is true just now */
+    STREAM_TAKEN,    /* a thread owns it and is moving it to another state */
 };
 
-/* Two threads on two streams share nothing; what a hit touches is the first cache line. */
+/* Two threads on two streams share nothing; a hit touches only the first cache line. */
 struct stream {
     struct handle handle;
     int device;
     int state;                    /* enum stream_state */
     uint64_t submitted;           /* names the last submission (streams.h) */
-    uint64_t completed;           /* what `submitted` was when a wait began that is over */
+    uint64_t completed;           /* the value of `submitted` when the last finished wait began */
     unsigned external_users;      /* under tables_lock */
-    bool has_waiters;             /* somebody waits for a fence */
-    uint64_t fences, fences_done; /* numbers of the last one set, and of the last one done */
-    struct block_pool *pool;      /* memory that was freed on it (blocks.h); NULL: none yet */
-    struct staging *staging;      /* pinned memory it copied through last, or NULL */
-    struct stream_queue *queue;   /* of those that nobody holds; NULL: in none */
+    bool has_waiters;             /* a block waits for a fence */
+    uint64_t fences, fences_done; /* numbers of the last fence set, and of the last one done */
+    struct block_pool *pool;    /* memory that was freed on the stream (blocks.h); NULL: none yet */
+    struct staging *staging;    /* the pinned memory of its last copy, or NULL */
+    struct stream_queue *queue; /* the queue of idle streams that it is in; NULL: in none */
     struct stream *newer, *older; /* there */
-    uint64_t asked, asked_fence; /* what `submitted` was, and the fence, when somebody began to wait
-                                   for the device (that thread's own); 0: nobody does */
-    struct stream *next_listed;  /* streams.h; written under tables_lock */
-    bool listed;                 /* there; under tables_lock */
-    uint64_t put_off; /* what `submitted` was at a synchronise that was put off (lazy_sync.h) */
+    uint64_t asked, asked_fence;  /* `submitted`, and the fence, when a thread began to wait for the
+                                     device (that thread's own); 0: none does */
+    struct stream *next_listed;   /* streams.h; written under tables_lock */
+    bool listed;                  /* in that list; under tables_lock */
+    uint64_t put_off; /* the value of `submitted` at a synchronise that was put off (lazy_sync.h) */
 } __attribute__((aligned(64)));
 
 /* ---- staging ----
@@ -86,17 +86,17 @@ struct stream {
  * take     0     1   a copy, or who trims, invalidates   exchange acquire
  * release  1     0   who has taken it                    release
  *
- * All but `taken` is for who has taken it; others read the owner as a hint. A stream's copies go
- * through it if it is the stream's `staging` and the stream is its owner.
- * used <= STAGING_UP. The device reads the first `used` bytes until `fence` is done:
- * until then it gets no other owner. */
-enum { STAGING_PIECES = 4 /* of a copy from the device, in flight at once */ };
+ * All but `taken` is for who has taken it; others read the owner as a hint. A stream's copies use
+ * this memory if it is the stream's `staging` and the stream is its owner. used <= STAGING_UP. The
+ * device reads the first `used` bytes until `fence` is done: until then the memory keeps its
+ * owner. */
+enum { STAGING_PIECES = 4 /* pieces of a copy from the device that are in flight at once */ };
 
-/* Pinned memory for one stream at a time; a program with more streams at work than there are of
- * these copies as HIP does. */
+/* Pinned memory for one stream at a time; if more streams are at work than there are of these, HIP
+ * copies for the others. */
 struct staging {
-    int taken;            /* by a thread that copies just now */
-    struct stream *owner; /* whose copies may be under way */
+    int taken;            /* by a thread that is copying */
+    struct stream *owner; /* the stream whose copies may be under way */
     char *up, *down;      /* NULL: not asked for yet */
     bool no_up, no_down;  /* asked for in vain */
     size_t used;          /* of `up`, since `fence` was last done */
@@ -119,7 +119,7 @@ struct staging {
  * invalidate any           GONE   who saw the reset   release
  *
  * The program holds it if and only if state >= EVENT_PAST.
- * It lies in the common pool's chain if and only if `queued`. */
+ * An event lies in the common pool's chain if and only if `queued`. */
 enum event_state {
     EVENT_GONE,
     EVENT_IDLE, /* destroyed by the program, and cached */
@@ -131,8 +131,8 @@ struct event {
     struct handle handle;
     int state;               /* enum event_state */
     int device;              /* read by others as a hint */
-    struct stream *captured; /* that it was recorded on last, if that captured; kept up while a
-                                stream is external */
+    struct stream *captured; /* the stream it was recorded on last, if that captured; maintained
+                                while a stream is external */
     /* The common pool's, under tables_lock. */
     struct event *next_idle;
     bool queued;
@@ -151,24 +151,24 @@ struct event {
  * invalidate any         GONE   who saw the reset               release, tables_lock
  *
  * Each load of the program's has one to itself, as with stock. A module that the program holds is
- * never handed out a second time, since only the program knows what else it does with it. When HIP
- * hands its handle out again, the entry serves the new module, in a new version.
- * version is odd if and only if HIP has the module that the entry serves, as far as is known. A
- * release that comes after that makes IDLE of GONE, and changes nothing else.
- * A thread without tables_lock takes the module of one version or none, as both lie in one word.
- * So it never has a module in hand that a reset has ended and that HIP has handed out again since.
- * An unload releases by nothing but its state: its owner holds the module, and HIP forbids a reset
- * of the device until then. module_cost_all == the sum of module_cost of all that are not GONE. */
+ * never handed out a second time, since only the program knows how it uses it. When HIP hands its
+ * handle out again, the entry serves the new module, under a new version. version is odd if and
+ * only if HIP, as far as is known, has the module that the entry serves. A release that comes after
+ * that makes IDLE of GONE, and changes nothing else. A thread without tables_lock acquires one
+ * version's module or none, as version and state lie in one word. So it never owns a module that a
+ * reset has ended and whose handle HIP has handed out again. An unload changes only the state: its
+ * caller holds the module, and HIP forbids a reset of the device until then. module_cost_all == the
+ * sum of module_cost over all modules that are not GONE. */
 enum module_state {
     MODULE_GONE,
     MODULE_IDLE, /* the program has unloaded it; only the cache has it, and it is loaded */
     MODULE_LIVE, /* loaded for the program, once */
 };
 
-/* A kernel of a module. A stale slot of a thread may still look at its name. When the entry of its
- * module serves another module, it serves the kernel of that name there. */
+/* A kernel of a module. A stale slot of a thread may still look at its name. When its module's
+ * entry serves another module, it serves the kernel of that name there. */
 struct function {
-    hipFunction_t handle; /* NULL: to be asked for */
+    hipFunction_t handle; /* NULL: HIP is to be asked for it */
     struct function *next;
     char name[];
 };
@@ -179,19 +179,19 @@ struct module {
         uint64_t version_and_state; /* both */
         struct {
             uint32_t state;   /* enum module_state */
-            uint32_t version; /* changes where one begins or ends to be served */
+            uint32_t version; /* changes where a module begins or ends to be served */
         };
     };
     int device;
-    /* Describes the module that it serves; its bytes are there as long as it is not GONE. */
+    /* Describes the served module's image; its bytes exist as long as the module is not GONE. */
     struct image image;
-    unsigned char *copy;     /* where they are, unless they are a constant of the program's */
-    bool shared;             /* may be cached and handed out again (image.h says which) */
+    unsigned char *copy; /* holds these bytes, unless they are a constant of the program */
+    bool shared;         /* the module may be cached and handed out again (image.h tells which) */
     uint64_t uses, last_use; /* the owner's */
     /* Under tables_lock. */
     bool pinned;               /* no limit evicts it */
-    unsigned graphs;           /* that launch its kernels: HIP does not get it back */
-    struct module *next_image; /* chain of the table of images */
+    unsigned graphs;           /* graphs that launch its kernels: HIP does not unload it */
+    struct module *next_image; /* chain in the table of images */
     struct function *functions;
 };
 
@@ -208,32 +208,31 @@ struct module {
  * serve on   GRAPH_OWNED   GRAPH         an allocation of the same graph     cas acq_rel
  *
  * The program holds it if and only if state >= BLOCK_LIVE.
- * "leave" may meet a block that a thread has in hand: what that thread makes of it is no block of
- * the account's any more.
- * The account of a device == the sum of the sizes of all that are `booked`. All but GONE are,
- * unless they were in hand when the device was reset.
- * A block of GRAPH_OWNED is in no pool, and no cache gives it to anybody. An idle block is in one
- * way, in one chain, or in the hands of who takes or puts it. */
+ * "leave" may meet a block that a thread has taken: the block that this thread makes of it is no
+ * longer in the account. The account of a device == the sum of the sizes of all blocks that are
+ * `booked`. All blocks but GONE ones are booked, unless a thread had taken them when the device was
+ * reset. A block of GRAPH_OWNED is in no pool, and no cache hands it out. An idle block is in one
+ * way, in one chain, or owned by the thread that takes or puts it. */
 enum { BLOCK_GRAIN = 256, POOL_SETS = 16, POOL_WAYS = 4 };
 
 enum block_state {
-    BLOCK_GONE,        /* HIP has it back */
+    BLOCK_GONE,        /* HIP has freed it */
     BLOCK_IDLE,        /* in a pool */
-    BLOCK_GRAPH_OWNED, /* the program has freed it; a graph uses it still */
+    BLOCK_GRAPH_OWNED, /* the program has freed it; a graph still uses it */
     BLOCK_LIVE,        /* held by the program */
-    BLOCK_SHARED,      /* held, and managed memory: a state of its own, so that the free of device
-                        * memory, the hit, need not ask */
-    BLOCK_GRAPH,       /* held, and a graph uses it as long as that lives */
+    BLOCK_SHARED, /* held, and managed memory: a state of its own, so that a free of device memory,
+                     the hit, need not test for it */
+    BLOCK_GRAPH,  /* held, and a graph uses it as long as that lives */
 };
 
-/* Done once all is done that the stream had been given at the free. */
+/* A fence is done once all work is done that the stream had at the free. */
 struct fence {
     struct stream *stream; /* NULL: the list ends before this fence */
-    uint64_t number;       /* among the stream's */
-    struct fence *next;    /* never freed, but used again */
+    uint64_t number;       /* number among the stream's fences */
+    struct fence *next;    /* fences are never freed, but used again */
 };
 
-/* Never freed; when HIP hands its address out again, the entry serves the new block. */
+/* An entry is never freed; when HIP hands its address out again, it serves the new block. */
 struct block {
     struct handle handle; /* the address */
     size_t size;
@@ -241,30 +240,31 @@ struct block {
     int state;          /* enum block_state */
     bool shared;        /* managed memory, which the host reaches too */
     bool booked;        /* the device's account and the ranges have it; under tables_lock */
-    bool outlives;      /* it does the reset that is being looked at (block_forget_device) */
+    bool outlives;      /* it survives the reset that is being handled (invalidate_blocks) */
     uint64_t number;    /* of shared memory: HIP's for it, 0 if it is not known */
-    struct fence fence; /* IDLE: what it waits for. First the stream that it was freed on, then
-                           others, if they were at work. GRAPH_OWNED: the stream only */
-    uint64_t graph;     /* GRAPH, GRAPH_OWNED: the number of the capture it was made for, or 0 */
-    uint64_t uses;      /* how often it was handed out */
-    uint64_t last_use;  /* block_clock when it was freed last */
+    struct fence fence; /* IDLE: the fences that it waits for. First comes the stream that it was
+                           freed on, then others that were at work. GRAPH_OWNED: only the stream
+                           that it was freed on */
+    uint64_t graph; /* GRAPH, GRAPH_OWNED: the number of the capture that it was made for, or 0 */
+    uint64_t uses;  /* how often it was handed out */
+    uint64_t last_use; /* block_clock at its last free */
     struct range range;
     struct block *next_overflow;
 };
 
-/* The clock by which the least recently used block is found. Counts the blocks that HIP was asked
- * for, and beyond the limit the frees. */
+/* The clock that finds the least recently used block. It counts the blocks that HIP was asked for,
+ * and beyond the limit the frees. */
 extern uint64_t block_clock;
 
-/* Idle blocks. A block is in one way or in one chain; who takes it out of there owns it. One
- * with several fences is in a chain of its device's pool; no other block has several. */
+/* Idle blocks. A block is in one way or in one chain; the thread that takes it out owns it. A block
+ * with several fences is in a chain of its device's pool; all others have one fence. */
 struct block_pool {
     struct block *ways[POOL_SETS][POOL_WAYS];
     struct block *overflow[POOL_SETS]; /* chains; written under tables_lock */
     size_t waiting;                    /* blocks with several fences; under tables_lock */
-    struct stream *owner;              /* NULL: a device's */
-    int device;                        /* the blocks', for good; the owner's handle may move */
-    struct block_pool *next;           /* all streams' pools; never freed */
+    struct stream *owner;              /* NULL: the pool of a device */
+    int device; /* the blocks' device, for good; the owner's handle may move to another */
+    struct block_pool *next; /* list of all streams' pools; they are never freed */
 };
 
 #endif

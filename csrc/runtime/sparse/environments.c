@@ -9,7 +9,7 @@
 
 enum { MOST_ENVIRONMENTS = 16 };
 
-/* Newest first; under tables_lock, as are `taken`, `stale` and `used`. */
+/* The newest comes first; the list, `taken`, `stale` and `used` are under tables_lock. */
 static struct environment *environments;
 static uint64_t environment_uses;
 
@@ -29,7 +29,7 @@ static struct environment *take_idle_environment(int device, hipStream_t stream)
     return found;
 }
 
-/* Removes the least recently used of more than `most` from the list. */
+/* Removes the least recently used environment from the list if there are more than `most`. */
 static struct environment *remove_oldest(size_t most) {
     struct environment **oldest = NULL, *removed = NULL;
     size_t count = 0;
@@ -108,7 +108,7 @@ int environment_trim(int device) {
     return destroy_beyond(0);
 }
 
-/* None of the device's is used again or destroyed. Those that no call uses are freed here, after
+/* No environment of the device is used again or destroyed. Those that no call uses are freed after
  * the lock. */
 static void invalidate_environments(int device) {
     struct environment *stale = NULL;

@@ -1,7 +1,7 @@
 /* Sparse matrices: the environment, and descriptors of vectors and matrices.
  *
- * A descriptor is the library's, and costs it an allocation on the host: none is cached. Their work
- * buffers are the program's, of mgpuMemAlloc. */
+ * The library makes a descriptor by an allocation on the host: none is cached. Their work buffers
+ * are the program's, from mgpuMemAlloc. */
 #include "sparse/mgpu_sparse.h"
 #include "driver/cuda.h"
 #include "driver/hip.h"
@@ -18,7 +18,7 @@ static struct advice sparse_no_environment = {
     .text = "the program has not called mgpuCreateSparseEnv, which has to come before what is "
             "computed with sparse matrices"};
 
-/* Made by the program and not destroyed, as in stock: for the process. */
+/* The number that the program has made and not destroyed, as in stock: for the whole process. */
 static int environments_open;
 
 /* ---- the environment ---- */
@@ -43,7 +43,7 @@ void impl_mgpuCreateSparseEnv(void) {
     fetch_add_relaxed(&environments_open, 1);
 }
 
-/* The environment stays for the next owner, unless nothing is cached. */
+/* The environment stays cached for the next owner, unless caches are off. */
 void impl_mgpuDestroySparseEnv(void) {
     (void)thread_get();
     (void)sparse_open();
@@ -67,9 +67,9 @@ bool sparse_begin(struct sparse_work *work, hipStream_t stream, const char *expr
     (void)sparse_open();
     if (!stream_usable(work->thread, stream, &work->stream, set_stream_expression()))
         return false;
-    lazy_end(); /* nothing is known of the library's kernels */
+    lazy_end(); /* the library's kernels are unknown */
     if (load_relaxed(&environments_open) == 0)
-        return true; /* the library says what it says without */
+        return true; /* the library answers without one */
     work->environment = take_environment(stream, expression);
     work->handle = work->environment ? work->environment->handle : NULL;
     return work->environment != NULL;
@@ -85,7 +85,7 @@ void sparse_end(struct sparse_work *work, int status) {
 
 /* ---- descriptors ---- */
 
-/* SPARSE_CALL(call, expression): a call of the library, which needs no environment. */
+/* SPARSE_CALL(call, expression): a call to the library that needs no environment. */
 #define SPARSE_CALL(call, expression)                                                              \
     do {                                                                                           \
         (void)thread_get();                                                                        \
@@ -95,7 +95,7 @@ void sparse_end(struct sparse_work *work, int status) {
             sparse_failed(expression, answer_, NULL);                                              \
     } while (0)
 
-/* A stream is passed to each of these functions, and none uses it. */
+/* Each of these functions gets a stream, and none uses it. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 void *impl_mgpuCreateDnVec(intptr_t size, void *values, int32_t dtp, hipStream_t stream) {
@@ -109,7 +109,7 @@ void impl_mgpuDestroyDnVec(void *v, hipStream_t stream) {
     SPARSE_CALL(sparse.DestroyDnVec(v), "%1$sDestroyDnVec(vec)");
 }
 
-/* Asked of the library, which says it of an environment only. */
+/* The library is asked, and answers for an environment only. */
 static int row_order(void) {
     static int known = -1;
     int order = load_relaxed(&known), status;

@@ -7,24 +7,23 @@
 #include "sparse/environments.h"
 #include "streams/streams.h"
 
-/* A computation on a stream, from sparse_begin to sparse_end. */
+/* A computation on a stream, between sparse_begin and sparse_end. */
 struct sparse_work {
     const char *expression;
     struct thread *thread;
-    struct stream *stream;           /* NULL: the null stream, or one that the program made by
-                                      * HIP */
+    struct stream *stream; /* NULL: the null stream, or one that the program made by calling HIP */
     struct environment *environment; /* NULL: the program has made none */
-    void *handle;                    /* the environment's, or NULL */
+    void *handle;                    /* the environment's handle, or NULL */
 };
 
-/* Takes an environment for the stream. False, and reported, if the program has destroyed the stream
- * or no environment can be had. */
+/* Takes an environment for the stream. Returns false, and reports it, if the program has destroyed
+ * the stream or no environment can be made. */
 bool sparse_begin(struct sparse_work *work, hipStream_t stream, const char *expression);
 
-/* Gives the environment back, and reports a status that is a failure. */
+/* Releases the environment, and reports a status that is a failure. */
 void sparse_end(struct sparse_work *work, int status);
 
-/* Returns the address of a 1 in a type of cuSPARSE's numbers, for the host's alpha and beta. */
+/* Returns the address of a 1 of a type, by cuSPARSE's numbers, for the host's alpha and beta. */
 const void *sparse_one(int type);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-/* Room for each of cuSPARSELt's objects: 11024 bytes in 0.4, which LLVM counts with, 13072 in 0.6,
- * less since. */
+/* Room for each of cuSPARSELt's objects: 11024 bytes in 0.4, which LLVM assumes, 13072 in 0.6,
+ * fewer since. */
 enum { OBJECT_BYTES = 16384, VALUE_ALIGNMENT = 16 };
 
 /* cusparseOrder_t, cusparseLtSparsity_t, cusparseLtMatmulAlg_t, cusparseLtMatmulAlgAttribute_t,
@@ -17,18 +17,18 @@ enum { ROWS_FOLLOW = 2, HALF_IS_ZERO = 0, DEFAULT_WAY = 0, CONFIG_ID = 0, PRUNE_
 /* The meaning of `pruneFlag`. */
 enum { PRUNE = 1, PRUNE_AND_CHECK = 2 };
 
-/* cuSPARSELt wants them where vectors may lie. */
+/* cuSPARSELt requires the alignment of vectors for its objects. */
 struct sparselt_object {
     _Alignas(16) unsigned char bytes[OBJECT_BYTES];
 };
 
-/* In the program's memory, which has room for objects of 0.4 only. */
+/* The handle lies in the program's memory, which has room for objects of 0.4 only. */
 struct dense_handle {
     struct sparselt_object *matrix;
     void *values;
 };
 
-/* The product is here, as LLVM has it: a sparse handle serves one. */
+/* The product is part of this handle, as LLVM has it: a sparse handle serves one product. */
 struct sparse_handle {
     struct sparse_objects {
         struct sparselt_object matrix, selection, plan, product;
@@ -51,14 +51,14 @@ static void start_sparselt(void) {
     (void)sparselt_open();
 }
 
-/* Reports a failure; true if there was none. */
+/* Reports a failure; returns true if there was none. */
 static bool succeeded(int status, const char *expression) {
     if (status != SPARSE_SUCCESS)
         sparselt_failed(expression, status);
     return status == SPARSE_SUCCESS;
 }
 
-/* True if a handle has objects, or else why a call fails. */
+/* Returns whether a handle has objects, and reports why a call fails if not. */
 static bool has_objects(const void *objects, const char *expression) {
     return succeeded(objects ? SPARSE_SUCCESS : SPARSE_NO_MEMORY, expression);
 }
@@ -128,8 +128,8 @@ static void drop_plan(struct sparse_objects *a) {
     (void)sparselt.MatmulAlgSelectionDestroy(&a->selection);
 }
 
-/* Stock destroys the descriptor after the product already, and here again. cuSPARSELt from 0.8 on
- * frees its memory each time, which ends the program. */
+/* Stock destroys the descriptor after the product, and a second time here. From 0.8 on cuSPARSELt
+ * frees its memory each time, so the second destroy ends the program. */
 void impl_mgpuDestroyCuSparseLtSpMat(void *sh, hipStream_t stream) {
     struct sparse_handle *handle = sh;
     (void)stream;
@@ -148,11 +148,11 @@ void impl_mgpuDestroyCuSparseLtSpMat(void *sh, hipStream_t stream) {
 /* cusparseComputeType as LLVM counts it, which is as up to cuSPARSELt 0.4. */
 enum { LLVM_16F = 0, LLVM_32I = 1 };
 
-/* The numbers of cuSPARSELt from 0.5 on. It adds up halves as floats. */
+/* The numbers of cuSPARSELt from 0.5 on. For halves, cuSPARSELt adds up floats. */
 enum { FROM_0_5 = 500, COMPUTE_32I = 0, COMPUTE_32F = 2 };
 
-/* The open library's number for the type that a lowered program names. Stock passes the program's
- * number on, so that a product of halves fails on a newer library. */
+/* Returns the open library's number for the type that a lowered program names. Stock passes the
+ * program's number on, so that a product of halves fails on a newer library. */
 static int compute_type(int type) {
     int version = 0;
     (void)sparselt.GetVersion(&environment, &version);
@@ -161,13 +161,13 @@ static int compute_type(int type) {
     return type == LLVM_16F ? COMPUTE_32F : type == LLVM_32I ? COMPUTE_32I : type;
 }
 
-/* Says so if the values are not 2:4 sparse. Waits for the stream. */
+/* Reports values that are not 2:4 sparse. Waits for the stream. */
 static void check_pruned(const struct sparse_handle *a, hipStream_t stream) {
     int wrong = 0;
     int *on_device = impl_mgpuMemAlloc(sizeof wrong, stream, false);
     if (!on_device)
         return;
-    impl_mgpuMemset32(on_device, 0, 1, stream); /* the check writes only what is wrong */
+    impl_mgpuMemset32(on_device, 0, 1, stream); /* the check writes only if a value is wrong */
     if (succeeded(sparselt.SpMMAPruneCheck(&environment, &a->objects->product, a->values, on_device,
                                            stream),
                   "cusparseLtSpMMAPruneCheck( &cusparseLt_env, &(matA->matmul), matA->values, "
@@ -180,7 +180,7 @@ static void check_pruned(const struct sparse_handle *a, hipStream_t stream) {
         report_once(&not_two_to_four);
 }
 
-/* Which algorithm, and its plan. */
+/* Chooses the algorithm, and makes its plan. */
 static void plan_product(struct sparse_objects *a) {
     const int way = 0;
     drop_plan(a);
@@ -237,7 +237,7 @@ void impl_mgpuCuSparseLtSpMMBufferSize(void *bs, int32_t ma, int32_t mb, void *a
         "compressed_buffer_size)");
 }
 
-/* The plan serves once, as in stock; a further product makes its own. */
+/* The plan serves once, as in stock; another product makes its own. */
 void impl_mgpuCuSparseLtSpMM(void *a, void *b, void *c, void *workspace, void *compressed,
                              void *compressedBuffer, hipStream_t stream) {
     const struct sparse_handle *handle = a;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { HIPSPARSE_3 = 300000 }; /* of ROCm 6, with cuSPARSE's numbers */
-enum { PATH_BYTES = 1024 };    /* a first call may be made on a stack of 16 KB */
+enum { PATH_BYTES = 1024 };    /* a first call may run on a stack of 16 KB */
 
 static struct advice no_hipsparse = {
     .text = "hipSPARSE (libhipsparse) was not found, so nothing is computed with sparse matrices. "
@@ -72,7 +72,7 @@ enum need { REQUIRED, OPTIONAL };
 
 /* ---- one library ---- */
 
-/* Fills the table; false if the library lacks a required function. */
+/* Fills the table; returns false if the library lacks a required function. */
 static bool resolve_sparse(void *library, const char *prefix) {
     char symbol[64];
     struct sparse_functions found;
@@ -103,8 +103,8 @@ static bool resolve_sparselt(void *library) {
     return true;
 }
 
-/* No LLVM is in these libraries, so RTLD_LOCAL keeps them and the program apart (symbols.h). They
- * find HIP, which is open, by its SONAME. */
+/* No LLVM is in these libraries, so RTLD_LOCAL keeps them and the program apart (symbols.h). The
+ * libraries find HIP, which is open, by its SONAME. */
 static void *open_file(const char *folder, const char *name) {
     char path[PATH_BYTES];
     const int length = snprintf(path, sizeof path, "%s%s%s", folder, folder[0] ? "/" : "", name);
@@ -121,7 +121,7 @@ static void note_path(void *library, const char *name) {
 
 /* ---- hipSPARSE ---- */
 
-/* Returns hipSPARSE's SONAME by HIP's major version; the plain name where that is not known. */
+/* Returns hipSPARSE's SONAME for HIP's major version; the plain name if that is not known. */
 static const char *hipsparse_name(void) {
     int version = 0;
     if (hip.RuntimeGetVersion(&version) != hipSuccess)
@@ -138,7 +138,7 @@ static const char *hipsparse_name(void) {
     }
 }
 
-/* A library of another release has brought its own HIP, which knows nothing of our streams. */
+/* A library of another release has brought its own HIP, which knows none of our streams. */
 static bool serves_this_hip(void) {
     char other[PATH_BYTES];
     if (!mapped_find("libamdhip64.so", hip_path(), other, sizeof other))
@@ -274,7 +274,7 @@ int sparse_row_order(void *handle) {
 
 /* ---- failures ---- */
 
-/* The statuses of both libraries, in words. */
+/* Returns the statuses of both libraries, in words. */
 static const char *status_text(int status) {
     static const char *const words[] = {"success",
                                         "the library was not initialized",
@@ -294,7 +294,7 @@ static const char *status_text(int status) {
                                                                         : "<unknown>";
 }
 
-/* For mgpu_rt_take_error: HIP's nearest. */
+/* Returns HIP's nearest error, for mgpu_rt_take_error. */
 static hipError_t error_of(int status) {
     static const hipError_t errors[] = {
         [1] = hipErrorNotInitialized, [SPARSE_NO_MEMORY] = hipErrorOutOfMemory,

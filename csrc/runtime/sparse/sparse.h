@@ -1,7 +1,7 @@
 /* The libraries for sparse matrices: hipSPARSE, or cuSPARSE and cuSPARSELt where HIP is csrc/cuhip.
  *
- * Not linked, as HIP is not, and opened at the first call that needs one: rocSPARSE, which serves
- * hipSPARSE, is 1.3 GB of kernels. */
+ * These libraries are not linked, as HIP is not, and are opened at the first call that needs one:
+ * rocSPARSE is 1.3 GB of kernels. */
 #ifndef MGPU_RT_SPARSE_H
 #define MGPU_RT_SPARSE_H
 
@@ -9,7 +9,7 @@
 #include "mgpu.h"
 #include "shared/caches.h"
 
-/* Answers of the libraries, which have the same numbers, and one of the runtime's own. */
+/* The libraries' answers, which have the same numbers, and one of the runtime's own. */
 enum sparse_status {
     SPARSE_SUCCESS = 0,
     SPARSE_NO_MEMORY = 2,
@@ -29,19 +29,19 @@ struct sparselt_functions {
 #undef SPARSELT_FN
 };
 
-/* Callable after sparse_open, also if that has failed: where there is no library, each function
- * answers SPARSE_NO_LIBRARY. */
+/* Callable after sparse_open, even if that failed: without a library each function returns
+ * SPARSE_NO_LIBRARY. */
 extern struct sparse_functions sparse;
 extern struct sparselt_functions sparselt;
 
-/* Finds and opens the library, once a process; thread-safe. False if there is none; a message tells
- * so when a call fails for it. To be called after HIP was opened. */
+/* Finds and opens the library, once a process; thread-safe. Returns false if there is none; a call
+ * that fails for it prints a message. Called after HIP was opened. */
 bool sparse_open(void);
 
-/* Opens cuSPARSELt, of which AMD has nothing that takes LLVM's handles. */
+/* Opens cuSPARSELt; AMD has no library that takes LLVM's handles. */
 bool sparselt_open(void);
 
-/* SPARSE_RETRY(call): the library's status; called once more if memory was short. */
+/* SPARSE_RETRY(call): returns the library's status; calls it once more if memory was short. */
 #define SPARSE_RETRY(call)                                                                         \
     __extension__({                                                                                \
         int status_ = (call);                                                                      \
@@ -50,12 +50,12 @@ bool sparselt_open(void);
         status_;                                                                                   \
     })
 
-/* Returns the number by which the open library says that a dense matrix's rows follow each other.
- * The handle is one of its environments. */
+/* Returns the open library's number for a dense matrix whose rows follow each other. The handle is
+ * one of its environments. */
 int sparse_row_order(void *handle);
 
 /* Prints stock's line for a status that is a failure, and once per cause what to do about it. The
- * expression is stock's, with %1$s where that has "cusparse" and %2$s where it has "CUSPARSE". */
+ * expression is stock's, with %1$s in place of "cusparse" and %2$s in place of "CUSPARSE". */
 void sparse_failed(const char *expression, int status, struct advice *advice);
 void sparselt_failed(const char *expression, int status);
 

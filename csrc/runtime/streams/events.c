@@ -23,21 +23,21 @@
 
 #include <dlfcn.h>
 
-/* The kinds of handle that a call may name as an event. */
+/* The kinds of handle that a call may pass as an event. */
 enum event_kind {
     EVENT_OURS,      /* an event that the program holds */
-    EVENT_FOREIGN,   /* nothing is known of it: HIP judges it */
+    EVENT_FOREIGN,   /* unknown here: HIP judges it */
     EVENT_STREAM,    /* a stream that the library knows and HIP has */
     EVENT_DESTROYED, /* an event that the program has destroyed and HIP has */
 };
 
 struct event_found {
     enum event_kind kind;
-    int state;           /* of the entry */
+    int state;           /* state of the entry */
     struct event *event; /* the entry of the handle, in any state; NULL: there is none */
 };
 
-/* An event for the program; or NULL, and HIP's error. */
+/* An event for the program; or NULL and HIP's error. */
 struct event_acquired {
     hipEvent_t handle;
     enum call_how how; /* a hit, a miss, a bypass */
@@ -59,7 +59,7 @@ static inline int event_state(const struct event *event) {
     return load_acquire(&event->state);
 }
 
-/* The rows of the table in types.h that are a compare-and-swap. */
+/* Returns whether a row of the table in types.h is this compare-and-swap. */
 CHECKS bool event_may_change(int from, int to) {
     switch (from) {
     case EVENT_IDLE:
@@ -79,10 +79,11 @@ static inline bool event_change(struct event *event, int from, int to) {
 /* EVENT_SLOTS, or 0 if events are not cached. */
 static unsigned slots = EVENT_SLOTS;
 
-/* HIP 6.4.3's and 7.2.4's hipEventQuery read the stream that an event was recorded on last, though
- * that is destroyed and its memory is freed. 7.2.4 then ends some processes by
- * std::bad_variant_access. Others may have recorded it on a stream of theirs, so nothing here tells
- * when the question is safe. Creating an event and destroying it costs 3 questions there. */
+/* On 6.4.3 and 7.2.4 hipEventQuery reads the stream that an event was last recorded on, even if
+ * that was destroyed and its memory freed. 7.2.4 then ends some processes by
+ * std::bad_variant_access. Other code may have recorded the event on its own stream, so nothing
+ * here tells when the question is safe. With 3 questions to HIP, an event costs its creation and
+ * destruction. */
 static bool may_ask(void) {
     return cuda_present() || PROOF(hip_can_be_asked_about_events, hip_version < HIP_6_0);
 }
@@ -96,15 +97,16 @@ void event_exclusive_ends(void) {
         store_relaxed(&slots, 0);
 }
 
-/* False if MGPU_RT_CACHE leaves events out. False on AMD's HIP from 6 on too, as nobody can ask it
- * whether the last record is complete. MGPU_RT_EXCLUSIVE=on needs no such question. */
+/* Returns false if MGPU_RT_CACHE leaves events out. Returns false on AMD's HIP from 6 on too, which
+ * cannot be asked whether the last record is complete. MGPU_RT_EXCLUSIVE=on needs no such
+ * question. */
 static inline bool cache_serves(void) {
     return load_relaxed(&slots) != 0;
 }
 
 /* ---- what a handle is ---- */
 
-/* A handle that is no event of the program's. */
+/* Judges a handle that is no event of the program. */
 static __attribute__((noinline)) enum event_kind kind_of_other(const struct event *event,
                                                                hipEvent_t handle) {
     if (!caches_on())
@@ -116,7 +118,7 @@ static __attribute__((noinline)) enum event_kind kind_of_other(const struct even
                                                                                    : EVENT_FOREIGN;
 }
 
-/* Judges a handle. Asks HIP nothing about an event that the program holds. */
+/* Judges a handle of an event. Does not ask HIP about an event that the program holds. */
 static inline struct event_found event_resolve(hipEvent_t handle) {
     struct event *event = handle_find(&event_map, handle);
     const int state = event ? event_state(event) : EVENT_GONE;
@@ -135,8 +137,8 @@ struct event *event_held(hipEvent_t handle) {
 static const char timer[] = "mgpuEventElapsedTime";
 static unsigned flags = hipEventDisableTiming;
 
-/* The process asks for times. From here on no event is cached: an idle one has no timing, or has
- * the time of an earlier owner's record. So each event costs two calls of HIP's. */
+/* Notes that the process asks for times. From here on no event is cached: an idle event has no
+ * timing, or has the time of an earlier owner's record. So each event costs two calls to HIP. */
 static void event_time_all(void) {
     if (exchange_relaxed(&flags, hipEventDefault) == hipEventDefault)
         return;
@@ -159,7 +161,7 @@ unsigned event_flags(void) {
     return load_relaxed(&flags);
 }
 
-/* If there are no events yet, the first one looks whether the program asks for times. */
+/* If there are no events yet, the first one checks whether the program asks for times. */
 void event_look_for_timer(void) {
     if (handle_first(&event_map))
         (void)event_flags();
@@ -180,7 +182,7 @@ static void queue(struct event *event) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Takes the event out that *link leads to. */
+/* Removes the event that *link leads to from its list. */
 static struct event *unqueue(struct event **link) {
     struct event *event = *link;
     CHECK(event->queued);
@@ -190,8 +192,8 @@ static struct event *unqueue(struct event **link) {
     return event;
 }
 
-/* Takes the oldest idle event of a device, or of any, and moves it to `state`. Drops what is idle
- * no longer. */
+/* Takes the oldest idle event of a device, or of any device, and moves it to `state`. Drops events
+ * that are no longer idle. */
 static struct event *take_queued_event(int device, int state) {
     struct event *found = NULL;
     pthread_mutex_lock(&tables_lock);
@@ -210,7 +212,7 @@ static struct event *take_queued_event(int device, int state) {
     return found;
 }
 
-/* An event that the caller has taken. */
+/* Puts an event that the caller has taken into the queue. */
 static void put_into_queue(struct event *event) {
     if (event && PROOF(busy_event_was_not_forgotten, event_change(event, EVENT_PAST, EVENT_IDLE)))
         queue(event);
@@ -218,14 +220,14 @@ static void put_into_queue(struct event *event) {
 
 /* ---- mgpuEventCreate ---- */
 
-/* Whether the last record of an idle event is complete. Otherwise a wait for the event would wait
- * for the work of an earlier owner. */
+/* Returns whether the last record of an idle event is complete. If it is not, a wait for the event
+ * would wait for an earlier owner's work. */
 static bool is_over(const struct event *event) {
     return PROOF(last_record_is_complete,
                  exclusive_hip() || device_answered(hip.EventQuery(event_handle(event))));
 }
 
-/* The thread's newest one. */
+/* Returns the thread's newest idle event. */
 static inline struct event *lookup_thread(struct thread *thread, int device) {
     struct event *event = thread->event_count ? thread->events[thread->event_count - 1] : NULL;
     if (UNLIKELY(!event || !PROOF(event_is_of_the_device, load_relaxed(&event->device) == device)))
@@ -234,7 +236,7 @@ static inline struct event *lookup_thread(struct thread *thread, int device) {
     return PROOF(own_event_is_spare, event_change(event, EVENT_IDLE, EVENT_PAST)) ? event : NULL;
 }
 
-/* Not the one that the thread has just found to be at work. */
+/* Skips the event that the thread has just found to be at work. */
 static __attribute__((noinline)) struct event *take_other(struct event *busy, int device) {
     struct event *event = take_queued_event(device, EVENT_PAST);
     put_into_queue(busy);
@@ -266,7 +268,7 @@ static __attribute__((noinline)) struct event_acquired create_event(int device) 
     return made;
 }
 
-/* Takes the thread's newest idle event, else the common pool's oldest, else HIP's. */
+/* Takes the thread's newest idle event, or the common pool's oldest, or a new one of HIP's. */
 static inline struct event_acquired event_acquire(struct thread *thread, int device) {
     struct event *event = NULL;
     PROOF_STEP(reset_before_event_reuse, (void)device_kept(device));
@@ -307,7 +309,8 @@ hipEvent_t told_mgpuEventCreate(void) {
 
 /* ---- calls that name an event ---- */
 
-/* True if HIP is not to see the handle: the library then reports a failure of `expression`. */
+/* Returns true if HIP must not see the handle: the library then reports a failure of
+ * `expression`. */
 static bool is_refused(struct event_found found, hipEvent_t handle, const char *expression) {
     if (LIKELY(found.kind <= EVENT_FOREIGN))
         return false;
@@ -317,7 +320,7 @@ static bool is_refused(struct event_found found, hipEvent_t handle, const char *
 }
 
 /* A blocking gpu.wait may have a stream as its token, as a block argument. LLVM 22 and older then
- * lower it to mgpuEventSynchronize and mgpuEventDestroy. */
+ * lower the wait to mgpuEventSynchronize and mgpuEventDestroy. */
 static bool is_served_as_stream(struct event_found found, hipEvent_t handle) {
     if (LIKELY(found.kind != EVENT_STREAM))
         return false;
@@ -325,14 +328,14 @@ static bool is_served_as_stream(struct event_found found, hipEvent_t handle) {
     return true;
 }
 
-/* False if HIP knows a record of an earlier owner only. For this owner the event counts as never
- * recorded, and there is nothing to wait for. If others call HIP, the program may have recorded it
- * by a call of its own. HIP knows, and the work of the owner before is over. */
+/* Returns false if HIP knows an earlier owner's record only. For its present owner the event counts
+ * as never recorded, so there is nothing to wait for. If other code calls HIP, the program may have
+ * recorded the event by a call of its own. HIP knows that, and the earlier owner's work is over. */
 static inline bool may_be_recorded(struct event_found found) {
     return !exclusive_hip() || PROOF(owner_has_recorded_the_event, found.state != EVENT_PAST);
 }
 
-/* Releases an idle event that the slots have no room for. */
+/* Releases an idle event for which the slots have no room. */
 static __attribute__((noinline)) void release_slowly(struct event *event) {
     if (cache_serves())
         queue(event);
@@ -344,7 +347,7 @@ void impl_mgpuEventDestroy(hipEvent_t handle) {
     static const char expression[] = "hipEventDestroy(event)";
     struct thread *thread = thread_get();
     struct event_found found;
-    do /* once more if another thread has recorded or destroyed it just now */
+    do /* again if another thread has just recorded or destroyed it */
         found = event_resolve(handle);
     while (UNLIKELY(
         found.kind == EVENT_OURS &&
@@ -363,8 +366,9 @@ void impl_mgpuEventDestroy(hipEvent_t handle) {
     }
 }
 
-/* Says nothing of the stream that we have recorded it on. The program may have recorded it on
- * another one since, by HIP itself. HIP does not tell which record it has waited for. */
+/* Does not mark the stream idle on which this library recorded the event. The program may have
+ * recorded it on another stream since, by calling HIP. HIP does not tell for which record it has
+ * waited. */
 void impl_mgpuEventSynchronize(hipEvent_t handle) {
     static const char expression[] = "hipEventSynchronize(event)";
     struct thread *thread = thread_get();
@@ -402,7 +406,7 @@ void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event_handle) {
     if (is_refused(found, event_handle, expression) || !may_be_recorded(found))
         return;
     REPORT(expression, hip.StreamWaitEvent(handle, event_handle, 0), NULL);
-    stream_launched(thread, stream); /* it now depends on kernels, perhaps */
+    stream_launched(thread, stream); /* it may depend on kernels now */
 }
 
 /* ---- mgpuEventElapsedTime ---- */
@@ -422,8 +426,8 @@ static struct mgpu_elapsed ask_elapsed(hipEvent_t start, hipEvent_t stop) {
     return elapsed;
 }
 
-/* Two events, or a float's address and two events. Which of the two is known by the events that
- * this library has handed out: any other address may be anything. */
+/* Finds the meaning of three pointers: two events, or a float's address and two events. The events
+ * that this library has handed out tell which: any other address may be anything. */
 static struct mgpu_elapsed find_elapsed(void *first, void *second, void *third) {
     if (PROOF(first_is_an_event, event_held(first)) && event_held(second))
         return ask_elapsed(first, second);
@@ -438,8 +442,9 @@ static struct mgpu_elapsed find_elapsed(void *first, void *second, void *third) 
     return elapsed;
 }
 
-/* Finds an mgpuEventElapsedTime of the program. NULL if there is none. NULL too if the loader has
- * it before ours: then it had the program's call, and called ours. */
+/* Finds an mgpuEventElapsedTime of the program, if there is one. Returns NULL if there is none.
+ * Returns NULL, too, if the loader has it before ours: then it got the program's call, and called
+ * ours. */
 static elapsed_function *find_own_timer(void) {
     const mapped_code own = runtime_forked ? NULL : mapped_function(timer);
     void *first = own ? dlsym(RTLD_DEFAULT, timer) : NULL;
@@ -447,12 +452,12 @@ static elapsed_function *find_own_timer(void) {
                                                                         : (elapsed_function *)own;
 }
 
-/* LLVM's own library lacks this function. If the program has one of its own, perhaps one that
- * prints, that answers, as with stock. A call with two null pointers only asks for times. */
+/* LLVM's own library lacks this function. If the program has its own, perhaps one that prints, that
+ * one answers, as with stock. A call with two null pointers only asks for times in the future. */
 struct mgpu_elapsed impl_mgpuEventElapsedTime(void *first, void *second, void *late_third) {
     (void)thread_get();
     event_time_all();
-    if (!first && !second) /* that was the question */
+    if (!first && !second) /* two null pointers */
         return (struct mgpu_elapsed){.error = hipErrorInvalidHandle};
     elapsed_function *own = find_own_timer();
     return own ? own(first, second, late_third) : find_elapsed(first, second, late_third);
@@ -470,8 +475,8 @@ static void release_slots(struct thread *thread) {
         queue(thread->events[--thread->event_count]);
 }
 
-/* Each leaves in one step. In two, another thread may see a reset in between. The program may then
- * create, destroy and create an event of that handle, which looks like the one in hand. */
+/* Each event is removed in one step. Between two steps another thread may see a reset. The program
+ * may then create, destroy and create an event with that handle, which looks like the taken one. */
 static int trim_events(int device) {
     struct event *event;
     int count = 0;

@@ -11,25 +11,25 @@
 /* ---- whether a stream is idle ----
  *
  * Each submission has a name of its own, made of a thread's ticket. A thread that waits reads the
- * name of the last submission, waits, and then stores it as completed. The stream is idle while
- * both are equal. Threads may submit and wait at once without a locked operation. A name that is
+ * name of the last submission, waits, and then stores it as completed. The stream is idle while the
+ * two are equal. Threads may submit and wait at once without a locked operation. A name that is
  * overwritten, or completed late, never makes the two equal while work is pending. */
 
-/* Returns true if all that was submitted is known to be done. In this order: the other one would
- * take a wait for earlier work for one that covers later work too. */
+/* Returns true if all that was submitted is known to be done. The order matters: in the other one,
+ * a wait for earlier work would seem to cover later work. */
 static inline bool stream_is_idle(const struct stream *stream) {
     const uint64_t completed = load_acquire(&stream->completed);
     return load_acquire(&stream->submitted) == completed;
 }
 
-/* Returns true if nothing was submitted since the last wait, and nobody else could have: HIP need
+/* Returns true if nothing was submitted since the last wait, and no other code could have: HIP need
  * not be asked. */
 static inline bool stream_is_known_idle(const struct stream *stream) {
     return PROOF(nobody_else_calls_hip, exclusive_hip()) && stream_is_idle(stream) &&
            PROOF(stream_was_made_here, load_acquire(&stream->state) == STREAM_LIVE);
 }
 
-/* Notes that all that was submitted so far is done, or that nobody waits for it here. */
+/* Notes that all submitted work is done, or that nothing waits for it here. */
 static inline void stream_complete_all(struct stream *stream) {
     store_release(&stream->completed, load_acquire(&stream->submitted));
 }
@@ -37,22 +37,22 @@ static inline void stream_complete_all(struct stream *stream) {
 /* ---- fences: what of a stream's past is done ----
  *
  * A fence stands for all that was submitted before it was set. Freed memory waits for the stream's
- * next fence. Each synchronise and each query sets one, if anything waits. Once HIP has answered,
- * the fence is done. Fences are done in order. */
+ * next fence. Each synchronise and each query sets a fence, if a block waits. Once HIP has
+ * answered, the fence is done. Fences complete in order. */
 
-/* Returns the fence that covers everything submitted so far. */
+/* Returns the fence that covers all work submitted so far. */
 static inline uint64_t stream_next_fence(struct stream *stream) {
     if (!load_relaxed(&stream->has_waiters))
         store_seq_cst(&stream->has_waiters, true);
     return load_seq_cst(&stream->fences) + PROOF_VALUE(next_fence_is_a_later_one, 1, 0);
 }
 
-/* Sets a fence, before HIP is asked to wait. Returns 0 if nothing waits for a fence. */
+/* Sets a fence, before HIP is asked to wait. Returns 0 if no block waits for a fence. */
 static inline uint64_t stream_set_fence(struct stream *stream) {
     return stream && load_acquire(&stream->has_waiters) ? add_fetch_seq_cst(&stream->fences, 1) : 0;
 }
 
-/* Completes a fence, once all before it is done. */
+/* Completes a fence, once all earlier ones are done. */
 static inline void stream_complete_fence(struct stream *stream, uint64_t fence) {
     uint64_t done = fence ? load_relaxed(&stream->fences_done) : 0;
     CHECK(fence <= load_seq_cst(&stream->fences));
@@ -64,8 +64,8 @@ static inline bool stream_fence_done(const struct stream *stream, uint64_t fence
     return load_acquire(&stream->fences_done) >= fence;
 }
 
-/* Notes that all that was submitted before HIP was asked is done. The stream is idle now unless
- * somebody has submitted since. */
+/* Notes that all work is done that was submitted before HIP was asked. The stream is idle now,
+ * unless another thread has submitted work since. */
 static inline void stream_complete(struct stream *stream, uint64_t submitted, uint64_t fence) {
     stream_complete_fence(stream, fence);
     store_release(&stream->completed, PROOF_VALUE(wait_covers_what_came_before, submitted,

@@ -14,13 +14,13 @@
 
 bool lazy_pending;
 
-/* Under tables_lock. `round` counts how often it was put off: a wait that began before the last
- * time does not settle it. */
+/* Under tables_lock. `round` counts the synchronises that were put off: a wait that began before
+ * the last one does not settle it. */
 static struct stream *put_off;
 static uint64_t round;
 
 static int visible;          /* pieces of host memory that kernels can write */
-static bool possible = true; /* no kernel is known that prints, nor a second stream */
+static bool possible = true; /* no known kernel prints, and there is no second stream */
 
 static bool is_observable(const struct stream *stream) {
     return stream_state(stream) != STREAM_LIVE || !load_relaxed(&possible) ||
@@ -73,8 +73,8 @@ void lazy_end(void) {
     store_relaxed(&possible, false);
 }
 
-/* A program that holds several streams at once wants them to run at once. A put-off synchronise of
- * one would hold up the work of the other, and would also wait for all that came since. */
+/* A program that holds several streams at once wants them to run at once. A synchronise of one that
+ * is put off would hold up the other's work, and would also wait for all later work. */
 void lazy_note_stream(void) {
     if (LIKELY(!options.sync_lazy))
         return;
@@ -84,8 +84,8 @@ void lazy_note_stream(void) {
     lazy_settle(NULL);
 }
 
-/* Kernels that print, or assert, take HIP's buffer for it as a hidden argument, which the metadata
- * of a code object names; NVIDIA's call vprintf. */
+/* Kernels that print, or assert, get HIP's buffer as a hidden argument, which a code object's
+ * metadata names; NVIDIA's call vprintf. */
 static bool is_silent(const struct image *image) {
     static const char *const words[] = {"hostcall", "printf"};
     bool silent = !image->opaque;

@@ -1,9 +1,9 @@
 /* mgpuStreamCreate, mgpuStreamDestroy, mgpuStreamSynchronize.
  *
- * A hit of create is one compare-and-swap on the thread's own last stream, a hit of destroy a
- * store. Unless nobody else in the process calls HIP (exclusive.h), the library asks HIP before it
- * hands out a stream. Others may have used it, or have reset the device: HIP says whether it is
- * there and idle. */
+ * A hit of create is one compare-and-swap on the thread's own last stream; a hit of destroy is a
+ * store. Unless no other code in the process calls HIP (exclusive.h), the library asks HIP before
+ * it hands out a stream. Other code may have used the stream, or have reset the device: HIP tells
+ * whether it exists and is idle. */
 #include "streams/mgpu_stream.h"
 #include "driver/exclusive.h"
 #include "driver/hip.h"
@@ -56,7 +56,7 @@ hipStream_t told_mgpuStreamCreate(void) {
 
 /* ---- mgpuStreamDestroy ---- */
 
-/* Whether a stream that the program does not hold is the cache's, and not gone by a reset. */
+/* Returns whether a stream that the program does not hold is cached, and no reset has ended it. */
 static bool stream_is_cached(const struct stream *stream) {
     return PROOF(refused_stream_is_ours, !stream_is_gone(stream)) &&
            device_kept(load_relaxed(&stream->device)) &&
@@ -83,15 +83,15 @@ static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStr
         (void)stream_invalidate(stream);
     } else if (stream_release(stream)) {
         return;
-    } else if (stream_is_cached(stream)) { /* else it is another one's by now */
+    } else if (stream_is_cached(stream)) { /* if not, it is another stream by now */
         REPORT(expression, refusal_of_stream(), &destroyed_twice, (void *)handle);
         return;
     }
     REPORT(expression, hip.StreamDestroy(handle), advice, (void *)handle);
 }
 
-/* A stream that the program holds is nobody else's to take: a store does, where nobody resets the
- * device. */
+/* No other thread can take a stream that the program holds: a store suffices, unless a thread
+ * resets the device. */
 void impl_mgpuStreamDestroy(hipStream_t handle) {
     struct thread *thread = thread_get();
     struct stream *own = thread->stream;
@@ -107,13 +107,13 @@ bool stream_report_dead(struct stream **stream, const char *expression) {
                (void *)stream_handle(*stream));
         return false;
     }
-    *stream = NULL; /* the device was reset: another one's by now */
+    *stream = NULL; /* the device was reset: the stream is another one now */
     return true;
 }
 
 /* ---- mgpuStreamSynchronize ---- */
 
-/* One that was destroyed is reported, and waited for: stock's destroy would have waited for its
+/* A destroyed stream is reported, and waited for: stock's destroy would have waited for its
  * work. */
 static __attribute__((noinline)) void synchronize_slow(struct thread *thread, hipStream_t handle,
                                                        const char *expression) {
@@ -131,7 +131,7 @@ static __attribute__((noinline)) void synchronize_slow(struct thread *thread, hi
 }
 
 void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression) {
-    struct stream *stream = stream_find(thread, handle); /* NULL of the null stream */
+    struct stream *stream = stream_find(thread, handle); /* NULL for the null stream */
     if (UNLIKELY(!stream || !stream_is_live(stream) || load_acquire(&lazy_pending) ||
                  options.sync_lazy || stream_is_known_idle(stream)))
         synchronize_slow(thread, handle, expression);

@@ -1,4 +1,4 @@
-/* The begin of every call that names a stream. */
+/* Begins every call that names a stream. */
 #ifndef MGPU_RT_MGPU_STREAM_H
 #define MGPU_RT_MGPU_STREAM_H
 
@@ -10,14 +10,14 @@
 #include "streams/lazy_sync.h"
 #include "streams/streams.h"
 
-/* Reports that the program uses a stream that it has destroyed, and returns false; true if that is
- * not so any more. */
+/* Reports that the program uses a stream that it has destroyed, and returns false; returns true if
+ * it was created again. */
 bool stream_report_dead(struct stream **stream, const char *expression);
 
-/* Checks a stream before each submission. Stores the entry of the stream at *stream; NULL for those
- * that the program made by HIP. False if the program has destroyed it while the cache holds it. The
- * library then reports it as a failure of `expression`, and HIP is not to see it. A handle that HIP
- * has back is somebody else's by now, or HIP's to judge. */
+/* Checks a stream before each submission. Stores the stream's entry at *stream; NULL for streams
+ * that the program made by calling HIP. Returns false if the program has destroyed the stream while
+ * the cache holds it. The library then reports it as a failure of `expression`, and HIP is not to
+ * see it. A handle that HIP has destroyed belongs to another stream by now, or HIP judges it. */
 static inline bool stream_usable(const struct thread *thread, hipStream_t handle,
                                  struct stream **stream, const char *expression) {
     *stream = LIKELY(handle != NULL) ? stream_find(thread, handle) : stream_of_null();

@@ -15,11 +15,11 @@ struct advice stream_fault = {
     .text = "this call returns an error of earlier work: a kernel or a copy on this device has "
             "failed"};
 
-/* The length of the list, under tables_lock; and how many may be gone in it. */
+/* The length of the list, under tables_lock; and how many of its streams may be gone. */
 static size_t listed;
 static size_t gone;
 
-/* Takes those out that HIP has back, unless a block waits for their fence still. Under
+/* Removes the streams that HIP has destroyed, unless a block still waits for their fence. Under
  * tables_lock. */
 static void sweep_list(const struct stream *stays) {
     struct stream **link = &stream_list;
@@ -38,8 +38,8 @@ static void sweep_list(const struct stream *stays) {
     }
 }
 
-/* The list is swept once half of it may be gone, so that a stream costs as much among many. Under
- * tables_lock. */
+/* The list is swept once half of it may be gone, so that the cost of a stream does not grow with
+ * their number. Under tables_lock. */
 static void list_stream(struct stream *stream) {
     if (load_relaxed(&gone) && 2 * load_relaxed(&gone) >= listed)
         sweep_list(stream);
@@ -69,7 +69,7 @@ static void begin_life(struct stream *stream, int device, int state) {
 
 /* ---- null streams and untracked work ---- */
 
-/* An entry that never leaves again. */
+/* Inserts an entry that is never removed. */
 static void list_for_good(struct stream *stream, int device) {
     fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS);
     pthread_mutex_lock(&tables_lock);
@@ -117,7 +117,7 @@ struct stream *stream_insert(hipStream_t handle, int device) {
 
 /* ---- external streams ---- */
 
-/* Counts the threads that use one. Under tables_lock. */
+/* Counts the threads that use an external stream. Under tables_lock. */
 static void count_external(int change) {
     static int users;
     users += change;
@@ -132,7 +132,7 @@ bool stream_use_external(struct thread *thread, hipStream_t handle) {
     const int device = hip_current_device();
     if (!stream)
         return false;
-    /* At once: another thread may end its own use just then. */
+    /* Both happen at once: another thread may end its own use just then. */
     PROOF_STEP(external_stream_is_entered_and_counted_at_once, pthread_mutex_lock(&tables_lock));
     if (stream_state(stream) == STREAM_GONE)
         begin_life(stream, device,
@@ -154,9 +154,9 @@ void stream_end_external(struct thread *thread) {
     CHECK(stream->external_users > 0);
     store_relaxed(&stream->external_users, stream->external_users - 1);
     count_external(-1);
-    /* The program may destroy it from now on. */
+    /* The program may destroy the stream from now on. */
     if (!stream->external_users && stream_state(stream) == STREAM_EXTERNAL) {
-        if (!stream_is_idle(stream)) /* what is freed now waits for it still */
+        if (!stream_is_idle(stream)) /* blocks that are freed now still wait for it */
             PROOF_STEP(returned_stream_is_waited_for, store_seq_cst(&stream->has_waiters, true));
         PROOF_STEP(returned_stream_is_unknown, store_release(&stream->state, STREAM_GONE));
         stream_count_gone();
@@ -166,7 +166,7 @@ void stream_end_external(struct thread *thread) {
 
 /* ---- asking HIP, and waiting ---- */
 
-/* HIP 7 has flags for any address that it is given, but looks up the stream for its device. */
+/* HIP 7 returns flags for any address that it is given, but looks up the stream for its device. */
 bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle, unsigned *flags) {
     int device;
     hipError_t error = hipSuccess;
@@ -220,8 +220,8 @@ static bool any_at_work(void) {
     return false;
 }
 
-/* Each of several threads waits by itself. One of them notes what the streams of the device have
- * been given, and that it is done; another one knows nothing yet. */
+/* Each of several threads waits by itself. One of the threads notes all work that the streams of
+ * the device had, and that it is done; the others do not. */
 hipError_t stream_wait_for_device(int device) {
     static bool noting;
     if (exclusive_hip() && !any_at_work())
@@ -239,8 +239,8 @@ hipError_t stream_wait_for_device(int device) {
         error = hip.DeviceSynchronize();
     for (struct stream *stream = notes ? stream_first() : NULL; stream;
          stream = stream_next(stream)) {
-        const uint64_t asked = load_relaxed(&stream->asked);       /* 0 if another life has begun */
-        const uint64_t fence = load_relaxed(&stream->asked_fence); /* also of an idle stream */
+        const uint64_t asked = load_relaxed(&stream->asked); /* 0 if the stream was created again */
+        const uint64_t fence = load_relaxed(&stream->asked_fence); /* for an idle stream, too */
         if (error == hipSuccess && (asked || fence))
             PROOF_STEP(wait_for_the_device_completes_streams,
                        stream_complete(stream, asked, fence));

@@ -1,4 +1,4 @@
-/* The streams that nobody holds: who gets them next, and which of them leave. */
+/* The streams that the program does not hold: who gets them next, and which of them leave. */
 #include "streams/streams_pool.h"
 #include "check.h"
 #include "driver/cuda.h"
@@ -20,8 +20,8 @@ enum { QUERIES_PER_CREATE = 2 };
 /* ---- the queues ----
  *
  * The streams that the program does not hold: those last known to be idle, and those destroyed with
- * work pending, oldest first. Under tables_lock. A thread takes its own last stream without the
- * lock, so a queued stream may be held again: who finds it so drops it. */
+ * work pending, oldest first. Under tables_lock. A thread takes its last stream without the lock,
+ * so a queued stream may be held again: a thread that finds one so drops it. */
 
 struct stream_queue {
     struct stream *oldest, *newest;
@@ -38,18 +38,18 @@ static void queue_drop(struct stream *stream) {
     queued--;
 }
 
-/* The state of the streams that a queue is for. */
+/* Returns the state of the streams that a queue is for. */
 static int state_in_queue(const struct stream_queue *queue) {
     return queue == &idle ? STREAM_IDLE : STREAM_RETIRED;
 }
 
-/* Takes a stream that the program does not hold. From here on it is the caller's, who puts it into
- * a queue, hands it out, or gives it back. */
+/* Takes a stream that the program does not hold. From here on the caller owns it, and puts it into
+ * a queue, hands it out, or has HIP destroy it. */
 static bool take_stream(struct stream *stream, int from) {
     return stream_change(stream, from, STREAM_TAKEN);
 }
 
-/* The caller's stream is in that state now, unless a reset has ended it. */
+/* Moves the caller's stream to that state, unless a reset has ended it. */
 static bool move_taken(struct stream *stream, int to) {
     if (stream_change(stream, STREAM_TAKEN, to))
         return true;
@@ -57,8 +57,8 @@ static bool move_taken(struct stream *stream, int to) {
     return false;
 }
 
-/* Puts a stream that the caller has taken into a queue, where the others find it; not one that a
- * reset has ended. */
+/* Puts a stream that the caller has taken into a queue, where other threads find it, unless a reset
+ * has ended it. */
 static void queue_add(struct stream_queue *queue, struct stream *stream) {
     if (stream->queue != queue) {
         if (stream->queue)
@@ -80,8 +80,8 @@ static void queue_put(struct stream_queue *queue, struct stream *stream) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Takes a device's newest or oldest stream out; NULL if there is none. After a reset HIP may make
- * one again on another device, under a handle that still lies here. */
+/* Takes a device's newest or oldest stream out of a queue; NULL if there is none. After a reset HIP
+ * may make a stream on another device under a handle that still lies here. */
 static struct stream *queue_take(struct stream_queue *queue, int device, bool newest) {
     struct stream *next, *stream = newest ? queue->newest : queue->oldest;
     for (; stream; stream = next) {
@@ -95,7 +95,7 @@ static struct stream *queue_take(struct stream_queue *queue, int device, bool ne
     return NULL;
 }
 
-/* Takes the newest in the queue, else the last stream of a thread that does not hold it just now.
+/* Takes the newest in the queue, or the last stream of a thread that does not hold it.
  */
 static struct stream *take_idle(int device) {
     pthread_mutex_lock(&tables_lock);
@@ -144,7 +144,7 @@ bool stream_invalidate(struct stream *stream) {
     return false;
 }
 
-/* Drops one that the caller has taken. False if a reset has ended it before. */
+/* Removes a stream that the caller has taken. Returns false if a reset has ended it before. */
 static bool invalidate_taken(void *taken) {
     struct stream *stream = taken;
     const bool known = move_taken(stream, STREAM_GONE);
@@ -153,8 +153,8 @@ static bool invalidate_taken(void *taken) {
     return known;
 }
 
-/* Destroys a stream that the caller has taken. Blocks that were freed on it are anybody's
- * afterwards, so their work has to be done: HIP's destroy does not wait on every device. */
+/* Destroys a stream that the caller has taken. Blocks that were freed on it may go to any stream
+ * afterwards, so their work must be done: HIP's destroy does not always wait. */
 static hipError_t destroy_taken(struct stream *stream) {
     lazy_settle(NULL);
     const uint64_t fence = stream_set_fence(stream);
@@ -167,14 +167,14 @@ static hipError_t destroy_taken(struct stream *stream) {
     }
     caches_stream_ends(stream);
     if (!PROOF(stream_is_unknown_before_hip_has_it, invalidate_taken(stream)))
-        return hipSuccess; /* a reset has ended it: HIP does not have it any more */
+        return hipSuccess; /* a reset has ended it: HIP no longer has it */
     const hipError_t error = hip.StreamDestroy(stream_handle(stream));
     publish_event(STREAM_DESTROYED, stream->handle.key, 0, stream->device);
     return error;
 }
 
-/* While the program does not hold more streams than the limit, HIP gets one of the device's: idle
- * before busy, the oldest first. It may be at work: stock destroys each. */
+/* While more streams than the limit are not held, HIP destroys one of the device's: idle before
+ * busy, the oldest first. The stream may be at work: stock destroys each. */
 static void enforce_limit(int device) {
     while (device_kept(device)) {
         struct stream *stream = NULL;
@@ -190,8 +190,8 @@ static void enforce_limit(int device) {
     }
 }
 
-/* More streams exist than may lie idle, so those of threads count too. From now on
- * each destroy puts its stream into a queue (stream_stays_cached). */
+/* More streams exist than may lie idle, so the threads' last streams count too. From now on each
+ * destroy puts its stream into a queue (stream_stays_cached). */
 static void queue_those_of_threads(void) {
     pthread_mutex_lock(&tables_lock);
     for (struct thread *thread = thread_list; thread; thread = thread->next) {
@@ -205,16 +205,16 @@ static void queue_those_of_threads(void) {
 /* ---- handing out ---- */
 
 __attribute__((noinline)) bool stream_refuse(struct stream *stream, hipError_t error) {
-    (void)stream_change(stream, STREAM_LIVE, STREAM_TAKEN); /* the thread's own */
+    (void)stream_change(stream, STREAM_LIVE, STREAM_TAKEN); /* the thread's own stream */
     if (error == hipErrorNotReady)
         queue_put(&retired, stream);
-    else /* HIP never got it back from here: the device was reset */
+    else /* this library never destroyed it: the device was reset */
         caches_invalidate_if(stream->device, invalidate_taken, stream);
     return false;
 }
 
-/* Looks at the streams that were destroyed with work pending, oldest first, a few at a time. Those
- * that are still at work go behind the others. */
+/* Looks at the streams that were destroyed with work pending, oldest first, a few at a time.
+ * Streams that are still at work go behind the others. */
 static struct stream *take_retired(int device) {
     const struct stream *first = NULL;
     const int most = PROOF_VALUE(destroyed_streams_are_asked_about, QUERIES_PER_CREATE, 0);
@@ -233,17 +233,17 @@ static struct stream *take_retired(int device) {
     return NULL;
 }
 
-/* This stream (or NULL) is no thread's last one any more. If the program does not hold it, the
- * others find it. */
+/* From here on this stream (or NULL) is no thread's last stream. If the program does not hold it,
+ * other threads find it. */
 static void leave_to_others(struct stream *stream) {
     if (stream && take_stream(stream, STREAM_IDLE))
         queue_put(&idle, stream);
 }
 
-/* HIP hands out a handle again that it did not get back from here: the program has destroyed that
- * stream by HIP itself. AMD's 5.2.3 to 7.2.4 wait for its work then, but promise nothing, and
- * NVIDIA's driver does not wait. Memory that was freed on it, or copies through pinned memory, are
- * not in the order of the stream that has the handle now. */
+/* HIP hands out the handle of a stream again that this library did not destroy: the program has
+ * destroyed that stream by calling HIP. AMD's 5.2.3 to 7.2.4 wait for its work then, but do not
+ * promise to, and NVIDIA's driver does not wait. Memory that was freed on the old stream, and
+ * copies through pinned memory, are not in the new stream's order. */
 static void end_past(hipStream_t handle) {
     struct stream *stream = handle_find(&stream_map, handle);
     if (LIKELY(!stream))
@@ -276,7 +276,7 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         do
             stream = take_idle(device);
         while (stream && !stream_confirm(stream));
-        if (!stream) /* one that was destroyed with work pending, and is done by now */
+        if (!stream) /* one that was destroyed with work pending, and is now done */
             stream = take_retired(device);
     }
     if (stream && PROOF(stream_was_not_forgotten, move_taken(stream, STREAM_LIVE))) {
@@ -319,7 +319,7 @@ bool stream_all_quiet(void) {
         const int state = stream_state(stream);
         const bool counts = state == STREAM_LIVE || state == STREAM_TAKEN || !stream_handle(stream);
         if (counts && !stream_is_idle(stream))
-            return false; /* HIP may not even know it any more: the program may have destroyed it */
+            return false; /* HIP may not know it any more: the program may have destroyed it */
         if (state == STREAM_RETIRED && !stream_query_unheld(stream))
             return false;
     }

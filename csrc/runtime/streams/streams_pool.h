@@ -1,4 +1,4 @@
-/* The streams that nobody holds: who gets them next, and which of them leave. */
+/* The streams that the program does not hold: who gets them next, and which of them leave. */
 #ifndef MGPU_RT_STREAMS_POOL_H
 #define MGPU_RT_STREAMS_POOL_H
 
@@ -15,11 +15,11 @@
 /* Streams that HIP holds for the runtime. */
 extern size_t stream_pool_total;
 
-/* Drops a stream from the table because HIP owns the handle again. A stream that the program made
- * by HIP stays what it is. False for that, and if it was dropped before. */
+/* Removes a stream from the table because HIP owns the handle again. A stream that the program made
+ * by calling HIP stays. Returns false for such a stream, and if it was removed before. */
 bool stream_invalidate(struct stream *stream);
 
-/* A stream for the program; or NULL, and HIP's error. */
+/* A stream for the program; or NULL and HIP's error. */
 struct stream_acquired {
     hipStream_t handle;
     enum call_how how; /* a hit, a miss, a bypass */
@@ -27,19 +27,19 @@ struct stream_acquired {
 };
 
 /* Finds a stream where stream_lookup_thread has found none: the thread's external stream, an idle
- * one of the device, or HIP's, which is entered. It is the thread's last one then. May wait for the
- * device. */
+ * one of the device, or a new one, which is inserted. It then becomes the thread's last stream. May
+ * wait for the device. */
 struct stream_acquired stream_acquire(struct thread *thread, int device);
 
-/* Puts a stream back that HIP calls at work, or notes the reset if HIP calls it gone. Returns
- * false. */
+/* Puts a stream back that HIP reports as busy, or notes the reset if HIP reports it as gone.
+ * Returns false. */
 bool stream_refuse(struct stream *stream, hipError_t error);
 
-/* Asks HIP whether a stream that was just taken, and that the runtime knows to be idle, is idle:
- * others may have submitted to it. If not it is put back.
+/* Asks HIP whether a stream is idle that was just taken, and that the runtime believes idle: other
+ * code may have used it. If it is not, it is put back.
  *
- * NVIDIA's driver is not asked: its answer takes 1.6 of a launch's 9 µs. At stake is little: others
- * may leave work on a stream that they destroy without waiting. It comes before the next
+ * NVIDIA's driver is not asked: its answer takes 1.6 of a launch's 9 µs. Little is at stake: other
+ * code may leave work on a stream that it destroys without waiting. Such work comes before the next
  * owner's. */
 static inline bool stream_confirm(struct stream *stream) {
     if (exclusive_hip() || cuda_present())
@@ -49,7 +49,7 @@ static inline bool stream_confirm(struct stream *stream) {
 }
 
 /* Returns the hit of a create: the thread's last stream. The program does not hold it, it is idle,
- * and the thread has chosen no other one. */
+ * and the thread has chosen no other in its place. */
 static inline struct stream *stream_lookup_thread(struct thread *thread, int device) {
     struct stream *stream = thread->stream;
     if (UNLIKELY(!stream ||
@@ -64,8 +64,8 @@ static inline struct stream *stream_lookup_thread(struct thread *thread, int dev
                : NULL;
 }
 
-/* Returns true for the hit of a destroy. This is the thread's last stream, held by the program and
- * idle, and no more exist than may lie idle. Then, IDLE, it stays the thread's. */
+/* Returns true for the hit of a destroy. The stream is the thread's last, held by the program and
+ * idle, while no more exist than may lie idle. It becomes IDLE and stays the thread's. */
 static inline bool stream_stays_cached(const struct stream *stream, hipStream_t handle) {
     return stream && stream_handle(stream) == handle &&
            PROOF(kept_stream_is_idle, stream_is_idle(stream)) &&
@@ -74,20 +74,20 @@ static inline bool stream_stays_cached(const struct stream *stream, hipStream_t 
            PROOF(destroyed_stream_is_held, stream_state(stream) == STREAM_LIVE);
 }
 
-/* Releases a stream that the program destroys: other threads find it from now on. While there are
- * more than the limit, HIP gets one back. False if the program does not hold it. */
+/* Releases a stream that the program destroys: other threads find it from now on. While more exist
+ * than the limit, HIP destroys one. Returns false if the program does not hold it. */
 bool stream_release(struct stream *stream);
 
-/* Returns true if a stream that the program does not hold is done with all work: a null stream
- * never is held. Asks HIP. */
+/* Returns true if a stream that the program does not hold has no pending work; a null stream is
+ * never held. Asks HIP. */
 bool stream_query_unheld(struct stream *stream);
 
-/* Returns true if no work is pending as far as can be told. HIP is asked about the streams that the
- * program does not hold. Those that it holds were idle at their last synchronise. */
+/* Returns true if, as far as is known, no work is pending. HIP is asked about the streams that the
+ * program does not hold. The streams that it holds were idle at their last synchronise. */
 bool stream_all_quiet(void);
-/* Destroys, as the process ends, the streams that nobody holds and that HIP calls idle, also those
- * that the program destroyed with work pending. Then waits until HIP has released them, which takes
- * as long as the work that the null stream waits for. */
+/* Destroys, as the process ends, the idle streams that the program does not hold, even those that
+ * it destroyed with work pending. Then waits until HIP has released them, which takes as long as
+ * the work that the null stream waits for. */
 void stream_trim_at_exit(void);
 
 extern const struct cache stream_cache;

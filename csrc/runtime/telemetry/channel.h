@@ -1,11 +1,12 @@
 /* The memory that this library shares with its manager, a Python process of its own.
  *
- * The program side is manager.c, publish.c and services.c; the manager's side is csrc/manager. One
- * writer each unless said otherwise. Neither side trusts the other. A place is masked before it is
- * used, a handle is looked up before it is followed, and nobody waits without a limit.
+ * manager.c, publish.c and services.c are the program's side; csrc/manager is the manager's. Each
+ * word has one writer unless said otherwise. Neither side trusts the other. A place is masked
+ * before it is used, a handle is looked up before it is followed, and no side waits without a
+ * limit.
  *
- * CHANNEL_LAYOUT grows with every change here: a library and a package of different versions
- * do not talk (`version` says which they are). */
+ * CHANNEL_LAYOUT grows with every change here: a library and a package of different versions do not
+ * talk (`version` tells which they are). */
 #ifndef MGPU_RT_CHANNEL_H
 #define MGPU_RT_CHANNEL_H
 
@@ -22,7 +23,7 @@ enum {
     CHANNEL_MAGIC = 0x7570676d,
     CHANNEL_LAYOUT = 2,
     CHANNEL_EVENTS = 4096, /* a power of two: that many events wait, the rest is summed up */
-    CHANNEL_ROOM = 16384,  /* things in one list */
+    CHANNEL_ROOM = 16384,  /* entries in one list */
     CHANNEL_TEXT = 1024,
     CHANNEL_KINDS = 6, /* enum published */
     CHANNEL_FD = 3,    /* the manager finds the memory there */
@@ -35,8 +36,8 @@ struct channel_event {
     int32_t kind, device;
 };
 
-/* A place in the ring. `turn` says whose it is. The place of an event n is free for it while turn
- * is n, and holds it while turn is n + 1. */
+/* A place in the ring. `turn` tells whose it is. Event n's place is free while turn is n, and holds
+ * the event while turn is n + 1. */
 struct channel_cell {
     uint64_t turn;
     struct channel_event event;
@@ -48,14 +49,14 @@ struct channel_cached {
     int32_t device, held;
 };
 
-/* The questions that the manager may ask. `answer` is a hipError_t, or for a list how many there
- * are. */
+/* The questions that the manager may ask. `answer` is a hipError_t; for a list it is the number of
+ * entries. */
 enum channel_request {
-    REQUEST_LIST,   /* of `kind`: answer of them, as many as fit into `cached` */
+    REQUEST_LIST, /* objects of `kind`: their number is the answer, as many as fit go to `cached` */
     REQUEST_EVICT,  /* `handle` of `kind` */
-    REQUEST_PIN,    /* the module `handle`; value: 1 or 0 */
+    REQUEST_PIN,    /* pins the module `handle`; value: 1 or 0 */
     REQUEST_LIMITS, /* fills `limits` */
-    REQUEST_LIMIT,  /* of `kind` (of a device for blocks) becomes `value` */
+    REQUEST_LIMIT,  /* the limit of `kind` (of a device for blocks) becomes `value` */
     REQUEST_MEMORY, /* free and total bytes of `device` into `memory` */
     REQUEST_SAY,    /* `text`, with MGPU_RT_VERBOSE */
     REQUEST_WARN,   /* `text`, in any case */
@@ -69,16 +70,16 @@ struct channel {
     uint32_t magic, layout;
     char version[32];
     char reason[216]; /* why there will be no manager; at a place that Python knows without cffi */
-    uint32_t ready;   /* the library has set up what is below */
+    uint32_t ready;   /* the library has set up all fields below */
     uint32_t state;   /* enum channel_state; the manager's */
     char python[24];  /* the manager's version of Python, and its process: set before `state` */
     int32_t process;
 
-    /* Held for life by the library's thread and by the manager. The kernel gives a robust mutex up
-     * when its holder ends, in any way (exec, too). */
+    /* The library's thread and the manager each hold one for life. The kernel releases a robust
+     * mutex when its holder ends, in any way (exec, too). */
     pthread_mutex_t program, manager;
 
-    /* Rung by either side for all that the library's thread is to look at. */
+    /* Either side rings it when the library's thread is to look. */
     uint32_t doorbell;
     uint32_t asked, answered; /* requests so far */
     struct {
@@ -94,11 +95,11 @@ struct channel {
     } memory;
     char text[CHANNEL_TEXT];
 
-    uint32_t heartbeat;                     /* looks for events, at least one a second */
+    uint32_t heartbeat;                     /* counts looks for events, at least one a second */
     uint32_t asleep;                        /* the manager waits for events */
     uint64_t dropped_events[CHANNEL_KINDS]; /* events that found the ring full */
-    _Alignas(64) uint64_t next;             /* event to come; any thread of the program's */
-    _Alignas(64) uint64_t read;             /* event to read; the manager's */
+    _Alignas(64) uint64_t next; /* the next event to write; any thread of the program's */
+    _Alignas(64) uint64_t read; /* the next event to read; the manager's */
     struct channel_cell cells[CHANNEL_EVENTS];
     struct channel_cached cached[CHANNEL_ROOM];
 };
@@ -106,14 +107,14 @@ struct channel {
 enum { CHANNEL_REASON = 40 }; /* where mgpu_rt/manager/_manager.py writes it */
 _Static_assert(offsetof(struct channel, reason) == CHANNEL_REASON, "manager.py knows it");
 
-/* Returns once *word is not `value`, or somebody has rung, or the time is up. */
+/* Returns once *word is not `value`, or the doorbell rang, or the time is up. */
 static inline void channel_wait(uint32_t *word, uint32_t value, uint64_t milliseconds) {
     const struct timespec limit = {(time_t)(milliseconds / 1000),
                                    (long)(milliseconds % 1000 * 1000000)};
     syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0);
 }
 
-/* Rings by a system call of a microsecond: only where somebody is known to wait. */
+/* Rings by a system call of a microsecond, so only where the other side is known to wait. */
 static inline void channel_ring(uint32_t *word) {
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

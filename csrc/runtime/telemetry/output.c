@@ -38,7 +38,7 @@ void output_give_up(struct output *output, int error) {
 
 /* ---- the name of a file ---- */
 
-/* Finds the value of a letter behind a %; false if it has none. */
+/* Finds the value of a letter behind a %; returns false if it has none. */
 static bool substitute(char letter, char *text, size_t size) {
     if (letter == 'p')
         snprintf(text, size, "%ld", (long)getpid());
@@ -66,7 +66,8 @@ static void expand(char *path, size_t size, const char *pattern) {
     path[used] = '\0';
 }
 
-/* Puts `word` before the ending of a path: stats.json, 2: stats.2.json. False if it is too long. */
+/* Puts `word` before the ending of a path: stats.json, 2: stats.2.json. Returns false if it becomes
+ * too long. */
 static bool insert_word(char *path, size_t size, const char *word) {
     char *name = strrchr(path, '/');
     name = name ? name + 1 : path;
@@ -82,7 +83,7 @@ static bool insert_word(char *path, size_t size, const char *word) {
     return true;
 }
 
-/* The program may change its directory before it ends. */
+/* A path is made absolute, as the program may change its directory before it ends. */
 static void make_absolute(char *path, size_t size) {
     char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
     const size_t length = here ? strlen(here) : 0;
@@ -94,7 +95,7 @@ static void make_absolute(char *path, size_t size) {
     free(here);
 }
 
-/* The path that a pattern names, absolute. */
+/* Writes the path that a pattern names, absolute. */
 static void choose_name(char *path, size_t size, const char *pattern, bool forked) {
     char word[24];
     expand(path, size, pattern);
@@ -113,7 +114,8 @@ static void choose_name(char *path, size_t size, const char *pattern, bool forke
 
 /* ---- what a path leads to ---- */
 
-/* The kernel's names of what the program has open: no one else can have put a link there. */
+/* Finds the kernel's names for what the program has open: no other user can have put a link
+ * there. */
 static bool names_a_descriptor(const char *path) {
     return strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0 ||
            ((strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/proc/", 6) == 0) &&
@@ -130,7 +132,7 @@ static enum output_place place_of(const char *path) {
     return S_ISREG(found.st_mode) ? OUTPUT_FILE : OUTPUT_DEVICE;
 }
 
-/* The name for this process: the plain one, or the second, third ... of that. */
+/* Finds the name for this process: the plain one, or its second, third and so on. */
 static bool name_it(struct output *output, int number) {
     char word[24];
     choose_name(output->path, sizeof output->path, output->pattern, output->forked);
@@ -149,8 +151,8 @@ void output_choose(struct output *output, const char *variable, const char *patt
 
 /* ---- what is to take a file's place ---- */
 
-/* A new one is readable by its owner only; a file of this user's keeps its mode. Another user's
- * does not: who may write it may also end the program, by cutting off what is mapped. */
+/* Only its owner can read a new file; an existing file of this user's keeps its mode. A file of
+ * another user's does not: its owner could end the program by cutting off what is mapped. */
 static void copy_mode(int file, const char *path) {
     struct stat old;
     if (lstat(path, &old) == 0 && S_ISREG(old.st_mode) &&
@@ -158,7 +160,8 @@ static void copy_mode(int file, const char *path) {
         PROOF_STEP(file_keeps_its_mode, (void)fchmod(file, old.st_mode & 0777));
 }
 
-/* Beside it, under a short name that no other process makes, be it in another container. */
+/* The new file lies beside the old one under a short name that no other process makes, even in
+ * another container. */
 static int create_beside(struct output *output) {
     enum { TRIES = 100 };
     const char *name = strrchr(output->path, '/');
@@ -186,7 +189,7 @@ bool output_is_record(const char head[OUTPUT_HEAD], const char *kind) {
     return strncmp(head, begin, strlen(begin)) == 0;
 }
 
-/* When a process was started tells it from a later one with its id. */
+/* Returns when a process was started, which distinguishes it from a later one with its id. */
 static unsigned long long started(long process) {
     return process_field(process, PROCESS_STARTED);
 }
@@ -202,7 +205,8 @@ static void compose_head(char text[HEAD_TEXT], const char *kind) {
         (long)getpid(), started(getpid()), command);
 }
 
-/* Whether a process that lives still records there: this one, before an exec, has no lock on it. */
+/* Returns whether a live process still records there: this one, before an exec, has no lock on
+ * it. */
 static bool is_of_the_living(int file) {
     char head[HEAD_TEXT] = "";
     long process;
@@ -217,8 +221,8 @@ static bool is_of_the_living(int file) {
 /* ---- taking a name ----
  *
  * A process holds the lock of the file in which it records, and of a file whose place it takes. If
- * several begin over an old file one has its name, and the others take the next ones. The lock is
- * the open file's, which a mapping keeps open. */
+ * several processes begin over an old file, one has its name, and the others take the next ones.
+ * The lock belongs to the open file, which a mapping keeps open. */
 
 static bool is_at(int file, const char *path) {
     struct stat open_file, named;
@@ -226,7 +230,7 @@ static bool is_at(int file, const char *path) {
            open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
 }
 
-/* True on a file system without locks, too. */
+/* Returns true on a file system without locks, too. */
 static bool lock(int file) {
     return flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
@@ -275,7 +279,7 @@ static enum taking take_name(const struct output *output) {
     return replace_old(output);
 }
 
-/* Gives the finished file its name, or with a number the first that is nobody's. */
+/* Gives the finished file its name, or with a number the first free name. */
 static bool publish(struct output *output) {
     enum { MOST = 10000 };
     int number = 1;
@@ -292,7 +296,7 @@ static bool publish(struct output *output) {
 
 /* ---- recording ---- */
 
-/* Whole or not at all; errno says why not. */
+/* Writes all bytes or none; errno tells why not. */
 static bool write_all(int file, const void *bytes, size_t size, off_t at) {
     for (size_t done = 0; done < size;) {
         const ssize_t written =
@@ -313,7 +317,7 @@ static bool fill(int file, const char *kind, const void *content, size_t size) {
            (!content || write_all(file, content, size, OUTPUT_HEAD));
 }
 
-/* Over the pages of `content`, if there are some: they are left alone until the file is mapped. */
+/* The file is mapped over the pages of `content`, if given: they are not touched before. */
 static void *map(int file, void *content, size_t size) {
     void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, OUTPUT_HEAD);
     if (pages == MAP_FAILED)
@@ -331,7 +335,8 @@ static bool is_within_limit(size_t size) {
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= OUTPUT_HEAD + size;
 }
 
-/* True if the recording has the place. A file that has it by then is another's. */
+/* Returns true if the recording has the name. A file that has the name by then belongs to another
+ * process. */
 static bool note_file(struct output *output, int file) {
     struct stat made;
     if (fstat(file, &made) != 0 || !publish(output))
@@ -349,7 +354,7 @@ void *output_record(struct output *output, const char *kind, void *content, size
     const int file = create_beside(output);
     if (file < 0) {
         const int error = errno;
-        if (access(output->path, W_OK) == 0) /* in a folder that is not ours */
+        if (access(output->path, W_OK) == 0) /* in a folder that this user may not write */
             output->place = OUTPUT_FOREIGN_FOLDER;
         else
             output_give_up(output, error);
@@ -394,7 +399,7 @@ FILE *output_open(struct output *output) {
     return stream;
 }
 
-/* Another process may record there by now, if somebody has moved or removed the recording. */
+/* Another process may record there by now, if the recording was moved or removed. */
 static bool replace_recording(struct output *output) {
     struct stat found;
     if (PROOF(name_is_still_ours, lstat(output->path, &found) == 0 && output->inode &&

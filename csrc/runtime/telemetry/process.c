@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 /* torchrun; Open MPI; launchers over PMIx; MPICH, Intel MPI and HPE Cray's; MVAPICH 3 and 2; PALS;
- * Flux; Slurm. Innermost first: a launcher may run inside another. */
+ * Flux; Slurm. The innermost comes first: a launcher may run inside another. */
 static const char *const rank_variables[] = {
     "RANK",        "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
     "PMI_RANK",    "MVP_COMM_WORLD_RANK",  "MV2_COMM_WORLD_RANK",
     "PALS_RANKID", "FLUX_TASK_RANK",       "SLURM_PROCID"};
 
-/* A name as general as RANK is torchrun's only if another of torchrun's is set too. */
+/* A name as general as RANK is torchrun's only if another variable of torchrun is set too. */
 static bool is_foreign(const char *variable) {
     return strcmp(variable, "RANK") == 0 && !secure_getenv("LOCAL_RANK");
 }

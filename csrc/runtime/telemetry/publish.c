@@ -1,7 +1,7 @@
 /* A bounded queue of many writers and one reader, in memory that the manager shares.
  *
- * A writer takes a number, writes the place of that number and marks it as written. It waits for
- * nobody, not even for a writer that was stopped half way. The place of such a one is never read;
+ * A writer takes a number, writes the place of that number and marks it as written. It waits for no
+ * thread, not even for a writer that was stopped half way. A stopped writer's place is never read;
  * the ring fills up, and the manager reads the tables instead. */
 #include "telemetry/publish.h"
 #include "atomics.h"
@@ -10,7 +10,7 @@
 #include "telemetry/channel.h"
 #include "telemetry/counters.h"
 
-/* NULL unless a manager listens. Its bytes stay mapped for the life of the process. */
+/* NULL unless a manager listens. The channel stays mapped for the life of the process. */
 static struct channel *listening;
 
 void publish_to(struct channel *channel) {
@@ -19,7 +19,7 @@ void publish_to(struct channel *channel) {
 
 enum { TRIES = 64 }; /* other writers were faster, or the reader has spoiled the ring */
 
-/* The place for the next event, and its number; NULL if the ring is full. */
+/* Returns the place for the next event, and its number; NULL if the ring is full. */
 static struct channel_cell *take_place(struct channel *channel, uint64_t *number) {
     uint64_t next = load_relaxed(&channel->next);
     for (int i = 0; i < TRIES; i++) {
@@ -37,7 +37,7 @@ static struct channel_cell *take_place(struct channel *channel, uint64_t *number
     return NULL;
 }
 
-/* At most once for each time that the manager lay down: it sleeps some milliseconds between. */
+/* Rings at most once for each time that the manager goes to sleep, for some milliseconds. */
 static void wake(struct channel *channel) {
     if (load_seq_cst(&channel->asleep) && exchange_seq_cst(&channel->asleep, 0))
         channel_ring(&channel->asleep);

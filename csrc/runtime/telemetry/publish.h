@@ -1,8 +1,9 @@
-/* The caches' messages to the manager: an object came from HIP or went back.
+/* The caches' messages to the manager: HIP made an object or released one.
  *
- * Publishing never blocks and allocates nothing: a few stores into a bounded ring. When the ring is
- * full the event is only counted by kind, and the manager reads the tables again (shared/caches.h).
- * Uses are no events: they are counters that the manager may read. */
+ * Publishing never blocks and allocates nothing: it is a few stores into a bounded ring. When the
+ * ring is full the event is only counted by kind, and the manager reads the tables again
+ * (shared/caches.h). Uses of objects are not published: they are counters that the manager may
+ * read. */
 #ifndef MGPU_RT_PUBLISH_H
 #define MGPU_RT_PUBLISH_H
 
@@ -23,7 +24,7 @@ enum published {
  * image or the block, 0 for streams. */
 void publish_event(enum published what, const void *handle, size_t bytes, int device);
 
-/* Publishes all later events to this channel; NULL: nowhere. */
+/* Publishes all later events to this channel; NULL: to none. */
 struct channel;
 void publish_to(struct channel *channel);
 

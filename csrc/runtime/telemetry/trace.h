@@ -1,4 +1,4 @@
-/* MGPU_RT_TRACE: when each call of the program and of the driver was; trace_json.c writes it for
+/* MGPU_RT_TRACE: the time of each call of the program and of the driver; trace_json.c writes it for
  * ui.perfetto.dev.
  *
  * Costs what statistics cost (about 80 ns a call, for the clock) and 48 MiB of the file: a ring of
@@ -14,28 +14,29 @@
 
 enum trace_kind {
     TRACE_PROGRAM, /* a call of the program: function is an abi_index, detail an enum call_how */
-    TRACE_DRIVER,  /* one of the driver: function is a hip_index */
+    TRACE_DRIVER,  /* a call of the driver: function is a hip_index */
     TRACE_GPU,     /* work of the GPU: function is the hip_index that has submitted it */
     TRACE_START,   /* HIP's start */
     TRACE_GRAPH,   /* a launch of a graph; bytes are its nodes */
-    TRACE_MEMORY,  /* function is the device, nanoseconds what is allocated, bytes what is cached */
+    TRACE_MEMORY,  /* function is the device, nanoseconds the allocated bytes, bytes the cached ones
+                    */
 };
 
 enum { TRACE_NO_STREAM = UINT16_MAX, TRACE_NO_KERNEL = UINT16_MAX };
 
 struct trace_event {
-    uint64_t number; /* from 1 on; 0: not written to the end */
+    uint64_t number; /* counted from 1; 0: not written to the end */
     uint64_t begin, nanoseconds, bytes;
     uint32_t thread;
     uint16_t kind, function;
-    uint16_t kernel, stream, detail, error; /* HIP's number, of a call that failed */
+    uint16_t kernel, stream, detail, error; /* HIP's error number, if the call failed */
 };
 
 enum { TRACE_EVENTS = 1 << 20, TRACE_THREADS = 1024, TRACE_NAME = 16 };
 
 struct trace {
     struct process process;
-    uint64_t next;     /* events so far */
+    uint64_t next;     /* number of events so far */
     uint64_t gpu_lost; /* work of the GPU whose times HIP did not tell */
     uint64_t thread_keys[TRACE_THREADS];
     char thread_names[TRACE_THREADS][TRACE_NAME];
@@ -43,17 +44,17 @@ struct trace {
     struct trace_event events[TRACE_EVENTS];
 } __attribute__((aligned(COUNT_PAGE)));
 
-/* NULL while nothing is traced. */
+/* NULL while there is no trace. */
 extern struct trace *trace_now;
 
 static inline bool trace_on(void) {
     return trace_now != NULL;
 }
 
-/* Keeps an event of the calling thread; thread-safe, without a lock. The oldest leaves for it. */
+/* Adds an event of the calling thread; thread-safe, without a lock. The oldest event makes room. */
 void trace_add(const struct trace_event *event);
 
-/* Keeps events there from now on: fresh pages. NULL: nowhere, as in a child of fork. */
+/* Adds events to this trace from now on: fresh pages. NULL: to none, as in a child of fork. */
 void trace_into(struct trace *trace);
 
 #endif

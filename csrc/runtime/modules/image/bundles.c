@@ -1,7 +1,7 @@
 /* Reads files that hold several images: clang's offload bundles, NVIDIA's fatbins.
  *
- * The driver takes the entry for its GPU and does not look at the others. So a damaged one is no
- * reason to refuse the rest. The driver is then given all of it, uncached. */
+ * Therefore a damaged entry is no reason to refuse the rest. The driver is then given the whole
+ * file, uncached. The driver is then given all of it, uncached. */
 #include "modules/image/formats.h"
 #include "proof.h"
 
@@ -67,7 +67,7 @@ static struct bundle_entry bundle_entry_at(const unsigned char *bundle, size_t a
     return entry;
 }
 
-/* False if the table cannot be read to its end. */
+/* Returns false if the table cannot be read to its end. */
 static bool read_bundle_table(struct contents *contents, struct image *image, struct view *view) {
     const uint64_t count = count_of(view->bytes);
     size_t at = BUNDLE_HEAD;
@@ -115,8 +115,8 @@ bool image_is_compressed(struct view *view) {
 }
 
 /* Magic, version and method (2 bytes each), then by version: 2: size and uncompressed size in 4
- * bytes; 3: in 8 bytes. The others do not say their size, or not here: HIP is to look. Nobody can
- * see inside without unpacking it, so it may hold writable globals. */
+ * bytes; 3: in 8 bytes. Other versions do not give their size, or not here: HIP is to look. Only
+ * unpacking it would show its content, so it may hold writable globals. */
 void image_describe_compressed(struct image *image, struct view *view) {
     uint16_t version;
     uint64_t size = 0;
@@ -160,7 +160,7 @@ bool image_is_fatbin(struct view *view) {
            memcmp(view->bytes, magic, sizeof magic) == 0;
 }
 
-/* The entries are made of one source, so the cubins that can be read tell whether there are
+/* All entries are made of one source, so the cubins that can be read tell whether there are
  * globals. PTX and packed entries need not be looked at. */
 static void read_entries(struct contents *contents, struct image *image, struct view *view,
                          uint64_t at) {

@@ -1,5 +1,5 @@
-/* Reads code objects of AMD's, and cubins: their size, and whether a kernel or the host can write
- * to their globals. */
+/* Reads AMD's code objects, and cubins: their size, and whether a kernel or the host can write to
+ * their globals. */
 #include "modules/image/formats.h"
 #include "proof.h"
 
@@ -24,7 +24,7 @@ static uint64_t segments_size(const Elf64_Ehdr *header) {
     return (uint64_t)header->e_phnum * sizeof(Elf64_Phdr);
 }
 
-/* The end of a part of the file; UINT64_MAX if no file reaches that far. */
+/* Returns the end of a part of the file; UINT64_MAX if no file reaches that far. */
 static uint64_t end_of(uint64_t offset, uint64_t size) {
     uint64_t end;
     return __builtin_add_overflow(offset, size, &end) ? UINT64_MAX : end;
@@ -43,8 +43,8 @@ static uint64_t section_end(const Elf64_Shdr *section) {
     return section->sh_type == SHT_NOBITS ? 0 : end_of(section->sh_offset, section->sh_size);
 }
 
-/* How much HIP reads of a code object without being told its size: to the end of the section that
- * begins last (amd::Elf::getElfSize). HIP would crash on one that cannot be read. */
+/* Returns how much HIP reads of a code object without being told its size: to the end of the
+ * section that begins last (amd::Elf::getElfSize). HIP would crash on bytes that cannot be read. */
 static uint64_t size_to_hip(const unsigned char *bytes, const Elf64_Ehdr *header) {
     uint64_t last = header->e_shoff, end = end_of(last, sections_size(header));
     for (unsigned i = 0; i < header->e_shnum; i++) {
@@ -57,7 +57,7 @@ static uint64_t size_to_hip(const unsigned char *bytes, const Elf64_Ehdr *header
     return end;
 }
 
-/* To the end of all that any of its headers names. */
+/* Returns the end of all parts that any of its headers names. */
 static uint64_t whole_size(const unsigned char *bytes, const Elf64_Ehdr *header) {
     uint64_t end = tables_end(header);
     for (unsigned i = 0; i < header->e_shnum; i++) {
@@ -72,7 +72,7 @@ static uint64_t whole_size(const unsigned char *bytes, const Elf64_Ehdr *header)
     return end;
 }
 
-/* The names of an image's sections or symbols; NULL if it does not say them. */
+/* Returns the names of an image's sections or symbols; NULL if it has none. */
 struct names {
     const char *text;
     uint64_t size;
@@ -89,8 +89,8 @@ static struct names names_at(const struct image *image, const Elf64_Ehdr *header
     return (struct names){text, table.sh_size};
 }
 
-/* Names of sections that a running kernel cannot write, though the loader may. .nv.shared is
- * workgroup memory. */
+/* Returns whether a section's name is one that a running kernel cannot write, though the loader
+ * may. .nv.shared is workgroup memory. */
 static bool is_loaders(const char *name) {
     static const char *const loaders[] = {".dynamic", ".relro_padding", ".got", ".got.plt"};
     for (size_t i = 0; i < sizeof loaders / sizeof *loaders; i++)
@@ -119,21 +119,21 @@ static bool has_writable(const struct image *image, const Elf64_Ehdr *header) {
 
 /* ---- constants that the host can set ----
  *
- * No kernel writes them. But HIP gives their addresses by their names (hipModuleGetGlobal), and
- * copies to them. */
+ * No kernel writes them. But HIP gives the addresses of constants by their names
+ * (hipModuleGetGlobal), and copies to them. */
 
 static bool ends_with(const char *text, const char *end) {
     const size_t length = strlen(text), wanted = strlen(end);
     return length >= wanted && strcmp(text + length - wanted, end) == 0;
 }
 
-/* A symbol that HIP knows, of a variable; not the descriptor of a kernel. */
+/* Returns whether a symbol that HIP knows is a variable, and no kernel's descriptor. */
 static bool is_variable(const Elf64_Sym *symbol, const char *names, uint64_t size) {
     return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_shndx != SHN_UNDEF &&
            (symbol->st_name >= size || !ends_with(names + symbol->st_name, ".kd"));
 }
 
-/* A doubtful symbol counts, here too. */
+/* A doubtful symbol counts as a variable. */
 static bool has_variables(const struct image *image, const Elf64_Ehdr *header,
                           const Elf64_Shdr *table) {
     const struct names names = names_at(image, header, table->sh_link);
@@ -198,7 +198,7 @@ char *image_undefined_names(const struct image *image, char *text, size_t size) 
 
 /* ---- all of it ---- */
 
-/* A form that is read here. The driver judges the others. */
+/* Returns whether a file has the form that is read here. The driver judges other forms. */
 static bool is_plain(const Elf64_Ehdr *header) {
     return header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
            header->e_shentsize == sizeof(Elf64_Shdr) && header->e_shnum > 0 &&
@@ -214,12 +214,14 @@ void image_describe_elf(struct image *image, struct view *view) {
     }
     memcpy(&header, view->bytes, sizeof header);
     image->machine = header.e_machine;
-    /* AMD's HIP takes none, and up to 6 it crashes with some: a stripped program, for example. */
+    /* AMD's HIP accepts none of these, and up to 6 it crashes on some: a stripped program, for
+     * example. */
     if (image->machine != MACHINE_AMDGPU && image->machine != MACHINE_CUDA) {
         image->damage = "it is an ELF for another machine (x86-64?), not for a GPU";
         return;
     }
-    /* With the first AMD's HIP crashes, with the second up to 6; 7 refuses it. */
+    /* AMD's HIP crashes on the first of these; on the second it crashes up to 6, and 7 refuses
+     * it. */
     if (image->machine == MACHINE_AMDGPU &&
         DOUBT(elf_crashes_hip, header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shnum == 0)) {
         image->damage = "it is an ELF of 32 bits, or one without sections";
@@ -235,7 +237,7 @@ void image_describe_elf(struct image *image, struct view *view) {
     const bool has_segments = view_holds(view, header.e_phoff, segments_size(&header));
     const uint64_t size = has_segments ? whole_size(view->bytes, &header) : 0;
     if (!has_segments || !PROOF(whole_elf_is_readable, view_holds(view, 0, size))) {
-        /* AMD's HIP may never look there; NVIDIA's driver does, and would crash. */
+        /* AMD's HIP may never look there; NVIDIA's driver looks, and would crash. */
         if (image->machine == MACHINE_CUDA)
             image->damage = "its headers point outside it: it is truncated or overwritten";
         return;

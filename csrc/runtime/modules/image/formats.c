@@ -24,7 +24,7 @@ static void describe_text(struct image *image, struct view *view) {
     image->settable = !image->writable && ptx_has(text, ".const");
 }
 
-enum { TEXT = 8 }; /* so many bytes tell a text */
+enum { TEXT = 8 }; /* so many bytes show that it is a text */
 
 static bool is_text(struct view *view) {
     const unsigned char *bytes = view->bytes;
@@ -45,7 +45,7 @@ static void describe_bitcode(struct image *image, struct view *view) {
 
 /* ---- the hash ---- */
 
-/* 8 bytes a step; only spreads images over buckets, equality is by bytes. */
+/* Takes 8 bytes a step; the hash only spreads images over buckets, as equality is by bytes. */
 static inline uint64_t mixed(uint64_t hash, const unsigned char *bytes) {
     uint64_t word;
     memcpy(&word, bytes, sizeof word);
@@ -53,7 +53,7 @@ static inline uint64_t mixed(uint64_t hash, const unsigned char *bytes) {
     return hash ^ hash >> 29;
 }
 
-/* In four lanes, as each step waits for the one before it. */
+/* Hashes in four lanes, as each step waits for the one before it. */
 static uint64_t hash_of(const struct image *image) {
     uint64_t lanes[4] = {image->size * 0x9E3779B97F4A7C15u, 1, 2, 3}, hash = 0;
     size_t at = 0;
@@ -78,7 +78,7 @@ static const struct format {
     {is_bitcode, describe_bitcode},           {is_text, describe_text},
 };
 
-/* HIP reads as many bytes before it knows what it has, and no image has fewer. */
+/* HIP reads that many bytes before it knows what it has, and no image has fewer. */
 enum { LOOK = 24 };
 
 struct image image_describe(const void *data) {
@@ -130,7 +130,8 @@ const char *image_kind_text(const struct image *image) {
 /* ---- whether an image lies at an address ----
  *
  * Compares images whose head does not tell their size: part by part, as the bytes there may be of a
- * shorter one. Only if a part is equal can as much be read as that part says. */
+ * shorter one. The bytes of a part give the next part's size, so they must be equal before more is
+ * read. */
 
 static bool part_lies_at(const struct image *image, const unsigned char *data, uint64_t offset,
                          uint64_t size) {

@@ -8,9 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Memory that may not be there: a reader of an image asks first whether bytes can be read.
+/* Memory that may not be there: a reader of an image asks first whether its bytes can be read.
  *
- * Mapped is not readable: a page may have no rights, or lie behind the end of its file. */
+ * Mapped memory is not always readable: a page may have no rights, or lie behind the end of its
+ * file. */
 struct view {
     const unsigned char *bytes;
     size_t limit; /* nothing behind it is looked at; SIZE_MAX: only reading can tell */
@@ -18,10 +19,10 @@ struct view {
 };
 
 /* Returns true if `size` bytes at `offset` can be read, and all before them. The bytes behind a gap
- * are no part of that file. A page that is not known yet costs one system call, 50 ns. */
+ * do not belong to that file. A page that is not known yet costs one system call, 50 ns. */
 bool view_holds(struct view *view, uint64_t offset, uint64_t size);
 
-/* Returns a part of a view that can be read, as a view of its own: nothing of it is asked again. */
+/* Returns a part of a readable view as a view of its own, which needs no more checks. */
 static inline struct view view_part(const struct view *view, uint64_t offset, uint64_t size) {
     return (struct view){view->bytes + offset, size, size};
 }
@@ -36,7 +37,7 @@ bool image_is_compressed(struct view *view);
 bool image_is_bundle(struct view *view);
 bool image_is_fatbin(struct view *view);
 
-/* Reads an image that begins so, as image_describe does. `image` has its bytes. */
+/* Reads an image of this format, as image_describe does. `image` already has its bytes. */
 void image_describe_elf(struct image *image, struct view *view);
 void image_describe_compressed(struct image *image, struct view *view);
 void image_describe_bundle(struct image *image, struct view *view);
@@ -56,7 +57,7 @@ struct name_list {
     size_t size, used;
 };
 
-/* Adds a name, unless the list has it. False if the list is full. */
+/* Adds a name, unless the list has it. Returns false if the list is full. */
 bool name_list_add(struct name_list *list, const char *name, int length);
 
 #endif

@@ -1,8 +1,8 @@
-/* An image of device code: its bytes, and all that reading them tells.
+/* An image of device code: its bytes, and all facts that they tell.
  *
- * mgpuModuleLoad's size argument cannot be believed: LLVM 12 to 17 do not pass it. So the size
- * comes from the image. It is in the ELF header, the table of a clang offload bundle, and the
- * header of a compressed one or of NVIDIA's fatbin. PTX ends with a 0. */
+ * mgpuModuleLoad's size argument cannot be trusted: LLVM 12 to 17 do not pass it. So the size comes
+ * from the image. The size is in the ELF header, the table of a clang offload bundle, and the
+ * header of a compressed bundle or of NVIDIA's fatbin. PTX ends with a 0. */
 #ifndef MGPU_RT_IMAGE_H
 #define MGPU_RT_IMAGE_H
 
@@ -40,14 +40,14 @@ struct image {
 };
 
 /* Reads what lies at `data`. Touches only memory that can be read, however damaged the image is.
- * Costs a few microseconds, and a system call of 50 ns for each page: for misses only. */
+ * Costs a few microseconds, and a system call of 50 ns for each page, so it is for misses only. */
 struct image image_describe(const void *data);
 
 /* Does what image_lies_at does for images whose head does not tell their size. */
 bool image_lies_at_by_parts(const struct image *image, const void *data);
 
 /* Returns true if the image's bytes lie at `data` too. The head is compared first: only if it is
- * equal, as many bytes can be read at `data` as the image has. */
+ * equal can as many bytes be read at `data` as the image has. */
 static inline bool image_lies_at(const struct image *image, const void *data) {
     if (__builtin_expect(image->sized_by_tables, 0))
         return image_lies_at_by_parts(image, data);
@@ -60,15 +60,15 @@ static inline bool image_lies_at(const struct image *image, const void *data) {
 /* Returns words such as "an ELF for x86-64", for messages. */
 const char *image_kind_text(const struct image *image);
 
-/* Writes the names of an image's kernels, separated by ", ", at most `size` bytes with the 0.
+/* Writes the names of an image's kernels, separated by ", ", into at most `size` bytes with the 0.
  * Returns `text`. */
 char *image_kernel_names(const struct image *image, char *text, size_t size);
 
-/* Returns the names that a code object needs and does not define, in such a text: AMD's HIP refuses
+/* Returns such a text of the names that a code object needs and does not define: AMD's HIP refuses
  * it. */
 char *image_undefined_names(const struct image *image, char *text, size_t size);
 
-/* Returns the targets ("gfx90a:xnack+") of the entries of an offload bundle, in such a text. */
+/* Returns such a text of the targets ("gfx90a:xnack+") that an offload bundle's entries have. */
 char *image_bundle_targets(const struct image *image, char *text, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* The names of an image's kernels, for messages. They are found in the image's text, without a
+/* The names of an image's kernels, for messages. The names are found in the image's text, without a
  * reader of each format. */
 #include "modules/image/formats.h"
 #include "modules/image/ptx.h"

@@ -24,7 +24,7 @@ static size_t left(const struct msgpack *rest) {
     return (size_t)(rest->end - rest->at);
 }
 
-/* A number of `bytes` bytes behind the first byte; both are taken off. */
+/* Takes a number of `bytes` bytes and its first byte off the text. */
 static bool take_number(struct msgpack *rest, size_t bytes, uint64_t *number) {
     if (left(rest) < 1 + bytes)
         return false;
@@ -35,7 +35,7 @@ static bool take_number(struct msgpack *rest, size_t bytes, uint64_t *number) {
     return true;
 }
 
-/* A count that the first byte holds in its lower half, or that follows in 2 or 4 bytes. */
+/* Takes a count that the first byte holds in its lower half, or that follows in 2 or 4 bytes. */
 static bool take_count(struct msgpack *rest, unsigned fixed, unsigned wide, uint32_t *count) {
     uint64_t number;
     if (left(rest) == 0)
@@ -60,7 +60,8 @@ bool msgpack_array(struct msgpack *rest, uint32_t *values) {
     return take_count(rest, FIXARRAY, ARRAY_16, values);
 }
 
-/* Bytes whose count follows in 1, 2 or 4 bytes, by how far the first byte is behind `first_kind`.
+/* Takes bytes whose count follows in 1, 2 or 4 bytes; the first byte's distance from `first_kind`
+ * tells which.
  */
 static bool take_bytes(struct msgpack *rest, unsigned first_kind, size_t extra, size_t *length) {
     struct msgpack after = *rest;
@@ -102,7 +103,7 @@ bool msgpack_number(struct msgpack *rest, uint64_t *number) {
            take_number(rest, (size_t)1 << (first - NUMBER_8), number);
 }
 
-/* A value that holds no others. */
+/* Skips a value that holds no others. */
 static bool skip_plain(struct msgpack *rest) {
     const unsigned first = rest->at[0];
     uint64_t number;

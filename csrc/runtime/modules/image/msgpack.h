@@ -1,4 +1,4 @@
-/* A reader of MessagePack, which a code object's metadata is written in: what is needed of it. */
+/* A reader for the part of MessagePack that a code object's metadata uses. */
 #ifndef MGPU_RT_MSGPACK_H
 #define MGPU_RT_MSGPACK_H
 
@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The bytes that are left to be read. Each function below takes the next value off it. False if the
- * next value is of another kind or not whole, and then nothing is taken. */
+/* The bytes that are left to be read. Each function below takes the next value off these bytes.
+ * Each returns false if the next value is of another kind or not whole, and then takes nothing. */
 struct msgpack {
     const unsigned char *at, *end;
 };
 
-/* Reads the number of pairs, of keys and values, that follow. */
+/* Reads the number of the pairs, of key and value, that follow. */
 bool msgpack_map(struct msgpack *rest, uint32_t *pairs);
 /* Reads the number of values that follow. */
 bool msgpack_array(struct msgpack *rest, uint32_t *values);

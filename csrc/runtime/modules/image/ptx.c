@@ -11,8 +11,8 @@ static bool is_of_word(char c) {
     return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
 }
 
-/* An instruction's word begins with a letter (ld.global.f32), a directive's with a point; several
- * may stand without a space (.visible.global). */
+/* An instruction begins with a letter (ld.global.f32), a directive with a point; several may stand
+ * without a space (.visible.global). */
 static bool is_instructions(const char *text, const char *at) {
     enum { LONGEST = 256 }; /* what goes on for longer is no instruction's word */
     const char *const begin = at - text > LONGEST ? at - LONGEST : text;
@@ -29,7 +29,7 @@ bool ptx_has(const char *text, const char *directive) {
     return false;
 }
 
-/* A directive between spaces: `.entry` in a name is none. */
+/* Finds a directive between spaces, as `.entry` within a name is none. */
 static const char *find_directive(const char *text, const char *directive) {
     const size_t length = strlen(directive);
     for (const char *at = strstr(text, directive); at; at = strstr(at + length, directive))

@@ -6,11 +6,11 @@
 #include <stddef.h>
 
 /* Returns true if the text declares variables by this directive: ".global", which kernels can
- * write, or ".const". A text that cannot be told for sure counts as one that does. */
+ * write, or ".const". Returns true, too, for a text that may or may not do so. */
 bool ptx_has(const char *text, const char *directive);
 
-/* Returns the next kernel at or after *position, which then points behind its name: its name, not
- * terminated, and *length of it. NULL if there is none. */
+/* Returns the next kernel's name, not terminated, at or after *position, and *length; *position
+ * then points behind it. Returns NULL if there is none. */
 const char *ptx_next_kernel(const char **position, int *length);
 
 #endif

@@ -12,9 +12,9 @@ static uintptr_t page_size(void) {
     return (uintptr_t)sysconf(_SC_PAGESIZE);
 }
 
-/* rt_sigprocmask reads a mask of 8 bytes before it looks at the operation. It answers EFAULT if
- * they cannot be read, else EINVAL, and changes nothing. Unlike process_vm_readv and
- * MADV_POPULATE_READ no kernel lacks it and no sandbox forbids it. */
+/* rt_sigprocmask reads a mask of 8 bytes before it looks at the operation. It answers EFAULT if the
+ * bytes cannot be read and EINVAL if they can, and changes nothing. Every kernel has it and every
+ * sandbox permits it, unlike process_vm_readv and MADV_POPULATE_READ. */
 static bool page_is_readable(uintptr_t page) {
     const int no_such_change = ~0;
     const long mask_bytes = 8;
@@ -22,7 +22,7 @@ static bool page_is_readable(uintptr_t page) {
                     PROOF(page_is_readable, errno != EFAULT));
 }
 
-/* Both at the begin of a page. */
+/* Both addresses are at the begin of a page. */
 static bool pages_are_readable(uintptr_t begin, uintptr_t end) {
     const int error = errno; /* the program's */
     bool readable = true;

@@ -6,7 +6,7 @@
 
 /* Puts the one layer of patches on HIP's table (MGPU_RT_STATS, MGPU_RT_TRACE); hip_untimed has the
  * functions without it. A call that submits work records its first event (gpu_times.h, if `gpu`),
- * starts the clock, calls HIP, stops the clock, and records its last event. Once, after
+ * starts the clock, calls HIP, stops the clock, and records its last event. Called once, after
  * hip_install. */
 void driver_calls_watch(bool gpu);
 

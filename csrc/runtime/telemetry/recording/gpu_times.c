@@ -14,21 +14,20 @@
 #include <pthread.h>
 #include <sched.h>
 
-/* A float holds the milliseconds between two events: to some ns as long as they are few. */
+/* A float holds the milliseconds between two events: exact to some ns while they are few. */
 enum { RING = 1024, NEW_REFERENCE = 64000000 /* ns */ };
 
-/* The library waits so long for the first event of a device, and tries again after such a time. The
- * stream may wait for the program, whose call this is. In ns. */
+/* The library waits for the first event of a device for this long, and tries again after this time.
+ * The stream may wait for the program, whose call this is. In ns. */
 static const uint64_t patience = 1000000000, respite = 60 * UINT64_C(1000000000);
 
-/* A piece of work that was submitted, between its events. Nobody but the thread that has moved it
- * to TAKEN has it. It calls HIP without a lock, as HIP may wait for room in the queue of a
- * stream. */
+/* A piece of work that was submitted, between its events. Only the thread that has moved it to
+ * TAKEN owns it. It calls HIP without a lock, as HIP may wait for room in a stream's queue. */
 enum state { FREE, TAKEN, SUBMITTED };
 struct work {
     int state;
     int device;          /* the events' */
-    unsigned generation; /* the device's, when they were made */
+    unsigned generation; /* the device's, when the events were made */
     hipEvent_t begin, end;
     uint16_t function, kernel, stream;
     uint64_t bytes;
@@ -38,20 +37,21 @@ struct work {
 struct reference {
     hipEvent_t event;
     uint64_t time;
-    bool sought; /* by a thread, just now */
+    bool sought; /* a thread is finding it */
     uint64_t not_before;
 };
 
 static struct work ring[RING];
-static size_t next; /* the place in it that was taken least recently */
+static size_t next; /* the place that was taken least recently */
 
-/* Guards these. Under it HIP is asked for the time between events that are done, and nothing else.
+/* Guards these. Under this lock HIP is asked for the time between completed events, and nothing
+ * else.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reference references[MOST_DEVICES];
-static unsigned generations[MOST_DEVICES]; /* grows when HIP has none of the events any more */
+static unsigned generations[MOST_DEVICES]; /* grows when HIP has invalidated the events */
 
-/* "Not ready" stays the last error for a moment only: the call of the program follows. */
+/* "Not ready" stays the last error for a moment only: the program's call follows. */
 static bool works(hipError_t error) {
     if (error != hipSuccess && error != hipErrorNotReady)
         PROOF_STEP(timing_leaves_no_error, device_forget_error(error));
@@ -97,7 +97,8 @@ static bool have_both(struct work *work, int device) {
 
 /* ---- the first event of a device ---- */
 
-/* The time is that at which the host knew of its end. False if that does not come soon. */
+/* Records an event; the time is when the host learned of its completion. Returns false if that does
+ * not come soon. */
 static bool record_and_see(hipEvent_t event, hipStream_t stream, uint64_t *time) {
     const uint64_t end = clock_ns() + patience;
     if (!works(hip_untimed.EventRecord(event, stream)))
@@ -110,8 +111,8 @@ static bool record_and_see(hipEvent_t event, hipStream_t stream, uint64_t *time)
     return works(error);
 }
 
-/* Twice, once for good. The first waits for the work of the stream, the second for next to nothing,
- * so that no kernel seems to begin before its launch. */
+/* Records two events, of which the second counts. The first waits for the stream's earlier work,
+ * the second for almost nothing, so that no kernel seems to begin before its launch. */
 static bool find_reference(struct reference *reference, int device, hipStream_t stream) {
     const unsigned generation = load_acquire(&generations[device]);
     hipEvent_t event = NULL;
@@ -134,7 +135,7 @@ static bool find_reference(struct reference *reference, int device, hipStream_t 
     return kept;
 }
 
-/* True, too, while another thread sees to it. */
+/* Returns true, too, while another thread finds it. */
 static bool have_reference(int device, hipStream_t stream) {
     struct reference *reference = &references[device];
     if (load_acquire(&reference->event) || exchange_acq_rel(&reference->sought, true))
@@ -150,7 +151,7 @@ static bool have_reference(int device, hipStream_t stream) {
 
 /* ---- times ---- */
 
-/* On the host's clock. False if HIP does not say. */
+/* Returns the event's time on the host's clock. Returns false if HIP does not tell. */
 static bool time_of(hipEvent_t event, const struct reference *reference, uint64_t *time) {
     float milliseconds = 0;
     if (!reference->event ||
@@ -193,9 +194,9 @@ static void record_times(struct work *work) {
                                     .stream = work->stream});
 }
 
-/* The work is done, and its times were read, or will never be known. HIP is asked by
+/* Returns whether the work is done, and its times were read or will never be known. HIP is asked by
  * hipEventElapsedTime. hipEventQuery of 6.4.3 and 7.2.4 reads the stream that the event was
- * recorded on, which the program may have destroyed since. */
+ * recorded on, which may have been destroyed since. */
 static bool is_read(struct work *work) {
     if (is_invalid(work)) {
         note_lost();
@@ -212,7 +213,8 @@ static bool is_read(struct work *work) {
     return true;
 }
 
-/* Takes a place, and what it was in *before. False if another thread has it. */
+/* Takes a place, and stores its earlier state at *before. Returns false if another thread has
+ * it. */
 static bool take_work(struct work *work, int *before) {
     *before = load_acquire(&work->state);
     return *before != TAKEN && cas_acq_rel(&work->state, before, TAKEN);
@@ -224,14 +226,14 @@ static void leave_work(struct work *work, enum state state) {
 
 /* ---- around a submission ---- */
 
-/* HIP's own word: it ends a process that records an event on a stream which it has destroyed. */
+/* Asks HIP first: it ends a process that records an event on a stream that it has destroyed. */
 static bool is_timeable(hipStream_t stream) {
     unsigned flags;
     return !stream || stream_ask_flags(&hip_untimed, stream, &flags);
 }
 
-/* The next place. It is NULL if the oldest is at work still, and the next submission has the next
- * place. So one slow stream does not keep out others. */
+/* Returns the next place. Returns NULL if the oldest work is still running; the next submission
+ * takes the next place. So one slow stream does not keep out the others. */
 static struct work *next_place(void) {
     const size_t place =
         PROOF_VALUE(slow_stream_holds_one_place, fetch_add_relaxed(&next, 1), load_relaxed(&next));
@@ -245,7 +247,7 @@ static struct work *next_place(void) {
     return NULL;
 }
 
-/* A place whose first event is on its way; NULL if the work cannot be timed. */
+/* Returns a place whose first event is on its way; NULL if the work cannot be timed. */
 static struct work *begin_work(int device, hipStream_t stream) {
     struct work *work = next_place();
     if (!work)
@@ -263,8 +265,7 @@ struct work *gpu_times_before(enum hip_index function, hipStream_t stream, size_
     if (DOUBT(timing_events_are_the_parents, runtime_forked) || runtime_exiting())
         return NULL;
     const int device = hip_current_device();
-    PROOF_STEP(reset_before_timing,
-               (void)device_kept(device)); /* if it was not, that invalidates the events */
+    PROOF_STEP(reset_before_timing, (void)device_kept(device)); /* a reset invalidates the events */
     struct work *work = begin_work(device, stream);
     if (work) {
         work->function = (uint16_t)function;
@@ -291,7 +292,7 @@ hipError_t gpu_times_after(struct work *work, hipStream_t stream, hipError_t err
 
 /* ---- the end of it ---- */
 
-/* A work that another thread is just about to submit is left to it. */
+/* Work that another thread is about to submit is left to that thread. */
 static void close_work(struct work *work) {
     int state;
     if (!take_work(work, &state)) {
@@ -309,7 +310,7 @@ static void close_work(struct work *work) {
 
 void gpu_times_close(void) {
     if (runtime_forked)
-        return; /* the events are the parent's, as HIP is */
+        return; /* the events and HIP are the parent's */
     const size_t oldest = load_relaxed(&next);
     for (size_t i = 0; i < RING; i++)
         close_work(&ring[(oldest + i) % RING]);
@@ -332,7 +333,7 @@ static void invalidate_work(struct work *work, int which) {
     leave_work(work, is_gone ? FREE : (enum state)state);
 }
 
-/* HIP has none of the events: it was reset, or ends. */
+/* Invalidates the events, as a device was reset or HIP ends. */
 static void invalidate_gpu_times(int which) {
     if (runtime_forked)
         return;

@@ -6,14 +6,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Writes a text in its quotes: what is no UTF-8 becomes "?". */
+/* Writes a text in quotes; bytes that are no UTF-8 become "?". */
 void json_text(FILE *out, const char *text);
 
-/* Returns what stands between members: ", " before all but the first. */
+/* Returns the text between members: ", " before all but the first. */
 const char *json_separator(bool *first);
 
-/* Prints an object of counts, {"calls": 1, "bytes": 2}: `values` are as many as the names, which
- * end with NULL. */
+/* Prints an object of counts, {"calls": 1, "bytes": 2}: `values` has one for each name; NULL ends
+ * the names. */
 void json_counts(FILE *out, const char *const names[], const uint64_t *values);
 
 #endif

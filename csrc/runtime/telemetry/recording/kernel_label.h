@@ -1,5 +1,5 @@
-/* Kernels' names as they are shown. MLIR's --gpu-kernel-outlining gives kernels of several modules
- * one name; these have what tells them apart before it: "main_kernel_0::main_kernel". */
+/* The names of kernels as they are shown. MLIR's --gpu-kernel-outlining gives kernels of several
+ * modules one name; a prefix then tells them apart: "main_kernel_0::main_kernel". */
 #ifndef MGPU_RT_KERNEL_LABEL_H
 #define MGPU_RT_KERNEL_LABEL_H
 
@@ -11,12 +11,12 @@
 enum apart { APART_BY_NAME, APART_BY_MODULE, APART_BY_IMAGE };
 
 struct kernel_labels {
-    const struct kernel_name *names; /* KERNELS, as long as this is used */
+    const struct kernel_name *names; /* KERNELS of them; they outlive this struct */
     uint8_t apart[KERNELS];          /* enum apart */
 };
 void kernel_labels(struct kernel_labels *labels, const struct kernel_name names[KERNELS]);
 
-/* A kernel's name as it is shown; in `text`, unless it is the plain one. An image without a
+/* Returns a kernel's name as it is shown; in `text`, unless it is the plain one. An image without a
  * module's name, or with another image's, is named by the first 8 digits of its hash. */
 struct kernel_text {
     char text[sizeof(struct kernel_name)];

@@ -21,8 +21,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The last meaning of a handle of HIP's: 1 + its row or number, 0 if it has none. A handle that HIP
- * hands out again is given its new meaning. */
+/* The latest meaning of a handle of HIP's: 1 + its row or number, 0 if it has none. A handle that
+ * HIP hands out again gets its new meaning. */
 enum { HANDLES = 4096 };
 struct meanings {
     uint64_t handles[HANDLES];
@@ -56,7 +56,7 @@ static void count_load(const struct call *call, hipModule_t handle) {
 
 /* ---- kernels ---- */
 
-/* FNV-1a, begun with the image's hash. */
+/* Hashes by FNV-1a, beginning with the image's hash. */
 static uint64_t kernel_key(uint64_t image, const char *name) {
     uint64_t key = UINT64_C(0xCBF29CE484222325) ^ image;
     for (; *name; name++)
@@ -64,7 +64,7 @@ static uint64_t kernel_key(uint64_t image, const char *name) {
     return key ? key : 1;
 }
 
-/* module: the image's row + 1; 0 if it has none. */
+/* module: 1 + the image's row; 0 if it has none. */
 static void name_kernel(size_t row, size_t module, const char *name) {
     struct kernel_name *kernel = &counts.kernel_names[row];
     if (module) {
@@ -76,7 +76,7 @@ static void name_kernel(size_t row, size_t module, const char *name) {
         trace_now->kernel_names[row] = *kernel;
 }
 
-/* HIP was asked for a kernel. */
+/* Enters a kernel that HIP was asked for. */
 static void enter_kernel(const struct call *call, const hipFunction_t *handle) {
     bool fresh;
     if (!*handle || !call->name)
@@ -95,7 +95,7 @@ size_t recorder_kernel(const void *handle) {
     return row < KERNELS ? row : KERNELS;
 }
 
-/* The kernel's row. */
+/* Counts a launch; returns the kernel's row. */
 static size_t count_launch(const struct call *call, uint64_t nanoseconds) {
     const size_t row = recorder_kernel(call->kernel);
     stats_call(row < KERNELS ? &counts.kernels[row] : &counts.other_kernels, nanoseconds);
@@ -138,7 +138,7 @@ static void count_held(struct memory_account *memory, ptrdiff_t bytes) {
         continue;
 }
 
-/* Looks at all devices, as any call, and the manager, may give memory back. */
+/* Looks at all devices, as any call, and the manager, may release memory. */
 static void count_memory(const struct call *call) {
     for (int device = 0; device < hip_device_count && device < MOST_DEVICES; device++) {
         struct memory_account *memory = &counts.memory[device];
@@ -178,7 +178,7 @@ uint16_t recorder_stream(hipStream_t stream) {
     return number;
 }
 
-/* The cache that serves a function; CACHE_COUNT if none does. */
+/* Returns the cache that serves a function; CACHE_COUNT if none does. */
 static enum cache_kind cache_behind(enum abi_index function) {
     switch (function) {
     case ABI_mgpuModuleLoad:
@@ -200,7 +200,7 @@ static enum cache_kind cache_behind(enum abi_index function) {
     }
 }
 
-/* A launch of an unknown kernel has the name of its function. */
+/* A launch of an unknown kernel is named by its function. */
 static void mark(struct call *call) {
     struct kernel_name unknown = {.image = 0};
     const size_t row = recorder_kernel(call->kernel);
@@ -217,7 +217,8 @@ void recorder_begins(struct call *call) {
     call->begin = clock_ns();
 }
 
-/* Counts of some functions only. The kernel's row; TRACE_NO_KERNEL if it launches none. */
+/* Counts the details of some functions only. Returns the kernel's row; TRACE_NO_KERNEL if the call
+ * launches none. */
 static size_t count_details(const struct call *call, const void *result, uint64_t nanoseconds) {
     switch (call->function) {
     case ABI_mgpuModuleLoad:
@@ -252,7 +253,7 @@ void recorder_ended(const struct call *call, const void *result) {
     if (call->marked)
         marker_ended();
     if (!PROOF(counts_are_wanted, runtime_counting()))
-        return; /* the first call of all, or one after the exit */
+        return; /* the process's first call, or one after the exit */
     const uint64_t nanoseconds = clock_ns() - call->begin;
     stats_call(&counts.abi[call->function], nanoseconds);
     if (cache < CACHE_COUNT && call->how == CALL_HIT)

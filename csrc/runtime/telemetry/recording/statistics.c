@@ -1,4 +1,4 @@
-/* How counts and times of the program's calls, of the driver's and of kernels are shown. */
+/* Prints the counts and times of the program's calls, of the driver's and of kernels. */
 #include "telemetry/recording/statistics.h"
 #include "driver/hip.h"
 #include "mgpu.h"
@@ -17,7 +17,7 @@ struct row {
     struct counter counter;
 };
 
-/* Enough for any of the tables. */
+/* The rows suffice for any of the tables. */
 struct rows {
     size_t count;
     struct row rows[KERNELS + ABI_COUNT + HIP_COUNT];
@@ -38,14 +38,14 @@ static void add_row(struct rows *table, const char *name, const struct counter *
 
 static const char rule[] = "------ ----------- ----------- --------- --------------------\n";
 
-/* An image may name its kernels in a way that is hostile to a terminal. */
+/* An image may name its kernels so that a terminal obeys them. */
 static void print_row_name(FILE *out, const char *name) {
     while (*name)
         fputc(next_printable(&name), out);
     fputc('\n', out);
 }
 
-/* The columns of `ltrace -c`. Forgets the rows. */
+/* Prints the columns of `ltrace -c`. Clears the rows. */
 static void print_table(FILE *out, const char *title, const char *what, struct rows *table) {
     struct counter total = {0, 0};
     for (size_t i = 0; i < table->count; i++) {
@@ -74,7 +74,7 @@ const char *statistics_release(int64_t version, char text[STATISTICS_RELEASE]) {
     return text;
 }
 
-/* Nothing where there are none. */
+/* Prints nothing if there are no failures. */
 static void print_failures(FILE *out, const struct counts *record) {
     char error[HIP_ERROR_TEXT];
     for (size_t i = 0; i < FAILURES; i++)

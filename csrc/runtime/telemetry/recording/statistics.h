@@ -1,4 +1,4 @@
-/* The statistics as they are printed; telemetry/counters.h counts. */
+/* Prints the statistics; telemetry/counters.h counts. */
 #ifndef MGPU_RT_STATISTICS_H
 #define MGPU_RT_STATISTICS_H
 
@@ -10,11 +10,11 @@
 enum { STATISTICS_RELEASE = 48 };
 const char *statistics_release(int64_t version, char text[STATISTICS_RELEASE]);
 
-/* Prints for people the calls of the program and of the driver, the launches of kernels, HIP's
- * start. The JSON has these lines as "rendered", so `mgpu-rt stats` shows what an exit prints. */
+/* Prints for people the program's calls, the driver's, the launches of kernels, and HIP's start.
+ * The JSON has these lines as "rendered", so `mgpu-rt stats` shows what an exit prints. */
 void statistics_print_tables(FILE *out, const struct counts *record);
 
-/* Prints JSON, without a line's end: of this process, and of one that has left a recording. */
+/* Prints JSON, without a line's end, for this process or for one that has left a recording. */
 void statistics_print(FILE *out);
 void statistics_print_record(FILE *out, const struct counts *record);
 

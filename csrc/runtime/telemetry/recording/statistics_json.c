@@ -1,4 +1,4 @@
-/* The statistics as JSON: what csrc/include/mgpu_rt.h describes. */
+/* Writes the statistics as JSON, as csrc/include/mgpu_rt.h describes. */
 #include "driver/hip.h"
 #include "manager/manager.h"
 #include "memory/blocks.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The seconds as two numbers: a program's locale may write a comma for the point. */
+/* Prints the seconds as two numbers: a program's locale may write a comma for the point. */
 static void print_process(FILE *out, const struct process *process, uint64_t end,
                           const char *ended) {
     const uint64_t microseconds = end > process->begin ? (end - process->begin) / 1000 : 0;
@@ -31,7 +31,7 @@ static void print_process(FILE *out, const struct process *process, uint64_t end
             ended, microseconds / 1000000, microseconds % 1000000, process->date);
 }
 
-/* null is what is not known. */
+/* Prints null for a value that is not known. */
 static void print_text_or_null(FILE *out, const char *text) {
     if (text[0])
         json_text(out, text);
@@ -100,8 +100,8 @@ static bool have_one_label(const struct kernel_labels *labels, size_t one, size_
            strcmp(kernel_label(labels, one, &text), kernel_label(labels, other, &other_text)) == 0;
 }
 
-/* Names that were cut off may have become one. Its launches are added up, and shown at the first of
- * its rows; what is shown elsewhere has 0 calls. */
+/* Rows whose names were cut off may have become one name. The launches of such rows are added up,
+ * and shown at the first row; the other rows have 0 calls. */
 static struct counter launches_of(const struct counts *record, const struct kernel_labels *labels,
                                   size_t row) {
     struct counter sum = {0, 0};
@@ -235,7 +235,7 @@ static void print_peak(FILE *out, const struct counts *record, int device) {
     fputs("]}", out);
 }
 
-/* A device that no block was ever asked of is left out. */
+/* A device on which no block was asked for is left out. */
 static void print_memory(FILE *out, const struct counts *record) {
     bool first = true;
     fputs(", \"memory\": {", out);
@@ -257,7 +257,7 @@ static void print_memory(FILE *out, const struct counts *record) {
 
 /* ---- all of it ---- */
 
-/* Null if memory ran out. */
+/* Prints null if memory ran out. */
 static void print_rendered(FILE *out, const struct counts *record) {
     char *text = NULL;
     size_t size;

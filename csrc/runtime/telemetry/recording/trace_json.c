@@ -70,14 +70,14 @@ static const char *function_of(const struct trace_event *event) {
     return event->function < HIP_COUNT ? hip_names[event->function] : "?";
 }
 
-/* NULL if it launches none, or one without a name. */
+/* Returns NULL if it launches no kernel, or one without a name. */
 static const char *launched_kernel(const struct kernel_labels *labels,
                                    const struct trace_event *event, struct kernel_text *text) {
     const bool named = event->kind != TRACE_DRIVER && event->kernel < KERNELS;
     return named ? kernel_label(labels, event->kernel, text) : NULL;
 }
 
-/* kernel: NULL if there is none. */
+/* kernel: NULL for none. */
 static void print_args(FILE *out, const struct trace_event *event, const char *kernel) {
     char error[HIP_ERROR_TEXT];
     bool first = true;
@@ -110,7 +110,7 @@ struct place {
     uint32_t row;
 };
 
-/* Chrome counts in microseconds. */
+/* Chrome's times are microseconds. */
 static void print_event(FILE *out, const struct trace_event *event, const struct place *place) {
     fputs(",\n{\"ph\": \"X\", \"name\": ", out);
     json_text(out, place->name);
@@ -136,7 +136,7 @@ static void print_memory_event(FILE *out, int64_t process, const struct trace_ev
             event->begin / 1000, (unsigned)(event->begin % 1000), event->nanoseconds, event->bytes);
 }
 
-/* Work that is submitted to a stream, or waits for it. */
+/* Returns whether an event is work that is submitted to a stream, or a wait for it. */
 static bool is_work(const struct trace_event *event) {
     switch ((enum abi_index)event->function) {
     case ABI_mgpuLaunchKernel:
@@ -205,7 +205,7 @@ static void print_rows(FILE *out, const struct process *process, const struct ro
     print_stream_names(out, process, gpu_id(process), "GPU", rows->gpu);
 }
 
-/* The events in their order that were written to the end. */
+/* Prints the events that were written to the end, in their order. */
 static struct trace_kept print_events(FILE *out, const struct trace *trace) {
     const uint64_t end = load_acquire(&trace->next);
     const uint64_t begin = end > TRACE_EVENTS ? end - TRACE_EVENTS : 0;

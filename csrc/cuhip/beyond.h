@@ -1,5 +1,5 @@
-/* The functions of cuhip beyond HIP. csrc/runtime finds these by name, and does without on AMD's
- * HIP. */
+/* The functions that cuhip has beyond HIP. csrc/runtime finds them by name, and does without them
+ * on AMD's HIP. */
 #ifndef CUHIP_BEYOND_H
 #define CUHIP_BEYOND_H
 
@@ -7,23 +7,23 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Sets the optimisation level (0 to 4) at which the calling thread's next modules of PTX are
- * compiled; any other number: the driver's default. */
+/* Sets the optimisation level (0 to 4) for the calling thread's next modules of PTX; any other
+ * number: the driver's default. */
 EXPORT void mgpu_cuhip_jit_level(int level);
 
-/* Returns the driver's word on an address, without touching the last error. 0 if it does not know
- * it (pageable host memory), else CU_MEMORYTYPE_HOST, _DEVICE ... Half the cost of
- * hipPointerGetAttributes. */
+/* Returns the driver's type of the memory at an address, without touching the last error. Returns 0
+ * if the driver does not know it (pageable host memory), or CU_MEMORYTYPE_HOST, _DEVICE ... Half
+ * the cost of hipPointerGetAttributes. */
 EXPORT int mgpu_cuhip_memory_type(const void *address);
 
-/* Launches in clusters of workgroups (sm_90 and later), all at once if `cooperative`. */
+/* Launches in clusters of workgroups (sm_90 and later); they all run at once if `cooperative`. */
 EXPORT hipError_t mgpu_cuhip_launch_cluster(hipFunction_t function, dim3 cluster, dim3 grid,
                                             dim3 block, unsigned shared_bytes, int cooperative,
                                             hipStream_t stream, void **params, void **extra);
 
 /* Encodes a tensor map of 128 bytes, aligned to 64, for the tensor memory accelerator (sm_90 and
- * later). The numbers are those of the driver's enums, the lists have `rank` elements (strides one
- * less), the first is the fastest dimension's. */
+ * later). The numbers are those of the driver's enums; the lists have `rank` elements (strides one
+ * fewer), the fastest dimension's first. */
 EXPORT hipError_t mgpu_cuhip_tensor_map(void *map, int type, uint32_t rank, void *address,
                                         const uint64_t *sizes, const uint64_t *strides,
                                         const uint32_t *box, const uint32_t *steps, int interleave,

@@ -1,10 +1,11 @@
-/* Contexts: HIP has a device for each thread, the driver a current context. */
+/* Contexts: in HIP a thread has a device; in the driver it has a current context. */
 #include "cuhip.h"
 
 enum { MOST_DEVICES = 64 };
 
-/* Never released: calling the driver from an exit handler may be after the driver's own. Without a
- * lock, as in driver.c: two threads at once retain it twice, and it is the same. */
+/* Contexts are never released: an exit handler that calls the driver may run after the driver's
+ * own. Takes no lock, as in driver.c: if two threads retain the context at once, both get the same
+ * one. */
 static _Atomic(CUcontext) contexts[MOST_DEVICES];
 
 hipError_t device_handle(int ordinal, CUdevice *device) {

@@ -1,11 +1,11 @@
 /* NVIDIA's driver: a table of its functions, filled when the first call needs it. No header of
- * NVIDIA's is needed to build: what crosses is in cuda.def and here. */
+ * NVIDIA's is needed to build: cuda.def and this file declare all that cuhip uses. */
 #ifndef CUHIP_CUDA_H
 #define CUHIP_CUDA_H
 
 #include "../hip_abi.h"
 
-/* Event flags: the driver's, and those that only say how AMD's caches are to be flushed. */
+/* Event flags: the driver's, and AMD's flags for how caches are flushed. */
 enum { EVENT_FLAGS_OF_CUDA = 1 | 2 | 4 };
 #define EVENT_FLAGS_OF_AMD 0xE0000000u
 
@@ -106,14 +106,14 @@ struct cuda_functions {
 #undef CU_FN
 };
 
-/* Usable once driver_start has answered hipSuccess. */
+/* Usable once driver_start has returned hipSuccess. */
 extern struct cuda_functions cuda;
 
-/* Devices that the driver presents; known once driver_start has answered hipSuccess. */
+/* The devices that the driver presents; known once driver_start has returned hipSuccess. */
 extern int cuda_device_count;
 
-/* Opens libcuda and initialises it, once. Answers hipErrorInsufficientDriver if there is none, with
- * a line on stderr; afterwards always what it answered the first time. Costs one load then. */
+/* Opens libcuda and initialises it, once. Returns hipErrorInsufficientDriver if there is none, with
+ * a line on stderr; later calls return the first answer. A later call costs one load. */
 hipError_t driver_start(void);
 
 #endif

@@ -14,8 +14,8 @@
 /* Prints one line on stderr, prefixed. */
 void cuhip_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Returns the HIP error that stands for one of the driver's. Most agree number for number. If one
- * does not, the library prints the driver's name once on stderr, since HIP has none for it. */
+/* Returns the HIP error that stands for an error of the driver. Most errors have one number in
+ * both. If HIP has no name for an error, the driver's name is printed once on stderr. */
 hipError_t error_of_driver(CUresult result);
 
 static inline hipError_t from_cuda(CUresult result) {
@@ -25,24 +25,26 @@ static inline hipError_t from_cuda(CUresult result) {
 /* ---- the calling thread ---- */
 
 struct thread_state {
-    bool ready;  /* a context is current and is that of `device` */
+    bool ready;  /* a context is current, and belongs to `device` */
     bool chosen; /* hipSetDevice was called: no context of another library is adopted */
     int device;
     hipError_t last;
 };
 
-/* Initial-exec: one load, where the default model of a shared library calls __tls_get_addr. */
+/* The initial-exec model takes one load, where the default model of a shared library calls
+ * __tls_get_addr. */
 extern __thread struct thread_state thread_state __attribute__((tls_model("initial-exec")));
 
-/* Makes the thread's device current. Takes the context that the thread has, if another library made
- * one current before. Else takes the primary context of its device, retained at its first use. */
+/* Makes the thread's device current. Takes the thread's context, if another library made one
+ * current before. If there is none, takes the primary context of its device, which is retained at
+ * its first use. */
 hipError_t context_bind(void);
 
-/* Takes over the device of a context that another library has made current, if there is one and the
+/* Adopts the device of a context that another library has made current, if there is one and the
  * thread has not chosen. Binds nothing. */
 bool context_adopt(void);
 
-/* Costs a load and a test once the thread is bound. */
+/* Costs a load and a test once the thread has its context. */
 static inline hipError_t context_enter(void) {
     return LIKELY(thread_state.ready) ? hipSuccess : context_bind();
 }
@@ -78,7 +80,7 @@ hipError_t module_unload(hipModule_t module);
 hipError_t module_function(hipFunction_t *function, hipModule_t module, const char *name);
 hipError_t module_global(void **address, size_t *bytes, hipModule_t module, const char *name);
 
-/* Everything of a launch but where it comes from. */
+/* The arguments of a launch, except its origin. */
 struct launch {
     hipFunction_t function;
     dim3 grid, block;
@@ -88,12 +90,13 @@ struct launch {
 };
 hipError_t launch(const struct launch *launch, void **extra);
 hipError_t launch_cooperative(const struct launch *launch);
-/* Prepares a launch that a graph has; `extra` as the driver wants it. */
+/* Prepares a launch for a graph; `extra` in the driver's form. */
 hipError_t launch_prepare(const struct launch *launch, void **extra, void **translated);
 hipError_t launch_cluster(const struct launch *launch, dim3 cluster, bool cooperative,
                           void **extra);
 hipError_t launch_symbol(const void *symbol);
-/* Forgets which functions may use how much workgroup memory: handles may come back. */
+/* Clears the record of how much workgroup memory each function may use: handles may be used
+ * again. */
 void launch_forget(void);
 
 struct graph_copy {

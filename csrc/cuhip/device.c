@@ -1,4 +1,4 @@
-/* Devices: which there are, what they can do, which one the calling thread uses. */
+/* Devices: their number, their attributes, and the calling thread's device. */
 #include "cuhip.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ hipError_t device_get(int *device) {
     return hipSuccess;
 }
 
-/* The context follows at the next call that needs one. */
+/* The context changes at the next call that needs one. */
 hipError_t device_set(int device) {
     if (device < 0 || device >= cuda_device_count)
         return hipErrorInvalidDevice;
@@ -60,7 +60,7 @@ hipError_t device_total(size_t *bytes, int device) {
     return error ? error : from_cuda(cuda.DeviceTotalMem(bytes, handle));
 }
 
-/* The version of the HIP whose ABI this is. */
+/* Returns the version of the HIP whose ABI this is. */
 hipError_t version_of_hip(int *version) {
     if (!version)
         return hipErrorInvalidValue;
@@ -97,7 +97,7 @@ hipError_t device_capability(int *major, int *minor, int device) {
     return error ? error : device_attribute(minor, MINOR, device);
 }
 
-/* Reads HIP's attributes into an int each; one that the driver does not know stays 0. */
+/* Reads HIP's attributes into an int each; an attribute that the driver does not know stays 0. */
 struct wish {
     int attribute;
     int *value;

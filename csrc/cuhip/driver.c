@@ -7,19 +7,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Held for stretches of this file's own code only, never while the loader or the driver is called.
- * A thread that holds the loader's lock (a constructor under dlopen) and one that wants it could
- * block each other for ever. So several threads may open the driver at once; that is harmless. */
+/* The lock is held for short code of this file only, never while the loader or the driver is
+ * called. Otherwise a thread that holds the loader's lock (a constructor under dlopen) and one that
+ * wants it could block each other for ever. So several threads may open the driver at once, which
+ * is harmless. */
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool started;
 static hipError_t outcome;
 
 enum need { REQUIRED, OPTIONAL };
 
-/* Stand in for optional functions that the driver lacks. */
+/* Stand-ins for optional functions that the driver lacks. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-#pragma GCC diagnostic ignored "-Wunused-function" /* of the required ones */
+#pragma GCC diagnostic ignored "-Wunused-function" /* the required ones' stand-ins */
 #define CU_FN(need, name, symbol, params)                                                          \
     static CUresult missing_##name params {                                                        \
         return CUDA_ERROR_NOT_SUPPORTED;                                                           \
@@ -28,7 +29,7 @@ enum need { REQUIRED, OPTIONAL };
 #undef CU_FN
 #pragma GCC diagnostic pop
 
-/* NULL, or the symbol of a required function that the library lacks. */
+/* Returns NULL, or the symbol of a required function that the library lacks. */
 static const char *resolve(struct cuda_functions *functions, void *library) {
 #define CU_FN(need, name, symbol, params)                                                          \
     *(void **)&functions->name = dlsym(library, symbol);                                           \
@@ -41,12 +42,12 @@ static const char *resolve(struct cuda_functions *functions, void *library) {
     return NULL;
 }
 
-/* The driver's places that no loader's configuration names: containers, and WSL. */
+/* Places of the driver that no loader's configuration names: containers, and WSL. */
 static const char *const places[] = {"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
                                      "/usr/lib/wsl/lib/libcuda.so.1"};
 enum { PLACES = sizeof places / sizeof *places };
 
-/* The loader would wait for ever for who writes to a FIFO. */
+/* The loader would wait for ever until some process writes to a FIFO. */
 static bool is_fifo(const char *path) {
     struct stat found;
     return stat(path, &found) == 0 && S_ISFIFO(found.st_mode);

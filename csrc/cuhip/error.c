@@ -1,4 +1,4 @@
-/* Errors: the driver's numbers as HIP's, and HIP's by name. */
+/* Errors: HIP's number for each of the driver's, and HIP's names. */
 #include "cuhip.h"
 
 #include <stdarg.h>
@@ -25,7 +25,8 @@ static const char *name_of(hipError_t error) {
     }
 }
 
-/* HIP's nearest for what only the driver has. 0: HIP has the same number. */
+/* Returns HIP's nearest error for one that only the driver has. Returns 0 if HIP has the same
+ * number. */
 static hipError_t nearest(CUresult result) {
     switch (result) {
 #define HIP_ERROR(number, name) case number:
@@ -75,7 +76,7 @@ static hipError_t nearest(CUresult result) {
     }
 }
 
-/* Once for each number. */
+/* Prints each number once. */
 static void say_original(CUresult result, hipError_t error) {
     static unsigned char said[1024];
     const char *name = NULL;
@@ -95,7 +96,7 @@ hipError_t error_of_driver(CUresult result) {
     return error;
 }
 
-/* The thread's last error is that of its last call, also if that was good: as AMD's 5.2.3. */
+/* The thread's last error is that of its last call, even if that succeeded, as on AMD's 5.2.3. */
 
 __attribute__((visibility("default"))) hipError_t hipGetLastError(void);
 hipError_t hipGetLastError(void) {
@@ -114,7 +115,7 @@ const char *hipGetErrorName(hipError_t error) {
     return name_of(error);
 }
 
-/* AMD's answers the name here too. */
+/* AMD's returns the name here, too. */
 __attribute__((visibility("default"))) const char *hipGetErrorString(hipError_t error);
 const char *hipGetErrorString(hipError_t error) {
     return name_of(error);

@@ -1,4 +1,4 @@
-/* Graphs: the same nodes; the driver's descriptions of them are laid out otherwise. */
+/* Graphs: the driver has the same nodes, and describes them in other layouts. */
 #include "cuhip.h"
 
 static CUresult current(CUcontext *context) {
@@ -35,7 +35,7 @@ hipError_t graph_add_fill(hipGraphNode_t *node, hipGraph_t graph, const hipGraph
     return from_cuda(result);
 }
 
-/* Memory that the driver does not know is the host's, pageable. */
+/* Memory that the driver does not know is pageable host memory. */
 static struct cuda_copy_end end_of(const void *address) {
     unsigned type = 0;
     void *value = &type;

@@ -1,5 +1,5 @@
-/* Launches. Beyond the driver's own call: one test, and with dynamic workgroup memory a look into a
- * table of what the function may use. */
+/* Launches. A launch costs one test beyond the driver's call; with dynamic workgroup memory it also
+ * looks up what the function may use. */
 #include "cuhip.h"
 
 #include <stdatomic.h>
@@ -9,9 +9,9 @@ enum { MOST_THREADS = 1024 };
 
 /* ---- dynamic workgroup memory ---- */
 
-/* Beyond 48 KB less its static memory, a function needs permission for more: once for each
- * function, not at each launch. An entry is a function's address and, in its low 16 bits, how much
- * it was allowed in units of 16 bytes. A function that finds its place taken is allowed again. */
+/* Beyond 48 KB less its static memory, a function needs permission for more: it is given once for
+ * each function. An entry holds a function's address and, in its low 16 bits, the permitted memory
+ * in units of 16 bytes. A function whose place is taken gets the permission again. */
 enum { ALLOWED = 512, UNIT = 16 };
 static _Atomic uint64_t allowed[ALLOWED];
 
@@ -36,7 +36,8 @@ void launch_forget(void) {
 
 /* ---- what HIP and the driver say differently ---- */
 
-/* HIP ends the list with 3, the driver with 0. False if it is none of HIP's lists. */
+/* HIP ends the list with 3, the driver ends it with 0. Returns false if it is none of HIP's
+ * lists. */
 static bool translate_extra(void **extra, void *translated[5]) {
     if ((uintptr_t)extra[0] != EXTRA_POINTER || (uintptr_t)extra[2] != EXTRA_SIZE ||
         (uintptr_t)extra[4] != EXTRA_END_OF_HIP)
@@ -47,7 +48,7 @@ static bool translate_extra(void **extra, void *translated[5]) {
     return true;
 }
 
-/* Why HIP would not have launched; 0 if it would. */
+/* Returns the error for which HIP would not have launched; 0 if it would. */
 static hipError_t objection(const struct launch *l) {
     if (!l->function)
         return hipErrorInvalidImage; /* as AMD's 5.2.3 */
@@ -58,7 +59,7 @@ static hipError_t objection(const struct launch *l) {
     return hipSuccess;
 }
 
-/* The slow way of a launch: it failed, or something has to be done before. */
+/* The slow way of a launch: it failed, or needs preparation. */
 static hipError_t explain(const struct launch *l, CUresult result) {
     const hipError_t error = objection(l);
     return error ? error : from_cuda(result);

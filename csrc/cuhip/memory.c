@@ -2,7 +2,7 @@
 #include "beyond.h"
 #include "cuhip.h"
 
-/* As AMD's: no memory is no error. */
+/* As with AMD's, no bytes are no error. */
 static bool is_empty(void **address, size_t bytes) {
     if (bytes == 0)
         *address = NULL;
@@ -21,7 +21,7 @@ hipError_t memory_allocate_managed(void **address, size_t bytes, unsigned flags)
     return from_cuda(cuda.MemAllocManaged(address, bytes, flags));
 }
 
-/* Every context and every device may use it, as in HIP. */
+/* Every context and every device may use this memory, as in HIP. */
 hipError_t memory_allocate_host(void **address, size_t bytes, unsigned flags) {
     if (!address || (flags & ~(HOST_FLAGS_OF_CUDA | HOST_FLAGS_OF_AMD)))
         return hipErrorInvalidValue;
@@ -38,7 +38,7 @@ hipError_t memory_allocate_async(void **address, size_t bytes, hipStream_t strea
     return from_cuda(cuda.MemAllocAsync(address, bytes, stream));
 }
 
-/* The type of what lies at an address: 0 if the driver does not know it. */
+/* Returns the type of the memory at an address: 0 if the driver does not know it. */
 static int memory_type(const void *address) {
     unsigned type = 0;
     const int attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
@@ -51,7 +51,7 @@ int mgpu_cuhip_memory_type(const void *address) {
     return context_enter() == hipSuccess ? memory_type(address) : 0;
 }
 
-/* HIP frees memory of either kind by either function. */
+/* Either function of HIP frees memory of either kind. */
 hipError_t memory_free(void *address) {
     if (!address)
         return hipSuccess;
@@ -104,7 +104,7 @@ hipError_t memory_range(void **base, size_t *bytes, void *address) {
     return result == CUDA_ERROR_NOT_FOUND ? hipErrorInvalidDevicePointer : from_cuda(result);
 }
 
-/* HIP's numbers of attributes are the driver's. */
+/* HIP's numbers of attributes equal the driver's. */
 hipError_t memory_attribute(void *value, int attribute, const void *address) {
     if (!value || !memory_type(address))
         return hipErrorInvalidValue;

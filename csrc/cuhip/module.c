@@ -1,4 +1,4 @@
-/* Modules: cubins and fatbins as they are, PTX through the driver's compiler. */
+/* Modules: cubins and fatbins are loaded as they are, PTX through the driver's compiler. */
 #include "beyond.h"
 #include "cuhip.h"
 
@@ -13,7 +13,8 @@ void mgpu_cuhip_jit_level(int level) {
     jit_level = level;
 }
 
-/* PTX begins with text; an ELF, a fatbin or a bundle has a byte that is none among its first. */
+/* PTX begins with text; an ELF, a fatbin or a bundle has a byte among its first that is not
+ * text. */
 static bool is_text(const unsigned char *bytes) {
     for (int i = 0; i < 4 && bytes[i]; i++)
         if (bytes[i] >= 127 || (bytes[i] < 32 && (bytes[i] < '\t' || bytes[i] > '\r')))
@@ -21,7 +22,7 @@ static bool is_text(const unsigned char *bytes) {
     return bytes[0] != '\0';
 }
 
-/* A failure is explained as LLVM's own library for CUDA explains it, with the compiler's log. */
+/* A failure is explained by the compiler's log, as LLVM's own library for CUDA does. */
 static hipError_t compile(hipModule_t *module, const void *text) {
     char log[LOG_BYTES] = "";
     int options[3] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,

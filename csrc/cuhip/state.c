@@ -1,4 +1,4 @@
-/* Read by every other file: the driver's functions, its devices, the thread. */
+/* State that every other file reads: the driver's functions, its devices, the thread. */
 #include "cuhip.h"
 
 struct cuda_functions cuda;

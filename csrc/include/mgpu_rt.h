@@ -1,4 +1,4 @@
-/* mgpu_rt.h: what libmlir_rocm_runtime.so of mgpu_rt offers beyond the mgpu* ABI.
+/* mgpu_rt.h: the functions of mgpu_rt's libmlir_rocm_runtime.so beyond the mgpu* ABI.
  *
  * All functions are thread-safe unless they say otherwise, may be called before any mgpu* function,
  * and never throw or exit. A program that may also run with LLVM's own library should look them up
@@ -19,33 +19,36 @@ extern "C" {
 struct ihipStream_t; /* hipStream_t is a pointer to it */
 
 /* Makes mgpuStreamCreate on the calling thread return `stream` instead of one of the library's own;
- * NULL ends that. The stream stays the caller's, and mgpuStreamDestroy does not destroy it. It must
+ * NULL ends that. The caller keeps the stream, and mgpuStreamDestroy does not destroy it. It must
  * live until the thread has called this again with another value or has ended. Returns 0, or -1 if
  * memory ran out. */
 int mgpu_rt_use_stream(struct ihipStream_t *stream);
 
 /* Returns HIP's name of the error of the last mgpu* call on the calling thread that failed, such as
- * "hipErrorInvalidValue". Forgets it. NULL if none has failed since this was last called. Static.
- * For calls that return nothing, as most mgpu* functions do. Each failure has its line on stderr
- * too, and HIP's own last error stays as it is. */
+ * "hipErrorInvalidValue". Forgets it. Returns NULL if none has failed since the last call of this
+ * function. Static. Serves calls that return nothing, as most mgpu* functions do. Each failure is
+ * also printed on stderr, and HIP's last error stays as it is. */
 const char *mgpu_rt_take_error(void);
 
-/* Gives back to the driver what is cached and not in use: modules that nobody holds, idle streams,
- * spare events, device memory. All that the program holds stays. Returns the number of driver
- * objects given back. */
+/* Has the driver release all cached objects that are not in use: modules that the program does not
+ * hold, idle streams, idle events, device memory. Objects that the program holds stay. Returns the
+ * number of released driver objects. */
 int mgpu_rt_empty_cache(void);
 
-/* Has the library call `make_room` before mgpuMemAlloc fails for want of device memory, and try
- * once more then. It passes the device and the bytes that were asked for; its own caches are empty
- * then. If the second try fails too, the call fails as stock's does. NULL ends that.
+/* Has the library call `make_room` before mgpuMemAlloc fails for want of device memory, and then
+ * try once more. `make_room` gets the device and the requested bytes; the library's caches are
+ * empty by then. If the second try fails too, the call fails as stock's does. NULL removes the
+ * function.
  *
  * `make_room` runs on the thread that allocates, so on several threads at once. It may free memory
  * by mgpuMemFree or HIP, and must return, with the device of the thread as it was. It is not called
- * for an allocation of its own, nor for the memory of a graph. If a function of mgpu_rt_intercept
- * makes the allocation, calls of `make_room` go past these. A child of fork calls it too. */
+ * for an allocation that it makes itself, nor for the memory of a graph. If a function of
+ * mgpu_rt_intercept makes the allocation, calls that `make_room` makes go past such functions. A
+ * child of fork calls it, too. */
 void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
 
-/* Statistics so far as JSON; the caller frees it with free(). NULL if memory ran out.
+/* Returns the statistics so far as JSON; the caller frees it with free(). Returns NULL if memory
+ * ran out.
  *
  *     process    pid, rank (null without MPI), program, ended ("exit", "unfinished"), seconds since
  *                the first call, date of that in seconds since 1970
@@ -85,7 +88,7 @@ char *mgpu_rt_stats_json(void);
  *
  * Device memory that a program needs again and again for a moment, such as the arguments or the
  * results of a launch. Each owner has one buffer. The library allocates it at its first use, keeps
- * it, grows it on demand, and gives it back in the order of its stream. Owners are moved, never
+ * it, grows it on demand, and releases it in the order of its stream. Owners are moved, never
  * copied.
  *
  *     struct mgpu_rt_scratch scratch = {.stream = stream};
@@ -95,23 +98,23 @@ char *mgpu_rt_stats_json(void);
  *
  * One thread at a time may use an owner; different owners need no care. */
 struct mgpu_rt_scratch {
-    struct ihipStream_t *stream; /* in whose order the buffer is used and given back; lives longer
-                                    than the owner. NULL: the null stream */
+    struct ihipStream_t *stream; /* in this stream's order the buffer is used and released; lives
+                                    longer than the owner. NULL: the null stream */
     void *data;                  /* device memory, or NULL */
     size_t capacity;             /* bytes at data */
 };
 
 /* Returns device memory of at least `bytes` bytes, whose content is undefined after it has grown.
- * Earlier pointers into it are then not to be used for new work (work in flight keeps what it has).
- * NULL if there is no memory: then what the owner had is still there, unchanged. 0 bytes: what
- * there is. */
+ * New work must not use earlier pointers into it (work in flight keeps what it has). Returns NULL
+ * if there is no memory: the owner's buffer is then unchanged. For 0 bytes it returns the present
+ * buffer. */
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
 
-/* Gives the buffer back in its stream's order. The owner is empty then and can be used again. */
+/* Releases the buffer in its stream's order. The owner is then empty and can be used again. */
 void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch);
 
-/* Gives `to` what `from` owns, its stream included; what `to` had is given back first, and `from`
- * is left empty on its stream. Moving to itself does nothing. */
+/* Moves the buffer of `from`, and its stream, to `to`; the buffer of `to` is released first, and
+ * `from` stays empty on its stream. Moving an owner to itself does nothing. */
 void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from);
 
 /* ---- graphs ----
@@ -127,99 +130,102 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  *
  * Between begin and end the mgpu* calls of the calling thread become nodes: launches, fills,
  * copies. Streams and events become edges (on AMD's HIP 6 and 7 a chain), and waits are left out.
- * The host's own code runs once, while the graph is built: it has to do nothing but submit. A node
- * keeps its values: the addresses of device memory, of both ends of a copy, and the values of a
- * kernel's arguments. A copy from the host reads, and one to the host writes, whenever the graph
- * runs. So that memory has to stay, registered or not as it was. One to the host is over when the
+ * The host's own code runs once, while the graph is built: it must only submit work. A node keeps
+ * its values: the addresses of device memory, of both ends of a copy, and the values of a kernel's
+ * arguments. A copy from the host reads, and one to the host writes, whenever the graph runs. So
+ * that memory has to stay as it was, registered or not. A copy to the host is complete once the
  * stream was waited for.
  *
- * Memory that is allocated between begin and end is the graph's: nobody else gets it as long as the
- * graph lives. A module stays loaded as long as a graph launches its kernels.
+ * Memory that is allocated between begin and end belongs to the graph: no other caller gets it
+ * while the graph lives. A module stays loaded as long as a graph launches its kernels.
  *
  * Not in a graph: memory that host and device share, registered memory, cooperative launches,
  * kernels by their host symbol, sparse matrices, a call that fails. Also not in a graph: the load
  * or unload of a module with writable globals, an event of before, a free of earlier memory. A line
- * on stderr then says what it was. Until the end nothing more is done, and there is no graph.
+ * on stderr then names the call. Until the end no more work is done, and there is no graph.
  */
 struct mgpu_rt_graph;
 
-/* Begins a graph: from here on the calling thread builds it on its current device. Returns 0; -1,
- * with a line on stderr, if it builds one already, or cannot. It cannot without caches, nor while a
- * function of the user's own answers calls (mgpu_rt_intercept). If the thread ends first, there is
- * no graph. */
+/* Begins a graph: from here on the calling thread builds it on its current device. Returns 0; or
+ * -1, with a line on stderr, if it is building one already, or cannot. It cannot without caches,
+ * nor while a function of the user answers calls (mgpu_rt_intercept). If the thread ends first,
+ * there is no graph. */
 int mgpu_rt_graph_begin(void);
 
-/* Returns the graph that the calling thread has built, the caller's; NULL if there is none. */
+/* Returns the graph that the calling thread has built, which the caller owns; NULL if there is
+ * none. */
 struct mgpu_rt_graph *mgpu_rt_graph_end(void);
 
-/* Submits a graph to a stream of its device, also while an earlier launch of it runs: they come one
- * after another. The current device may be another one. Returns 0; or -1 with a line on stderr, and
- * nothing runs. It fails if the graph is NULL, the stream is another device's, HIP refuses it, or
- * the device was reset. It also fails if the program has registered, unregistered, freed or
- * allocated again what the graph copies or fills. Asks HIP about that, once for each allocation. */
+/* Submits a graph to a stream of its device, even while an earlier launch of it runs: one runs
+ * after the other. Another device may be the current one. Returns 0; or -1 with a line on stderr,
+ * and no work runs. It fails if the graph is NULL, the stream is another device's, HIP refuses it,
+ * or the device was reset. It also fails if the program has registered, unregistered, freed or
+ * reallocated memory that the graph copies or fills. It asks HIP about that memory, once for each
+ * allocation. */
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, struct ihipStream_t *stream);
 
-/* Ends a graph (NULL: nothing); no thread may use it any more. Waits for the device if it was ever
- * launched: its memory serves others from then on. Memory that the program has not freed stays the
- * program's. */
+/* Ends a graph (NULL: nothing); no thread may use it any more. Waits for the device if the graph
+ * was ever launched: its memory serves others from then on. Memory that the program has not freed
+ * stays the program's. */
 void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph);
 
 /* Returns the number of the graph's nodes; 0 for NULL. */
 size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph);
 
-/* Returns a picture of the graph in the language of Graphviz; the caller frees it with free(). NULL
- * if memory ran out, or of no graph. */
+/* Returns a picture of the graph in the language of Graphviz; the caller frees it with free().
+ * Returns NULL if memory ran out, or for no graph. */
 char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph);
 
 /* ---- functions of `mgpu-rt lower --graph` ----
  *
  * For objects that it writes: such a function asks at its begin how this call is made. A call with
- * arguments that an earlier one had builds a graph, and later ones replay it. The library knows the
- * arguments of four calls. Concurrent and recursive calls run without the graph. */
+ * arguments that an earlier call had builds a graph, and later ones replay it. The library
+ * remembers the arguments of four calls. Concurrent and recursive calls run without the graph. */
 struct mgpu_rt_graph_function {
     const char *name; /* for messages */
-    void *state;      /* the library's; NULL at first */
+    void *state;      /* the library's state; NULL at first */
 };
 
 enum mgpu_rt_graph_way {
-    MGPU_RT_GRAPH_DONE,     /* it was replayed, and its work is over */
-    MGPU_RT_GRAPH_PLAINLY,  /* it is to run */
-    MGPU_RT_GRAPH_BUILDING, /* it is to run, then mgpu_rt_graph_leave */
+    MGPU_RT_GRAPH_DONE,     /* it was replayed, and its work is complete */
+    MGPU_RT_GRAPH_PLAINLY,  /* the function is to run */
+    MGPU_RT_GRAPH_BUILDING, /* the function is to run, and then mgpu_rt_graph_leave */
 };
 
-/* Returns an enum mgpu_rt_graph_way. The arguments are those of the call, as bytes; there are as
- * many at each call. */
+/* Returns an enum mgpu_rt_graph_way. The arguments are those of the call, as bytes; their number is
+ * equal at each call. */
 int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                         size_t bytes);
 
-/* Ends the building, and runs what was built. 0; -1 if nothing was done: the function is to run
- * once more, plainly. */
+/* Ends the building, and launches the graph. Returns 0; or -1 if nothing was done: the function is
+ * to run once more, plainly. */
 int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
 
 /* ---- a runtime of your own ----
  *
  * Functions that take the place of the mgpu* functions, one by one, in the path of the calls.
- * MGPU_RT_RUNTIME puts those of a runtime in Python there by these. Calls that nothing has taken
- * the place of cost some 10 ns more while it lasts, and nothing at any other time.
+ * Overrides: MGPU_RT_RUNTIME sets those of a runtime in Python by these functions. While any is
+ * set, other calls cost some 10 ns more; without one they cost nothing.
  *
- * The library creates and destroys an external stream itself (mgpu_rt_use_stream). While that
- * stream captures, the library answers all calls of the thread that uses it. No graph is built
- * beside such functions. One that was built before is replayed past them. */
-typedef void (*mgpu_rt_function)(void); /* of the type that the function of that name has */
+ * The library itself answers the creation and destruction of an external stream
+ * (mgpu_rt_use_stream). While that stream captures, the library answers all calls of the thread
+ * that uses it. No graph is built while such functions are set. A graph that was built before is
+ * replayed past them. */
+typedef void (*mgpu_rt_function)(void); /* has the type of the function of that name */
 
-/* Returns this library's own function of a name ("mgpuStreamCreate"), also if another one has taken
- * its place; NULL if there is none. Calls through it are not counted in statistics: the program's
- * call is. */
+/* Returns this library's own function of a name ("mgpuStreamCreate"), even if another one has
+ * replaced it; NULL if there is none. Statistics do not count calls through it, only the program's
+ * call. */
 mgpu_rt_function mgpu_rt_native(const char *name);
 
-/* Lets `instead` answer the program's calls of a function from now on; NULL: the library does
+/* Lets `instead` answer the program's calls of a function from now on; NULL: the library answers
  * again. "end" is called without arguments when the process ends and HIP still lives.
  * "out_of_memory" is called as mgpu_rt_on_out_of_memory describes, after the program's function. A
- * child of fork has none of this. Calls under way end as they began. Returns 0, or -1 if there is
- * no such function. */
+ * child of fork has no such function. Calls under way end as they began. Returns 0, or -1 if there
+ * is no such function. */
 int mgpu_rt_intercept(const char *name, mgpu_rt_function instead);
 
-/* Prints LLVM's line for a call of HIP's that failed with a hipError_t, and makes the error the
+/* Prints LLVM's line for a call to HIP that failed with a hipError_t, and makes the error the
  * thread's last (mgpu_rt_take_error). */
 void mgpu_rt_report(const char *call, int error);
 

@@ -15,9 +15,9 @@ _Static_assert(sizeof(struct mgpu_event) == sizeof(struct channel_event), "one l
 _Static_assert(sizeof(struct mgpu_cached) == sizeof(struct channel_cached), "one layout");
 
 enum {
-    GLANCE =
-        100, /* ms between two looks whether the program is still there to set the channel up */
-    ROUND = 10000, /* ms between two looks at a word that is rung */
+    GLANCE = 100, /* ms between two checks whether the program still lives, until the channel is set
+                     up */
+    ROUND = 10000, /* ms between two checks of a word that a doorbell announces */
 };
 
 static struct channel *channel;
@@ -30,7 +30,7 @@ static void ring_library(void) {
 }
 
 /* Holds the manager's mutex for life, and ends the process when the program's is free. It needs no
- * GIL: a policy that never returns does not outlive its program. */
+ * GIL, so a policy that never returns does not outlive its program. */
 static void *watch(void *unused) {
     (void)unused;
     pthread_mutex_lock(&channel->manager);
@@ -49,7 +49,7 @@ static bool start_watching(void) {
     return true;
 }
 
-/* Until the channel is set up only the program's number says whether it has ended. */
+/* Until the channel is set up, only the program's process id tells whether it has ended. */
 static bool is_there(int program) {
     return program > 0 && (kill(program, 0) == 0 || errno != ESRCH);
 }
@@ -119,7 +119,7 @@ static uint64_t take_dropped_events(void) {
     return count;
 }
 
-/* Lies down before it looks a last time: who writes an event after that look finds it asleep. */
+/* Marks itself asleep before it looks a last time: a writer after that look finds it asleep. */
 static void sleep_until_event(int milliseconds) {
     __atomic_store_n(&channel->asleep, 1, __ATOMIC_SEQ_CST);
     if (!has_event())

@@ -1,8 +1,9 @@
 /* The questions that the manager can ask of the library in the program. The C compiler reads this
- * and, without its preprocessor lines, cffi. One thread at a time, except for what says otherwise.
+ * and, without its preprocessor lines, cffi. One thread calls them at a time, unless a comment says
+ * otherwise.
  *
- * When the program ends, execs or stops its manager, this process ends at once, in the middle of
- * its work too.
+ * When the program ends, calls exec or stops its manager, this process ends at once, even in the
+ * middle of its work.
  */
 #ifndef MGPU_RT_MANAGER_PROCESS_H
 #define MGPU_RT_MANAGER_PROCESS_H
@@ -10,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* See csrc/runtime/telemetry/channel.h, which these repeat and the compiler compares. */
+/* The values repeat csrc/runtime/telemetry/channel.h; the compiler compares both. */
 struct mgpu_event {
     uint64_t time, handle, bytes;
     int32_t kind, device;
@@ -20,16 +21,16 @@ struct mgpu_cached {
     int32_t device, held;
 };
 
-/* Takes the place of the manager of the program that has started this process. `version` is the
- * package's, `python` the interpreter's; `program` is that program's process, 0 if that is not
- * known. NULL, or why it cannot be: then the library has been told. */
+/* Makes this process the manager of the program that has started it. `version` is the package's,
+ * `python` the interpreter's; `program` is the program's process id, 0 if it is not known. Returns
+ * NULL, or the reason why it cannot, which the library then knows. */
 const char *mgpu_attach(const char *version, const char *python, int program);
 
 /* Tells the library that there will be no manager; before or after mgpu_attach. */
 void mgpu_give_up(const char *reason);
 
-/* Waits up to so many milliseconds until something has happened, and returns up to `room` events,
- * oldest first. Adds to *dropped_events how many others there were. */
+/* Waits up to so many milliseconds for an event, and returns up to `room` events, oldest first.
+ * Adds the number of further events to *dropped_events. */
 size_t mgpu_events(struct mgpu_event *out, size_t room, int milliseconds, uint64_t *dropped_events);
 
 /* Asks one question (enum channel_request), and returns its answer. Any thread. */

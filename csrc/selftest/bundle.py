@@ -5,8 +5,8 @@
 
 The bundle holds the programs of bench/programs as LLVM 22, 19 and 15 lower their host code. It also
 holds their kernels for every chip, programs that notice a missing proof, and sequences that the
-tests' random driver drew. It is kept in git, since those who build the wheel have no LLVM:
-test_bundle.py holds that the sources still give what is in it.
+tests' random driver drew. git has it, as builders of the wheel have no LLVM: test_bundle.py
+compares it with the sources.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from mgpu_rt._lowering import lower, object_files, pipelines, toolchain
 from mgpu_rt._selftest import bundle
 from mgpu_rt._selftest.bundle import ROOM, marker
 
-#: Iterations of a program's loop; None: it has no loop.
+#: The iterations of each program's loop; None: it has no loop.
 PROGRAMS: dict[str, int | None] = {
     "forum": 20,
     "many": 2,
@@ -56,7 +56,7 @@ AMD = (
     *("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"),
     *("gfx1200", "gfx1201", "gfx1250", "gfx1251"),
 )
-#: As PTX, which every later one of NVIDIA's takes too.
+#: As PTX, which every later GPU of NVIDIA's takes, too.
 NVIDIA = (bundle.PTX,)
 CHIPS = (*AMD, *NVIDIA)
 
@@ -68,7 +68,7 @@ _LENGTH = re.compile(r"array<\d{4,} x i8>")
 
 
 def _with_rooms(dialect: str, program: str, modules: list[str]) -> str:
-    """The program in the LLVM dialect, its images replaced by room for some."""
+    """Returns the program in the LLVM dialect, with room in the place of its images."""
 
     def module(symbol: str) -> str:
         return next(name for name in modules if symbol in (name, f"{name}_gpubin_cst"))
@@ -79,12 +79,12 @@ def _with_rooms(dialect: str, program: str, modules: list[str]) -> str:
 
     found, count = _IMAGE.subn(room, dialect)
     assert count == len(modules), (program, count)
-    # LLVM 15 writes the length of an image at its uses, too; names are shorter.
+    # LLVM 15 also writes the length of an image at its uses; names are shorter.
     return _LENGTH.sub(f"array<{ROOM} x i8>", found)
 
 
 def _host_object(program: str, llvm: int, folder: Path) -> Path:
-    """Returns the program's object file, in which nothing but NAME_main is seen from outside."""
+    """Returns the program's object file, which exports only NAME_main."""
     source = SOURCES / f"{program}.mlir"
     modules = list(lower.code_objects(source))
     dialect = lower.lower_to_llvm_dialect(source, llvm, iterations=PROGRAMS[program])
@@ -98,7 +98,7 @@ def _host_object(program: str, llvm: int, folder: Path) -> Path:
 
 
 def host_library(llvm: int) -> bytes:
-    """The programs that a release lowers, as a library that needs nothing but the loader."""
+    """Links the programs that a release lowers to a library that needs only the loader."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         made = [_host_object(name, llvm, folder) for name in bundle_programs(llvm)]
@@ -117,7 +117,7 @@ def bundle_programs(llvm: int) -> list[str]:
 
 
 def kernels(chip: str) -> dict[str, bytes]:
-    """The images of a chip, by their names in the bundle."""
+    """Returns the images of a chip, by their names in the bundle."""
     image = "isa" if chip.startswith("sm_") else None
     made = {}
     for program in PROGRAMS:
@@ -134,7 +134,7 @@ def kernels(chip: str) -> dict[str, bytes]:
 
 
 def sequences(drawn: Path | None, old: bundle.Bundle | None) -> dict[str, bytes]:
-    """The sequences that were drawn into a folder; without one, those of the old bundle."""
+    """Returns the sequences that were drawn into a folder; without a folder, the old bundle's."""
     if drawn:
         return {
             f"sequences/{path.name}": path.read_bytes() for path in sorted(drawn.glob("*.json"))
@@ -144,7 +144,7 @@ def sequences(drawn: Path | None, old: bundle.Bundle | None) -> dict[str, bytes]
 
 
 def _assembled(lines: Iterable[str], *options: str) -> bytes:
-    """A library that needs nothing but the loader."""
+    """Links a library that needs only the loader."""
     with tempfile.TemporaryDirectory() as scratch:
         source, out = Path(scratch, "library.s"), Path(scratch, "library.so")
         source.write_text("\n".join(['.section .note.GNU-stack,"",@progbits', *lines]) + "\n")
@@ -155,7 +155,7 @@ def _assembled(lines: Iterable[str], *options: str) -> bytes:
 
 
 def constants(name: str) -> bytes:
-    """A library that has room for images among its constants."""
+    """Links a library that has room for images among its constants."""
     lines = [".section .rodata"]
     for number, image in enumerate(bundle.CONSTANTS[name]):
         mark = marker("sequences", image).decode()
@@ -164,9 +164,9 @@ def constants(name: str) -> bytes:
     return _assembled(lines, *(["-Wl,-z,nodelete"] if name == "constants" else []))
 
 
-#: Libraries that the programs open; csrc/selftest/player says what for.
+#: The libraries that the programs open; csrc/selftest/player tells why.
 LIBRARIES: dict[str, tuple[str, ...]] = {
-    # The program's constants have an address, which the loader writes there.
+    # The program's constants contain an address, which the loader writes.
     "relocated": (
         f".section .rodata\n.balign 4096\n.global image0\nimage0: .skip {2 * ROOM}",
         ".quad image0",
@@ -188,7 +188,7 @@ def libraries() -> dict[str, bytes]:
 
 
 def proofs() -> dict[str, bytes]:
-    """The programs of csrc/selftest/programs; those that reset a device are kept apart."""
+    """Returns the programs of csrc/selftest/programs; those that reset a device are separate."""
     made = {}
     for group in groups():
         kind = "resets" if group.harsh else "proofs"
@@ -201,7 +201,7 @@ def proofs() -> dict[str, bytes]:
 
 
 def inputs() -> str:
-    """A hash of what programs and kernels are made from."""
+    """Returns a hash of all that programs and kernels are made from."""
     state = hashlib.sha256(repr((pipelines.RECIPE, PROGRAMS, BY_15, CHIPS, ROOM)).encode())
     for program in PROGRAMS:
         state.update((SOURCES / f"{program}.mlir").read_bytes())
@@ -212,20 +212,20 @@ def inputs() -> str:
 
 
 def _compiled() -> Iterator[tuple[str, bytes]]:
-    """The members that LLVM makes: some minutes' work."""
+    """Returns the members that LLVM makes, which takes minutes."""
     for llvm in toolchain.TESTED:
         yield bundle.library_name(llvm), host_library(llvm)
     with ThreadPoolExecutor(2) as pool:
         every: dict[str, bytes] = {}
         for found in pool.map(kernels, CHIPS):
             every.update(found)
-    # A kernel for one chip after the other, which packs best.
+    # Kernels are ordered by chip, which packs best.
     yield from sorted(every.items(), key=lambda item: (item[0].split("/")[2], item[0]))
 
 
 def contents(old: bundle.Bundle | None, drawn: Path | None) -> Iterator[tuple[str, bytes]]:
-    """All that is in it, by name. An old one of the same inputs gives the members that LLVM
-    made."""
+    """Returns all members of the bundle, by name. If an old bundle has the same inputs, it gives
+    the members that LLVM made."""
     manifest = {
         "inputs": inputs(),
         "programs": {str(llvm): bundle_programs(llvm) for llvm in toolchain.TESTED},
@@ -244,7 +244,7 @@ def contents(old: bundle.Bundle | None, drawn: Path | None) -> Iterator[tuple[st
 
 
 def pack(members: Iterable[tuple[str, bytes]]) -> bytes:
-    """An archive that says nothing but names and contents."""
+    """Writes an archive of names and contents only."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz", format=tarfile.USTAR_FORMAT, preset=9) as tar:
         for name, content in members:

@@ -1,4 +1,4 @@
-/* Programs of bench/programs by hand on HIP, with all that can be hoisted out of their loops. */
+/* The programs of bench/programs by hand on HIP, with all calls hoisted that can be. */
 #include "hip.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ static void *kernel, *stream, *device[4];
 static float host[ELEMENTS];
 static long iterations;
 
-/* The functions of the loops, found once. */
+/* The functions that the loops call, looked up once. */
 static int (*launch_kernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                             unsigned, void *, void **, void **);
 static int (*synchronize)(void *);
@@ -83,7 +83,7 @@ static const struct {
     {"layers", "layer", layers},
 };
 
-/* The file, and a 0 after it, as text ends. */
+/* Reads the file, and adds a 0, as text ends. */
 static char *read_file(const char *path) {
     FILE *file = fopen(path, "rb");
     if (!file)

@@ -1,18 +1,18 @@
-/* HIP for the selftest's programs, called by hand: MGPU_RT_HIP names the library. */
+/* HIP's functions for the selftest's programs, called directly: MGPU_RT_HIP names the library. */
 #ifndef SELFTEST_HIP_H
 #define SELFTEST_HIP_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The address of one of HIP's functions, without its "hip"; NULL if this release lacks it. */
+/* Returns the address of a function of HIP, named without "hip"; NULL if this release lacks it. */
 typedef void (*function)(void);
 function hip_find(const char *name);
 
-/* Finds a function that is needed; without it, ends the program with a message. */
+/* Finds a required function; without it, ends the program with a message. */
 function hip_need(const char *name);
 
-/* HIP(Name, parameters)(arguments): the error. */
+/* HIP(Name, parameters)(arguments) returns the error. */
 #define HIP(name, ...) ((int (*)(__VA_ARGS__))hip_need("hip" #name))
 
 /* Ends the program if HIP has refused. */
@@ -21,20 +21,20 @@ void hip_check(int error, const char *what);
 uint64_t now_ns(void);
 void fail(const char *what, const char *which) __attribute__((noreturn));
 
-/* Runs `program` as often as each line of the standard input says, and answers with the nanoseconds
- * that it took until the device was idle. */
+/* Runs `program` as often as each line of the standard input says; prints the nanoseconds until the
+ * device was idle. */
 void serve_rounds(void (*program)(void));
 
-/* The loops of bench/programs by hand: NAME ITERATIONS IMAGE. */
+/* Finds the loop of a program of bench/programs by hand: NAME ITERATIONS IMAGE. */
 void (*by_hand(int count, char **words))(void);
 
-/* Prints the cost of each question that the library asks here: lines of name, tab, nanoseconds. */
+/* Prints the cost of each question that the library asks: lines of name, tab, nanoseconds. */
 void print_questions(void);
 
 /* Prints HIP's facts about itself and each device: lines of name, tab, value. */
 void print_devices(void);
 
-/* Prints the current device's memory in bytes, free and in all. This starts the device. */
+/* Prints the current device's memory in bytes, free and total. This call starts the device. */
 void print_memory(void);
 
 #endif

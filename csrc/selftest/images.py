@@ -1,8 +1,8 @@
 """The device images of the player's programs, lowered by MLIR 22 into build/random_driver/images.
 
-Each module has a number of its own, which its kernels put into every result: a module taken for
-another shows. Loads may share the modules `plain0` ... but the last, whose constant HIP knows by
-name. Each load of `cell0` ... has a writable global of its own, whose address a kernel gives away.
+Each module's kernels put the module's number into every result: a module taken for another shows.
+Loads may share the modules `plain0` ... except the last, which has a constant that HIP knows by
+name. Each load of `cell0` ... has its own writable global, whose address a kernel gives away.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from mgpu_rt._lowering import lower
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "random_driver" / "images"
 
-#: The images by their number in a script, and the number that each module adds.
+#: Returns the images by their number in a script, and the number that each module adds.
 PLAIN = {f"plain{i}": 101 + 2 * i for i in range(6)}
 CELLS = {f"cell{i}": 1001 + 2 * i for i in range(3)}
 VALUES = PLAIN | CELLS
 NAMES = list(VALUES)
 EXPORTS = [*PLAIN][-1]
 
-#: A word w becomes 3 * w + k + the module's number: the order of two launches shows.
+#: A word w becomes 3 * w + k + the module's number, so the order of two launches shows.
 _MIX = """
     gpu.func @{name}(%data: memref<?xi32>, %count: index, %k: i32) kernel {{
       %block = gpu.block_id x
@@ -47,7 +47,8 @@ _MIX = """
     }}
 """
 
-#: Takes its time before it reads; what it counts is 0 in the end, which the compiler cannot know.
+#: The kernel counts for a while before it reads; the count ends at 0, which the compiler cannot
+#: know.
 _SPIN = """
         %zero = arith.constant 0 : index
         %one = arith.constant 1 : index
@@ -84,7 +85,7 @@ _COPY = """
     }}
 """
 
-#: The cell's new value, and its address as two words.
+#: Stores the cell's new value, and its address as two words.
 _CELL = """
     llvm.mlir.global external @cell(0 : i32) {{addr_space = 1 : i32}} : i32
 
@@ -122,8 +123,9 @@ _READ = re.compile(r"%address = .*\n\s*%value = llvm\.load .*")
 
 
 def module(name: str, rounds: int, space: int, chip: str) -> str:
-    """The text of an image's gpu.module; `space` is that of constants. NVIDIA's driver finds those
-    that are not exported too, so its images have none but the last."""
+    """Returns the text of an image's gpu.module; `space` is the address space of constants.
+    NVIDIA's driver also finds constants that are not exported, so only the last of its images has
+    any."""
     value = VALUES[name]
     spin = _SPIN.format(rounds=rounds)
     linkage = "external" if name == EXPORTS else "internal"
@@ -140,7 +142,7 @@ def module(name: str, rounds: int, space: int, chip: str) -> str:
 
 
 def write(chip: str, image: str | None = None, rounds: int = 2000) -> Path:
-    """Lowers all images for a chip; returns the directory with one file for each."""
+    """Lowers all images for a chip; returns a directory with a file for each."""
     text = "module attributes {gpu.container_module} {\n"
     text += "".join(module(name, rounds, 4, chip) for name in NAMES) + "}\n"
     directory = OUT / chip

@@ -1,6 +1,6 @@
-/* Which mapping holds an address: an array in order of the GPU address, searched by halves. Each
- * dispatch looks up its ranges here once, and HIP asks on many of its paths, so reading is shared
- * and cheap. Adding moves the array's tail, which costs less than mmap. */
+/* Finds which mapping holds an address, by binary search in an array in order of GPU addresses.
+ * Each dispatch looks up its ranges here once, and many paths of HIP ask here, so reading is shared
+ * and cheap. Adding a mapping moves the array's tail, which costs less than mmap. */
 #include "memory.h"
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 static struct softgpu_mapping **mappings;
 static size_t count, capacity;
-static size_t user_count; /* of them, how many are registered user ranges */
+static size_t user_count; /* number of them that are registered user ranges */
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 
 void softgpu_address_space_lock(bool exclusive) {
@@ -23,7 +23,7 @@ void softgpu_address_space_unlock(void) {
     pthread_rwlock_unlock(&lock);
 }
 
-/* The number of mappings that begin at or below an address. */
+/* Returns the number of mappings that begin at or below an address. */
 static size_t rank(uint64_t va) {
     size_t low = 0, high = count;
     while (low < high) {
@@ -44,7 +44,7 @@ struct softgpu_mapping *softgpu_mapping_at(uint64_t va) {
     return va - mapping->va < mapping->size ? mapping : NULL;
 }
 
-/* Few ranges are registered at a time, and seldom looked up: all are tried. */
+/* Few ranges are registered at a time, and seldom looked up, so all are tried. */
 static struct softgpu_mapping *find_user(const char *pointer) {
     struct softgpu_mapping *inside = NULL;
     size_t left = user_count;

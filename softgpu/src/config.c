@@ -1,4 +1,4 @@
-/* The environment's wishes: which devices, and how much memory each has. */
+/* Reads the environment: which devices there are, and how much memory each has. */
 #include "settings.h"
 #include "thunk.h"
 
@@ -32,7 +32,7 @@ static const struct softgpu_target *find_target(const char *name, size_t length)
     return NULL;
 }
 
-/* True if an object of the process is ROCr and lacks a name among its constants. */
+/* Returns true if an object of the process is ROCr and lacks a name among its constants. */
 static int lacks_name(struct dl_phdr_info *object, size_t size, void *data) {
     const char *name = *(const char **)data;
     (void)size;
@@ -53,7 +53,7 @@ static bool rocr_knows(const char *name) {
     return !dl_iterate_phdr(lacks_name, &name);
 }
 
-/* False, with a message, if an item neither names a target nor sets something. */
+/* Returns false, with a message, if an item is neither a target nor a setting. */
 static bool read_list(const char *list) {
     for (const char *name = list; name; name = softgpu_next_item(name)) {
         size_t length = strcspn(name, ",");
@@ -90,7 +90,7 @@ static bool read_list(const char *list) {
     return true;
 }
 
-/* "512M", "4G", "1048576"; 0 if it is not a size. */
+/* Reads a size such as "512M", "4G" or "1048576"; returns 0 if it is none. */
 static uint64_t parse_size(const char *text) {
     if (!isdigit((unsigned char)*text))
         return 0;
@@ -120,15 +120,15 @@ static uint64_t physical_memory(void) {
     return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 4 * GIB;
 }
 
-/* Pages are taken from the machine only when touched, but a device must not promise more than the
- * machine can give. By default it has 4 GiB, or half of a small machine. */
+/* The machine gives pages only when they are touched, but a device must not promise more than the
+ * machine has. By default it has 4 GiB, or half of a small machine. */
 static bool read_memory(void) {
     char text[SOFTGPU_SETTING_SIZE];
     host_memory = physical_memory();
     device_memory = host_memory / 2 < 4 * GIB ? host_memory / 2 : 4 * GIB;
     if (softgpu_setting("memory", text)) {
         device_memory = parse_size(text);
-        /* HIP itself takes a few MiB for its kernels and queues before the program gets any. */
+        /* HIP takes a few MiB of it for its kernels and queues. */
         if (device_memory < 16u << 20) {
             softgpu_say("memory=%s: want a size of at least 16M, such as 512M or "
                         "4G; no device",
@@ -140,8 +140,8 @@ static bool read_memory(void) {
     return true;
 }
 
-/* Settings without which the device works as well. A message names one that cannot be read, and it
- * is left out. */
+/* Reads settings without which the device works as well. A setting that cannot be read is named in
+ * a message and left out. */
 static void check_settings(void) {
     char text[SOFTGPU_SETTING_SIZE];
     softgpu_name_old_variables(softgpu_say);

@@ -1,4 +1,4 @@
-/* Shared by the parts of the software GPU.
+/* Declarations that the parts of the software GPU share.
  *
  * thunk (hsaKmt*) -> queue (AQL packets) -> execute (one dispatch) -> isa (one instruction)
  *
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One target that the device can present: MGPU_RT_SOFTGPU names it. */
+/* A target that the device can present, as MGPU_RT_SOFTGPU names it. */
 struct softgpu_target {
     const char *name; /* "gfx90a", as LLVM spells it in -mcpu */
     uint32_t major, minor, stepping;
@@ -37,42 +37,42 @@ struct softgpu_range {
 };
 
 /* Finds the mapping that holds a GPU address; false if nothing is mapped there. Thread-safe. The
- * caller may keep the copy for the duration of one dispatch, so that the lookup is off its hot
- * path. Memory that a running kernel uses is not freed under it. */
+ * caller may keep the copy for one dispatch, so that the lookup is off its hot path. Memory that a
+ * running kernel uses is not freed before the kernel ends. */
 bool softgpu_find_range(uint64_t va, struct softgpu_range *range);
 
-/* Finds, for messages, where the device sees memory that the program owns and registered, given the
- * host's address of it. False if that is not registered memory. */
+/* Finds, for messages, the device's address of registered memory of the program, from the host's
+ * address. Returns false if the memory is not registered. */
 bool softgpu_registered_address(uint64_t va, uint64_t *known_as);
 
-/* The name that hardware has for it; decides what ROCr and HIP are told. */
+/* The hardware's name of a fault, which decides what ROCr and HIP are told. */
 enum softgpu_fault_kind {
-    SOFTGPU_FAULT_EXCEPTION, /* anything without a name of its own */
+    SOFTGPU_FAULT_EXCEPTION, /* any fault without a name of its own */
     SOFTGPU_FAULT_ILLEGAL_INSTRUCTION,
     SOFTGPU_FAULT_MEMORY, /* an access outside mapped memory */
-    /* Not the kernel's, but the packet's: */
+    /* Faults of the packet, not of the kernel: */
     SOFTGPU_FAULT_PACKET,        /* of an unknown type */
-    SOFTGPU_FAULT_VENDOR_PACKET, /* of AMD's, of an unknown format */
+    SOFTGPU_FAULT_VENDOR_PACKET, /* a packet of AMD's with an unknown format */
     SOFTGPU_FAULT_DIMENSIONS,
     SOFTGPU_FAULT_GROUP_MEMORY, /* more than a compute unit has */
     SOFTGPU_FAULT_GROUP_SIZE,
     SOFTGPU_FAULT_CODE,      /* there is no kernel object */
-    SOFTGPU_FAULT_REGISTERS, /* more than a compute unit has for the group */
+    SOFTGPU_FAULT_REGISTERS, /* the group needs more than a compute unit has */
 };
 
-/* The place where a kernel stopped and the reason, for a message that a programmer can act on. */
+/* The place where a kernel stopped and the reason, for a message that helps a programmer. */
 struct softgpu_fault {
-    char text[1024]; /* complete, no newline at the end; lines within it are separated by \n */
+    char text[1024]; /* complete, without a newline at the end; \n separates its lines */
     enum softgpu_fault_kind kind;
-    uint64_t address; /* SOFTGPU_FAULT_MEMORY: what the kernel tried to reach */
+    uint64_t address; /* SOFTGPU_FAULT_MEMORY: the address that the kernel accessed */
 };
 
-/* Writes, for such messages, the name of the kernel with this descriptor. The name is from the
- * symbols of its loaded code object, or "(unnamed, at 0x...)". */
+/* Writes, for messages, the name of the kernel with this descriptor. The name is from the symbols
+ * of its loaded code object, or "(unnamed, at 0x...)". */
 void softgpu_kernel_name(uint64_t kernel_object, char *name, size_t size);
 
-/* Writes, for such messages, the text of the instruction that these words begin with, by LLVM's
- * tools if they are found, else "". Starts a process: milliseconds. */
+/* Writes, for messages, the text of the instruction that begins with these words, by LLVM's tools
+ * if they are found, or "". Starts a process, which takes milliseconds. */
 void softgpu_disassemble(const struct softgpu_target *target, const uint32_t *words, unsigned count,
                          char *text, size_t size);
 
@@ -86,13 +86,13 @@ struct softgpu_context {
     uint64_t private_aperture; /* flat addresses of scratch begin here */
 };
 
-/* Runs one kernel dispatch to its end on the calling thread and, where it helps, on others.
- * Returns true when every wave has ended; false with *fault filled when one could not go on. */
+/* Runs one kernel dispatch to its end on the calling thread and, if that helps, on others. Returns
+ * true when every wave has ended; false with *fault filled when one could not continue. */
 bool softgpu_execute(const struct softgpu_context *context,
                      const struct softgpu_dispatch_packet *packet, struct softgpu_fault *fault);
 
-/* How many instructions all dispatches of this process ran, each counted once for its wave. For
- * measuring programs, which find it by name. */
+/* Returns how many instructions all dispatches of this process ran, each counted once a wave.
+ * Exported for programs that measure, which find it by name. */
 __attribute__((visibility("default"))) uint64_t softgpu_instructions(void);
 
 #endif

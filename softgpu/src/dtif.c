@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* The first call of all: from here on who asks is ROCr 7. Any handle but NULL is good. */
+/* ROCr 7 makes this call first: from here on ROCr 7 is the caller. Any handle but NULL will do. */
 SOFTGPU_EXPORT void *DtifCreate(const char *name);
 void *DtifCreate(const char *name) {
     static char handle;
@@ -21,11 +21,11 @@ void DtifDestroy(void) {}
 
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtModelEnabled(bool *enabled);
 HSAKMT_STATUS hsaKmtModelEnabled(bool *enabled) {
-    *enabled = false; /* ROCr's other hook */
+    *enabled = false; /* the other hook of ROCr */
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* The store wakes the queue's thread, as HIP's own would. */
+/* The store wakes the queue's thread, as a store by HIP would. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtQueueRingDoorbell(HSA_QUEUEID id, HSAuint64 value);
 HSAKMT_STATUS hsaKmtQueueRingDoorbell(HSA_QUEUEID id, HSAuint64 value) {
     struct softgpu_queue *queue = (struct softgpu_queue *)(uintptr_t)id;
@@ -53,8 +53,8 @@ int amdgpu_device_deinitialize(void *device) {
     return 0;
 }
 
-/* How struct amdgpu_gpu_info begins; the rest, which describes graphics, stays as the caller left
- * it. */
+/* The first members of struct amdgpu_gpu_info; the rest, which describes graphics, stays as the
+ * caller left it. */
 struct gpu_info {
     uint32_t asic_id, chip_rev, chip_external_rev, family_id;
     uint64_t ids_flags;
@@ -68,14 +68,14 @@ int amdgpu_query_gpu_info(void *device, struct gpu_info *info) {
     return 0;
 }
 
-/* There is no file behind it. */
+/* The device has no file. */
 SOFTGPU_EXPORT int amdgpu_device_get_fd(void *device);
 int amdgpu_device_get_fd(void *device) {
     (void)device;
     return -1;
 }
 
-/* Buffers that other processes and graphics share. */
+/* Functions for buffers that are shared with other processes and with graphics. */
 #define NOT_SUPPORTED(name)                                                                        \
     SOFTGPU_EXPORT int name(void);                                                                 \
     int name(void) {                                                                               \

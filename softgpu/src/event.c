@@ -1,6 +1,6 @@
-/* Events of the driver: what a thread sleeps on after it has polled a signal for long enough.
+/* The driver's events, on which a thread sleeps after it has polled a signal for long enough.
  *
- * Raising an event that nobody sleeps on takes no lock: it happens after every kernel. */
+ * Raising an event without a sleeper takes no lock, as it happens after every kernel. */
 #include "isa/exec.h"
 #include "memory.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* The real driver's limit. ROCr lives with a refusal: signals beyond it are polled. */
+/* The limit of the real driver. ROCr copes with a refusal: it polls further signals. */
 enum { MAX_EVENTS = 4096 };
 
 struct slot {
@@ -17,12 +17,12 @@ struct slot {
     bool manual_reset;
     _Atomic bool signaled;
     _Atomic unsigned sleepers;
-    uint64_t wakes; /* how often those who slept on it were woken. Guarded by the lock. */
+    uint64_t wakes; /* how often its sleepers were woken. Guarded by the lock. */
 };
 
 static struct slot slots[MAX_EVENTS];
-/* Signals point here: a kernel that sets one writes the event's id, then sends an interrupt that
- * carries the id's low byte only. 0: nothing was written since. */
+/* Signals point to these mailboxes: a kernel that sets one writes the event's id, then sends an
+ * interrupt with the id's low byte only. 0: nothing was written since the last look. */
 static _Alignas(SOFTGPU_PAGE) _Atomic uint64_t mailboxes[MAX_EVENTS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t raised;
@@ -35,7 +35,7 @@ __attribute__((constructor)) static void use_monotonic_clock(void) {
     pthread_condattr_destroy(&attributes);
 }
 
-/* Kernels reach the mailboxes as they do all memory: through a mapping, made with the first event.
+/* Kernels reach the mailboxes like other memory, through a mapping that the first event makes.
  */
 static void map_mailboxes(void) {
     static struct softgpu_mapping mapping = {.size = sizeof mailboxes};
@@ -106,8 +106,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyEvent(HsaEvent *event) {
 void softgpu_raise_event(uint32_t id) {
     if (id == 0 || id >= MAX_EVENTS)
         return;
-    /* Sequentially consistent on both sides: either this sees the sleeper, or the sleeper, which
-     * counts itself before it looks, sees the flag. */
+    /* Sequentially consistent on both sides: either this thread sees the sleeper, or the sleeper,
+     * which counts itself before it looks, sees the flag. */
     atomic_store(&slots[id].signaled, true);
     if (atomic_load(&slots[id].sleepers) == 0)
         return;
@@ -144,9 +144,9 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtResetEvent(HsaEvent *event) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Takes the events if they are what the caller waits for. They are raised by now, or were since it
- * has slept, when they had been woken `wakes` times. As the driver does, an event that resets
- * itself wakes all who sleep on it. */
+/* Takes the events if they satisfy the caller's wait. They satisfy it if they are raised now, or
+ * were woken more than `wakes` times since the caller slept. As with the driver, an event that
+ * resets itself wakes all its sleepers. */
 static bool take(HsaEvent *events[], const uint64_t *wakes, HSAuint32 count, bool all) {
     HSAuint32 happened = 0;
     for (HSAuint32 i = 0; i < count; i++) {
@@ -208,8 +208,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtQueryEventState(HsaEvent *event) {
                                                         : HSAKMT_STATUS_WAIT_TIMEOUT;
 }
 
-/* Since ROCr 6.1. Ages are for kernel interface 1.14 and later; hsaKmtGetVersion says 1.6, for
- * which ROCr gives none. */
+/* Called since ROCr 6.1. Ages are for kernel interface 1.14 and later; hsaKmtGetVersion returns
+ * 1.6, for which ROCr passes none. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtWaitOnMultipleEvents_Ext(HsaEvent *events[], HSAuint32 count,
                                                             bool all, HSAuint32 milliseconds,
                                                             uint64_t *ages);

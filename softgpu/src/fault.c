@@ -1,9 +1,9 @@
-/* The end of a kernel that could not go on.
+/* Reports a kernel that could not continue.
  *
- * ROCr has two ways to learn of it, as on a GPU. After the memory event it prints its "Memory
+ * ROCr can learn of it in two ways, as on a GPU. After the memory event it prints its "Memory
  * access fault by GPU" line and aborts. After the queue's error signal HIP names the error and
- * aborts (5, 6) or returns it from then on (7). The full story is printed here first, because
- * neither can carry it. */
+ * aborts (5, 6) or returns it from then on (7). The whole message is printed here first, as neither
+ * way can carry it. */
 #include "check/hooks.h"
 #include "hsa_signal.h"
 #include "thunk.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Bits of the queue's error signal, as the command processor sets them. */
+/* The bits of the queue's error signal, as the command processor sets them. */
 static const int64_t error_bits[] = {
     [SOFTGPU_FAULT_EXCEPTION] = INT64_C(0x80000000),
     [SOFTGPU_FAULT_ILLEGAL_INSTRUCTION] = INT64_C(0x40000000),
@@ -25,8 +25,8 @@ static const int64_t error_bits[] = {
     [SOFTGPU_FAULT_VENDOR_PACKET] = INT64_C(0x100),
 };
 
-/* The text that kernels have printed is in HIP's stdout, and abort() would drop it: often it says
- * why the kernel gave up. The holder of the stream's lock may never let go of it. */
+/* The text that kernels have printed is in HIP's stdout, and abort() would drop it: it often tells
+ * why the kernel failed. The thread with the stream's lock may never release it. */
 static void flush_output(void) {
     if (ftrylockfile(stdout) != 0)
         return;

@@ -1,6 +1,7 @@
-/* Memory: allocation with the limits of the devices, registration of the program's memory, mapping.
+/* Memory: allocation within the devices' limits, registration of the program's memory, mapping.
  *
- * Device memory is memory of this process, taken from the machine page by page when touched. */
+ * Device memory is memory of this process, which the machine gives page by page when it is
+ * touched. */
 #include "memory.h"
 #include "check/hooks.h"
 
@@ -10,7 +11,7 @@
 
 enum {
     /* ROCr's own part of a device, which HIP does not count as used: without it HIP would promise
-     * more than there is. */
+     * more than the device has. */
     OWN_MEMORY = 4 << 20,
     HUGE_PAGE = 2 << 20,
 };
@@ -21,7 +22,7 @@ static uint64_t round_up(uint64_t size) {
     return (size + SOFTGPU_PAGE - 1) & ~(uint64_t)(SOFTGPU_PAGE - 1);
 }
 
-/* A reservation of `size` bytes, of which the first is aligned as asked for. */
+/* Returns a reservation of `size` bytes with the requested alignment. */
 static void *map_aligned(uint64_t size, uint64_t alignment, int protection) {
     enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
     uint64_t slack = alignment > SOFTGPU_PAGE ? alignment - SOFTGPU_PAGE : 0;
@@ -52,25 +53,25 @@ static void *map_fixed(void *fixed, uint64_t size, int protection) {
     return NULL;
 }
 
-/* The wanted place of memory: at an address, or at any that is aligned so (0: to pages). */
+/* The requested place of memory: an address, or any address of that alignment (0: pages). */
 struct place {
     void *fixed;
     uint64_t alignment;
 };
 
-/* Reserves or allocates; NULL if the machine refuses. */
+/* Reserves or allocates; returns NULL if the machine refuses. */
 static void *map_pages(struct place place, uint64_t size, int protection) {
     void *pages = place.fixed ? map_fixed(place.fixed, size, protection)
                               : map_aligned(size, place.alignment, protection);
     if (!pages)
         return NULL;
-    /* First touches by 4 KiB would cost more than the copy that makes them. */
+    /* First touches by 4 KiB would cost more than the copy that causes them. */
     if (size >= HUGE_PAGE && protection != PROT_NONE)
         madvise(pages, size, MADV_HUGEPAGE);
     return pages;
 }
 
-/* Takes bytes of a node's memory; false if it has not got them. */
+/* Takes bytes of a node's memory; returns false if there are too few. */
 static bool charge(uint32_t node, uint64_t size) {
     softgpu_address_space_lock(true);
     bool fits = size <= softgpu_node_memory(node) + (node ? OWN_MEMORY : 0) - used[node];
@@ -93,11 +94,11 @@ static bool add(struct softgpu_mapping *mapping) {
     return added;
 }
 
-/* Allocates what has been charged for. */
+/* Allocates memory that has been charged for. */
 static struct softgpu_mapping *allocate(uint32_t node, uint64_t size, HsaMemFlags flags,
                                         struct place place) {
     struct softgpu_mapping *mapping = calloc(1, sizeof *mapping);
-    /* Nothing reads scratch through its own addresses: the interpreter keeps it per wave. */
+    /* Scratch is not read at these addresses: the interpreter keeps it for each wave. */
     int protection = flags.ui32.Scratch ? PROT_NONE : PROT_READ | PROT_WRITE;
     void *pages = mapping ? map_pages(place, size, protection) : NULL;
     if (!pages) {
@@ -118,8 +119,8 @@ static struct softgpu_mapping *allocate(uint32_t node, uint64_t size, HsaMemFlag
     return mapping;
 }
 
-/* Since ROCr 7. Addresses without memory, and memory without an address, are virtual memory that
- * programs manage, which this device does not offer. */
+/* These flags exist since ROCr 7. An address without memory, or memory without an address, is
+ * virtual memory for programs to manage, which this device lacks. */
 enum { NO_ADDRESS = 1 << 18, ONLY_ADDRESS = 1 << 19 };
 
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAllocMemoryAlign(HSAuint32 node, HSAuint64 size,
@@ -151,7 +152,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAllocMemory(HSAuint32 node, HSAuint64 size, H
     return hsaKmtAllocMemoryAlign(node, size, 0, flags, memory);
 }
 
-/* The rest of a node's memory. */
+/* Returns the rest of a node's memory. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAvailableMemory(HSAuint32 node, HSAuint64 *bytes);
 HSAKMT_STATUS hsaKmtAvailableMemory(HSAuint32 node, HSAuint64 *bytes) {
     SOFTGPU_REFUSE_AFTER_FORK();
@@ -182,8 +183,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtFreeMemory(void *memory, HSAuint64 size) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Gives the program's memory an address of its own on the device. Were it the host's address, HIP
- * would keep one record for both, and abort when it removes the second one at unregistering. */
+/* Gives the program's memory its own address on the device. With the host's address, HIP would keep
+ * one record for both, and abort when it removes the second one at unregistering. */
 static HSAKMT_STATUS register_new(char *user, uint64_t size, HsaMemFlags flags) {
     uint64_t offset = (uintptr_t)user & (SOFTGPU_PAGE - 1), pages = round_up(offset + size);
     struct softgpu_mapping *mapping = calloc(1, sizeof *mapping);
@@ -214,7 +215,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterMemoryWithFlags(void *memory, HSAuint
     if (!memory || size == 0 || size > UINT64_MAX - 2 * SOFTGPU_PAGE)
         return HSAKMT_STATUS_INVALID_PARAMETER;
     softgpu_address_space_lock(true);
-    /* The device knows already what the driver allocated. */
+    /* The device already knows memory that the driver allocated. */
     bool known = softgpu_mapping_at((uintptr_t)memory) != NULL;
     struct softgpu_mapping *again = softgpu_mapping_of_user_range(memory, size);
     if (again)
@@ -233,9 +234,9 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterMemoryToNodes(void *memory, HSAuint64
     return hsaKmtRegisterMemoryWithFlags(memory, size, (HsaMemFlags){0});
 }
 
-/* An address that several ranges begin at names none of them: all stay, which costs addresses only.
- * The kernel driver's library then answers that nothing is registered there. ROCr 7 ends the
- * process for that if it was built with assertions, as Debian's is, so the answer here is
+/* If several ranges begin at an address, it identifies none of them: all stay, which costs
+ * addresses only. The real driver's library then answers that no memory is registered there. ROCr 7
+ * ends the process for that if it was built with assertions, as Debian's is, so the answer here is
  * success. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDeregisterMemory(void *memory) {
     SOFTGPU_REFUSE_AFTER_FORK();
@@ -254,7 +255,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDeregisterMemory(void *memory) {
     return known ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_MEMORY_NOT_REGISTERED;
 }
 
-/* The device's address of a place of a mapping. */
+/* Returns the device's address for a place in a mapping. */
 static uint64_t device_address(const struct softgpu_mapping *mapping, const void *memory) {
     if (!mapping->user || (uintptr_t)memory - mapping->va < mapping->size)
         return (uintptr_t)memory;
@@ -308,7 +309,8 @@ static void describe(const struct softgpu_mapping *mapping, HsaPointerInfo *info
     info->GPUAddress = mapping->va + offset;
     info->SizeInBytes = mapping->user ? mapping->user_size : mapping->size;
     info->NMappedNodes = mapping->node_count;
-    info->MappedNodes = mapping->nodes; /* ROCr copies it under the lock that guards its changes */
+    info->MappedNodes =
+        mapping->nodes; /* ROCr copies them under the lock that guards their changes */
     info->UserData = mapping->user_data;
 }
 

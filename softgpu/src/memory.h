@@ -1,4 +1,5 @@
-/* The device's address space: what is mapped where. Internal to memory.c and address_space.c.
+/* The device's address space: its mappings. This header is internal to memory.c and
+ * address_space.c.
  *
  * All devices share one address space, as the GPUs of one process do. */
 #ifndef SOFTGPU_MEMORY_H
@@ -13,38 +14,38 @@ enum { SOFTGPU_PAGE = 4096 };
 struct softgpu_mapping {
     uint64_t va, size;
     char *host;
-    /* Only for memory that the program owns and registered: what it named, to the byte. NULL
+    /* The address and size that the program registered, to the byte; only for its own memory. NULL
      * otherwise. Its va is a reservation that the host cannot read, as with a real GPU. */
     char *user;
     uint64_t user_size;
-    unsigned registrations; /* of the same user range */
-    bool scratch;           /* address space only */
-    uint32_t node;          /* that the memory lives on */
+    unsigned registrations; /* how often this user range is registered */
+    bool scratch;           /* scratch has address space only */
+    uint32_t node;          /* the node that the memory is on */
     HsaMemFlags flags;
     void *user_data;
-    uint32_t node_count; /* devices that it is mapped to */
+    uint32_t node_count; /* number of devices that it is mapped to */
     HSAuint32 nodes[SOFTGPU_MAX_NODES];
 };
 
-/* Serialises all changes; lookups share it. Finds, adds and removes want it held. */
+/* Serialises all changes; lookups share it. Finding, adding and removing need the lock. */
 void softgpu_address_space_lock(bool exclusive);
 void softgpu_address_space_unlock(void);
 
 /* Returns the mapping that holds a GPU address, or NULL. */
 struct softgpu_mapping *softgpu_mapping_at(uint64_t va);
-/* Returns the mapping that holds a GPU address, else the registered range that starts there or, if
+/* Returns the mapping that holds a GPU address, or the registered range that starts there or, if
  * none does, one that holds the pointer. */
 struct softgpu_mapping *softgpu_mapping_around(const void *pointer);
 /* Returns the registered range that starts there and has this size; 0: the only one that starts
- * there. Several may: HIP unpins memory late, when the program has had it back and pinned it again.
- * NULL if there is none, or if it could be several, as with the kernel driver's library. */
+ * there. Several may start there: HIP unpins memory late, when the program has freed it and pinned
+ * it again. Returns NULL if there is none, or more than one, as the real driver's library does. */
 struct softgpu_mapping *softgpu_mapping_of_user_range(const void *start, uint64_t size);
 /* Returns whether any registered range starts there. */
 bool softgpu_user_range_begins(const void *start);
-/* Returns the mapping that holds a GPU address, else a registered range that starts there. */
+/* Returns the mapping that holds a GPU address, or else a registered range that starts there. */
 struct softgpu_mapping *softgpu_mapping_of(const void *pointer, uint64_t size);
-/* Adds a mapping; false if there is no memory for the bookkeeping. Ownership passes to the address
- * space. */
+/* Adds a mapping; returns false if there is no memory for its entry. The address space then owns
+ * the mapping. */
 bool softgpu_mapping_add(struct softgpu_mapping *mapping);
 /* Removes a mapping. */
 void softgpu_mapping_remove(struct softgpu_mapping *mapping);

@@ -1,9 +1,9 @@
-/* ROCr's own copy and fill kernels, done by memmove.
+/* Executes ROCr's own copy and fill kernels by memmove.
  *
- * ROCr moves every code object that it loads, and device-to-device copies, with three kernels that
- * it carries in machine code. They are recognised by a hash of that code, and this file does their
- * work itself. A module load then costs microseconds, as on hardware, not the milliseconds of
- * interpreting thousands of lanes. copies=kernels in MGPU_RT_SOFTGPU interprets them instead. */
+ * ROCr makes device-to-device copies, and moves each code object that it loads, by three kernels
+ * that it contains as machine code. A hash of that code identifies them, and this file does their
+ * work. A module load then costs microseconds, as on hardware, instead of the milliseconds that
+ * interpreting thousands of lanes takes. copies=kernels in MGPU_RT_SOFTGPU has them interpreted. */
 #include "native_copy.h"
 #include "check/hooks.h"
 #include "settings.h"
@@ -27,8 +27,8 @@ static const struct known kernels[] = {
     {COPY_ALIGNED, 124, 0x84b3374aa935fac9},
 };
 
-/* All three begin with this: s_load_dwordx4 s[4:7], s[0:1], 0x0. Few other kernels do, so that
- * hardly any is hashed in vain. */
+/* All three begin with these words: s_load_dwordx4 s[4:7], s[0:1], 0x0. Few other kernels do, so
+ * that few are hashed in vain. */
 static const uint32_t first_words[2] = {0xc00a0100, 0};
 
 static bool enabled;
@@ -52,7 +52,7 @@ static char *host_bytes(uint64_t va, uint64_t size) {
     return range.host + (va - range.va);
 }
 
-/* FNV-1a over words. */
+/* Hashes words by FNV-1a. */
 static uint64_t hash_words(const char *code, unsigned count) {
     uint64_t hash = 0xcbf29ce484222325;
     for (unsigned i = 0; i < count; i++) {
@@ -78,8 +78,8 @@ static const struct known *recognise(uint64_t kernel_object) {
     return NULL;
 }
 
-/* The kernels cut a copy into phases that follow one another. They go from the start of the first
- * to the end of the last, at these places among the arguments. */
+/* The kernels cut a copy into phases that follow one another. The phases go from the start of the
+ * first to the end of the last, at these places among the arguments. */
 static bool copy(const uint64_t *arguments, int source_end) {
     uint64_t size = arguments[source_end] - arguments[0];
     const char *source = host_bytes(arguments[0], size);

@@ -1,4 +1,4 @@
-/* The work of each kind of AQL packet (HSA Platform System Architecture 2.9, and AMD's own vendor
+/* The actions of each kind of AQL packet (HSA Platform System Architecture 2.9, and AMD's vendor
  * packets). One queue takes its packets strictly in order. */
 #include "native_copy.h"
 #include "queue.h"
@@ -13,7 +13,7 @@ static bool is_zero(uint64_t handle) {
     return atomic_load_explicit(&softgpu_signal_at(handle)->value, memory_order_acquire) == 0;
 }
 
-/* Waits for all of the signals that are there; false when the queue is to stop. */
+/* Waits for all given signals; returns false when the queue is to stop. */
 static bool await_all(struct softgpu_queue *queue, const uint64_t *signals) {
     struct softgpu_patience patience = {0};
     for (int i = 0; i < DEPENDENCIES; i++)
@@ -23,7 +23,7 @@ static bool await_all(struct softgpu_queue *queue, const uint64_t *signals) {
     return true;
 }
 
-/* Waits for one of them, if there are any. */
+/* Waits for one of the signals, if there are any. */
 static bool await_any(struct softgpu_queue *queue, const uint64_t *signals) {
     struct softgpu_patience patience = {0};
     for (;;) {
@@ -125,15 +125,15 @@ static bool perform(struct softgpu_queue *queue, union softgpu_packet *packet, u
     }
 }
 
-/* Whether the doorbell was rung for this packet or a later one: it takes packets' numbers. A thread
- * that rang it for a later one need not ring again for this one. */
+/* Returns whether the doorbell was rung for this packet or a later one: its value is a packet's
+ * number. A thread that rang it for a later one need not ring again for this one. */
 static bool is_rung(const struct softgpu_queue *queue, uint64_t index) {
     uint64_t bell = *(volatile uint64_t *)queue->doorbell.bell;
     return (int64_t)(bell - index) >= 0;
 }
 
-/* The next packet, once HIP has written it; NULL when the queue is to stop. Its header is written
- * last, and says that it is there, without regard to the doorbell. */
+/* Returns the next packet, once HIP has written it; NULL when the queue is to stop. The header is
+ * written last, and shows that the packet is complete, even without the doorbell. */
 static union softgpu_packet *await_packet(struct softgpu_queue *queue, uint64_t index) {
     uint64_t count = queue->ring_bytes / sizeof(union softgpu_packet);
     union softgpu_packet *packet = (union softgpu_packet *)(void *)queue->ring;
@@ -153,12 +153,12 @@ void softgpu_drain_aql(struct softgpu_queue *queue) {
             return;
         uint64_t signal = packet->words[COMPLETION_WORD];
         uint64_t start = softgpu_now();
-        /* Nobody cares any more what a kernel did while its queue was destroyed, and the ring may
-         * be gone. */
+        /* The result of a kernel whose queue was destroyed does not matter, and the ring may be
+         * gone. */
         if (!perform(queue, packet, index) || atomic_load(&queue->state) == SOFTGPU_QUEUE_STOPS)
             return;
         uint64_t end = softgpu_now();
-        /* In this order: a slot is free for HIP only once the read index has passed it. */
+        /* The order matters: HIP may use a slot again once the read index has passed it. */
         atomic_store_explicit(&packet->header, INVALID, memory_order_release);
         atomic_store_explicit(queue->read_index, index + 1, memory_order_release);
         softgpu_signal_complete(signal, start, end);

@@ -1,4 +1,4 @@
-/* Concerns of the process as a whole: fork, messages, the clock. */
+/* Concerns of the whole process: fork, messages, the clock. */
 #include "thunk.h"
 
 #include <pthread.h>
@@ -38,7 +38,7 @@ void softgpu_say(const char *format, ...) {
     used += (size_t)wanted < room ? (size_t)wanted : room;
     text[used++] = '\n';
     if (write(STDERR_FILENO, text, used) < 0)
-        return; /* stderr is closed: there is nobody to tell */
+        return; /* stderr is closed: the message has no reader */
 }
 
 uint64_t softgpu_now(void) {

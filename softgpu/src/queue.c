@@ -1,5 +1,5 @@
-/* Queues: a ring in memory that HIP fills, and a thread for each that drains it. So kernels of
- * different queues run side by side and may wait for each other, and copies beside them.
+/* Queues: each is a ring in memory that HIP fills, and a thread that drains it. So kernels of
+ * different queues run side by side and may wait for each other, and copies run beside them.
  *
  * The thread polls its ring for a while, then sleeps until the doorbell is rung. */
 #include "queue.h"
@@ -32,9 +32,9 @@ struct scheduling {
     uint64_t runtime, deadline, period;
 };
 
-/* HIP spins while it waits for a kernel. If it shares a core with the queue's thread, a short slice
- * gets the thread its turn at once. HIP's slice would take some milliseconds. (Linux 6.12 and
- * later; elsewhere it changes nothing.) */
+/* HIP spins while it waits for a kernel. If HIP shares a core with the queue's thread, a short
+ * slice gives the thread its turn at once. HIP's own slice would take some milliseconds. (Linux
+ * 6.12 and later; on other kernels it has no effect.) */
 static void prepare_thread(const char *name) {
     struct scheduling scheduling = {.size = sizeof scheduling, .runtime = SLICE_NS};
     syscall(SYS_sched_setattr, 0, &scheduling, 0);
@@ -54,7 +54,7 @@ static void *drain_sdma(void *argument) {
     return NULL;
 }
 
-/* The program's signals are for the program's threads. */
+/* The program's threads get the program's signals. */
 static int start_thread(struct softgpu_queue *queue, void *(*drain)(void *)) {
     sigset_t all, before;
     sigfillset(&all);
@@ -64,7 +64,7 @@ static int start_thread(struct softgpu_queue *queue, void *(*drain)(void *)) {
     return error;
 }
 
-/* ROCr brings the indices of an AQL queue, as members of its amd_queue_t. */
+/* ROCr provides the indices of an AQL queue, as members of its amd_queue_t. */
 static int start_aql(struct softgpu_queue *queue, const HsaQueueResource *resource) {
     char *read_index = (char *)(uintptr_t)resource->QueueRptrValue;
     queue->read_index = (_Atomic uint64_t *)(void *)read_index;
@@ -72,7 +72,7 @@ static int start_aql(struct softgpu_queue *queue, const HsaQueueResource *resour
     return start_thread(queue, drain_aql);
 }
 
-/* The indices of an SDMA queue are the driver's. */
+/* The driver provides the indices of an SDMA queue. */
 static int start_sdma(struct softgpu_queue *queue, HsaQueueResource *resource) {
     resource->QueueRptrValue = (uintptr_t)&queue->sdma_read_index;
     resource->QueueWptrValue = (uintptr_t)&queue->sdma_write_index;
@@ -109,7 +109,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateQueue(HSAuint32 node, HSA_QUEUE_TYPE ty
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Since ROCr 7, which may also name the copy engine. */
+/* Called since ROCr 7; it may also name the copy engine. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateQueueExt(HSAuint32 node, HSA_QUEUE_TYPE type,
                                                   HSAuint32 percentage, HSA_QUEUE_PRIORITY priority,
                                                   HSAuint32 engine, void *ring,
@@ -120,7 +120,7 @@ HSAKMT_STATUS hsaKmtCreateQueueExt(HSAuint32 node, HSA_QUEUE_TYPE type, HSAuint3
                                    HSAuint64 ring_bytes, HsaEvent *event,
                                    HsaQueueResource *resource) {
     enum { SDMA_BY_ENGINE = 6 };
-    (void)engine; /* they are alike, and each queue has a thread of its own */
+    (void)engine; /* all engines are alike, and each queue has its own thread */
     return hsaKmtCreateQueue(node, (int)type == SDMA_BY_ENGINE ? HSA_QUEUE_SDMA : type, percentage,
                              priority, ring, ring_bytes, event, resource);
 }
@@ -131,8 +131,8 @@ static void set_state(struct softgpu_queue *queue, enum softgpu_queue_state stat
     softgpu_doorbell_kick(&queue->doorbell);
 }
 
-/* A kernel that is still running is given some time. One that never ends is left behind with its
- * queue, so that the process can end. */
+/* A running kernel is given some time. A kernel that never ends is left behind with its queue, so
+ * that the process can end. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID id) {
     SOFTGPU_REFUSE_AFTER_FORK();
     struct softgpu_queue *queue = (struct softgpu_queue *)(uintptr_t)id;
@@ -143,7 +143,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID id) {
     struct timespec deadline;
     clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += JOIN_SECONDS;
-    /* Not pthread_clockjoin_np, which is newer than the oldest C library that this serves. */
+    /* pthread_clockjoin_np would be newer than the oldest C library that this supports. */
     if (pthread_timedjoin_np(queue->thread, NULL, &deadline) != 0) {
         softgpu_say("a queue was destroyed while its kernel ran, which did not end within %d s; "
                     "it is left behind",
@@ -156,7 +156,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID id) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* ROCr pauses a queue, by giving it no share, before it tells HIP of an error on it. */
+/* ROCr pauses a queue, by giving it no share, before it tells HIP of the queue's error. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtUpdateQueue(HSA_QUEUEID id, HSAuint32 percentage,
                                                HSA_QUEUE_PRIORITY priority, void *ring,
                                                HSAuint64 ring_bytes, HsaEvent *event) {

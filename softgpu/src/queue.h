@@ -1,4 +1,5 @@
-/* A queue and the thread that drains it. Internal to queue.c, queue_wait.c, packet.c and sdma.c. */
+/* A queue and the thread that drains it. This header is internal to queue.c, queue_wait.c, packet.c
+ * and sdma.c. */
 #ifndef SOFTGPU_QUEUE_H
 #define SOFTGPU_QUEUE_H
 
@@ -31,29 +32,28 @@ struct softgpu_queue {
 
 enum softgpu_queue_state { SOFTGPU_QUEUE_RUNS, SOFTGPU_QUEUE_PAUSED, SOFTGPU_QUEUE_STOPS };
 
-/* How long a thread has waited for one thing; begin with zeros. */
+/* How long a thread has waited for one event; begins as zeros. */
 struct softgpu_patience {
     uint64_t since;
     uint32_t sleep_ns;
 };
 
-/* Waits a little before the caller looks again at what another thread will change. At first it
- * spins, because most waits are short, then it sleeps longer each time. False when the queue is to
- * stop. */
+/* Waits a little before the caller looks again for another thread's change. It first spins, as most
+ * waits are short, and then sleeps longer each time. Returns false when the queue is to stop. */
 bool softgpu_queue_wait(struct softgpu_queue *queue, struct softgpu_patience *patience);
 
-/* Waits for the next thing in the ring, of which the doorbell tells. In the end the thread sleeps
- * until it is rung, and costs nothing, unless it was `rung` for that thing already. After it the
- * caller must call softgpu_queue_found. */
+/* Waits for the ring's next entry, which the doorbell announces. In the end the thread sleeps until
+ * the doorbell is rung, and costs nothing, unless it was already `rung` for that entry. Afterwards
+ * the caller must call softgpu_queue_found. */
 bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *patience, bool rung);
 void softgpu_queue_found(struct softgpu_queue *queue);
 
-/* Reports a fault of what the queue was doing, which then does nothing more. Returns once the
- * runtime has acted on it, as it does by pausing the queue. Else aborts the process after a while:
- * one that goes on with wrong values would be worse. */
+/* Reports a fault of the queue's present work, after which the queue does nothing more. Returns
+ * once the runtime has reacted, which it does by pausing the queue. If the runtime does not react,
+ * aborts the process after a while: one that continues with wrong values would be worse. */
 void softgpu_queue_fail(struct softgpu_queue *queue, const struct softgpu_fault *fault);
 
-/* Does what the ring asks for until the queue is to stop. */
+/* Executes the ring's entries until the queue is to stop. */
 void softgpu_drain_aql(struct softgpu_queue *queue);
 void softgpu_drain_sdma(struct softgpu_queue *queue);
 

@@ -1,5 +1,5 @@
-/* How the thread of a queue waits: for what other threads change, for its doorbell, and after a
- * fault for the runtime. */
+/* Waits of a queue's thread: for other threads' changes, for its doorbell, and after a fault for
+ * the runtime. */
 #include "queue.h"
 
 #include <linux/futex.h>
@@ -8,11 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Since a queue last had work it spins, then naps, each nap longer than the one before, so that a
- * launch waits at most SHORT_NAP_NS. It spins only briefly and does not yield. On a core that it
- * has to share with HIP, which spins too, a nap's timer gets it the core back within microseconds.
- * After a yield it waits for the scheduler's tick (120 us against 3 ms for launch and wait). After
- * IN_USE_NS the doorbell is armed; where that cannot be, it goes on napping, for up to
+/* After its last work a queue spins, then naps, each nap longer than the one before, so that a
+ * launch waits at most SHORT_NAP_NS. The queue spins only briefly and does not yield. On a core
+ * that it shares with HIP, which spins too, a nap's timer gives it the core back within
+ * microseconds. After a yield it waits for the scheduler's tick (120 us against 3 ms for launch and
+ * wait). After IN_USE_NS the doorbell is armed; if that is not possible, the naps go on, up to
  * LONG_NAP_NS. */
 enum {
     SPIN_NS = 10 * 1000,
@@ -22,7 +22,8 @@ enum {
     LONG_NAP_NS = 2000 * 1000,
     PAUSES_PER_LOOK = 24,
     LOOK_NS = 100 * 1000 * 1000,
-    LOOKS_FOR_ROCR = 50, /* so that a busy machine, which holds up both, does not end a process */
+    LOOKS_FOR_ROCR =
+        50, /* many, so that a busy machine, which delays both, does not end a process */
 };
 
 static void sleep_while(_Atomic uint32_t *word, uint32_t value, const struct timespec *timeout) {
@@ -42,7 +43,7 @@ static void nap(struct softgpu_queue *queue, struct softgpu_patience *patience, 
         patience->sleep_ns = longest;
 }
 
-/* Waits out a pause; false when the queue is to stop. */
+/* Waits out a pause; returns false when the queue is to stop. */
 static bool may_run(struct softgpu_queue *queue) {
     uint32_t state;
     while ((state = atomic_load_explicit(&queue->state, memory_order_relaxed)) ==
@@ -51,7 +52,7 @@ static bool may_run(struct softgpu_queue *queue) {
     return state != SOFTGPU_QUEUE_STOPS;
 }
 
-/* True while it is too early to sleep. The first call only looks at the clock. */
+/* Returns true while it is too early to sleep. The first call only reads the clock. */
 static bool spun(struct softgpu_patience *patience) {
     if (patience->since == 0)
         *patience = (struct softgpu_patience){softgpu_now(), FIRST_NAP_NS};
@@ -86,8 +87,7 @@ bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *pa
     } else if (rung || !softgpu_doorbell_arm(&queue->doorbell)) {
         nap(queue, patience, LONG_NAP_NS);
     }
-    /* Otherwise the bell is armed now: the caller looks once more, for what was rung just before.
-     * */
+    /* If not, the bell is armed now: the caller looks once more, for a store just before. */
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* The settings that MGPU_RT_SOFTGPU takes beside targets: "gfx90a,memory=4G,threads=8". */
+/* The settings that MGPU_RT_SOFTGPU takes besides targets: "gfx90a,memory=4G,threads=8". */
 #ifndef SOFTGPU_SETTINGS_H
 #define SOFTGPU_SETTINGS_H
 
@@ -10,22 +10,22 @@
 
 enum { SOFTGPU_SETTING_SIZE = 64 };
 
-/* Returns the list as a whole; NULL if it is empty, and in a program with rights that its caller
+/* Returns the whole list; NULL if it is empty, and in a program with rights that its caller
  * lacks. */
 const char *softgpu_list(void);
 
-/* Returns the item behind this one; NULL if it is the last. */
+/* Returns the next item; NULL after the last one. */
 const char *softgpu_next_item(const char *item);
 
-/* Returns true if an item of the list sets something that there is. */
+/* Returns true if an item of the list is a known setting. */
 bool softgpu_is_setting(const char *item, size_t length);
 
-/* Copies the value of a setting, cut off if it is too long. If the setting is not there, the
- * variable counts that it was a release ago, MGPU_RT_SOFTGPU_MEMORY for memory. Returns false, and
- * an empty text, if neither is set. */
+/* Copies the value of a setting, cut off if it is too long. If the list lacks the setting, the
+ * variable of the last release counts, such as MGPU_RT_SOFTGPU_MEMORY for memory. Returns false,
+ * and an empty text, if neither is set. */
 bool softgpu_setting(const char *name, char value[SOFTGPU_SETTING_SIZE]);
 
-/* Says for each of those variables that is set what to write instead. */
+/* Prints, for each of those variables that is set, what to write instead. */
 void softgpu_name_old_variables(void (*say)(const char *format, ...));
 
 #endif

@@ -1,10 +1,10 @@
-/* The device's work on signals of HSA's. */
+/* Sets HSA signals as the device does. */
 #include "hsa_signal.h"
 #include "thunk.h"
 
 void softgpu_signal_store(uint64_t handle, int64_t value) {
     struct softgpu_signal *signal = softgpu_signal_at(handle);
-    /* Read first: once the value is there, its waiter may free the signal. */
+    /* The mailbox is read first: once the value is set, a waiting thread may free the signal. */
     uint64_t mailbox = signal->event_mailbox;
     uint32_t event_id = signal->event_id;
     atomic_store(&signal->value, value);

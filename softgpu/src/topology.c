@@ -1,4 +1,4 @@
-/* ROCr's view of the machine: a host node, and one node for each device. */
+/* ROCr's view of the machine: a host node, and a node for each device. */
 #include "layout.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 
 enum { GLOBAL_WAVE_SYNCS = 64 };
 
-/* The marks that tell one target from another in ROCr's and HIP's eyes. */
+/* The properties by which ROCr and HIP distinguish one target from another. */
 struct model {
     uint32_t stepping;
     const char *chip;
@@ -25,8 +25,8 @@ static const struct model models[] = {
     {2, "aqua_vanjaram", 0x74a1, 8, 512 << 10, FAMILY_AI},
 };
 
-/* Blit kernels size their grids by the compute units. A few keep copies cheap to emulate, and
- * cooperative launches have a bound that is honest for a CPU. */
+/* Blit kernels size their grids by the compute units. A few units keep copies cheap to emulate, and
+ * give cooperative launches a bound that a CPU can meet. */
 enum { COMPUTE_UNITS = 8, SIMDS_PER_UNIT = 4, GPU_CACHES = 2, GPU_BANKS = 3 };
 enum { FIRST_GPU_ID = 0x5000 }; /* the kernel's driver makes them of the hardware's place */
 
@@ -49,8 +49,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCloseKFD(void) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* 1.6 is what the kernel of ROCm 5.2 reports; ROCr 5.2.3 wants at least 1.0 and sleeps on events
- * only from 1.1 on. */
+/* 1.6 is the answer of ROCm 5.2's kernel driver; ROCr 5.2.3 requires at least 1.0 and sleeps on
+ * events only from 1.1 on. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetVersion(HsaVersionInfo *version) {
     version->KernelInterfaceMajorVersion = 1;
     version->KernelInterfaceMinorVersion = 6;
@@ -109,7 +109,7 @@ static void describe_device(HsaNodeProperties *node, uint32_t id,
     describe_units(node, model);
     node->NumMemoryBanks = GPU_BANKS;
     node->NumCaches = GPU_CACHES;
-    node->NumIOLinks = softgpu_device_count(); /* the host, and every other device */
+    node->NumIOLinks = softgpu_device_count(); /* to the host, and to every other device */
     node->FComputeIdLo = 0x80000000u + (id << 12);
     node->EngineId.ui32.Major = target->major & 0x3f;
     node->EngineId.ui32.Minor = target->minor & 0xff;
@@ -209,7 +209,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetNodeCacheProperties(HSAuint32 id, HSAuint3
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Every node is linked to every other, so that devices may reach each other's memory. */
+/* Every node is linked to every other, so that devices may access each other's memory. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetNodeIoLinkProperties(HSAuint32 id, HSAuint32 count,
                                                            HsaIoLinkProperties *links) {
     SOFTGPU_REFUSE_AFTER_FORK();

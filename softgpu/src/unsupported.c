@@ -1,9 +1,9 @@
-/* Functions of the driver that this device has no use for. ROCr asks for all of them by name, so
- * they must be there; "not supported" is an answer that it knows how to live with. */
+/* Functions of the driver that this device does not implement. ROCr looks up all of them by name,
+ * so they must exist; it accepts "not supported" as an answer. */
 #include "thunk.h"
 
-/* Answer without a look at their arguments. The C names differ, as <hsakmt.h> declares some of
- * them. */
+/* Each returns without looking at its arguments. The names in C differ, as <hsakmt.h> declares some
+ * of them. */
 #define NOT_SUPPORTED(name)                                                                        \
     SOFTGPU_EXPORT HSAKMT_STATUS unsupported_##name(void) __asm__(#name);                          \
     HSAKMT_STATUS unsupported_##name(void) {                                                       \
@@ -12,14 +12,14 @@
 #include "unsupported.def"
 #undef NOT_SUPPORTED
 
-/* No core dumps, no debugging. */
+/* There are no core dumps and no debugging. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetRuntimeCapabilities(HSAuint32 *capabilities);
 HSAKMT_STATUS hsaKmtGetRuntimeCapabilities(HSAuint32 *capabilities) {
     *capabilities = 0;
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Without it faults go through the queue's inactive signal, not through the exception debugger's
+/* Faults therefore go through the queue's inactive signal, not through the exception debugger's
  * mask, and no trap handler has to run. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRuntimeEnable(void *debug, bool set_up_trap_registers) {
     (void)debug, (void)set_up_trap_registers;
@@ -30,7 +30,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRuntimeDisable(void) {
     return HSAKMT_STATUS_NOT_SUPPORTED;
 }
 
-/* Installed for every device, run by none: a fault ends the process before a trap would. */
+/* A trap handler is installed for every device and never run: a fault ends the process earlier. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetTrapHandler(HSAuint32 node, void *handler, HSAuint64 size,
                                                   void *buffer, HSAuint64 buffer_size) {
     (void)node, (void)handler, (void)size, (void)buffer, (void)buffer_size;
@@ -51,7 +51,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetTileConfig(HSAuint32 node, HsaGpuTileConfi
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* A kernel may not touch memory that was never registered. */
+/* A kernel may not access memory that was never registered. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetXNACKMode(HSAint32 *enabled) {
     *enabled = 0;
     return HSAKMT_STATUS_SUCCESS;

@@ -1,4 +1,4 @@
-"""Builds what the tests of the device are run with."""
+"""Builds the files that the tests of the device need."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-/* Steps at a program's edges: several devices, many handles, and streams that wait for the program.
- * Threads are at work when the process ends. */
+/* Steps at a program's limits: several devices, many handles, and streams that wait for the
+ * program. Threads are running when the process ends. */
 #include "steps.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static void play_device(const struct step *step) {
         check(step, HIP(hipSetDevice, int)(device));
 }
 
-/* ondevice BUFFER: says which device holds the buffer's memory */
+/* ondevice BUFFER: prints which device holds the buffer's memory */
 static void play_on_device(const struct step *step) {
     struct { /* the beginning of hipPointerAttribute_t, which has grown since HIP 5 */
         int type, device;
@@ -36,10 +36,10 @@ static void play_on_device(const struct step *step) {
 
 struct hold {
     sem_t let;
-    long long ms; /* after which it goes on by itself; 0: never */
+    long long ms; /* it continues by itself after this time; 0: never */
 };
 
-/* Holds by their numbers. Never freed: a stream may come to its hold after the sequence. */
+/* Holds by their numbers. They are never freed: a stream may reach its hold after the sequence. */
 static struct hold *holds[MOST_OBJECTS];
 
 static void wait_to_be_let(void *stream, int error, void *argument) {
@@ -55,7 +55,7 @@ static void wait_to_be_let(void *stream, int error, void *argument) {
         continue;
 }
 
-/* hold STREAM HOLD MS: its work after this begins once it is let go on, or after that time */
+/* hold STREAM HOLD MS: its later work begins once it is released, or after that time */
 static void play_hold(const struct step *step) {
     struct hold *hold = holds[ARGUMENT(1)] = malloc(sizeof *hold);
     sem_init(&hold->let, 0, 0);
@@ -73,7 +73,7 @@ static void play_let(const struct step *step) {
 static void play_at_work(const struct step *step) {
     const int error = HIP(hipStreamQuery, void *)(STREAM(0));
     say(step, "%s", error == NOT_READY ? "at work" : error == 0 ? "done" : "failed");
-    HIP(hipGetLastError, void)(); /* "not ready" stays there in some releases */
+    HIP(hipGetLastError, void)(); /* in some releases "not ready" stays the last error */
 }
 
 /* ---- handles ---- */
@@ -85,27 +85,27 @@ static void **object(long long kind, long long number) {
     return &all[kind][number];
 }
 
-/* same KIND OBJECT OBJECT: whether they have one handle */
+/* same KIND OBJECT OBJECT: prints whether both have one handle */
 static void play_same(const struct step *step) {
     const void *first = *object(ARGUMENT(0), ARGUMENT(1));
     say(step, "%s", first == *object(ARGUMENT(0), ARGUMENT(2)) ? "same" : "different");
 }
 
-/* name KIND NEW KIND OBJECT OFFSET: a handle gets another number, of any kind; or the address so
+/* name KIND NEW KIND OBJECT OFFSET: a handle gets another number, of any kind; or an address so
  * many bytes further on */
 static void play_name(const struct step *step) {
     char *handle = *object(ARGUMENT(2), ARGUMENT(3));
     *object(ARGUMENT(0), ARGUMENT(1)) = handle + ARGUMENT(4);
 }
 
-/* flags STREAM: as HIP has them */
+/* flags STREAM: prints HIP's flags of the stream */
 static void play_flags(const struct step *step) {
     unsigned flags = 0;
     check(step, HIP(hipStreamGetFlags, void *, unsigned *)(STREAM(0), &flags));
     say(step, "flags %u", flags);
 }
 
-/* managed BUFFER: whether HIP moves its memory between host and device */
+/* managed BUFFER: prints whether HIP moves its memory between host and device */
 static void play_managed(const struct step *step) {
     enum { IS_MANAGED = 8 };
     unsigned is_managed = 0;
@@ -114,7 +114,8 @@ static void play_managed(const struct step *step) {
     say(step, "%s", is_managed != 0 ? "managed" : "not managed");
 }
 
-/* One more of the foreign user's. `how`: the flags of a stream, the bytes of a buffer; an image */
+/* Makes one more object of the foreign user. `how`: the flags of a stream, the bytes of a buffer;
+ * an image */
 static void make_foreign(const struct step *step, long long kind, long long how, void **made) {
     size_t bytes;
     if (kind == STREAMS)
@@ -130,8 +131,8 @@ static void make_foreign(const struct step *step, long long kind, long long how,
         check(step, HIP(hipMallocManaged, void **, size_t, unsigned)(made, (size_t)-how, 1));
 }
 
-/* again KIND NEW OBJECT HOW: the foreign user makes some until one has the handle that HIP has
- * back. If none gets it, the last one counts. */
+/* again KIND NEW OBJECT HOW: the foreign user makes objects until one has the handle that HIP has
+ * released. If none gets it, the last object counts. */
 static void play_again(const struct step *step) {
     enum { MOST = 64 };
     void *made = NULL;
@@ -166,7 +167,7 @@ static int compare_handles(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* Different from each other, and there. */
+/* Counts the distinct handles that are not NULL. */
 static size_t count_handles(void **handles, size_t count) {
     void **sorted = malloc(count * sizeof *sorted);
     memcpy(sorted, handles, count * sizeof *sorted);
@@ -178,7 +179,7 @@ static size_t count_handles(void **handles, size_t count) {
     return found;
 }
 
-/* One of many is used: so much that each kind of use meets each place in a table. */
+/* Uses one of many handles, so that each kind of use meets each place in a table. */
 static void crowd_use(long long kind, void *handle, int value, void *stream) {
     if (kind == CROWD_EVENTS) {
         mgpuEventRecord(handle, stream);
@@ -214,7 +215,7 @@ static size_t count_wrong_blocks(void **handles, size_t count, void *stream) {
     return wrong;
 }
 
-/* uncrowd WHO KIND STREAM: all of them; every second one by HIP if WHO is 1 */
+/* uncrowd WHO KIND STREAM: destroys all of them; every second one by HIP if WHO is 1 */
 static void play_uncrowd(const struct step *step) {
     static const char *const names[] = {"hipEventDestroy", "hipStreamDestroy", "hipFree"};
     const long long kind = ARGUMENT(1);
@@ -238,7 +239,7 @@ static void play_uncrowd(const struct step *step) {
 /* ---- threads at work when the process ends ---- */
 
 enum busy_with {
-    BUSY_EVENTS = 1, /* made and destroyed, no more */
+    BUSY_EVENTS = 1, /* made and destroyed, and not used */
     BUSY_STREAMS = 2,
     BUSY_BLOCKS = 4,
     BUSY_MODULES = 8,
@@ -248,7 +249,7 @@ enum busy_with {
 };
 
 struct busy {
-    uint32_t state; /* of its random numbers */
+    uint32_t state; /* state of its random numbers */
     unsigned kinds;
     int device;
 };
@@ -317,7 +318,7 @@ static void *be_busy(void *argument) {
 }
 
 /* busy THREADS SEED KINDS ROUNDS DEVICES: threads that call until the process has ended; returns
- * when they have made so many rounds */
+ * once they have made so many rounds */
 static void play_busy(const struct step *step) {
     const long long threads = ARGUMENT(0);
     for (long long i = 0; i < threads; ++i) {

@@ -22,12 +22,12 @@ enum {
     BAD_COPY,
     BAD_NULL_IMAGE,
     BAD_PAGE,      /* an image that cannot be read */
-    BAD_FEW_BYTES, /* one of 12 bytes, behind which nothing can be read */
-    BAD_ELF_32,    /* OBJECT: a good image, of which this is what was changed */
+    BAD_FEW_BYTES, /* an image of 12 bytes, behind which no memory can be read */
+    BAD_ELF_32,    /* OBJECT: a good image, with this change */
     BAD_ELF_ENDLESS,
 };
 
-/* An image at the end of what can be read. */
+/* Puts an image at the end of readable memory. */
 static void *image_at_end(const void *content, size_t bytes) {
     const size_t page = 4096, room = (bytes + page - 1) / page * page;
     char *at = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -53,7 +53,7 @@ static void *bad_image(const struct step *step) {
         return at;
     default:
         at = image_at_end(content, bytes);
-        memset(at + 40, 0x7f, 6); /* where its sections are */
+        memset(at + 40, 0x7f, 6); /* the place of its sections */
         return at;
     }
 }
@@ -110,7 +110,7 @@ static void play_bad(const struct step *step) {
 
 enum refused { NO_BLOCK, NO_MODULE, NO_FUNCTION, NO_STREAM, NO_EVENT, NO_FILL, NO_RECORD };
 
-/* By what the stub of HIP fails: the first of these that a runtime calls, or all. */
+/* Tells what makes the stub of HIP fail: the first of these calls that a runtime makes, or all. */
 static const char *const faults[] = {
     [NO_BLOCK] = "hipMalloc:%1$s:2",
     [NO_MODULE] = "hipModuleLoadData:%1$s:2",
@@ -128,7 +128,7 @@ static void set_fault(const char *text) {
         give_up("the stub of HIP does not know how to fail: %s", text);
 }
 
-/* The wanted memory, or NULL. The caller knows whether to give it back. */
+/* Returns the requested memory, or NULL. The caller decides whether to free it. */
 static void *ask_for(const struct step *step) {
     size_t bytes;
     const void *image;
@@ -166,8 +166,8 @@ static void give_back(const struct step *step, void *thing) {
         mgpuEventDestroy(thing);
 }
 
-/* refused KIND OBJECT STREAM BYTES: what is there for the call, and the thread's last error. A
- * caller that has it at hand may give it if HIP does not (sequences.py). */
+/* refused KIND OBJECT STREAM BYTES: prints what the call returned, and the thread's last error. A
+ * runtime that has such an object idle may hand it out even if HIP does not (sequences.py). */
 static void play_refused(const struct step *step) {
     char text[160];
     snprintf(text, sizeof text, faults[ARGUMENT(0)], "*");
@@ -181,7 +181,7 @@ static void play_refused(const struct step *step) {
 }
 
 /* hoard STREAM BYTES: the foreign user takes all of the device's memory, then the program asks for
- * some, and all is given back */
+ * some, and all is freed */
 static void play_hoard(const struct step *step) {
     enum { MOST = 4096 };
     void *hoard[MOST];

@@ -1,7 +1,8 @@
 /* Steps around graphs: streams that the program lends, graphs that it captures on them, graphs that
- * the library builds, and functions that replay themselves. Overrides, which must not take part.
+ * the library builds, and functions that replay themselves. Overrides, which must not see these
+ * calls.
  *
- * All but captures are functions of mgpu_rt.h. */
+ * All but captures call functions of mgpu_rt.h. */
 #include "steps.h"
 
 #include <stdio.h>
@@ -32,21 +33,21 @@ void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *, size_t bytes) __attribut
 int mgpu_rt_intercept(const char *name, void (*instead)(void)) __attribute__((weak));
 void (*mgpu_rt_native(const char *name))(void) __attribute__((weak));
 
-/* lend STREAM: from now on it is what mgpuStreamCreate returns; the null stream ends that */
+/* lend STREAM: from now on mgpuStreamCreate returns it; the null stream ends that */
 static void play_lend(const struct step *step) {
     say(step, "%d", mgpu_rt_use_stream(STREAM(0)));
 }
 
 /* ---- graphs that the program captures ---- */
 
-static void *captured[MOST_OBJECTS]; /* ready to be launched */
+static void *captured[MOST_OBJECTS]; /* graphs that are ready to be launched */
 
 /* capture STREAM MODE */
 static void play_capture(const struct step *step) {
     check(step, HIP(hipStreamBeginCapture, void *, int)(STREAM(0), (int)ARGUMENT(1)));
 }
 
-/* captured STREAM GRAPH: ends it */
+/* captured STREAM GRAPH: ends the capture */
 static void play_captured(const struct step *step) {
     void *graph = NULL;
     check(step, HIP(hipStreamEndCapture, void *, void **)(STREAM(0), &graph));
@@ -69,7 +70,7 @@ static void play_build(const struct step *step) {
     say(step, "%d", mgpu_rt_graph_begin());
 }
 
-/* built GRAPH: and no more */
+/* built GRAPH: ends the building */
 static void play_built(const struct step *step) {
     GRAPH(0) = mgpu_rt_graph_end();
     say_handle(step, GRAPH(0));
@@ -86,7 +87,8 @@ static void play_ungraph(const struct step *step) {
     GRAPH(0) = NULL;
 }
 
-/* Whether a path of a graph's edges, which a picture of it shows, leads from one node to another.
+/* Returns whether a path of a graph's edges, which its picture shows, leads from one node to
+ * another.
  */
 static int leads(const char *dot, int from, int to) {
     char edge[32];
@@ -99,7 +101,7 @@ static int leads(const char *dot, int from, int to) {
     return 0;
 }
 
-/* order GRAPH FROM TO: of two nodes, by their numbers */
+/* order GRAPH FROM TO: prints the order of two nodes, by their numbers */
 static void play_order(const struct step *step) {
     char *dot = mgpu_rt_graph_dot(GRAPH(0));
     if (dot == NULL)
@@ -109,7 +111,7 @@ static void play_order(const struct step *step) {
     free(dot);
 }
 
-/* scratch KIB STREAM: an owner's buffer grows to it, then to more */
+/* scratch KIB STREAM: an owner's buffer grows to that size, then further */
 static void play_scratch(const struct step *step) {
     static struct mgpu_rt_scratch scratch;
     scratch.stream = STREAM(1);
@@ -127,8 +129,8 @@ struct call {
 
 static struct mgpu_rt_graph_function lowered[] = {{"first", NULL}, {"second", NULL}};
 
-/* Copies the words to the device, mixes them there by a kernel, and copies them back: everything is
- * created, waited for and destroyed within. */
+/* Copies words to the device, mixes them there by a kernel, and copies them back; creates, waits
+ * and destroys all by itself. */
 static void run_lowered(const struct step *step, const struct call *call);
 
 static void call_lowered(const struct step *step, struct mgpu_rt_graph_function *function,
@@ -165,7 +167,7 @@ static void run_lowered(const struct step *step, const struct call *call) {
     mgpuModuleUnload(module);
 }
 
-/* call IMAGE HOST COUNT K INNER: the function; with INNER one that calls another so often */
+/* call IMAGE HOST COUNT K INNER: calls the function; with INNER it calls another one that often */
 static void play_call(const struct step *step) {
     size_t bytes;
     const void *image = image_content((int)ARGUMENT(0), &bytes);
@@ -195,7 +197,7 @@ static void *create_event_instead(void) {
     return ((void *(*)(void))mgpu_rt_native(overridable[2]))();
 }
 
-/* override FUNCTION ON: a function in the place of the library's own; 3 has no name */
+/* override FUNCTION ON: replaces the library's function by another; 3 has no name */
 static void play_override(const struct step *step) {
     void (*const instead[])(void) = {(void (*)(void))create_stream_instead,
                                      (void (*)(void))destroy_stream_instead,
@@ -206,7 +208,7 @@ static void play_override(const struct step *step) {
                           ARGUMENT(1) != 0 ? instead[ARGUMENT(0)] : NULL));
 }
 
-/* overridden: calls that came there since */
+/* overridden: prints the calls that the override got since */
 static void play_overridden(const struct step *step) {
     say(step, "%d calls", override_calls);
 }

@@ -1,4 +1,4 @@
-/* Steps of host memory that the program maps, registers, and whose pages it replaces. */
+/* Steps of host memory that the program maps and registers, and whose pages it replaces. */
 #include "steps.h"
 
 #include <sys/mman.h>
@@ -7,7 +7,7 @@
 
 enum { PAGE = 4096 };
 
-static int file = -1; /* the one that was mapped last */
+static int file = -1; /* the file that was mapped last */
 
 static char *map(char *at, size_t bytes) {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (at != NULL ? MAP_FIXED : 0);
@@ -17,7 +17,7 @@ static char *map(char *at, size_t bytes) {
     return found;
 }
 
-/* pages BUFFER COUNT FILE: mapped, of a file in memory if FILE is 1 */
+/* pages BUFFER COUNT FILE: maps pages, of a file in memory if FILE is 1 */
 static void play_pages(const struct step *step) {
     const size_t bytes = (size_t)ARGUMENT(1) * PAGE;
     BUFFER(0) = map(NULL, bytes);
@@ -29,7 +29,7 @@ static void play_pages(const struct step *step) {
         give_up("no file in memory");
 }
 
-/* The child holds the pages while this process writes to them, and gets copies. */
+/* The child keeps the pages while this process writes to them, so this process gets copies. */
 static void split(char *at, size_t bytes) {
     int ends[2];
     if (pipe(ends) != 0)
@@ -48,12 +48,12 @@ static void split(char *at, size_t bytes) {
 
 enum { UNMAPPED, MOVED, DROPPED, TRUNCATED, FORKED };
 
-/* replace BUFFER COUNT HOW: the pages at the address by others */
+/* replace BUFFER COUNT HOW: replaces the pages at the address */
 static void play_replace(const struct step *step) {
     char *at = BUFFER(0);
     const size_t bytes = (size_t)ARGUMENT(1) * PAGE;
     switch (ARGUMENT(2)) {
-    case UNMAPPED: /* in one call: a thread of HIP's may take an address that is free */
+    case UNMAPPED: /* in one call: a thread of HIP's may take a free address */
         map(at, bytes);
         break;
     case MOVED:

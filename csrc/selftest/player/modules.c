@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The place of an image when it is loaded. It is always at one address of its own. Or it is in one
- * of two places that all images share, as a JIT's, or mapped for the call. Or it is a constant of a
- * library (csrc/selftest/bundle.py), which stays open, or may be closed, or is one that the
- * loader wrote to. */
+/* The place of an image when it is loaded. Each image has one address of its own. Or the image is
+ * in one of two places that all images share, as a JIT's are, or is mapped for the call. Or it is a
+ * constant of a library (csrc/selftest/bundle.py) that stays open, may be closed, or was relocated
+ * by the loader. */
 enum {
     IMAGE_FIXED,
     IMAGE_FIRST,
@@ -33,13 +33,13 @@ static void *image_in(void *library, long long number) {
     return found;
 }
 
-/* open: the library that imports mgpuEventElapsedTime */
+/* open: opens the library that imports mgpuEventElapsedTime */
 static void play_open(const struct step *step) {
     (void)step;
     (void)library_open("importer");
 }
 
-/* library NUMBER: in the place of the one that was open */
+/* library NUMBER: opens a library in the place of the open one */
 static void play_library(const struct step *step) {
     if (closable != NULL)
         dlclose(closable);
@@ -47,7 +47,7 @@ static void play_library(const struct step *step) {
 }
 
 static void *image_at(long long place, long long number, const void *content, size_t bytes) {
-    static char rooms[2][ROOM] __attribute__((aligned(4096))) = {{1}}; /* data of the file */
+    static char rooms[2][ROOM] __attribute__((aligned(4096))) = {{1}}; /* bytes of the file */
     if (place == IMAGE_FIXED)
         return (void *)(uintptr_t)content;
     if (place == IMAGE_CONSTANT)
@@ -94,7 +94,7 @@ static void play_unload(const struct step *step) {
     MODULE(1) = NULL;
 }
 
-/* global BUFFER MODULE: the address of its constant, as HIP has it */
+/* global BUFFER MODULE: finds the address of its constant by HIP */
 static void play_global(const struct step *step) {
     size_t bytes = 0;
     check(step, HIP(hipModuleGetGlobal, void **, size_t *, void *,
@@ -104,7 +104,7 @@ static void play_global(const struct step *step) {
 enum { KERNEL_MIX, KERNEL_SLOW, KERNEL_COPY, KERNEL_BUMP, KERNEL_WHERE };
 static const char *const kernel_names[] = {"mix", "slow", "copy", "bump", "where", "missing"};
 
-/* function WHO FUNCTION MODULE KERNEL PLACE: the name a constant, or always at one address */
+/* function WHO FUNCTION MODULE KERNEL PLACE: the name is a constant, or always at one address */
 static void play_function(const struct step *step) {
     static _Thread_local char room[16];
     const char *name = kernel_names[ARGUMENT(3)];
@@ -163,7 +163,7 @@ static void play_launch(const struct step *step) {
         grid = block = 1;
     }
     launch(step, ARGUMENT(0), FUNCTION(1), grid, block, STREAM(3), arguments.params);
-    memset(&arguments, 0xEE, sizeof arguments); /* the caller's again */
+    memset(&arguments, 0xEE, sizeof arguments); /* the caller may overwrite them */
 }
 
 void launch_mix(const struct step *step, void *function, void *stream, void *block, int64_t count,

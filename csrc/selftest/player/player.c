@@ -1,4 +1,4 @@
-/* Reads scripts, runs their threads, and plays what is left at the end of the process.
+/* Reads scripts, runs their threads, and plays the remaining lines at the end of the process.
  *
  *     player IMAGES SCRIPT
  *
@@ -11,14 +11,14 @@
  *
  * Threads 0 to 7 run at once, in the order of each one's lines; 0 is the main thread. Lines of
  * thread 10 + n are played when thread n ends, by a destructor of its own data. The last sequence's
- * threads 20, 21 and 22 are exit handlers. One was registered last, one before main, and one is a
- * destructor of the program.
+ * threads 20, 21 and 22 are exit handlers. The first was registered last, the second before main,
+ * and the third is a destructor of the program.
  *
  * Results go to stdout, a line each: SEQUENCE LINE TEXT.
  *
- * Environment: DRIVER_HIP is HIP's path; DRIVER_WHEN says when the foreign user opens it: "early",
+ * Environment: DRIVER_HIP is HIP's path; DRIVER_WHEN tells when the foreign user opens it: "early",
  * before the first call, or "late", at its own first call. DRIVER_COPIES_WAIT is the first thread
- * that has to synchronise before it reads what mgpuMemcpy has copied to pageable memory. */
+ * that must synchronise before it reads what mgpuMemcpy has copied to pageable memory. */
 #include "player.h"
 
 #include <dlfcn.h>
@@ -41,7 +41,7 @@ static struct image {
 static const char *image_directory;
 static void *hip;
 static pthread_key_t thread_key;
-static bool ends_here; /* the process plays the last sequence's last lines */
+static bool ends_here; /* the process plays the last lines of the last sequence */
 
 void give_up(const char *format, ...) {
     va_list words;
@@ -145,7 +145,7 @@ __attribute__((destructor)) static void play_destructor(void) {
     play_lines_of(AT_DESTRUCTOR);
     /* Threads may still write, and exit flushes buffers without their locks. */
     setvbuf(stderr, NULL, _IONBF, 0);
-    write_line("0 0 bye\n", 8); /* results of sequence 0, of which there is none */
+    write_line("0 0 bye\n", 8); /* a result of sequence 0, which does not exist */
 }
 
 /* ---- scripts ---- */
@@ -219,7 +219,7 @@ static void play_script(const char *directory, FILE *script) {
 }
 
 int main(int argc, char **argv) {
-    setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* else glibc 2.37 and later write a line in pieces */
+    setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* glibc 2.37 and later would write a line in pieces */
     FILE *script = argc == 3 ? fopen(argv[2], "r") : NULL;
     if (script == NULL)
         give_up("a directory of images and a script are needed");

@@ -1,6 +1,6 @@
-/* Plays scripts of calls: of the mgpu* functions of the runtime that the program is linked with,
- * and of a foreign user's HIP. tests/proofs/random writes the scripts and says what must
- * come out. */
+/* Plays scripts of calls: to the mgpu* functions of the runtime that the program is linked with,
+ * and to HIP for a foreign user. tests/proofs/random writes the scripts and knows the right
+ * results. */
 #ifndef SELFTEST_PLAYER_H
 #define SELFTEST_PLAYER_H
 
@@ -13,30 +13,30 @@ enum { MOST_ARGUMENTS = 8, MOST_OBJECTS = 512 };
 struct step {
     void (*play)(const struct step *step);
     int thread;
-    int number; /* of its line in the sequence */
+    int number; /* number of its line in the sequence */
     long long argument[MOST_ARGUMENTS];
 };
 
-/* The function that plays the steps of a name, NULL if there is none. */
+/* Returns the function that plays the steps of a name; NULL if there is none. */
 void (*step_find(const char *name))(const struct step *step);
 
-/* Forgets all objects of the sequence before. */
+/* Clears all objects of the last sequence. */
 void steps_reset(void);
 
-/* Writes one line of results, for the step. */
+/* Writes one line of results for the step. */
 void say(const struct step *step, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Returns an image by its number. */
 const void *image_content(int number, size_t *bytes);
 
-/* Opens a library of the images' folder once more. */
+/* Opens a library in the images' folder once more. */
 void *library_open(const char *name);
 
-/* Opens HIP for the foreign user, when it is first asked for. */
+/* Opens HIP for the foreign user, at its first use. */
 void foreign_open(void);
 void *foreign_symbol(const char *name);
 
-/* Ends the program: the script or the machine is wrong, not the runtime. */
+/* Ends the program because the script or the machine is wrong, not the runtime. */
 void give_up(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 #endif

@@ -1,5 +1,6 @@
 /* Steps of memory, copies, streams and events, and the table of all steps. The first argument of
- * most says who calls: 0 is the program, by mgpu*; others are the foreign user, by HIP's functions.
+ * most steps tells who calls: 0 is the program, by mgpu*; others are the foreign user, by HIP's
+ * functions.
  */
 #include "steps.h"
 
@@ -30,7 +31,7 @@ void check(const struct step *step, int error) {
 void *buffers[MOST_OBJECTS], *streams[MOST_OBJECTS], *events[MOST_OBJECTS];
 void *modules[MOST_OBJECTS], *functions[MOST_OBJECTS];
 sem_t marks[4 * MOST_OBJECTS];
-/* The lines of threads below it need not wait for a copy to pageable memory: the runtime does. */
+/* Threads below this number need not wait for a copy to pageable memory: the runtime does. */
 static int copies_wait;
 
 void steps_reset(void) {
@@ -68,8 +69,8 @@ static void say_content(const struct step *step, const uint32_t *words, size_t c
 void __asan_unpoison_memory_region(const volatile void *address, size_t bytes);
 #endif
 
-/* Maps new pages. AddressSanitizer may know the addresses as the stack of a thread that was
- * cancelled, and would report each access. */
+/* Maps new pages. AddressSanitizer may know the addresses as the stack of a cancelled thread, and
+ * would report each access. */
 static void *map_pages(size_t bytes) {
     void *address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 #ifdef __SANITIZE_ADDRESS__
@@ -78,7 +79,8 @@ static void *map_pages(size_t bytes) {
     return address;
 }
 
-/* Pageable memory for one call: new, the thread's own at one address, or mapped and unmapped. */
+/* Returns pageable memory for one call: new, the thread's own at one address, or mapped and
+ * unmapped. */
 enum place { PLACE_HEAP, PLACE_THREAD, PLACE_MAPPED };
 
 static void *host_take(enum place place, size_t bytes) {
@@ -110,11 +112,11 @@ static void host_drop(enum place place, void *address, size_t bytes) {
 
 enum { BY_MGPU, BY_MALLOC, BY_MANAGED, BY_PINNED, BY_MGPU_REGISTER, BY_REGISTER, BY_HEAP };
 
-/* Memory to be registered: places that are used again and never go back to the heap. The library
- * may keep them registered, and the stub of HIP takes the memory of its devices from the heap. */
+/* Memory to be registered: its places are used again and never go back to the heap. The library may
+ * keep them registered, and the stub of HIP takes its devices' memory from the heap. */
 enum { REGISTERED_PLACE = 1 << 20 };
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
-static void **free_places; /* each begins with the next one */
+static void **free_places; /* each begins with a pointer to the next one */
 
 static void *take_place(size_t bytes) {
     if (bytes > REGISTERED_PLACE)
@@ -194,7 +196,7 @@ static void play_free(const struct step *step) {
     BUFFER(1) = NULL;
 }
 
-/* hostset BUFFER COUNT SEED: by the processor, in pinned or managed memory */
+/* hostset BUFFER COUNT SEED: the processor writes to pinned or managed memory */
 static void play_hostset(const struct step *step) {
     pattern(BUFFER(0), (size_t)ARGUMENT(1), (uint32_t)ARGUMENT(2));
 }
@@ -256,7 +258,7 @@ static void play_copy(const struct step *step) {
          (uint32_t *)BUFFER(3) + ARGUMENT(4), 4 * (size_t)ARGUMENT(5), COPY_DEFAULT, STREAM(6));
 }
 
-/* fill WHO BUFFER OFFSET COUNT VALUE STREAM: words, or (2, 3) bytes of that value */
+/* fill WHO BUFFER OFFSET COUNT VALUE STREAM: fills with words, or (2, 3) bytes of that value */
 static void play_fill(const struct step *step) {
     uint32_t *to = (uint32_t *)BUFFER(1) + ARGUMENT(2);
     const size_t count = (size_t)ARGUMENT(3);
@@ -281,7 +283,7 @@ static void play_fill(const struct step *step) {
     }
 }
 
-/* learn NEW BUFFER WHO STREAM: the address that a kernel has stored there */
+/* learn NEW BUFFER WHO STREAM: reads the address that a kernel has stored there */
 static void play_learn(const struct step *step) {
     uint32_t words[2] = {0, 0};
     copy_down(step, ARGUMENT(2), words, BUFFER(1), sizeof words, STREAM(3));
@@ -291,7 +293,7 @@ static void play_learn(const struct step *step) {
 
 /* ---- streams and events ---- */
 
-/* stream WHO STREAM: 2 is without the order of the null stream */
+/* stream WHO STREAM: 2 creates one without the order of the null stream */
 static void play_stream(const struct step *step) {
     void *stream = NULL;
     if (ARGUMENT(0) == 0)
@@ -304,7 +306,7 @@ static void play_stream(const struct step *step) {
     say_handle(step, stream);
 }
 
-/* unstream WHO STREAM */
+/* unstream WHO STREAM: destroys it */
 static void play_unstream(const struct step *step) {
     if (ARGUMENT(0) == 0)
         mgpuStreamDestroy(STREAM(1));
@@ -313,7 +315,7 @@ static void play_unstream(const struct step *step) {
     STREAM(1) = NULL;
 }
 
-/* sync WHO STREAM: 2 asks until it is idle, 3 waits for the device */
+/* sync WHO STREAM: 2 queries until it is idle, 3 waits for the device */
 static void play_sync(const struct step *step) {
     int error;
     switch (ARGUMENT(0)) {
@@ -327,14 +329,14 @@ static void play_sync(const struct step *step) {
         while ((error = HIP(hipStreamQuery, void *)(STREAM(1))) == NOT_READY)
             usleep(50);
         check(step, error);
-        HIP(hipGetLastError, void)(); /* "not ready" stays there in some releases */
+        HIP(hipGetLastError, void)(); /* in some releases "not ready" stays the last error */
         break;
     default:
         check(step, HIP(hipDeviceSynchronize, void)());
     }
 }
 
-/* event WHO EVENT */
+/* event WHO EVENT: creates it */
 static void play_event(const struct step *step) {
     void *event = NULL;
     if (ARGUMENT(0) == 0)
@@ -345,7 +347,7 @@ static void play_event(const struct step *step) {
     say_handle(step, event);
 }
 
-/* record WHO EVENT STREAM */
+/* record WHO EVENT STREAM: records it */
 static void play_record(const struct step *step) {
     if (ARGUMENT(0) == 0)
         mgpuEventRecord(EVENT(1), STREAM(2));
@@ -353,7 +355,7 @@ static void play_record(const struct step *step) {
         check(step, HIP(hipEventRecord, void *, void *)(EVENT(1), STREAM(2)));
 }
 
-/* waitevent WHO EVENT STREAM */
+/* waitevent WHO EVENT STREAM: the stream waits for it */
 static void play_waitevent(const struct step *step) {
     if (ARGUMENT(0) == 0)
         mgpuStreamWaitEvent(STREAM(2), EVENT(1));
@@ -361,7 +363,7 @@ static void play_waitevent(const struct step *step) {
         check(step, HIP(hipStreamWaitEvent, void *, void *, unsigned)(STREAM(2), EVENT(1), 0));
 }
 
-/* eventsync WHO EVENT */
+/* eventsync WHO EVENT: the host waits for it */
 static void play_eventsync(const struct step *step) {
     if (ARGUMENT(0) == 0)
         mgpuEventSynchronize(EVENT(1));
@@ -369,7 +371,7 @@ static void play_eventsync(const struct step *step) {
         check(step, HIP(hipEventSynchronize, void *)(EVENT(1)));
 }
 
-/* unevent WHO EVENT */
+/* unevent WHO EVENT: destroys it */
 static void play_unevent(const struct step *step) {
     if (ARGUMENT(0) == 0)
         mgpuEventDestroy(EVENT(1));
@@ -385,13 +387,13 @@ typedef struct elapsed {
 
 enum clock { CLOCK_FOUND, CLOCK_IMPORTED, CLOCK_OWN, CLOCK_WRAPPED };
 
-/* Finds the function that is asked for times. A JIT finds the function by its name, and a library
- * may import it. A library may have one of that name, or have it before the runtime and call the
- * runtime's. LLVM's own library lacks the function. */
+/* Finds the function of mgpuEventElapsedTime that this call uses. A JIT finds the function by its
+ * name, and a library may import it. A library may have its own, or one that hides the runtime's
+ * and calls it. LLVM's own library lacks the function. */
 static elapsed_function *clock_of(enum clock clock) {
     static const char name[] = "mgpuEventElapsedTime", runtime[] = "libmlir_rocm_runtime.so";
     elapsed_function *found;
-    if (clock == CLOCK_IMPORTED) { /* has been opened */
+    if (clock == CLOCK_IMPORTED) { /* the library has been opened */
         *(void **)&found = dlsym(library_open("importer"), "imported_timer");
         return found;
     }
@@ -402,11 +404,11 @@ static elapsed_function *clock_of(enum clock clock) {
                                : dlsym(dlopen(runtime, RTLD_NOW | RTLD_NOLOAD), name);
     *(void **)&found = dlsym(library, name);
     if (clock == CLOCK_FOUND && found)
-        (void)found(NULL, NULL, NULL); /* from here on events have a time */
+        (void)found(NULL, NULL, NULL); /* from here on events have times */
     return found;
 }
 
-/* elapsed HOW STREAM CLOCK: in one signature or the other, or (2, 3) of what is no event */
+/* elapsed HOW STREAM CLOCK: calls it by either signature, or (2, 3) with what is no event */
 static void play_elapsed(const struct step *step) {
     struct elapsed found = {0};
     void *const wild = (void *)(uintptr_t)0xDEAD0000;
@@ -426,7 +428,8 @@ static void play_elapsed(const struct step *step) {
 
 /* ---- errors ---- */
 
-/* lasterror SAY: reads and clears the thread's last error; 1 says it, 2 whether there is one */
+/* lasterror SAY: reads and clears the thread's last error; 1 prints it, 2 prints whether there is
+ * one */
 static void play_lasterror(const struct step *step) {
     const int error = HIP(hipGetLastError, void)();
     if (ARGUMENT(0) == 1)
@@ -435,7 +438,7 @@ static void play_lasterror(const struct step *step) {
         say(step, "%s", error != 0 ? "an error" : "no error");
 }
 
-/* error: the library's name of the last one that it has printed; forgets it */
+/* error: prints and clears the library's name of its last error */
 static void play_error(const struct step *step) {
     const char *name = mgpu_rt_take_error();
     say(step, "%s", name != NULL ? name : "none");
@@ -443,19 +446,19 @@ static void play_error(const struct step *step) {
 
 /* ---- the rest ---- */
 
-/* reset: of the device, by the program */
+/* reset: the program resets the device */
 static void play_reset(const struct step *step) {
     check(step, HIP(hipDeviceReset, void)());
 }
 
-/* empty: the cache, where the runtime has one */
+/* empty: empties the cache, if the runtime has one */
 static void play_empty(const struct step *step) {
     (void)step;
     if (mgpu_rt_empty_cache != NULL)
         mgpu_rt_empty_cache();
 }
 
-/* misuse: uses of dead handles and freed memory that the stub has seen */
+/* misuse: prints the uses of dead handles and freed memory that the stub has seen */
 static void play_misuse(const struct step *step) {
     uint64_t (*misuse)(void);
     *(void **)&misuse = foreign_symbol("hipstub_misuse");
@@ -468,7 +471,7 @@ static void play_misuse(const struct step *step) {
     before = now;
 }
 
-/* post MARK, await MARK: what comes before one comes before what follows the other */
+/* post MARK, await MARK: all steps before the first come before all steps after the second */
 static void play_post(const struct step *step) {
     sem_post(&marks[ARGUMENT(0)]);
 }

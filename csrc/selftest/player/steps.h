@@ -31,11 +31,11 @@ void mgpuSetDefaultDevice(int32_t device);
 extern int mgpu_rt_empty_cache(void) __attribute__((weak));
 extern const char *mgpu_rt_take_error(void) __attribute__((weak));
 
-/* HIP's, by name; HIP(name, parameters) is its address. */
+/* HIP's function by name; HIP(name, parameters) is its address. */
 #define HIP(name, ...) ((int (*)(__VA_ARGS__))foreign(#name))
 void (*foreign(const char *name))(void);
 
-/* Shows a failure of the foreign user's as a result, which no other runtime has. */
+/* Prints a failure of the foreign user as a result; no right runtime has one. */
 void check(const struct step *step, int error);
 
 /* Launches the kernel "mix" over words of a block. */
@@ -72,7 +72,7 @@ struct step_kind {
 extern const struct step_kind module_steps[], fault_steps[], edge_steps[], graph_steps[],
     host_steps[];
 
-/* Empties edges.c's crowds, which a sequence may leave behind. */
+/* Empties the crowds of edges.c, which a sequence may leave behind. */
 void edges_reset(void);
 
 #endif

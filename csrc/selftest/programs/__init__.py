@@ -1,8 +1,7 @@
-"""Programs for the selftest's player that come out otherwise where a proof of the library is
-missing.
+"""Programs for the selftest's player whose results change if a proof of the library is missing.
 
-Each ends well with stock's behaviour, and its answers are known. A stream that is held does no work
-until the program lets it go on. It goes on by itself after a time, as calls of stock's wait for it.
+Each program succeeds with stock's behaviour, and its results are known. A held stream does no work
+until the program releases it. After a time it continues by itself, as calls of stock wait for it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from csrc.selftest.programs.script import Group
 
 
 def groups() -> list[Group]:
-    """All of them; each is played by a process of its own."""
+    """Returns all groups; a process of its own plays each."""
     parts = (modules, memory, streams, graphs, captures, overrides, registered, times, devices)
     found = [x for part in parts for x in vars(part).values() if isinstance(x, Group)]
     return list({group.name: group for group in found}.values())

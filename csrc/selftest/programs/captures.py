@@ -24,7 +24,8 @@ THREAD_LOCAL, RELAXED = 1, 2
 
 
 def lend(p: Script) -> int:
-    """A stream of the program's, which it captures on. It is not freed: nothing must be at work."""
+    """Creates a stream on which the program captures. It is not destroyed, as all streams must be
+    idle."""
     own = p.stream(1)
     p.lend(own)
     stream = p.stream()
@@ -69,7 +70,8 @@ def memory_freed_in_a_capture_is_nobody_elses(p: Script) -> None:
 
 @captures
 def memory_of_a_capture_is_nobody_elses(p: Script) -> None:
-    """Freed in it, or later, on the stream that is lent no more and on one of the library's."""
+    """The block is freed in the capture, or later, on the stream that was lent and on one of the
+    library's."""
     stream, ours = lend(p), p.new("stream")
     kept = p.alloc(stream)
     p.free(kept, stream)
@@ -83,7 +85,7 @@ def memory_of_a_capture_is_nobody_elses(p: Script) -> None:
     p.lend(NULL)
     p.step("stream", 0, ours, says="ok")
     p.free(blocks[1], ours)
-    p.free(p.alloc(NULL, 8 * WORDS), NULL)  # waits for the device
+    p.free(p.alloc(NULL, 8 * WORDS), NULL)  # this waits for the device
     mine = [p.alloc(ours) for _ in range(4)] + [p.alloc(stream)]
     for buffer in mine:
         p.fill(buffer, 9, ours)
@@ -145,7 +147,7 @@ def waits_are_back_after_a_capture(p: Script) -> None:
 
 @captures
 def a_capture_leaves_waits_out(p: Script) -> None:
-    """With stock's behaviour they would end it."""
+    """With stock's behaviour waits would end the capture."""
     stream = lend(p)
     block = p.alloc(stream)
     capture(p, stream, 0)

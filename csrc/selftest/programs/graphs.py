@@ -1,4 +1,4 @@
-"""Graphs of the library's, and functions that replay themselves as graphs."""
+"""The library's graphs, and functions that replay themselves as graphs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from csrc.selftest.programs.script import (
     pattern,
 )
 
-#: With stock's behaviour nothing is built.
+#: With stock's behaviour no graph is built.
 graphs = Group("graphs", alone=True, known=True)
 globals_at_once = Group("graphs-globals", ("library", "exclusive", "tight"), known=True)
 functions = Group("functions", alone=True)
@@ -27,7 +27,7 @@ uncached = Group(
 )
 
 LONG = 12  # launches that take a while
-CHUNK = 256 << 10  # words that a copy takes a while for
+CHUNK = 256 << 10  # words whose copy takes a while
 
 
 def build(p: Script) -> None:
@@ -45,7 +45,7 @@ def replay(p: Script, graph: int, stream: int, says: str = "0") -> None:
 
 
 def order(p: Script, graph: int, first: int, second: int, says: str = "ordered") -> None:
-    """The numbers of two nodes."""
+    """Compares the numbers of two nodes."""
     p.step("order", graph, first, second, says=says)
 
 
@@ -82,8 +82,8 @@ def calls_become_nodes_and_are_replayed(p: Script) -> None:
 
 
 def two_streams(p: Script, join: Callable[[int, int, int], int]) -> None:
-    """Long work on one stream; on another one, a copy that has to come after it. `join` sees to
-    that and returns how many nodes it adds."""
+    """Long work on one stream; on another one, a copy that must come after it. `join` orders them
+    and returns how many nodes it adds."""
     stream = p.stream()
     block, out, host = p.alloc(stream, CHUNK), p.alloc(stream, CHUNK), p.new("buffer")
     p.step("malloc", HEAP, host, 4 * CHUNK, NULL, 0, says="ok")
@@ -111,7 +111,7 @@ def two_streams(p: Script, join: Callable[[int, int, int], int]) -> None:
 def an_event_is_an_edge(p: Script) -> None:
     def join(first: int, second: int, _out: int) -> int:
         event = p.event()
-        p.wait_event(event, second)  # which was not recorded yet
+        p.wait_event(event, second)  # the event was not recorded yet
         p.record(event, first)
         p.wait_event(event, second)
         p.unevent(event)
@@ -214,7 +214,7 @@ def memory_that_is_left_stays_the_programs(p: Script) -> None:
 
 @graphs
 def a_graph_that_runs_ends_after_its_work(p: Script) -> None:
-    """The graph's memory serves others from then on."""
+    """From then on the graph's memory serves others."""
     stream, second = p.streams(2)
     build(p)
     block = p.alloc(stream)
@@ -243,7 +243,7 @@ def a_module_of_a_graph_stays_loaded(p: Script) -> None:
     p.launch(p.function(module), stream, block, 2)
     p.unload(module)
     graph = built(p)
-    for image in ("plain2", "plain3", "plain4", "plain5"):  # and more than a small limit holds
+    for image in ("plain2", "plain3", "plain4", "plain5"):  # more than a small limit holds
         other = p.load(image)
         p.launch(p.function(other), stream, block, 2)
         p.unload(other)
@@ -276,7 +276,7 @@ def a_module_with_globals_of_a_graph_stays_loaded(p: Script) -> None:
 
 
 def refused(p: Script, call: Callable[[int], object], block: int) -> None:
-    """The call ends the building: nothing of it is done, and calls run again."""
+    """The call ends the building: none of the graph's work is done, and calls run again."""
     stream = p.stream()
     p.fill(block, 1, stream)
     build(p)
@@ -342,7 +342,7 @@ def host_buffers(p: Script, count: int) -> list[int]:
 
 
 def call(p: Script, host: int, seed: int, k: int, image: int = 0, inner: int = 0) -> None:
-    """One call on fresh words, and what comes of it."""
+    """Makes one call on fresh words, and reads its result."""
     p.step("hostset", host, WORDS, seed)
     p.step("call", image, host, WORDS, k, inner)
     words = pattern(seed)
@@ -353,7 +353,7 @@ def call(p: Script, host: int, seed: int, k: int, image: int = 0, inner: int = 0
 
 @functions
 def a_function_is_right_at_each_call(p: Script) -> None:
-    """With other words, and with other arguments, which may come in any order."""
+    """Calls come with other words, and with other arguments, in any order."""
     first, second = host_buffers(p, 2)
     for number in range(5):
         call(p, first, number, 2)

@@ -1,4 +1,4 @@
-"""Device memory: who gets a block that was freed, and when."""
+"""Device memory: which caller gets a freed block, and when."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from csrc.selftest.programs.script import (
 
 memory = Group("memory", alone=True)
 shared = Group("shared", alone=True, known=True)
-#: With calls of HIP by others.
+#: Other code calls HIP.
 others = Group("memory-others")
 
 
 def taken_early(p: Script, freed_on: int, stream: int, held: int, says: str = filled(9)) -> None:
-    """The next block of that size is written by another stream. Only then does the held stream go
-    on, with the work of the freed block's owner."""
+    """Another stream writes the next block of that size. Only then does the held stream continue
+    with the work of the block's first owner."""
     other = p.alloc(freed_on)
     p.fill(other, 9, stream)
     p.sync(stream)
@@ -37,8 +37,8 @@ def taken_early(p: Script, freed_on: int, stream: int, held: int, says: str = fi
 
 @memory
 def a_freed_block_waits_for_streams_of_the_program(p: Script) -> None:
-    """HIP made them; one of them is lent in between. This is the first program of its process: else
-    earlier work is waited for, too."""
+    """HIP made these streams; one of them is lent in between. This must be the first program of its
+    process: otherwise earlier work is waited for, too."""
     first = p.stream()
     for who in (2, 1):
         for is_lent in (True, False):
@@ -105,7 +105,7 @@ def a_freed_block_waits_for_the_streams_of_others(p: Script) -> None:
     p.free(block, first)
     p.sync(second)
     taken_early(p, third, third, held)
-    # Every one of several.
+    # Each of several streams holds the block back.
     for last, done in ((second, third), (third, second)):
         block = p.alloc(first)
         held = p.hold(last)
@@ -152,7 +152,7 @@ def a_freed_block_waits_for_the_null_stream(p: Script) -> None:
 
 @memory
 def work_on_the_null_stream_is_waited_for(p: Script) -> None:
-    """By a stream without the null stream's order, too."""
+    """A stream without the null stream's order waits for it, too."""
     own = p.stream(2)
     block = p.alloc(NULL)
     held = p.hold(NULL)
@@ -184,7 +184,7 @@ def the_host_shares_what_was_asked_for_so(p: Script) -> None:
     stream = p.stream()
     for _ in range(2):
         asked, plain = p.alloc(NULL, shared=True), p.alloc(stream)
-        # LLVM 17 and older leave garbage in that argument where they pass a stream.
+        # LLVM 17 and older leave garbage in that argument if they pass a stream.
         garbage = p.alloc(stream, shared=True)
         p.step("managed", asked, says="managed")
         p.step("managed", plain, says="not managed")
@@ -289,8 +289,7 @@ def memory_freed_twice_is_refused(p: Script) -> None:
 
 @memory
 def an_allocation_waits_for_nothing(p: Script) -> None:
-    """The library frees nothing of what is kept beyond a small limit: that would wait for the
-    device."""
+    """The library frees no cached blocks beyond a small limit: that would wait for the device."""
     stream, busy = p.streams(2)
     p.free(p.alloc(stream, 225 << 10), stream)
     held = p.hold(busy, LONG_MS)

@@ -1,4 +1,4 @@
-"""Overrides, which see nothing of graphs and lent streams."""
+"""Overrides, which do not see graphs and lent streams."""
 
 from __future__ import annotations
 

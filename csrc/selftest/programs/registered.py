@@ -1,7 +1,7 @@
-"""Host memory that is registered, given up and registered again.
+"""Host memory that is registered, unregistered and registered again.
 
-Only a device that pins pages reads what the program has given up: NVIDIA's, and the stub of HIP
-with HIPSTUB_PINS=1. AMD's kernel driver follows the pages of a process.
+Only a device that pins pages reads old pages: NVIDIA's, and the stub of HIP with HIPSTUB_PINS=1.
+AMD's kernel driver follows the pages of a process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from csrc.selftest.programs.script import (
     pattern,
 )
 
-#: Registrations are kept where nobody else calls HIP.
+#: Registrations are kept if no other code calls HIP.
 SIDES = ("exclusive", "lazy and exclusive")
 pages = Group("registered-pages", SIDES, pins=True)
 registered = Group("registered", SIDES)
@@ -66,7 +66,7 @@ def read_late(p: Script, host: int, count: int = WORDS) -> None:
 
 @pages
 def pages_are_replaced(p: Script) -> None:
-    """By munmap and mmap at the address, mremap, madvise, and a fork."""
+    """munmap and mmap at the address, mremap, madvise and a fork replace them."""
     for how in (UNMAPPED, MOVED, DROPPED, FORKED):
         host = mapped(p)
         passed(p, host, 1, 2 * WORDS)
@@ -76,7 +76,7 @@ def pages_are_replaced(p: Script) -> None:
 
 @pages
 def pages_of_a_file_are_replaced(p: Script) -> None:
-    """By truncating it, which the kernel tells nobody."""
+    """The file is truncated, of which the kernel tells no one."""
     host = mapped(p, file=True)
     passed(p, host, 1, 2 * WORDS)
     p.step("replace", host, 2, TRUNCATED)
@@ -85,7 +85,7 @@ def pages_of_a_file_are_replaced(p: Script) -> None:
 
 @pages
 def two_ranges_share_a_page(p: Script) -> None:
-    """One of them is unregistered for good; then the page is replaced."""
+    """One of the two is unregistered for good; then the page is replaced."""
     for goes_at, goes, stays_at, stays in ((1024, 2 * WORDS, 0, 128), (0, 1280, 6144, 128)):
         page = mapped(p, 3)
         first = p.name(BUFFER, page, offset=goes_at)
@@ -127,7 +127,7 @@ def other_bytes_are_another_registration(p: Script) -> None:
 
 @registered
 def a_function_copies_what_lies_there_now(p: Script) -> None:
-    """HIP 6 and 7 look it up when a graph is made."""
+    """HIP 6 and 7 look up the memory when a graph is made."""
     host = mapped(p)
     for _ in range(2):
         for number in range(4):
@@ -167,7 +167,7 @@ def a_graph_whose_memory_was_registered_since_is_refused(p: Script) -> None:
 
 @graphs
 def a_graph_copies_what_lies_there_now(p: Script) -> None:
-    """Nothing that was registered when it was built, or that is when it is replayed."""
+    """No memory was registered when it was built, or is registered when it is replayed."""
     for registers_first in (True, False):
         host, back, stream = mapped(p), mapped(p), p.stream()
         block = p.alloc(stream)

@@ -1,4 +1,4 @@
-"""Writes the lines of a program, and what each of them has to say."""
+"""Writes the lines of a program, and the results that each line must have."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ KERNELS = ("mix", "slow", "copy", "bump", "where", "missing")
 HIP = 1  # who calls: HIP's function, not the library's
 MANAGED, PINNED, REGISTERED, HEAP = 2, 3, 4, 6  # memory by
 WORDS = 1024
-HELD_MS = 60  # for which a held stream waits at most
-LONG_MS = 5_000  # where nothing waits for it until it is let go on
+HELD_MS = 60  # time in which a held stream waits at most
+LONG_MS = 5_000  # where no call waits for it until it is released
 
 
 def content(words: Sequence[int]) -> str:
-    """The player's words for what it has read."""
+    """Returns the player's text for words that it has read."""
     words = [word % (1 << 32) for word in words]
     total = sum(word * (2 * i + 1) for i, word in enumerate(words)) % (1 << 64)
     return f"{words[0]} {total:x}"
@@ -34,25 +34,25 @@ def filled(value: int, count: int = WORDS) -> str:
 
 
 def pattern(seed: int, count: int = WORDS) -> list[int]:
-    """The words that `up` copies to the device."""
+    """Returns the words that `up` copies to the device."""
     return [seed + 7 * i for i in range(count)]
 
 
 def mixed(words: Iterable[int], image: str, k: int) -> list[int]:
-    """The words after the kernel "mix" of an image."""
+    """Returns the words after the kernel "mix" of an image."""
     return [3 * word + k + images.VALUES[image] for word in words]
 
 
 @dataclass
 class Script:
-    """One program, while it is written. Objects have numbers, by kind."""
+    """One program, while it is written. Objects are numbered by kind."""
 
     lines: list[str] = field(default_factory=list)
     expected: dict[int, str | None] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     made: Counter[str] = field(default_factory=Counter)
     threads: int = 1
-    thread: int = 0  # that plays what is written next
+    thread: int = 0  # the thread that plays the next lines
 
     def new(self, kind: str) -> int:
         self.made[kind] += 1
@@ -64,7 +64,7 @@ class Script:
             self.expected[len(self.lines)] = says
 
     def fails(self, call: str) -> None:
-        """The last step prints that its call of HIP has failed, and leaves an error."""
+        """The last step prints that its call to HIP has failed, and leaves an error."""
         self.failures.append(call)
         self.step("lasterror", 2, says="an error")
 
@@ -126,14 +126,14 @@ class Script:
         self.step("same", kind, first, second, says=says)
 
     def name(self, kind: int, old: int, to: int | None = None, offset: int = 0) -> int:
-        """Another number of a handle, which stays when the step that ends it forgets its own."""
+        """Gives a handle another number, which stays when the step that ends it forgets its own."""
         to = kind if to is None else to
         new = self.new(KINDS[to])
         self.step("name", to, new, kind, old, offset)
         return new
 
     def again(self, kind: int, old: int, how: int = 0) -> int:
-        """The foreign user's, if HIP lets it with the handle of an old one."""
+        """Makes an object of the foreign user, with the handle of an old one if HIP permits."""
         new = self.new(KINDS[kind])
         self.step("again", kind, new, old, how)
         return new
@@ -152,7 +152,7 @@ class Script:
         self.step("fill", who, buffer, 0, count, value, stream)
 
     def up(self, buffer: int, seed: int, stream: int, count: int = WORDS, place: int = 0) -> None:
-        """Words of `pattern` from memory of the host, which is overwritten at once."""
+        """Copies words of `pattern` from memory of the host, which is overwritten at once."""
         self.step("up", 0, buffer, 0, count, stream, seed, place)
 
     def read(
@@ -164,15 +164,15 @@ class Script:
         self.step("copy", who, to, 0, source, 0, count, stream)
 
     def pinned(self, words: int = WORDS) -> int:
-        """Memory of the host's from HIP, which holds none of the words that come there."""
+        """Allocates host memory by HIP, without the words that are copied there."""
         made = self.new("buffer")
         self.step("malloc", PINNED, made, 4 * words, NULL, 0, says="ok")
         self.step("hostset", made, words, 5)
         return made
 
     def arrive(self, host: int, value: int, stream: int, who: int = 0) -> None:
-        """Words that come from the device late. A fill of the host's memory is no work for later:
-        HIP 5.2.3 makes it at once."""
+        """Fills words from the device late. A fill of host memory is no later work: HIP 5.2.3 makes
+        it at once."""
         block = self.alloc(NULL)
         self.fill(block, value, NULL)
         self.sync(NULL, 3)
@@ -180,7 +180,7 @@ class Script:
         self.copy(host, block, stream, who=who)
 
     def see(self, buffer: int, says: str | None, count: int = WORDS) -> None:
-        """Read by the processor."""
+        """The processor reads the words."""
         self.step("hostsee", buffer, count, says=says)
 
     # ---- modules ----
@@ -204,7 +204,7 @@ class Script:
         self, function: int, stream: int, buffer: int, k: int = 0, kernel: str = "mix",
         count: int = WORDS, who: int = 0,
     ) -> None:  # fmt: skip
-        """`k` is the buffer that is copied from for the kernel "copy"."""
+        """`k` is the buffer that the kernel "copy" copies from."""
         self.step("launch", who, function, KERNELS.index(kernel), stream, buffer, count, k)
 
 
@@ -213,17 +213,17 @@ Written = Callable[[Script], None]
 
 @dataclass
 class Group:
-    """Programs that one process plays, and how; sequences.Case says more."""
+    """Programs that one process plays, and their settings; sequences.Case tells more."""
 
     name: str
-    sides: tuple[str, ...] = ()  # none: all, or those that calls of HIP by others allow
+    sides: tuple[str, ...] = ()  # none: all sides, or those that permit calls of HIP by others
     options: dict[str, str] = field(default_factory=dict)
     known: bool = False
-    alone: bool = False  # nobody else calls HIP
+    alone: bool = False  # no other code calls HIP
     devices: int = 1
     harsh: bool = False  # it resets the device
     amd: bool = False  # NVIDIA's driver is not asked, has other answers, or lacks the images
-    pins: bool = False  # only a device that pins pages shows what it shows
+    pins: bool = False  # only a device that pins pages shows its result
     written: list[Written] = field(default_factory=list)
 
     def __call__(self, write: Written) -> Written:

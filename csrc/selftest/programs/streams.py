@@ -1,4 +1,4 @@
-"""Streams and events: who gets one that was destroyed, and what is waited for."""
+"""Streams and events: who gets a destroyed one, and what waits cover."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from mgpu_rt._selftest.bundle import PRINTING
 
 streams = Group("streams", alone=True)
 others = Group("streams-others")
-#: NVIDIA's driver is not asked whether others left a stream busy (streams/streams_pool.h).
+#: NVIDIA's driver is not asked whether other code left a stream busy (streams/streams_pool.h).
 left_busy = Group("streams-left-busy", amd=True)
 #: The library knows handles that HIP would take for others.
 handles = Group("handles", alone=True, known=True)
-#: HIP judges its events by itself from HIP 6 on, unless nobody else calls it.
+#: From HIP 6 on, HIP judges its events by itself, unless no other code calls it.
 event_handles = Group("handles-events", ("exclusive", "lazy and exclusive"), known=True)
 
 
 def idle(p: Script) -> int:
-    """A new stream, behind nobody's work."""
+    """Returns a new stream, without work."""
     stream = p.stream()
     p.at_work(stream, "done")
     return stream
@@ -38,7 +38,7 @@ def idle(p: Script) -> int:
 
 @streams
 def a_wait_covers_no_first_work_of_another_thread(p: Script) -> None:
-    """Each thread's first, so this is the first program of its process."""
+    """It is each thread's first work, so this is the first program of its process."""
     p.threads = 2
     block, stream = p.alloc(NULL), p.stream()
     p.fill(block, 1, stream)
@@ -69,7 +69,7 @@ def a_stream_at_work_is_nobody_elses(p: Script) -> None:
 
 @streams
 def a_wait_covers_no_later_work_of_another_thread(p: Script) -> None:
-    """The first launch of a thread, and one that comes while another waits."""
+    """It is the first launch of a thread, and one that comes while another waits."""
     p.threads = 2
     block, stream = p.alloc(NULL), p.stream()
     held = p.hold(stream)
@@ -112,7 +112,7 @@ def a_wait_covers_work_of_others(p: Script) -> None:
 
 @streams
 def a_wait_covers_work_on_a_lent_stream(p: Script) -> None:
-    """Others may have submitted there, also where nobody else calls HIP."""
+    """Other code may have submitted there, even if no other code calls HIP."""
     own, host = p.stream(1), p.pinned()
     p.lend(own)
     stream = p.stream()
@@ -123,7 +123,7 @@ def a_wait_covers_work_on_a_lent_stream(p: Script) -> None:
     p.see(host, filled(7))
     p.unstream(stream)
     p.lend(NULL)
-    p.fill(host, 8, own)  # nobody has destroyed it
+    p.fill(host, 8, own)  # no call has destroyed it
     p.sync(own)
     p.see(host, filled(8))
     p.unstream(own, HIP)
@@ -148,7 +148,7 @@ def a_stream_of_the_librarys_that_is_lent_stays(p: Script) -> None:
 
 @others
 def a_stream_with_other_flags_is_another_one(p: Script) -> None:
-    """HIP may have given it the handle of one that the program destroyed by HIP."""
+    """HIP may have given it the handle of one that the program destroyed by calling HIP."""
     for kept in (0, 1):
         ours = p.stream()
         more = p.streams(kept)
@@ -201,7 +201,7 @@ def a_destroyed_stream_is_refused(p: Script) -> None:
 
 @handles
 def a_stream_passed_as_an_event_is_waited_for(p: Script) -> None:
-    """As LLVM 22 and older lower it."""
+    """LLVM 22 and older lower it so."""
     stream, host = p.stream(), p.pinned()
     p.arrive(host, 7, stream)
     p.sync_event(p.name(STREAM, stream, EVENT))
@@ -287,7 +287,7 @@ def an_event_that_hip_has_back_is_another_one(p: Script) -> None:
 
 # ---- waits that are put off (MGPU_RT_SYNC=lazy) --------------------------------------------------
 
-#: The library puts off waits of a process only while it never has two streams.
+#: The library puts off a process's waits only while it never has two streams.
 waits = Group("waits", alone=True)
 prints = Group("waits-prints", ("lazy", "lazy and exclusive"), amd=True)
 overridden = Group("waits-overridden", ("exclusive", "lazy and exclusive"), known=True)
@@ -366,7 +366,7 @@ def kernels_that_print_are_waited_for(p: Script) -> None:
 
 @overridden
 def an_override_finds_nothing_put_off(p: Script) -> None:
-    """The override may ask HIP by itself."""
+    """The override may call HIP by itself."""
     stream, block = p.stream(), p.alloc(NULL)
     for puts_off_first in (True, False):
         if not puts_off_first:

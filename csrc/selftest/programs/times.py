@@ -1,10 +1,10 @@
-"""Times between events: who asks for them, and which events have one."""
+"""Times between events: which process asks for them, and which events have one."""
 
 from __future__ import annotations
 
 from csrc.selftest.programs.script import NULL, Group, Script
 
-#: A process asks once. Events are kept where nobody else calls HIP, of any release.
+#: A process asks once. Events are kept if no other code calls HIP, on any release.
 SIDES = ("exclusive",)
 found = Group("times", SIDES, known=True)
 imported = Group("times-imported", SIDES)
@@ -15,7 +15,7 @@ FOUND, IMPORTED, OWN, WRAPPED = range(4)
 
 
 def elapsed(p: Script, how: int, clock: int, says: str = "a time") -> None:
-    """Asks for the time between two events, in one signature or the other."""
+    """Asks for the time between two events, by either signature."""
     p.step("elapsed", how, NULL, clock, says=says)
 
 

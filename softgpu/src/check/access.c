@@ -1,5 +1,5 @@
-/* Checks the accesses of a kernel's lanes. A wave's accesses mostly lie in one block: a few ranges
- * that were allowed are remembered by each thread, until the map changes. */
+/* Checks the accesses of a kernel's lanes. A wave's accesses mostly lie in one block: each thread
+ * remembers a few permitted ranges, until the map changes. */
 #include "access.h"
 #include "defined.h"
 #include "hooks.h"
@@ -13,16 +13,16 @@
 
 enum { ALLOWED_RANGES = 8 };
 
-/* For stores none of a code object's is remembered: parts of it are read-only. */
+/* For stores no range of a code object is remembered: parts of it are read-only. */
 struct allowed {
     uint64_t low, high;
     struct softgpu_cell *cells; /* of the dwords from `low`, or NULL */
-    struct softgpu_past *past;  /* if other ops use the block that are not over, else NULL */
+    struct softgpu_past *past;  /* if other ops that are not over use the block, or NULL */
     uint8_t *bits;              /* of the bytes from `low`, or NULL */
     bool stores, registered;
 };
 
-/* The counts are of one launch. */
+/* The counts belong to one launch. */
 static _Thread_local struct {
     uint64_t generation;
     uint32_t launch;
@@ -66,7 +66,8 @@ static bool find_code_object(uint64_t va, struct softgpu_range *range) {
            memcmp(range->host, ELFMAG, SELFMAG) == 0;
 }
 
-/* Whether an address lies in a segment of a loaded code object that kernels may not write to. */
+/* Returns whether an address lies in a segment of a loaded code object that kernels may not write
+ * to. */
 static bool is_read_only(uint64_t va, const struct softgpu_range *range) {
     Elf64_Ehdr header;
     memcpy(&header, range->host, sizeof header);
@@ -84,10 +85,10 @@ static bool is_read_only(uint64_t va, const struct softgpu_range *range) {
 
 /* ---- reports ---- */
 
-/* Kinds of faults beside the verdicts of the map. */
+/* The kinds of faults that are not verdicts of the map. */
 enum { READ_ONLY = 16, OUTSIDE_GROUP, OUTSIDE_SCRATCH, RACE, UNINITIALISED };
 
-/* HIP's own kernels copy and fill: the call that asked for it was checked (calls.c). */
+/* HIP's own kernels copy and fill: the call that started them was checked (calls.c). */
 static bool is_hips(const struct dispatch *d) {
     char name[64];
     softgpu_kernel_name(d->packet->kernel_object, name, sizeof name);
@@ -151,7 +152,7 @@ static void put_access(struct softgpu_report *report, struct wave *w, const stru
     softgpu_report_number(report, "address", va);
 }
 
-/* Returns true if no fault of the instruction has been reported, of any block. */
+/* Returns true if no fault of the instruction, in any block, has been reported. */
 static bool is_new(const struct wave *w, const struct inst *i, uint64_t kind) {
     const uint64_t key[] = {w->group->dispatch->packet->kernel_object, w->code->va + i->offset,
                             kind};
@@ -194,7 +195,8 @@ static void report_read_only(struct wave *w, const struct inst *i, int lane, uin
     softgpu_report_end(&report);
 }
 
-/* A load that is left out gives 0, so that no loop waits for what it would have found. */
+/* A load that is left out returns 0, so that no loop waits for the value that it would have
+ * found. */
 static void load_nothing(struct wave *w, const struct inst *i, int lane) {
     if (i->dst.kind == O_VGPR)
         for (unsigned r = 0; r < softgpu_type_dwords(i->row->dst); r++)
@@ -249,7 +251,7 @@ void softgpu_report_use(struct wave *w, const struct inst *i, int lane, const ch
     softgpu_report_end(&report);
 }
 
-/* Says where the bits of a lane's bytes are, for what follows the access. */
+/* Notes where the bits of a lane's bytes are, for the steps after the access. */
 static void find_bits(struct wave *w, const struct allowed *range, const uint64_t *va,
                       uint64_t mask) {
     struct softgpu_defined *d = w->defined;
@@ -269,7 +271,7 @@ void softgpu_check_launch(struct dispatch *d) {
     softgpu_race_launch(d, is_hips(d));
 }
 
-/* The instruction of the other side, decoded from memory. */
+/* Decodes the instruction of the other side from memory. */
 static bool read_instruction(enum target_mask target, uint64_t pc, struct inst *i) {
     struct softgpu_range range;
     if (!softgpu_find_range(pc, &range))
@@ -313,7 +315,7 @@ void softgpu_report_other(struct softgpu_report *report, uint32_t number, uint64
     softgpu_report_close(report);
 }
 
-/* An access of a launch, and one of an op that nothing orders before it. */
+/* An access of a launch, and an access of an op that is not ordered before it. */
 static void report_stream_race(struct wave *w, const struct inst *i,
                                const struct softgpu_conflict *found, unsigned bytes) {
     static const char kind[] = "stream-race";
@@ -360,7 +362,7 @@ void softgpu_check_lds(struct wave *w, const struct inst *i, const uint32_t *off
         report_race(w, i, &found, bytes, true);
 }
 
-/* Compares with copies and fills that other streams make. */
+/* Compares an access with copies and fills that other streams make. */
 static void check_moves(struct wave *w, const struct inst *i, const struct allowed *range,
                         const uint64_t *va, uint64_t mask, unsigned bytes) {
     for (uint64_t m = mask; m; m &= m - 1) {
@@ -400,8 +402,8 @@ void softgpu_check_stopped(const char *text) {
 
 /* ---- accesses ---- */
 
-/* True for a scalar load that takes along bytes behind the block's end. LLVM loads a whole dword,
- * or four dwords in place of three, where the address is aligned, and drops those bytes. */
+/* Returns true for a scalar load that also reads bytes behind the block's end. LLVM loads a whole
+ * dword, or four dwords in place of three, at an aligned address, and drops the other bytes. */
 static bool is_widened(const struct inst *i, uint64_t va, unsigned bytes,
                        const struct softgpu_finding *finding) {
     enum { WIDEST = 16 };
@@ -409,7 +411,7 @@ static bool is_widened(const struct inst *i, uint64_t va, unsigned bytes,
            bytes <= WIDEST && va % bytes == 0 && va - finding->block.va < finding->block.size;
 }
 
-/* False if the access is to be left out. */
+/* Returns false if the access is to be left out. */
 static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, unsigned bytes) {
     struct softgpu_range range;
     bool store = writes(i);
@@ -432,7 +434,7 @@ static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, u
     return true;
 }
 
-/* Follows an access that is not all within a buffer's bound: its bytes count as defined. */
+/* Follows an access that is not all within a buffer's bound: the bytes outside count as defined. */
 static void check_bits(struct wave *w, const struct inst *i, const struct allowed *range, int lane,
                        uint64_t va, unsigned bytes) {
     struct softgpu_defined *d = w->defined;
@@ -464,7 +466,7 @@ bool softgpu_check_access(struct wave *w, const struct inst *i, int lane, uint64
     return true;
 }
 
-/* By all but a write-back a wave comes to see what others wrote. */
+/* Every cache instruction but a write-back lets a wave see what others wrote. */
 void softgpu_check_cache(struct wave *w, const struct inst *i) {
     if (strcmp(i->row->name, "buffer_wbl2") != 0)
         softgpu_race_acquire(w);

@@ -54,7 +54,7 @@ static void report_call(const char *kind, const char *call, uint64_t address, ui
     softgpu_report_end(&report);
 }
 
-/* Reports that a block ends while an op uses it, by the clock of the call; NULL: by the host's. */
+/* Reports that a block ends while an op uses it, by the call's clock; NULL: by the host's clock. */
 static void check_pending(const char *kind, const char *call, const struct softgpu_block *block,
                           const struct softgpu_clock *clock, const struct softgpu_place *place) {
     uint32_t op = block->past ? softgpu_past_pending(block->past, clock) : 0;
@@ -70,7 +70,7 @@ static void check_pending(const char *kind, const char *call, const struct softg
 }
 
 /* HIP's free waits for the device, so kernels that were launched before may use the memory until it
- * returns. A wrong free is left out: HIP's record of the memory stays as it is. */
+ * returns. A wrong free is left out, so HIP's record of the memory stays as it is. */
 static void free_block(void *memory, void *stream) {
     struct softgpu_block block;
     struct softgpu_clock clock;
@@ -117,8 +117,8 @@ static void unregister_memref(int64_t rank, void *descriptor, int64_t element_si
 
 /* ---- copies and fills ---- */
 
-/* The bytes at an address that a call may access. Memory of which nothing is known is the host's,
- * or HIP's: HIP judges it. */
+/* Returns the bytes at an address that a call may access. Unknown memory belongs to the host or to
+ * HIP: HIP judges it. */
 static size_t usable(const char *call, const char *access, void *memory, size_t bytes,
                      const struct softgpu_place *place) {
     uint64_t va = (uintptr_t)memory;
@@ -133,7 +133,7 @@ static size_t usable(const char *call, const char *access, void *memory, size_t 
     return inside ? block->va + block->size - va : 0;
 }
 
-/* A copy or fill that is called. */
+/* A copy or fill that the program calls. */
 struct transfer {
     const char *call;
     uint32_t op;
@@ -188,8 +188,8 @@ static struct side side_of(void *memory) {
     return side;
 }
 
-/* Compares an access with those of ops that are not over, and notes it. HIP has read pageable
- * memory when a copy from it returns, so nothing later races with such a load. */
+/* Compares an access with the accesses of ops that are not over, and enters it. HIP has read
+ * pageable memory when a copy from it returns, so no later access races with that load. */
 static void enter(const struct transfer *move, const struct side *side, uint64_t bytes,
                   bool writes) {
     const struct softgpu_block *block = side->has_block ? &side->block : NULL;
@@ -213,7 +213,7 @@ static void enter(const struct transfer *move, const struct side *side, uint64_t
 
 enum { MOST_COPIES = 256 };
 
-/* By place: the latest. */
+/* The latest call at each place. */
 static struct {
     pthread_mutex_t lock;
     struct host_copy {
@@ -237,7 +237,7 @@ static void note_copy(const struct transfer *move, const void *to, bool pinned) 
     pthread_mutex_unlock(&to_host.lock);
 }
 
-/* HIP returns from a copy to pageable memory when it has ended. */
+/* HIP returns from a copy to pageable memory when the copy has ended. */
 static void copied(const struct transfer *move, const struct side *to, const struct side *from,
                    void *memory) {
     bool pinned = to->has_block && to->block.registered;
@@ -268,7 +268,7 @@ void softgpu_check_copies(void) {
 
 /* ---- calls ---- */
 
-/* Leaves out the bytes that lie outside. */
+/* Leaves out the bytes that lie outside the block. */
 static void copy(void *to, void *from, size_t bytes, void *stream) {
     struct transfer move = {.call = "mgpuMemcpy", .place = softgpu_call_begins()};
     size_t stores = usable(move.call, "store", to, bytes, &move.place);

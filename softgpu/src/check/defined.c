@@ -31,7 +31,7 @@ static uint8_t *renew(uint8_t *bits, size_t *have, size_t size) {
     return bits;
 }
 
-/* Workgroup memory and scratch begin undefined. Without memory for their bits nothing is followed.
+/* Workgroup memory and scratch begin undefined. Without memory for the bits, they are not followed.
  */
 void softgpu_defined_group_begin(struct group *g) {
     if (!softgpu_defined_enabled())
@@ -64,7 +64,8 @@ static bool has_bits(const struct group *g) {
     return g->bits && (!d->lds_size || g->bits->lds) && (!d->scratch_lane_size || g->bits->scratch);
 }
 
-/* The scalars that the hardware sets: the user's, the group's ids, its size, the scratch's place.
+/* Defines the scalars that the hardware sets: the user's, the group's ids, its size, the scratch's
+ * place.
  */
 static unsigned set_scalars(const struct dispatch *d) {
     unsigned bits = d->rsrc2;
@@ -126,7 +127,7 @@ void softgpu_use_scalars(struct wave *w, const struct inst *i, unsigned reg, uns
     }
 }
 
-/* An undefined bit of EXEC lets a lane run or not: a branch, as MLIR's scf.if is lowered. */
+/* An undefined bit of EXEC decides whether a lane runs: a branch, as MLIR's scf.if becomes. */
 static void use_exec(struct wave *w, const struct inst *i) {
     struct softgpu_defined *d = w->defined;
     uint64_t holes = d->s[SGPR_EXEC] | (uint64_t)d->s[SGPR_EXEC + 1] << 32;
@@ -145,7 +146,7 @@ static void run_branch(struct wave *w, const struct inst *i) {
         softgpu_report_use(w, i, -1, "branch", &d->scc_origin);
         d->scc = false;
     }
-    /* A defined bit that is set decides it. */
+    /* a defined bit that is set decides the branch */
     uint64_t holes = d->s[SGPR_VCC] | (uint64_t)d->s[SGPR_VCC + 1] << 32;
     if ((op == VCCZ || op == VCCNZ) && holes && !(wave_vcc(w) & ~holes))
         softgpu_use_scalars(w, i, SGPR_VCC, 2, "branch");
@@ -156,7 +157,7 @@ static void run_branch(struct wave *w, const struct inst *i) {
 
 enum { MOST_ROWS = 160 };
 
-/* Vector registers that an instruction names, each once. */
+/* The vector registers that an instruction names, each once. */
 struct named {
     unsigned count;
     uint16_t row[MOST_ROWS];
@@ -232,12 +233,12 @@ static void restore(struct wave *w, const struct scalars *from) {
     w->fp_special = from->fp_special;
 }
 
-/* The extremes of integers; values that are large and of either sign as f16, f32 and f64; two that
- * look like chance. Then, for a comparison, each side as the other one. */
+/* The extremes of integers; large values of either sign as f16, f32 and f64; two random-looking
+ * values. For a comparison, each side also takes the other side's value. */
 enum { PATTERNS = 6, AS_SECOND = PATTERNS, AS_FIRST, RUNS };
 
-/* Returns a value for undefined bits. Equal dwords with equal undefined parts get equal ones: a
- * loop that compares and swaps a dword compares the bytes beside its own too. */
+/* Returns a value for undefined bits. Equal dwords with equal undefined parts get equal values: a
+ * loop that compares and swaps a dword also compares the neighbouring bytes. */
 static uint32_t pattern(unsigned run, unsigned reg, unsigned lane, uint32_t value,
                         uint32_t undefined) {
     static const uint32_t constants[] = {0, UINT32_MAX, 0x7b7b7b7b, 0xfbfbfbfb};
@@ -258,7 +259,7 @@ static bool is_comparison(const struct inst *i) {
            (i->encoding == E_SOPK && !i->row->dst);
 }
 
-/* The dword of the other side of a comparison, as far as it is at hand. */
+/* Returns the dword of the other side of a comparison, as far as it is known. */
 static uint32_t other_side(const struct wave *w, const struct operand *o, unsigned n,
                            unsigned lane) {
     if (o->kind == O_VGPR)
@@ -316,7 +317,7 @@ static void fill(struct wave *w, const struct inst *i, const struct named *rows,
     }
 }
 
-/* The findings of the runs. */
+/* The findings of all runs. */
 struct outcome {
     uint32_t v[MOST_ROWS][LANES], s[SGPRS];
     bool scc;
@@ -326,7 +327,8 @@ static bool is_part(const struct operand *o, enum operand_kind kind, unsigned re
     return o->kind == kind && reg - o->reg < softgpu_type_dwords(o->type);
 }
 
-/* Enters the findings. The destination, and what became undefined, came from the origin. */
+/* Enters the findings. The origin's undefined bits reached the destination, and the bits that
+ * became undefined. */
 static void enter(struct wave *w, const struct inst *i, const struct named *rows,
                   const struct outcome *out, const struct softgpu_origin *origin) {
     struct softgpu_defined *d = w->defined;
@@ -351,8 +353,8 @@ static void enter(struct wave *w, const struct inst *i, const struct named *rows
     d->scc = out->scc;
 }
 
-/* Runs an instruction as it is, and with other values in the place of all undefined bits that it
- * may read. Bits that the instruction keeps stay undefined by that too. */
+/* Runs an instruction as it is, and then with other values in all undefined bits that it may read.
+ * Bits that the instruction keeps also stay undefined by that. */
 static void experiment(struct wave *w, const struct inst *i, const struct softgpu_origin *origin) {
     static _Thread_local uint32_t before[MOST_ROWS][LANES], after[MOST_ROWS][LANES];
     static _Thread_local struct outcome out;
@@ -441,7 +443,7 @@ static void run_vector(struct wave *w, const struct inst *i) {
         define_scalars(d, &i->sdst);
 }
 
-/* s_setpc, s_swappc and s_call, which run once: they go on elsewhere. */
+/* s_setpc, s_swappc and s_call run once, as they continue elsewhere. */
 static bool is_jump(const struct inst *i) {
     return (i->encoding == E_SOP1 && (i->row->op == 0x1d || i->row->op == 0x1e)) ||
            (i->encoding == E_SOPK && i->row->op == 0x15);

@@ -1,5 +1,5 @@
-/* Follows bits through loads, stores and atomics. Memory has a bit for each that is defined: pages
- * that nobody touched say that nothing is. */
+/* Follows bits through loads, stores and atomics. Memory has a bit for each defined bit: untouched
+ * pages mean that none is defined. */
 #include "../isa/operand.h"
 #include "../isa/smem.h"
 #include "defined.h"
@@ -32,8 +32,8 @@ static bool is_within(const char *at, const uint8_t *begin, size_t size) {
     return begin && (uintptr_t)at - (uintptr_t)begin < size;
 }
 
-/* Finds the bits of workgroup memory and of scratch by the place of the bytes. For other memory
- * softgpu_check_lanes has found them. */
+/* Finds the bits of workgroup memory and of scratch by the address of the bytes.
+ * softgpu_check_lanes has found the bits of other memory. */
 static enum softgpu_memory find_bits(struct wave *w, const struct access *a) {
     const struct group *g = w->group;
     const char *first = a->at[__builtin_ctzll(a->mask)];
@@ -111,7 +111,8 @@ static void load_dwords(struct wave *w, const struct inst *i, const struct acces
     }
 }
 
-/* Returns the undefined bits that a load of one or two bytes leaves: the sign's copies too. */
+/* Returns the undefined bits that a load of one or two bytes leaves, with the copies of the
+ * sign. */
 static uint32_t loaded_part(enum move move, uint32_t part, uint32_t old) {
     switch (move) {
     case MV_LOAD_I8:
@@ -170,7 +171,7 @@ static void store(struct wave *w, const struct inst *i, const struct access *a, 
     }
 }
 
-/* The part of a register that is stored, if a bit of it is undefined and the host sees it. */
+/* Finds the part of a register that is stored, if a bit of it is undefined and the host sees it. */
 static void use_part(struct wave *w, const struct inst *i, uint64_t mask, unsigned bytes,
                      unsigned shift) {
     struct softgpu_defined *d = w->defined;
@@ -188,7 +189,7 @@ static void use_part(struct wave *w, const struct inst *i, uint64_t mask, unsign
 /* ---- atomics ---- */
 
 /* Returns the undefined bits of a dword after an atomic operation on it. Compare-and-swap leaves
- * one of two values; a bit counts as defined if it is in either. */
+ * one of two values; a bit counts as defined if either value has it defined. */
 static uint32_t combined(enum atomic_op op, uint32_t old, uint32_t data, uint32_t memory,
                          uint32_t value) {
     uint32_t both = old | data;
@@ -221,7 +222,7 @@ static void atomic(struct wave *w, const struct inst *i, const struct access *a,
     struct softgpu_defined *d = w->defined;
     unsigned dwords = softgpu_move_bytes(move_of(i->row)) / 4, data = i->src[1].reg;
     enum atomic_op op = atomic_of(i->row);
-    /* ds_cmpst has the value to compare with first, and the new one behind it. */
+    /* ds_cmpst has the value to compare with first, and the new value second. */
     if (op == DS_CMPSWAP || op == DS_CMPSWAP_F)
         data = i->src[2].kind ? i->src[2].reg : data;
     for (unsigned n = 0; n < dwords; n++) {
@@ -265,7 +266,7 @@ void softgpu_check_transfer(struct wave *w, const struct inst *i, const struct a
     }
 }
 
-/* The two places of ds_read2, ds_write2 and ds_wrxchg2. */
+/* Follows the two places of ds_read2, ds_write2 and ds_wrxchg2. */
 void softgpu_check_two(struct wave *w, const struct inst *i, const struct access *a, uint64_t mask,
                        unsigned dwords) {
     struct softgpu_defined *d = w->defined;
@@ -293,7 +294,7 @@ void softgpu_check_two(struct wave *w, const struct inst *i, const struct access
     d->moved |= mask;
 }
 
-/* A dword of one lane goes from global to workgroup memory. */
+/* Moves a dword of one lane from global to workgroup memory. */
 void softgpu_check_to_lds(struct wave *w, const struct inst *i, int lane, uint32_t to) {
     struct softgpu_defined *d = w->defined;
     if (!d)
@@ -313,7 +314,7 @@ static uint64_t interleaved(uint64_t base, uint32_t offset, int lane) {
     return base + (uint64_t)(offset / 4) * 4 * LANES + (unsigned)lane * 4 + offset % 4;
 }
 
-/* Bytes of scratch that lie across dwords are moved through a copy; so are their bits. */
+/* Bytes of scratch that lie across dwords are moved through a copy, and their bits as well. */
 static _Thread_local uint8_t split_bits[LANES][16];
 
 void softgpu_check_collect(struct wave *w, uint64_t base, uint32_t offset, int lane,
@@ -385,7 +386,7 @@ void softgpu_defined_memory(struct wave *w, const struct inst *i) {
         move_scalars(w, i);
     if (i->dst.kind != O_VGPR || is_load_of_part(move_of(i->row)))
         return;
-    /* Lanes whose access was left out loaded 0. */
+    /* Lanes whose access was left out have loaded 0. */
     unsigned dwords = softgpu_type_dwords(i->dst.type);
     for (unsigned r = i->dst.reg; r < i->dst.reg + dwords; r++)
         d->holes[r] &= ~(exec & ~d->moved);

@@ -1,4 +1,4 @@
-/* Answers the questions of the checker's calls about memory, and takes what the device says. */
+/* Answers the checker's questions about memory, and takes the device's notes. */
 #include "../device.h"
 #include "calls.h"
 #include "hooks.h"

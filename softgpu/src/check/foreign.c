@@ -25,7 +25,7 @@ static const char *const names[] = {
 
 static function natives[NAMES];
 
-/* Calls of the library itself are not the program's. */
+/* Calls by the library itself are not the program's. */
 static bool is_librarys(void *caller) {
     static void *base;
     Dl_info found;
@@ -59,7 +59,7 @@ struct symbols {
 };
 
 /* The loader has made the addresses in the dynamic section absolute. The table of strings follows
- * that of the symbols, as linkers lay them. */
+ * the table of symbols, as linkers place it. */
 static struct symbols symbols_of(const struct dl_phdr_info *info) {
     struct symbols found = {0};
     for (int n = 0; n < info->dlpi_phnum; n++) {

@@ -1,5 +1,6 @@
-/* The places where the emulated device calls the checker: macros that are nothing in the ordinary
- * build. Its bytes are those of sources without them (softgpu/tests/check/test_bytes.py). */
+/* The places where the emulated device calls the checker: macros that are empty in the ordinary
+ * build. The ordinary build has the bytes of sources without these macros
+ * (softgpu/tests/check/test_bytes.py). */
 #ifndef SOFTGPU_CHECK_HOOKS_H
 #define SOFTGPU_CHECK_HOOKS_H
 
@@ -19,38 +20,38 @@ struct softgpu_queue;
 struct softgpu_defined;
 struct softgpu_group_bits;
 
-/* Returns the lanes of the mask that may access memory at va; the others are reported and left out.
+/* Returns the lanes of the mask that may access memory at va; it reports the other lanes, whose
+ * access is left out.
  */
 uint64_t softgpu_check_lanes(struct wave *w, const struct inst *i, const uint64_t *va,
                              uint64_t mask);
-/* Returns false if an access of one lane, or of the whole wave (-1), is reported and to be left
- * out. */
+/* Returns false if an access of one lane, or of the whole wave (-1), is reported and left out. */
 bool softgpu_check_access(struct wave *w, const struct inst *i, int lane, uint64_t va,
                           unsigned bytes);
 /* Reports an access outside workgroup or scratch memory, which has no addresses of its own. */
 void softgpu_check_outside(struct wave *w, const struct inst *i, int lane, const char *what,
                            uint64_t va, unsigned bytes);
-/* Reports what stops a kernel or the copy engine. */
+/* Reports the reason that stops a kernel or the copy engine. */
 void softgpu_check_stopped(const char *text);
-/* Notes that the program's memory is the device's too, or no longer, at [va, va + size). */
+/* Notes that the device gains or loses the program's memory at [va, va + size). */
 void softgpu_check_registered(uint64_t va, uint64_t size);
 void softgpu_check_unregistered(uint64_t va);
-/* Takes memory from pages and leaves their addresses taken, so that none serves again. */
+/* Takes memory from pages and keeps their addresses reserved, so that they never serve again. */
 void softgpu_check_unmap(void *pages, uint64_t size);
-/* Returns the bytes behind an allocation that nothing else gets. */
+/* Returns the size of the guard behind an allocation, which is never handed out. */
 uint64_t softgpu_check_guard(uint64_t size);
 
 /* Looks for races of accesses to workgroup memory. */
 void softgpu_check_lds(struct wave *w, const struct inst *i, const uint32_t *offset, uint64_t mask,
                        unsigned bytes);
 /* Notes that a launch begins, or that one of its workgroups begins or ends. Notes that all waves of
- * one come to a barrier, or that a wave passes one of the whole grid. */
+ * a workgroup have come to a barrier, or that a wave passes a barrier of the whole grid. */
 void softgpu_check_launch(struct dispatch *d);
 void softgpu_race_group_begin(struct group *g, uint64_t number);
 void softgpu_race_group_end(struct group *g);
 void softgpu_race_barrier(struct group *g);
 void softgpu_race_grid_barrier(struct wave *w);
-/* Returns a queue begins or ends. */
+/* Notes that a queue begins or ends. */
 void softgpu_check_queue(struct softgpu_queue *queue, bool begins);
 /* Executes an instruction that writes a cache back or invalidates it. */
 void softgpu_check_cache(struct wave *w, const struct inst *i);
@@ -61,7 +62,7 @@ void softgpu_defined_group_begin(struct group *g);
 void softgpu_defined_group_free(struct group *g);
 void softgpu_defined_wave_begin(struct wave *w);
 void softgpu_defined_wave_free(struct wave *w);
-/* Looks at bytes before they move between registers and memory, to workgroup memory, or through a
+/* Checks bytes before they move between registers and memory, to workgroup memory, or through a
  * copy. */
 void softgpu_check_transfer(struct wave *w, const struct inst *i, const struct access *a);
 void softgpu_check_two(struct wave *w, const struct inst *i, const struct access *a, uint64_t mask,
@@ -71,13 +72,13 @@ void softgpu_check_collect(struct wave *w, uint64_t base, uint32_t offset, int l
                            unsigned count);
 void softgpu_check_distribute(struct wave *w, uint64_t base, uint32_t offset, int lane,
                               unsigned count);
-/* Hears that the device copied or filled without a kernel. */
+/* Notes that the device copied or filled without a kernel. */
 void softgpu_check_copied(uint64_t to, uint64_t from, uint64_t bytes);
 void softgpu_check_filled(uint64_t to, uint64_t bytes);
 
 #define CHECKED_LANES(w, i, va, mask) softgpu_check_lanes(w, i, va, mask)
 #define CHECKED_ACCESS(w, i, lane, va, bytes) softgpu_check_access(w, i, lane, va, bytes)
-/* In a loop over lanes: goes on without this one, whose access the ordinary build makes a fault. */
+/* In a loop over lanes: skips this lane, whose access is a fault in the ordinary build. */
 #define CHECK_SKIPS_LANE(mask, w, i, lane, what, va, bytes)                                        \
     if (1) {                                                                                       \
         softgpu_check_outside(w, i, lane, what, va, bytes);                                        \
@@ -114,14 +115,14 @@ void softgpu_check_filled(uint64_t to, uint64_t bytes);
 #define CHECK_BARRIER(g) softgpu_race_barrier(g)
 #define CHECKED_CACHE(nothing) softgpu_check_cache
 #define CHECK_GRID_BARRIER(w) softgpu_race_grid_barrier(w)
-/* Members of struct dispatch, struct group and struct wave. */
+/* The checker's members of struct dispatch, struct group and struct wave. */
 #define CHECK_IN_DISPATCH                                                                          \
-    uint32_t launch;                   /* the op that it is; 0: races are not looked for */        \
-    const struct softgpu_clock *clock; /* what is over before it, or NULL */
+    uint32_t launch;                   /* the number of its op; 0: races are not looked for */     \
+    const struct softgpu_clock *clock; /* the ops that are over before it, or NULL */
 #define CHECK_IN_GROUP                                                                             \
     struct softgpu_race *race;                                                                     \
     struct softgpu_group_bits *bits;
-#define CHECK_IN_WAVE struct softgpu_defined *defined; /* NULL: not followed */
+#define CHECK_IN_WAVE struct softgpu_defined *defined; /* NULL: bits are not followed */
 
 #else
 

@@ -23,7 +23,7 @@ static struct {
     unsigned count;
 } known = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The size of an ELF file as linkers write it: its table of sections is the last part. */
+/* Returns the size of an ELF file as linkers write it: its table of sections is the last part. */
 static uint64_t size_of(const void *image) {
     Elf64_Ehdr header;
     if (memcmp(image, ELFMAG, SELFMAG) != 0)
@@ -51,7 +51,7 @@ void softgpu_image_add(const void *image) {
     pthread_mutex_unlock(&known.lock);
 }
 
-/* Whether a loaded code object has the code of an image. */
+/* Returns whether a loaded code object has the code of an image. */
 static bool is_loaded_from(const struct softgpu_range *range, const struct image *image) {
     Elf64_Ehdr header;
     memcpy(&header, image->bytes, sizeof header);

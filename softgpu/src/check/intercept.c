@@ -8,7 +8,7 @@
 static int (*intercept)(const char *, softgpu_function);
 static softgpu_function (*find)(const char *);
 
-/* A program that has opened HIP itself may have looked up its waits by now: they go unseen. */
+/* A program that has opened HIP itself may have looked up its waits by now: they are not seen. */
 static void report_begun(void) {
     struct softgpu_report report;
     if (softgpu_foreign_watch())
@@ -28,7 +28,7 @@ static void report_living(const char *what, const struct softgpu_object *object)
     softgpu_report_object("never-destroyed", "", what, object, &object->made);
 }
 
-/* The process ends, and HIP still lives. */
+/* The process ends while HIP still works. */
 static void at_end(void) {
     softgpu_check_copies();
     softgpu_each_living(report_living);
@@ -44,8 +44,9 @@ static void override_all(const struct softgpu_call *call) {
     }
 }
 
-/* On the emulated device, the library opens HIP, which opens this one, at the program's start or at
- * its first call. Elsewhere this is preloaded. Either way it comes before the first answer. */
+/* On the emulated device, the library opens HIP, which opens this library, at the program's start
+ * or at its first call. On other devices this library is preloaded. Either way it is there before
+ * the first call is answered. */
 __attribute__((constructor)) static void stand_before(void) {
     *(void **)&find = dlsym(RTLD_DEFAULT, "mgpu_rt_native");
     *(void **)&intercept = dlsym(RTLD_DEFAULT, "mgpu_rt_intercept");

@@ -1,5 +1,5 @@
-/* In the place of the device, for programs on a GPU: there the calls are checked only. A block ends
- * with its free, as HIP may give its address to others. */
+/* Stands in for the emulated device, for programs on a GPU: only their calls are checked. A block
+ * ends with its free, as HIP may then hand out its address again. */
 #include "access.h"
 #include "calls.h"
 #include "defined.h"
@@ -97,7 +97,7 @@ bool softgpu_check_device_address(const void *memory, uint64_t *va) {
     return false;
 }
 
-/* Whether the process may write there, by its memory map, and no device lies behind it. */
+/* Returns whether the process may write there, by its memory map, and the memory is no device's. */
 bool softgpu_check_is_host(const void *memory) {
     FILE *maps = fopen("/proc/self/maps", "re");
     unsigned long long begin, end, at = (uintptr_t)memory;
@@ -141,7 +141,7 @@ struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t b
     return (struct softgpu_conflict){0};
 }
 
-/* No bits are followed without the device. */
+/* Without the emulated device no bits are followed. */
 void softgpu_copy_back(uint64_t from, uint64_t bytes, const struct softgpu_place *place) {
     (void)from, (void)bytes, (void)place;
 }

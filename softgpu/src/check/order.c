@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Streams and events that live or have lived: by handle, the latest of each. */
+/* Streams and events that exist or have existed: by handle, the latest of each. */
 struct object {
     void *handle;
     struct object *next;
     struct softgpu_object known;
-    uint16_t slot; /* a living stream's */
-    /* A stream's: what is over before its next op. An event's: what it was recorded after. */
+    uint16_t slot; /* the slot of a living stream */
+    /* For a stream: the ops that are over before its next op. For an event: the ops that come
+     * before its record. */
     struct softgpu_clock clock;
 };
 
@@ -21,12 +22,12 @@ struct table {
     unsigned made;
 };
 
-static pthread_mutex_t ops_lock = PTHREAD_MUTEX_INITIALIZER; /* held while an op is called */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;     /* guards all that follows */
+static pthread_mutex_t ops_lock = PTHREAD_MUTEX_INITIALIZER; /* held during the call of an op */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;     /* guards all data below */
 static struct table streams, events;
-static struct softgpu_clock last;  /* by slot: the ops that were called */
-static struct softgpu_clock host;  /* what the host has waited for */
-static struct softgpu_clock fence; /* what the null stream's last op came after, with that op */
+static struct softgpu_clock last;  /* by slot: the number of called ops */
+static struct softgpu_clock host;  /* the ops that the host has waited for */
+static struct softgpu_clock fence; /* the ops before the null stream's last op, and that op */
 static struct object *owners[SOFTGPU_SLOTS];
 static struct softgpu_op *chunks[MOST_CHUNKS];
 static uint32_t op_count;
@@ -41,7 +42,7 @@ static void join(struct softgpu_clock *to, const struct softgpu_clock *from) {
     }
 }
 
-/* Ops of a slot up to this number are over. */
+/* Notes that a slot's ops up to this number are over. */
 static void advance(uint32_t *seen, uint32_t count) {
     *seen = *seen > count ? *seen : count;
 }
@@ -64,7 +65,7 @@ static struct object *find_living(struct table *table, void *handle) {
     return object && object->known.state == SOFTGPU_KNOWN ? object : NULL;
 }
 
-/* An object whose handle may have served before. NULL: there is no memory. */
+/* Makes an object, whose handle may have been used before. Returns NULL if there is no memory. */
 static struct object *make(struct table *table, void *handle, const struct softgpu_place *place) {
     struct object **bucket = bucket_of(table, handle), *object = find(table, handle);
     if (!object) {
@@ -101,7 +102,7 @@ static uint16_t take_slot(struct object *stream) {
     unsigned slot = NULL_SLOT + 1;
     while (slot < SOFTGPU_SLOTS && !is_idle(slot))
         slot++;
-    /* Without a slot nothing is reported of a stream that could be missed otherwise. */
+    /* A stream without a slot is not reported, as its order is not known. */
     if (slot == SOFTGPU_SLOTS)
         return NULL_SLOT;
     owners[slot] = stream;
@@ -168,7 +169,7 @@ static uint32_t make_op(const struct softgpu_op *op) {
     return number;
 }
 
-/* Tells what is over before the next op of a stream; NULL: of one of which nothing is known. */
+/* Returns the ops that are over before a stream's next op; NULL: of an unknown stream. */
 static void before_next(const struct object *stream, struct softgpu_clock *clock) {
     if (!stream || stream->slot == NULL_SLOT) {
         *clock = last;
@@ -235,7 +236,7 @@ void softgpu_order_reported(uint32_t number) {
         advance(&host.seen[op->slot], op->count);
         advance(&host.strict[op->slot], op->count);
         if (owners[op->slot])
-            join(&host, &owners[op->slot]->clock); /* what was before it is over too */
+            join(&host, &owners[op->slot]->clock); /* the ops before it are over, too */
     }
     pthread_mutex_unlock(&lock);
 }
@@ -248,7 +249,7 @@ void softgpu_order_of_free(void *handle, struct softgpu_clock *clock) {
     pthread_mutex_lock(&lock);
     const struct object *stream = find(&streams, handle);
     if (stream && stream->known.state == SOFTGPU_DESTROYED) {
-        *clock = stream->clock; /* what it had done is over before the free */
+        *clock = stream->clock; /* the stream's earlier ops are over before the free */
         join(clock, &host);
         join(clock, &fence);
     } else {

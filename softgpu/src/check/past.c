@@ -14,9 +14,9 @@ struct move {
 
 struct softgpu_past {
     pthread_mutex_t lock;
-    uint32_t uses[USES]; /* the latest op of a slot; the latest of all is the last */
+    uint32_t uses[USES]; /* the latest op of each slot; the last entry is the latest of all */
     unsigned use_count;
-    struct move moves[MOVES]; /* the latest is the last */
+    struct move moves[MOVES]; /* the last entry is the latest */
     unsigned move_count;
 };
 
@@ -84,7 +84,7 @@ static void remove_move(struct softgpu_past *past, unsigned n) {
     memmove(&past->moves[n], &past->moves[n + 1], (past->move_count - n) * sizeof *past->moves);
 }
 
-/* A later op of the slot that touches all that an earlier one did stands for both. */
+/* If a later op of a slot touches all bytes of an earlier one, it stands for both. */
 static bool stands_for(const struct move *later, const struct move *earlier) {
     return later->begin <= earlier->begin && earlier->end <= later->end &&
            (later->writes || !earlier->writes) && is_of_one_slot(later->op, earlier->op);

@@ -10,7 +10,7 @@ static void *base_of(void *address) {
     return address && dladdr(address, &found) ? found.dli_fbase : NULL;
 }
 
-/* True for an address in this library or in the one that calls it. */
+/* Returns true for an address in this library or in the library that calls it. */
 static bool is_between(void *address) {
     static void *own, *runtime;
     if (!own) {

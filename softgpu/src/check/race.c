@@ -6,17 +6,17 @@
 
 enum { NO_PLACE = (1 << 14) - 1, LAST_EPOCH = UINT16_MAX, MOST_GROUPS = 1 << 24 };
 
-/* Atomic accesses do not race with each other. LOCKING ones may stand beside plain accesses: an
+/* Atomic accesses do not race with each other. LOCKING accesses may stand beside plain ones: an
  * atomic store is the instruction of a plain one. A loop that compares and swaps begins with a
- * plain load. COUNTING ones may not stand beside plain accesses: sums, minima and their like. */
+ * plain load. COUNTING accesses (sums, minima and the like) may not stand beside plain ones. */
 enum access_kind { PLAIN, LOCKING, COUNTING };
 
 struct softgpu_race {
     uint32_t launch, group;
     uint16_t epoch;
-    bool observed;     /* an atomic access returned what another group may have written */
-    bool synchronised; /* with other groups */
-    uint16_t seen[WAVES_PER_GROUP]; /* by wave: those that it saw since the barrier, by bits */
+    bool observed; /* an atomic access has returned a value that another group may have written */
+    bool synchronised;              /* synchronised with other groups */
+    uint16_t seen[WAVES_PER_GROUP]; /* by wave: the waves that it saw since the barrier, as bits */
     struct softgpu_cell *lds;
     size_t lds_cells;
 };
@@ -159,7 +159,8 @@ bool softgpu_stamp_place(const struct dispatch *d, struct softgpu_stamp stamp, u
     return stamp.place != NO_PLACE;
 }
 
-/* The register of a store's data. An instruction may store twice: the offset tells which it is. */
+/* Finds the register of a store's data. An instruction may store twice: the offset tells which
+ * store this is. */
 static unsigned data_register(const struct wave *w, const struct inst *i, int lane, uint64_t at,
                               unsigned bytes) {
     enum move move = move_of(i->row);
@@ -170,7 +171,7 @@ static unsigned data_register(const struct wave *w, const struct inst *i, int la
     return i->src[at == first ? 1 : 2].reg;
 }
 
-/* The bytes that a lane stores, of at most 16. */
+/* Copies the bytes that a lane stores, at most 16. */
 static void stored_bytes(const struct wave *w, const struct inst *i, int lane, uint64_t at,
                          unsigned bytes, uint8_t *data) {
     enum move move = move_of(i->row);
@@ -207,8 +208,8 @@ static bool conflicts(const struct softgpu_race *race, struct softgpu_stamp befo
            !may_meet((enum access_kind)before.kind, way->kind);
 }
 
-/* An atomic access that returns a value has seen the wave that wrote it, and those which that one
- * had seen. */
+/* An atomic access that returns a value has seen the wave that wrote it, and all waves that this
+ * one had seen. */
 static void observe(struct softgpu_race *race, const struct softgpu_cell *cell,
                     const struct way *way) {
     race->observed = true;
@@ -221,7 +222,7 @@ static void observe(struct softgpu_race *race, const struct softgpu_cell *cell,
 
 /* ---- one cell ---- */
 
-/* Two writers of one value are no fault: the order does not matter. */
+/* Two writers of one value are no fault, as their order does not matter. */
 static bool is_same_value(const struct softgpu_cell *cell, const struct way *way, unsigned bytes,
                           uint32_t value) {
     unsigned both = cell->write.bytes & bytes;
@@ -265,7 +266,7 @@ static struct softgpu_trace trace_of(uint32_t launch, struct softgpu_stamp stamp
         .op = launch, .bytes = stamp.bytes, .kind = stamp.kind, .place = stamp.place};
 }
 
-/* The latest reads of two streams are kept. */
+/* Keeps the latest reads of two streams. */
 static void note_past_read(struct softgpu_cell *cell, struct softgpu_trace trace) {
     const struct softgpu_op *op = softgpu_op_at(trace.op);
     unsigned n = 0;
@@ -277,7 +278,7 @@ static void note_past_read(struct softgpu_cell *cell, struct softgpu_trace trace
     cell->past_read[n] = trace;
 }
 
-/* A launch meets the cell first: the stamps of the one before become past. */
+/* A launch meets the cell for the first time: the stamps of the launch before become past. */
 static void begin_launch(struct softgpu_cell *cell, uint32_t launch) {
     enum { WHOLE = 15 };
     if (cell->write.bytes == WHOLE)
@@ -340,14 +341,15 @@ struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t b
         now = *cell;
         drop(lock);
         begin_launch(&now, 0);
-        /* The copy's values are unknown: none counts as the one that was there. */
+        /* The values of a copy are unknown, so none counts as equal. */
         if (compare_past(&now, &way, (1u << to) - (1u << from), ~now.value, clock, &found))
             found.va = at + from;
     }
     return found;
 }
 
-/* Enters an access to some bytes of a dword. True for a conflict, whose other side is *other. */
+/* Enters an access to some bytes of a dword. Returns true for a conflict, whose other side is
+ * *other. */
 static bool enter(struct softgpu_race *race, struct softgpu_cell *cell, const struct way *way,
                   unsigned bytes, uint32_t value, struct softgpu_stamp *other) {
     struct softgpu_stamp stamp = way->stamp;
@@ -370,7 +372,8 @@ static bool enter(struct softgpu_race *race, struct softgpu_cell *cell, const st
 
 /* ---- a wave's accesses ---- */
 
-/* Enters a lane's access to `bytes` at an address or offset, whose dword has the first of `cells`.
+/* Enters a lane's access to `bytes` at an address or offset; its first dword has the first of
+ * `cells`.
  */
 static void enter_lane(struct wave *w, const struct inst *i, const struct way *way, int lane,
                        uint64_t at, unsigned bytes, struct softgpu_cell *cells, uint32_t launch,

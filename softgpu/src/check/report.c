@@ -86,7 +86,8 @@ void softgpu_report_number(struct softgpu_report *report, const char *name, uint
 
 static void put_frame(struct softgpu_report *report, void *frame) {
     Dl_info found = {0};
-    /* A return address may be the first of the next function: the call is the byte before. */
+    /* A return address may be the first of the next function, so the call is found by the byte
+     * before. */
     const char *call = (const char *)frame - 1;
     if (!dladdr(call, &found) || !found.dli_fname)
         return;
@@ -169,5 +170,5 @@ void softgpu_report_end(struct softgpu_report *report) {
     pthread_once(&once, open_file);
     put(report, "}\n");
     if (write(file, report->text, report->used) < 0)
-        return; /* nobody reads it */
+        return; /* the report has no reader */
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Blocks that were freed stay known until so many others were freed after them. */
+/* Freed blocks stay known until so many later ones were freed. */
 enum { MOST_FREED = 4096, PAGE = 4096 };
 
 static struct {
@@ -38,7 +38,7 @@ void softgpu_check_unmap(void *pages, uint64_t size) {
 
 /* ---- the array ---- */
 
-/* The number of blocks that begin at or below an address. */
+/* Returns the number of blocks that begin at or below an address. */
 static size_t rank(uint64_t va) {
     size_t low = 0, high = map.count;
     while (low < high) {
@@ -72,7 +72,7 @@ static void remove_at(size_t at) {
     discard(block);
 }
 
-/* Removes what was at these addresses before: it was freed, by HIP or through it. */
+/* Removes the earlier blocks at these addresses: they were freed, by HIP or through it. */
 static void clear(uint64_t va, uint64_t size) {
     size_t at = rank(va);
     if (at && end_of(map.blocks[at - 1]) > va)
@@ -107,7 +107,7 @@ void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind
                         const struct softgpu_place *place) {
     struct softgpu_block *block = calloc(1, sizeof *block);
     if (!block)
-        return; /* nothing is known of it then */
+        return; /* the address is unknown then */
     block->va = va;
     block->size = size;
     block->registered = kind == MEMORY_REGISTERED;
@@ -185,7 +185,7 @@ static bool is_within(const struct softgpu_block *block, const struct softgpu_ra
     return block && block->va >= range->va && block->va - range->va < range->size;
 }
 
-/* Whether a mapping holds one block only: ROCr rounds sizes up to pages, or to 2 MiB. */
+/* Returns whether a mapping holds one block only: ROCr rounds sizes up to pages, or to 2 MiB. */
 static bool is_own(const struct softgpu_block *block, const struct softgpu_range *range) {
     enum { HUGE_PAGE = 2 << 20 };
     uint64_t end = end_of(block) - range->va, page = end < HUGE_PAGE ? PAGE : HUGE_PAGE;
@@ -204,7 +204,7 @@ static struct softgpu_finding find_mapped(uint64_t va, uint64_t bytes,
     return after || before ? allow(va, va + bytes) : allow(range->va, range->va + range->size);
 }
 
-/* Nothing is mapped at the address: it may be behind a block, in the guard that nothing else gets.
+/* The address is unmapped: it may be in the guard behind a block, which is never handed out.
  */
 static struct softgpu_finding find_unmapped(uint64_t va, const struct softgpu_block *below,
                                             const struct softgpu_block *above) {

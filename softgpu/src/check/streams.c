@@ -1,4 +1,4 @@
-/* Launches, streams and events: their order, and handles that a call must not name. */
+/* Checks launches, streams and events: their order, and handles that a call must not name. */
 #include "calls.h"
 #include "foreign.h"
 #include "launch.h"
@@ -47,7 +47,8 @@ void softgpu_check_stream(const char *call, void *stream, const struct softgpu_p
         softgpu_report_object("use-after-destroy", call, "stream", &object, place);
 }
 
-/* True if the event may be waited for. `waits`: the call does; else it records or destroys it. */
+/* Returns true if the event may be waited for. `waits`: the call waits for it; if not, it records
+ * or destroys it. */
 static bool check_event(const char *call, void *event, bool waits,
                         const struct softgpu_place *place) {
     struct softgpu_object object = softgpu_event_find(event), stream = softgpu_stream_find(event);
@@ -75,7 +76,7 @@ static void *stream_create(void) {
 static void stream_destroy(void *stream) {
     struct softgpu_place place = softgpu_call_begins();
     softgpu_check_stream("mgpuStreamDestroy", stream, &place);
-    softgpu_stream_ends(stream, &place); /* before its handle serves again */
+    softgpu_stream_ends(stream, &place); /* before the handle is used again */
     native.stream_destroy(stream);
 }
 
@@ -113,7 +114,7 @@ static void event_destroy(void *event) {
     native.event_destroy(event);
 }
 
-/* A stream in an event's place is waited for by this library, but not by LLVM's own. */
+/* This library waits for a stream in an event's place, but LLVM's own does not. */
 static void event_synchronize(void *event) {
     struct softgpu_place place = softgpu_call_begins();
     struct softgpu_clock clock;

@@ -1,7 +1,8 @@
-/* Compiling: what is asked becomes bytes, and so does what AMD's compiler answers.
+/* Compiles through AMD's library: the request becomes bytes, and so does the result.
  *
- * The cache keeps what depends on nothing but its inputs: the steps that HIP asks for, in OpenCL,
- * with options known to name no file. Sources of such steps include no file and ask for no time. */
+ * The cache keeps results that depend only on their inputs: the steps that HIP asks for, in OpenCL,
+ * with options known to name no file. Sources of such steps include no file and do not use the
+ * time. */
 #include "comgr.h"
 
 #include <fcntl.h>
@@ -31,12 +32,14 @@ enum {
 
 extern char **environ;
 
-/* Somebody has named one: nothing is kept from then on. AMD's own getter crashes where none is. */
+/* The program has set one: no result is kept from then on. AMD's own getter crashes if none is
+ * set. */
 static atomic_bool working_directory;
 
 /* ---- whether a result may be kept ---- */
 
-/* A later interface has settings that cannot be asked for; AMD_COMGR_ variables ask for files. */
+/* A later interface has settings that cannot be read; AMD_COMGR_ variables make AMD's library write
+ * files. */
 static bool is_known(const struct comgr *amd) {
     size_t major = 0, minor = 0;
     amd->get_version(&major, &minor);
@@ -82,8 +85,8 @@ static bool names_no_file(const char *option) {
 
 /* ---- AMD's objects as bytes ---- */
 
-/* Appends a text or data, its length before it, by a function of AMD's that gives first its length
- * and then its bytes. */
+/* Appends a text or data after its length, by a function of AMD's that gives first the length and
+ * then the bytes. */
 #define ADD(bytes, get, ...)                                                                       \
     do {                                                                                           \
         size_t size = 0;                                                                           \
@@ -95,13 +98,14 @@ static bool names_no_file(const char *option) {
             (bytes)->failed = true;                                                                \
     } while (0)
 
-/* Kind, name and content of each object of a set, in the set's order; how many there are. */
+/* Appends kind, name and content of each object of a set, in the set's order; returns their
+ * number. */
 static size_t add_set(const struct comgr *amd, comgr_object set, struct bytes *to, bool input) {
     size_t all = 0;
     for (int kind = 1; kind < DATA_KINDS; kind++) {
         size_t count = 0;
         if (amd->action_data_count(set, kind, &count) != COMGR_SUCCESS)
-            continue; /* a kind that it has not */
+            continue; /* the set has no object of this kind */
         for (size_t i = 0; i < count && !to->failed; i++, all++) {
             comgr_object data;
             if (amd->action_data_get_data(set, kind, i, &data) != COMGR_SUCCESS) {
@@ -134,7 +138,7 @@ static void add_options(const struct comgr *amd, comgr_object info, struct bytes
     }
 }
 
-/* All that the answer depends on. */
+/* Appends all inputs of the result. */
 static void add_request(const struct comgr *amd, int kind, comgr_object info, comgr_object input,
                         struct bytes *to) {
     int language = -1;
@@ -175,8 +179,8 @@ static const char *take(struct bytes *from, uint64_t *size) {
     return text;
 }
 
-/* An empty log is an object too, and HIP reads it. AMD's set_data refuses a size of 0; a part of a
- * file may have it. */
+/* An empty log is an object, too, and HIP reads it. AMD's set_data refuses a size of 0, which a
+ * part of a file may have. */
 static bool set_content(const struct comgr *amd, comgr_object data, const char *at, size_t size) {
     if (size)
         return amd->set_data(data, size, at) == COMGR_SUCCESS;
@@ -192,9 +196,9 @@ static int ignore_symbol(comgr_object symbol, void *data) {
     return COMGR_SUCCESS;
 }
 
-/* Compiling would have set up AMD's LLVM. A program that loads a module only in its exit handlers
- * would set it up after its destructors, where it loops for ever. Reading symbols sets it up
- * now. */
+/* A compilation would have initialised AMD's LLVM. If a program loads a module only in its exit
+ * handlers, LLVM would start after its own destructors, and loop for ever. Reading symbols starts
+ * it now. */
 static void start_llvm(const struct comgr *amd, comgr_object data, uint64_t kind) {
     static _Atomic bool started;
     if ((kind == DATA_RELOCATABLE || kind == DATA_EXECUTABLE) && !atomic_exchange(&started, true))
@@ -219,7 +223,7 @@ static bool restore_data(const struct comgr *amd, struct bytes *from, comgr_obje
     return done;
 }
 
-/* Into an empty set; empty again if it fails. */
+/* Fills an empty set; it is empty again after a failure. */
 static bool restore(const struct comgr *amd, const struct bytes *result, comgr_object set) {
     struct bytes from = *result;
     while (from.size)

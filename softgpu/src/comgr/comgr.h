@@ -1,9 +1,9 @@
-/* The compiler that HIP opens, libamd_comgr.so.2, with AMD's behind it.
+/* The compiler library that HIP opens, libamd_comgr.so.2, in front of AMD's.
  *
  * HIP 5.2.3 compiles its own kernels at each start: 0.2 of 0.3 s. This library stands before AMD's
- * and keeps what these compilations give. All else is passed on. AMD's types and values as of its
- * interface 2.4; objects are counted references, which release_data gives back. Every function may
- * be called by several threads at once. */
+ * and keeps the results of these compilations. All other calls are passed on. AMD's types and
+ * values as of its interface 2.4; objects are counted references, which release_data releases.
+ * Every function may be called by several threads at once. */
 #ifndef SOFTGPU_COMGR_H
 #define SOFTGPU_COMGR_H
 
@@ -17,7 +17,7 @@ typedef struct {
 
 enum { COMGR_SUCCESS = 0, COMGR_ERROR = 1 };
 
-/* AMD's functions that keeping needs: action.c has the rest of their meaning. */
+/* AMD's functions that the cache needs: action.c uses the rest of their meaning. */
 struct comgr {
     int (*do_action)(int, comgr_object info, comgr_object input, comgr_object result);
     void (*get_version)(size_t *major, size_t *minor);
@@ -39,33 +39,34 @@ struct comgr {
     int (*data_set_remove)(comgr_object, int kind);
     int (*release_data)(comgr_object);
     int (*iterate_symbols)(comgr_object, int (*each)(comgr_object, void *), void *);
-    /* Which files compile: path, size and time of AMD's library and of the LLVM that it uses. */
+    /* Identifies the compiler's files: path, size and time of AMD's library and of its LLVM. */
     char identity[8192];
 };
 
-/* Returns AMD's library, opened at the first call. NULL if there is none; a message tells so once.
- * */
+/* Returns AMD's library, opened at the first call. Returns NULL if there is none, which a message
+ * tells once. */
 const struct comgr *comgr_amd(void);
 
-/* Bytes that grow. `failed` is for good: there was no memory, or one of AMD's functions failed. */
+/* Bytes that grow. `failed` stays set: there was no memory, or one of AMD's functions failed. */
 struct bytes {
     unsigned char *at;
     size_t size, room;
     bool failed;
 };
 
-/* Appends `size` bytes, and gives where they stand; their content is the caller's. NULL: failed. */
+/* Appends `size` bytes, which the caller fills, and returns their place. NULL: failed. */
 void *bytes_add(struct bytes *bytes, size_t size);
 void bytes_add_word(struct bytes *bytes, uint64_t word);
 void bytes_free(struct bytes *bytes);
 
-/* Returns false if nothing is to be kept: switched off, or there is no folder for it. */
+/* Returns false if no result is to be kept: caching is off, or there is no folder for it. */
 bool store_usable(void);
 
-/* Reads the result that was kept for exactly this request. False: nothing, or it is damaged. */
+/* Reads the result that was kept for exactly this request. Returns false if there is none, or it is
+ * damaged. */
 bool store_read(const struct bytes *request, struct bytes *result);
 
-/* Keeps a result; where that fails there is none. */
+/* Keeps a result; a failure only means that none is kept. */
 void store_write(const struct bytes *request, const struct bytes *result);
 
 #endif

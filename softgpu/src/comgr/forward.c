@@ -13,7 +13,7 @@
 #define NAME "libamd_comgr.so.2"
 #define EXPORTED __attribute__((visibility("default")))
 
-/* Handles, numbers and pointers: each of AMD's functions takes six words at most, in registers. */
+/* Each function of AMD's takes at most six words, in registers: handles, numbers and pointers. */
 typedef uint64_t word;
 typedef word function(word, word, word, word, word, word);
 
@@ -35,7 +35,7 @@ static function *functions[FUNCTIONS];
 static struct comgr amd;
 static bool found;
 
-/* By this name libraries like this one know each other: two may stand in one search path. */
+/* Libraries like this one know each other by this name: a search path may contain two. */
 EXPORTED const char softgpu_comgr[] = NAME;
 
 /* ---- where AMD's is ---- */
@@ -48,8 +48,8 @@ static int note_hip(struct dl_phdr_info *info, size_t size, void *path) {
     return is_hip;
 }
 
-/* HIP's compiler must not take the names of an LLVM that the program has:
- * csrc/runtime/driver/symbols.h. An allocator of the program rules RTLD_DEEPBIND out. */
+/* HIP's compiler must not bind to the names of an LLVM in the program:
+ * csrc/runtime/driver/symbols.h. A program with its own allocator rules RTLD_DEEPBIND out. */
 static int binding(void) {
     const char *asked = getenv("MGPU_RT_TEST_SYMBOLS");
     if (asked && strcmp(asked, "shared") == 0)
@@ -71,8 +71,8 @@ static void *open_in(const char *folder, size_t length) {
     return NULL;
 }
 
-/* In the folders where HIP's own dlopen looks, then beside HIP: the loader's cache may have led to
- * it. */
+/* Looks in the folders where HIP's own dlopen looks, then beside HIP, as the loader's cache may
+ * have led to it. */
 static void *open_amd(void) {
     char path[PATH_MAX] = "";
     Dl_info self;
@@ -95,7 +95,7 @@ static void *open_amd(void) {
 
 /* ---- which it is ---- */
 
-/* Appends what tells the file that holds `symbol` from another. */
+/* Appends text that identifies the file that holds `symbol`. */
 static bool identify(const void *symbol, char *text, size_t room) {
     Dl_info info;
     struct stat file;

@@ -1,7 +1,8 @@
-/* The kept results: a file for each request, in the user's cache folder.
+/* Keeps results: a file for each request, in the user's cache folder.
  *
- * A file holds the whole request, which is compared, so its name need not be unique. The newer of
- * two requests with one name has the file. Files appear whole (rename) and are never changed.
+ * A file holds the whole request, which is compared, so its name need not be unique. If two
+ * requests have one name, the newer one has the file. Files appear whole (rename) and are never
+ * changed.
  */
 #include "../settings.h"
 #include "comgr.h"
@@ -19,7 +20,8 @@
 #define MAGIC UINT64_C(0x31656c69706d6f63) /* "compile1" */
 
 struct header {
-    uint64_t magic, request, result, checksum; /* sizes in bytes; of both, in this order */
+    uint64_t magic, request, result,
+        checksum; /* sizes in bytes; the sum is over both, in this order */
 };
 
 /* ---- bytes ---- */
@@ -68,7 +70,7 @@ static uint64_t checksum(uint64_t sum, const struct bytes *bytes) {
 
 /* ---- the folder ---- */
 
-/* $XDG_CACHE_HOME, else ~/.cache, if absolute. */
+/* Finds $XDG_CACHE_HOME, or ~/.cache, if it is absolute. */
 static bool cache_folder(char *path, size_t room) {
     const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
     int length = -1;
@@ -94,7 +96,7 @@ static bool file_of(const struct bytes *request, char *path, size_t room) {
     return length > 0 && (size_t)length < room;
 }
 
-/* The folders that lead to a file. */
+/* Makes the folders that lead to a file. */
 static void make_folders(const char *file) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s", file);
@@ -149,7 +151,7 @@ bool store_read(const struct bytes *request, struct bytes *result) {
     char path[PATH_MAX];
     if (!file_of(request, path, sizeof path))
         return false;
-    /* Not a FIFO's end: nobody waits for a writer. */
+    /* A FIFO is refused, as its opening would wait for a writer. */
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
         return false;

@@ -1,10 +1,10 @@
-/* Arithmetic that VOP2, VOP3 and VOP3P share. */
+/* The arithmetic that VOP2, VOP3 and VOP3P share. */
 #ifndef SOFTGPU_ARITH_H
 #define SOFTGPU_ARITH_H
 
 #include "lanes.h"
 
-/* Two meanings of one instruction: as it is, and with the clamp bit. */
+/* An instruction has two meanings: without and with the clamp bit. */
 #define SATURATING2(name, D, A, B, expr, clamped)                                                  \
     OP2(name##_wrapping, D, A, B, expr)                                                            \
     OP2(name##_clamped, D, A, B, clamped)                                                          \
@@ -19,7 +19,7 @@
         (o->i->clamp ? name##_clamped : name##_wrapping)(o);                                       \
     }
 
-/* Minimum, maximum and median look at MODE.IEEE. */
+/* Minimum, maximum and median depend on MODE.IEEE. */
 #define MINMAX2(name, D, A, expr)                                                                  \
     VECTORISED static void name(struct lanes *o) {                                                 \
         bool ieee = IEEE(o);                                                                       \
@@ -64,11 +64,11 @@ static inline int32_t saturate_i16(int32_t x) {
     return x < -32768 ? -32768 : x > 32767 ? 32767 : x;
 }
 
-/* Computes an fma of f16 through f64. The product is exact. The sum has either all its bits or a
- * tail that cannot make a tie when it is rounded to f16. */
+/* Computes an fma of f16 through f64. The product is exact in f64. The sum has either all its bits
+ * or a tail that cannot make a tie when it is rounded to f16. */
 static inline uint16_t fma_f16_bits(uint16_t a, uint16_t b, uint16_t c) {
     double product = (double)f16_of(a) * (double)f16_of(b), sum = product + (double)f16_of(c);
-    /* To f32 rounding to odd, so that the second rounding sees that something was cut off. */
+    /* Rounds to f32 by rounding to odd, so that the second rounding sees that bits were cut off. */
     float f = (float)sum;
     uint32_t u = bits_of_f32(f);
     if ((double)f != sum && sum == sum && !isinf(f)) {

@@ -1,5 +1,5 @@
-/* One lane's atomic operation. Workgroups run on several threads and the host may look on, so these
- * are real atomics, also for operations that the processor does not have. */
+/* One lane's atomic operations. Workgroups run on several threads and the host may read at any
+ * time, so these are real atomics, even for operations that the processor lacks. */
 #include "lanes.h"
 #include "memory.h"
 

@@ -1,5 +1,5 @@
-/* Decoded code: once for each function, kept for later launches, and never trusted without a
- * comparison of its bytes. A module may have been unloaded and another loaded at its address. */
+/* Decodes each function once, keeps it for later launches, and compares its bytes before each use.
+ * A module may have been unloaded and another loaded at its address. */
 #include "exec.h"
 #include "families.h"
 
@@ -29,7 +29,7 @@ static bool is_branch(const struct inst *i) {
            i->row->op != 0x03;
 }
 
-/* Execution never continues behind these. */
+/* Execution never continues behind these instructions. */
 static bool ends_run(const struct inst *i) {
     if (!i->row)
         return true;
@@ -38,14 +38,14 @@ static bool ends_run(const struct inst *i) {
     return i->encoding == E_SOP1 && i->row->op == 0x1d; /* s_setpc_b64 */
 }
 
-/* Decodes from the entry on, forward, until nothing decoded so far leads further: data between
- * functions is never taken for code. Branches to before the entry are left to run time. */
+/* Decodes forward from the entry until no decoded instruction leads further: data between functions
+ * is never taken for code. A branch to before the entry is resolved at run time. */
 struct scan {
     const uint32_t *words;
     size_t available;
     enum target_mask target;
-    uint8_t *wanted; /* words that a branch leads to */
-    size_t reach;    /* one past the last of them */
+    uint8_t *wanted; /* words that a branch targets */
+    size_t reach;    /* one past the last of these words */
     struct inst *insts;
     size_t count, capacity;
 };
@@ -154,7 +154,7 @@ static bool still_true(const struct code *c, const struct softgpu_range *r) {
            memcmp(c->copy, r->host + offset, 4ull * c->words) == 0;
 }
 
-/* Decoded functions that no dispatch runs make room for others. */
+/* Drops decoded functions that no dispatch runs, to make room for others. */
 static void forget_unused(void) {
     for (unsigned b = 0; b < BUCKETS; b++)
         for (struct code **at = &cache.buckets[b]; *at;) {
@@ -185,7 +185,7 @@ static struct code *acquire(enum target_mask target, uint64_t va) {
     struct code *c = find_cached(target, va, &r);
     if (!c) {
         size_t available = (r.size - (va - r.va)) / 4;
-        /* No function is as long as a branch reaches; a mapping may be gigabytes. */
+        /* No function is as long as a branch can reach; a mapping may be gigabytes. */
         available = available < 8 * BRANCH_REACH ? available : 8 * BRANCH_REACH;
         c = decode(target, va, (const uint32_t *)(void *)(r.host + (va - r.va)), available);
         if (c) {
@@ -222,7 +222,7 @@ static bool make_room(struct dispatch *d) {
     return true;
 }
 
-/* The code to go on with at an address: in a function this dispatch has met, else in one it meets
+/* Finds the code at an address: in a function that this dispatch has met, or in one that it meets
  * now. */
 const struct inst *softgpu_code_at(struct dispatch *d, uint64_t pc, const struct code **code) {
     const struct inst *found = NULL;

@@ -1,4 +1,4 @@
-/* Words to instructions: finds the family and the row, and decodes scalar operands. */
+/* Turns words into instructions: finds the family and the row, and decodes scalar operands. */
 #include "families.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@ static const struct rows *const families[ENCODINGS] = {
     [E_MUBUF] = &softgpu_rows_mubuf,   [E_MIMG] = &softgpu_rows_mimg,
 };
 
-/* Rows by opcode, so that decoding does not search. Only VOP3 has more than 256 opcodes. */
+/* Rows by opcode, so that decoding need not search. Only VOP3 has more than 256 opcodes. */
 enum { TARGETS = 4, OPCODES = 1024 };
 static const struct row *rows_by_op[TARGETS][ENCODINGS][OPCODES];
 static pthread_once_t indexed = PTHREAD_ONCE_INIT;
@@ -54,7 +54,7 @@ enum target_mask softgpu_target_mask(const struct softgpu_target *target) {
 /* The matrix instructions end the opcodes of VOP3P. */
 enum { FIRST_MAI = 0x3e };
 
-/* Finds the row and the number of words, before operands are looked at. */
+/* Finds the row and the number of words, before the operands are decoded. */
 static bool find_row(enum target_mask target, uint32_t w, struct inst *i) {
     unsigned op, size = 1, encoding;
     if (w >> 31 == 0) {
@@ -179,8 +179,8 @@ static bool decode_scalar(const uint32_t *words, size_t available, struct inst *
     return ok;
 }
 
-/* Returns whether an unknown instruction has two words, by LLVM's rule. LLVM does not know images'
- * encoding on gfx942. */
+/* Returns whether an unknown instruction has two words, by LLVM's rule. On gfx942 LLVM does not
+ * know the encoding of images. */
 static bool is_long(enum target_mask target, uint32_t w) {
     enum { IMAGES = 0x3c, NOTHING = 0x35 };
     return w >> 30 == 3 && w >> 26 != NOTHING && !(target == GFX942 && w >> 26 == IMAGES);

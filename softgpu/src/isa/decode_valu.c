@@ -1,10 +1,10 @@
-/* Operands of the vector arithmetic families, with their SDWA, DPP and VOP3 modifiers. */
+/* Decodes operands of the vector arithmetic families, with their SDWA, DPP and VOP3 modifiers. */
 #include "families.h"
 
-/* A source in VOP1, VOP2 and VOPC that is followed by a word of SDWA selections. */
+/* Decodes a source in VOP1, VOP2 or VOPC that a word of SDWA selections follows. */
 enum { ENC_SDWA = 249, ENC_DPP = 250, ENC_LITERAL = 255 };
 
-/* The three bits that select a part have a value more than there are parts. */
+/* The three bits that select a part have one value more than there are parts. */
 static bool is_part(unsigned sel) {
     return sel <= SEL_DWORD;
 }
@@ -37,7 +37,7 @@ static void decode_sdwa(uint32_t x, struct inst *i) {
     i->run = ok ? i->run : NULL;
 }
 
-/* Operands of 64 bits can be broadcast only. */
+/* An operand of 64 bits can only be broadcast. */
 static bool is_dpp_control(enum target_mask target, unsigned ctrl, unsigned dwords) {
     bool broadcast = ctrl >= 0x150 && ctrl <= 0x15f && target & SINCE90A;
     bool shift = ctrl > 0x100 && ctrl <= 0x12f && ctrl & 15;
@@ -72,7 +72,7 @@ static void decode_dpp(enum target_mask target, uint32_t x, struct inst *i) {
     i->row_mask = x >> 28;
 }
 
-/* VOP1, VOP2, VOPC in their own 32-bit encoding. */
+/* Decodes VOP1, VOP2 and VOPC in their own 32-bit encoding. */
 static void decode_e32(enum target_mask target, const uint32_t *words, size_t available,
                        struct inst *i) {
     const struct row *row = i->row;
@@ -128,7 +128,8 @@ static void decode_e64(const uint32_t *words, struct inst *i) {
     unsigned vdst = w & 0xff, abs = w >> 8 & 7, neg = x >> 29;
     i->clamp = w >> 15 & 1;
     i->omod = x >> 27 & 3;
-    if (row->flags & CARRY_OUT) { /* VOP3B: the second destination lies over abs and op_sel */
+    if (row->flags &
+        CARRY_OUT) { /* VOP3B: the second destination takes the bits of abs and op_sel */
         softgpu_decode_sgpr(&i->sdst, w >> 8 & 0x7f, MASK);
         abs = 0;
     } else {
@@ -199,7 +200,7 @@ static void decode_mai(enum target_mask target, const uint32_t *words, struct in
     bool sparse = row->info & SPARSE_MATRIX;
     if (target & UNTIL908 || w >> 15 & 1) {
         to_agpr(&i->dst);
-        if (!sparse) /* then it is the index */
+        if (!sparse) /* in a sparse one it is the index */
             to_agpr(&i->src[2]);
     }
     if (sparse && i->blgp)
@@ -208,8 +209,8 @@ static void decode_mai(enum target_mask target, const uint32_t *words, struct in
         i->run = NULL;
 }
 
-/* Returns true if only registers and constants go in, and the operation's own result comes out. The
- * handler need not look at modifiers then. */
+/* Returns true if only registers and constants go in, and the unmodified result comes out. The
+ * handler can then ignore modifiers. */
 static bool is_plain(const struct inst *i) {
     bool packed = i->encoding == E_VOP3P;
     uint8_t mods = i->src[0].mods | i->src[1].mods | i->src[2].mods;

@@ -1,10 +1,11 @@
-/* DS: workgroup memory, and exchanges between lanes that go through its crossbar. */
+/* DS: workgroup memory, and exchanges between lanes through its crossbar. */
 #include "../check/hooks.h"
 #include "lanes.h"
 #include "memory.h"
 #include "operand.h"
 
-/* Whether two of them are moved, how wide each is, and how many elements apart offsets count. */
+/* Tells whether two elements are moved, how wide each is, and the unit of their offsets in
+ * elements. */
 struct two {
     unsigned bytes, scale;
 };
@@ -75,7 +76,7 @@ static void move_two(struct wave *w, const struct inst *i, enum move move) {
 }
 
 /* Lanes push to (permute) or pull from (bpermute) the lane that an address names, in bytes, modulo
- * the wave. Lanes that do not run give nothing. */
+ * the wave. Lanes that do not run push nothing. */
 static void permute(struct wave *w, const struct inst *i, bool push) {
     uint32_t result[LANES] = {0};
     uint64_t exec = wave_exec(w);
@@ -96,7 +97,7 @@ static unsigned swizzled_lane(uint32_t pattern, unsigned l) {
         unsigned turned = pattern >> 10 & 1 ? n - amount : n + amount;
         return group | ((n & keep) | (turned & 31 & ~keep));
     }
-    if (pattern & 0x8000) /* any lane of the same four */
+    if (pattern & 0x8000) /* each lane reads any lane of its four */
         return (l & ~3u) | (pattern >> 2 * (l & 3) & 3);
     return group | (((n & pattern) | (pattern >> 5 & 31)) ^ (pattern >> 10 & 31));
 }

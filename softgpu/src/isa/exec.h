@@ -1,5 +1,4 @@
-/* The parts that run waves: the code they execute, the groups they belong to and the dispatch of
- * those. */
+/* The parts that run waves: the code that they execute, their groups, and the groups' dispatch. */
 #ifndef SOFTGPU_EXEC_H
 #define SOFTGPU_EXEC_H
 
@@ -10,10 +9,10 @@
 
 /* A decoded function: everything that direct branches reach from its entry. */
 struct code {
-    uint64_t va; /* of the entry */
+    uint64_t va; /* address of the entry */
     enum target_mask target;
     uint32_t words;     /* from the entry to the end of the last instruction */
-    uint32_t *copy;     /* of these words, to see whether memory still holds them */
+    uint32_t *copy;     /* a copy of these words, to see whether memory still holds them */
     struct inst *insts; /* by ascending offset */
     uint32_t count;
     int32_t *at;    /* for each word: the instruction that begins there, or -1 */
@@ -33,7 +32,7 @@ struct dispatch {
     uint32_t grid[3], block[3], groups[3]; /* in work-items, work-items, groups */
     uint32_t lds_size, scratch_lane_size;  /* bytes */
     uint64_t budget, barrier_budget;       /* instructions; 0 is no limit */
-    /* softgpu_code_at, by a pointer: what runs an instruction includes no decoding. */
+    /* softgpu_code_at, by a pointer: files that run instructions include no decoding */
     const struct inst *(*code_at)(struct dispatch *d, uint64_t pc, const struct code **code);
 
     pthread_mutex_t lock;
@@ -41,21 +40,21 @@ struct dispatch {
     struct code **codes; /* the functions met so far */
     unsigned code_count, code_capacity;
     uint64_t next_group, group_count, done_count;
-    struct group *parked; /* groups that used up their turn, oldest first */
+    struct group *parked; /* groups that have used up their turn, oldest first */
     struct group **parked_tail;
     unsigned resident; /* groups that have begun and not ended */
     uint64_t instructions;
     bool failed;
     struct softgpu_fault *fault;
 
-    struct dispatch *next; /* in the pool's list of dispatches that want help */
+    struct dispatch *next; /* next in the pool's list of dispatches that want help */
     unsigned helpers;
     CHECK_IN_DISPATCH
 };
 
 struct group {
     struct dispatch *dispatch;
-    uint32_t id[3], size[3]; /* the size is smaller than the block's at the grid's end */
+    uint32_t id[3], size[3]; /* the size at the grid's end may be smaller than the block's */
     unsigned wave_count;
     struct wave *waves[WAVES_PER_GROUP];
     unsigned waves_allocated;
@@ -64,35 +63,35 @@ struct group {
     uint32_t lds_capacity;
     uint8_t *scratch;
     uint64_t scratch_capacity;
-    struct softgpu_range hot[HOT_RANGES]; /* mappings seen, most recently used first */
-    uint64_t awaited; /* instructions run since a wave came to the barrier where it waits */
+    struct softgpu_range hot[HOT_RANGES]; /* the latest mappings, most recently used first */
+    uint64_t awaited; /* number of instructions since a wave came to its barrier */
     struct group *next;
     CHECK_IN_GROUP
 };
 
-/* The place where kernels believe scratch memory to be. Only swizzled buffer accesses and scratch
- * accesses are looked up there, so it cannot be confused with a mapping. */
+/* The address at which kernels believe scratch memory to be. Only swizzled buffer accesses and
+ * scratch accesses use it, so it cannot be confused with a mapping. */
 #define SCRATCH_VA 0x100000000000ull
 
 /* Finds the code at an address (code.c). */
 const struct inst *softgpu_code_at(struct dispatch *d, uint64_t pc, const struct code **code);
 void softgpu_code_release(struct dispatch *d);
 
-/* Returns how many vector registers a wave has, those for matrices among them since gfx90a. */
+/* Returns how many vector registers a wave has; since gfx90a those for matrices are among them. */
 static inline unsigned softgpu_vgprs(const struct dispatch *d) {
     return ((d->rsrc1 & 63) + 1) * (d->target & SINCE90A ? 8 : 4);
 }
 
 /* Begins a workgroup (group.c). */
 struct group *softgpu_group_begin(struct dispatch *d, uint64_t number);
-bool softgpu_group_run(struct group *g); /* one turn; true when every wave has ended */
+bool softgpu_group_run(struct group *g); /* runs one turn; returns true when every wave has ended */
 void softgpu_group_end(struct group *g);
 
-/* Sets up global wave sync (gws.c). */
+/* Initialises global wave sync (gws.c). */
 void softgpu_gws_init(struct wave *w, const struct inst *i);
 void softgpu_gws_barrier(struct wave *w, const struct inst *i);
 
-/* Sends the interrupt message of a kernel, with an event number in M0. */
+/* Sends a kernel's interrupt message, with an event number in M0. */
 void softgpu_interrupt(uint32_t event);
 
 /* Runs a dispatch (pool.c). */

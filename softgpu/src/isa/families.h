@@ -1,4 +1,4 @@
-/* One table of rows an encoding family; each family's file defines its own. */
+/* Each encoding family has one table of rows, which the family's file defines. */
 #ifndef SOFTGPU_FAMILIES_H
 #define SOFTGPU_FAMILIES_H
 
@@ -14,12 +14,12 @@ extern const struct rows softgpu_rows_sop1, softgpu_rows_sop2, softgpu_rows_sopk
     softgpu_rows_vop3, softgpu_rows_vop3p, softgpu_rows_mai, softgpu_rows_ds, softgpu_rows_flat,
     softgpu_rows_global, softgpu_rows_scratch, softgpu_rows_mubuf, softgpu_rows_mimg;
 
-/* In the info of a matrix instruction: A has two of four elements, and src2 says which. */
+/* In the info of a matrix instruction: A has two of each four elements, and src2 tells which. */
 #define SPARSE_MATRIX 0x80000000u
 
 #define FAMILY(table) {table, sizeof table / sizeof table[0]}
 
-/* The handler each family's instructions start with; decoding may choose a faster one. */
+/* The handler with which each family's instructions start; decoding may choose a faster one. */
 step_fn softgpu_run_sop1, softgpu_run_sop2, softgpu_run_sopk, softgpu_run_sopc, softgpu_run_smem,
     softgpu_run_mfma, softgpu_run_smfmac, softgpu_run_ds, softgpu_run_flat, softgpu_run_scratch,
     softgpu_run_mubuf, softgpu_run_load_lds, softgpu_run_readfirstlane, softgpu_run_readlane,
@@ -33,7 +33,7 @@ void softgpu_decode_memory(enum target_mask target, const uint32_t *words, struc
 /* Returns the row of an opcode; NULL if this target has none (decode.c). */
 const struct row *softgpu_row(enum target_mask target, enum encoding encoding, unsigned op);
 
-/* Decodes one operand (decode_operand.c). False for an encoding that is none. */
+/* Decodes one operand (decode_operand.c). Returns false for an encoding that is none. */
 bool softgpu_decode_source(struct operand *o, unsigned enc, enum type type, uint32_t literal);
 void softgpu_decode_sgpr(struct operand *o, unsigned enc, enum type type);
 void softgpu_decode_vgpr(struct operand *o, unsigned reg, enum type type);

@@ -1,11 +1,12 @@
 /* FLAT, GLOBAL and SCRATCH. A flat address may lie in workgroup memory or in scratch: its upper
- * half says so. */
+ * half tells. */
 #include "../check/hooks.h"
 #include "lanes.h"
 #include "memory.h"
 #include "operand.h"
 
-/* Addresses of all lanes: a 64-bit register pair, or an SGPR pair plus a 32-bit register. */
+/* Computes the addresses of all lanes: a 64-bit register pair, or an SGPR pair plus a 32-bit
+ * register. */
 VECTORISED static void add_offset(uint64_t *va, const uint32_t *lo, const uint32_t *hi,
                                   uint64_t base) {
     EACH_LANE(l) va[l] = base + (lo[l] | (uint64_t)(hi ? hi[l] : 0) << 32);
@@ -29,8 +30,8 @@ static uint64_t lanes_within(const uint64_t *va, uint64_t mask, uint64_t apertur
     return within;
 }
 
-/* FLAT_SCRATCH says where a wave's scratch begins; its code sets it up, or from gfx942 on the
- * hardware, out of the code's reach. */
+/* FLAT_SCRATCH holds the begin of a wave's scratch; the kernel's code sets it, or from gfx942 on
+ * the hardware, out of the code's reach. */
 static bool flat_scratch(struct wave *w, const struct inst *i, uint64_t *base) {
     if (w->code->target == GFX942) {
         *base = w->scratch_offset;
@@ -68,7 +69,7 @@ static uint32_t loaded_dword(const char *from, enum move move) {
     return move == MV_LDS_I16 ? (uint32_t)(int16_t)dword : dword;
 }
 
-/* global_load_lds_*: each lane's value goes to workgroup memory, to M0 and a dword for each lane.
+/* global_load_lds_*: each lane's value goes to workgroup memory, at M0 and a dword for each lane.
  */
 void softgpu_run_load_lds(struct wave *w, const struct inst *i) {
     uint64_t va[LANES], mask = wave_exec(w);
@@ -90,7 +91,7 @@ void softgpu_run_load_lds(struct wave *w, const struct inst *i) {
     }
 }
 
-/* E_FLAT and E_GLOBAL. */
+/* Runs E_FLAT and E_GLOBAL. */
 void softgpu_run_flat(struct wave *w, const struct inst *i) {
     uint64_t va[LANES], mask = wave_exec(w);
     struct access a;

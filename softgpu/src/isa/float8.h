@@ -5,7 +5,7 @@
 #include "fp.h"
 
 struct float8 {
-    int mantissa, bias; /* bits; an exponent of 1 means 2^(1 - bias) */
+    int mantissa, bias; /* in bits; an exponent of 1 means 2^(1 - bias) */
     float largest;
 };
 
@@ -22,8 +22,8 @@ static inline float f32_of_float8(const struct float8 *f, uint8_t bits) {
     return bits & 0x80 ? -value : value;
 }
 
-/* Rounds to nearest even. A value that is too large becomes the largest number if MODE asks for
- * that (FP16_OVFL), else NaN, as infinity always does. */
+/* Rounds to nearest even. A value that is too large becomes the largest number if MODE has
+ * FP16_OVFL, or NaN if not; infinity becomes NaN. */
 static inline uint8_t float8_of_f32(const struct float8 *f, float x, bool saturates) {
     float size = fabsf(x);
     if (!(size < INFINITY))
@@ -37,7 +37,7 @@ static inline uint8_t float8_of_f32(const struct float8 *f, float x, bool satura
             return FLOAT8_NAN;
         units = ldexpf(f->largest, f->mantissa - (exponent = ilogbf(f->largest)));
     }
-    /* A mantissa that was rounded up to the next power of two carries into the exponent. */
+    /* A mantissa that is rounded up to the next power of two carries into the exponent. */
     int bits = ((exponent + f->bias - 1) << f->mantissa) + (int)units;
     return (uint8_t)(bits ? bits | (signbit(x) ? 0x80 : 0) : 0);
 }

@@ -1,4 +1,4 @@
-/* Floating-point values and their bits, and the arithmetic that C does not have. */
+/* Floating-point values and their bits, and arithmetic that C lacks. */
 #ifndef SOFTGPU_FP_H
 #define SOFTGPU_FP_H
 
@@ -32,7 +32,7 @@ static inline uint64_t bits_of_f64(double x) {
 }
 
 /* Converts f16 to f32, which is exact. Branch-free: a normal number is re-biased by a
- * multiplication, a denormal one by the subtraction of the implicit bit it does not have. */
+ * multiplication; a denormal one by the subtraction of the implicit bit that it lacks. */
 static inline float f16_of(uint16_t h) {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = (uint32_t)(h & 0x7fff) << 13;
     uint32_t normal = bits_of_f32(f32_of(rest + (224u << 23)) * 0x1p-112f);
@@ -43,9 +43,9 @@ static inline float f16_of(uint16_t h) {
     return f32_of(value | sign);
 }
 
-/* Converts f32 to f16 in the current rounding mode of the processor, which the handler sets where
- * MODE asks for other than nearest-even. The sum with a number 2^13 times as large rounds at f16's
- * last bit, or at 2^-24 for results below f16's normal range. A negative number is rounded as such.
+/* Converts f32 to f16 in the processor's rounding mode, which the handler sets if MODE asks for
+ * another than nearest-even. Adding a number 2^13 times as large rounds at f16's last bit, or at
+ * 2^-24 for results below f16's normal range. A negative number is rounded with its sign.
  */
 static inline uint16_t bits_of_f16(float x) {
     uint32_t u = bits_of_f32(x), sign = u & 0x80000000, mag = u & 0x7fffffff;
@@ -54,12 +54,13 @@ static inline uint16_t bits_of_f16(float x) {
     bias = bias > 142u << 23 ? 142u << 23 : bias;
     float magic = f32_of((bias + (13u << 23)) | sign); /* ... times 2^13 */
     uint32_t sum = bits_of_f32(x + magic);
-    /* The low bits of the sum's mantissa are x in units of the last place. They carry into the
-     * exponent by themselves. */
+    /* The low bits of the sum's mantissa are x in units of the last place. These bits carry into
+     * the exponent by themselves. */
     uint32_t units = sum - bits_of_f32(magic);
     uint32_t exponent = (bias >> 23) - 113;
     uint32_t h = (exponent << 10) + units;
-    /* Too large: infinity, or the largest number where the mode rounds toward zero. */
+    /* A number that is too large becomes infinity, or the largest number if the mode rounds toward
+     * zero. */
     uint32_t product = bits_of_f32(x * 0x1p127f) << 1;
     uint32_t overflow = product == 0xff000000 ? 0x7c00 : 0x7bff;
     h = mag >= 143u << 23 ? overflow : h;
@@ -84,8 +85,8 @@ static inline bool is_nan32(uint32_t u) {
     return (u & 0x7fffffff) > 0x7f800000;
 }
 
-/* Computes IEEE minNum and maxNum as the hardware has them. -0 is below +0. A signalling NaN is
- * quietened and returned where MODE.IEEE is set. */
+/* Computes IEEE minNum and maxNum as the hardware does. -0 is below +0. A signalling NaN is
+ * quietened and returned if MODE.IEEE is set. */
 static inline uint32_t min_f32_bits(uint32_t a, uint32_t b, bool ieee) {
     float x = f32_of(a), y = f32_of(b);
     bool first = x < y || (x == y && a >> 31);
@@ -125,8 +126,8 @@ static inline uint64_t min_max_f64_bits(uint64_t a, uint64_t b, bool ieee, bool 
     return (r & INT64_MAX) > 0x7ff0000000000000 ? r | 0x0008000000000000 : r;
 }
 
-/* Computes minNum and maxNum of f16 through f32, whose NaNs are quiet; the signalling bit is f16's
- * bit 9. */
+/* Computes minNum and maxNum of f16 through f32, whose NaNs are quiet; f16's signalling bit is bit
+ * 9. */
 static inline uint16_t min_max_f16_bits(uint16_t a, uint16_t b, bool ieee, bool max) {
     float x = f16_of(a), y = f16_of(b);
     bool nan_a = (a & 0x7fff) > 0x7c00, nan_b = (b & 0x7fff) > 0x7c00;
@@ -159,7 +160,7 @@ static inline int32_t i32_of_f32(float x) {
     return x < -2147483648.0f ? INT32_MIN : r;
 }
 
-/* Computes ldexp with one rounding, also where scalbn's own exponent range is left. */
+/* Computes ldexp with one rounding, even beyond scalbn's exponent range. */
 static inline float scaled_f32(float x, int32_t n) {
     n = n < -300 ? -300 : n > 300 ? 300 : n;
     return (float)((double)x * f64_of((uint64_t)(1023 + n) << 52));

@@ -1,15 +1,15 @@
-/* A workgroup: its waves' first state, whose turn it is, and barriers. */
+/* Runs a workgroup: its waves' first state, their turns, and barriers. */
 #include "exec.h"
 #include "families.h"
 
 #include <stdlib.h>
 
-/* A turn of a wave is long against the cost of changing over. It is short against a human's
- * patience with waves that wait for each other in a loop. A turn of a group is what a thread gives
- * it before looking whether others wait. */
+/* A wave's turn is long compared with the cost of a switch. It is short compared with a human's
+ * patience with waves that wait for each other in a loop. A group's turn ends when its thread looks
+ * whether other groups wait. */
 enum { WAVE_TURN = 20000, GROUP_TURN = 4000000 };
 
-/* Groups that ended wait here for the next launch: 128 KiB a wave need not be mapped again. */
+/* Ended groups wait here for the next launch, so that 128 KiB a wave need not be mapped again. */
 enum { IDLE_GROUPS = 64 };
 static struct {
     pthread_mutex_t lock;
@@ -81,7 +81,7 @@ static bool reserve(struct group *g, const struct dispatch *d) {
     return true;
 }
 
-/* User SGPRs, in the order of the kernel descriptor's bits, then the group's ids. */
+/* Sets the user SGPRs, in the order of the kernel descriptor's bits, then the group's ids. */
 static void first_sgprs(struct wave *w, const struct group *g, const struct dispatch *d) {
     enum { BUFFER = 1, DISPATCH = 2, QUEUE = 4, KERNARG = 8, ID = 16, FLAT = 32, PRIVATE = 64 };
     const struct softgpu_context *context = d->context;
@@ -111,11 +111,11 @@ static void first_sgprs(struct wave *w, const struct group *g, const struct disp
             w->s[n++] = g->id[axis];
     if (d->rsrc2 >> 10 & 1)
         w->s[n++] = g->wave_count | (uint32_t)(w->index == 0) << 31;
-    if (d->rsrc2 & 1 && d->target != GFX942) /* there the hardware adds it by itself */
+    if (d->rsrc2 & 1 && d->target != GFX942) /* on gfx942 the hardware adds it by itself */
         w->s[n] = (uint32_t)w->scratch_offset;
 }
 
-/* Work-item ids: gfx90a and later pack them into v0, the older ones use a register for each. */
+/* Work-item ids: gfx90a and later pack them into v0; older ones use a register for each. */
 static uint64_t first_vgprs(struct wave *w, const struct group *g, const struct dispatch *d) {
     uint32_t total = g->size[0] * g->size[1] * g->size[2], ids = d->rsrc2 >> 11 & 3;
     uint32_t base = (uint32_t)w->index * LANES, plane = g->size[0] * g->size[1];
@@ -154,8 +154,8 @@ static void begin_wave(struct wave *w, struct group *g, struct dispatch *d, unsi
     w->fp_special = mode_is_special(w->mode);
     w->scratch_offset = (uint64_t)index * d->scratch_lane_size * LANES;
     memset(w->s, 0, sizeof w->s);
-    /* Registers begin as 0: a program that reads them uninitialised at least gets this value each
-     * time. gfx90a and later count v and a together, the older ones have as many of each. */
+    /* Registers begin as 0: a program that reads them uninitialised at least always gets that
+     * value. gfx90a and later count v and a together; older ones have as many of each */
     memset(w->v, 0, sizeof w->v[0] * (vgprs < AGPR0 ? vgprs : AGPR0));
     unsigned arch = d->target & SINCE90A ? ((d->rsrc3 & 63) + 1) * 4 : 0;
     unsigned accs = d->target == GFX908 ? vgprs : vgprs > arch ? vgprs - arch : 0;
@@ -199,7 +199,7 @@ struct group *softgpu_group_begin(struct dispatch *d, uint64_t number) {
     return g;
 }
 
-/* Between s_set_gpr_idx_on and _off: M0 says how far vector registers are moved, and of which
+/* Between s_set_gpr_idx_on and _off, M0 tells how far vector registers are moved, and of which
  * operands. */
 static void run_indexed(struct wave *w, const struct inst *i) {
     struct inst moved = *i;
@@ -240,7 +240,7 @@ static unsigned count_waves(const struct group *g, enum stop stop) {
     return count;
 }
 
-/* Other groups have to come to the grid's barrier first: it is their turn. */
+/* Other groups must come to the grid's barrier first, so it is their turn. */
 static bool waits_for_grid(const struct group *g) {
     bool any = false;
     for (unsigned n = 0; n < g->wave_count; n++) {
@@ -251,7 +251,7 @@ static bool waits_for_grid(const struct group *g) {
     return any;
 }
 
-/* When no wave can run, those at the barrier have all arrived: an ended wave is not waited for. */
+/* When no wave can run, all waves at the barrier have arrived: an ended wave is not waited for. */
 static void release_barrier(struct group *g) {
     for (unsigned n = 0; n < g->wave_count; n++)
         if (g->waves[n]->stop == AT_BARRIER)
@@ -260,8 +260,8 @@ static void release_barrier(struct group *g) {
     CHECK_BARRIER(g);
 }
 
-/* Some waves wait at a barrier while others have run so many instructions more. Those may loop for
- * a wave that waits: nothing would ever end it. */
+/* Counts the instructions that waves run while others wait at a barrier. Such waves may loop for a
+ * waiting wave, and would never end. */
 static void charge_barrier(struct group *g, uint64_t instructions) {
     const uint64_t budget = g->dispatch->barrier_budget;
     g->awaited += instructions;

@@ -3,8 +3,8 @@
  * words -> decode*.c -> struct inst -> the handler of its encoding family -> one row's meaning
  *
  * A row of a .def table says how an instruction is spelled, encoded and typed, and names the small
- * function that is its meaning. Operands are fetched and results are stored by the family's
- * handler, so a meaning sees plain values: 64 lanes of them for vector instructions. */
+ * function that is its meaning. The family's handler fetches operands and stores results, so a
+ * meaning gets plain values: 64 lanes of them for vector instructions. */
 #ifndef SOFTGPU_ISA_H
 #define SOFTGPU_ISA_H
 
@@ -15,11 +15,11 @@
 
 enum { LANES = 64, SGPRS = 128, VGPRS = 512, WAVES_PER_GROUP = 16 };
 
-/* Vector registers 0..255 are v0..v255 and 256..511 are a0..a255. A few rows more, so that an
- * operand of many registers that begins near the end stays within the array. */
+/* Vector registers 0..255 are v0..v255 and 256..511 are a0..a255. There are a few more rows, so
+ * that a wide operand that begins near the end stays within the array. */
 enum { AGPR0 = 256, VGPR_ROWS = VGPRS + 32 };
 
-/* Scalar registers with a meaning of their own; the numbers are those of the encodings. */
+/* The scalar registers with a special meaning; the numbers are those of the encodings. */
 enum {
     SGPR_FLAT_SCRATCH = 102,
     SGPR_XNACK_MASK = 104,
@@ -41,7 +41,7 @@ enum target_mask {
     ALL = 15
 };
 
-/* How an operand is read: its width, and which inline constants and modifiers mean what. */
+/* How an operand is read: its width, and the meaning of inline constants and modifiers. */
 enum type {
     NONE,
     B16,
@@ -76,7 +76,7 @@ enum row_flag {
     FP = 1,          /* obeys the rounding and denormal bits of MODE */
     ACC = 2,         /* the destination is also src2 */
     CARRY_IN = 4,    /* reads a lane mask: VCC, or src2 in VOP3 */
-    CARRY_OUT = 8,   /* writes a lane mask besides the result: VCC, or sdst in VOP3 */
+    CARRY_OUT = 8,   /* writes a lane mask as well as the result: VCC, or sdst in VOP3 */
     OPSEL = 16,      /* 16-bit operands choose their half; the other half of the result is kept */
     CMPX = 32,       /* the compare's result also goes to EXEC */
     LITK = 64,       /* v_madmk, v_madak: a constant word belongs to the instruction */
@@ -85,7 +85,7 @@ enum row_flag {
     MEMTO = 512,     /* s_load, ds_read, ...: the destination is loaded */
     HALFKEEP = 1024, /* writes one half of its register and keeps the other */
     MIX = 2048,      /* each source is f32, or a half of an f16 pair, as op_sel_hi says */
-    SAT = 4096,      /* obeys clamp by saturating the integer result */
+    SAT = 4096,      /* each source is f32, or a half of an f16 pair, as op_sel_hi selects */
     NOCLAMP = 8192,  /* what clamp makes of the result is not known */
 };
 
@@ -103,7 +103,7 @@ struct row {
     uint8_t targets;
     uint8_t dst, src[3];
     uint16_t flags;
-    uint32_t info; /* memory: what is moved (see memory.h); MFMA: the shape */
+    uint32_t info; /* memory: the kind of move (see memory.h); MFMA: the shape */
     union {
         lanes_fn *lanes;
         scalar_fn *scalar;
@@ -122,13 +122,14 @@ enum operand_kind {
 
 enum { NEG = 1, ABS = 2, SEXT = 4 };
 
-/* Which part of a register SDWA reads or writes. */
+/* The part of a register that SDWA reads or writes. */
 enum sdwa_sel { SEL_BYTE0, SEL_BYTE1, SEL_BYTE2, SEL_BYTE3, SEL_WORD0, SEL_WORD1, SEL_DWORD };
 
 struct operand {
     uint8_t kind, type, mods, sel;
-    uint16_t reg;  /* SGPR or vector register; the encoded value of a special operand */
-    uint16_t enc;  /* as encoded, for the text */
+    uint16_t
+        reg; /* number of the SGPR or vector register; the encoded value of a special operand */
+    uint16_t enc;  /* the encoded value, for the text */
     uint64_t bits; /* O_CONST, O_LITERAL */
 };
 
@@ -157,10 +158,10 @@ enum encoding {
 struct inst {
     step_fn *run;
     const struct row *row;     /* NULL: not an instruction of this target */
-    const struct inst *target; /* of a direct branch */
+    const struct inst *target; /* target of a direct branch */
     struct operand dst, sdst, src[3];
     uint32_t words[3];
-    uint32_t offset; /* in bytes, from the start of the code that holds it */
+    uint32_t offset; /* in bytes, from the start of its code */
     int32_t imm;     /* simm16, or a memory instruction's offset */
     uint8_t size;    /* in words */
     uint8_t encoding;
@@ -177,33 +178,34 @@ struct inst {
     uint8_t cbsz, abid, blgp;
 };
 
-/* Everything that one wave's instructions can change. */
+/* The state that one wave's instructions can change. */
 enum stop { RUNNING, YIELDED, AT_BARRIER, ENDED, FAULTED };
 
 struct group;
 
 struct wave {
-    const struct inst *next; /* the instruction to run next */
-    const struct code *code; /* which holds it */
+    const struct inst *next; /* the next instruction to run */
+    const struct code *code; /* the code that holds it */
     struct group *group;
     uint8_t stop; /* enum stop */
     bool scc;
     bool fp_special; /* mode_is_special */
-    uint8_t index;   /* of the wave in its group */
-    bool gws_waits;  /* at a barrier of the whole grid, which it came to in this generation: */
+    uint8_t index;   /* index of the wave in its group */
+    bool gws_waits; /* it waits at a barrier of the whole grid, to which it came in this generation:
+                     */
     uint32_t gws_generation;
     uint32_t mode, trapsts;
     uint64_t instructions;
-    uint64_t scratch_offset; /* of this wave's scratch in its group's */
+    uint64_t scratch_offset; /* offset of this wave's scratch in its group's */
     uint32_t s[SGPRS] __attribute__((aligned(64)));
-    uint64_t expanded_exec; /* the EXEC that lane_mask was made of */
+    uint64_t expanded_exec; /* the EXEC that lane_mask was made from */
     uint32_t lane_mask[LANES] __attribute__((aligned(64)));
     uint32_t v[VGPR_ROWS][LANES] __attribute__((aligned(64)));
     CHECK_IN_WAVE
 };
 
 /* Operands and results of a vector instruction. A 64-bit value's high words follow its low words,
- * 64 lanes on: registers lie like that too, so an operand is usually the register itself. */
+ * 64 lanes on: registers lie so too, so an operand is usually the register itself. */
 struct lanes {
     uint32_t *d;
     const uint32_t *a, *b, *c;
@@ -237,22 +239,23 @@ enum {
     MODE_GPR_IDX = 1 << 27,
 };
 
-/* Returns whether arithmetic asks for more than nearest-even with all denormals. */
+/* Returns whether arithmetic needs more than nearest-even with all denormals. */
 static inline bool mode_is_special(uint32_t mode) {
     return (mode & 0xff) != 0xf0 || mode & MODE_FP16_OVFL;
 }
 
 /* Returns the dwords of a type (types.c). */
 unsigned softgpu_type_dwords(enum type type);
-unsigned softgpu_type_float(enum type type); /* 16, 32, 64, or 0 if it is no float */
+unsigned
+softgpu_type_float(enum type type); /* Returns 16, 32 or 64, or 0 if the type is no float */
 
-/* Decodes one instruction from `available` words; false if they hold none of this target
+/* Decodes one instruction from `available` words; returns false if they hold none of this target
  * (decode.c). */
 bool softgpu_decode(enum target_mask target, const uint32_t *words, size_t available,
                     struct inst *inst);
 enum target_mask softgpu_target_mask(const struct softgpu_target *target);
 
-/* Prints the text that llvm-objdump would show, without the address (print.c). */
+/* Prints the text that llvm-objdump would print, without the address (print.c). */
 void softgpu_print(enum target_mask target, const struct inst *inst, uint64_t pc, char *text,
                    size_t size);
 

@@ -1,14 +1,14 @@
-/* How the meanings of vector instructions are written: loops over 64 lanes that the compiler can
- * vectorise. Every load of a lane comes before its store, and lane n touches column n only, so a
- * destination may be one of the sources. */
+/* The form of vector instructions' meanings: loops over 64 lanes that the compiler can vectorise.
+ * Each lane is loaded before it is stored, and lane n touches column n only, so a destination may
+ * be one of the sources. */
 #ifndef SOFTGPU_LANES_H
 #define SOFTGPU_LANES_H
 
 #include "fp.h"
 #include "isa.h"
 
-/* Two copies of each function, one for AVX2, FMA and F16C, chosen when the library is loaded.
- * Without them f32 fma is a library call of 5 ns a lane. */
+/* Each function has two copies, one for AVX2, FMA and F16C; the loader chooses when it loads the
+ * library. Without these features f32 fma is a library call of 5 ns a lane. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #define VECTORISED __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
@@ -81,7 +81,7 @@
         }                                                                                          \
     }
 
-/* For instructions to which MODE's rounding of f16 or its IEEE bit matters: `ieee` is at hand. */
+/* For instructions to which MODE's rounding of f16 or its IEEE bit matters: `ieee` is available. */
 #define IEEE(o) (((o)->w->mode & MODE_IEEE) != 0)
 
 #define VROW(op_, name_, targets_, dst_, s0_, s1_, s2_, flags_, fn_)                               \

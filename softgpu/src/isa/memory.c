@@ -1,4 +1,4 @@
-/* From the addresses of lanes to bytes of this process, or to a fault. */
+/* Turns the addresses of lanes into bytes of this process, or a fault. */
 #include "memory.h"
 #include "../check/hooks.h"
 #include "lanes.h"
@@ -8,7 +8,7 @@ static bool holds(const struct softgpu_range *r, uint64_t va, uint64_t size) {
     return va - r->va < r->size && r->size - (va - r->va) >= size;
 }
 
-/* The range comes first then: a kernel's accesses mostly take turns between few mappings. */
+/* The range then moves to the front: a kernel's accesses mostly alternate between few mappings. */
 static const struct softgpu_range *find_range(struct wave *w, uint64_t va, uint64_t size) {
     struct softgpu_range *hot = w->group->hot, found;
     unsigned n = 0;
@@ -33,8 +33,9 @@ char *softgpu_host_address(struct wave *w, uint64_t va, uint64_t size) {
     return r ? r->host + (va - r->va) : NULL;
 }
 
-/* The lowest and the highest address of the lanes that take part. If all do, they are compared as
- * signed, for which there are vectors; addresses in the upper half fault lane by lane. */
+/* Finds the lowest and the highest address of the lanes that take part. If all lanes do, addresses
+ * are compared as signed, for which there are vectors; addresses in the upper half fault lane by
+ * lane. */
 VECTORISED static void bounds_of_all(const uint64_t *va, uint64_t *low, uint64_t *high) {
     int64_t lo = INT64_MAX, hi = INT64_MIN;
     for (int l = 0; l < LANES; l++) {
@@ -151,8 +152,8 @@ bool softgpu_locate_lds(struct wave *w, const struct inst *i, const uint32_t *of
     return true;
 }
 
-/* Scratch is interleaved: a lane's dwords are 64 dwords apart, so that lanes that use the same
- * variable touch neighbouring bytes. */
+/* Scratch is interleaved: a lane's dwords are 64 dwords apart, so that lanes that use one variable
+ * touch neighbouring bytes. */
 static uint64_t interleaved(uint64_t base, uint32_t offset, int lane) {
     return base + (uint64_t)(offset / 4) * 4 * LANES + (unsigned)lane * 4 + offset % 4;
 }
@@ -166,8 +167,8 @@ static bool outside_scratch(const struct wave *w, uint64_t base, uint32_t offset
     return first < w->scratch_offset || last >= w->scratch_offset + size;
 }
 
-/* Fills in the access of the lanes whose bytes lie as registers do, in dwords; `split` are those of
- * which a dword lies across two. */
+/* Fills in the access of the lanes whose bytes lie as registers do, in dwords; `split` are the
+ * lanes with a dword across two. */
 static bool locate_scratch(struct wave *w, const struct inst *i, uint64_t base,
                            const uint32_t *offset, uint64_t mask, struct access *a,
                            uint64_t *split) {
@@ -189,7 +190,7 @@ static bool locate_scratch(struct wave *w, const struct inst *i, uint64_t base,
     return true;
 }
 
-/* A lane's bytes, one after the other, to or from where scratch has them. */
+/* Copies a lane's bytes, one after the other, to or from their places in scratch. */
 static void collect(const struct wave *w, uint64_t base, uint32_t offset, int lane, char *bytes,
                     unsigned count) {
     for (unsigned n = 0; n < count; n++)
@@ -202,8 +203,8 @@ static void distribute(const struct wave *w, uint64_t base, uint32_t offset, int
         w->group->scratch[interleaved(base, offset + n, lane)] = (uint8_t)bytes[n];
 }
 
-/* In amdhsa's unaligned-access mode an address may be any: LLVM copies structures that are aligned
- * to two bytes by dwords. */
+/* In amdhsa's unaligned-access mode any address is permitted: LLVM copies structures that are
+ * aligned to two bytes by dwords. */
 static void transfer_split(struct wave *w, const struct inst *i, uint64_t base,
                            const uint32_t *offset, uint64_t split) {
     enum { WIDEST = 16 };

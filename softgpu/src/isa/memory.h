@@ -1,11 +1,11 @@
-/* Shared by memory instructions: the bytes that they move, and the place of each lane's. */
+/* Declarations of memory instructions: the bytes that they move, and each lane's place. */
 #ifndef SOFTGPU_ISA_MEMORY_H
 #define SOFTGPU_ISA_MEMORY_H
 
 #include "exec.h"
 #include "families.h"
 
-/* A row's info: what is moved. LO and HI fill one half of a register and keep the other. */
+/* A row's info: the kind of move. LO and HI fill one half of a register and keep the other. */
 enum move {
     MV_NONE,
     MV_LOAD_U8,
@@ -39,12 +39,12 @@ enum move {
     MV_LDS_I16,
     MV_LDS_32,
     MV_FORMAT,     /* typed buffer access: not emulated */
-    MV_IMAGE_LOAD, /* images: not emulated either */
+    MV_IMAGE_LOAD, /* images: not emulated */
     MV_IMAGE_STORE,
     MV_IMAGE_SAMPLE,
     MV_IMAGE_GATHER,
     DS_NONE,       /* not emulated */
-    DS_NO_ADDRESS, /* nor these, which have no address operand */
+    DS_NO_ADDRESS, /* not emulated either: these have no address operand */
     DS_NOP,
     DS_GWS_INIT,
     DS_GWS_BARRIER,
@@ -105,14 +105,15 @@ static inline enum atomic_op atomic_of(const struct row *row) {
 /* Returns how many bytes one lane moves. */
 unsigned softgpu_move_bytes(enum move move);
 
-/* The place of each lane's bytes: its dwords lie `stride` apart, 4 bytes in plain memory. */
+/* The place of each lane's bytes: its dwords are `stride` apart, which is 4 bytes in plain
+ * memory. */
 struct access {
     char *at[LANES];
     uint64_t mask;
     uint32_t stride;
 };
 
-/* Returns the host's address of [va, va + size), or NULL. The mapping is remembered for the group.
+/* Returns the host's address of [va, va + size), or NULL. The group remembers the mapping.
  */
 char *softgpu_host_address(struct wave *w, uint64_t va, uint64_t size);
 
@@ -120,7 +121,7 @@ char *softgpu_host_address(struct wave *w, uint64_t va, uint64_t size);
 void softgpu_memory_fault(struct wave *w, const struct inst *i, int lane, const char *what,
                           uint64_t va, unsigned size);
 
-/* Fills in access for the lanes of a mask; false after a fault. */
+/* Fills in access for the lanes of a mask; returns false after a fault. */
 bool softgpu_locate_global(struct wave *w, const struct inst *i, const uint64_t *va, uint64_t mask,
                            struct access *a);
 bool softgpu_locate_lds(struct wave *w, const struct inst *i, const uint32_t *offset, uint64_t mask,
@@ -129,7 +130,7 @@ bool softgpu_locate_lds(struct wave *w, const struct inst *i, const uint32_t *of
 /* Moves data between registers and memory. `data2` is a ds instruction's second operand. */
 void softgpu_transfer(struct wave *w, const struct inst *i, const struct access *a);
 /* Transfers between lanes and scratch. `base` is this group's scratch plus a wave's part; offsets
- * are the lanes' own, of any alignment. */
+ * are each lane's own, of any alignment. */
 void softgpu_transfer_scratch(struct wave *w, const struct inst *i, uint64_t base,
                               const uint32_t *offset, uint64_t mask);
 

@@ -1,8 +1,8 @@
-/* MFMA: a wave multiplies small matrices that lie spread over its lanes.
+/* MFMA: a wave multiplies small matrices that are spread over its lanes.
  *
  * A is M x K, B is K x M, C and D are M x M, in one or more independent blocks. A lane holds E
- * consecutive k of one row of A (or column of B). Lanes M apart continue with the next k, or with
- * the next block once K is used up. */
+ * consecutive k of one row of A (or column of B). Lanes M apart hold the next k, or the next block
+ * once K is used up. */
 #include "lanes.h"
 #include "matrix.h"
 #include "operand.h"
@@ -10,10 +10,11 @@
 #define MFMA(kind, m, k, blocks) ((kind) | (m) << 4 | (k) << 12 | (blocks) << 20)
 #define SPARSE(kind, m, k, blocks) (SPARSE_MATRIX | MFMA(kind, m, k, blocks))
 
-/* A[block][k][i] and B[block][k][j] as arrays; 64 lanes of at most 8 elements. */
+/* A[block][k][i] and B[block][k][j] as arrays, of 64 lanes with at most 8 elements. */
 enum { MOST = 8 * LANES };
 
-/* The place of element e of a lane in such an array. cbsz and abid give several blocks one A. */
+/* Returns the place of a lane's element e in such an array. cbsz and abid let several blocks share
+ * one A. */
 static unsigned place(const struct shape *s, unsigned lane, unsigned e) {
     unsigned each = per_lane(s), column = lane % s->m, group = lane / s->m;
     unsigned groups = s->k / each, block = group / groups, k = each * (group % groups) + e;
@@ -25,7 +26,8 @@ static unsigned source_block(const struct inst *i, unsigned block) {
     return (block & ~mask) + i->abid;
 }
 
-/* The lane whose B a lane gets: README of AMD's amd_matrix_instruction_calculator, on BLGP. */
+/* Returns the lane whose B a lane gets: README of AMD's amd_matrix_instruction_calculator, on
+ * BLGP. */
 static unsigned source_lane(const struct inst *i, unsigned lane) {
     switch (i->blgp) {
     case 0:
@@ -40,7 +42,7 @@ static unsigned source_lane(const struct inst *i, unsigned lane) {
     }
 }
 
-/* Why the same calculator takes no such pattern, or NULL. */
+/* Returns why that calculator rejects such a pattern, or NULL. */
 static const char *undefined_pattern(const struct wave *w, const struct inst *i,
                                      const struct shape *s) {
     if (s->kind == MF_F64 && w->code->target == GFX942)
@@ -52,13 +54,13 @@ static const char *undefined_pattern(const struct wave *w, const struct inst *i,
     return i->abid >> i->cbsz ? "abid is not among the blocks that cbsz asks for" : NULL;
 }
 
-/* A register of C; a constant is the same in every element. */
+/* Returns a register of C; a constant is equal in every element. */
 static uint32_t initial(const struct wave *w, const struct inst *i, struct cell at) {
     const struct operand *c = &i->src[2];
     return c->kind == O_VGPR ? w->v[c->reg + at.reg][at.lane] : (uint32_t)c->bits;
 }
 
-/* Products and sums in f32, each rounded once, in the order of k. */
+/* Adds products to sums in f32, each rounded once, in the order of k. */
 VECTORISED static void accumulate(float *sum, const float *a, const float *b, unsigned m,
                                   unsigned k) {
     for (unsigned n = 0; n < k; n++)
@@ -123,11 +125,11 @@ static double double_at(const struct wave *w, unsigned reg, unsigned lane) {
     return f64_of(w->v[reg][lane] | (uint64_t)w->v[reg + 1][lane] << 32);
 }
 
-/* f64 has layouts of its own. Rows of D go to lanes before registers, and the four blocks of 4x4x4
- * lie within 16 lanes, k outside them. */
+/* f64 has its own layouts. Rows of D fill lanes before registers, and the four blocks of 4x4x4 lie
+ * within 16 lanes, k outside them. */
 static void run_double(struct wave *w, const struct inst *i, const struct shape *s) {
     uint32_t d[8][LANES];
-    /* gfx942 has signs in the place of blgp. */
+    /* On gfx942 signs replace blgp. */
     double sign_a = i->blgp & 1 ? -1 : 1, sign_b = i->blgp & 2 ? -1 : 1;
     double sign_c = i->blgp & 4 ? -1 : 1;
     unsigned block_step = s->m == 4 ? 4 : 0, regs = s->m / 4;
@@ -150,7 +152,7 @@ static void run_double(struct wave *w, const struct inst *i, const struct shape 
     memcpy(w->v[i->dst.reg], d, softgpu_type_dwords(i->row->dst) * sizeof d[0]);
 }
 
-/* EXEC does not matter to MFMA. */
+/* MFMA ignores EXEC. */
 void softgpu_run_mfma(struct wave *w, const struct inst *i) {
     struct shape s = shape_of(i->row);
     const char *undefined = undefined_pattern(w, i, &s);

@@ -1,4 +1,4 @@
-/* MIMG: images, decoded and printed, not emulated. */
+/* MIMG: images, which are decoded and printed, but not emulated. */
 #include "families.h"
 #include "memory.h"
 

@@ -9,10 +9,10 @@ enum {
     MIMG_GLC = 1 << 13,
     MIMG_DA = 1 << 14,
     MIMG_A16 = 1 << 15,
-    MIMG_TFE = 1 << 16, /* on gfx90a: the data are accumulation registers */
+    MIMG_TFE = 1 << 16, /* on gfx90a: the data are in accumulation registers */
     MIMG_LWE = 1 << 17,
     MIMG_SLC = 1 << 25,
 };
-#define MIMG_D16 (UINT32_C(1) << 31) /* of the second word */
+#define MIMG_D16 (UINT32_C(1) << 31) /* a bit of the second word */
 
 #endif

@@ -1,9 +1,9 @@
-/* The changes that SDWA, DPP, VOP3 and VOP3P can make to an operand or a result, and the denormal
- * bits of MODE. Instructions without any of it never come here. */
+/* The changes that SDWA, DPP, VOP3 and VOP3P make to an operand or a result, and the denormal bits
+ * of MODE. Instructions without any of these never come here. */
 #include "lanes.h"
 #include "operand.h"
 
-/* The lane that DPP reads for lane l, or -1 where there is none. */
+/* Returns the lane that DPP reads for lane l, or -1 if there is none. */
 static int dpp_lane(unsigned ctrl, int l) {
     int row = l & ~15, n = l & 15;
     if (ctrl <= 0xff) /* quad_perm */
@@ -67,14 +67,14 @@ static void apply_sign(uint32_t *room, unsigned mods, uint32_t sign) {
     EACH_LANE(l) room[l] = (room[l] & keep) ^ flip;
 }
 
-/* MODE's two bits for each of f32 and f64/f16: which denormals are kept. */
+/* MODE has two bits for f32 and two for f64 and f16, which tell which denormals are kept. */
 enum { DENORMAL_SOURCES = 1, DENORMAL_RESULTS = 2 };
 
 static bool keeps(const struct wave *w, unsigned bits, unsigned denormals) {
     return w->mode >> (bits == 32 ? 4 : 6) & denormals;
 }
 
-/* Denormals become zeros of their sign. */
+/* Turns denormals into zeros of their sign. */
 static void flush(uint32_t *room, enum type type) {
     EACH_LANE(l) {
         uint32_t u = room[l];
@@ -95,7 +95,7 @@ static void flush(uint32_t *room, enum type type) {
         flush(room + LANES, F32);
 }
 
-/* VOP3P: which half each half of the operation sees, and its sign. */
+/* VOP3P: selects which half each half of the operation gets, and its sign. */
 static void select_halves(const struct inst *i, unsigned n, enum type type, uint32_t *room) {
     bool lo_high = i->op_sel >> n & 1, hi_high = i->op_sel_hi >> n & 1;
     bool neg_lo = i->neg_lo >> n & 1, neg_hi = i->neg_hi >> n & 1;
@@ -105,7 +105,7 @@ static void select_halves(const struct inst *i, unsigned n, enum type type, uint
             u = hi_high ? bits_of_f32(f16_of((uint16_t)(lo_high ? u >> 16 : u))) : u;
             room[l] = (neg_hi ? u & INT32_MAX : u) ^ (uint32_t)neg_lo << 31;
         }
-    } else if (type == PB32) { /* op_sel says by itself which word */
+    } else if (type == PB32) { /* op_sel by itself tells which word */
         EACH_LANE(l) {
             uint32_t u = room[lo_high ? LANES + l : l];
             room[l] = room[LANES + l] = u;
@@ -160,7 +160,8 @@ static uint32_t scale_half(uint16_t h, float factor) {
     return x == 0 ? 0 : bits_of_f16(x * factor);
 }
 
-/* Twice, four times or half of a result. Denormals are zeros by then, and zeros have no sign. */
+/* Multiplies a result by two, four or one half. Denormals are already zeros, and zeros have no
+ * sign. */
 static void scale(uint32_t *r, enum type type, unsigned omod) {
     static const float factors[] = {1, 2, 4, 0.5f};
     float factor = factors[omod];
@@ -197,7 +198,7 @@ static uint32_t clamp_single(uint32_t u, bool nan_to_zero) {
     return u >> 31 ? 0 : u > 0x3f800000 ? 0x3f800000 : u;
 }
 
-/* To [0, 1]. */
+/* Limits a result to [0, 1]. */
 static void clamp(uint32_t *r, enum type type, bool nan_to_zero) {
     EACH_LANE(l) {
         if (type == F64) {
@@ -218,7 +219,7 @@ static void clamp(uint32_t *r, enum type type, bool nan_to_zero) {
     }
 }
 
-/* SDWA: the result's low bits go to one part of the register. */
+/* SDWA: stores the result's low bits in one part of the register. */
 static void place_part(const struct inst *i, uint32_t *r, const uint32_t *old) {
     unsigned sel = i->dst_sel;
     if (sel == SEL_DWORD)

@@ -1,5 +1,5 @@
-/* MUBUF: memory behind a descriptor of four SGPRs. Scratch is one that is swizzled; others are
- * arrays with a bound, beyond which loads give 0 and stores do nothing, dword by dword. */
+/* MUBUF: memory that a descriptor of four SGPRs describes. A scratch buffer is swizzled; others are
+ * arrays with a bound, beyond which loads return 0 and stores are dropped, dword by dword. */
 #include "../check/hooks.h"
 #include "lanes.h"
 #include "memory.h"
@@ -27,8 +27,8 @@ static void run_scratch(struct wave *w, const struct inst *i, const struct buffe
     softgpu_transfer_scratch(w, i, b->base - SCRATCH_VA + soffset, offset, wave_exec(w));
 }
 
-/* The place of a lane's bytes, and how many of them the bound leaves. A load or a store of several
- * dwords keeps whole dwords, one by one; an atomic keeps all or none. */
+/* The place of a lane's bytes, and how many of them the bound permits. A load or a store of several
+ * dwords keeps each dword within the bound; an atomic keeps all or none. */
 struct place {
     uint64_t va;
     unsigned have;
@@ -39,7 +39,7 @@ static struct place place_of(const struct wave *w, const struct inst *i, const s
     unsigned reg = i->src[0].reg, bytes = softgpu_move_bytes(move_of(i->row));
     uint64_t index = i->idxen ? w->v[reg][lane] : 0;
     uint64_t offset = (uint64_t)(i->offen ? w->v[reg + i->idxen][lane] : 0) + (uint32_t)i->imm;
-    /* The scalar offset counts where the bound is in bytes. */
+    /* The scalar offset counts if the bound is in bytes. */
     uint64_t limit = b->stride              ? index < b->records ? b->stride : 0
                      : b->records > soffset ? b->records - soffset
                                             : 0;
@@ -50,7 +50,7 @@ static struct place place_of(const struct wave *w, const struct inst *i, const s
                           .have = left >= bytes ? bytes : some};
 }
 
-/* Loads of lanes that are not all inside: through a copy, which is 0 where they are outside. */
+/* Loads lanes that are not all inside through a copy, which is 0 for bytes outside. */
 static void load_cut(struct wave *w, const struct inst *i, const struct place *places,
                      uint64_t lanes) {
     char copies[LANES][16] = {0};
@@ -95,7 +95,7 @@ static void transfer_cut(struct wave *w, const struct inst *i, const struct plac
         load_cut(w, i, places, lanes);
     else if (!loads)
         store_cut(w, i, places, lanes);
-    else /* an atomic's old value */
+    else /* the old value of an atomic */
         for (unsigned r = 0; r < softgpu_type_dwords(i->row->dst); r++)
             for (uint64_t m = lanes; m; m &= m - 1)
                 w->v[i->dst.reg + r][__builtin_ctzll(m)] = 0;

@@ -1,4 +1,4 @@
-/* Scalars as vectors, lane masks, and the specially encoded sources. */
+/* Scalars as vectors, lane masks, and specially encoded sources. */
 #include "operand.h"
 
 #include "exec.h"

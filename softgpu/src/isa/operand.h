@@ -1,5 +1,5 @@
-/* Reading and writing scalar operands, and vector operands without modifiers: on every
- * instruction's path, hence inline. */
+/* Reads and writes scalar operands, and vector operands without modifiers: part of every
+ * instruction, hence inline. */
 #ifndef SOFTGPU_OPERAND_H
 #define SOFTGPU_OPERAND_H
 
@@ -27,7 +27,7 @@ static inline void write_scalar(struct wave *w, const struct operand *o, uint64_
         w->s[o->reg] = (uint32_t)value;
 }
 
-/* Returns the lanes of a source: the register's own, or a scalar in every lane of `room`. */
+/* Returns the lanes of a source: the register's, or a scalar copied to every lane of `room`. */
 const uint32_t *softgpu_broadcast(const struct wave *w, const struct operand *o, uint32_t *room);
 
 static inline const uint32_t *read_lanes(const struct wave *w, const struct operand *o,
@@ -35,7 +35,8 @@ static inline const uint32_t *read_lanes(const struct wave *w, const struct oper
     return o->kind == O_VGPR ? w->v[o->reg] : softgpu_broadcast(w, o, room);
 }
 
-/* Writes all ones for the lanes of a mask, 0 for the others; kept from one instruction to the next.
+/* Writes all ones for the lanes of a mask, 0 for the others; the result is kept for the next
+ * instruction.
  */
 void softgpu_expand_mask(uint32_t *lanes, uint64_t mask);
 
@@ -53,10 +54,10 @@ uint64_t softgpu_gather_mask(const uint32_t *lanes);
 /* Stores `rows` registers for the lanes of a mask. */
 void softgpu_blend(struct wave *w, uint32_t *d, const uint32_t *from, unsigned rows, uint64_t mask);
 
-enum { ROOM = 4 * LANES }; /* of the widest source of a vector instruction, 128 bits */
+enum { ROOM = 4 * LANES }; /* size of a vector instruction's widest source, 128 bits */
 
-/* Returns a source with everything that SDWA, DPP and VOP3 can ask of it (modifiers.c). Lanes whose
- * result must not be stored leave *mask. */
+/* Returns a source with all modifiers of SDWA, DPP and VOP3 applied (modifiers.c). Removes lanes
+ * from *mask whose result must not be stored. */
 const uint32_t *softgpu_read_modified(struct wave *w, const struct inst *i, unsigned n,
                                       uint32_t *room, uint64_t *mask);
 void softgpu_write_modified(struct wave *w, const struct inst *i, uint32_t *result, uint64_t mask);

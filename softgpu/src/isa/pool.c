@@ -1,9 +1,9 @@
 /* Spreads the workgroups of a dispatch over the cores.
  *
- * The caller always works itself, so dispatches on different queues progress without the helpers.
- * Helpers come only to a dispatch that has proved to be long: waking one costs as much as a small
- * kernel. A group that uses up its turn is parked, so that groups that wait for others cannot keep
- * those from running. */
+ * The caller itself always works, so dispatches on different queues progress without helpers.
+ * Helpers come only to a dispatch that has lasted for a while: waking one costs as much as a small
+ * kernel. A group that uses up its turn is parked, so that waiting groups cannot keep those that
+ * they wait for from running. */
 #include "../settings.h"
 #include "exec.h"
 
@@ -12,7 +12,7 @@
 
 enum {
     MAX_THREADS = 64,
-    WORTH_HELP = 20000, /* instructions that must be left before a helper is woken */
+    WORTH_HELP = 20000, /* number of instructions that must be left before a helper is woken */
     MAX_RESIDENT = 256, /* begun groups: each costs memory */
 };
 
@@ -20,7 +20,7 @@ static struct {
     pthread_once_t once;
     pthread_mutex_t lock;
     pthread_cond_t work;
-    struct dispatch *dispatches; /* those that want help */
+    struct dispatch *dispatches; /* dispatches that want help */
     unsigned threads;
 } pool = {
     .once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
@@ -32,12 +32,13 @@ static void fail(struct dispatch *d, const char *text) {
     }
 }
 
-/* A group to run, begun or still to begin; false if there is none. Called with the lock held. */
+/* Takes a group to run, parked or new; returns false if there is none. Called with the lock
+ * held. */
 static bool take(struct dispatch *d, struct group **g, uint64_t *number) {
     if (d->failed)
         return false;
     bool may_begin = d->next_group < d->group_count;
-    /* A parked group waits while new ones can begin, as it may wait for one of them. */
+    /* A parked group waits while new ones can begin, as it may be waiting for one of them. */
     if (may_begin && (d->resident < MAX_RESIDENT || !d->parked)) {
         *g = NULL;
         *number = d->next_group++;
@@ -53,7 +54,7 @@ static bool take(struct dispatch *d, struct group **g, uint64_t *number) {
     return true;
 }
 
-/* Runs one turn of one group. False if there was nothing to do. */
+/* Runs one turn of one group. Returns false if no group was left. */
 static bool work(struct dispatch *d) {
     struct group *g;
     uint64_t number = 0;
@@ -91,7 +92,7 @@ static bool has_work(struct dispatch *d) {
     return any;
 }
 
-/* The dispatch to help next: each goes to the end of the list when it is chosen. */
+/* Returns the next dispatch to help: each goes to the end of the list when it is chosen. */
 static struct dispatch *choose(void) {
     for (struct dispatch **at = &pool.dispatches; *at; at = &(*at)->next) {
         struct dispatch *d = *at;
@@ -128,7 +129,7 @@ static void *helper(void *unused) {
     return NULL;
 }
 
-/* One thread a core, less the caller's. They end with the process. */
+/* Starts one thread for each core but the caller's. The threads end with the process. */
 static void start_threads(void) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     char text[SOFTGPU_SETTING_SIZE];
@@ -170,7 +171,7 @@ static void withdraw(struct dispatch *d) {
     pthread_mutex_unlock(&d->lock);
 }
 
-/* The rest, judged by the time that the first groups took. */
+/* Estimates the remaining work from the time that the first groups took. */
 static bool worth_help(const struct dispatch *d) {
     uint64_t left = d->group_count - d->next_group;
     if (!left && !d->parked)
@@ -192,7 +193,7 @@ void softgpu_dispatch_run(struct dispatch *d) {
         }
         pthread_mutex_lock(&d->lock);
         bool over = d->failed || d->done_count == d->group_count;
-        /* Helpers run the last groups, and may park one that this thread must go on with. */
+        /* Helpers run the last groups, and may park one that this thread must finish. */
         if (!over && !d->parked && d->next_group == d->group_count)
             pthread_cond_wait(&d->changed, &d->lock);
         pthread_mutex_unlock(&d->lock);

@@ -1,5 +1,5 @@
-/* The text of an instruction, as llvm-objdump spells it: for faults, and for the proof that the
- * decoder saw what LLVM sees. Mnemonics; the families' operands follow. */
+/* Prints the text of an instruction as llvm-objdump does: for faults, and to prove that the decoder
+ * agrees with LLVM. It prints mnemonics; the families print the operands. */
 #include "print.h"
 
 #include "families.h"

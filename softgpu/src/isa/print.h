@@ -1,4 +1,4 @@
-/* Text of instructions, appended piece by piece. */
+/* The text of instructions, appended piece by piece. */
 #ifndef SOFTGPU_PRINT_H
 #define SOFTGPU_PRINT_H
 
@@ -7,14 +7,14 @@
 struct text {
     char *at;
     size_t left;
-    enum target_mask target; /* whose spelling is wanted */
+    enum target_mask target; /* target whose spelling is wanted */
 };
 
 void softgpu_put(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void softgpu_put_operand(struct text *t, const struct operand *o);
 void softgpu_put_register(struct text *t, const struct operand *o, unsigned dwords);
 
-/* Prints the operands and modifiers behind the mnemonic. */
+/* Prints the operands and modifiers after the mnemonic. */
 void softgpu_print_scalar(struct text *t, const struct inst *i);
 void softgpu_print_valu(struct text *t, const struct inst *i);
 void softgpu_print_memory(struct text *t, const struct inst *i);

@@ -1,4 +1,4 @@
-/* The text of memory instructions' operands. */
+/* Prints the operands of memory instructions. */
 #include "memory.h"
 #include "mimg.h"
 #include "print.h"

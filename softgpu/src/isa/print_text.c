@@ -67,7 +67,7 @@ static void put_special(struct text *t, unsigned enc) {
     softgpu_put(t, "%s", enc < 240 ? apertures[enc - 235] : bits[enc - 251]);
 }
 
-/* A literal that an inline constant could have said is marked, so that it assembles to itself. */
+/* A literal that an inline constant could express is marked, so that it assembles to itself. */
 static bool could_be_inline(const struct operand *o) {
     static const uint32_t singles[] = {0x3f000000, 0x3f800000, 0x40000000, 0x40800000};
     uint64_t value = o->bits;
@@ -99,7 +99,7 @@ static void put_literal(struct text *t, const struct operand *o) {
     softgpu_put(t, could_be_inline(o) ? "lit(0x%x)" : "0x%x", value);
 }
 
-/* LLVM's tools show 16-bit integers the f16 number, though what they get is of 32 bits. */
+/* LLVM's tools show an f16 number for 16-bit integers, though the instruction gets 32 bits. */
 static void put_half(struct text *t, unsigned enc) {
     struct operand half;
     softgpu_decode_source(&half, enc, F16, 0);

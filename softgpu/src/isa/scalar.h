@@ -1,4 +1,4 @@
-/* How the meanings of scalar instructions are written: a value of two, SCC on the side. */
+/* The form of scalar instructions' meanings: a value of two operands, and SCC. */
 #ifndef SOFTGPU_SCALAR_H
 #define SOFTGPU_SCALAR_H
 
@@ -8,7 +8,7 @@
 #define SROW(op_, name_, dst_, s0_, s1_, fn_)                                                      \
     {.op = op_, .name = name_, .targets = ALL, .dst = dst_, .src = {s0_, s1_}, .fn.scalar = fn_},
 
-/* name: the result of a and b of C type T; SCC stays. */
+/* name: the result of a and b of C type T; SCC is unchanged. */
 #define S_OP(name, T, expr)                                                                        \
     static uint64_t name(struct wave *w, uint64_t a_, uint64_t b_) {                               \
         T a = (T)a_, b = (T)b_;                                                                    \
@@ -16,7 +16,7 @@
         return (uint64_t)(expr);                                                                   \
     }
 
-/* SCC says whether the result is other than zero. */
+/* SCC tells whether the result is nonzero. */
 #define S_LOGIC(name, T, expr)                                                                     \
     static uint64_t name(struct wave *w, uint64_t a_, uint64_t b_) {                               \
         T a = (T)a_, b = (T)b_;                                                                    \
@@ -26,7 +26,7 @@
         return (uint64_t)r;                                                                        \
     }
 
-/* SCC has a meaning of its own. */
+/* SCC has its own expression. */
 #define S_SCC(name, T, expr, scc_expr)                                                             \
     static uint64_t name(struct wave *w, uint64_t a_, uint64_t b_) {                               \
         T a = (T)a_, b = (T)b_;                                                                    \

@@ -17,7 +17,7 @@ static uint32_t offset_of(const struct wave *w, const struct inst *i) {
     return offset + (i->src[2].kind == O_SGPR ? w->s[i->src[2].reg] : 0);
 }
 
-/* Bytes that a buffer's bound leaves of an access; the rest reads as 0. */
+/* Returns how many bytes of an access a buffer's bound permits; the rest reads as 0. */
 static unsigned within(const struct wave *w, const struct inst *i, uint32_t offset,
                        unsigned bytes) {
     const uint32_t *s = &w->s[i->src[0].reg];
@@ -35,7 +35,7 @@ static void move(struct wave *w, const struct inst *i, bool buffer, bool store) 
         base &= 0xffffffffffff;
         have = within(w, i, offset, bytes);
     }
-    /* The offset is signed where it is an immediate. */
+    /* An immediate offset is signed. */
     uint64_t va = base + (buffer ? offset : (uint64_t)(int64_t)(int32_t)offset);
     if (!buffer && i->src[2].kind == O_SGPR)
         va = base + w->s[i->src[2].reg] + (uint64_t)(i->imm_en ? (int64_t)i->imm : 0);
@@ -68,10 +68,10 @@ void softgpu_run_smem(struct wave *w, const struct inst *i) {
     case SM_BUFFER_STORE:
         move(w, i, i->row->info == SM_BUFFER_STORE, true);
         break;
-    case SM_MEMTIME: /* of a clock of 1 GHz */
+    case SM_MEMTIME: /* ticks of a clock of 1 GHz */
         set_sgpr64(w, i->dst.reg, nanoseconds());
         break;
-    case SM_MEMREALTIME: /* of 100 MHz, as on gfx9 */
+    case SM_MEMREALTIME: /* ticks of 100 MHz, as on gfx9 */
         set_sgpr64(w, i->dst.reg, nanoseconds() / 10);
         break;
     case SM_CACHE:

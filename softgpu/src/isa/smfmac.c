@@ -1,17 +1,18 @@
-/* SMFMAC: D += A B, where A is sparse. Two of four consecutive k of a row of A are stored. An index
- * of two bits for each says which of the four it is, in a register of the lane that holds it.
+/* SMFMAC: D += A B with a sparse A. Two of each four consecutive k in a row of A are stored. An
+ * index of two bits tells which of the four a stored element is; it is in a register of that
+ * element's lane.
  *
- * A lane has room for several sets of indices: abid chooses one, unless cbsz says it is the first.
- * Two stored elements may have the same index, or come in either order: each is multiplied by what
- * B has for its own. */
+ * A lane has room for several sets of indices: abid chooses one, unless cbsz selects the first. Two
+ * stored elements may have equal indices, or come in either order: each is multiplied by B's
+ * element of its index. */
 #include "matrix.h"
 
 #include <math.h>
 
-/* Elements of A that are stored, of a wave; B has twice as many. */
+/* The number of A's stored elements in a wave; B has twice as many. */
 enum { MOST_STORED = 8 * LANES };
 
-/* The n-th element of k / 2 in row r of A: its place, and its k. */
+/* The n-th stored element of row r of A: its place, and its k. */
 struct stored {
     uint8_t lane, element, k;
 };
@@ -82,7 +83,7 @@ static void run_int(struct wave *w, const struct inst *i, const struct shape *s,
         }
 }
 
-/* EXEC does not matter to SMFMAC. */
+/* SMFMAC ignores EXEC. */
 void softgpu_run_smfmac(struct wave *w, const struct inst *i) {
     struct shape s = shape_of(i->row);
     struct stored all[MOST_STORED];

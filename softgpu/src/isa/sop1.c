@@ -7,7 +7,7 @@ S_OP(mov_b64, uint64_t, a)
 S_LOGIC(not_b32, uint32_t, ~a)
 S_LOGIC(not_b64, uint64_t, ~a)
 
-/* Any bit of four: as one bit, or as four. */
+/* Tests any bit of each four: returns it as one bit, or as four. */
 static uint64_t quads(uint64_t a) {
     return (a | a >> 1 | a >> 2 | a >> 3) & 0x1111111111111111;
 }
@@ -43,7 +43,7 @@ S_OP(ff1_i32_b32, uint32_t, a ? __builtin_ctz(a) : -1)
 S_OP(ff1_i32_b64, uint64_t, a ? __builtin_ctzll(a) : -1)
 S_OP(flbit_i32_b32, uint32_t, a ? __builtin_clz(a) : -1)
 S_OP(flbit_i32_b64, uint64_t, a ? __builtin_clzll(a) : -1)
-/* Leading bits that equal the sign. */
+/* Counts the leading bits that equal the sign. */
 S_OP(flbit_i32, int32_t, a != 0 && a != -1 ? __builtin_clz((uint32_t)(a ^ a >> 31)) : -1)
 S_OP(flbit_i32_i64, int64_t, a != 0 && a != -1 ? __builtin_clzll((uint64_t)(a ^ a >> 63)) : -1)
 S_OP(sext_i32_i8, int8_t, (uint32_t)(int32_t)a)
@@ -58,7 +58,7 @@ static uint64_t bitreplicate_b64_b32(struct wave *w, uint64_t a, uint64_t b) {
     return r;
 }
 
-/* EXEC becomes a function of itself and the source; the destination gets what it was. */
+/* EXEC becomes a function of itself and the source; the destination gets the old EXEC. */
 #define SAVEEXEC(name, expr)                                                                       \
     static uint64_t name(struct wave *w, uint64_t a, uint64_t b) {                                 \
         (void)b;                                                                                   \
@@ -102,7 +102,7 @@ static uint64_t getpc_b64(struct wave *w, uint64_t a, uint64_t b) {
 }
 
 /* Instructions that depend on more than values: on the destination's old value or number, or on the
- * wave's place in the code. NULL as a meaning would be an unimplemented instruction, so the rows
+ * wave's place in the code. A NULL meaning stands for an unimplemented instruction, so the rows
  * name these. */
 static uint64_t setpc_b64(struct wave *w, uint64_t a, uint64_t b) {
     (void)b;
@@ -150,7 +150,7 @@ static uint64_t movrels_b64(struct wave *w, uint64_t a, uint64_t b) {
     return sgpr64(w, (unsigned)relative(w, w->next - 1, &w->next[-1].src[0]));
 }
 
-/* The instruction's own destination is written after these, with what it then holds. */
+/* The instruction's destination is written afterwards, with its present content. */
 static uint64_t movreld_b32(struct wave *w, uint64_t a, uint64_t b) {
     (void)b;
     const struct operand *dst = &w->next[-1].dst;
@@ -165,7 +165,7 @@ static uint64_t movreld_b64(struct wave *w, uint64_t a, uint64_t b) {
     return read_scalar(w, dst);
 }
 
-/* The second value is the destination's old one. */
+/* The second value is the destination's old value. */
 void softgpu_run_sop1(struct wave *w, const struct inst *i) {
     uint64_t a = i->src[0].kind ? read_scalar(w, &i->src[0]) : 0;
     uint64_t old = i->dst.kind ? read_scalar(w, &i->dst) : 0;

@@ -1,4 +1,4 @@
-/* SOPK: one register and a 16-bit constant; also MODE and the other hardware registers. */
+/* SOPK: one register and a 16-bit constant; also MODE and other hardware registers. */
 #include "exec.h"
 #include "scalar.h"
 
@@ -39,7 +39,7 @@ enum hwreg {
     HW_XCC_ID = 20, /* gfx942 only */
 };
 
-/* A field of a hardware register: number, first bit and width are in the constant. */
+/* The constant names a field of a hardware register: number, first bit and width. */
 struct field {
     unsigned reg, shift;
     uint32_t mask;
@@ -68,7 +68,7 @@ static uint64_t getreg_b32(struct wave *w, uint64_t a, uint64_t constant) {
     case HW_TRAPSTS:
         value = w->trapsts;
         break;
-    case HW_ID: /* one compute unit: only the wave's number differs */
+    case HW_ID: /* there is one compute unit: only the wave's number differs */
         value = w->index;
         break;
     case HW_LDS_ALLOC:
@@ -97,7 +97,7 @@ static uint64_t setreg_b32(struct wave *w, uint64_t a, uint64_t constant) {
     case HW_MODE:
         w->mode = (w->mode & ~bits) | value;
         w->fp_special = mode_is_special(w->mode);
-        if (w->mode & MODE_GPR_IDX) /* another loop runs the wave then */
+        if (w->mode & MODE_GPR_IDX) /* another loop must run the wave then */
             w->stop = YIELDED;
         break;
     case HW_TRAPSTS:
@@ -116,7 +116,7 @@ static uint64_t call_b64(struct wave *w, uint64_t a, uint64_t constant) {
     return next;
 }
 
-/* The first value is the register's, or the word of s_setreg_imm32. */
+/* The first value is the register, or the word of s_setreg_imm32. */
 void softgpu_run_sopk(struct wave *w, const struct inst *i) {
     if (!i->row->fn.scalar) {
         softgpu_run_unknown(w, i);

@@ -1,4 +1,4 @@
-/* SOPP: branches, the end, barriers, and hints that mean nothing here. */
+/* SOPP: branches, the end, barriers, and hints that have no effect here. */
 #include "exec.h"
 #include "families.h"
 #include "operand.h"
@@ -42,7 +42,7 @@ static void barrier(struct wave *w, const struct inst *i) {
     w->stop = AT_BARRIER;
 }
 
-/* A wave that sleeps waits for another one. */
+/* A wave that sleeps is waiting for another one. */
 static void yield(struct wave *w, const struct inst *i) {
     (void)i;
     w->stop = YIELDED;
@@ -72,7 +72,7 @@ static void trap(struct wave *w, const struct inst *i) {
 }
 
 /* The thunk raises the event whose number the message carries. Without a thunk, as in the tests of
- * single instructions, nobody listens. */
+ * single instructions, the message is dropped. */
 __attribute__((weak)) void softgpu_interrupt(uint32_t event) {
     (void)event;
 }

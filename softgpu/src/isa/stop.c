@@ -1,4 +1,4 @@
-/* How a wave stops other than at its end: with a fault, and where jumps lead. */
+/* Stops a wave with a fault, and follows jumps. */
 #include "exec.h"
 #include "families.h"
 #include "memory.h"
@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* An indirect jump, or a direct one that leaves the function. */
+/* Follows an indirect jump, or a direct one that leaves the function. */
 void softgpu_wave_jump(struct wave *w, const struct inst *i, uint64_t pc) {
     struct dispatch *d = w->group->dispatch;
     const struct inst *to = d->code_at(d, pc, &w->code);
@@ -16,7 +16,7 @@ void softgpu_wave_jump(struct wave *w, const struct inst *i, uint64_t pc) {
         softgpu_wave_fault(w, i, -1, "jump to 0x%llx, where no code is", (unsigned long long)pc);
 }
 
-/* Faults as a GPU does not report them: with the kernel, the place and the instruction. */
+/* A fault's message tells more than a GPU does: the kernel, the place and the instruction. */
 static void describe(const struct wave *w, const struct inst *i, int lane, const char *what,
                      struct softgpu_fault *fault) {
     const struct dispatch *d = w->group->dispatch;
@@ -42,7 +42,7 @@ static void describe(const struct wave *w, const struct inst *i, int lane, const
              words, text);
 }
 
-/* The first fault of a dispatch is the one reported. */
+/* Only the first fault of a dispatch is reported. */
 static void fault_with(struct wave *w, const struct inst *i, int lane, const char *what,
                        enum softgpu_fault_kind kind, uint64_t address) {
     struct dispatch *d = w->group->dispatch;

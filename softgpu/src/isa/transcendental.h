@@ -4,9 +4,9 @@
 
 #include "fp.h"
 
-/* Returns the part of a turn, for sin and cos of 2 pi x. Quarters of a turn are taken off exactly
- * first, so that multiples of one give 0 and 1 and not pi's rounding error. Beyond 256 turns the
- * hardware gives up. */
+/* Returns the part of a turn that sin and cos of 2 pi x use. Quarters of a turn are subtracted
+ * exactly first, so that multiples of one give 0 and 1 and not pi's rounding error. Beyond 256
+ * turns the hardware returns a constant. */
 static inline double turn_part(double x, int quarter, bool cosine) {
     const double pi2 = 1.57079632679489661923;
     switch ((quarter + cosine) & 3) {
@@ -61,7 +61,7 @@ static inline uint32_t reverse_bits(uint32_t x) {
     return __builtin_bswap32(x);
 }
 
-/* Returns frexp's exponent, with 0 for the numbers that have none. */
+/* Returns frexp's exponent, or 0 for numbers without one. */
 static inline int exponent_of_f64(double x) {
     int e = 0;
     if (isfinite(x) && x != 0)

@@ -1,4 +1,4 @@
-/* The types of operands: how wide they are and whether they are floating point. */
+/* The types of operands: their width, and whether they are floating point. */
 #include "isa.h"
 
 static const struct {

@@ -11,13 +11,13 @@ void softgpu_run_nop(struct wave *w, const struct inst *i) {
     (void)i;
 }
 
-/* The mask that a carry or a condition is read from. */
+/* Returns the mask that holds the carry or the condition. */
 static uint64_t read_carry(const struct wave *w, const struct inst *i) {
     const struct operand *o = i->row->src[2] == MASK ? &i->src[2] : &i->sdst;
     return o->kind == O_SGPR ? sgpr64(w, o->reg) : o->bits;
 }
 
-/* Neither modifiers nor an unusual MODE: sources are registers or constants. */
+/* Serves instructions without modifiers in the usual MODE: sources are registers or constants. */
 void softgpu_run_vop(struct wave *w, const struct inst *i) {
     if (w->fp_special && i->row->flags & FP) {
         softgpu_run_vop_full(w, i);
@@ -44,7 +44,7 @@ void softgpu_run_vop(struct wave *w, const struct inst *i) {
         set_sgpr64(w, i->sdst.reg, o.out & exec);
 }
 
-/* The processor's rounding mode for what MODE says of a type; nearest-even is the usual one. */
+/* Returns the processor's rounding mode for a type in MODE; nearest-even is the usual one. */
 static int rounding(const struct wave *w, enum type type) {
     static const int modes[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
     unsigned bits = softgpu_type_float(type);
@@ -57,7 +57,7 @@ static const uint32_t *read_source(struct wave *w, const struct inst *i, unsigne
     return type && type != MASK ? softgpu_read_modified(w, i, n, room, mask) : NULL;
 }
 
-/* Which infinities of f16 MODE.FP16_OVFL lets stand depends on where they come from. */
+/* With MODE.FP16_OVFL, an infinity of f16 stands or not depending on its origin. */
 static bool overflow_is_known(struct wave *w, const struct inst *i) {
     bool half = softgpu_type_float(i->dst.type) == 16 && i->row->flags & FP;
     if (half && w->mode & MODE_FP16_OVFL) {
@@ -91,7 +91,7 @@ void softgpu_run_vop_full(struct wave *w, const struct inst *i) {
         set_sgpr64(w, i->sdst.reg, o.out & mask);
 }
 
-/* Compares leave one bit a lane, 0 for the lanes that do not run. */
+/* A compare gives one bit a lane, 0 for lanes that do not run. */
 void softgpu_run_vopc(struct wave *w, const struct inst *i) {
     uint32_t a[ROOM], b[ROOM];
     const struct row *row = i->row;

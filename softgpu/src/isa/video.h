@@ -38,7 +38,7 @@ static inline uint16_t med3_f16_bits(uint32_t a, uint32_t b, uint32_t c, bool ie
 static inline int32_t bfe_signed(uint32_t x, unsigned offset, unsigned width) {
     if (width == 0)
         return 0;
-    /* Above its highest bit the source is its sign. */
+    /* Above its highest bit the source continues its sign. */
     uint32_t shifted = (uint32_t)((int32_t)x >> offset);
     return (int32_t)(shifted << (32 - width)) >> (32 - width);
 }

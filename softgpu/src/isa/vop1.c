@@ -8,7 +8,7 @@ OP1(mov_b32, B32, B32, a)
 OP1(mov_b64, B64, B64, a)
 OP1(not_b32, B32, B32, ~a)
 OP1(cvt_f32_i32, F32, I32, (float)a)
-/* There is no vector conversion of unsigned numbers before AVX-512; both halves are exact. */
+/* Before AVX-512 no vector instruction converts unsigned numbers; both halves convert exactly. */
 OP1(cvt_f32_u32, F32, U32, (float)((double)(int32_t)(a ^ 0x80000000) + 0x1p31))
 OP1(cvt_f64_i32, F64, I32, (double)a)
 OP1(cvt_f64_u32, F64, U32, (double)(int32_t)(a ^ 0x80000000) + 0x1p31)
@@ -55,7 +55,7 @@ OP1(ceil_f16, F16, F16, ceilf(a))
 OP1(rndne_f16, F16, F16, roundevenf(a))
 OP1(floor_f16, F16, F16, floorf(a))
 
-/* The fraction is below 1 also where the subtraction would round up to it. */
+/* The fraction is below 1, even if the subtraction would round up to 1. */
 OP1(fract_f32, F32, F32, fract_of_f32(a))
 OP1(fract_f64, F64, F64, fract_of_f64(a))
 OP1(fract_f16, F16, F16, fract_of_f16(a))
@@ -73,7 +73,7 @@ OP1(sin_f32, F32, F32, (float)sin_of_turns(a))
 OP1(cos_f32, F32, F32, (float)cos_of_turns(a))
 OP1(exp_legacy_f32, F32, F32, (float)exp2((double)a))
 OP1(log_legacy_f32, F32, F32, (float)log2((double)a))
-/* f16 through f32: 24 bits are more than twice 11 and two, so rounding twice is rounding once. */
+/* f16 through f32: 24 bits are more than twice 11 and two, so the second rounding does no harm. */
 OP1(rcp_f16, F16, F16, 1.0f / a)
 OP1(sqrt_f16, F16, F16, sqrtf(a))
 OP1(rsq_f16, F16, F16, (float)(1.0 / sqrt((double)a)))

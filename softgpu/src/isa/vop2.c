@@ -1,4 +1,4 @@
-/* VOP2: two sources, and what accumulates into its destination. */
+/* VOP2: two sources, and instructions that accumulate into their destination. */
 #include "arith.h"
 #include "families.h"
 #include "lanes.h"
@@ -67,8 +67,8 @@ static void saturate(struct lanes *o, const uint32_t *carried, uint32_t limit) {
     EACH_LANE(l) o->d[l] = carried[l] ? limit : o->d[l];
 }
 
-/* Carries, in 32 bits: a sum is below its first term where it wrapped, a difference is wrong where
- * the second term is larger. `with` is 1 for the lanes whose bit of the mask is set. */
+/* Carries, in 32 bits: a sum that wrapped is below its first term; a difference wrapped if the
+ * second term is larger. `with` is 1 for lanes whose bit of the mask is set. */
 #define CARRY_OUT(name, x, y, result, carry, limit)                                                \
     VECTORISED static void name(struct lanes *o) {                                                 \
         uint32_t out[LANES], *d = o->d;                                                            \

@@ -92,7 +92,8 @@ OP2(cvt_pknorm_u16_f32, B32, F32, F32, unorm16(a) | unorm16(b) << 16)
 OP2(cvt_pknorm_i16_f16, B32, F16, F16, (snorm16(a) & 0xffff) | (uint32_t)snorm16(b) << 16)
 OP2(cvt_pknorm_u16_f16, B32, F16, F16, unorm16(a) | unorm16(b) << 16)
 
-/* Two numbers to one half of the destination, which op_sel chooses; the other is kept. */
+/* Converts two numbers to one half of the destination, which op_sel chooses; the other half is
+ * kept. */
 static void pack_float8(struct lanes *o, const struct float8 *f) {
     const uint32_t *old = o->w->v[o->i->dst.reg];
     unsigned shift = o->i->op_sel & 8 ? 16 : 0;
@@ -104,7 +105,7 @@ static void pack_float8(struct lanes *o, const struct float8 *f) {
     }
 }
 
-/* One number to one byte, rounded up or down by what is added to its mantissa before. */
+/* Converts one number to one byte; the addend to its mantissa rounds it up or down. */
 static void round_float8(struct lanes *o, const struct float8 *f, unsigned noise_shift) {
     const uint32_t *old = o->w->v[o->i->dst.reg];
     unsigned shift = 8 * (o->i->op_sel >> 2 & 3);
@@ -188,7 +189,8 @@ static void mad_u64_u32(struct lanes *o) {
     }
 }
 
-/* The carry is bit 64 of the exact sum: its sign, which is the result's unless that wrapped. */
+/* The carry is bit 64 of the exact sum: its sign, which is the result's unless the result
+ * wrapped. */
 VECTORISED static void mad_i64_i32(struct lanes *o) {
     uint32_t out[LANES], *d = o->d;
     const uint32_t *pa = o->a, *pb = o->b, *pc = o->c;
@@ -210,7 +212,7 @@ static void mqsad_u32_u8(struct lanes *o) {
     }
 }
 
-/* How many lanes below this one have their bit set, in each half of a mask. */
+/* Counts the lanes below this one whose bit is set, in each half of a mask. */
 static void mbcnt_lo_u32_b32(struct lanes *o) {
     for (int l = 0; l < LANES; l++) {
         uint32_t below = l < 32 ? (1u << l) - 1 : UINT32_MAX;

@@ -1,4 +1,4 @@
-"""One process of a test program of AMD's, on a release, with a time limit."""
+"""Runs one process of a test program of AMD's, on a release, with a time limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.devices.rocm.surroundings import Surroundings
 
 @dataclass(frozen=True)
 class Ran:
-    """The output of a process, and its status: None if it ran beyond its time limit."""
+    """Returns the output of a process, and its status: None if it exceeded its time limit."""
 
     status: int | None
     stdout: str
@@ -46,7 +46,7 @@ def start(
         try:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 status = process.wait(time_limit)
-        finally:  # a test that fails leaves its own children behind
+        finally:  # a failed test leaves its own children behind
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()

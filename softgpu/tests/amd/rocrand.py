@@ -1,10 +1,11 @@
-"""AMD's own tests of rocRAND, random numbers on the device, on the emulated one: make check-amd.
+"""Runs AMD's own tests of rocRAND, random numbers on the device, on the emulated one: make
+check-amd.
 
     python -m softgpu.tests.amd.rocrand            # all of it: half an hour
     python -m softgpu.tests.amd.rocrand NAME...    # some programs, such as test_rocrand_basic
 
 Debian's librocrand1-tests has them, for HIP 5.7.1 and 7.2.4. Each program has a time limit: some
-generate gigabytes, for which a GPU takes a second. Everything that had passed by then counts.
+generate gigabytes, which take a GPU a second. All tests that passed within the limit count.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ PACKAGES = ("librocrand1", "librocrand1-tests")
 FOLDER = Path("usr/libexec/rocm/librocrand1-tests")
 TIME_LIMIT = 60  # seconds for one program
 
-Outcome = dict  # of a program: passed, skipped, failed (test to the first words), late
+Outcome = dict  # the outcome of a program: passed, skipped, failed (test to its first words), late
 
 
 def fetch(here: Surroundings) -> Path:
-    """The folder of a release's tests, unpacked beside it. Raises PackagesMissing."""
+    """Returns the folder of a release's tests, unpacked beside the release. Raises
+    PackagesMissing."""
     root = packages.cache() / f"rocrand-{here.release.hip}"
     packages.fetch_only(here.release, PACKAGES, root)
     return root
@@ -60,7 +62,7 @@ def run(here: Surroundings, root: Path, name: str) -> Outcome:
 
 
 def outcome(stdout: str, status: int | None, words: str) -> Outcome:
-    """Reads what gtest wrote. A test during which the program ended has failed."""
+    """Reads what gtest wrote. A test counts as failed if the program ended during it."""
     ended = {test: how for how, test in _ends(stdout)}
     failed = {test: _reason(stdout, test) for test, how in ended.items() if how == "FAILED"}
     begun = re.findall(r"^\[ RUN +\] (\S+)", stdout, re.MULTILINE)
@@ -82,7 +84,7 @@ def _ends(stdout: str) -> Iterable[tuple[str, str]]:
 
 
 def _reason(stdout: str, test: str) -> str:
-    """The first line of a test's first failure."""
+    """Returns the first line of a test's first failure."""
     said = stdout.partition(f"] {test}\n")[2]
     found = re.search(r"Failure\n(.*(?:\n {2}.*)*)", said)
     return " ".join(found[1].split())[:200] if found else "failed"
@@ -93,7 +95,7 @@ def load() -> dict[str, dict[str, Outcome]]:
 
 
 def section(results: Mapping[str, Mapping[str, Outcome]]) -> str:
-    """Returns its lines of docs/record/tested.md."""
+    """Returns rocRAND's lines of docs/record/tested.md."""
     lines = [
         "## rocRAND\n",
         f"AMD's own tests of rocRAND (`make check-amd`), on {CHIP}, {TIME_LIMIT} s for each"
@@ -115,7 +117,7 @@ def section(results: Mapping[str, Mapping[str, Outcome]]) -> str:
 
 
 def failures(results: Mapping[str, Mapping[str, Outcome]]) -> list[str]:
-    """Each failed test: release, program, name and its words."""
+    """Returns each failed test: release, program, name and message."""
     return [
         f"{hip} {program} {test}: {words}"
         for hip, of in results.items()

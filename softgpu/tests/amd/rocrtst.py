@@ -1,10 +1,10 @@
-"""AMD's own tests of ROCr 7.2.4, rocrtst, on the emulated device: make check-amd.
+"""Runs AMD's own tests of ROCr 7.2.4, rocrtst, on the emulated device: make check-amd.
 
     python -m softgpu.tests.amd.rocrtst            # all of it: ten minutes
     python -m softgpu.tests.amd.rocrtst NAME...    # some, by gtest's names
 
-Debian's libhsa-runtime64-tests has it. It asks AMD's management library for its clocks and fans
-only; a stand-in refuses all of that.
+Debian's libhsa-runtime64-tests contains rocrtst. rocrtst asks AMD's management library for clocks
+and fans only; a stand-in refuses all such calls.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FOLDER = Path("usr/libexec/rocm/libhsa-runtime64-tests")
 SMI = "libamd_smi.so.26"
 TIME_LIMIT = 120  # seconds for one test
 
-#: Tests that do not pass, and the party at fault.
+#: The tests that do not pass, each with whose fault it is.
 EXPECTED = {
     "rocrtstFunc.GroupMemoryAllocationTest": "AMD's kernel writes past its workgroup memory: "
     "hardware drops such a write, the emulated device calls it a fault",
@@ -41,7 +41,7 @@ EXPECTED = {
     "rocrtstPerf.Memory_Async_Copy_On_Engine": "looks for the device on the machine's PCI bus",
 }
 
-#: Tests that may take longer than the time limit.
+#: The tests that may exceed the time limit.
 SLOW = {
     "rocrtstFunc.Max_Reference_Count": "counts calls to two billion",
     "rocrtstFunc.Memory_Alignment_Test": "allocates whatever a device has, by every alignment",
@@ -49,11 +49,11 @@ SLOW = {
     "times without yielding, which two cores are too few for",
 }
 
-Outcome = tuple[str, str]  # passed, failed or late; the last words
+Outcome = tuple[str, str]  # passed, failed or late; the last words of its output
 
 
 def fetch(here: Surroundings) -> Path:
-    """The folder of the tests, unpacked beside the release. Raises PackagesMissing."""
+    """Returns the folder of the tests, unpacked beside the release. Raises PackagesMissing."""
     root = packages.cache() / "rocrtst"
     packages.fetch_only(here.release, PACKAGES, root)
     _stand_in(root)
@@ -61,7 +61,7 @@ def fetch(here: Surroundings) -> Path:
 
 
 def _stand_in(root: Path) -> None:
-    """A management library that has every function asked for, and refuses each call."""
+    """Returns a management library that has every requested function, and refuses each call."""
     library = root / "usr/lib/x86_64-linux-gnu" / SMI
     program = root / FOLDER / "rocrtst64"
     listing = subprocess.run(
@@ -74,7 +74,7 @@ def _stand_in(root: Path) -> None:
 
 
 def start(here: Surroundings, root: Path, *arguments: str) -> gtest.Ran:
-    """One process of rocrtst64, in its folder, where its kernels are."""
+    """Starts one process of rocrtst64, in its folder, which has its kernels."""
     return gtest.start(
         here,
         root / FOLDER / "rocrtst64",
@@ -86,7 +86,7 @@ def start(here: Surroundings, root: Path, *arguments: str) -> gtest.Ran:
 
 
 def tests(here: Surroundings, root: Path) -> list[str]:
-    """The names of all tests that AMD has not turned off."""
+    """Returns the names of all tests that AMD has not turned off."""
     names, suite = [], ""
     for line in start(here, root, "--gtest_list_tests").stdout.splitlines():
         if re.fullmatch(r"\w+\.", line):
@@ -112,7 +112,7 @@ def load() -> dict[str, Outcome]:
 
 
 def section(outcomes: Mapping[str, Outcome]) -> str:
-    """Returns its lines of docs/record/tested.md."""
+    """Returns ROCr's lines of docs/record/tested.md."""
     passed = sum(outcome == "passed" for outcome, _ in outcomes.values())
     lines = [f"## rocrtst {HIP}\n", f"AMD's own tests of ROCr (`make check-amd`), on {CHIP}:"]
     lines += [f"{passed} of {len(outcomes)} pass. These do not:\n", "| test | why |", "|---|---|"]
@@ -128,7 +128,7 @@ def words_of(name: str, outcome: str, words: str) -> str:
 
 
 def unexpected(outcomes: Mapping[str, Outcome]) -> list[str]:
-    """Tests that fail without a reason, or pass in spite of one."""
+    """Returns tests that fail without a reason, or pass in spite of one."""
     return [
         f"{name}: {outcome} {words}"
         for name, (outcome, words) in outcomes.items()

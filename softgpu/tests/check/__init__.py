@@ -1,1 +1,1 @@
-"""The checker, `mgpu-rt check`."""
+"""Tests of the checker, `mgpu-rt check`."""

@@ -1,4 +1,4 @@
-"""Runs the programs two machines at a time, and writes softgpu/records/csmith.json."""
+"""Runs the programs on two machines at a time, and writes softgpu/records/csmith.json."""
 
 from __future__ import annotations
 

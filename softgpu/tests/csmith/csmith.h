@@ -1,5 +1,5 @@
-/* In the place of Csmith's own csmith.h: what a random program needs as a kernel, and the checksum
- * of its globals, which is the same on the processor. */
+/* Replaces Csmith's own csmith.h: the needs of a random program as a kernel, and the checksum of
+ * its globals, which equals the processor's. */
 #ifndef CSMITH_H
 #define CSMITH_H
 
@@ -7,12 +7,12 @@
 #include <limits.h>
 #include <stdint.h>
 
-/* Programs print how far their checksum has come if they are asked to: a kernel is not. */
+/* Programs print their checksum's progress if they are asked to: a kernel never is. */
 #define printf(...) ((void)0)
 #define platform_main_begin() ((void)0)
 #define platform_main_end(value, flag) ((void)(flag))
 
-/* What Csmith's header of arithmetic without undefined behaviour wants to have. */
+/* The definitions that Csmith's header of arithmetic without undefined behaviour needs. */
 #define STATIC static
 #define UNDEFINED(value) (value)
 #define LOG_INDEX

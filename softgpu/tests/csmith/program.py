@@ -1,4 +1,4 @@
-"""One random program: its text, its kernel, and what it comes to on the processor."""
+"""One random program: its text, its kernel, and its checksum on the processor."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from tests.devices.rocm.releases import RELEASES
 from tests.devices.rocm.surroundings import Surroundings, surroundings
 
 CLANG = "clang-22"
-SEEDS = range(1160)  # of which about 150 do not end
+SEEDS = range(1160)  # about 150 of them do not end
 OPTIONS = ("--no-argc", "--concise")
-TIME_LIMIT = 60  # seconds for one step; a second is long
+TIME_LIMIT = 60  # seconds for one step; most take less than one
 CPU_LIMIT = 1  # seconds on the processor; a program that ends takes milliseconds
 _PACKAGES = ("csmith", "libcsmith-dev")
 _HERE = Path(__file__).parent
 
 
 class Endless(Exception):
-    """A program does not end on the processor, as some of Csmith's do not."""
+    """Raised for a program that does not end on the processor, as some of Csmith's."""
 
 
 @dataclass(frozen=True)
 class Csmith:
-    """Csmith, unpacked beside the release whose libraries it runs with."""
+    """Csmith, unpacked beside the release whose libraries it uses."""
 
     here: Surroundings
     root: Path
 
     def write(self, seed: int, source: Path) -> None:
-        """The program of a seed."""
+        """Returns the program of a seed."""
         command = [*self.here.prefix(), self.root / "usr/bin/csmith", *OPTIONS]
         _run([*command, "--seed", seed, "--output", source], source.parent)
 
     @property
     def flags(self) -> list[object]:
-        """Clang's, for the kernel and for the processor."""
+        """Returns Clang's flags for the kernel and for the processor."""
         return ["-w", f"-I{_HERE}", f"-I{self.root / 'usr/include/csmith'}"]
 
     def kernel(self, source: Path, chip: str, level: int) -> Path:
-        """The program as a code object with one kernel, `run`."""
+        """Returns the program as a code object with one kernel, `run`."""
         out = source.with_suffix(".co")
         target = ["--target=amdgcn-amd-amdhsa", f"-mcpu={chip}", "-mcode-object-version=4"]
         free = ["-nogpulib", "-ffreestanding", f"-O{level}"]
@@ -52,7 +52,7 @@ class Csmith:
         return out
 
     def expected(self, source: Path) -> int:
-        """The checksum on the processor. Raises Endless."""
+        """Returns the checksum on the processor. Raises Endless."""
         program = source.with_suffix("")
         _run([CLANG, "-O0", *self.flags, source, "-o", program], source.parent)
         try:
@@ -67,7 +67,7 @@ def fetch() -> Csmith:
     """Raises PackagesMissing, also if the compiler is missing."""
     if not shutil.which(CLANG):
         raise packages.PackagesMissing(f"{CLANG} is missing (apt-get install {CLANG})")
-    here = surroundings(RELEASES[-1])  # which `make test` has too
+    here = surroundings(RELEASES[-1])  # `make test` has it, too
     root = packages.cache() / "csmith"
     packages.fetch_only(here.release, _PACKAGES, root)
     return Csmith(here, root)

@@ -1,4 +1,4 @@
-"""Runs programs on the device, those of one chip and release in one process."""
+"""Runs programs on the device; one process runs those of one chip and release."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from softgpu.tests.kernels.program import Launch
 from tests.devices.rocm.surroundings import Surroundings, without_chatter
 
 CHIPS = ("gfx90a", "gfx942")
-#: The release for each level of optimisation, -O0 to -O3. HIP 5.7.1 gives a kernel that recurses
-#: 16 KiB of stack, which is not enough for all that are not optimised.
+#: The release for each level of optimisation, -O0 to -O3. HIP 5.7.1 gives a kernel that recurses 16
+#: KiB of stack, which is too little for some unoptimised programs.
 HIPS = ("7.2.4", "5.7.1", "7.2.4", "5.7.1")
 RIGHT, WRONG, FAILED, ENDLESS = "right", "wrong", "failed", "endless"
 BUDGET = 300_000_000  # instructions after which a kernel is stopped: ten seconds of a core
 BATCH = 40
 
-Outcome = tuple[str, str]  # one of the four; what was said
+Outcome = tuple[str, str]  # one of the four; its message
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Machine:
 
 
 class ReleasesHost(Host):
-    """softgpu.tests.kernels.hip on a release."""
+    """A host process, softgpu.tests.kernels.hip, on a release."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(f"{machine.chip},budget={BUDGET}")
@@ -49,14 +49,14 @@ class ReleasesHost(Host):
 
 
 def place(seed: int) -> tuple[str, str, int]:
-    """HIP, the chip and the level of optimisation for a seed."""
+    """Returns HIP, the chip and the level of optimisation for a seed."""
     level = seed % len(HIPS)
     return HIPS[level], CHIPS[seed // len(HIPS) % len(CHIPS)], level
 
 
 def run(csmith: Csmith, machine: Machine, seeds: Sequence[int]) -> dict[int, Outcome]:
-    """Returns the outcome of each seed. Those of a batch are compiled first: ROCr 7 spins while it
-    waits, and takes a core from the compiler."""
+    """Returns the outcome of each seed. The programs of a batch are compiled first: ROCr 7 spins
+    while it waits, and takes a core from the compiler."""
     outcomes: dict[int, Outcome] = {}
     for first in range(0, len(seeds), BATCH):
         with tempfile.TemporaryDirectory() as scratch:
@@ -73,7 +73,7 @@ def run(csmith: Csmith, machine: Machine, seeds: Sequence[int]) -> dict[int, Out
 
 @dataclass(frozen=True)
 class Prepared:
-    """A program, compiled, and its checksum on the processor."""
+    """A compiled program, and its checksum on the processor."""
 
     image: Path
     expected: int

@@ -1,4 +1,4 @@
-"""A sample of the random C programs: `make check-amd` has them all."""
+"""A sample of the random C programs: `make check-amd` runs them all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def csmith() -> Csmith:
 
 
 def test_each_program_has_a_sum_of_its_own(csmith: Csmith, tmp_path: Path) -> None:
-    """A device that computes nothing would give one sum for all."""
+    """A device that computes nothing would give all programs one sum."""
     sums = set()
     for seed in SAMPLE:
         source = tmp_path / f"seed_{seed}.c"

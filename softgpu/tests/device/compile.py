@@ -1,7 +1,8 @@
-"""A process of its own that compiles with libamd_comgr.so.2: the tests of its memory start it.
+"""A process that compiles with libamd_comgr.so.2, started by the tests of the compiler cache.
 
-The script is given a JSON object: source, options, action, isa, logging, times, and perhaps folder.
-It prints a list: for each time the status and the result, a list of [kind, name, content in hex].
+The script takes a JSON object: source, options, action, isa, logging, times, and perhaps folder. It
+prints a list that has, for each time, the status and the result: a list of [kind, name, content in
+hex].
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ KINDS = range(1, 20)
 
 
 class Object(Structure):
-    """A handle, by value."""
+    """A handle that is passed by value."""
 
     _fields_ = (("handle", c_uint64),)
 

@@ -1,4 +1,4 @@
-"""AMD's HIP on the software device, driven by small C programs."""
+"""Runs small C programs on AMD's HIP on the software device."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="session")
 def driver() -> Path:
-    """The driver library."""
+    """Returns the path of the driver library."""
     return softgpu.driver()
 
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Compiles one of the programs, once."""
+    """Compiles one of the programs once."""
     directory = tmp_path_factory.mktemp("programs")
 
     def build(name: str) -> Path:
@@ -45,7 +45,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The code object of kernels.mlir for a target, as a file."""
+    """Returns the code object of kernels.mlir for a target, as a file."""
     directory = tmp_path_factory.mktemp("kernels")
 
     def build(chip: str) -> Path:
@@ -59,7 +59,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 @pytest.fixture
 def alone(driver: Path, compiled: Callable[[str], Path]) -> Callable[..., list[str]]:
-    """Runs a program on the driver library by itself; what it printed, word by word."""
+    """Runs a program directly on the driver library; returns the words that it printed."""
 
     def start(program: str, chip: str, *arguments: object) -> list[str]:
         done = subprocess.run(
@@ -77,7 +77,7 @@ def alone(driver: Path, compiled: Callable[[str], Path]) -> Callable[..., list[s
 
 @pytest.fixture
 def run(driver: Path, compiled: Callable[[str], Path], kernels: Callable[[str], Path]) -> Run:
-    """Runs one case of a program on the device; ends the test where it cannot be run."""
+    """Runs one case of a program on the device; skips the test where that is impossible."""
 
     def start(
         program: str, case: str, *, chip: str = "gfx90a", variables: Mapping[str, str] | None = None

@@ -1,6 +1,7 @@
-"""HIP's compiler on the emulated device keeps what it made, and gives it for the same request only.
+"""HIP's compiler on the emulated device keeps its results, and returns them only for equal
+requests.
 
-A file that appears, or is another one than before, tells that AMD's compiler was at work.
+A new or changed file shows that AMD's compiler has run.
 """
 
 from __future__ import annotations
@@ -59,18 +60,18 @@ def answer(process: subprocess.Popen[str]) -> list:
 
 
 def compiled(cache: Path, variables: Mapping[str, str] | None = None, **changes: object) -> list:
-    """The status and the objects."""
+    """Returns the status and the objects."""
     return answer(start(environment(cache, **(variables or {})), **changes))[0]
 
 
 def shape(answered: list) -> list:
-    """Returns the parts that no two compilations differ in: a binary names a folder by chance."""
+    """Returns the parts that are equal in any two compilations: a binary names a random folder."""
     status, objects = answered
     return [status, [(kind, name, len(content)) for kind, name, content in objects]]
 
 
 def files(cache: Path) -> dict[Path, int]:
-    """Returns the kept files; a file that was made again has another number."""
+    """Returns the kept files; a file that was made again has another inode number."""
     return {path: path.stat().st_ino for path in cache.glob("mgpu_rt/softgpu/*")}
 
 
@@ -83,7 +84,7 @@ def checksum(total: int, data: bytes) -> int:
 
 
 def forge(path: Path, old: bytes, new: bytes) -> None:
-    """Changes the result in a file, its checksum too: a process that reads it gets another answer
+    """Changes the result in a file, and its checksum: a process that reads it gets another answer
     than AMD's."""
     whole = path.read_bytes()
     magic, request, result, _ = HEADER.unpack_from(whole)
@@ -96,7 +97,7 @@ def forge(path: Path, old: bytes, new: bytes) -> None:
 
 @pytest.mark.check
 def test_a_kept_result_equals_that_of_amd(tmp_path: Path) -> None:
-    """Objects, their kinds, names and order; an empty log is one too."""
+    """Objects, their kinds, names and order are equal; an empty log counts, too."""
     amd = compiled(tmp_path, OFF)
     assert amd[0] == 0
     assert [kind for kind, *_ in amd[1]] == [LOG, BINARY]
@@ -136,7 +137,7 @@ def test_another_request_misses(changes: dict, tmp_path: Path) -> None:
 
 @pytest.mark.check
 def test_another_library_misses(tmp_path: Path) -> None:
-    """By its path, size and time."""
+    """Its path, size and time identify the library."""
     here = tmp_path / "other" / NAME
     here.parent.mkdir()
     here.symlink_to(softgpu.hip({}).parent / NAME)
@@ -194,7 +195,7 @@ def test_a_damaged_file_is_compiled_anew(tmp_path: Path) -> None:
 
 @pytest.mark.check
 def test_a_file_of_another_request_is_not_taken(tmp_path: Path) -> None:
-    """Two requests whose files have one name and one checksum: the bytes of the request decide."""
+    """The files of two requests have one name and one checksum: the bytes of the request decide."""
     first = compiled(tmp_path)
     (path,) = files(tmp_path)
     options = ["-O3", "-DVALUE=8"]

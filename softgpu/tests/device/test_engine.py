@@ -1,4 +1,4 @@
-"""The copy engine at the limits of its commands, without HIP: releases differ in what they send."""
+"""The copy engine at the limits of its commands, without HIP, as releases send different ones."""
 
 from __future__ import annotations
 

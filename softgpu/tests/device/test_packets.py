@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-#: ROCr's meaning of the bits in a queue's error signal.
+#: The bits of a queue's error signal, as ROCr reads them.
 UNKNOWN_TYPE, UNKNOWN_FORMAT = "0x20", "0x100"
 
 
@@ -39,5 +39,6 @@ def test_unknown_packets_are_refused(
 
 
 def test_a_dispatch_is_numbered_by_its_packet(packets: Callable[..., list[str]]) -> None:
-    """Not by the dispatches before it: two of three packets are barriers."""
+    """A dispatch's number is not the number of earlier dispatches: two of three packets are
+    barriers."""
     assert packets("dispatch_ids") == ["0", "3", "6"]

@@ -1,5 +1,6 @@
-"""For each row of the arithmetic tables: the text of one instruction, and what the pseudocode makes
-of it. DIFFERS names the cases in which that is imprecise; there only the exact oracle checks."""
+"""For each row of the arithmetic tables: the text of one instruction, and its result by the
+pseudocode. DIFFERS names the cases in which the pseudocode is imprecise; only the exact oracle
+checks them."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ TWO = ("B64", "I64", "U64", "F64", "PF32", "PB32", "MASK")
 RESULTS = {"v_cvt_pkrtz_f16_f32": "pf16", "v_sat_pk_u8_i16": "b16"}
 KINDS = {"PF32": "p64", "PB32": "p64", "SLANE": "b32", "MASK": "b64", "B128": "b64"}
 SOURCES = (2, 6, 10)
-# Not checked this way as a whole, or in the lanes that the predicate names, and why.
+# Instructions, or lanes of them, that are not checked this way, and why.
 DIFFERS = {
     **dict.fromkeys(
         ("v_rndne_f16", "v_rndne_f32", "v_rndne_f64"),
@@ -74,7 +75,7 @@ LANES_DIFFER = {
         "of two zeros the pseudocode takes the second",
     ),
 }
-OUTSIDE = (  # of single instructions: they need a place in the code or registers by number
+OUTSIDE = (  # families of instructions that need a place in the code, or registers by number
     *("s_getpc_b64", "s_setpc_b64", "s_swappc_b64", "s_call_b64", "s_getreg_b32", "s_setreg_b32"),
     *("s_setreg_imm32_b32", "s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64"),
     *("s_set_gpr_idx_idx", "s_set_gpr_idx_on"),
@@ -85,7 +86,7 @@ LITERALS = {"F16": 0x4248, "F32": 0x40490FDB}  # of v_madmk and v_madak
 
 @dataclass(frozen=True)
 class Case:
-    """An instruction in a kernel of its own; `constant` is a SOPK instruction's."""
+    """Returns an instruction in its own kernel; `constant` is a SOPK instruction's."""
 
     name: str
     row: Row
@@ -98,7 +99,7 @@ class Case:
 
     @property
     def result(self) -> str:
-        """The type of the result: floats are compared as such."""
+        """Returns the type of the result: floats are compared as floats."""
         kind = RESULTS.get(self.name, self.dst.lower())
         return (
             kind
@@ -114,12 +115,12 @@ class Case:
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of the random operands."""
+        """Returns the kinds of the random operands."""
         return [KINDS.get(kind, kind.lower()) for kind in self.sources]
 
 
 def width_of(kind: str) -> int:
-    """Bits of a type of the tables."""
+    """Returns the bits of a type of the tables."""
     if kind in TWO:
         return 64
     return 128 if kind == "B128" else 16 if kind in ("B16", "I16", "U16", "F16") else 32
@@ -168,7 +169,7 @@ def scalar_cases(row: Row) -> list[Case]:
 
 
 def checkable(row: Row) -> bool:
-    """Whether the row is implemented arithmetic whose pseudocode is to be trusted."""
+    """Returns whether the row is implemented arithmetic whose pseudocode is reliable."""
     return (
         row.family in VECTOR + SCALAR
         and row.meaning != "NULL"
@@ -185,7 +186,7 @@ def all_cases(target: str) -> Iterator[Case]:
 
 
 def expected_scalar(case: Case, wave: Wave) -> Result:
-    """The wave after a scalar instruction."""
+    """Returns the wave after a scalar instruction."""
     old, first = wave.scalars[2], wave.scalars[0]
     if case.row.family == "sopk":
         first = case.constant if case.dst != "NONE" else old
@@ -243,7 +244,7 @@ def expected_vector(case: Case, wave: Wave) -> Result:
 
 
 def differs(case: Case, wave: Wave, lane: int) -> bool:
-    """Whether LANES_DIFFER is about this lane."""
+    """Returns whether LANES_DIFFER covers this lane."""
     if case.row.name not in LANES_DIFFER:
         return False
     if case.row.name.startswith("v_div_fmas"):

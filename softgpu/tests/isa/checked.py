@@ -1,4 +1,4 @@
-"""Which opcodes are executed, and what each is checked against: for the table, and for the test
+"""Lists the opcodes that are executed, and how each is checked: for the table, and for the test
 that none is left out."""
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ FAULTING_MEANINGS = (
     *("SM_BUFFER_ATOMIC", "SM_SCRATCH_LOAD", "SM_SCRATCH_STORE"),
     *("MV_IMAGE_LOAD", "MV_IMAGE_STORE", "MV_IMAGE_SAMPLE", "MV_IMAGE_GATHER"),
 )
-# No meaning of their own in the tables; the decoder knows what runs them.
+# They have no meaning of their own in the tables; the decoder selects their code.
 SPECIAL = (
     *("v_nop", "v_clrexcp", "v_readfirstlane_b32", "v_swap_b32", "v_readlane_b32"),
     *("v_writelane_b32", "v_accvgpr_read_b32", "v_accvgpr_write_b32"),
 )
-# Checked by tests that name them.
+# Opcodes that a test checks by name.
 BY_TEST = {
     "test_lanes": (
         *("ds_swizzle_b32", "ds_permute_b32", "ds_bpermute_b32", "v_readfirstlane_b32"),
@@ -58,12 +58,12 @@ BY_TEST = {
         *("s_endpgm_saved", "s_atc_probe", "s_atc_probe_buffer"),
     ),
 }
-# Not by themselves, but as a part of whole kernels, whose results are NumPy's.
+# Opcodes that are checked only as parts of whole kernels, against NumPy.
 BY_KERNELS = ("v_trig_preop_f64",)
 
 
 def executed(row: Row) -> bool:
-    """Whether the interpreter runs it; if not, it faults and names it."""
+    """Returns whether the interpreter runs it; if not, a fault names it."""
     if row.meaning == "NULL":
         return row.name in SPECIAL
     return row.meaning not in FAULTING_MEANINGS

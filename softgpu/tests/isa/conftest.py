@@ -1,4 +1,4 @@
-"""Each test of the interpreter begins without mappings."""
+"""Clears the mappings before each test of the interpreter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code to decode: AMD's device libraries compiled whole, and kernels lowered by MLIR."""
+"""Code to decode: AMD's device libraries, compiled whole, and kernels lowered by MLIR."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ SETTINGS = (
     "oclc_wavefrontsize64_on",
     "oclc_abi_version_400",
 )
-# Device libraries 5.2.3 do not know gfx942, but its compiler makes code of what they do on gfx90a.
+# Device libraries 5.2.3 do not know gfx942, but its compiler compiles their code for gfx90a.
 KNOWN_AS = {"gfx942": "gfx90a"}
-# Matrix instructions that not every target has.
+# Matrix instructions that only some targets have.
 MATRICES = {
     "matrix": ("gfx90a",),
     "matrix_first": ("gfx908", "gfx90a"),
@@ -49,7 +49,7 @@ def run(*command: str | Path, text: str | None = None) -> str:
 
 
 def without_function(ir: str, name: str) -> str:
-    """The function's body goes; what calls it sees a declaration."""
+    """Removes the function's body, so that its callers see a declaration."""
     begin = re.search(rf"^define [^\n]*@{re.escape(name)}\(", ir, re.M)
     if not begin:
         raise RuntimeError(f"{name} cannot be compiled and is not found")
@@ -63,7 +63,7 @@ def without_function(ir: str, name: str) -> str:
 
 
 def text_of(image: bytes) -> bytes:
-    """The instructions of an object or of a code object."""
+    """Returns the instructions of an object or of a code object."""
     with tempfile.TemporaryDirectory() as folder:
         obj, out = Path(folder) / "x.o", Path(folder) / "x.bin"
         obj.write_bytes(image)
@@ -72,14 +72,15 @@ def text_of(image: bytes) -> bytes:
 
 
 def device_library(name: str, target: str, opt: int) -> tuple[bytes, list[str]]:
-    """An object of every function that LLVM can compile for the target, and what it cannot."""
+    """Returns an object of every function that LLVM can compile for the target, and the functions
+    that it cannot."""
     isa = BITCODE / f"oclc_isa_version_{KNOWN_AS.get(target, target).removeprefix('gfx')}.bc"
     settings = [BITCODE / f"{s}.bc" for s in SETTINGS]
     left_out: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         obj = Path(folder) / "x.o"
         ir = run("llvm-dis-22", "-o", "-", BITCODE / f"{name}.bc")
-        # Otherwise nothing is kept: nobody calls them.
+        # Otherwise no function is kept, as none is called.
         ir = re.sub(r"^define (linkonce_odr|internal) (hidden )?", "define ", ir, flags=re.M)
         for found in DEFINE.finditer(ir):
             if NO_F64.search(found.group(0)):
@@ -108,7 +109,7 @@ def device_library(name: str, target: str, opt: int) -> tuple[bytes, list[str]]:
 
 
 def programs(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
-    """The code objects of the MLIR programs of the tests and of the benchmarks."""
+    """Returns the code objects of the MLIR programs of the tests and of the benchmarks."""
     for folder in ("softgpu/tests/device/programs", "bench/programs", "bench/kernels"):
         for source in sorted((ROOT / folder).glob("*.mlir")):
             for name, image in lower.code_objects(source, target, opt_level=opt).items():
@@ -126,7 +127,7 @@ def kernels(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
 
 
 def kept_library(name: str, target: str, opt: int) -> bytes:
-    """device_library, kept from one run to the next: opencl takes a minute."""
+    """Caches device_library between runs, as opencl takes a minute."""
     recipe = hashlib.sha256((BITCODE / f"{name}.bc").read_bytes())
     recipe.update(Path(__file__).read_bytes())
     kept = ROOT / "build/corpus" / f"{name}-{target}-O{opt}-{recipe.hexdigest()[:16]}.o"

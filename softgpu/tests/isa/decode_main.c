@@ -1,4 +1,4 @@
-/* isa-decode TARGET FILE: what the decoder sees in a file of instructions, a line each. */
+/* isa-decode TARGET FILE: prints the decoded instructions of a file, a line each. */
 #include "../../src/isa/isa.h"
 
 #include <stdio.h>

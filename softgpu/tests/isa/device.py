@@ -1,4 +1,4 @@
-"""The interpreter by itself, through ctypes: memory, code objects and dispatches of a test."""
+"""The interpreter by itself, through ctypes: the memory, code objects and dispatches of a test."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tests.support.suites import in_check
 ROOT = Path(__file__).resolve().parents[3]
 LIBRARY = ROOT / "build/softgpu/libisa.so"
 TARGETS = ("gfx906", "gfx908", "gfx90a", "gfx942")
-OLDER = ("gfx906", "gfx908")  # most of whose tests are for `make check`
+OLDER = ("gfx906", "gfx908")  # most of their tests are for `make check`
 PAGE = mmap.PAGESIZE
 
-#: How the text of a kernel begins: what follows are its instructions.
+#: The first lines of a kernel's text; its instructions follow.
 BEGIN = """
 .text
 .globl {name}
@@ -33,12 +33,12 @@ BEGIN = """
 
 
 def on_targets(*targets: str, seldom: Sequence[str] = OLDER) -> pytest.MarkDecorator:
-    """Runs a test for each target; for those in `seldom` in `make check` only."""
+    """Runs a test for each target; for targets in `seldom` only in `make check`."""
     return pytest.mark.parametrize("target", in_check(targets, lambda target: target in seldom))
 
 
 class Fault(Exception):
-    """A kernel stopped; the text says where and why."""
+    """A kernel stopped; the text tells where and why."""
 
     def __init__(self, text: str, address: int) -> None:
         super().__init__(text)
@@ -58,7 +58,7 @@ def library() -> ctypes.CDLL:
 
 
 class Memory:
-    """Pages of this process that the device sees, at the same address or at another."""
+    """Pages of this process that the device sees, at an equal address or at another."""
 
     def __init__(self, size: int, va: int | None = None) -> None:
         self.pages = mmap.mmap(-1, max(size, 1) + PAGE)
@@ -199,14 +199,14 @@ def kernarg_size(arguments: bytes, kernel: Kernel) -> int:
 
 
 def implicit_arguments(grid: Sequence[int], block: Sequence[int]) -> list[int]:
-    """Returns the implicit arguments of code object v5. Kernels of v4 ask the dispatch packet and
-    do not look here."""
+    """Returns the implicit arguments of code object v5. Kernels of v4 read the dispatch packet, and
+    not these arguments."""
     counts, rest = zip(*(divmod(g, b or 1) for g, b in zip(grid, block, strict=True)), strict=True)
     return [*counts, *block, *rest, 0, 0, 0, 0, 0, 0, 3]
 
 
 def assemble(target: str, source: str) -> bytes:
-    """Assembler text, without what comes first in a file, to a linked code object."""
+    """Assembles text, without a file's first lines, and links it to a code object."""
     head = f'.amdgcn_target "amdgcn-amd-amdhsa--{target}"\n.amdhsa_code_object_version 4\n'
     with tempfile.TemporaryDirectory() as folder:
         obj, out = Path(folder) / "x.o", Path(folder) / "x.hsaco"

@@ -1,5 +1,5 @@
-/* The interpreter without HIP and without a thunk: for tests, through ctypes. Memory is what the
- * test maps; the code objects are loaded by the test, too. */
+/* The interpreter without HIP and without a thunk, which tests use through ctypes. The test maps
+ * the memory and loads the code objects. */
 #include "../../src/isa/exec.h"
 
 #include <stdio.h>
@@ -53,10 +53,10 @@ static const struct softgpu_target *find_target(const char *name) {
     return NULL;
 }
 
-/* The fault's text, or an empty string after a good end. */
+/* The fault's text, or an empty string after a success. */
 static int last_kind;
 
-/* Of the last dispatch's fault, an enum softgpu_fault_kind; -1 if there was none. */
+/* An enum softgpu_fault_kind of the last dispatch's fault; -1 if there was none. */
 EXPORT int isa_fault_kind(void) {
     return last_kind;
 }

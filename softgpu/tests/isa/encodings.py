@@ -1,4 +1,5 @@
-"""Instructions made of random fields: for every row of the tables, what the corpus lacks, too."""
+"""Makes instructions of random fields: for every row of the tables, even for those that the corpus
+lacks."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ class Row:
     op: int
     name: str
     targets: tuple[str, ...]
-    rest: tuple[str, ...]  # what follows the mnemonic
+    rest: tuple[str, ...]  # the columns after the mnemonic
 
     @property
     def meaning(self) -> str:
@@ -42,7 +43,7 @@ class Row:
 
 
 def rows() -> list[Row]:
-    """Every row of every table, in their order."""
+    """Returns every row of every table, in order."""
     found = []
     for path in sorted(TABLES.glob("*.def")):
         for op, name, rest in ROW.findall(path.read_text()):
@@ -55,8 +56,8 @@ def rows() -> list[Row]:
 
 
 class Fields:
-    """Random contents of an instruction's fields. Registers are even, as wide operands want it on
-    gfx90a; scalar ones are multiples of four."""
+    """Random contents of an instruction's fields. Registers are even, as gfx90a requires for wide
+    operands; scalar ones are multiples of four."""
 
     def __init__(self, rng: random.Random, target: str = "gfx90a") -> None:
         self.rng = rng
@@ -75,18 +76,17 @@ class Fields:
         return self.rng.randrange(0, 23) * 4
 
     def scalar(self) -> int:
-        """A scalar operand: a register, VCC, EXEC, or a constant."""
+        """Returns a scalar operand: a register, VCC, EXEC, or a constant."""
         constants = (*range(128, 209), *range(240, 249))
         kind = self.rng.randrange(6)
         return self.rng.choice(constants) if kind == 0 else 106 if kind == 1 else self.sgpr()
 
     def source(self) -> int:
-        """A vector instruction's first operand."""
+        """Returns a vector instruction's first operand."""
         return 256 + self.vgpr() if self.rng.random() < 0.7 else self.scalar()
 
 
-# Some instructions ask for a register where others take any operand, and some take no operand at
-# all.
+# Some instructions require a register where others take any operand, and some take no operand.
 SCALAR_SOURCE = ("s_setpc_b64", "s_rfe_b64", "s_movrels_b32", "s_movrels_b64", "s_cbranch_join")
 VECTOR_SOURCE = ("v_swap_b32", "v_readfirstlane_b32", "v_accvgpr_mov_b32")
 LANE_SOURCE = ("v_readlane_b32", "v_writelane_b32")
@@ -113,7 +113,7 @@ def sopp(row: Row, f: Fields) -> list[int]:
     if row.name in NO_CONSTANT:
         constant = 0
     elif row.name.startswith("s_sendmsg"):
-        constant = 1  # the only message that an interpreter of compute kernels meets
+        constant = 1  # the only message that occurs in compute kernels
     elif row.name == "s_set_gpr_idx_mode":
         constant &= 15
     return [0xBF800000 | row.op << 16 | constant]
@@ -154,7 +154,7 @@ def vopc(row: Row, f: Fields, long: bool) -> list[int]:
 
 
 def three(row: Row, f: Fields) -> int:
-    """The sources of the long vector encodings; those a row lacks are 0."""
+    """Returns the sources of the long vector encodings; sources that a row lacks are 0."""
     kinds = row.rest[1:4]
     second = f.sgpr() if row.name in LANE_SOURCE else 256 + f.vgpr()
     third = f.sgpr() if kinds[2] == "MASK" else 256 + f.vgpr()
@@ -204,7 +204,8 @@ def flat(row: Row, f: Fields, segment: int) -> list[int]:
     saddr = f.rng.choice((0x7F, f.sgpr())) if segment else 0
     atomic = "ATOMIC" in row.meaning
     glc, address = f.flag(), f.vgpr()
-    # Before gfx942 a scratch address is a register or a scalar one; there a bit adds the register.
+    # Before gfx942 a scratch address is either a vector or a scalar register; on gfx942 a bit adds
+    # the vector register.
     indexed = f.bits(1) if f.target == "gfx942" else saddr == 0x7F
     if segment == 1 and not indexed:
         address = 0
@@ -260,7 +261,7 @@ ENCODERS: dict[str, tuple[Encoder, ...]] = {
 
 
 def samples(target: str, count: int, rng: random.Random) -> Iterator[tuple[Row, list[int]]]:
-    """Encodings of every row that a target has."""
+    """Returns encodings of every row that a target has."""
     fields = Fields(rng, target)
     for row in rows():
         if target in row.targets:

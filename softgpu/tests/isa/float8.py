@@ -1,4 +1,4 @@
-"""The 8-bit floats of gfx942, apart from the emulator's own: FNUZ, from their definition."""
+"""The 8-bit floats of gfx942 (FNUZ), from their definition, independent of the emulator."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ def decode(kind: tuple[int, int], code: int) -> float:
 
 
 def encode(kind: tuple[int, int], value: float) -> int:
-    """The nearest code; of two as near, the even one. Numbers beyond all become NaN."""
+    """Returns the nearest code; if two are equally near, the even one. Numbers beyond all codes
+    become NaN."""
     if not math.isfinite(value):
         return NAN
     size = Fraction(abs(value))
-    # Beyond the largest number comes what the next code would be: what is nearer to that is lost.
+    # Beyond the largest number lies a hypothetical next code: numbers nearer to that overflow.
     codes = [Fraction(decode(kind, code)) for code in range(128)]
     codes.append(2 * codes[127] - codes[126])
     best = min(range(129), key=lambda code: (abs(codes[code] - size), code % 2))

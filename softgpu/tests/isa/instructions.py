@@ -1,4 +1,4 @@
-"""The expected result of every vector and scalar instruction that the oracle covers."""
+"""The expected results of all vector and scalar instructions that the oracle covers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Meaning = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Vector:
-    """dst and src are types; tolerance counts units in the last place."""
+    """A vector instruction; dst and src are types, tolerance is in units in the last place."""
 
     dst: str
     src: tuple[str, ...]
@@ -27,8 +27,8 @@ class Vector:
 
 @dataclass(frozen=True)
 class Scalar:
-    """The meaning takes the sources, SCC and the old destination, and gives the result and SCC;
-    None changes neither."""
+    """A scalar instruction; the meaning takes the sources, SCC and the old destination, and returns
+    the result and SCC; None changes neither."""
 
     dst: str
     src: tuple[str, ...]

@@ -1,8 +1,7 @@
 """The results of matrix instructions in a wave's registers.
 
-A wave holds a matrix spread over its lanes. AMD's matrix instruction calculator says how: the
-tables, and the README on CBSZ, ABID and BLGP. This file writes it down apart from the emulator's
-own.
+A wave holds a matrix spread over its lanes. AMD's matrix instruction calculator tells how: its
+tables, and its README on CBSZ, ABID and BLGP. This file is written independently of the emulator.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ LANES = 64
 
 @dataclass(frozen=True)
 class Shape:
-    """D (rows × rows) = A (rows × depth) B (depth × rows) + C, in each of some blocks.
+    """Each of some blocks is D (rows × rows) = A (rows × depth) B (depth × rows) + C.
 
-    ``each`` is how many elements along the depth a lane holds.
+    The shape of a matrix instruction; ``each`` is a lane's number of elements along the depth.
     """
 
     kind: str
@@ -35,13 +34,13 @@ class Shape:
 
     @property
     def instruction(self) -> str:
-        # The later instructions of bf16 take four elements a lane, and say so.
+        # The later bf16 instructions take four elements a lane, and have a suffix.
         later = "_1k" if self.kind == "bf16" and self.each == 4 else ""
         return f"v_mfma_{self.result}_{self.rows}x{self.rows}x{self.depth}{self.kind}{later}"
 
     @property
     def instruction_of_gfx942(self) -> str:
-        """Returns the name that gfx942 has for it: with the number of blocks."""
+        """Returns gfx942's name of the instruction, which has the number of blocks."""
         blocks = f"{self.blocks}b_" if self.blocks > 1 else ""
         return f"v_mfma_{self.result}_{self.rows}x{self.rows}x{self.depth}_{blocks}{self.kind}"
 
@@ -54,14 +53,15 @@ class Shape:
         return self.rows * self.rows * self.blocks // LANES
 
     def operand_at(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Block, row and depth of each lane's elements of A; of B with column for row."""
+        """Returns block, row and depth of each lane's elements of A; for B, columns take the place
+        of rows."""
         lane, element = np.meshgrid(np.arange(LANES), np.arange(self.each), indexing="ij")
         group = lane // self.rows
         block, depth = group % self.blocks, group // self.blocks
         return block, lane % self.rows, depth * self.each + element
 
     def result_at(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Block, row and column of each lane's results."""
+        """Returns block, row and column of each lane's results."""
         lane, register = np.meshgrid(np.arange(LANES), np.arange(self.results), indexing="ij")
         if self.kind == "f64" and self.rows == 4:
             return lane // 4 % 4, lane // 16, lane % 4
@@ -86,7 +86,7 @@ TYPES: dict[str, type] = {
 }
 
 
-#: gfx908 and gfx90a have them.
+#: Both gfx908 and gfx90a have these.
 SINCE_GFX908 = [
     Shape("f32", 32, 1, 2, 1),
     Shape("f32", 16, 1, 4, 1),
@@ -120,7 +120,7 @@ SINCE_GFX90A = [
 ]
 
 
-#: gfx942 has those of before with at least eight bytes a lane of 8- and 16-bit elements, or with
+#: gfx942 has the earlier ones with at least eight bytes a lane of 8- and 16-bit elements, or with
 #: several blocks.
 OF_GFX942 = [
     *(shape for shape in SINCE_GFX908 if shape.kind in ("f32", "f16")),
@@ -132,7 +132,7 @@ OF_GFX942 = [
 
 
 def numbers(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Returns whole numbers: their sums are exact in any order."""
+    """Returns whole numbers, whose sums are exact in any order."""
     if kind == "i8":
         return rng.integers(-128, 128, shape).astype(np.int8)
     if kind == "i32":
@@ -141,7 +141,7 @@ def numbers(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.n
     return bf16(whole) if kind == "bf16" else whole.astype(TYPES[kind])
 
 
-#: Whose B each lane gets, by MLIR's name of the pattern; blgp is the place in this list.
+#: The lane whose B each lane gets, by MLIR's name of the pattern; blgp is the index into this list.
 PATTERNS = {
     "none": [*range(64)],
     "bcast_first_32": 2 * [*range(32)],
@@ -156,7 +156,8 @@ PATTERNS = {
 
 @dataclass(frozen=True)
 class Pattern:
-    """In each ``2 ** cbsz`` blocks of A all get the one numbered ``abid``; lanes swap their B."""
+    """In each ``2 ** cbsz`` blocks of A, all get the block numbered ``abid``; lanes exchange their
+    B."""
 
     cbsz: int = 0
     abid: int = 0
@@ -169,7 +170,7 @@ class Pattern:
 def product(
     shape: Shape, a: np.ndarray, b: np.ndarray, c: np.ndarray, pattern: Pattern
 ) -> np.ndarray:
-    """The lanes' results, of what the lanes hold: an array's rows are lanes."""
+    """Returns the lanes' results for the lanes' inputs: an array's rows are lanes."""
     wide = TYPES[shape.result]
     operand, result = shape.operand_at(), shape.result_at()
     blocks_a, blocks_b = (np.zeros((shape.blocks, shape.rows, shape.depth), wide) for _ in range(2))

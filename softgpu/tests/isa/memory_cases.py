@@ -1,4 +1,4 @@
-"""Memory instructions, one a kernel: every lane has 64 bytes of its own in global, workgroup or
+"""Memory instructions, one a kernel: every lane has its own 64 bytes in global, workgroup or
 scratch memory. AMD's pseudocode gives the expected bytes."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .values import Value
 CELL = 64  # bytes a lane
 REGION = LANES * CELL
 FAMILIES = ("global", "flat", "mubuf", "ds", "scratch", "smem")
-IGNORED = (  # not implemented, or nothing that a single instruction could show
+IGNORED = (  # not implemented, or without an effect that a single instruction shows
     *("MV_FORMAT", "MV_CACHE", "DS_NONE", "DS_NO_ADDRESS", "DS_NOP", "DS_SWIZZLE", "DS_PERMUTE"),
     *("DS_BPERMUTE", "DS_GWS_INIT", "DS_GWS_BARRIER", "SM_CACHE", "SM_MEMTIME", "SM_MEMREALTIME"),
     *("SM_PROBE", "SM_DISCARD", "SM_ATOMIC", "SM_BUFFER_ATOMIC", "SM_SCRATCH_LOAD"),
@@ -24,7 +24,7 @@ IGNORED = (  # not implemented, or nothing that a single instruction could show
 OFFSET = 8
 DWORDS = {"NONE": 0, "B32": 1, "B64": 2, "B96": 3, "B128": 4, "B256": 8, "B512": 16}
 
-# s[30:31]: the wave's region. v[10:11]: the lane's cell. v1: its offset, v12: the lane's place in
+# s[30:31]: the wave's region. v[10:11]: the lane's cell. v1: its offset, v12: the lane's index in
 # an array of words, or of pairs of words.
 ADDRESSES = """
   s_load_dwordx2 s[30:31], s[0:1], 0x10
@@ -76,17 +76,18 @@ SCRATCH_OUT = "".join(
   global_store_dword v[10:11], v18, off offset:{n}"""
     for n in range(0, CELL, 4)
 )
-ZERO_OFFSET = "\n  v_mov_b32 v12, 0"  # scratch addresses are the lane's own
+ZERO_OFFSET = "\n  v_mov_b32 v12, 0"  # scratch addresses count from the lane's own
 
 
 def scratch_in(target: str) -> str:
-    """Puts the lanes' cells into scratch; gfx942 knows by itself where that is."""
+    """Copies the lanes' cells to scratch; gfx942 itself knows its address."""
     return SCRATCH_IN if target == "gfx942" else FLAT_SCRATCH + SCRATCH_IN
 
 
 @dataclass(frozen=True)
 class MemoryCase:
-    """`part` is the quarter of a wide scalar load's result that this kernel shows."""
+    """One memory instruction; `part` is the quarter of a wide scalar load's result that this kernel
+    stores."""
 
     name: str
     row: Row
@@ -98,14 +99,14 @@ class MemoryCase:
 
     @property
     def stride(self) -> int:
-        """Bytes from one lane's place to the next."""
+        """Returns the bytes from one lane's place to the next."""
         if "st64" not in self.row.name:
             return CELL
         return 8 if "b64" in self.row.name else 4
 
 
 def operands(row: Row) -> tuple[str, str]:
-    """The registers of what is loaded and of what is stored."""
+    """Returns the registers of the loaded and of the stored values."""
     loaded = register_of("v", 14, row.rest[0])
     return loaded, register_of("v", 2, row.rest[1])
 
@@ -122,7 +123,8 @@ def join(*words: str) -> str:
 
 
 def vector_cases(row: Row, target: str) -> Iterator[MemoryCase]:
-    """global, flat, mubuf, scratch: with and without the old value, by every kind of address."""
+    """Makes cases of global, flat, mubuf and scratch: with and without the old value, by every kind
+    of address."""
     loaded, stored = operands(row)
     atomic = "ATOMIC" in row.meaning
     setup = ADDRESSES.format(shift=4)
@@ -198,7 +200,7 @@ def all_memory_cases(target: str) -> Iterator[MemoryCase]:
 
 
 def exists(case: MemoryCase, target: str) -> bool:
-    """gfx908's float atomics give nothing back."""
+    """Returns whether the target has it: gfx908's float atomics return no value."""
     floats = case.row.name.endswith(("_add_f32", "_pk_add_f16"))
     return not (target == "gfx908" and case.returns and floats)
 
@@ -212,7 +214,7 @@ def names_of(case: MemoryCase, wave: Wave, lane: int, memory: Memory) -> dict[st
     if "st64" in row.name:
         offsets = (0, 1)
     address = case.stride * lane
-    if "[ADDR]" in texts()[row.name]:  # this text leaves the offset out
+    if "[ADDR]" in texts()[row.name]:  # this text omits the offset
         address += OFFSET
     loads = case.returns and "STORE" not in row.meaning
     return {
@@ -232,7 +234,7 @@ def names_of(case: MemoryCase, wave: Wave, lane: int, memory: Memory) -> dict[st
 
 
 def expected(case: MemoryCase, wave: Wave, region: bytes) -> tuple[list[int], bytes]:
-    """The lanes' destinations and the region afterwards."""
+    """Returns the lanes' destinations and the region afterwards."""
     memory = Memory(region)
     if case.row.family == "smem":
         return expected_scalar(case, wave, memory)

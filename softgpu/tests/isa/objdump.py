@@ -1,4 +1,4 @@
-"""The decoder beside llvm-objdump: what each of them sees in the same bytes."""
+"""Compares the decoder with llvm-objdump on equal bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ S_NOP = 0xBF800000
 
 @dataclass
 class Comparison:
-    """Instructions by mnemonic, and where the two differ."""
+    """Counts instructions by mnemonic, and lists the differences."""
 
     seen: Counter[str] = field(default_factory=Counter)
     differences: list[str] = field(default_factory=list)
@@ -44,14 +44,14 @@ class Comparison:
 
 
 def decoded(target: str, words: Path) -> dict[int, str]:
-    """Offset to text, by the interpreter's decoder; empty where it sees no instruction."""
+    """Maps offsets to text, by the interpreter's decoder; empty text stands for no instruction."""
     library()  # builds the tool, too
     lines = run(DECODER, target, words).splitlines()
     return {int(at, 16): text for at, text in (line.split("\t", 1) for line in lines)}
 
 
 def disassembled(target: str, image: Path) -> dict[int, str]:
-    """Returns what llvm-objdump prints; offsets are those from the first instruction."""
+    """Returns the output of llvm-objdump; offsets count from the first instruction."""
     listing = run("llvm-objdump-22", "-d", "-z", f"--mcpu={target}", image)
     found = [(int(at, 16), text) for text, at in INSTRUCTION.findall(listing)]
     first = found[0][0] if found else 0
@@ -59,7 +59,7 @@ def disassembled(target: str, image: Path) -> dict[int, str]:
 
 
 def compare(name: str, target: str, image: bytes) -> Comparison:
-    """Every instruction of an object file."""
+    """Compares every instruction of an object file."""
     with tempfile.TemporaryDirectory() as folder:
         elf, words = Path(folder) / "x.o", Path(folder) / "x.bin"
         elf.write_bytes(image)
@@ -72,7 +72,7 @@ def compare(name: str, target: str, image: bytes) -> Comparison:
 
 
 def object_of(target: str, words: bytes) -> bytes:
-    """An object file whose text these bytes are."""
+    """Returns an object file whose text has these bytes."""
     with tempfile.TemporaryDirectory() as folder:
         raw, obj = Path(folder) / "x.bin", Path(folder) / "x.o"
         raw.write_bytes(words)
@@ -89,8 +89,8 @@ def object_of(target: str, words: bytes) -> bytes:
 
 
 def compare_encodings(target: str, encodings: Iterable[tuple[str, list[int]]]) -> Comparison:
-    """Single instructions, each in a slot of its own, so that one which is none of the target
-    does not shift what follows."""
+    """Compares single instructions, each in its own slot, so that an invalid one does not shift the
+    next."""
     named = list(encodings)
     padded = [(words + SLOT * [S_NOP])[:SLOT] for _, words in named]
     image = b"".join(struct.pack(f"<{SLOT}I", *words) for words in padded)

@@ -1,7 +1,7 @@
-"""AMD's pseudocode of instructions, made into Python: statements and expressions, not meanings.
+"""Translates AMD's pseudocode of instructions to Python: statements and expressions, not meanings.
 
 `if S0.u32[i] == 1'1U then D0.i32 = c ? a : b endif` becomes Python over values.Value. Names that
-are assigned piecewise exist before, as bits without a width."""
+are assigned piecewise exist before the assignment, as bits without a width."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def tokens(text: str) -> Iterator[tuple[str, str]]:
 
 
 class Expression:
-    """Precedence climbing over one line's tokens; results are Python text."""
+    """Parses one line's tokens by precedence climbing; results are Python text."""
 
     def __init__(self, text: str) -> None:
         self.tokens = [*tokens(text), ("end", "")]
@@ -161,7 +161,7 @@ class Expression:
         return first
 
     def statement(self) -> tuple[str, set[str]]:
-        """An assignment or a call, and the names that it assigns piecewise."""
+        """Translates an assignment or a call, and returns the names that it assigns piecewise."""
         targets, pieces, sign = [], set(), ""
         while True:
             text = self.ternary()
@@ -186,7 +186,8 @@ class Expression:
 
 
 def python(source: str) -> tuple[str, set[str]]:
-    """Python text, and the names that it assigns piecewise: they have to exist before."""
+    """Returns Python text, and the names that it assigns piecewise, which must exist before it
+    runs."""
     lines: list[str] = []
     names: set[str] = set()
     depth = 0

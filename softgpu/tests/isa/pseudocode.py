@@ -1,6 +1,6 @@
-"""AMD's pseudocode of the CDNA instructions, run: an oracle that knows nothing of the interpreter.
+"""Runs AMD's pseudocode of the CDNA instructions: an oracle that is independent of the interpreter.
 
-The text comes with the tinygrad package, which takes it from AMD's ISA documents."""
+The tinygrad package contains the text, which it takes from AMD's ISA documents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .values import Denormal, Special, Value, as_value, both, convert
 
 @lru_cache
 def texts() -> dict[str, str]:
-    """The pseudocode by mnemonic."""
+    """Returns the pseudocode by mnemonic."""
     found: dict[str, str] = {}
     for op, text in PCODE.items():
         name = op.name.lower().removesuffix("_e32").removesuffix("_e64")
@@ -35,7 +35,7 @@ def compiled(name: str) -> tuple[CodeType, tuple[str, ...]]:
 
 
 class Array(dict):  # type: ignore[type-arg]
-    """Values by number."""
+    """Values by number, such as registers."""
 
     def __getitem__(self, index: Any) -> Any:
         return super().get(int(index), Value("b", 0, 0))
@@ -45,7 +45,7 @@ class Array(dict):  # type: ignore[type-arg]
 
 
 class Memory:
-    """MEM[address].u32 and the like, over bytes."""
+    """MEM[address].u32 and similar accesses, over bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.data = bytearray(data)
@@ -118,7 +118,7 @@ def exponent(v: Value) -> Value:
 
 
 def real(function: Callable[..., Any]) -> Callable[..., Value]:
-    """A function of floats, rounded to the widest of them."""
+    """Makes a function of floats that rounds to the widest of them."""
 
     def apply(*values: Any) -> Value:
         floats = [as_value(v) for v in values]
@@ -234,7 +234,7 @@ TYPE = r"(bf16|[uif](?:4|8|16|32|64))"
 
 
 class Environment(dict):  # type: ignore[type-arg]
-    """The names of one evaluation; functions are found here when nothing else has their name."""
+    """The names of one evaluation; a function is found here if no other object has its name."""
 
     def __missing__(self, name: str) -> Any:
         if name in FUNCTIONS:
@@ -268,14 +268,14 @@ class Environment(dict):  # type: ignore[type-arg]
 
 
 def called(name: str, *values: Any) -> Value:
-    """An instruction that another one's pseudocode uses as a function."""
+    """Calls an instruction that another one's pseudocode uses as a function."""
     operands = {f"S{n}": Value("b", 64, as_value(v).bits) for n, v in enumerate(values)}
     result = evaluate(name, {**operands, "D0": Value("b", 64, 0)})["D0"]
     return getattr(result, name.rsplit("_", 1)[1].replace("u8", "u32"))
 
 
 def evaluate(name: str, operands: dict[str, Any]) -> Environment:
-    """Runs the pseudocode; the operands are changed in place or replaced in the result."""
+    """Runs the pseudocode, which changes operands in place or replaces them in the result."""
     code, piecewise = compiled(name)
     names = Environment(operands)
     for piece in piecewise:

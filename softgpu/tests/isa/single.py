@@ -1,5 +1,5 @@
-"""Runs single instructions: one kernel for each, all assembled together. Every wave has an EXEC, a
-VCC, an SCC and scalars of its own, every lane three sources and an old destination."""
+"""Runs single instructions: one kernel for each, all assembled together. Every wave has its own
+EXEC, VCC, SCC and scalars; every lane has three sources and an old destination."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ KERNEL = (
 
 @dataclass
 class Wave:
-    """The input of a wave; the same fields come out in Result."""
+    """The input of a wave; Result has the matching output."""
 
     exec: int
     vcc: int
@@ -137,7 +137,8 @@ class Loaded:
     def run(
         self, name: str, waves: Iterable[Wave], extra: bytes = b"", private: int = 0
     ) -> list[Result]:
-        """`extra` are more kernel arguments, `private` the bytes of scratch memory a lane."""
+        """Runs the batch; `extra` are more kernel arguments, `private` the bytes of scratch memory
+        a lane."""
         data = bytearray()
         for w in waves:
             for lane in w.lanes:
@@ -177,7 +178,7 @@ NEAR_ONE = {16: (0x3000, 0x4800), 32: (0x3C000000, 0x43000000), 64: (0x3FB0 << 4
 
 
 def value(rng: random.Random, width: int) -> int:
-    """Special values, small integers, floats of ordinary size, and any bits."""
+    """Returns special values, small integers, floats of ordinary size, and any bits."""
     kind = rng.randrange(6)
     if kind <= 1:
         return rng.choice(SPECIAL[width])
@@ -190,7 +191,8 @@ def value(rng: random.Random, width: int) -> int:
 
 
 def source(rng: random.Random, kind: str) -> int:
-    """A register's content for a type; what a 16-bit operand must not read is noise."""
+    """Returns a register's content for a type; bits that a 16-bit operand must not read are
+    noise."""
     width = int("".join(c for c in kind if c.isdigit()))
     if width == 64 and kind.startswith("p"):
         return value(rng, 32) | value(rng, 32) << 32
@@ -212,8 +214,8 @@ LIMITS[64] = (*LIMITS[32], *(x << 32 for x in LIMITS[32]), 2**63 - 1, 2**64 - 1)
 
 
 def limit(rng: random.Random, kind: str) -> int:
-    """Integers at which a shift, a width, a selector or a sum reaches its end; of a float, a
-    special value."""
+    """Returns integers at which a shift, a width, a selector or a sum reaches its limit; for a
+    float, a special value."""
     width = int("".join(c for c in kind if c.isdigit()))
     if kind[0] == "f":
         return rng.choice(SPECIAL[width])
@@ -227,7 +229,7 @@ def limit(rng: random.Random, kind: str) -> int:
 
 
 def limit_waves(rng: random.Random, kinds: list[str]) -> list[Wave]:
-    """All lanes and scalars at limits."""
+    """Returns waves whose lanes and scalars are all at limits."""
     waves = random_waves(rng, kinds)
     for wave in waves:
         wave.lanes = [
@@ -250,7 +252,8 @@ def random_waves(rng: random.Random, kinds: list[str]) -> list[Wave]:
 
 
 def stopped_by(target: str, text: str) -> str:
-    """Returns the message about an instruction at which a wave has to stop. It is named."""
+    """Returns the message about an instruction at which a wave has to stop. The message names the
+    instruction."""
     batch = Batch(target)
     batch.add("stop", text)
     with pytest.raises(Fault) as caught:

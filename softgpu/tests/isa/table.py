@@ -1,4 +1,4 @@
-"""The generated table of instructions: softgpu/records/COVERAGE.md.
+"""Generates the table of instructions: softgpu/records/COVERAGE.md.
 
 python -m softgpu.tests.isa.table            writes it
 python -m softgpu.tests.isa.table --corpus   first counts the corpus again: ten minutes
@@ -54,14 +54,14 @@ Made by `python -m softgpu.tests.isa.table`; a test keeps it up to date. One lin
 
 
 def mnemonic(text: str) -> str:
-    """Without what tells encodings of one opcode apart."""
+    """Returns the mnemonic without the suffixes that tell encodings of one opcode apart."""
     for suffix in ("_e32", "_e64", "_sdwa", "_dpp"):
         text = text.removesuffix(suffix)
     return text
 
 
 def count_corpus() -> dict[str, object]:
-    """Decodes all of it beside llvm-objdump; a difference is an error."""
+    """Decodes the whole corpus beside llvm-objdump; a difference is an error."""
     from . import corpus
     from .objdump import compare
 

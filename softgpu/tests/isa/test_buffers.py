@@ -1,5 +1,6 @@
-"""Buffers at their bound: each dword of a load or store is inside or not, and the offset in a
-scalar register counts too. Anything outside loads as 0, is not stored, and no atomic reaches it."""
+"""Buffers at their bound: each dword of a load or store is inside or outside, and the offset in a
+scalar register counts, too. Dwords outside load as 0 and are not stored; atomics do not change
+them."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from .device import Memory, on_targets
 from .memory_cases import ADDRESSES, REGION
 from .single import LANES, Batch, Wave
 
-#: Bytes that are loaded, and how many of the register they become.
+#: The loaded bytes, and how many bytes of the register they become.
 LOADS = {
     "ubyte": (1, 4),
     "sbyte": (1, 4),
@@ -25,8 +26,8 @@ LOADS = {
     "dwordx4": (16, 16),
 }
 STORES = {"byte": 1, "short": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
-#: The bound, the scalar register's offset, and the instruction's own; each lane adds its number,
-#: times the size of an atomic, or times four.
+#: The bound, the scalar register's offset, and the instruction's own; each lane adds its number
+#: times four, or times an atomic's size.
 PLACES = (
     (131, 0, 0),
     (132, 0, 0),
@@ -44,7 +45,7 @@ class Case:
     name: str
     size: int
     place: tuple[int, int, int]
-    returns: bool = True  # an atomic, what was there
+    returns: bool = True  # for an atomic: it returns the old value
 
     @property
     def label(self) -> str:
@@ -109,7 +110,7 @@ def stored(case: Case, wave: Wave, region: bytes) -> bytes:
 
 
 def added(case: Case, wave: Wave, region: bytes) -> tuple[bytes, list[int]]:
-    """Memory afterwards, and what each lane got of it."""
+    """Returns memory afterwards, and each lane's result."""
     after, got, size = bytearray(region), [], case.size
     mask = (1 << 8 * size) - 1
     for lane, (data, _, _, old) in enumerate(wave.lanes):
@@ -152,7 +153,7 @@ def test_accesses_beyond_the_bound_of_a_buffer_do_nothing(target: str) -> None:
 
 @on_targets("gfx942", "gfx906")
 def test_accesses_beyond_the_bound_of_an_array_do_nothing(target: str) -> None:
-    """The number of elements bounds an array, and so does the end of each."""
+    """The number of elements bounds an array, and the stride bounds each element."""
     stride, records, own = 16, 20, 8
     batch, rng = Batch(target), random.Random(target)
     text = f"""s_or_b32 s37, s37, {stride << 16}

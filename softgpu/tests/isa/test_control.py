@@ -19,7 +19,7 @@ CONDITIONS = {
     "s_cbranch_execz": lambda wave: not wave.exec,
     "s_cbranch_execnz": lambda wave: wave.exec,
 }
-# Debuggers and interrupts have no part in an emulated device.
+# An emulated device has no debuggers and interrupts.
 NOT_TAKEN = (
     *("s_cbranch_cdbgsys", "s_cbranch_cdbguser"),
     *("s_cbranch_cdbgsys_or_user", "s_cbranch_cdbgsys_and_user"),
@@ -75,7 +75,7 @@ def test_calls_come_back() -> None:
 
 
 def test_a_kernel_may_have_any_number_of_functions() -> None:
-    """Without optimisation, C has one for each sum."""
+    """Without optimisation, C has a function for each sum."""
     count = 300
     calls = [
         f"s_getpc_b64 s[40:41]\nhere_{n}: s_add_u32 s40, s40, function_{n} - here_{n}\n"
@@ -103,7 +103,7 @@ def test_hints_change_nothing(target: str) -> None:
 
 @pytest.mark.parametrize("end", ("s_endpgm", "s_endpgm_saved"))
 def test_nothing_happens_after_the_end_of_a_wave(end: str) -> None:
-    """Everything before the end has happened, and nothing after it."""
+    """All work before the end is done, and none after it."""
     batch = Batch("gfx90a")
     batch.add("ends", f"global_store_dword v1, v0, s[10:11]\n{end}", "v_lshlrev_b32 v1, 4, v0")
     code = batch.load()
@@ -152,4 +152,4 @@ STOPS = {
 
 @pytest.mark.parametrize("text", STOPS)
 def test_instructions_that_stop_a_wave_are_named(text: str) -> None:
-    assert STOPS[text] in stopped_by("gfx906", text)  # which still has global data share
+    assert STOPS[text] in stopped_by("gfx906", text)  # gfx906 still has global data share

@@ -1,4 +1,4 @@
-"""A message says why a kernel cannot go on: the fault, its place, and the instruction."""
+"""A message tells why a kernel cannot continue: the fault, its place, and the instruction."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ KERNEL = (
 
 
 def run(text: str, groups: tuple[int, int] = (1, 1), size: int = 64) -> None:
-    """A grid of groups of `size` work-items over one page of memory, whose address it gets."""
+    """Runs a grid of groups of `size` work-items over one page of memory, whose address the kernel
+    gets."""
     code = CodeObject(assemble("gfx90a", KERNEL.format(text=text)))
     page = Memory(4096)
     grid = [groups[0] * size, groups[1]]
@@ -56,7 +57,7 @@ def fault_of(text: str, **options: object) -> Fault:
     (("global_load_dword v4, v2, s[8:9]", 4), ("global_store_dwordx4 v2, v[4:7], s[8:9]", 16)),
 )
 def test_an_access_outside_mapped_memory_faults(access: str, size: int) -> None:
-    """Lane 37 of the third group reaches a gigabyte beyond its page."""
+    """Lane 37 of the third group accesses a gigabyte beyond its page."""
     text = f"""
     v_and_b32 v0, 0x3ff, v0
     v_lshlrev_b32 v2, 4, v0
@@ -95,7 +96,7 @@ def test_other_wrong_accesses_fault(text: str, message: str) -> None:
 
 
 def test_an_unknown_instruction_faults() -> None:
-    """Words that no instruction of the target begins with, after one that is known."""
+    """The words begin no instruction of the target, and follow a known one."""
     fault = fault_of("v_mov_b32 v2, 1\n.long 0xd3ff0000, 0x12345678")
     assert "not an instruction of this target" in str(fault)
     assert "d3ff0000 12345678" in str(fault)
@@ -136,7 +137,7 @@ def say(text: str) -> None:
 
 
 def in_a_process(text: str, settings: str = "", **variables: str) -> str:
-    """Returns the message under these settings, which are read once a process."""
+    """Returns the message under these settings, which a process reads once."""
     program = "import sys\nfrom softgpu.tests.isa.test_faults import say\nsay(sys.argv[1])"
     done = subprocess.run(
         [sys.executable, "-c", program, text],
@@ -167,7 +168,7 @@ FIRST_WAVE_WAITS = """
 
 @pytest.mark.parametrize("budget", ("", "budget=0,"))
 def test_a_barrier_that_cannot_complete_faults(budget: str) -> None:
-    """The second wave of a group never comes to the barrier at which the first one waits."""
+    """The group's second wave never comes to the barrier at which the first one waits."""
     text = in_a_process(
         FIRST_WAVE_WAITS.format("again: s_branch again"),
         f"{budget}barrier_budget=100000",
@@ -186,7 +187,7 @@ LONG_WORK = """
 
 
 def test_a_barrier_may_be_waited_for_long() -> None:
-    """The barrier completes where the limit allows it, and each barrier has the limit to itself."""
+    """The barrier completes within the limit, and the limit counts for each barrier."""
     text = FIRST_WAVE_WAITS.format(LONG_WORK.format(0x7000))  # 86,016 instructions
     for budget in ("0", "200000"):
         assert in_a_process(text, f"barrier_budget={budget}") == "no fault\n"
@@ -215,7 +216,7 @@ def test_a_barrier_does_not_wait_for_waves_that_ended() -> None:
     )
 
 
-#: enum softgpu_fault_kind, as far as packets are concerned.
+#: Members of enum softgpu_fault_kind that concern packets.
 PACKET_FAULTS = {"dimensions": 5, "group memory": 6, "group size": 7, "code": 8}
 
 
@@ -229,7 +230,7 @@ PACKET_FAULTS = {"dimensions": 5, "group memory": 6, "group size": 7, "code": 8}
     ),
 )
 def test_each_fault_of_a_packet_has_a_kind_of_its_own(kind: str, changes: dict[str, int]) -> None:
-    """ROCr makes an error of its own of each."""
+    """ROCr turns each into its own error."""
     code = CodeObject(assemble("gfx90a", KERNEL.format(text="s_nop 0")))
     kernel = code.kernel("kernel")
     width = changes.get("width", 64)

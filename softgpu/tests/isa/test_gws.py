@@ -1,4 +1,4 @@
-"""Barriers of a whole grid."""
+"""Tests barriers of a whole grid."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .test_faults import KERNEL
 
 GROUPS = 40
 
-# Every wave counts itself, waits for all, and keeps what the count then is, in two rounds.
+# Every wave counts itself, waits for all, and stores the count, in two rounds.
 TEXT = """
   s_mov_b32 m0, 0
   v_mov_b32 v1, 0

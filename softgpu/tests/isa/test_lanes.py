@@ -25,7 +25,7 @@ def column(wave: Wave, source: int) -> list[int]:
 
 
 def masked(wave: Wave, results: list[int]) -> list[int]:
-    """Lanes that do not run keep the old destination."""
+    """Keeps the old destination for lanes that do not run."""
     old = column(wave, 3)
     return [results[n] & LOW if running(wave, n) else old[n] for n in range(LANES)]
 
@@ -35,8 +35,8 @@ def run_all(
     cases: dict[str, tuple[str, str, Expected]],
     tame: Callable[[int], int] = lambda bits: bits,
 ) -> None:
-    """Cases: text, setup, and the lanes expected; then EXEC, VCC and SCC must be as before.
-    Operands are those that `tame` makes of random ones."""
+    """Runs cases of text, setup, and expected lanes; EXEC, VCC and SCC must not change. Operands
+    are random ones after `tame`."""
     batch = Batch(target)
     names = {text: f"case_{n}" for n, text in enumerate(cases)}
     for key, (text, setup, _) in cases.items():
@@ -61,7 +61,7 @@ def undisturbed(wave: Wave, result: Result) -> bool:
     return (result.exec, result.vcc, result.scc) == (wave.exec, wave.vcc, wave.scc)
 
 
-# DPP, as LLVM's guide to AMDGPU describes it: the lane that lane n reads, or None.
+# DPP, as LLVM's guide to AMDGPU describes it: returns the lane that lane n reads, or None.
 def quad(pattern: tuple[int, int, int, int]) -> Callable[[int], int | None]:
     return lambda n: n & ~3 | pattern[n & 3]
 
@@ -180,7 +180,7 @@ def unit(number: o.Number) -> float:
 
 
 def test_float_modifiers_change_signs_and_scale() -> None:
-    """Without NaN as a result: which one it is does not matter, and tests elsewhere see that."""
+    """Replaces NaN in a result: its bits do not matter here, and other tests compare them."""
 
     cases = {
         "v_max_f32_e64 v14, |v2|, |v2|": floats(lambda x: abs(x[0])),
@@ -194,7 +194,7 @@ def test_float_modifiers_change_signs_and_scale() -> None:
 
 
 def finite(bits: int) -> int:
-    """Any NaN becomes a number: as a result it is the one that the hardware makes."""
+    """Replaces NaN by a number, as a NaN result has the hardware's own bits."""
     number = o.decode("f32", bits)
     return bits if math.isfinite(number) else 0x3FC00000
 
@@ -242,7 +242,7 @@ def test_half_selection_picks_halves() -> None:
 
 
 def mixed(low: str, high: str, part: str) -> Expected:
-    """v_fma_mix: each source is f32, or the half of it that is chosen."""
+    """v_fma_mix: each source is f32, or the chosen half of it."""
     select, is_half = ([int(x) for x in bits.split(",")] for bits in (low, high))
 
     def expected(wave: Wave) -> list[int]:
@@ -278,11 +278,11 @@ def test_mixed_precision_is_computed() -> None:
 
 
 def ordinary(bits: int) -> int:
-    """Neither NaN, infinite nor tiny, in both halves."""
+    """Returns values that are neither NaN, infinite nor tiny, in both halves."""
     return bits & 0xB7FFB7FF | 0x30003000
 
 
-# Lanes by number, and workgroup memory's crossbar.
+# Exchanges by lane number, and workgroup memory's crossbar.
 def bpermute(offset: int) -> Expected:
     def expected(wave: Wave) -> list[int]:
         address, data = column(wave, 0), column(wave, 1)
@@ -315,7 +315,7 @@ def first_lane(wave: Wave) -> int:
 
 
 def shown(scalar: Callable[[Wave], int]) -> Expected:
-    """A scalar result that the next instruction copies to every lane."""
+    """Copies a scalar result to every lane by the next instruction."""
     return lambda wave: masked(wave, [scalar(wave)] * LANES)
 
 
@@ -355,8 +355,8 @@ def test_accumulation_registers_hold_values() -> None:
     run_all("gfx90a", {through: (through, "", lambda wave: masked(wave, column(wave, 0)))})
 
 
-# Registers by number: M0 is added to the number of an operand.
-#: Three known registers, v20 to v22.
+# Relative registers: M0 is added to an operand's number.
+#: v20 to v22 are three known registers.
 RELATIVE = "v_mov_b32 v20, v2\nv_mov_b32 v21, v6\nv_mov_b32 v22, v10\n"
 
 
@@ -398,7 +398,7 @@ def test_relative_registers_are_found_by_m0() -> None:
 
 
 def test_relative_pairs_of_scalars_may_overlap() -> None:
-    """Each register shows as a digit. With M0 = 1 the pair meant overlaps the pair named."""
+    """Each register shows as a digit. With M0 = 1 the meant pair overlaps the named pair."""
     numbers = "\n".join(f"s_mov_b32 s{40 + n}, {n + 1}" for n in range(4))
     digits = ["s_mov_b32 s38, 0"]
     for n in range(4):
@@ -417,8 +417,8 @@ def test_relative_pairs_of_scalars_may_overlap() -> None:
 
 
 def test_hardware_registers_are_read_and_written() -> None:
-    """MODE as the kernel's descriptor has it (denormals kept, IEEE, DX10 clamp), and after a
-    write of its rounding."""
+    """Runs with MODE as the kernel's descriptor has it (denormals kept, IEEE, DX10 clamp), and
+    after a write of its rounding."""
     mode = 0xF0 | 1 << 8 | 1 << 9
     read = "s_getreg_b32 s34, hwreg(HW_REG_MODE, 0, 10)\nv_mov_b32 v14, s34"
     field = "s_getreg_b32 s34, hwreg(HW_REG_MODE, 4, 4)\nv_mov_b32 v14, s34"
@@ -432,7 +432,7 @@ def test_hardware_registers_are_read_and_written() -> None:
 
 
 def test_sums_round_in_each_direction() -> None:
-    """f32 addition in the four rounding modes of MODE."""
+    """f32 additions use the four rounding modes of MODE."""
     cases = {}
     for number, towards in enumerate((0, 1, -1, None)):
         add = f"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), {number}\nv_add_f32 v14, v2, v6"
@@ -441,7 +441,7 @@ def test_sums_round_in_each_direction() -> None:
 
 
 def directed(a: float, b: float, towards: int | None) -> o.Number:
-    """The f32 below or above the exact sum; None is toward zero, 0 the nearest."""
+    """Returns the f32 below or above the exact sum; None is toward zero, 0 the nearest."""
     exact = o.add(a, b)
     nearest = rounded(exact)
     if exact == 0 and a != 0 and towards == -1:

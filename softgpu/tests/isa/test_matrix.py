@@ -1,4 +1,4 @@
-"""The patterns in which matrix instructions take A and B from other lanes."""
+"""Patterns in which matrix instructions take A and B from other lanes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SHAPES = {
     "gfx90a": [shape for shape in SINCE_GFX908 + SINCE_GFX90A if shape.kind != "f64"],
     "gfx942": [shape for shape in OF_GFX942 if shape.kind != "f64"],
 }
-# A and B lie in v[2:5], and C from v32 on, or from a0 on gfx908, which takes it only there. The
-# result goes to v64 and on, or a32.
+# A and B lie in v[2:5], C from v32 on, or from a0 on gfx908, which requires that. The result goes
+# to v64 and on, or a32.
 KERNEL = (
     BEGIN
     + """\
@@ -57,7 +57,8 @@ OPERANDS = 16 * LANES
 
 
 def patterns(shape: Shape) -> list[Pattern]:
-    """Each pattern of B with those of A: no broadcast, and blocks 1 and the last of each size."""
+    """Each pattern of B is combined with those of A: no broadcast, and blocks 1 and the last of
+    each size."""
     some = [(0, 0)]
     for cbsz in range(1, shape.blocks.bit_length()):
         some += [(cbsz, abid) for abid in sorted({1, 2**cbsz - 1})]

@@ -1,4 +1,4 @@
-"""MODE changes results; results saturate; some constants are not what they look like."""
+"""MODE changes results; results saturate; some constants differ from their text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def flushed(number: o.Number) -> float:
 
 
 def scaled(factor: float) -> Expected:
-    """A sum as output modifiers leave it: no denormals, and no -0."""
+    """Returns a sum after output modifiers: without denormals, and without -0."""
 
     def total(x: list[float]) -> o.Number:
         a, b = (flushed(value) for value in x[:2])
@@ -36,7 +36,7 @@ def scaled(factor: float) -> Expected:
 
 @pytest.mark.parametrize("modifier", FACTORS)
 def test_output_modifiers_scale_results(modifier: str) -> None:
-    """Output modifiers are ignored where MODE keeps denormal results, or asks for IEEE's rules."""
+    """Output modifiers are ignored if MODE keeps denormal results, or asks for IEEE's rules."""
     text = f"v_add_f32_e64 v14, v2, v6 {modifier}"
     both = f"{FLUSHES}\n{NOT_IEEE}\n"
     plain = floats(lambda x: o.add(x[0], x[1]))
@@ -63,7 +63,7 @@ MODIFIED = (
 
 
 def test_output_modifiers_scale_results_of_other_types() -> None:
-    """The high word of f64 counts; the low ones are 0."""
+    """The high word of f64 matters; the low words are 0."""
     cases: dict[str, tuple[str, str, Expected]] = {}
     for text, a, b, result in MODIFIED:
         setup = f"{FLUSHES}\n{NOT_IEEE}\n"
@@ -78,7 +78,7 @@ def test_output_modifiers_scale_results_of_other_types() -> None:
 
 
 def classes(bits: int) -> int:
-    """The class of an f32 as v_cmp_class numbers them."""
+    """Returns the class of an f32, as v_cmp_class numbers them."""
     magnitude, negative = bits & 0x7FFFFFFF, bits >> 31
     if magnitude > 0x7F800000:
         return 1 << (bits >> 22 & 1)
@@ -88,7 +88,7 @@ def classes(bits: int) -> int:
 
 @pytest.mark.parametrize("mode", ("s_nop 0", FLUSHES))
 def test_classes_depend_on_the_bits(mode: str) -> None:
-    """A denormal number is one, whether or not MODE takes it for zero."""
+    """A denormal number counts as one even if MODE treats it as zero."""
     cases = {}
     for number in range(10):
         text = "v_cmp_class_f32 s[34:35], v2, v6\nv_cndmask_b32 v14, 0, 1, s[34:35]"
@@ -101,7 +101,7 @@ def test_classes_depend_on_the_bits(mode: str) -> None:
 
 
 def test_float_constants_of_16_bit_integers_have_32_bits() -> None:
-    """The constants are of 32 bits, of which the low ones count."""
+    """The constants have 32 bits, of which the low ones count."""
     cases = {}
     for constant, low in (("1.0", 0), ("-4.0", 0), ("0.15915494", 0xF983), ("-1", 0xFFFF)):
 
@@ -131,7 +131,7 @@ PAIRS: dict[str, Callable[..., int]] = {
     "sub": lambda a, b: a - b,
     "mad": lambda a, b, c: a * b + c,
 }
-Clamped = Callable[[int, int, int, int], int]  # of three sources and the old destination
+Clamped = Callable[[int, int, int, int], int]  # takes three sources and the old destination
 
 
 def clamped_exact(name: str) -> Clamped:
@@ -171,7 +171,7 @@ def saturations() -> Iterator[tuple[str, Clamped]]:
 
 @on_targets(*TARGETS)
 def test_results_saturate_at_their_limits(target: str) -> None:
-    """Numbers near every limit."""
+    """The inputs are near every limit."""
     batch = Batch(target)
     cases = [case for case in saturations() if target != "gfx906" or "c_i32" not in case[0]]
     for n, (text, _) in enumerate(cases):
@@ -202,7 +202,7 @@ CARRYING: dict[str, Callable[[int, int, int], int]] = {
 
 
 def test_sums_with_carry_saturate() -> None:
-    """The carry stays what it is without."""
+    """The carry is not changed by saturation."""
     cases = {}
     for text, meaning in CARRYING.items():
 
@@ -219,13 +219,13 @@ def test_sums_with_carry_saturate() -> None:
 
 
 def test_gfx942_has_one_partition() -> None:
-    """There is one."""
+    """The register has the one partition's number."""
     text = "s_getreg_b32 s34, hwreg(HW_REG_XCC_ID)\nv_mov_b32 v14, s34"
     run_all("gfx942", {text: (text, "", shown(lambda wave: 0))})
 
 
 def test_the_descriptor_decides_on_overflow_of_8_bit_floats() -> None:
-    """f32 numbers beyond what fp8 holds become its largest one."""
+    """f32 numbers beyond fp8's range become its largest number."""
     batch = Batch("gfx942")
     batch.add("huge", "v_cvt_pk_fp8_f32 v14, v2, v6", "v_mov_b32 v2, 0x7149f2ca\nv_mov_b32 v6, v2")
     batch.sources = [

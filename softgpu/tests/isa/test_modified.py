@@ -1,5 +1,5 @@
-"""Vector instructions with modifiers: AMD's pseudocode of what its operands are then, and what is
-stored of its result."""
+"""Vector instructions with modifiers: the pseudocode runs on modified operands, and the expected
+part of its result is stored."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HALVES, WORDS = ("PF16", "PI16"), ("PF32",)
 PARTS = {"DWORD": (0, 32), "WORD_0": (0, 16), "WORD_1": (16, 16)}
 PARTS |= {f"BYTE_{n}": (8 * n, 8) for n in range(4)}
 REST = ("PAD", "SEXT", "PRESERVE")
-#: `make check` takes one for all: targets differ in few of these instructions.
+#: `make check` tests one target, as targets differ in few of these instructions.
 ON_TARGETS = pytest.mark.parametrize(
     "target",
     [
@@ -36,14 +36,14 @@ ON_TARGETS = pytest.mark.parametrize(
 
 @dataclass(frozen=True)
 class Place:
-    """Which bits of the destination are the result's, and what becomes of its other ones."""
+    """Returns which bits of the destination hold the result, and the content of the others."""
 
     shift: int
     width: int
-    rest: str = ""  # one of REST; else they are not looked at
+    rest: str = ""  # one of REST; otherwise these bits are not compared
 
     def others(self, got: int, old: int) -> int:
-        """The whole word with these bits as they are."""
+        """Returns the whole word with these bits unchanged."""
         mask = ((1 << self.width) - 1) << self.shift
         sign = got >> (self.shift + self.width - 1) & 1 if self.width + self.shift else 0
         above = 0xFFFFFFFF & ~((1 << (self.shift + self.width)) - 1)
@@ -55,7 +55,7 @@ class Place:
 class Modified:
     case: Case
     text: str
-    before: Callable[[int, int], int] = lambda n, bits: bits  # of a source by its number
+    before: Callable[[int, int], int] = lambda n, bits: bits  # changes a source by its number
     after: Callable[[int], int] = lambda bits: bits
     place: Place | None = None
 
@@ -91,7 +91,7 @@ class Modified:
 
 
 def assembled(target: str, modified: list[Modified]) -> list[Modified]:
-    """Returns the instructions that the target has: LLVM's assembler knows."""
+    """Returns the instructions that LLVM's assembler accepts for the target."""
     done = subprocess.run(
         ["llvm-mc-22", "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}", "-filetype=null"],
         input="\n".join(m.text for m in modified),
@@ -127,7 +127,7 @@ def vector_cases(target: str, without: tuple[str, ...] = ()) -> Iterator[Case]:
 
 
 def with_sources(text: str, form: Callable[[int, str], str]) -> str:
-    """The text with each source register rewritten."""
+    """Returns the text with each source register rewritten."""
     for n, register in enumerate(SOURCES):
         pattern = rf"(?<![\w\[])v(?:{register}|\[{register}:\d+\])(?!\w)"
         text = re.sub(pattern, lambda found, n=n: form(n, found[0]), text)
@@ -135,7 +135,7 @@ def with_sources(text: str, form: Callable[[int, str], str]) -> str:
 
 
 def long_form(case: Case) -> str:
-    """In VOP3's encoding."""
+    """Returns the text in VOP3's encoding."""
     name, operands = case.text.split(" ", 1)
     return f"{name}_e64 {operands}" if case.row.family in ("vop1", "vop2", "vopc") else case.text
 
@@ -145,7 +145,7 @@ def kind_of(case: Case, n: int) -> str:
 
 
 def signed(case: Case, signs: tuple[str, ...]) -> Modified:
-    """With `-`, `|` or both around each float. A second destination lies over the bits of `|`."""
+    """Puts `-`, `|` or both around each float. A second destination takes the bits of `|`."""
     if "CARRY_OUT" in case.row.rest[4]:
         signs = tuple(sign.strip("|") for sign in signs)
 
@@ -182,7 +182,7 @@ def clamped(case: Case) -> Modified:
 
 
 def halved(case: Case, select: tuple[int, ...]) -> Modified:
-    """op_sel of VOP3: which half of each 16-bit source, and of the destination."""
+    """op_sel of VOP3: selects the half of each 16-bit source, and of the destination."""
     narrow = width_of(case.dst) == 16
     count = len(case.sources)
     chosen = [bit * (width_of(kind) == 16) for bit, kind in zip(select, case.sources, strict=False)]
@@ -197,7 +197,7 @@ def halved(case: Case, select: tuple[int, ...]) -> Modified:
 
 
 def paired(case: Case, rng: random.Random) -> Modified:
-    """VOP3P: which half or word each half of the result is made of, and its sign."""
+    """VOP3P: selects the half or word that each half of the result uses, and its sign."""
     count = len(case.sources)
     pairs = [kind in HALVES + WORDS for kind in case.sources]
     floats = [kind in ("PF16", "PF32") for kind in case.sources]
@@ -221,7 +221,7 @@ def paired(case: Case, rng: random.Random) -> Modified:
 
 
 def partial_words(case: Case, rng: random.Random) -> Modified:
-    """SDWA: parts of the sources, with sign or its extension, to a part of the destination."""
+    """SDWA: selects parts of the sources, with sign or extension, and a part of the destination."""
     selected = [rng.choice(list(PARTS)) for _ in range(2)]
     signs = []
     for n in range(2):
@@ -229,7 +229,7 @@ def partial_words(case: Case, rng: random.Random) -> Modified:
         signs.append(rng.choice(("", "-", "|", "-|") if kind in FLOATS else ("", "sext")))
     writes = case.row.family != "vopc"
     parts = ["DWORD"] if case.result[0] == "f" and width_of(case.dst) == 32 else list(PARTS)
-    if case.result == "f16":  # of less than which an inexact result is not known
+    if case.result == "f16":  # below it an inexact result is not known
         parts = ["DWORD", "WORD_0", "WORD_1"]
     to, unused = rng.choice(parts), rng.choice(REST)
 
@@ -257,7 +257,7 @@ def partial_words(case: Case, rng: random.Random) -> Modified:
 
 
 def flushed(kind: str, bits: int) -> int:
-    """With zeros of their sign for denormal numbers, if it is of floats."""
+    """Replaces denormal floats by zeros of their sign."""
     packed = kind.startswith("pf")
     if not packed and kind.upper() not in FLOATS:
         return bits
@@ -278,7 +278,7 @@ def without_denormals(case: Case) -> Modified:
 
 @ON_TARGETS
 def test_denormals_may_count_as_zeros(target: str) -> None:
-    """As MODE may ask for, of sources and of results."""
+    """MODE may ask for it, for sources and for results."""
     cases = (
         case
         for case in vector_cases(target, ("LITK", "ACC", "MIX"))

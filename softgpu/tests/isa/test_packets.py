@@ -13,7 +13,7 @@ import pytest
 
 from .device import BEGIN, ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
 
-#: Adds 1 for each work-item to what its argument points to.
+#: A kernel that adds 1 for each work-item at its argument's address.
 KERNEL = (
     BEGIN.format(name="kernel")
     + """\
@@ -33,7 +33,7 @@ KERNEL = (
 .end_amdhsa_kernel
 """
 )
-#: enum softgpu_fault_kind; scratch has no code of its own.
+#: Members of enum softgpu_fault_kind; scratch has none of its own.
 ERRORS = {"scratch": 0, "dimensions": 5, "group size": 7, "registers": 9}
 
 
@@ -44,7 +44,7 @@ def ran(
     registers: int = 8,
     private: int = 0,
 ) -> int:
-    """How many work-items of the packet ran."""
+    """Returns how many work-items of the packet ran."""
     extra = ".amdhsa_accum_offset 8" if target in ("gfx90a", "gfx942") else ""
     text = KERNEL.format(registers=registers, extra=extra)
     code = CodeObject(assemble(target, text))
@@ -55,7 +55,7 @@ def ran(
 
 
 def refused(*arguments: object, **options: object) -> tuple[int, str]:
-    """The kind of fault, which decides what ROCr is told, and its text."""
+    """Returns the fault's kind, which decides what ROCr is told, and its text."""
     with pytest.raises(Fault) as caught:
         ran(*arguments, **options)  # type: ignore[arg-type]
     kind = library().isa_fault_kind
@@ -101,7 +101,7 @@ def test_a_group_without_work_items_is_refused(block: tuple[int, int, int]) -> N
 
 
 def test_more_groups_than_64_bits_count_are_begun() -> None:
-    """The groups are begun, and not taken for none: 2^31 * 2^31 * 4."""
+    """The groups are begun, not counted as none: 2^31 * 2^31 * 4."""
     program = (
         "from softgpu.tests.isa.test_packets import refused\n"
         "print(refused((1 << 31, 1 << 31, 4), (1, 1, 1)))"
@@ -137,8 +137,7 @@ def test_more_scratch_than_a_wave_can_have_is_refused(size: int) -> None:
     ),
 )
 def test_a_group_has_to_fit_into_the_registers(target: str, registers: int, most: int) -> None:
-    """A group's waves are spread over four SIMD units, each with as many registers as they
-    share."""
+    """A group's waves are spread over four SIMD units, whose waves share each unit's registers."""
     assert ran((most, 1, 1), (most, 1, 1), target, registers) == most
     if most < 1024:
         kind, text = refused((most + 1, 1, 1), (most + 1, 1, 1), target, registers)

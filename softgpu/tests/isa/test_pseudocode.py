@@ -1,4 +1,4 @@
-"""Single arithmetic instructions against AMD's pseudocode."""
+"""Compares single arithmetic instructions with AMD's pseudocode."""
 
 from __future__ import annotations
 

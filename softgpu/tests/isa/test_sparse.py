@@ -1,7 +1,7 @@
-"""Sparse matrices of gfx942: of every four elements of a row of A, two are there.
+"""Sparse matrices of gfx942: two of every four elements of a row of A are stored.
 
-The indices lie where AMD's matrix instruction calculator says (the tables, and the README on
-compression indices). This file writes that down apart from the emulator's own.
+The indices lie where AMD's matrix instruction calculator places them (its tables, and its README on
+compression indices). This file is written independently of the emulator.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ FLOATS8 = {"fp8": FP8, "bf8": BF8}
 
 @dataclass(frozen=True)
 class Sparse:
-    """D (rows × rows) += A (rows × depth) B (depth × rows). A and B may be of two kinds."""
+    """A shape of D (rows × rows) += A (rows × depth) B (depth × rows). A and B may have different
+    kinds."""
 
     rows: int
     depth: int
@@ -44,12 +45,12 @@ class Sparse:
 
     @property
     def stored(self) -> int:
-        """Elements of A that a lane has; of B it has twice as many."""
+        """Returns the number of A's elements in a lane; B has twice as many."""
         return self.rows * self.depth // LANES // 2
 
     @property
     def sets(self) -> int:
-        """How many sets of indices fit into a register."""
+        """Returns how many sets of indices fit into a register."""
         return 32 // (2 * self.stored)
 
     @property
@@ -59,7 +60,7 @@ class Sparse:
     def product(
         self, a: np.ndarray, b: np.ndarray, d: np.ndarray, indices: np.ndarray, first: int
     ) -> np.ndarray:
-        """The lanes' results, with the set of indices that is numbered ``first``."""
+        """Returns the lanes' results, with the set of indices that is numbered ``first``."""
         lane, element = np.meshgrid(np.arange(LANES), np.arange(self.stored), indexing="ij")
         shift = 2 * (first * self.stored + element)
         chosen = indices[:, None].astype(np.int64) >> shift & 3
@@ -118,12 +119,12 @@ OPERANDS = 32 * LANES
 
 
 def patterns(shape: Sparse) -> list[tuple[int, int]]:
-    """Every cbsz and abid that are defined."""
+    """Returns every defined combination of cbsz and abid."""
     return [(cbsz, abid) for cbsz in range(4) for abid in range(shape.sets)]
 
 
 def kernel(shape: Sparse) -> str:
-    """A kernel that stores the results of one pattern after the other."""
+    """Returns a kernel that stores the results of the patterns, one after the other."""
     count, text = shape.dense.results, []
     for cbsz, abid in patterns(shape):
         at = [f"v{32 + n}, v1, s[8:9] offset:{4 * n}" for n in range(count)]
@@ -137,12 +138,12 @@ def kernel(shape: Sparse) -> str:
 
 @lru_cache
 def image() -> bytes:
-    """All kernels: to assemble one takes as long."""
+    """Assembles all kernels at once, as one takes as long."""
     return assemble("gfx942", "".join(map(kernel, SHAPES)))
 
 
 def run(shape: Sparse, a: bytes, b: bytes, indices: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """The results for each of the patterns."""
+    """Returns the results of each pattern."""
     code = CodeObject(image())
     words = [np.frombuffer(data, np.uint32).reshape(LANES, -1) for data in (a, b)]
     given, taken = Memory(OPERANDS + d.nbytes), Memory(len(patterns(shape)) * d.nbytes)
@@ -156,12 +157,12 @@ def run(shape: Sparse, a: bytes, b: bytes, indices: np.ndarray, d: np.ndarray) -
 
 
 def any_indices(rng: np.random.Generator) -> np.ndarray:
-    """Also the same index twice, and the greater one first."""
+    """Returns random indices, with equal and descending pairs too."""
     return rng.integers(0, 2**32, LANES, np.uint32)
 
 
 def ascending(rng: np.random.Generator) -> np.ndarray:
-    """As a compressed matrix has them."""
+    """Returns ascending indices, as a compressed matrix has."""
     pairs = np.array([low | high << 2 for low in range(4) for high in range(low + 1, 4)])
     some = pairs[rng.integers(0, len(pairs), (LANES, 8))].astype(np.uint32)
     return np.bitwise_or.reduce(some << (4 * np.arange(8, dtype=np.uint32)), axis=1)
@@ -193,7 +194,7 @@ def test_sums_of_integers_wrap() -> None:
 
 
 def test_values_that_no_index_names_are_ignored() -> None:
-    """Zero times infinity would be NaN: what is not stored is no zero."""
+    """Zero times infinity would be NaN, so an element that is not stored must not count as zero."""
     shape = Sparse(16, 32, ("f16", "f16"))
     b = np.tile(np.array([np.inf, 1, 2, np.nan], np.float16), (LANES, 2))
     a, indices = np.ones((LANES, 4), np.float16), np.full(LANES, 0x99999999, np.uint32)

@@ -1,4 +1,4 @@
-"""The generated table says the truth: all that is executed is checked, the rest faults."""
+"""The generated table is true: all executed opcodes are checked, the others fault."""
 
 from __future__ import annotations
 

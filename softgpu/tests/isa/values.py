@@ -1,4 +1,4 @@
-"""Values of AMD's pseudocode: bits with a type, which `.f32` or `[15 : 0]` looks at in another way.
+"""Values of AMD's pseudocode: bits with a type, which `.f32` or `[15 : 0]` reinterprets.
 
 A value is exact: integers have their width, floats are rounded once by each operation."""
 
@@ -15,7 +15,7 @@ Raw = int | float | Fraction
 
 
 class Special:
-    """NAN, INF, DENORM: of the width that is asked for."""
+    """NAN, INF or DENORM, in the requested width."""
 
     def __init__(self, make: Callable[[int], Any]) -> None:
         self.make = make
@@ -28,7 +28,7 @@ class Special:
 
 
 class Value:
-    """`kind` is u, i, f or b; an integer without a width (0) is a literal."""
+    """A value; `kind` is u, i, f or b; an integer with width 0 is a literal."""
 
     __slots__ = ("bits", "kind", "owner", "shift", "width")
 
@@ -36,7 +36,7 @@ class Value:
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "width", width)
         object.__setattr__(self, "bits", bits & ((1 << width) - 1) if width else bits)
-        object.__setattr__(self, "owner", owner)  # what a write through this view changes
+        object.__setattr__(self, "owner", owner)  # the value that a write through this view changes
         object.__setattr__(self, "shift", shift)
 
     def copy(self) -> Value:
@@ -181,7 +181,7 @@ class Denormal:
 
 
 def promoted(width: int) -> int:
-    """Integers are computed in 32 bits at least; literals in as many as they need."""
+    """Integers are computed in at least 32 bits; literals in as many as they need."""
     return max(width, 32) if width else 0
 
 
@@ -198,7 +198,7 @@ def as_value(x: Any) -> Value:
 
 
 def both(a: Any, b: Any) -> tuple[Value, Value]:
-    """Both of one type: floats win over integers, the wider over the narrower."""
+    """Converts both to one type: floats win over integers, the wider over the narrower."""
     x, y = as_value(a), as_value(b)
     if x.kind == "f" or y.kind == "f":
         width = max(v.width for v in (x, y) if v.kind == "f")
@@ -212,7 +212,7 @@ def both(a: Any, b: Any) -> tuple[Value, Value]:
 
 
 def convert(x: Any, kind: str, width: int) -> Value:
-    """By value between integers and floats; bits stay bits."""
+    """Converts by value between integers and floats; bits stay bits."""
     v = as_value(x)
     if v.kind == kind and v.width == width:
         return v

@@ -1,4 +1,4 @@
-"""The purposes of kernels: products, normalisation, sums, sorting, pictures."""
+"""Kernels with a purpose: products, normalisation, sums, sorting, pictures."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _tiled_matmul(kind: str) -> str:
 
 
 def _product(kind: type, rows: int, depth: int, columns: int):
-    """Summed in the kernel's own order, so that the bits must be the same."""
+    """Adds in the kernel's own order, so that the bits must be equal."""
 
     def data(rng: np.random.Generator) -> Launch:
         if np.dtype(kind).kind == "i":
@@ -326,7 +326,7 @@ def stencil(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def sort_step(rng: np.random.Generator) -> Launch:
-    """One step of a bitonic sort."""
+    """Makes one step of a bitonic sort."""
     x = rng.integers(-1000, 1000, 512, np.int32)
     i = np.arange(512)
     a, b = x, x[i ^ 32]

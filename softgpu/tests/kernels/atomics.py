@@ -1,4 +1,4 @@
-"""Atomics on global and workgroup memory, with and without what was there before."""
+"""Atomics on global and workgroup memory, with and without the old value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MODULE = Module("atomics")
 
 WORKGROUP = "#gpu.address_space<workgroup>"
 TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}
-#: Narrow ones are loops around a whole word.
+#: Narrow atomics are loops around a whole word.
 NARROW = {"i8": np.int8, "i16": np.int16, "f16": np.float16}
 CELLS = 8
 ITEMS = 512
@@ -39,7 +39,7 @@ _INTEGER: dict[str, Callable] = {
     "maxu": _unsigned(np.maximum),
     "minu": _unsigned(np.minimum),
 }
-# The numbers are whole, so that sums do not depend on the order of the work-items.
+# The numbers are whole, so sums do not depend on the order of the work-items.
 _FLOAT: dict[str, Callable] = {
     "addf": np.sum,
     "maximumf": np.max,
@@ -62,7 +62,7 @@ def _global(name: str, operation: str, kind: str) -> str:
 
 
 def _workgroup(name: str, operation: str, kind: str) -> str:
-    """Does so in workgroup memory, where the first lanes fill and empty the cells."""
+    """Works in workgroup memory, where the first lanes fill and empty the cells."""
     local = f"memref<{CELLS}x{kind}, {WORKGROUP}>"
     return f"""
     gpu.func @{name}(%in: memref<?x{kind}>, %cells: memref<?x{kind}>)
@@ -116,7 +116,7 @@ for _kind in [*TYPES, *NARROW]:
 
 
 def _tickets(name: str, kind: str) -> str:
-    """The values before each addition number the work-items: each number is taken once."""
+    """The values before each addition number the work-items, so each number occurs once."""
     return f"""
     gpu.func @{name}(%counter: memref<?x{kind}>, %taken: memref<?x{kind}>) kernel {{
       %zero = arith.constant 0 : index
@@ -153,7 +153,7 @@ for _kind in ("i32", "i64"):
       gpu.return
     }""")
 def exchange(rng: np.random.Generator) -> Launch:
-    """Each value but the last comes out again, once, and so does the first one in the cell."""
+    """Each value but the last is returned once, and so is the cell's first value."""
     return Launch(
         [np.full(1, ITEMS, np.int32), np.zeros(ITEMS + 1, np.int32)],
         {1: np.append(0, np.ones(ITEMS)).astype(np.int32)},
@@ -190,7 +190,7 @@ def _product(x: np.ndarray) -> np.ndarray:
 
 _LOOPS = {
     "muli": ("%new = arith.muli %now, %x : {t}", _product),
-    # Adds the square, then masks: order does not matter, and no single instruction does it.
+    # Adds the square, then masks: the order does not matter, and no single instruction does both.
     "add_square": (
         "%xx = arith.muli %x, %x : {t}\n%new = arith.addi %now, %xx : {t}",
         lambda x: _wrapping_sum(np.append(x[:-1] * x[:-1], x[-1])),

@@ -1,4 +1,4 @@
-"""Conversions between all types, exactly as NumPy rounds them."""
+"""Conversions between all types, rounded exactly as NumPy rounds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _from_integer(source: str, target: str, signed: bool) -> Data:
 
 
 def _to_integer(source: str, target: str, signed: bool) -> Data:
-    """Values that fit: what becomes of others is not the operation's to say."""
+    """Returns values that fit, as the operation does not define the result for others."""
 
     def data(rng: np.random.Generator) -> Launch:
         kind = (INTEGERS if signed else UNSIGNED)[target]

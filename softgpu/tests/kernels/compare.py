@@ -1,4 +1,4 @@
-"""How far results may be from what NumPy says, and how that is told."""
+"""Compares results with NumPy's within a distance, and reports differences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def mismatch(got: np.ndarray, expected: np.ndarray, ulp: float, absolute: float = 0) -> str | None:
-    """None if the arrays agree, else where they first do not.
+    """Returns None if the arrays agree, or the first place where they do not.
 
     With a bound, ``expected`` may be of a wider type than ``got``. The distance is taken before
     rounding, in units in the last place of ``got``'s type.
@@ -41,7 +41,7 @@ def bits(values: np.ndarray) -> np.ndarray:
 
 
 def distance_in_ulp(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """|got - expected| in units in the last place; 0 for two NaNs or equal infinities."""
+    """Returns |got - expected| in units in the last place; 0 for two NaNs or equal infinities."""
     with np.errstate(all="ignore"):
         rounded = expected.astype(got.dtype)
         unit = np.spacing(np.abs(rounded)).astype(np.longdouble)
@@ -51,12 +51,12 @@ def distance_in_ulp(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 
 def bf16(values: np.ndarray) -> np.ndarray:
-    """f32 values as bf16 bits, rounded to nearest even; NaNs become the quiet one."""
+    """Converts f32 values to bf16 bits, rounded to nearest even; NaNs become the quiet one."""
     raw = values.astype(np.float32).view(np.uint32)
     rounded = (raw + 0x7FFF + ((raw >> 16) & 1)) >> 16
     return np.where(np.isnan(values), 0x7FC0, rounded).astype(np.uint16)
 
 
 def from_bf16(values: np.ndarray) -> np.ndarray:
-    """The f32 values of bf16 bits, exactly."""
+    """Converts bf16 bits to f32 values, exactly."""
     return (values.astype(np.uint32) << 16).view(np.float32)

@@ -1,4 +1,4 @@
-"""The images of the programs chosen, lowered two at a time, and a process for each target."""
+"""Lowers the images of the chosen programs, two at a time, and starts a process for each target."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from softgpu.tests.kernels.program import Module
 
 @pytest.fixture(scope="session")
 def images(request: pytest.FixtureRequest) -> Iterator[Callable[[Module, str], Path]]:
-    """The code object of a module for a target, as a file."""
+    """Returns the code object of a module for a target, as a file."""
     with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
         jobs: dict[tuple[str, str], Future[Path]] = {}
 
@@ -35,7 +35,7 @@ def images(request: pytest.FixtureRequest) -> Iterator[Callable[[Module, str], P
 
 @pytest.fixture(scope="session")
 def hosts() -> Iterator[Callable[[str], Host]]:
-    """A process with AMD's HIP on the device of a target."""
+    """Returns a process with AMD's HIP on the device of a target."""
     started: dict[str, Host] = {}
 
     def host(chip: str) -> Host:

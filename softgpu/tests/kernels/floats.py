@@ -1,4 +1,5 @@
-"""Arithmetic of f16, f32, f64 and bf16, denormals and special values: the same bits as NumPy."""
+"""Arithmetic of f16, f32, f64 and bf16, with denormals and special values, equals NumPy's to the
+bit."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ libm = ctypes.CDLL(ctypes.util.find_library("m"))
 
 
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a * b + c, rounded once: the C library's; for f16 by way of f64, which holds the product."""
+    """Returns a * b + c, rounded once, by the C library; for f16 through f64, which holds the
+    product."""
     if a.dtype == np.float16:
         exact = a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)
         return exact.astype(np.float16)
@@ -30,7 +32,7 @@ def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def _larger(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """IEEE 754's maximum: NaN wins, and +0 is more than -0."""
+    """Returns IEEE 754's maximum: NaN wins, and +0 is more than -0."""
     zeros = (a == 0) & (b == 0)
     return np.where(zeros, np.where(np.signbit(a), b, a), np.maximum(a, b))
 
@@ -40,7 +42,7 @@ def _smaller(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _away(a: np.ndarray) -> np.ndarray:
-    """C's round: halves go away from zero."""
+    """Rounds as C's round does: halves go away from zero."""
     whole = np.trunc(a)
     with np.errstate(invalid="ignore"):
         up = np.abs(a - whole) >= 0.5
@@ -97,7 +99,7 @@ def _operation(kind: str, count: int, formula: Formula) -> Callable[[np.random.G
 
 
 def _compared(kind: str) -> str:
-    """One bit for each kind of comparison."""
+    """Returns one bit for each kind of comparison."""
     lines = ["%s0 = arith.constant 0 : i32"]
     for bit, name in enumerate(_COMPARISONS):
         lines += [
@@ -143,7 +145,7 @@ def _bf16_operation(formula: Formula) -> Callable[[np.random.Generator], Launch]
     return data
 
 
-# A NaN leaves as 0x7fc0 here: which NaN is not the operations' to say.
+# A NaN is stored as 0x7fc0, as operations do not define which NaN they return.
 _QUIET = """
 %nan = arith.constant 0x7FC0 : bf16
 %isnan = arith.cmpf uno, %v, %v : bf16

@@ -1,7 +1,7 @@
-"""Random programs: bodies of functions over all types that arithmetic has, from a seed.
+"""Makes random programs from a seed: bodies of functions over all types that arithmetic has.
 
-Each is lowered for the device and for the processor, and must give the same bits on both. So it
-holds nothing whose result MLIR leaves open, or lets differ:
+Each is lowered for the device and for the processor, and must give the same bits on both. So a
+program contains nothing whose result MLIR leaves open, or lets differ:
 
 * no shift by the width or more, no division by zero, no quotient that does not fit;
 * no float to an integer that cannot hold it: such operands are clamped first;
@@ -41,7 +41,7 @@ _VECTOR_CONVERSIONS = [
     ("vector<2xi32>", "vector<2xf64>", "sitofp"),
     ("vector<2xi32>", "vector<2xi16>", "trunci"),
 ]
-#: Values that are equal for all work-items: what branches on them is a branch of the whole wave.
+#: Values that are equal for all work-items: a branch on them is a branch of the whole wave.
 UNIFORMS = {"%u32": "i32", "%u64": "i64", "%uf": "f32"}
 ITEMS = 256
 OWN = 8  # elements of the array of each work-item's own
@@ -56,7 +56,8 @@ _FLOAT_ORDERINGS = ["oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt
 
 @dataclass(frozen=True)
 class RandomProgram:
-    """A body that makes %acc_i8 ... %acc_i64 of %i, the inputs and the uniform values."""
+    """Makes a body that computes %acc_i8 ... %acc_i64 from %i, the inputs and the uniform
+    values."""
 
     seed: int
     body: str
@@ -86,7 +87,7 @@ class _Writer:
         return f"%v{self.count}"
 
     def emit(self, kind: str, text: str) -> str:
-        """One line that makes a value of a type; later ones may use it."""
+        """Writes one line that makes a value of a type; later lines may use it."""
         name = self.name()
         self.lines.append(f"{name} = {text}")
         self.see(kind, name)
@@ -96,7 +97,7 @@ class _Writer:
         self.scopes[-1].setdefault(kind, []).append(name)
 
     def pick(self, kind: str) -> str:
-        """A value of the type that is visible here, rather a new one, or else a constant."""
+        """Returns a visible value of the type, preferably a new one, or else a constant."""
         known = [name for scope in self.scopes for name in scope.get(kind, [])]
         if not known or (kind not in VECTORS and self.random.random() < 0.1):
             return self.vector(kind) if kind in VECTORS else self.constant(kind)
@@ -128,7 +129,7 @@ class _Writer:
         return self.emit(kind, f"vector.from_elements {parts} : {kind}")
 
     def settled(self, kind: str, value: str) -> str:
-        """The value, or a number in place of NaN."""
+        """Returns the value, or a number in place of NaN."""
         number = self.emit(kind, f"arith.constant 12.5 : {kind}")
         is_nan = self.emit("i1", f"arith.cmpf uno, {value}, {value} : {kind}")
         return self.emit(kind, f"arith.select {is_nan}, {number}, {value} : {kind}")
@@ -155,7 +156,7 @@ class _Writer:
         self.emit(kind, f"arith.{operation} {self.pick(kind)}, {self.pick(kind)} : {kind}")
 
     def division(self) -> None:
-        """By a number that is not zero; signed ones of a number that is not the smallest."""
+        """Divides by a number that is not zero; signed division gets no smallest dividend."""
         kind = self.random.choice([*INTEGERS])
         operation = self.random.choice(["divsi", "remsi", "divui", "remui"])
         one = self.number(kind, 1)
@@ -241,7 +242,7 @@ class _Writer:
             self.without_zero(target, result)
 
     def without_zero(self, kind: str, value: str) -> None:
-        """Hides a value behind one that is a number where that is zero."""
+        """Hides a value behind one that is a number where the value is zero."""
         dense, bits = ("dense<0.5>", kind.replace("f16", "i1")) if kind in VECTORS else ("0.5", "")
         kept, zero, half, which = (self.name() for _ in range(4))
         self.lines += [
@@ -283,7 +284,7 @@ class _Writer:
         self.emit(kind, f"arith.{operation} {self.pick(kind)}, {self.pick(kind)} : {kind}")
 
     def vector_choice(self) -> None:
-        """Element by element."""
+        """Chooses element by element."""
         kind = self.random.choice([*VECTORS])
         element, count = VECTORS[kind]
         a, b = self.pick(kind), self.pick(kind)
@@ -330,14 +331,14 @@ class _Writer:
     # ---- control ---------------------------------------------------------------------------------
 
     def body(self, depth: int, kinds: list[str], seen: Sequence[tuple[str, str]] = ()) -> None:
-        """The lines of a region, which ends in a yield of values of these types."""
+        """Writes the lines of a region, which ends in a yield of values of these types."""
         self.region(depth, seen)
         values = ", ".join(self.pick(kind) for kind in kinds)
         self.lines.append(f"scf.yield {values} : {', '.join(kinds)}")
         self.scopes.pop()
 
     def region(self, depth: int, seen: Sequence[tuple[str, str]]) -> None:
-        """Statements in a scope of their own, which is still open afterwards."""
+        """Writes statements in a scope of their own, which stays open afterwards."""
         self.scopes.append({})
         for kind, name in seen:
             self.see(kind, name)
@@ -362,7 +363,7 @@ class _Writer:
         self.see_results(name, kinds)
 
     def loop(self, depth: int) -> None:
-        """At most four rounds: a constant number, or one that differs from item to item."""
+        """Loops for at most four rounds: a constant number, or one that differs between items."""
         kinds = self.kinds()
         start = [self.pick(kind) for kind in kinds]
         if self.random.random() < 0.5:
@@ -383,7 +384,8 @@ class _Writer:
         self.see_results(name, kinds)
 
     def search(self, depth: int) -> None:
-        """A loop that each item leaves when a condition fails, after seven rounds at the latest."""
+        """Writes a loop that each item leaves when a condition fails, after seven rounds at the
+        latest."""
         kinds = ["i32", *self.kinds()]
         mask = self.number("i32", 7)
         rounds = self.emit("i32", f"arith.andi {self.pick('i32')}, {mask} : i32")
@@ -440,7 +442,7 @@ class _Writer:
                 self.lines.append(f"memref.store {value}, %own_{kind}[{index}] : {memory}")
 
     def finish(self) -> None:
-        """Folds every value that is visible into a number of its own width."""
+        """Folds every visible value into a number of its width."""
         values = {kind: list(names) for kind, names in self.scopes[0].items()}
         totals = {kind: self.number(kind, 7) for kind in INTEGERS}
         for kind, names in values.items():

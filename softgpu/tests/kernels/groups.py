@@ -1,4 +1,4 @@
-"""Work-items of a group together: barriers, workgroup memory, shuffles and reductions."""
+"""Work-items of a group that work together: barriers, workgroup memory, shuffles and reductions."""
 
 from __future__ import annotations
 
@@ -150,8 +150,8 @@ _SHUFFLED_TYPES = {"i32": np.int32, "f32": np.float32, "i64": np.int64, "f64": n
 
 
 def _shuffle_kernel(name: str, mode: str, kind: str, width: int) -> str:
-    """The value of another lane; 1 where there is none. Its flag is not looked at: the
-    lowering makes it true for every shuffle up."""
+    """Returns the value of another lane; 1 if there is none. Its flag is ignored: the lowering
+    makes it true for every shuffle up."""
     one = "1" if kind[0] == "i" else "1.0"
     return f"""
     gpu.func @{name}(%in: memref<?x{kind}>, %out: memref<?x{kind}>, %by: i32) kernel {{
@@ -245,7 +245,7 @@ def _reduce_kernel(name: str, operation: str, kind: str) -> str:
 
 
 def _reduced(formula: Callable, dtype: type, width: int, block: int, bound: float) -> Callable:
-    """``width``: how many neighbours are reduced to one value, which all of them get."""
+    """Reduces ``width`` neighbours to one value, which all of them get."""
 
     def data(rng: np.random.Generator) -> Launch:
         count = 3 * block
@@ -275,10 +275,10 @@ for _kind, _type, _names in (
         REDUCTIONS.add(
             _name,
             _reduce_kernel(_name, f"gpu.all_reduce {_reduction} %x uniform {{}}", _kind),
-            # The lowering is right where the group holds a power of two of 32 lanes.
+            # The lowering is right if the group has a power of two of 32 lanes.
             _reduced(_KINDS[_reduction], _type, 256, 256, 256),
         )
-        # By lanes' neighbours over the wave; by shuffles, which that pass makes over 32.
+        # Reduces over the wave through lanes' neighbours, and over 32 lanes through shuffles.
         for _module, _width in ((SUBGROUPS, 64), (SUBGROUP_SHUFFLES, 32)):
             _name = f"subgroup_reduce_{_reduction}_{_kind}"
             _module.add(

@@ -1,4 +1,4 @@
-"""A child process with AMD's HIP: takes launches through a pipe, one after the other."""
+"""A child process with AMD's HIP that gets launches through a pipe, one after the other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 class DeviceFailed(AssertionError):
-    """A launch ended the child, or HIP refused it; the message has what the child said."""
+    """A launch ended the child, or HIP refused it; the message has the child's output."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Answer:
 
 
 class Host:
-    """One target's child process, started when it is first needed and again after a fault."""
+    """One target's child process, started at its first use and again after a fault."""
 
     def __init__(self, chip: str, **variables: str) -> None:
         self.chip = chip
@@ -63,7 +63,7 @@ class Host:
         except EOFError:
             status = child.wait(HANG)
             raise DeviceFailed(f"{kernel} ended the process: {status}\n{self._words()}") from None
-        if answer.error:  # which HIP 6 and later repeat at every call
+        if answer.error:  # HIP 6 and later repeat it at every call
             said = self._words()
             self.close()
             raise DeviceFailed(f"{kernel}: {answer.error}\n{said}")
@@ -72,7 +72,7 @@ class Host:
     def start(
         self, command: list[str], base: Mapping[str, str]
     ) -> tuple[list[str], dict[str, str]]:
-        """How the child is started, and in which environment: on the machine's own HIP."""
+        """Returns the child's command and environment: on the machine's own HIP."""
         return command, softgpu.environment(base)
 
     def close(self) -> None:

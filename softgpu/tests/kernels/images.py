@@ -1,4 +1,4 @@
-"""Code objects of modules, kept under build/objects by mgpu_rt._lowering."""
+"""The code objects of modules, cached under build/objects by mgpu_rt._lowering."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ TEXTS = ROOT / "build" / "kernels"
 
 
 def text(module: Module) -> Path:
-    """The module's MLIR as a file."""
+    """Writes the module's MLIR to a file."""
     source = TEXTS / f"{module.name}.mlir"
     write_whole(source, module.text)
     return source
 
 
 def image(module: Module, chip: str) -> Path:
-    """The code object as a file. Raises what mgpu_rt._lowering raises."""
+    """Returns the code object as a file. Raises the exceptions of mgpu_rt._lowering."""
     source = text(module)
     options = {"opt_level": module.opt_level, "first": module.first}
     result = TEXTS / f"{module.name}-{chip}.hsaco"

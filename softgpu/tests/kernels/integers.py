@@ -1,4 +1,4 @@
-"""Integers of 1 to 64 bits: arithmetic, division, shifts, bits and comparisons, exactly."""
+"""Integers of 1 to 64 bits: arithmetic, division, shifts, bits and comparisons, all exact."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Formula = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The quotient, cut off toward zero."""
+    """Returns the quotient, cut off toward zero."""
     floor = a // b
     return floor + ((a - floor * b != 0) & ((a < 0) != (b < 0))).astype(a.dtype)
 
@@ -63,8 +63,8 @@ def _divided(kind: str, formula: Formula) -> Callable[[np.random.Generator], Lau
     def data(rng: np.random.Generator) -> Launch:
         a = any_integers(rng, INTEGERS[kind], COUNT)
         b = nonzero(any_integers(rng, INTEGERS[kind], COUNT))
-        # The one quotient that does not fit, and that no operation has a result for. The negated
-        # dividend of ceildivsi must fit, too.
+        # Avoids the one quotient that does not fit, for which no operation defines a result. The
+        # negated dividend of ceildivsi must fit, too.
         a = np.where(a == np.iinfo(a.dtype).min, a + 1, a)
         return elements([a, b], formula(a, b))
 
@@ -145,7 +145,7 @@ def _comparison(kind: str) -> Callable[[np.random.Generator], Launch]:
 
 
 def _binary(values: np.ndarray) -> np.ndarray:
-    """A row of bits for each value, the highest first."""
+    """Returns a row of bits for each value, the highest first."""
     raw = values.astype(values.dtype.newbyteorder(">")).view(np.uint8)
     return np.unpackbits(raw.reshape(len(values), -1), axis=1)
 

@@ -1,7 +1,7 @@
-"""AMD's device library of mathematics, which MLIR's math dialect is lowered to.
+"""AMD's device library of mathematics, to which MLIR's math dialect is lowered.
 
-The bounds are those that OpenCL sets for the functions of each type, as the library promises. The
-reference is NumPy's, or the C library's, in a wider type.
+The bounds are OpenCL's for the functions of each type, which the library promises. The reference is
+NumPy or the C library, in a wider type.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from softgpu.tests.kernels.program import COUNT, Launch, Module, elements, eleme
 MODULES = {kind: Module(f"math_{kind}") for kind in FLOATS}
 
 Formula = Callable[..., np.ndarray]
-# The domain of a function's arguments: uniformly between two numbers, or by its exponent.
+# The domain of a function's arguments: uniform between two numbers, or by exponent.
 Domain = tuple[float, float]
 
 
 def _of_libm(name: str) -> Formula:
-    """The C library's function for long double, which has eleven bits more than f64."""
+    """Calls the C library's function for long double, which has eleven bits more than f64."""
     function = getattr(libm, name)
     function.argtypes, function.restype = [ctypes.c_longdouble], ctypes.c_longdouble
 
@@ -33,7 +33,7 @@ def _of_libm(name: str) -> Formula:
     return apply
 
 
-# Name: formula, domain, bound for f32, bound for f64.
+# By name: formula, domain, bound for f32, bound for f64.
 _UNARY: dict[str, tuple[Formula, Domain, float, float]] = {
     "exp": (np.exp, (-100, 88), 3, 3),
     "exp2": (np.exp2, (-140, 127), 3, 3),
@@ -59,11 +59,12 @@ _UNARY: dict[str, tuple[Formula, Domain, float, float]] = {
     "erf": (_of_libm("erfl"), (-5, 5), 16, 16),
     "erfc": (_of_libm("erfcl"), (-5, 5), 16, 16),
 }
-# The f16 sine of rocm-device-libs 5.2.3 takes finite for not finite and returns NaN: its own fault.
+# The f16 sine of rocm-device-libs 5.2.3 takes finite numbers for infinite ones and returns NaN,
+# which is its own fault.
 _LEFT_OUT = {("sin", "f16")}
 _HALF_BOUND = 2  # for f16, whose functions the library computes in f32
 
-# f16 leaves its range earlier.
+# f16 overflows earlier.
 _HALF_DOMAINS: dict[str, Domain] = {
     "exp": (-17, 11),
     "exp2": (-24, 15),
@@ -77,7 +78,8 @@ _HALF_DOMAINS: dict[str, Domain] = {
 
 
 def _tried(rng: np.random.Generator, domain: Domain, dtype: type) -> np.ndarray:
-    """Half of the values over the whole domain, half near zero, as far as it reaches there."""
+    """Half of the values spread over the whole domain, half lie near zero, if the domain reaches
+    there."""
     low, high = domain
     values = rng.uniform(low, high, COUNT)
     small = np.exp2(rng.uniform(-12, 0, COUNT)) * rng.choice([-1, 1], COUNT)
@@ -124,7 +126,7 @@ _BINARY = {
 
 
 def _specials(formula: Formula) -> Callable[[np.random.Generator], Launch]:
-    """Infinities, NaN, zeros, denormals: what a function does there is exact."""
+    """Tests infinities, NaN, zeros and denormals, at which a function's result is exact."""
 
     def data(rng: np.random.Generator) -> Launch:
         values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45], np.float32)
@@ -174,7 +176,7 @@ def whole_power(rng: np.random.Generator) -> Launch:
     )
 )
 def large_angles(rng: np.random.Generator) -> Launch:
-    """Arguments as large as f64 has need of hundreds of bits of pi; the C library has them."""
+    """Arguments as large as f64's need hundreds of bits of pi; the C library has them."""
     x = np.exp2(rng.uniform(20, 1000, COUNT))
     launch = elements([x], np.sin(x) - np.cos(x))
     return Launch(

@@ -1,6 +1,6 @@
-"""Matrix instructions: one of each shape, and products of whole matrices by them.
+"""Matrix instructions: one of each shape, and whole matrix products by them.
 
-How a wave holds matrices, softgpu/tests/isa/matrix.py says.
+softgpu/tests/isa/matrix.py tells how a wave holds matrices.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from softgpu.tests.kernels.compare import bf16, from_bf16
 from softgpu.tests.kernels.program import Launch, Module
 
 MODULE = Module("matrix")
-#: Shapes that gfx908 has too, and its own bf16 shapes.
+#: Shapes that gfx908 has as well, and gfx908's own bf16 shapes.
 FIRST = Module("matrix_first")
-#: gfx942's, some of which the older ones have by other names.
+#: gfx942's shapes, some of which older targets have by other names.
 NEWER = Module("matrix_newer")
 
 
@@ -112,7 +112,7 @@ def _flushed(values: np.ndarray) -> np.ndarray:
 
 
 def _with_denormals(shape: Shape) -> Callable[[np.random.Generator], Launch]:
-    """gfx90a takes f16 denormals for zero here, as AMD's documentation of MIOpen says."""
+    """gfx90a treats f16 denormals as zero here, as AMD's documentation of MIOpen states."""
 
     def data(rng: np.random.Generator) -> Launch:
         size = (shape.blocks, shape.rows, shape.depth)
@@ -219,7 +219,7 @@ def _matrices(shape: Shape) -> Callable[[np.random.Generator], Launch]:
         x, y = (from_bf16(m) if shape.kind == "bf16" else m for m in (a, b))
         wide = np.int32 if exact else np.float64
         d = x.astype(wide) @ y.astype(wide).T
-        # Each of the sums is rounded to f32, at the size of what was summed until then.
+        # Each sum is rounded to f32, at the size of the partial sum.
         bound = float((np.abs(x.astype(np.float64)) @ np.abs(y.astype(np.float64)).T).max())
         return Launch(
             [a, b, np.zeros(d.shape, TYPES[shape.result]), np.int64(depth)],
@@ -248,7 +248,8 @@ for _shape in (
 
 
 def _sparse(kind: str, result: str, rows: int, depth: int) -> str:
-    """The lanes' elements as they lie in memory. A register has several sets of indices."""
+    """Returns the lanes' elements in their order in memory. A register has several sets of
+    indices."""
     stored = rows * depth // LANES // 2
     a, b = _vector(kind, stored), _vector(kind, 2 * stored)
     c, element = _vector(result, rows * rows // LANES), f"i{2 * stored}"
@@ -285,7 +286,7 @@ def _sparse_product(kind: str, rows: int, depth: int) -> Callable[[np.random.Gen
         d = c + np.einsum("ik,bjk->bij", dense, b.astype(wide))
 
         def in_lanes(values: np.ndarray) -> np.ndarray:
-            """A lane has a row's elements of some quarters that follow each other."""
+            """A lane has a row's elements of some successive quarters."""
             parts = values.reshape(rows, depth // 2 // stored, stored)
             return parts.swapaxes(0, 1).reshape(LANES, stored)
 

@@ -1,4 +1,4 @@
-"""The mode register chooses one of four ways of rounding, and whether there are denormals."""
+"""The mode register chooses one of four roundings, and whether denormals are kept."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from softgpu.tests.kernels.program import COUNT, Launch, Module, elements, eleme
 
 MODULE = Module("modes")
 
-#: As C numbers them in FLT_ROUNDS.
+#: The modes' numbers in C's FLT_ROUNDS.
 MODES = {"zero": 0, "nearest": 1, "up": 2, "down": 3}
 
 
 def _rounded(exact: Fraction, mode: str, dtype: type) -> np.floating:
-    """The number of the type that a mode chooses for an exact one within its range."""
-    near = dtype(float(exact))  # at most one step off, and on either side
+    """Returns the number that a mode rounds an exact one to, within the type's range."""
+    near = dtype(float(exact))  # at most one step off, in either direction
     low = near if Fraction(float(near)) <= exact else np.nextafter(near, dtype(-np.inf))
     high = near if Fraction(float(near)) >= exact else np.nextafter(near, dtype(np.inf))
     below, above = exact - Fraction(float(low)), Fraction(float(high)) - exact
@@ -43,7 +43,7 @@ _NARROWER = {"f64": "f32", "f32": "f16"}
 
 
 def _text(name: str, kind: str, body: str) -> str:
-    """The mode is set first; the atomic keeps the arithmetic behind it."""
+    """The kernel first sets the mode; the atomic keeps the arithmetic after it."""
     return elementwise(
         name,
         [kind, kind, "i32"],
@@ -60,7 +60,7 @@ def _text(name: str, kind: str, body: str) -> str:
 def _data(kind: str, target: str, mode: str, formula: Callable[..., Fraction]) -> Callable:
     def data(rng: np.random.Generator) -> Launch:
         dtype, narrow = FLOATS[kind], FLOATS[target]
-        # Every fourth result is a denormal of the type that is rounded to.
+        # Every fourth result is a denormal of the narrower type.
         info = np.finfo(narrow)
         tiny = float(info.tiny) ** 0.5
         scale = np.where(rng.random(COUNT) < 0.25, tiny, 1)

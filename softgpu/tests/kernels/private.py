@@ -1,4 +1,4 @@
-"""Memory of a work-item's own: arrays with an index known late, spills, calls."""
+"""A work-item's own memory: arrays with a dynamic index, spills, calls."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def _mixed(x: np.ndarray, rounds: np.ndarray) -> np.ndarray:
       gpu.return
     }""")
 def called(rng: np.random.Generator) -> Launch:
-    """A call that is not inlined, and in it two more, each for as many rounds as a lane wants."""
+    """Calls a function that is not inlined, which makes two more calls, each for a lane's number of
+    rounds."""
     x = rng.integers(-(2**31), 2**31, 256, np.int32)
     rounds = np.arange(256) % 7
     first = _mixed(x, rounds)
@@ -83,7 +84,7 @@ def called(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def recursive(rng: np.random.Generator) -> Launch:
-    """Every lane to a depth of its own."""
+    """Every lane recurses to its own depth."""
     numbers = np.array([0, 1, 1, 2, 3, 5, 8, 13, 21, 34], np.int32)
     x = rng.integers(0, len(numbers), 64, np.int32)
     return Launch([x, np.zeros_like(x)], {1: numbers[x]})
@@ -168,7 +169,7 @@ def narrow_array(rng: np.random.Generator) -> Launch:
 
 
 def _many_values(count: int) -> str:
-    """More values alive at once than 1024 work-items of a group have registers for."""
+    """Needs more live values than 1024 work-items of a group have registers for."""
     lines = []
     for n in range(count):
         lines += [

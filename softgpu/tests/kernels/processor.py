@@ -1,4 +1,4 @@
-"""Random programs for the device and for the processor, and running them on the latter."""
+"""Makes random programs for the device and for the processor, and runs them on the latter."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def for_processor(program: RandomProgram) -> str:
 
 
 def module(name: str, programs: list[RandomProgram]) -> Module:
-    """The programs for the device, and their data."""
+    """Returns the programs for the device, and their data."""
     result = Module(name)
     for program in programs:
         result.add(_name(program), for_device(program), lambda rng, p=program: data(p))
@@ -70,7 +70,7 @@ def module(name: str, programs: list[RandomProgram]) -> Module:
 
 
 def data(program: RandomProgram) -> Launch:
-    """Inputs from the program's seed; what is expected is the processor's to say."""
+    """Inputs come from the program's seed; the processor computes the expected results."""
     rng = np.random.default_rng(program.seed)
     inputs = [any_integers(rng, INTEGER_TYPES[kind], ITEMS) for kind in INTEGERS]
     inputs += [any_floats(rng, FLOAT_TYPES[kind], ITEMS) for kind in FLOATS]
@@ -81,7 +81,7 @@ def data(program: RandomProgram) -> Launch:
 
 
 class Processor:
-    """The programs as a shared library of this processor's."""
+    """The programs as a shared library for this processor."""
 
     def __init__(self, programs: list[RandomProgram]) -> None:
         text = "\n".join(["module {", *map(for_processor, programs), "}"])
@@ -95,7 +95,7 @@ class Processor:
             self.library = ctypes.CDLL(str(library))
 
     def run(self, program: RandomProgram) -> list[np.ndarray]:
-        """The outputs, in the order of INTEGERS."""
+        """Returns the outputs, in the order of INTEGERS."""
         values = [a.copy() for a in data(program).arguments]
         arguments: list[object] = []
         for value in values:

@@ -1,4 +1,4 @@
-"""A kernel program: MLIR text, the inputs of a launch, and the results expected of it."""
+"""A kernel program: MLIR text, a launch's inputs, and the expected results."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ COUNT = 1000  # elements of an element-wise program: three whole blocks and a pa
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch: arrays go as memrefs of their shape, NumPy scalars by value.
+    """One launch: arrays are passed as memrefs of their shape, NumPy scalars by value.
 
-    ``expected`` holds, by the argument's number, what the array must be afterwards; other arrays
-    must be unchanged unless ``scratch`` names them. ``ulp`` is the distance allowed, in units of
-    the last place; 0 is the same bits, NaNs aside, of which any is one.
+    ``expected`` holds, by argument number, an array's expected content; other arrays must be
+    unchanged unless ``scratch`` names them. ``ulp`` is the permitted distance in units of the last
+    place; 0 means equal bits, where any NaN equals another.
     """
 
     arguments: list[np.ndarray | np.generic]
@@ -26,7 +26,7 @@ class Launch:
     grid: tuple[int, ...] = (1,)
     block: tuple[int, ...] = (64,)
     ulp: float = 0
-    absolute: float = 0  # an absolute distance that is allowed too, for sums that cancel
+    absolute: float = 0  # an absolute distance that is permitted too, for sums that cancel
     shared: int = 0  # bytes of dynamic workgroup memory
     work_items: tuple[int, ...] | None = None  # of the whole grid, where the last group is smaller
     scratch: tuple[int, ...] = ()
@@ -40,7 +40,7 @@ Data = Callable[[np.random.Generator], Launch]
 
 @dataclass(frozen=True)
 class Program:
-    """A kernel, and how to make a launch of it from a source of random numbers."""
+    """A kernel, and a function that makes a launch of it from random numbers."""
 
     name: str
     text: str
@@ -48,32 +48,32 @@ class Program:
     kernel: str
 
 
-# At O=0 a kernel that does not deny it asks for a queue to launch other kernels with. HIP 5.2.3
-# itself ends with a null pointer there.
+# At O=0 a kernel without this attribute asks for a queue to launch other kernels with. HIP 5.2.3
+# itself then uses a null pointer.
 _UNQUEUED = '"amdgpu-no-default-queue", "amdgpu-no-completion-action"'
 _KERNEL = re.compile(r"\bkernel\s+(?:attributes \{(?P<attributes>[^{}]*)\}\s*)?\{")
 
 
 class Module:
-    """Programs that are lowered together, for a lowering costs more than a kernel in it."""
+    """Programs that are lowered together, as a lowering costs more than a kernel in it."""
 
     def __init__(
         self, name: str, *, first: str = "", prelude: str = "", opt_level: int = 2
     ) -> None:
         self.name = name
         self.first = first  # passes before the recipe's own
-        self.prelude = prelude  # what stands before the kernels
+        self.prelude = prelude  # text before the kernels
         self.opt_level = opt_level
         self.programs: dict[str, Program] = {}
 
     def add(self, name: str, text: str, data: Data, kernel: str | None = None) -> None:
-        """A program; without a text it launches a kernel that another one brings."""
+        """A program; without a text it launches a kernel that another program contains."""
         if name in self.programs:
             raise ValueError(f"{self.name} has two programs {name}")
         self.programs[name] = Program(name, text, data, kernel or name)
 
     def program(self, text: str) -> Callable[[Data], Data]:
-        """Adds the decorated function's data under its name; the text has a kernel so named."""
+        """Adds the decorated function's data under its name; the text has a kernel of that name."""
 
         def decorate(data: Data) -> Data:
             self.add(data.__name__, text, data)  # type: ignore[attr-defined]
@@ -111,7 +111,8 @@ def _unqueued(kernel: re.Match[str]) -> str:
 
 
 def elementwise(name: str, inputs: list[str], output: str, body: str) -> str:
-    """A kernel that makes %r of %a, %b and %c, the elements of its inputs, one work-item each."""
+    """Makes a kernel that computes %r from %a, %b and %c, the elements of its inputs, one for each
+    work-item."""
     names = "abc"[: len(inputs)]
     memrefs = [f"%m{n}: memref<?x{t}>" for n, t in zip(names, inputs, strict=True)]
     loads = "\n".join(
@@ -137,7 +138,7 @@ def elementwise(name: str, inputs: list[str], output: str, body: str) -> str:
 def elements(
     inputs: list[np.ndarray], expected: np.ndarray, dtype: type | None = None, ulp: float = 0
 ) -> Launch:
-    """The launch of an element-wise kernel."""
+    """Returns the launch of an element-wise kernel."""
     count = len(inputs[0])
     out = np.zeros(count, expected.dtype if dtype is None else dtype)
     return Launch(

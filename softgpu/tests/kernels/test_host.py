@@ -1,4 +1,5 @@
-"""The tests of kernels rely on this: wrong values are seen, and faults reported and survived."""
+"""The tests of kernels rely on this: wrong values are noticed, and faults are reported and
+survived."""
 
 from __future__ import annotations
 

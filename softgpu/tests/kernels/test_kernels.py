@@ -1,4 +1,4 @@
-"""Every kernel program gives what NumPy gives, on AMD's HIP 5.2.3 over an emulated device."""
+"""Every kernel program agrees with NumPy, on AMD's HIP 5.2.3 over an emulated device."""
 
 from __future__ import annotations
 
@@ -55,9 +55,10 @@ MODULES = [
     matrix.NEWER,
     modes.MODULE,
 ]
-#: The older targets differ here: no f64 atomics, other conversions, other matrix shapes.
+#: The older targets differ here: they lack f64 atomics, and have other conversions and matrix
+#: shapes.
 OLDER = ["gfx906", "gfx908"]
-#: HIP 5.2.3 does not know newer ones: tests/devices/rocm names one where it runs a HIP that does.
+#: HIP 5.2.3 does not know newer targets: tests/devices/rocm names one where it runs a newer HIP.
 NEWER = [chip for chip in (os.environ.get("MGPU_RT_TEST_CHIP"),) if chip]
 SAMPLE = [
     floats.BF16,
@@ -77,12 +78,12 @@ SAMPLE = [
 ]
 
 
-#: Unoptimised code keeps what optimisers take out: calls, copies, scratch, branches around nothing.
+#: Unoptimised code keeps what optimisers remove: calls, copies, scratch, branches around nothing.
 UNOPTIMISED = [integers.DIVISION, groups.MEMORY, private.MODULE, control.MODULE]
 
 
 def _exists(module: Module, chip: str) -> bool:
-    """Whether a target has the instructions that a module is about."""
+    """Returns whether a target has the instructions that a module uses."""
     if chip in NEWER or module is matrix.NEWER:
         return chip in NEWER and module not in (matrix.MODULE, matrix.FIRST)
     if module is matrix.MODULE:
@@ -91,10 +92,10 @@ def _exists(module: Module, chip: str) -> bool:
 
 
 def _variants() -> Iterator[tuple[Module, str, bool]]:
-    """Modules for targets, and whether each is of `make test` or of `make check`.
+    """Returns modules and targets, and whether each is for `make test` or `make check`.
 
-    Everything for gfx90a and a sample without optimisation are of `make test`, a sample for the
-    older targets is of `make check`; make check-isa has the rest.
+    `make test` has all programs for gfx90a and an unoptimised sample, `make check` a sample for
+    older targets, make check-isa all others.
     """
     for module in MODULES:
         if module is not matrix.NEWER:

@@ -21,7 +21,8 @@ MODULE = Module("vectors", first="convert-vector-to-llvm")
       gpu.return
     }""")
 def wide(rng: np.random.Generator) -> Launch:
-    # Small whole numbers: whether the multiplication and the addition are fused does not matter.
+    # The numbers are small and whole, so it does not matter whether multiplication and addition are
+    # fused.
     x = rng.integers(-1000, 1000, 64 * 8).astype(np.float32)
     expected = (x.reshape(-1, 8) * x.reshape(-1, 8)[:, ::-1] + x.reshape(-1, 8)).ravel()
     return Launch([x, np.zeros_like(x)], {1: expected})
@@ -45,7 +46,7 @@ def wide(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def narrow_elements(rng: np.random.Generator) -> Launch:
-    """Two f16 to a register: packed arithmetic."""
+    """Packed arithmetic puts two f16 into a register."""
     x = rng.integers(-128, 128, 256, np.int8)
     half = rng.normal(0, 10, 256).astype(np.float16)
     product = (x.astype(np.float16) + half) * half
@@ -148,7 +149,7 @@ def gathered(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def inserted(rng: np.random.Generator) -> Launch:
-    """An element whose place is known late."""
+    """Inserts an element at a dynamic index."""
     x = rng.integers(-1000, 1000, (64, 8), np.int16)
     places = rng.integers(0, 8, 64, np.int32)
     expected = x.copy()
@@ -168,7 +169,7 @@ def inserted(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def transferred(rng: np.random.Generator) -> Launch:
-    """Reads beyond the end give a value that the program names."""
+    """Reads beyond the end return the program's padding value."""
     x = rng.integers(-1000, 1000, 64).astype(np.float32)
     padded = np.append(x, [-1, -1, -1]).astype(np.float32)
     expected = 2 * np.lib.stride_tricks.sliding_window_view(padded, 4).ravel()
@@ -201,7 +202,7 @@ def transferred(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def large_vector(rng: np.random.Generator) -> Launch:
-    """More registers than comparisons choose from: they are numbered by a lane's own value."""
+    """Needs more registers than comparisons can choose from: a lane's own value numbers them."""
     x = rng.integers(-1000, 1000, (64, 32), np.int32)
     places = rng.integers(1, 32, 64, np.int32)
     expected = x.copy()
@@ -237,7 +238,7 @@ def large_vector(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def in_workgroup(rng: np.random.Generator) -> Launch:
-    """Vectors in workgroup memory, also where they are not aligned to their size."""
+    """Vectors in workgroup memory, even if not aligned to their size."""
     x = rng.normal(size=256).astype(np.float32)
     shift = rng.integers(0, 252, 64, np.int32)
     y = x[shift[:, None] + np.arange(4)]

@@ -1,5 +1,5 @@
-/* A test program: named cases, each run in a process of its own as `program CASE [IMAGE]`, where
- * IMAGE is the file of the code object with the kernels of kernels.mlir. */
+/* A test program: named cases, each run in its own process as `program CASE [IMAGE]`; IMAGE is the
+ * code object with the kernels of kernels.mlir. */
 #ifndef SOFTGPU_TEST_CASES_H
 #define SOFTGPU_TEST_CASES_H
 
@@ -30,7 +30,7 @@ static inline double cpu_time(void) {
     return seconds(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* Returns the kernel of this name, from a module that is loaded at the first call. */
+/* Returns the kernel of this name, from a module that the first call loads. */
 static inline hipFunction_t kernel(const char *name) {
     if (!module)
         OK(hipModuleLoadData(&module, image));

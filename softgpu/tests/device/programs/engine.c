@@ -1,5 +1,6 @@
-/* The copy engine by itself: commands as ROCr of any release would write them, over the driver
- * library without HIP. Program for test_engine.py; the device is the first that it presents. */
+/* Tests the copy engine by itself: commands as ROCr of any release would write them, over the
+ * driver library without HIP. test_engine.py runs this program; the device is the first that is
+ * presented. */
 #include "driver.h"
 
 #include <stdatomic.h>
@@ -32,7 +33,7 @@ static void address(uint32_t *words, const volatile void *pointer) {
     words[1] = (uint32_t)((uintptr_t)pointer >> 32);
 }
 
-/* Submits what was put, and waits for its end. */
+/* Submits the commands so far, and waits for their end. */
 static void finish(void) {
     uint32_t fence[4] = {FENCE, 0, 0, ++fences};
     address(&fence[1], done);
@@ -51,7 +52,7 @@ static void copy(void *to, const void *from, uint32_t count) {
     put(words, 7);
 }
 
-/* The bytes at the front of `to` that one copy with this count field changed. */
+/* Returns how many bytes at the front of `to` one copy with this count field changed. */
 static uint64_t copied(uint32_t count, uint64_t room) {
     char *from = memory(room), *to = memory(room);
     memset(from, 1, room);
@@ -61,7 +62,7 @@ static uint64_t copied(uint32_t count, uint64_t room) {
     return end ? (uint64_t)(end - to) : room;
 }
 
-/* `counts FIELD...`: how many bytes each copies. */
+/* `counts FIELD...`: prints how many bytes each copies. */
 static void counts(int n, char **fields) {
     for (int i = 0; i < n; i++) {
         uint32_t field = (uint32_t)strtoul(fields[i], NULL, 0);
@@ -69,7 +70,7 @@ static void counts(int n, char **fields) {
     }
 }
 
-/* Small copies until the ring has been round three times: commands lie across its end. */
+/* Copies until the ring has been round three times, so that commands lie across its end. */
 static void wrap(void) {
     char *from = memory(4096), *to = memory(4096);
     for (unsigned i = 0; written < 3 * RING_BYTES; i++) {
@@ -81,7 +82,7 @@ static void wrap(void) {
     puts("wrapped");
 }
 
-/* What pads a ring may hold anything: its length is in its header. */
+/* The padding of a ring may hold anything: its header has its length. */
 static void padding(void) {
     uint32_t words[6] = {5u << 16, 0xff, 0xff, 0xff, 0xff, 0xff};
     put(words, 6);

@@ -1,4 +1,4 @@
-/* Interrupts: a kernel sets an event of the driver's and wakes who sleeps on it. */
+/* Interrupts: a kernel sets an event of the driver and wakes its sleepers. */
 #include "cases.h"
 
 #include <hsakmt.h>
@@ -30,8 +30,8 @@ static void thunk_open(void) {
 #undef THUNK_LOAD
 }
 
-/* The message carries the low byte of the number only: of the events that share it, the one whose
- * mailbox was written is meant. */
+/* The message carries only the low byte of the number: it means the event, among those that share
+ * it, whose mailbox was written. */
 static void wake(void) {
     HsaEvent *events[EVENTS];
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
@@ -83,7 +83,7 @@ static void start(struct sleeper *sleeper) {
         usleep(1000);
 }
 
-/* An event that resets itself wakes all who sleep on it, as the driver's do, and nobody after. */
+/* An event that resets itself wakes all its sleepers, as the driver's do, and no later one. */
 static void wake_all(void) {
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
     struct sleeper sleepers[SLEEPERS];
@@ -102,8 +102,8 @@ static void wake_all(void) {
     EXPECT(call_hsaKmtWaitOnEvent(event, 0) == HSAKMT_STATUS_WAIT_TIMEOUT);
 }
 
-/* The interrupt counts for who sleeps until another one is raised too, and is nobody else's by
- * then. */
+/* The interrupt also counts for a thread that sleeps until another one is raised, and for no other
+ * thread by then. */
 static void wake_later(void) {
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
     struct sleeper sleeper = {.count = 2};

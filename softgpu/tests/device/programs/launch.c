@@ -1,4 +1,4 @@
-/* Launches, streams and events. */
+/* Tests launches, streams and events. */
 #include "cases.h"
 
 #include <pthread.h>
@@ -59,7 +59,7 @@ static void many_streams(void) {
 
 static void event_times(void) {
     enum { PAUSE_US = 20000 };
-    double host[4]; /* before and after each of the two */
+    double host[4]; /* before and after each of the two kernels */
     hipFunction_t empty = kernel("empty");
     hipStream_t stream = new_stream();
     hipEvent_t first, second;
@@ -101,7 +101,7 @@ static void wait_event(void) {
     OK(hipEventDestroy(event));
 }
 
-/* More than the driver has events to sleep on. */
+/* Creates more events than the driver has. */
 static void many_events(void) {
     enum { EVENTS = 6000 };
     static hipEvent_t events[EVENTS];
@@ -118,7 +118,7 @@ static void many_events(void) {
         OK(hipEventDestroy(events[i]));
 }
 
-/* What a program does all day, from its beginning to its end. */
+/* Calls in a loop all that a usual program calls, from begin to end. */
 static void *work(void *unused) {
     for (int i = 0; i < 30; i++) {
         hipModule_t own;
@@ -163,7 +163,7 @@ static void stores(void) {
         EXPECT(result[i] == value + i);
 }
 
-/* Two kernels that each wait for the other. */
+/* Launches two kernels that each wait for the other. */
 static void meeting(void) {
     int32_t *flags;
     OK(hipMalloc((void **)&flags, 2 * sizeof *flags));
@@ -181,7 +181,7 @@ static void meeting(void) {
     OK(hipStreamSynchronize(streams[1]));
 }
 
-/* Since HIP 5.5: all groups at once, as many as the device says it can hold. */
+/* Since HIP 5.5: launches as many groups at once as the device reports that it can hold. */
 static void cooperative(void) {
     int (*start)(hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                  unsigned, hipStream_t, void **);

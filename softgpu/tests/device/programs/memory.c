@@ -1,4 +1,4 @@
-/* Memory of devices and host, and the copies between them. */
+/* Tests memory of devices and host, and the copies between them. */
 #include "cases.h"
 
 static void host_register(void) {
@@ -44,10 +44,10 @@ static void async_memory(void) {
         OK(hipFreeAsync(memory, stream));
     }
     OK(hipStreamSynchronize(stream));
-    /* The stream is not destroyed: HIP 5.2.3 then loops for ever over the blocks of its pool. */
+    /* The stream is not destroyed: HIP 5.2.3 would loop for ever over the blocks of its pool. */
 }
 
-/* There and back. */
+/* Copies there and back. */
 static void copy_sizes(const size_t *sizes, size_t count) {
     size_t room = sizes[count - 1];
     char *from = malloc(room), *to = malloc(room), *device;
@@ -64,7 +64,7 @@ static void copy_sizes(const size_t *sizes, size_t count) {
     }
 }
 
-/* On both sides of what one command of an older copy engine counts to, and of a newer one. */
+/* The sizes lie on both sides of the limits of an older and a newer copy engine's command. */
 static void large_copies(void) {
     copy_sizes((size_t[]){(4u << 20) - 1, 4u << 20, (4u << 20) + 1, (64u << 20) + 1}, 4);
 }
@@ -77,7 +77,7 @@ static void memory_info(void) {
     size_t before, after, total;
     void *memory;
     OK(hipMemGetInfo(&before, &total));
-    EXPECT(total == 256u << 20 && before <= total); /* as the test asks for */
+    EXPECT(total == 256u << 20 && before <= total); /* as the test's settings ask */
     OK(hipMalloc(&memory, 100 << 20));
     OK(hipMemGetInfo(&after, &total));
     EXPECT(before - after == 100 << 20);
@@ -99,7 +99,7 @@ static void out_of_memory(void) {
     EXPECT(hipMalloc(&memory, total + 1) == hipErrorOutOfMemory);
     for (size_t i = 0; i < got; i++)
         OK(hipFree(blocks[i]));
-    OK(hipMalloc(&memory, STEP)); /* and all is well again */
+    OK(hipMalloc(&memory, STEP)); /* memory is available again */
 }
 
 static void fill_pattern(unsigned char *bytes, size_t size) {
@@ -107,7 +107,7 @@ static void fill_pattern(unsigned char *bytes, size_t size) {
         bytes[i] = (unsigned char)(i * 7 + i / 251);
 }
 
-/* There and back, through one stream or synchronously, at this size. */
+/* Copies there and back, on one stream or synchronously, at this size. */
 static void round_trip(size_t size, hipStream_t stream) {
     unsigned char *source = malloc(size), *back = calloc(1, size);
     void *device;
@@ -137,7 +137,7 @@ static void copies(void) {
     }
 }
 
-/* A window of a pitched image, there and back. */
+/* Copies a window of a pitched image there and back. */
 static void copies_2d(void) {
     enum { PITCH = 1000, WIDTH = 333, HEIGHT = 50 };
     static unsigned char source[PITCH * HEIGHT], back[PITCH * HEIGHT];
@@ -204,7 +204,7 @@ static void registered_copies(void) {
     OK(hipHostUnregister(back));
 }
 
-/* With two devices. */
+/* Runs with two devices. */
 static void peers(void) {
     enum { SIZE = 70000 };
     static unsigned char source[SIZE], back[SIZE];

@@ -1,5 +1,5 @@
-/* An AQL queue by itself: packets as any runtime may write them, over the driver library without
- * HIP. Program for test_packets.py; the device is the first that it presents. */
+/* Tests an AQL queue by itself: packets as any runtime may write them, over the driver library
+ * without HIP. test_packets.py runs this program; the device is the first that is presented. */
 #include "driver.h"
 
 #include <stdatomic.h>
@@ -26,7 +26,7 @@ struct signal {
     uint64_t event_mailbox, event_id, start, end, queue, reserved;
 };
 
-/* amd_queue_t, as far as it matters here. */
+/* amd_queue_t, as far as this test needs it. */
 struct amd_queue {
     char before[56];
     uint64_t write_index;
@@ -39,7 +39,8 @@ struct amd_queue {
 static union packet *ring;
 static struct amd_queue *amd;
 static HsaQueueResource queue;
-static struct signal *signals; /* DEPENDENCIES, the completion signal and the error signal */
+static struct signal
+    *signals; /* DEPENDENCIES of them, the completion signal and the error signal */
 static struct signal *completion, *inactive;
 static uint64_t written;
 
@@ -86,13 +87,13 @@ static void await(int64_t wanted, const char *what) {
     check(!comes(&completion->value, wanted), what);
 }
 
-/* The packet is not done, and will not be. */
+/* Expects that the packet is not done, and will not be. */
 static void expect_waiting(int64_t value, const char *what) {
     usleep(A_WHILE);
     check(completion->value != value, what);
 }
 
-/* Four times round the ring, with doorbells that name the packet, the next one, or nothing. */
+/* Goes four times round the ring, with doorbells that name the packet, the next one, or nothing. */
 static void wrap(void) {
     uint64_t words[8] = {0};
     completion->value = 4 * PACKETS;
@@ -114,7 +115,7 @@ static void wrap(void) {
         check(ring[i].header != INVALID, "a packet stayed valid");
 }
 
-/* The write index and the doorbell are ahead of a packet that is not written yet. */
+/* The write index and the doorbell are ahead of a packet that is not yet written. */
 static void hole(void) {
     uint64_t words[8] = {0};
     words[7] = (uintptr_t)completion;
@@ -135,7 +136,8 @@ static void set_dependencies(uint64_t words[8], unsigned mask, int64_t value) {
     }
 }
 
-/* Every choice of dependencies, which are met one after the other; -1 is not met either. */
+/* Tries every choice of dependencies, which are met one after the other; -1 does not meet one
+ * either. */
 static void all_of(void) {
     for (unsigned mask = 0; mask < 1 << DEPENDENCIES; mask++) {
         uint64_t words[8] = {0};
@@ -165,7 +167,7 @@ static void any_of(void) {
     }
 }
 
-/* What a signal is compared with, under which mask, and a value that fails and one that passes. */
+/* The value and the mask that a signal is compared with, a value that fails and one that passes. */
 static void values(void) {
     static const struct {
         int64_t reference;
@@ -197,7 +199,7 @@ static void values(void) {
     }
 }
 
-/* `refused TYPE FORMAT`: the bits that the queue's error signal gets. */
+/* `refused TYPE FORMAT`: prints the bits of the queue's error signal. */
 static void refused(unsigned type, unsigned format) {
     uint64_t words[8] = {(uint64_t)format << 16};
     completion->value = 1;
@@ -207,11 +209,11 @@ static void refused(unsigned type, unsigned format) {
     printf("%#llx\n", (unsigned long long)inactive->value);
     check(completion->value != 1, "a packet that was refused completed");
     fflush(stdout);
-    _exit(0); /* before the device gives up on a runtime that does not act */
+    _exit(0); /* before the device aborts because of a runtime that does not react */
 }
 
-/* A kernel stores its dispatch id where its argument points: s_store_dwordx2 s[2:3], s[0:1], 0x0
- * and s_endpgm. Barriers before it count, too. */
+/* A kernel that stores its dispatch id at its argument's address: s_store_dwordx2 s[2:3], s[0:1],
+ * 0x0 and s_endpgm. Earlier barriers count, too. */
 static void dispatch_ids(void) {
     struct {
         uint32_t segments[4];

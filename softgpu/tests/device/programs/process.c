@@ -1,4 +1,4 @@
-/* The device and the process: names, fork, exit, faults, idleness. */
+/* Tests the device and the process: names, fork, exit, faults, idleness. */
 #include "cases.h"
 
 #include <sys/wait.h>
@@ -43,7 +43,7 @@ static void fork_before(void) {
     launch_and_wait();
 }
 
-/* One that was forked later may exit; a launch in it ends it, as over the real driver. */
+/* A child that was forked later may exit; a launch in it ends it, as over the real driver. */
 static void fork_after(void) {
     launch_and_wait();
     pid_t child = fork();
@@ -69,7 +69,7 @@ static void exit_busy(void) {
         launch(empty, NULL, NULL);
 }
 
-/* Leaves a kernel behind that waits for a flag that nobody sets. */
+/* Leaves a kernel running that waits for a flag that is never set. */
 static void exit_running(void) {
     int32_t *flags;
     int64_t offset = 0, size = 2, stride = 1, mine = 0, other = 1;
@@ -85,7 +85,7 @@ static void exit_running(void) {
     }
 }
 
-/* Writes far outside of any memory. */
+/* Writes far outside of all memory. */
 static void wild_store(void) {
     uint64_t out = UINT64_C(0x10000), offset = 0, size = 64, stride = 1;
     int32_t value = 1;
@@ -98,7 +98,7 @@ static void wild_store(void) {
     printf("went on after %s\n", hipGetErrorName(error));
 }
 
-/* Registered memory by the address that only the host knows. */
+/* Passes registered memory by the address that only the host knows. */
 static void host_pointer(void) {
     static int32_t memory[2048];
     uint64_t out = (uintptr_t)&memory[512], offset = 0, size = 64, stride = 1;
@@ -110,7 +110,7 @@ static void host_pointer(void) {
     printf("%d\n", hipDeviceSynchronize());
 }
 
-/* Where HIP returns the error, the process lives on as long as it likes. */
+/* If HIP returns the error, the process goes on. */
 static void outlive_fault(void) {
     wild_store();
     sleep(7);
@@ -121,7 +121,7 @@ static void idle(void) {
     enum { IDLE_MS = 200 };
     launch_and_wait();
     double least = 1e9;
-    /* The process needs a while to come to rest, and on a busy machine longer. */
+    /* The process takes a while to become idle, and longer on a busy machine. */
     for (int i = 0; i < 20 && least > IDLE_MS; i++) {
         usleep(100000);
         double before = cpu_time();
@@ -133,7 +133,7 @@ static void idle(void) {
 }
 
 static void latency(void) {
-    enum { LAUNCHES = 200000, FAST_US = 200 }; /* on a busy machine not many are */
+    enum { LAUNCHES = 200000, FAST_US = 200 }; /* on a busy machine only some are that fast */
     hipFunction_t empty = kernel("empty");
     hipStream_t stream = new_stream();
     double best = 1e9;

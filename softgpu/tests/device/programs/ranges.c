@@ -1,7 +1,7 @@
-/* Two registered ranges of the program's that begin at one address, as when memory comes back that
- * HIP has not yet unpinned. Prints: whether each range has an address of its own; what maps a size
- * that was not registered, and what deregisters the address; whether both are still there; and
- * what deregisters an address that one range has. */
+/* Two registered ranges of the program that begin at one address, as when memory is allocated again
+ * that HIP has not yet unpinned. Prints: whether each range has its own address; what maps a size
+ * that was not registered, and what deregisters the address; whether both remain; and what
+ * deregisters an address that one range has. */
 #include "driver.h"
 
 enum { SMALL = 256, LARGE = 4096 };

@@ -1,8 +1,8 @@
-"""Builds what is compiled, by csrc/build.mk, and puts it into the package.
+"""Builds the compiled files by csrc/build.mk, and puts them into the package.
 
-In a checkout (editable installs) it stays in build/, where make finds it. A wheel and what pip
-installs hold it in mgpu_rt/: it is compiled in a copy of the sources below the build folder, so
-that no file of it knows where that was and a second build gives the same bytes.
+In a checkout (editable installs) they stay in build/, where make finds them. A wheel and pip's
+installs have them in mgpu_rt/: they are compiled in a copy of the sources below the build folder,
+so that no file contains that folder's path and a second build gives equal bytes.
 
 CC, CFLAGS, LDFLAGS and SOURCE_DATE_EPOCH are honoured, and make's other variables through
 MAKEFLAGS (MAKEFLAGS="SOFTGPU=no").
@@ -25,12 +25,13 @@ from setuptools.command.sdist import sdist
 ROOT = Path(__file__).resolve().parent
 SOURCES = ("csrc", "mgpu_rt", "softgpu")
 
-#: The time in archives, unless SOURCE_DATE_EPOCH says another: zip files know none before 1980.
+#: The time in archives, unless SOURCE_DATE_EPOCH gives another: zip files cannot have one before
+#: 1980.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")
 
 
 def need(*names: str) -> list[str]:
-    """Which of these are missing on this machine, in words; csrc/packaging/need.sh knows them."""
+    """Returns which of these are missing on this machine; csrc/packaging/need.sh knows them."""
     command = ["sh", "csrc/packaging/need.sh", "--list", *names]
     environment = {**os.environ, "PYTHON": sys.executable}
     result = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
@@ -38,16 +39,16 @@ def need(*names: str) -> list[str]:
 
 
 def make(directory: Path, *arguments: str) -> None:
-    """Runs make there. Ends with what it said."""
+    """Runs make there. If make fails, ends with its message."""
     command = ["make", f"-j{os.cpu_count() or 1}", "-f", "csrc/build.mk", *arguments]
     command.append(f"HOST_PYTHON={sys.executable}")
-    # csrc/build.mk joins the user's flags to its own: those of the command line would be last.
+    # csrc/build.mk adds the user's flags to its own; flags on the command line would come last.
     if subprocess.run(command, cwd=directory).returncode != 0:
         sys.exit("mgpu_rt: the C half could not be built; make has said why")
 
 
 def addresses() -> dict[str, str]:
-    """The project's public addresses, of which there are none yet."""
+    """Returns the project's public addresses, of which there are none yet."""
     sys.path.append(str(ROOT / "csrc" / "packaging"))
     import recipes
 
@@ -67,7 +68,7 @@ class BuildNative(build_ext):
             options = ["SOFTGPU=no"]
         if self.inplace or self.editable_mode:
             make(ROOT, "native", *options)
-            # The library looks there for the interpreter that it was built for.
+            # The library looks there for the interpreter for which it was built.
             Path(ROOT, "build", "lib", "mgpu_rt.python").write_text(f"{sys.executable}\n")
             return
         tree = Path(self.build_temp, "tree").absolute()
@@ -78,7 +79,7 @@ class BuildNative(build_ext):
         out = Path(self.build_lib, "mgpu_rt").absolute()
         for name in ("lib", "include"):
             shutil.rmtree(out / name, ignore_errors=True)
-        flags = f"{os.environ.get('CFLAGS', '')} -g0"  # a debugger would be told a path
+        flags = f"{os.environ.get('CFLAGS', '')} -g0"  # debugging information would contain a path
         make(tree, "package", f"OUT={out}", f"CFLAGS={flags.strip()}", *options)
 
 
@@ -106,7 +107,7 @@ class SourceArchive(sdist):
 
 
 class NativeDistribution(Distribution):
-    """One with compiled files, although setuptools compiles none."""
+    """A distribution with compiled files, although setuptools compiles none."""
 
     def has_ext_modules(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""`python -m bench`: the figures, as ratios in one run; plots and tables of what was measured."""
+"""`python -m bench`: measures figures as ratios in one run, and makes plots and tables of them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ WHERE = {
     "sparse": ("cuda",),
     "unmap": device.NAMES,
 }
-SECONDS_BETWEEN_LINES = 5.0  # of progress, where there is no terminal
+SECONDS_BETWEEN_LINES = 5.0  # between lines of progress, if there is no terminal
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,13 @@ class Request:
     llvm_runtime: Path | None
 
     def of(self, on: Device) -> int:
-        """Repetitions on a device."""
+        """Returns the number of repetitions on a device."""
         return self.repetitions or on.repetitions
 
 
 def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result]:
     count, llvm = asked.of(on), asked.llvm_runtime
-    few = max(count // 4, 3)  # where each repetition is a process that starts the driver
+    few = max(count // 4, 3)  # for benchmarks whose repetitions are processes that start the driver
     return {
         "calls": lambda step: calls.run(20 * count, step),
         "threads": lambda step: threads.run(on, count, asked.threads, step),
@@ -102,7 +102,7 @@ def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result
 
 
 class Progress:
-    """Says what is being measured: in place on a terminal, else a line now and then."""
+    """Shows what is being measured: in place on a terminal, or by a line now and then."""
 
     def __init__(self, console: Console, total: int) -> None:
         self._console, self._total, self._done = console, total, 0
@@ -119,7 +119,7 @@ class Progress:
             self._status.stop()
 
     def begin(self, name: str) -> Step:
-        """The next benchmark's way of saying where it is."""
+        """Returns the next benchmark's function for progress."""
         self._done += 1
         prefix = f"[{self._done}/{self._total}] {name}"
         self._said = 0.0
@@ -232,7 +232,7 @@ def plot(results: tuple[Path, ...]) -> None:
 
 @main.command()
 def tables() -> None:
-    """Bring the tables of the documents up to the results that they name."""
+    """Update the documents' tables from the results that they name."""
     for name in table.SHOWN_IN:
         path = native.ROOT / name
         path.write_text(table.refreshed(path.read_text(encoding="utf-8"), native.ROOT), "utf-8")
@@ -242,7 +242,7 @@ def tables() -> None:
 @click.option("--chip", default=device.CUDA_CHIP, show_default=True)
 @click.option("--python", default="3.12", show_default=True, help="The release of Python there.")
 def prepare(chip: str, python: str) -> None:
-    """Pack all that a machine with a GPU lacks that has neither MLIR nor a network.
+    """Pack the files for a machine with a GPU that has neither MLIR nor a network.
 
     Unpack build/bench/pack.tar.gz there in a checkout, and run `sh bench/run.sh`.
     """

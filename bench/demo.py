@@ -1,11 +1,11 @@
 """The demonstration: the forum's program before and after, on AMD's own HIP without a GPU.
 
 Lowers ``programs/forum.mlir`` (launches of an empty kernel) with MLIR 22, 19 and 15. Each program
-runs with a plain runtime, with mgpu_rt linked in its place, and with mgpu_rt preloaded. Prints for
-each the table that the forum's report has, and at the end one of all. Exit status 1 if anything
-failed or mgpu_rt did not keep its promise.
+runs with a plain runtime, with mgpu_rt linked instead, and with mgpu_rt preloaded. Prints a table
+like the forum report's for each, and at the end one of all. Ends with status 1 if anything failed
+or mgpu_rt did not keep its promise.
 
-The times are of an emulated device: they compare the sides with each other, nothing else.
+The times belong to an emulated device, so they only compare the sides with each other.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from mgpu_rt._cli import softgpu
 from mgpu_rt._lowering import lower, object_files, pipelines, toolchain
 from mgpu_rt._text import columns
 
-LAUNCHES = 1000  # that are counted
-REPETITIONS = 3  # of each run that is timed
+LAUNCHES = 1000  # number of counted launches
+REPETITIONS = 3  # number of timed runs of each kind
 STOCK = bench.ROOT / "build" / "stock" / "libmlir_rocm_runtime.so"
 OURS = bench.ROOT / "build" / "lib" / "libmlir_rocm_runtime.so"
 PROGRAMS = bench.ROOT / "build" / "demo"
@@ -46,15 +46,15 @@ _ROW = re.compile(r"^ *\d+\.\d+ +\d+\.\d+ +\d+\.\d+ +(\d+) (\w+)$", re.MULTILINE
 
 
 class Failed(Exception):
-    """The demonstration cannot go on, or shows that something is wrong."""
+    """The demonstration cannot continue, or has found a fault."""
 
 
 @dataclass(frozen=True)
 class Side:
     """One way of running the program. ``command`` stands before the program's path.
 
-    ``many`` is how many launches a timed run makes: enough to be seen beside HIP's own start, which
-    takes 0.2 s.
+    ``many`` is the number of launches in a timed run: enough to be noticeable beside HIP's own
+    start of 0.2 s.
     """
 
     name: str
@@ -66,7 +66,8 @@ class Side:
 
 @dataclass(frozen=True)
 class Counts:
-    """The calls of one side's program, as the library's table, and the driver's calls by name."""
+    """The counts of one side: the program's calls, as in the library's table, and the driver's
+    calls by name."""
 
     table: str
     driver: Mapping[str, int]
@@ -84,7 +85,7 @@ class Outcome:
 
 
 PLAIN = Side("plain runtime", STOCK, many=300)
-#: Makes the driver calls of PLAIN in their order, by the library that can count them.
+#: Makes PLAIN's driver calls in their order, through the library that can count them.
 PLAIN_COUNTED = Side("plain runtime", OURS, many=0, environment={"MGPU_RT_CACHE": "off"})
 IN_PLACE = Side("mgpu_rt", OURS, many=20_000)
 PRELOADED = Side(
@@ -121,9 +122,9 @@ def demonstrate() -> None:
 
 
 def compare(llvm: int) -> dict[Side, Outcome]:
-    """Runs all sides of one LLVM release, prints their tables, checks what they counted."""
+    """Runs all sides of one LLVM release, prints their tables, and checks their counts."""
     chip = pipelines.FORUM_CHIP if llvm == 15 else pipelines.DEFAULT_CHIP
-    # The caller's settings of mgpu_rt are for other programs; only the choice of a HIP holds here.
+    # The caller's settings of mgpu_rt are for other programs; only the choice of a HIP counts here.
     base = {k: v for k, v in os.environ.items() if k == "MGPU_RT_HIP" or k[:8] != "MGPU_RT_"}
     environment = softgpu.environment({**base, "MGPU_RT_SOFTGPU": chip})
 
@@ -141,7 +142,7 @@ def compare(llvm: int) -> dict[Side, Outcome]:
 
 
 def summary(releases: Mapping[int, Mapping[Side, Outcome]]) -> str:
-    """The table of what a launch took, and of what the driver was asked for LAUNCHES of them."""
+    """Prints the table of a launch's time, and of the driver calls of LAUNCHES launches."""
     head = ("a launch takes", *(side.name for side in SIDES), "streams created", "modules loaded")
     rows = [head]
     for llvm, outcomes in releases.items():
@@ -156,7 +157,8 @@ def summary(releases: Mapping[int, Mapping[Side, Outcome]]) -> str:
 
 
 def time_launch(llvm: int, side: Side, environment: Mapping[str, str]) -> Estimate:
-    """Microseconds of a launch after the first: HIP's own start is in all runs alike."""
+    """Returns the microseconds of a launch after the first: HIP's own start is equal in all
+    runs."""
     one, many = (build(llvm, side.library, launches) for launches in (1, side.many))
     taken: dict[Path, list[float]] = {one: [], many: []}
     for _ in range(REPETITIONS):
@@ -183,7 +185,7 @@ def build(llvm: int, library: Path, launches: int) -> Path:
 
 
 def execute(side: Side, program: Path, environment: Mapping[str, str]) -> str:
-    """Standard error of one run. Raises Failed if it did not go well."""
+    """Runs a program and returns its standard error. Raises Failed if the run failed."""
     command = [*side.command, str(program)]
     what = " ".join(command)
     try:
@@ -196,7 +198,7 @@ def execute(side: Side, program: Path, environment: Mapping[str, str]) -> str:
         )
     except subprocess.TimeoutExpired as expired:
         raise Failed(f"{what}: not done after {TIME_LIMIT} s") from expired
-    # MLIR's main returns nothing, so only death by a signal says something.
+    # MLIR's main returns nothing, so only an end by a signal means a failure.
     if done.returncode < 0:
         raise Failed(f"{what}: ended with status {done.returncode}\n{done.stderr}")
     if "failed with" in done.stderr:
@@ -205,7 +207,7 @@ def execute(side: Side, program: Path, environment: Mapping[str, str]) -> str:
 
 
 def split_tables(report: str) -> tuple[str, str]:
-    """The two tables of MGPU_RT_STATS=1: the program's calls, the driver's calls."""
+    """Parses the two tables of MGPU_RT_STATS=1: the program's calls and the driver's calls."""
     titles = r"^mgpu_rt: (?:calls of the program|calls of the driver|launches of kernels)\n"
     parts = re.split(titles, report, flags=re.MULTILINE)
     if len(parts) != 4:
@@ -214,12 +216,12 @@ def split_tables(report: str) -> tuple[str, str]:
 
 
 def check(llvm: int, driver: Mapping[str, int]) -> None:
-    """Holds what was counted against what is promised."""
+    """Compares the counts with the promised ones."""
     bounds = {
         "hipModuleLoadData": (0, 1),
         "hipModuleGetFunction": (0, 1),
         "hipStreamCreate": (0, 1),
-        # Not in the loop; one at the end gives the shared stream back.
+        # None in the loop; one at the end destroys the shared stream.
         "hipStreamDestroy": (0, 1),
         "hipModuleLaunchKernel": (LAUNCHES, LAUNCHES),
         "hipStreamSynchronize": (LAUNCHES, LAUNCHES),
@@ -231,7 +233,7 @@ def check(llvm: int, driver: Mapping[str, int]) -> None:
 
 
 def announce(text: str) -> None:
-    """Progress, on standard error: the tables on standard output stay clean."""
+    """Prints progress on standard error, so that the tables on standard output stay clean."""
     print(text, end="", file=sys.stderr, flush=True)
 
 

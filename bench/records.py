@@ -8,7 +8,7 @@ from typing import Any
 
 from bench import ROOT
 
-#: Records of suites; the device's own are in softgpu/records, and the benchmarks' in bench/results.
+#: Suites' records; softgpu/records has the device's own, and bench/results the benchmarks'.
 SUITES = ROOT / "bench" / "results" / "suites"
 DEVICE = ROOT / "softgpu" / "records"
 
@@ -26,7 +26,7 @@ def save(content: Any, path: Path) -> None:
 
 
 def _text(content: Any, indent: str = "") -> str:
-    """Gives a line to each part that is short or holds neither lists nor objects."""
+    """Writes a part on one line if it is short or has neither lists nor objects."""
     line = json.dumps(content, ensure_ascii=False)
     is_object = isinstance(content, dict)
     parts = list(content.values()) if is_object else content if isinstance(content, list) else []

@@ -17,8 +17,8 @@
     mgpu_rt.empty_cache()              # give back to the driver what nobody holds
     mgpu_rt.load()                     # the library in this process, with all its functions
 
-The manager (mgpu_rt.manager._manager) runs beside each program that lives long enough. Importing
-this package imports nothing else.
+The manager (mgpu_rt.manager._manager) runs beside a program that reaches a limit. Importing this
+package imports nothing else.
 """
 
 TYPE_CHECKING = False  # typing's own costs 3 ms
@@ -73,9 +73,9 @@ __version__ = "0.1.0"
 
 
 def library_path() -> str:
-    """The path of libmlir_rocm_runtime.so, which lies in mgpu_rt/lib or a checkout's build/lib.
+    """Returns the path of libmlir_rocm_runtime.so, in mgpu_rt/lib or in a checkout's build/lib.
 
-    Raises FileNotFoundError, which says what to do, if it was not built.
+    Raises FileNotFoundError, with the way out, if it was not built.
     """
     from mgpu_rt import _library
 
@@ -83,7 +83,7 @@ def library_path() -> str:
 
 
 def load() -> "RuntimeLibrary":
-    """The library, loaded into this process once; every call returns the same object.
+    """Loads the library into this process once; every call returns one object.
 
     Raises FileNotFoundError as `library_path` does.
     """
@@ -105,12 +105,12 @@ def lower(
 
         library = mgpu_rt.Library(mgpu_rt.lower("model.mlir", chip="gfx942"))
 
-    The options are those of `mgpu-rt lower --emit library`. Those of LLVM's libraries that the
-    program calls are linked too. The file is kept, by the program's text and the tools: lowering a
-    program again costs milliseconds. Do not change the file.
+    The options are those of `mgpu-rt lower --emit library`. LLVM's libraries that the program calls
+    are linked, too. The file is cached by the program's text and the tools, so lowering a program
+    again costs milliseconds. Do not change the file.
 
-    Raises RuntimeError if a tool is missing or refuses the program, ValueError or OSError for what
-    is no program.
+    Raises RuntimeError if a tool is missing or refuses the program, ValueError or OSError if it is
+    no program.
     """
     from mgpu_rt._lowering import shared_library
 
@@ -118,11 +118,11 @@ def lower(
 
 
 def empty(shape: "int | Sequence[int]", dtype: "Any" = "float32") -> "DeviceArray":
-    """An array in device memory, whose elements are undefined. `dtype` is a type of NumPy's or
-    PyTorch's, or its name.
+    """Returns an array in device memory, whose elements are undefined. `dtype` is a type of NumPy
+    or PyTorch, or its name.
 
     Loads the library as `load` does. Raises HipError if there is no memory, TypeError or ValueError
-    for what is no type or shape.
+    for an invalid type or shape.
     """
     from mgpu_rt._arrays import arrays
 
@@ -130,8 +130,8 @@ def empty(shape: "int | Sequence[int]", dtype: "Any" = "float32") -> "DeviceArra
 
 
 def to_device(array: "Any") -> "DeviceArray":
-    """A copy of an array in device memory. PyTorch, CuPy, kernels and lowered functions take it
-    without another copy.
+    """Returns a copy of an array in device memory. PyTorch, CuPy, kernels and lowered functions
+    take it without another copy.
 
     Loads the library as `load` does. Raises HipError, TypeError or ValueError as `empty` does.
     """
@@ -141,26 +141,28 @@ def to_device(array: "Any") -> "DeviceArray":
 
 
 def empty_cache() -> int:
-    """Gives back to the driver what is cached and not in use: device memory, modules, streams.
+    """Releases all cached objects that are not in use: device memory, modules, streams.
 
-    Returns the number of objects given back. Loads the library if need be, as `load` does.
+    Returns the number of released objects. Loads the library if need be, as `load` does.
     """
     return load().empty_cache()
 
 
 def memory_history() -> str:
-    """A table of what held device memory at its peak, by place of the program. Needs MGPU_RT_STATS
-    at the first call. Loads the library as `load` does."""
+    """Returns a table of the device memory at its peak, by place of the program. Needs
+    MGPU_RT_STATS at the first call. Loads the library as `load` does."""
     return load().memory_history()
 
 
 def memory_summary() -> str:
-    """A table of the device memory that this process holds. Loads the library as `load` does."""
+    """Returns a table of the device memory that this process holds. Loads the library as `load`
+    does."""
     return load().memory_summary()
 
 
 def stats() -> "dict[str, Any]":
-    """The statistics so far, as mgpu_rt.h describes them. Loads the library as `load` does."""
+    """Returns the statistics so far, as mgpu_rt.h describes them. Loads the library as `load`
+    does."""
     return load().stats()
 
 
@@ -173,8 +175,8 @@ def use_stream(stream: "Any") -> "AbstractContextManager[None]":
     Lowered functions on this thread get that stream whenever they create one, and kernels of
     `Module` run on it by default. `stream` is PyTorch's, CuPy's or hip-python's, any object with
     `__cuda_stream__`, or a hipStream_t as int, ctypes.c_void_p or cffi pointer. None stands for the
-    library's own streams. At the end of `with` the outer stream is back. Do not destroy the stream
-    before that.
+    library's own streams. At the end of `with` the outer stream is current again. Do not destroy
+    the stream before that.
 
     Loads the library as `load` does. Raises TypeError or ValueError if `stream` is no stream.
     """
@@ -184,7 +186,7 @@ def use_stream(stream: "Any") -> "AbstractContextManager[None]":
 
 
 def graph() -> "AbstractContextManager[Graph]":
-    """Builds what a `with` statement has the GPU do into a graph, to be replayed by one call.
+    """Builds the GPU work of a `with` statement into a graph, which one call replays.
 
         with mgpu_rt.graph() as graph:
             lowered_function(...)      # nothing runs yet
@@ -194,7 +196,7 @@ def graph() -> "AbstractContextManager[Graph]":
     out. A replay uses the same addresses and values. Use it for host code that only submits work;
     docs/graphs.md says when.
 
-    Raises HipError if the library cannot build the graph: a line on stderr says why. No call has
+    Raises HipError if the library cannot build the graph: a line on stderr tells why. No call has
     run then, so you can call the function without a graph.
     """
     from mgpu_rt import _graphs
@@ -203,16 +205,16 @@ def graph() -> "AbstractContextManager[Graph]":
 
 
 def intercept(runtime: "Runtime") -> "AbstractContextManager[Runtime]":
-    """Puts a runtime of yours in the path of this process's mgpu* calls, for a `with` statement.
+    """Puts your runtime in the path of this process's mgpu* calls, for a `with` statement.
 
         with mgpu_rt.intercept(mgpu_rt.hooks.Trace()):
             lowered_function(...)
 
-    The library asks it on all threads, for the functions whose methods its class overrides. No
-    graph is built within; one of before is replayed past the runtime. At the end of `with` the
-    outer runtime is back. The first exception of a method, other than HipError,
-    comes out of the `with`; from then on the library answers by itself. Raises TypeError if
-    `runtime` is no Runtime.
+    The library calls it on all threads, for the functions whose methods its class overrides. No
+    graph is built within; an earlier one is replayed past the runtime. At the end of `with` the
+    outer runtime is current again. The first exception of a method, other than HipError, leaves the
+    `with`; from then on the library answers by itself. Raises TypeError if `runtime` is not a
+    Runtime.
     """
     from mgpu_rt.runtime import _host
 
@@ -237,7 +239,7 @@ _ELSEWHERE = {
 }
 
 
-#: Modules that need no import of their own: `mgpu_rt.hooks.Trace()`.
+#: Modules that are found without an import: `mgpu_rt.hooks.Trace()`.
 _MODULES = ("hooks", "runtime")
 
 

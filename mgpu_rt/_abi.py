@@ -1,6 +1,6 @@
-"""The mgpu* ABI as Python sees it, read from csrc/abi.def, which declares each function once.
+"""The mgpu* ABI in Python, read from csrc/abi.def, which declares each function once.
 
-From here come the cffi declarations and the table in docs/abi.md.
+The cffi declarations and the table in docs/abi.md are made here.
 """
 
 from __future__ import annotations
@@ -84,14 +84,15 @@ FORKS = {
 
 _NVIDIA = "NVIDIA's driver; on AMD an error"
 
-#: The server of a section's functions, by the beginning of its comment in abi.def; else HIP.
+#: The library that serves a section's functions, by the beginning of its comment in abi.def; HIP by
+#: default.
 _SECTIONS = {
     "Tensor maps": _NVIDIA,
     "Sparse matrices": "hipSPARSE or cuSPARSE",
     "Matrices of which two": "cuSPARSELt; on AMD an error",
 }
 
-#: Functions that others call and this library lacks, and why.
+#: Functions that other runtimes have and this library lacks, and why.
 LEFT_OUT = {
     "flydslAot*, flydslRuntimeTakeError": "FlyDSL links them from an archive of its own",
 }
@@ -110,18 +111,18 @@ class Function:
 
     @property
     def emitted_by(self) -> str:
-        """The releases of LLVM, or the other compiler, whose programs call it."""
+        """Returns the releases of LLVM, or the other compiler, whose programs call it."""
         return FORKS.get(self.name) or f"LLVM {self.first_llvm}–{self.last_llvm}"
 
     @property
     def prototype(self) -> str:
-        """The C declaration, without the semicolon."""
+        """Returns the C declaration, without the semicolon."""
         space = "" if self.result.endswith("*") else " "
         return f"{self.result}{space}{self.name}({self.params})"
 
 
 def _served_by(text: str, match: re.Match[str]) -> str:
-    """The runtimes that have a function, by the comment above its section."""
+    """Returns the runtimes that have a function, by the comment above its section."""
     if match["name"] == "mgpuModuleLoadJIT":
         return _NVIDIA
     section = re.findall(r"^/\* (.*)", text[: match.start()], re.MULTILINE)[-1:]
@@ -132,7 +133,7 @@ def _served_by(text: str, match: re.Match[str]) -> str:
 
 
 def parse(text: str) -> list[Function]:
-    """Reads abi.def. Raises ValueError if a line of it is not understood."""
+    """Reads abi.def. Raises ValueError for a line that is not understood."""
     functions = [
         Function(
             match["name"],
@@ -151,19 +152,20 @@ def parse(text: str) -> list[Function]:
 
 
 def functions(definition: Path | None = None) -> list[Function]:
-    """The functions in the order of abi.def (by default the one of this checkout or package)."""
+    """Returns the functions in the order of abi.def (by default the one of this checkout or
+    package)."""
     path = definition or _layout.table("abi.def")
     return parse(path.read_text(encoding="utf-8"))
 
 
 def cdef(definition: Path | None = None) -> str:
-    """Declarations of everything that the library exports, for cffi's FFI.cdef."""
+    """Returns declarations of all the library's exports, for cffi's FFI.cdef."""
     lines = [f"{function.prototype};" for function in functions(definition)]
     return TYPES + "\n".join(lines) + EXTENSIONS + PRIVATE
 
 
 def markdown() -> str:
-    """The ABI as a table."""
+    """Returns the ABI as a table."""
     rows = [
         f"| `{function.name}` | {function.emitted_by} | {function.served_by} "
         f"| `{function.result} ({function.params})` |"
@@ -174,7 +176,7 @@ def markdown() -> str:
 
 
 def left_out() -> str:
-    """Functions that other compilers emit and this library lacks, as a table."""
+    """Returns a table of functions that other compilers emit and this library lacks."""
     rows = [f"| `{names}` | {why} |" for names, why in LEFT_OUT.items()]
     return "\n".join(["| left out | why |", "|---|---|", *rows]) + "\n"
 

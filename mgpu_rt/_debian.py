@@ -1,9 +1,10 @@
-"""Debian's packages, fetched and unpacked into a folder, without root and without installing them.
+"""Fetches Debian's packages and unpacks them into a folder, without root and without installing
+them.
 
-apt-get resolves and verifies as it does for the machine, with a configuration of its own. It has an
-empty list of installed packages, the machine's keys, and a source for each suite. The address is
-that of the machine's own source for Debian. So every package has the checksum that a list states
-which Debian has signed.
+apt-get resolves and verifies as it does for the machine, with a configuration of its own. The
+configuration has an empty list of installed packages, the machine's keys, and a source for each
+suite. The address is the one of the machine's own source for Debian. So every package is checked
+against a list that Debian has signed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ TIME_LIMIT = 600  # seconds for one call of apt-get; a minute is common
 
 
 class PackagesMissing(RuntimeError):
-    """Packages cannot be had here; the message says why."""
+    """Packages cannot be fetched here; the message tells why."""
 
 
 def unpack(
@@ -33,7 +34,7 @@ def unpack(
     newest: Sequence[str] = (),
     dependencies: bool = True,
 ) -> None:
-    """Unpacks packages of some suites of Debian's, the first one preferred, into a new folder.
+    """Unpacks packages of some of Debian's suites, the first preferred, into a new folder.
 
     ``newest`` are packages that come from the last suite, although an earlier one has them. Their
     dependencies come too, unless ``dependencies`` is false. The folder appears whole or not at all.
@@ -59,7 +60,7 @@ def unpack(
 
 
 def _mirror() -> str:
-    """The address that the machine itself has Debian from."""
+    """Returns the address from which the machine itself gets Debian."""
     files = [_SOURCES / "sources.list", *sorted((_SOURCES / "sources.list.d").glob("*"))]
     for file in files:
         if file.suffix not in (".list", ".sources") or not file.exists():
@@ -72,12 +73,12 @@ def _mirror() -> str:
 
 
 def _configure(work: Path, suites: Sequence[str], newest: Sequence[str]) -> Path:
-    """A configuration of apt's that does not touch the machine's own."""
+    """Writes a configuration for apt that does not change the machine's own."""
     for folder in ("state/lists/partial", "cache/archives/partial"):
         (work / folder).mkdir(parents=True, exist_ok=True)
     (work / "status").touch()
     mirror = _mirror()
-    key = f"[signed-by={_KEY}] " if _KEY.exists() else ""  # else one of trusted.gpg.d
+    key = f"[signed-by={_KEY}] " if _KEY.exists() else ""  # without it, one of trusted.gpg.d
     (work / "sources.list").write_text(
         "".join(f"deb {key}{mirror} {suite} main\n" for suite in suites)
     )
@@ -100,7 +101,7 @@ def _configure(work: Path, suites: Sequence[str], newest: Sequence[str]) -> Path
         "APT::Architecture": "amd64",
         "APT::Update::Error-Mode": "any",
         "APT::Install-Recommends": "false",
-        "APT::Sandbox::User": "",  # what runs here may write into the cache
+        "APT::Sandbox::User": "",  # this process's user may write into the cache
         "Acquire::Languages": "none",
         "Acquire::http::Timeout": "20",  # seconds, so that a machine without network soon says so
         "Acquire::Retries": "1",
@@ -131,7 +132,7 @@ def _run(
 
 
 def _reason(said: str) -> str:
-    """The one line that says why, of those that apt-get or tar has written."""
+    """Returns the line with the reason, from the output of apt-get or tar."""
     if "No space left on device" in said or "enough free space" in said:
         return "no space is left on the disk"
     lines = said.strip().splitlines() or ["it says nothing"]
@@ -139,7 +140,7 @@ def _reason(said: str) -> str:
 
 
 def _point_home(root: Path) -> None:
-    """Absolute links within packages mean the files beside them, not the machine's."""
+    """Makes absolute links within packages point to the files beside them, not the machine's."""
     for path in root.rglob("*"):
         if path.is_symlink() and os.readlink(path).startswith("/"):
             target = root / os.readlink(path).lstrip("/")

@@ -1,4 +1,4 @@
-"""Files that a user names, FIFOs and devices among them: no wait is longer than WAIT."""
+"""Files that a user names, including FIFOs and devices, without waits longer than WAIT."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import time
 from pathlib import Path
 
 WAIT = 10.0  # seconds for the other end of a FIFO
-_LOOK = 0.05  # seconds between two looks for it
+_LOOK = 0.05  # seconds between two checks for it
 
 Name = str | os.PathLike[str]
 
 
 def read(path: Name) -> bytes:
-    """All of a file or a pipe. Raises OSError: also for a device, which may have no end, and for a
-    FIFO that nobody has begun to write for WAIT seconds."""
+    """Reads all of a file or a pipe. Raises OSError, also for a device, which may be endless, and
+    for a FIFO that no process writes within WAIT seconds."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with open(number, "rb") as file:
         mode = os.fstat(number).st_mode
@@ -30,18 +30,18 @@ def read(path: Name) -> bytes:
 
 
 def _has_an_end(number: int) -> bool:
-    """True of a terminal, whose user ends the input, and of the null device."""
+    """Returns True for a terminal, whose user ends the input, and for the null device."""
     return os.isatty(number) or os.path.samestat(os.fstat(number), os.stat(os.devnull))
 
 
 def _begin(number: int, path: Name) -> bytes:
-    """Waits until a FIFO has been written to or has a writer. Returns what was read by then."""
+    """Waits until a FIFO has content or a writer. Returns the content so far."""
     poll, end = select.poll(), time.monotonic() + WAIT
     poll.register(number, select.POLLIN)
     while not poll.poll(1000 * _LOOK):
         try:
             begin = os.read(number, 1)
-        except BlockingIOError:  # there is a writer, who takes his time
+        except BlockingIOError:  # there is a writer, which is slow
             return b""
         if begin:
             return begin
@@ -65,8 +65,7 @@ def write(path: Name, content: bytes) -> None:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Writes a file that others may read at that time: they find the old content, or all of the
-    new."""
+    """Writes a file that others may be reading: they find the old content, or all of the new."""
     if isinstance(content, str):
         content = content.encode()
     if path.exists() and path.read_bytes() == content:

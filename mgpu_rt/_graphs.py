@@ -28,7 +28,7 @@ class Graph:
         self._handle: Any = None
         self._end: weakref.finalize | None = None
         self._process = os.getpid()
-        self._lock = threading.RLock()  # held while HIP is given the graph
+        self._lock = threading.RLock()  # held while HIP gets the graph
 
     def _built(self, handle: Any) -> None:
         self._handle = handle
@@ -42,19 +42,19 @@ class Graph:
         return self._lock
 
     def _alive(self) -> Any:
-        """The handle; the caller has the lock."""
+        """Returns the handle; the caller has the lock."""
         if self._end is None or not self._end.alive:
             raise ValueError("the graph is not built yet" if self._end is None else "it is closed")
         return self._handle
 
     def replay(self, stream: Any = None) -> None:
         """Submits the graph to `stream`, or to the external stream (use_stream), without a wait.
-        Without either it runs on a stream of the library's, and is over on return.
+        Without either it runs on a stream of the library's, and is done on return.
 
         While it runs, its copies read and write host memory. Raises HipError if HIP refuses it, or
-        the stream is one of another device than the graph's. Raises it too if the program has
-        registered, unregistered, freed or allocated again what the graph copies or fills: build the
-        graph again then. Raises ValueError if the graph is closed.
+        the stream is of another device than the graph. Raises HipError, too, if the program has
+        registered, unregistered, freed or reallocated memory that the graph copies or fills: build
+        the graph again then. Raises ValueError if the graph is closed.
         """
         library = self._library
         given = library.chosen_stream if stream is None else handle_of(stream)
@@ -75,7 +75,7 @@ class Graph:
             self._library.mgpu_rt_graph_launch(self._alive(), stream)
 
     def dot(self) -> str:
-        """A picture of it in the language of Graphviz."""
+        """Returns a picture of the graph in the language of Graphviz."""
         library = self._library
         with self._using():
             text = library.mgpu_rt_graph_dot(self._alive())
@@ -89,13 +89,13 @@ class Graph:
     def close(self) -> None:
         """Ends the graph, once its work is done: its memory serves others from then on."""
         if os.getpid() != self._process:
-            return  # where it is none
+            return  # this process does not have it
         with self._lock:
             if self._end is not None:
                 self._end()
 
     def __len__(self) -> int:
-        """The number of its nodes."""
+        """Returns the number of the graph's nodes."""
         with self._using():
             return self._library.mgpu_rt_graph_nodes(self._alive())
 
@@ -122,7 +122,8 @@ def graph() -> Iterator[Graph]:
 
 def _build(library: RuntimeLibrary) -> Iterator[Graph]:
     found = Graph(library)
-    # C's own functions: a signal handler may raise in Python code, and then its thread builds on.
+    # C's own functions are called: a signal handler may raise in Python code, and its thread would
+    # then build on.
     begin, end = library.native.mgpu_rt_graph_begin, library.native.mgpu_rt_graph_end
     begun, handle = True, None
     try:

@@ -15,12 +15,13 @@ PROBE = "mgpu-rt-probe"
 HIP = "libamdhip64.so.[0-9]"
 HSA = "libhsa-runtime64.so.1"
 
-#: The folders that every loader searches: HIP's own libraries lie there or beside HIP.
+#: Returns the folders that every loader searches: HIP's own libraries lie there or beside HIP.
 LOADERS_FOLDERS = (Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib"))
 
-#: The libraries that emulate AMD's driver below HIP, each with a text in every ROCr that loads it.
-#: ROCr up to 6.1 holds the name of its driver library. From 7.2 on it holds the name of a function
-#: that it looks up with HSA_ENABLE_DTIF=1. (The name libdtif.so is too short to be found as text.)
+#: The libraries that emulate AMD's driver below HIP, each with a text that every ROCr that loads it
+#: contains. ROCr up to 6.1 holds the name of its driver library. From 7.2 on it holds the name of a
+#: function that it looks up with HSA_ENABLE_DTIF=1. (The name libdtif.so is too short to be found
+#: as text.)
 SEAMS = {"libhsakmt.so.1": b"libhsakmt.so.1", "libdtif.so": b"hsaKmtQueueRingDoorbell"}
 
 
@@ -33,7 +34,7 @@ class Hip:
 
 
 def probe() -> str:
-    """The path of the program that asks the library."""
+    """Returns the path of the program that asks the library."""
     return str(_layout.PREFIX / "lib" / PROBE)
 
 
@@ -43,11 +44,11 @@ HOW_TO_START_ONE = "free memory, or see ulimit -u"
 
 
 class NoProcess(OSError):
-    """This machine starts no further process now."""
+    """This machine cannot start another process now."""
 
 
 def why_not(path: str) -> str:
-    """Why what MGPU_RT_HIP names is no library; empty if it may be one."""
+    """Returns why MGPU_RT_HIP names no library; empty if it may be one."""
     if not os.path.exists(path):
         return f"MGPU_RT_HIP={path}: there is no such file"
     if os.path.isfile(path):
@@ -61,16 +62,16 @@ def why_not(path: str) -> str:
 
 
 def find(base: Mapping[str, str]) -> list[Hip]:
-    """The libraries that a program would try in this environment, in that order
+    """Returns the libraries that a program would try in this environment, in order
     (csrc/runtime/driver/hip_search.h). A child process asks the library, since the loader reads
-    LD_LIBRARY_PATH only at a start. If the library is not there, the loader's folders count. Raises
-    NoProcess where no process can be started."""
+    LD_LIBRARY_PATH only at a start. If the library is missing, the loader's folders count. Raises
+    NoProcess if no process can be started."""
     if not Path(probe()).exists():
         found = (path for folder in LOADERS_FOLDERS for path in sorted(folder.glob(HIP)))
         return [Hip(str(path.parent), str(path)) for path in found]
     library = str(_layout.PREFIX / "lib" / _layout.LIBRARY)
     environment = {name: value for name, value in base.items() if name != "LD_PRELOAD"}
-    if " " not in library:  # which LD_PRELOAD cannot name; then the loader finds it by the probe
+    if " " not in library:  # LD_PRELOAD can name it; otherwise the loader finds it by the probe
         environment["LD_PRELOAD"] = library
     try:
         result = subprocess.run(
@@ -86,20 +87,20 @@ def find(base: Mapping[str, str]) -> list[Hip]:
 
 
 def seams(hip: str) -> list[str]:
-    """The names in SEAMS that the ROCr below a HIP library loads."""
+    """Returns the names in SEAMS that the ROCr below a HIP library loads."""
     content = _rocr(hip)
     return [name for name, mark in SEAMS.items() if mark in content]
 
 
 def knows(hip: str, target: str) -> bool:
-    """False if the ROCr below a HIP library is known not to know a target, such as gfx942: it has
-    the names of others."""
+    """Returns False if the ROCr below a HIP library certainly does not know a target such as
+    gfx942, as it has the names of others."""
     content = _rocr(hip)
     return target.encode() in content or b"gfx90" not in content
 
 
 def _rocr(hip: str) -> bytes:
-    """The file of the ROCr that a HIP library loads; nothing if it cannot be read."""
+    """Returns the file of the ROCr that a HIP library loads; nothing if it cannot be read."""
     folders = (Path(os.path.realpath(hip)).parent, *LOADERS_FOLDERS)
     runtime = next((path for folder in folders if (path := folder / HSA).is_file()), None)
     try:

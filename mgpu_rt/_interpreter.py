@@ -1,18 +1,19 @@
-"""Starts Python for this package, so that no file of the current folder takes a module's place."""
+"""Starts Python for this package so that no file in the current folder replaces a module."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-#: The folder that holds the package; by its name, which a link may give.
+#: The folder of the package, by its name, which may be a link's.
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-#: Keeps the current folder out of sys.path. Python 3.13 imports before it runs the code of -c;
-#: Python 3.10 does not, and knows no -P.
+#: Removes the current folder from sys.path. Python 3.13 imports before it runs the code of -c;
+#: Python 3.10 does not, but lacks -P.
 _FLAGS = ["-P"] if sys.version_info >= (3, 11) else []
 
-#: Comes before the code of each child: the package is the caller's, and no other that is installed.
+#: Stands before the code of each child, so that the package is the caller's and no other installed
+#: one.
 _BEGIN = """
 import sys
 if sys.path[:1] == [""]:
@@ -29,10 +30,10 @@ runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 
 
 def text_command(text: str, *arguments: str) -> list[str]:
-    """The command that runs Python code with arguments, which it finds in sys.argv[1:]."""
+    """Returns the command that runs Python code with arguments, which it finds in sys.argv[1:]."""
     return [sys.executable, *_FLAGS, "-c", _BEGIN + text, _HOME, *arguments]
 
 
 def module_command(module: str, *arguments: str) -> list[str]:
-    """The command that runs a module of this package as `python -m` does."""
+    """Returns the command that runs a module of this package as `python -m` does."""
     return text_command(_RUN_MODULE, module, *arguments)

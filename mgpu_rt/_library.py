@@ -1,4 +1,4 @@
-"""The C library in a Python process: where it lies, and its functions through cffi."""
+"""The C library in a Python process: its place, and its functions through cffi."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mgpu_rt._notebook import Statistics, Table
 
 
 def path() -> str:
-    """The path of the library. Raises FileNotFoundError if it was not built."""
+    """Returns the path of the library. Raises FileNotFoundError if it was not built."""
     library = _layout.PREFIX / "lib" / _layout.LIBRARY
     if not library.exists():
         raise FileNotFoundError(f"{library} was not built: run `make` in {_layout.CHECKOUT}")
@@ -27,7 +27,7 @@ def path() -> str:
 
 
 def why_not_loaded(error: OSError) -> str:
-    """The way out where the loader refuses the library."""
+    """Returns the way out if the loader refuses the library."""
     text = str(error)
     anew = "python -m pip install --force-reinstall --no-binary mgpu_rt mgpu_rt"
     if "GLIBC_" in text:
@@ -38,10 +38,10 @@ def why_not_loaded(error: OSError) -> str:
 
 
 class Life(NamedTuple):
-    """How long something of the library's exists: in its process, until a reset of its device."""
+    """The life of a library object: it ends with its process, or with a reset of its device."""
 
     process: int
-    epoch: int | None  # None: it outlives a reset
+    epoch: int | None  # None: it survives a reset
 
 
 class RuntimeLibrary:
@@ -65,7 +65,7 @@ class RuntimeLibrary:
             raise OSError(f"{path} cannot be loaded: {why_not_loaded(error)}") from None
         self._thread = threading.local()
         self._make_room: Callable[[int, int], object] | None = None
-        self._asked: Any = None  # calls that from C
+        self._asked: Any = None  # releases that C's callbacks requested
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("mgpu") and name != "free":
@@ -73,7 +73,7 @@ class RuntimeLibrary:
         function = getattr(self.native, name)
         if not name.startswith("mgpu_rt_"):
             function = _taking_numbers(self.ffi, function)
-        self.__dict__[name] = function  # found there from now on
+        self.__dict__[name] = function  # a later access finds it there
         return function
 
     def __dir__(self) -> list[str]:
@@ -83,7 +83,7 @@ class RuntimeLibrary:
         return f"<mgpu_rt {self.version()} at {self.path}>"
 
     def stats(self) -> dict[str, Any]:
-        """The statistics so far, as mgpu_rt.h describes them.
+        """Returns the statistics so far, as mgpu_rt.h describes them.
 
         Calls, times and hits are 0 unless the first call found MGPU_RT_STATS or MGPU_RT_TRACE set.
         """
@@ -96,8 +96,8 @@ class RuntimeLibrary:
             self.native.free(text)
 
     def recording_json(self, path: str | os.PathLike[str]) -> bytes:
-        """The JSON of the recording that a killed process left at the path in MGPU_RT_STATS or
-        MGPU_RT_TRACE.
+        """Returns the JSON of the recording that a killed process left at the path in MGPU_RT_STATS
+        or MGPU_RT_TRACE.
 
         Raises OSError; with EBADMSG if that is no whole recording by this version.
         """
@@ -110,17 +110,17 @@ class RuntimeLibrary:
             self.native.free(text)
 
     def empty_cache(self) -> int:
-        """Gives back to the driver what is cached and not in use; returns how many objects."""
+        """Releases all cached objects that are not in use; returns how many."""
         return self.native.mgpu_rt_empty_cache()
 
     def life(self) -> Life:
-        """The life of an object that the library has just made on the current device."""
+        """Returns the life of an object that the library has just made on the current device."""
         return Life(os.getpid(), self.native.mgpu_rt_epoch())
 
     def give_back(self, life: Life, function: Callable[..., object], *arguments: Any) -> None:
-        """Calls a function that gives an object back, as finalizers do at any time, unless its life
-        is over. The call must not become part of a graph that this thread builds: it is then
-        made at the graph's end."""
+        """Calls a function that releases an object, as finalizers do at any time, unless its life
+        is over. The call must not become part of a graph that this thread builds: it is then made
+        at the graph's end."""
         later = getattr(self._thread, "later", None)
         if life.process != os.getpid():
             return
@@ -131,7 +131,7 @@ class RuntimeLibrary:
 
     @contextlib.contextmanager
     def giving_back_later(self) -> Iterator[None]:
-        """Puts off what `give_back` is asked for on this thread to the end of a `with`."""
+        """Delays the releases that are requested on this thread to the end of a `with`."""
         outer = getattr(self._thread, "later", None)
         mine: list[tuple[Life, Callable[..., object], tuple[Any, ...]]] = []
         self._thread.later = mine
@@ -147,15 +147,15 @@ class RuntimeLibrary:
                 life, function, arguments = waiting.pop(0)
                 self.give_back(life, function, *arguments)
         finally:
-            if waiting:  # a signal handler has raised
+            if waiting:  # a signal handler has raised an exception
                 self._give_back_all(waiting)
 
     def on_out_of_memory(self, make_room: Callable[[int, int], object] | None) -> None:
         """Calls `make_room(device, bytes)` before mgpuMemAlloc fails for want of device memory; the
-        library then tries once more. With None it no longer calls anything.
+        library then tries once more. None removes the function.
 
-        The function runs on the thread that allocates, so on several at once, and has to leave the
-        device of the thread as it was. An exception in it is printed, and the library tries the
+        The function runs on the thread that allocates, perhaps on several at once, and must leave
+        the thread's device unchanged. An exception in it is printed, and the library tries the
         allocation. Raises TypeError if it cannot be called.
         """
         if make_room is not None and not callable(make_room):
@@ -168,26 +168,27 @@ class RuntimeLibrary:
                     make_room(device, size)
 
             self._asked = self.ffi.callback("void(int, size_t)", ask)
-            # Nothing may enter an interpreter that is over.
+            # No call may enter an interpreter that has ended.
             atexit.register(self.native.mgpu_rt_on_out_of_memory, self.ffi.NULL)
         self.native.mgpu_rt_on_out_of_memory(self._asked if make_room else self.ffi.NULL)
 
     def use_logging(self, on: bool = True) -> None:
         """Gives the library's lines to the logger mgpu_rt of Python's logging. Failed calls are
-        errors, advice is a warning, what MGPU_RT_VERBOSE says is information. False ends that.
+        logged as errors, advice as a warning, lines of MGPU_RT_VERBOSE as information. False ends
+        the logging.
 
         A thread logs them, and the call that wrote the line waits for it. Lines still go to stderr
-        while nothing has set up logging, from threads that hold the GIL, and once Python ends. A
-        child of fork writes to stderr until it calls this too.
+        while logging is not set up, from threads that hold the GIL, and once Python ends. A child
+        of fork writes to stderr until it calls this, too.
         """
         from mgpu_rt import _logging
 
         _logging.use(self.native, self.ffi, on)
 
     def memory_summary(self) -> str:
-        """A table for people: device memory by device, in bytes, with blocks and the cache's hits.
+        """Returns a table of device memory by device, in bytes, with blocks and the cache's hits.
 
-        The program holds the allocated bytes, and the library the reserved ones. Both have peaks.
+        The program holds the allocated bytes, and the library the reserved ones. Both have a peak.
 
         `peak_allocated` is 0, and hits are not shown, unless MGPU_RT_STATS was set at the first
         call.
@@ -195,30 +196,31 @@ class RuntimeLibrary:
         return Table(_memory_table.memory_summary(self.stats()))
 
     def memory_history(self) -> str:
-        """A table for people: which places of the program held how much of each device's memory
-        when it held the most.
+        """Returns a table of the places in the program and how much of each device's memory each
+        held at the peak.
 
-        A place is where mgpuMemAlloc returns to: a function with an offset, and the same place in
-        its file, for addr2line. A JIT's code has an address. Counts need MGPU_RT_STATS at the first
-        call.
+        A place is the address to which mgpuMemAlloc returns: a function with an offset, and an
+        offset in its file, for addr2line. A place in a JIT's code is an address. Counts need
+        MGPU_RT_STATS at the first call.
         """
         return Table(_memory_table.memory_history(self.stats()))
 
     def scratch(self, stream: Any = 0) -> Scratch:
-        """A buffer of device memory that is kept from use to use, in the order of `stream`, a
+        """Returns a buffer of device memory that is kept between uses, in the order of `stream`, a
         hipStream_t as int or cffi pointer."""
         return Scratch(self, stream)
 
     def use_stream(self, stream: int) -> None:
         """Makes mgpuStreamCreate on this thread return `stream`, a hipStream_t; 0 ends that.
 
-        The stream stays the caller's and has to live until then.
+        The caller keeps the stream, which must live until then.
         """
         self.choose_stream(stream or None)
 
     @property
     def chosen_stream(self) -> int | None:
-        """The stream that this thread chose through this object; None: the library's own."""
+        """Returns the stream that this thread chose through this object; None: the library's
+        own."""
         return getattr(self._thread, "stream", None)
 
     def choose_stream(self, stream: int | None) -> None:
@@ -229,23 +231,24 @@ class RuntimeLibrary:
         self._thread.stream = stream
 
     def take_error(self) -> str | None:
-        """HIP's name of the error of the last mgpu* call on this thread that failed, and forgets
-        it; None if none has failed since."""
+        """Returns and clears HIP's name of the error of this thread's last failed mgpu* call; None
+        if none has failed since."""
         name = self.native.mgpu_rt_take_error()
         return self.ffi.string(name).decode() if name else None
 
     def check(self, failure: str) -> None:
-        """Raises HipError, which begins with `failure`, if a call on this thread has failed."""
+        """Raises HipError, whose text begins with `failure`, if a call on this thread has
+        failed."""
         if name := self.take_error():
             raise HipError("", 0, name, f"{failure}: {name} (stderr says more)")
 
     def version(self) -> str:
-        """The version of the library, "major.minor.patch"."""
+        """Returns the version of the library, "major.minor.patch"."""
         return self.ffi.string(self.native.mgpu_rt_version()).decode()
 
 
 def _taking_numbers(ffi: Any, function: Any) -> Callable[..., Any]:
-    """A function of the library that takes addresses and handles as numbers too."""
+    """A function of the library that takes addresses and handles as numbers, too."""
 
     def pointer(kind: Any, argument: Any) -> Any:
         if argument is None:
@@ -255,7 +258,7 @@ def _taking_numbers(ffi: Any, function: Any) -> Callable[..., Any]:
         try:
             number = operator.index(argument)
         except TypeError:
-            return argument  # cffi says what is wrong
+            return argument  # cffi reports the fault
         if not 0 <= number < 1 << 64:
             raise ValueError(f"{number} is no address")
         return ffi.cast(kind, number)
@@ -263,7 +266,7 @@ def _taking_numbers(ffi: Any, function: Any) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
         try:
             return function(*arguments)
-        except TypeError:  # of an argument, so the function was not called
+        except TypeError:  # the error is an argument's, so the function was not called
             kinds = ffi.typeof(function).args
             if len(kinds) != len(arguments):
                 raise
@@ -274,12 +277,12 @@ def _taking_numbers(ffi: Any, function: Any) -> Callable[..., Any]:
 
 
 class Scratch:
-    """Device memory for a moment, again and again: allocated at its first use, grown on demand.
+    """Device memory for repeated short uses: allocated at its first use, grown on demand.
 
         with library.scratch(stream) as scratch:
             address = scratch.reserve(bytes)
 
-    The buffer goes back in the order of its stream, which must live longer. One thread at a time
+    The buffer is released in the order of its stream, which must live longer. One thread at a time
     may use it. It is moved, never copied.
     """
 
@@ -305,16 +308,17 @@ class Scratch:
 
     @property
     def address(self) -> int:
-        """The address of the buffer in device memory; 0 if there is none."""
+        """Returns the address of the buffer in device memory; 0 if there is none."""
         return int(self.nativerary.ffi.cast("uintptr_t", self._owner.data))
 
     @property
     def capacity(self) -> int:
-        """Bytes that it holds."""
+        """Returns its size in bytes."""
         return self._owner.capacity
 
     def reserve(self, size: int) -> int:
-        """The address of at least `size` bytes; what they hold is undefined after it has grown.
+        """Returns the address of at least `size` bytes; the content is undefined after it has
+        grown.
 
         Raises MemoryError if there is no device memory; the buffer is unchanged then.
         """
@@ -324,11 +328,11 @@ class Scratch:
         return int(self.nativerary.ffi.cast("uintptr_t", address))
 
     def release(self) -> None:
-        """Gives the buffer back in the order of its stream; it can be used again."""
+        """Releases the buffer in the order of its stream; it can be used again."""
         self.nativerary.mgpu_rt_scratch_release(self._owner)
 
     def move(self) -> Scratch:
-        """A new owner of the buffer; this one is left empty."""
+        """Returns a new owner of the buffer; this one is left empty."""
         moved = Scratch(self.nativerary)
         self.nativerary.mgpu_rt_scratch_move(moved._owner, self._owner)
         return moved
@@ -336,5 +340,5 @@ class Scratch:
 
 @functools.cache
 def load() -> RuntimeLibrary:
-    """The library, loaded once. Raises FileNotFoundError if it was not built."""
+    """Loads the library once and returns it. Raises FileNotFoundError if it was not built."""
     return RuntimeLibrary(path())

@@ -13,15 +13,15 @@ from typing import Any
 
 
 class NotFound(ImportError):
-    """Why a name leads to no class. The message is for the user who gave the name."""
+    """A name leads to no class. The message is for the user who gave the name."""
 
 
 def load_class(name: str, paths: Iterable[str] = ()) -> Any:
-    """The class that "package.module:Class" names.
+    """Returns the class that "package.module:Class" names.
 
-    The module is looked for in `paths` first: it may be called as one of Python's. Its imports are
-    looked for there last, since `paths` join sys.path at its end. Raises NotFound, and what
-    importing the module raises.
+    The module is looked for in `paths` first, so it may have the name of one of Python's. Its
+    imports are looked for there last, since `paths` are appended to sys.path. Raises NotFound, and
+    the exceptions of the module's import.
     """
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
@@ -38,9 +38,10 @@ def load_class(name: str, paths: Iterable[str] = ()) -> Any:
 
 
 def _imported(module: str, searched: list[str]) -> Any:
-    """The module. Raises NotFound if it is the one that is missing, and not one it imports."""
+    """The module. Raises NotFound if the missing module is the named one, and not one that it
+    imports."""
     top = module.partition(".")[0]
-    if top not in sys.modules:  # this package's own need nothing of the user's
+    if top not in sys.modules:  # this package's own modules need nothing of the user's
         sys.path += [path for path in searched if path not in sys.path]
         _import_from(searched, top)
     try:
@@ -53,7 +54,7 @@ def _imported(module: str, searched: list[str]) -> Any:
 
 
 def _import_from(paths: list[str], name: str) -> None:
-    """Imports a module or a package that lies in `paths`; nothing if none does."""
+    """Imports a module or a package in `paths`; does nothing if it is in none."""
     spec = PathFinder.find_spec(name, paths)
     if spec is None or spec.loader is None or spec.origin is None:  # a folder, or nothing
         return
@@ -66,14 +67,14 @@ def _import_from(paths: list[str], name: str) -> None:
 
 
 def _classes(found: Any, module: str) -> str:
-    """The classes that a module defines, for a message."""
+    """Returns the classes that a module defines, for a message."""
     kinds = [kind for kind in vars(found).values() if isinstance(kind, type)]
     names = [kind.__name__ for kind in kinds if kind.__module__ == module]
     return f"; it has {', '.join(names)}" if names else ""
 
 
 def location(traceback: TracebackType | None) -> str:
-    """The innermost line of an exception."""
+    """Returns the innermost line of an exception."""
     while traceback and traceback.tb_next:
         traceback = traceback.tb_next
     if not traceback:
@@ -82,7 +83,7 @@ def location(traceback: TracebackType | None) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """An exception in one line, with its place."""
+    """Describes an exception in one line, with its place."""
     if isinstance(error, NotFound):
         return str(error)
     try:

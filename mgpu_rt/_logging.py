@@ -1,4 +1,4 @@
-"""Lines of the C library, given to Python's logging."""
+"""Passes lines of the C library to Python's logging."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import logging
 import threading
 from typing import Any
 
-#: How long a thread of the library's waits for Python to take its line.
+#: How long a thread of the library waits for Python to take its line.
 PATIENCE_MS = 5000
 _SIZE = 2048
 
@@ -40,13 +40,13 @@ def _serve(native: Any, ffi: Any) -> None:
 
 
 def _log(level: int, line: str) -> bool:
-    """Returns whether somebody got the line. Python must be asked for that at each line: a program
-    sets up its logging when it likes."""
+    """Returns whether a handler got the line. Python must be asked at each line, as a program may
+    set up its logging at any time."""
     logger = logging.getLogger("mgpu_rt")
     if not _wanted.is_set() or not logger.hasHandlers():
         return False
     try:
         logger.log(level, "%s", line)
-    except Exception:  # of a filter of the program's
+    except Exception:  # an exception in a filter of the program
         return False
     return True

@@ -1,4 +1,4 @@
-"""The table of a process's device memory, for people."""
+"""Makes the table of a process's device memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _COLUMNS = ("allocated", "peak_allocated", "reserved", "peak_reserved", "blocks"
 
 
 def memory_summary(stats: dict[str, Any]) -> str:
-    """A table of the device memory of a process, from its statistics (RuntimeLibrary.stats)."""
+    """Returns a table of a process's device memory, from its statistics (RuntimeLibrary.stats)."""
     rows = [["device", *(column.replace("_", " ") for column in _COLUMNS)]]
     for device, values in stats["memory"].items():
         cells = (str(values[c]) if "blocks" in c else size(values[c]) for c in _COLUMNS)
@@ -37,7 +37,7 @@ def _site(row: dict[str, Any]) -> str:
 
 
 def memory_history(stats: dict[str, Any]) -> str:
-    """Lists the places that held device memory at its peak (RuntimeLibrary.stats)."""
+    """Returns a table of the places that held device memory at its peak (RuntimeLibrary.stats)."""
     lines = []
     for device, values in stats["memory"].items():
         rows = sorted(values["peak"], key=lambda row: -row["bytes"])

@@ -12,7 +12,7 @@ _STYLE = "text-align: right; padding: 0.1em 0.8em; font-variant-numeric: tabular
 
 
 class Table(str):
-    """A table as text, which a notebook shows with equally wide letters."""
+    """A table as text, which a notebook shows in a monospaced font."""
 
     __slots__ = ()
 
@@ -59,7 +59,7 @@ def _calls(counted: dict[str, dict[str, int]]) -> list[tuple[str, int, str]]:
 
 
 def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table, or nothing where there is no row."""
+    """Returns a table, or nothing if there is no row."""
     lines = [_row("th", head), *(_row("td", row) for row in rows)]
     if len(lines) == 1:
         return ""

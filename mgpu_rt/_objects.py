@@ -1,4 +1,4 @@
-"""Devices, streams and events as objects, which serve wherever their handles do."""
+"""Devices, streams and events as objects, which can be passed wherever their handles can."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from mgpu_rt._library import RuntimeLibrary, load
 
 
 class _Nested(threading.local):
-    """Steps that each thread undoes at the end of its `with` statements, the innermost last."""
+    """Steps that each thread undoes at the end of its `with` statements, the innermost first."""
 
     def __init__(self) -> None:
         self.undo: list[Any] = []
 
 
 class Device:
-    """A device by its number. In a `with` statement it is the calling thread's.
+    """A device by its number. In a `with` statement the device is the calling thread's current one.
 
         with mgpu_rt.Device(1):
             lowered_function(...)
 
-    Raises HipError where there is no such device.
+    Raises HipError if there is no such device.
     """
 
     def __init__(self, number: int = 0) -> None:
@@ -35,7 +35,7 @@ class Device:
 
     @classmethod
     def current(cls) -> Device:
-        """The calling thread's device."""
+        """Returns the calling thread's device."""
         from mgpu_rt._arrays import memory
 
         if memory.hip() is None:  # before the first call, which opens HIP
@@ -44,7 +44,7 @@ class Device:
         return cls(memory.device())
 
     def use(self) -> None:
-        """Makes it the calling thread's device, until another one is. Raises HipError."""
+        """Makes this the calling thread's device, until another is chosen. Raises HipError."""
         runtime = load()
         runtime.take_error()
         runtime.mgpuSetDefaultDevice(self.number)
@@ -99,11 +99,11 @@ class _Handle:
 
     @property
     def closed(self) -> bool:
-        """True after close()."""
+        """Returns True after close()."""
         return not self._end.alive
 
     def close(self) -> None:
-        """Gives it back to the library."""
+        """Releases the handle."""
         self._end()
 
     def __repr__(self) -> str:
@@ -120,7 +120,7 @@ def _new(name: str) -> tuple[RuntimeLibrary, Any]:
 
 class Stream(_Handle):
     """A stream of the library's. Within a `with` statement lowered functions and kernels run on it,
-    as in use_stream. It lives until close() or the end of the object.
+    as in use_stream. The stream lives until close() or the end of the object.
 
         stream = mgpu_rt.Stream()
         with stream:
@@ -149,27 +149,27 @@ class Stream(_Handle):
         self._nested.undo.pop().__exit__(*exception)
 
     def synchronize(self) -> None:
-        """Waits for all work on the stream. Raises HipError if some of it failed."""
+        """Waits for all work on the stream. Raises HipError if some of the work failed."""
         self._library.take_error()
         self._library.mgpuStreamSynchronize(self.handle)
         self._library.check("the work on the stream failed")
 
     def record(self, event: Event | None = None) -> Event:
-        """Records an event, or a new one, behind the work that the stream has now."""
+        """Records an event, or a new one, behind the stream's present work."""
         event = event or Event()
         event.record(self)
         return event
 
     def wait(self, event: Event) -> None:
-        """Has work that comes later wait for an event; the caller does not."""
+        """Makes later work wait for an event; the caller does not wait."""
         self._library.take_error()
         self._library.mgpuStreamWaitEvent(self.handle, event.handle)
         self._library.check("the stream does not wait")
 
 
 class Event(_Handle):
-    """A moment in a stream. `timing`: it has a time, and so have all events made later. The end of
-    a `with` statement closes it.
+    """A moment in a stream. `timing`: the event has a time, and so have all events made later. The
+    end of a `with` statement closes it.
 
     Raises HipError.
     """
@@ -179,7 +179,7 @@ class Event(_Handle):
     def __init__(self, *, timing: bool = False) -> None:
         runtime = load()
         if timing:
-            runtime.mgpuEventElapsedTime(None, None, None)  # asks for times
+            runtime.mgpuEventElapsedTime(None, None, None)  # this asks for times
         super().__init__(_new("mgpuEventCreate")[1])
 
     def __enter__(self) -> Event:
@@ -189,22 +189,22 @@ class Event(_Handle):
         self.close()
 
     def record(self, stream: Any = None) -> None:
-        """Records it behind the work that a stream has now: by default the one that this thread has
-        lent, else the null stream."""
+        """Records it behind a stream's present work: by default the stream that this thread has
+        lent, or else the null stream."""
         handle = (self._library.chosen_stream or 0) if stream is None else handle_of(stream)
         self._library.take_error()
         self._library.mgpuEventRecord(self.handle, handle)
         self._library.check("the event was not recorded")
 
     def synchronize(self) -> None:
-        """Waits until the work before it is done."""
+        """Waits until the work before the event is done."""
         self._library.take_error()
         self._library.mgpuEventSynchronize(self.handle)
         self._library.check("the work before the event failed")
 
     def milliseconds_since(self, start: Event) -> float:
-        """The time on the device since another event; both were made with `timing`, and are over.
-        Raises HipError."""
+        """Returns the time on the device since another event; both were made with `timing`, and are
+        complete. Raises HipError."""
         self._library.take_error()
         elapsed = self._library.mgpuEventElapsedTime(start.handle, self.handle, None)
         self._library.check("there is no time between the events")

@@ -2,8 +2,8 @@
 
 Such a library names a version beside each function that it takes from the C library. The loader
 refuses it if that version is missing. Few functions have a new version. Since glibc 2.38 C23's
-strtol takes binary constants, and has a name of its own (__isoc23_strtol); fmod has dropped an old
-way to report errors. `fit` makes a library ask for the functions as every x86-64 glibc has them.
+strtol takes binary constants, and has its own name (__isoc23_strtol); fmod has dropped an old way
+to report errors. `fit` makes a library ask for the versions that every x86-64 glibc has.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LibraryTooOld(RuntimeError):
 
 
 def fit(library: Path) -> None:
-    """Makes a library run over this machine's C library; one that does already stays as it is.
+    """Makes a library run with this machine's C library; does nothing if it runs already.
 
     Raises LibraryTooOld.
     """
@@ -77,8 +77,8 @@ def _fit(name: str, elf: Any, file: BinaryIO) -> None:
 
 
 def _late(needs: Any) -> Iterator[tuple[int, tuple[str, str, int]]]:
-    """The versions that this machine's C library lacks: their numbers in the file, the library and
-    the version that they name, and where they stand."""
+    """Returns the versions that this machine's C library lacks: their numbers in the file, the
+    library and the version, and their places."""
     need_at = needs["sh_offset"]
     for need, auxiliaries in needs.iter_versions():
         at = need_at + need["vn_aux"]
@@ -90,19 +90,19 @@ def _late(needs: Any) -> Iterator[tuple[int, tuple[str, str, int]]]:
 
 
 def _number(version: str) -> tuple[int, ...]:
-    """(2, 38) of GLIBC_2.38; the last of all for another kind, such as GLIBC_ABI_DT_RELR."""
+    """Returns (2, 38) for GLIBC_2.38; any other kind, such as GLIBC_ABI_DT_RELR, comes last."""
     parts = version.removeprefix("GLIBC_").split(".")
     return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else (1 << 16,)
 
 
 @functools.cache
 def _own() -> tuple[int, ...]:
-    """The version of this machine's C library."""
+    """Returns the version of this machine's C library."""
     return _number((os.confstr("CS_GNU_LIBC_VERSION") or "glibc 0").partition(" ")[2])
 
 
 def _has(library: str, function: str) -> bool:
-    """True if a part of the C library has the oldest version of a function."""
+    """Returns True if a part of the C library has the oldest version of a function."""
     find = ctypes.CDLL(None).dlvsym
     find.restype, find.argtypes = (
         ctypes.c_void_p,
@@ -112,7 +112,7 @@ def _has(library: str, function: str) -> bool:
 
 
 def _hash(name: str) -> int:
-    """ELF's hash of a version's name."""
+    """Returns ELF's hash of a version's name."""
     value = 0
     for byte in name.encode():
         value = (value << 4) + byte

@@ -23,17 +23,17 @@ _LIBRARIES = Path("usr/lib/x86_64-linux-gnu")
 
 @dataclass(frozen=True)
 class Release:
-    """One release: what it is called, and the packages that hold it."""
+    """One release: its version, and its packages."""
 
-    hip: str  # the version, as Debian has it
-    library: str  # the name that programs ask for
-    suites: tuple[str, ...]  # of Debian, the first one preferred
+    hip: str  # the version in Debian's notation
+    library: str  # the name by which programs load it
+    suites: tuple[str, ...]  # Debian's suites, the first one preferred
     packages: tuple[str, ...]
-    newest: tuple[str, ...] = ()  # packages that come from the last suite all the same
+    newest: tuple[str, ...] = ()  # packages that come from the last suite nevertheless
 
     @property
     def name(self) -> str:
-        """The name of its folder."""
+        """Returns the name of its folder."""
         return f"hip-{self.hip}"
 
     def unpack(self, root: Path) -> None:
@@ -52,7 +52,7 @@ RELEASES = (
 
 
 def find(version: str) -> Release:
-    """The release of a version, as 7.2 or 7.2.4. Raises KeyError."""
+    """Returns the release of a version, such as 7.2 or 7.2.4. Raises KeyError."""
     for release in RELEASES:
         if f"{release.hip}.".startswith(f"{version}."):
             return release
@@ -60,13 +60,13 @@ def find(version: str) -> Release:
 
 
 def folder() -> Path:
-    """The folder that holds a folder for each installed release."""
+    """Returns the folder that has a folder for each installed release."""
     base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(base, "mgpu_rt")
 
 
 def installed() -> Iterator[Path]:
-    """The HIP libraries of the installed releases, the newest first."""
+    """Returns the HIP libraries of the installed releases, the newest first."""
     for release in reversed(RELEASES):
         library = folder() / release.name / release.library
         if library.exists():
@@ -74,9 +74,9 @@ def installed() -> Iterator[Path]:
 
 
 def install(release: Release) -> Path:
-    """Fetches a release and installs it; returns its HIP library. Does nothing if it is there.
+    """Fetches a release and installs it; returns its HIP library. Does nothing if it is installed.
 
-    The folder appears whole or not at all. Raises PackagesMissing, LibraryTooOld, OSError.
+    The folder appears whole or not at all. Raises PackagesMissing, LibraryTooOld or OSError.
     """
     place = folder() / release.name
     folder().mkdir(parents=True, exist_ok=True)
@@ -90,15 +90,15 @@ def install(release: Release) -> Path:
                 try:
                     Path(scratch, "fresh").rename(place)
                 except OSError:
-                    if not place.exists():  # else another process was faster
+                    if not place.exists():  # if it exists, another process was faster
                         raise
     return place / release.library
 
 
 @contextlib.contextmanager
 def _one_process(place: Path) -> Iterator[bool]:
-    """Waits until no other process installs there. The end of a process ends its lock. False where
-    the file system has no such lock, as NFS."""
+    """Waits until no other process installs there. The end of a process ends its lock. Yields False
+    if the file system has no such lock, such as NFS."""
     opened = os.open(place, os.O_RDONLY)
     try:
         is_one = False

@@ -1,4 +1,4 @@
-"""Tables and paragraphs for a terminal; names that anybody may have given."""
+"""Tables and paragraphs for a terminal, and names of untrusted origin."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import shutil
 import textwrap
 from collections.abc import Sequence
 
-NARROWEST = 20  # columns for the last cell, however narrow the terminal
+NARROWEST = 20  # columns for the last cell, on any terminal
 
-NAME = 160  # letters of a name: compilers make longer ones
+NAME = 160  # letters of a name; compilers make longer ones
 
-#: Characters that a terminal obeys, that nobody sees, that change the text's direction, or that
-#: UTF-8 cannot hold.
+#: Characters that a terminal obeys, that are invisible, that change the text's direction, or that
+#: UTF-8 cannot encode.
 _UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
     "\U000e0000-\U000e0fff]"
@@ -20,24 +20,24 @@ _UNPRINTABLE = re.compile(
 
 
 def printable(text: str) -> str:
-    """The text with unprintable characters as escapes."""
+    """Returns the text with unprintable characters as escapes."""
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def shortened(text: str, longest: int = NAME) -> str:
-    """A text that fits into its place; its ends tell most."""
+    """Returns a text that fits into its place, and keeps its ends, which tell most."""
     if len(text) <= longest:
         return text
     return f"{text[: longest // 2]}…{text[-longest // 2 :]}"
 
 
 def shown(text: str) -> str:
-    """Returns a name as a line of a terminal can show it, also a hostile one."""
+    """Returns a name in a form that a terminal can show, even a hostile name."""
     return shortened(printable(text))
 
 
 def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
-    """A block of lines for each row, its cells below those of the row before.
+    """Returns a block of lines for each row, with its cells below those of the row before.
 
     The last cell is broken into lines that fit `width`, by default the terminal's; line ends in it
     stay. All other cells are as wide as the widest.
@@ -54,18 +54,18 @@ def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str
 
 
 def indented(text: str) -> str:
-    """A paragraph whose lines fit the terminal, four columns in."""
+    """Returns a paragraph whose lines fit the terminal, four columns in."""
     room = shutil.get_terminal_size().columns - 4
     return "\n".join(f"    {line}" for line in _fold(text, room))
 
 
 def _fold(text: str, room: int) -> list[str]:
-    # Hyphens and slashes belong to options and paths, which are copied.
+    # Hyphens and slashes belong to options and paths, which users copy.
     return textwrap.wrap(text, room, break_on_hyphens=False, break_long_words=False) or [""]
 
 
 def size(count: float) -> str:
-    """Bytes with a unit: 4.2 GB."""
+    """Formats bytes with a unit: 4.2 GB."""
     if count < 1000:
         return f"{count:.0f} bytes"
     for unit in ("kB", "MB", "GB"):

@@ -1,11 +1,13 @@
-"""Hooks: runtimes that look at a program's calls, or change them. Each is a few lines to copy from.
+"""Hooks: runtimes that look at a program's calls, or change them. Each hook is a few lines to copy
+from.
 
     mgpu-rt run --hook trace --hook nan=f32 --kernel 'softmax*' --nth 3 -- PROGRAM
 
     with mgpu_rt.intercept(mgpu_rt.hooks.NanCheck(dtype="f32")):
         lowered_function(...)
 
-Several compose, and go before a runtime: `class Mine(Trace, NanCheck, CachedRuntime): pass`.
+Several can be combined, and stand before a runtime: `class Mine(Trace, NanCheck, CachedRuntime):
+pass`.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ class LaunchHook(Runtime):
 
     `kernel` is a shell's pattern of names, plain or with the gpu.module before them: 'softmax*',
     'main_kernel_0::*'. `nth`, from 1, selects one launch of each matching kernel; 0 selects all.
-    `launch.number` is its count, from 1. Other launches go on without `on_launch`. So does a launch
-    that a stream captures into a graph: it does not run yet.
+    `launch.number` is the launch's count, from 1. Other launches do not call `on_launch`. Neither
+    does a launch that a stream captures into a graph, as it does not run yet.
     """
 
     kernel: str = "*"
@@ -45,16 +47,16 @@ class LaunchHook(Runtime):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self._counted: Counter[tuple[str, ...]] = Counter()
-        #: By `kernel`, so that `end` can tell.
+        #: Launches that passed, by `kernel`, for the message in `end`.
         self._passed: dict[tuple[str, ...], LoadedKernel] = {}
-        self._chosen = 0  # launches that `on_launch` has seen
+        self._chosen = 0  # number of launches that `on_launch` has seen
         self._counting = threading.Lock()
         self._passes_captures = False  # said already
 
     def launch_kernel(self, launch: Launch) -> None:
         wanted = not self._is_captured(launch) and self._is_wanted(launch)
         serve = self.on_launch if wanted else super().launch_kernel
-        return serve(launch)  # nothing, which adapters.py checks
+        return serve(launch)  # returns nothing, which adapters.py checks
 
     def _is_captured(self, launch: Launch) -> bool:
         captured = bool(launch.stream) and Hip.of_process().stream_captures(launch.stream)
@@ -72,7 +74,7 @@ class LaunchHook(Runtime):
         return super().launch_kernel(launch)
 
     def end(self) -> None:
-        """Says why, if a pattern or a number has selected no launch."""
+        """Prints the reason if a pattern or a number has selected no launch."""
         if not self._chosen and (self.kernel != "*" or self.nth):
             say(f"mgpu_rt: the hook has looked at no launch: {self._why_none()}")
         super().end()
@@ -99,9 +101,9 @@ class LaunchHook(Runtime):
 
 
 def say(text: str) -> None:
-    """Writes a line to stderr, at once; control characters in it as escapes. It is lost where
-    nothing can be written, as C's lines are. If the program has set up Python's logging, the line
-    goes to the logger mgpu_rt instead."""
+    """Writes a line to stderr at once, with control characters as escapes. The line is lost if it
+    cannot be written, as C's lines are. If the program has set up Python's logging, the line goes
+    to the logger mgpu_rt instead."""
     logging = sys.modules.get("logging")
     if logging is not None and (logger := logging.getLogger("mgpu_rt")).hasHandlers():
         logger.warning("%s", printable(text))
@@ -113,7 +115,8 @@ def say(text: str) -> None:
 
 
 class Time(LaunchHook):
-    """Prints at the end how long each kernel took. Waits for each launch, so nothing overlaps."""
+    """Prints at the end how long each kernel took. It waits for each launch, so nothing
+    overlaps."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -121,7 +124,7 @@ class Time(LaunchHook):
         self._seen: dict[tuple[str, ...], LoadedKernel] = {}
 
     def on_launch(self, launch: Launch) -> None:
-        launch.finish()  # what came before
+        launch.finish()  # earlier work
         begin = time.perf_counter()
         super().on_launch(launch)
         launch.finish()
@@ -142,9 +145,9 @@ _NUMPY = {"f16": "f2", "f32": "f4", "f64": "f8", "bf16": "u2"}
 
 
 class NanCheck(LaunchHook):
-    """Stops at the first kernel that writes a NaN where there was none.
+    """Stops at the first kernel that writes a NaN to a place without one.
 
-    A code object does not say the type of its buffers: `dtype` does, as f16, bf16, f32 or f64.
+    A code object does not tell the type of its buffers: `dtype` does, as f16, bf16, f32 or f64.
     Needs NumPy.
     """
 
@@ -192,7 +195,8 @@ class NanCheck(LaunchHook):
 
 
 class Record(LaunchHook):
-    """Keeps launches with all that they read and write, for `mgpu-rt replay` (recording.py)."""
+    """Records launches with all memory that they read and write, for `mgpu-rt replay`
+    (recording.py)."""
 
     output: str = "recording"
     nth: int = 1
@@ -200,7 +204,7 @@ class Record(LaunchHook):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self._asked: dict[int, int] = {}  # bytes that the program asked for, by address
+        self._asked: dict[int, int] = {}  # sizes that the program requested, by address
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
         address = super().mem_alloc(size, stream, host_shared)
@@ -217,15 +221,15 @@ class Record(LaunchHook):
         self.record(launch, Recorder(self.output, launch, launch.number, self._asked))
 
     def record(self, launch: Launch, recorder: Recorder) -> None:
-        """Makes a launch that is recorded, if it can be."""
+        """Makes a launch that is recorded, if possible."""
         begun = self._tried(launch, recorder.before)
         super().on_launch(launch)
         if begun:
             self._tried(launch, recorder.after)
 
     def _tried(self, launch: Launch, step: Callable[[], list[str] | None]) -> bool:
-        """Takes a step of the recording, and says what there is to say. Returns False if the launch
-        cannot be recorded, and says each cause once."""
+        """Takes a step of the recording, and prints its messages. Returns False if the launch
+        cannot be recorded, and prints each cause once."""
         from mgpu_rt.runtime._recording import NotRecorded
 
         try:
@@ -281,12 +285,12 @@ for _method in set(METHODS.values()) - {"launch_kernel"}:
 
 
 class Faults(Runtime):
-    """Makes one call fail: `fault` is mgpuMemAlloc:3 for the third call of that function, with
-    :hipErrorNoDevice for another error than hipErrorOutOfMemory."""
+    """Makes one call fail: `fault` is mgpuMemAlloc:3 for that function's third call, and with
+    :hipErrorNoDevice the error is not hipErrorOutOfMemory."""
 
     fault: str = "mgpuMemAlloc:1"
 
-    #: The function of HIP that LLVM's runtime calls, by the runtime's function.
+    #: By function of the runtime: the function of HIP that LLVM's own library calls.
     CALLS: ClassVar[dict[str, str]] = {
         "mgpuModuleLoad": "hipModuleLoadData",
         "mgpuModuleUnload": "hipModuleUnload",
@@ -332,7 +336,7 @@ class Faults(Runtime):
         self._calls, self._chosen = itertools.count(1), int(number or 1)
         self._error = HipError(self.CALLS[function], self.CODES[error], error)
         self._method = METHODS[function]
-        setattr(self, self._method, self._call)  # so that no other function is asked for here
+        setattr(self, self._method, self._call)  # so that no other function is overridden
 
     def _call(self, *arguments: Any) -> Any:
         if next(self._calls) == self._chosen:
@@ -340,7 +344,7 @@ class Faults(Runtime):
         return getattr(type(self), self._method)(self, *arguments)
 
     def end(self) -> None:
-        """Says so, if the call that was to fail did not come."""
+        """Prints a line if the call that was to fail did not come."""
         made = next(self._calls) - 1
         if made < self._chosen:
             say(f"mgpu_rt: the fault '{self.fault}' did not come: there were {made} such calls")

@@ -1,4 +1,4 @@
-"""Builds what the tests of the library are run with."""
+"""Builds the files that the library's tests need."""
 
 from __future__ import annotations
 

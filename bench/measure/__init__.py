@@ -1,1 +1,1 @@
-"""The benchmarks: each measures one thing and returns its figures."""
+"""The benchmarks: each returns the figures of one measurement."""

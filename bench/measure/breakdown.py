@@ -1,4 +1,4 @@
-"""The table of the forum's report: what a program calls, what the driver is asked for, how long."""
+"""The table of the forum's report: a program's calls, the driver's calls, and their times."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def run(device: Device, step: Step) -> Result:
 def _statistics(
     device: Device, side: Side, program: str, llvm: int, calls: int
 ) -> list[dict[str, Any]]:
-    """After the first call of the program's main, in which everything is loaded and created, and
-    after so many more."""
+    """Runs once to the end of main's first call, which loads and creates everything, and once for
+    more calls."""
     command = side.command(program, llvm, device)
     assert command is not None
     environment = {**side.environment, "MGPU_RT_STATS": os.devnull}
@@ -55,8 +55,8 @@ def _statistics(
 def _rows(
     first: dict[str, Any], all_of_it: dict[str, Any], iterations: int, label: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """Each function's calls and time: in the steady state, and what the first call took beyond
-    that."""
+    """Returns each function's calls and time: in the steady state, and the extra cost of the first
+    call."""
     rows = [
         {
             **label,

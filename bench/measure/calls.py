@@ -1,6 +1,6 @@
 """The cost of one launch's mgpu* calls beyond the launch and the synchronise themselves.
 
-Against a HIP whose functions return at once, so that the runtime's own time is all there is.
+HIP is a stub whose functions return at once, so that only the runtime's own time counts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ METHOD = (
 
 #: Calls a launch, the LLVM releases that make so many, and the target in ns.
 LOOPS = ((7, "LLVM 13 to 20 (7 calls)", 60), (5, "LLVM 21 to 24 (5 calls)", 40))
-#: Other sides: with the questions to HIP, which a stub answers at once; with instrumentation; and
+#: Further sides: with the questions to HIP, which a stub answers at once; with instrumentation; and
 #: runtimes that keep nothing.
 OTHERS = (
     ("mgpu_rt", "mgpu_rt"),
@@ -33,7 +33,7 @@ OTHERS = (
     ("off", "MGPU_RT_CACHE=off"),
     ("stock", "plain runtime"),
 )
-ITERATIONS = 2000  # 0.01 to 0.2 ms: short enough to lie between two interruptions
+ITERATIONS = 2000  # 0.01 to 0.2 ms: short enough to fit between two interruptions
 
 
 def run(repetitions: int, step: Step) -> Result:
@@ -78,14 +78,14 @@ def _times(rounds: int) -> dict[str, list[float]]:
 
 
 def _copy(name: str) -> Path:
-    """The loader knows a library by its file: a second one takes a copy."""
+    """Copies a library, as the loader would take a second load of the file for the first."""
     copy = native.OUT / f"libmlir_rocm_runtime-{name}.so"
     shutil.copyfile(native.RUNTIME, copy)
     return copy
 
 
 def _quietest() -> int:
-    """The processor on which a short run of the hoisted loop is disturbed least."""
+    """Returns the processor on which a short run of the hoisted loop is disturbed least."""
     program = native.program("calls")
 
     def disturbance(processor: int) -> float:

@@ -19,7 +19,7 @@ METHOD = (
     "all sides in random order; medians over rounds of {iterations} iterations."
 )
 SIDES = (STOCK, LLVM, OURS, EXCLUSIVE, HOISTED)
-WITHIN = 1.05  # of by hand
+WITHIN = 1.05  # relative to by hand
 ROUNDS, ITERATIONS = 10, 200
 EMULATED_ROUNDS, EMULATED_ITERATIONS = 3, 10
 
@@ -27,9 +27,9 @@ EMULATED_ROUNDS, EMULATED_ITERATIONS = 3, 10
 def run(
     device: Device, repetitions: int, most: int, llvm_runtime: Path | None, step: Step
 ) -> Result:
-    """1, 2, 4 ... ``most`` threads on one device, and on all where there are several.
+    """Runs 1, 2, 4 ... ``most`` threads on one device, and on all devices if there are several.
 
-    ``repetitions`` processes a side.
+    Each side runs ``repetitions`` processes.
     """
     native.need(native.RUNTIME)
     figures: list[Figure] = []
@@ -71,7 +71,7 @@ def _times(
 
 
 def _figures(words: str, times: Mapping[str, list[float]], target: float | None) -> list[Figure]:
-    """A time of each side, in their order, and how ours compares with by hand."""
+    """Returns each side's time, in order, and the ratio of ours to by hand."""
     figures = [
         median(f"{words}, {TITLES[side]}", [ns / 1e3 for ns in samples], "µs")
         for side, samples in times.items()

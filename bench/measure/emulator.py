@@ -1,4 +1,4 @@
-"""How fast the emulator of GPU code is, under AMD's HIP."""
+"""The speed of the emulator of GPU code, under AMD's HIP."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ METHOD = (
 
 KERNELS = native.ROOT / "bench" / "kernels" / "emulator.mlir"
 LANES = 64
-STRAIGHT = 1000  # instructions, at least, of the kernel that is decoded
+STRAIGHT = 1000  # number of instructions, at least, in the kernel that is decoded
 ROUNDS = 12  # launches of the long kernels in a process
 
 
 def run(device: Device, repetitions: int, step: Step) -> Result:
-    """Measures ``repetitions`` processes with one thread and as many with two, in turn."""
+    """Measures ``repetitions`` processes with one thread and as many with two, alternately."""
     thread_counts = (1, 2) if len(os.sched_getaffinity(0)) > 1 else (1,)
     taken: dict[int, list[Any]] = {threads: [] for threads in thread_counts}
     for number in range(repetitions):
@@ -79,7 +79,8 @@ def _samples(processes: list[Any], kernel: str) -> list[float]:
 
 
 def _fastest(name: str, samples: list[float], unit: str, at_most: float | None = None) -> Figure:
-    """Nothing but the work itself; the spread says what other programs added."""
+    """Takes the least time, which has nothing but the work itself; the spread shows the share of
+    other programs."""
     return dataclasses.replace(median(name, samples, unit, at_most=at_most), value=min(samples))
 
 

@@ -43,28 +43,28 @@ METHOD = (
 FORUM = "forum"
 VARIANTS = (CHAIN, WAITS, COPIED)
 SIDES = (STOCK, LLVM, OURS)
-MOST = 10_000  # passes a round
-EMULATED = ("mlp", "block")  # of the models on an emulated device
+MOST = 10_000  # passes in a round
+EMULATED = ("mlp", "block")  # the models on an emulated device
 
-#: Every pass: our graph to the one by hand.
+#: For every pass: our graph relative to the graph by hand.
 WITHIN = 1.03
-#: The block, in every release: our graph to the pass by hand, submitted.
+#: For the block, in every release: our graph relative to the pass by hand, submitted.
 OF_BY_HAND = {CHAIN.name: 0.82, WAITS.name: 0.37, COPIED.name: 0.85}
-#: The block: how many times LLVM's own library takes as long as our graph.
+#: For the block: LLVM's own library's time as a multiple of our graph's.
 GAINS = {(CHAIN.name, 19): 10.0, (WAITS.name, 19): 12.0, (WAITS.name, 22): 4.5}
-#: Microseconds of a launch of the forum's kernel in our graph.
+#: The microseconds of a launch of the forum's kernel in our graph.
 LAUNCH = 1.1
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass that is put into a graph, as a program that makes rounds of it."""
+    """One pass that becomes a graph, as a program that makes rounds of it."""
 
     program: str
-    variant: str  # empty: it has none
+    variant: str  # empty: the program has no variant
     llvm: int
     executable: Path
-    launches: int = 1  # that one iteration has; the models' passes are whole
+    launches: int = 1  # launches in one iteration; the models' passes are whole
 
     @property
     def title(self) -> str:
@@ -72,7 +72,7 @@ class Pass:
 
 
 def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
-    """``repetitions`` rounds of each side, for each pass."""
+    """Measures ``repetitions`` rounds of each side, for each pass."""
     native.need(native.RUNTIME)
     sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
     graphs = graph_sides(device)
@@ -101,7 +101,7 @@ def _passes(device: Device) -> list[Pass]:
         for llvm in models.RELEASES
     ]
     if device.name == "stub":
-        return found  # it computes nothing
+        return found  # the forum's kernel computes nothing
     return found + [
         Pass(model.name, variant.name, llvm, models.executable(model, variant, llvm, device.chip))
         for model in MODELS
@@ -112,7 +112,7 @@ def _passes(device: Device) -> list[Pass]:
 
 
 def _building(each: Pass, side: Side) -> float:
-    """Microseconds, in a process of its own."""
+    """Returns the microseconds of building, in a process of its own."""
     runner = Runner([str(each.executable)], side.environment)
     try:
         taken = runner.round(1) / 1e3
@@ -182,7 +182,7 @@ def _ratios(each: Pass, device: Device, samples: Mapping[str, list[float]]) -> l
 def _worth(
     each: Pass, device: Device, samples: Mapping[str, list[float]], building: Mapping[str, float]
 ) -> list[Figure]:
-    """Returns the cost of building, and the number of passes after which it has paid."""
+    """Returns the cost of building, and after how many passes it pays."""
     plain, graph = (median("", samples[side], "").value for side in (OURS, GRAPH))
     figures = [
         Figure(f"{each.title}, building {TITLES[side]}", taken, "µs")

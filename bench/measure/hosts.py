@@ -1,4 +1,4 @@
-"""Lowered programs in other hosts than their own: MLIR's JIT runners, and Python with PyTorch."""
+"""Lowered programs in foreign hosts: MLIR's JIT runners, and Python with PyTorch."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ METHOD = (
     f"included: {ROUNDS}"
 )
 SIDES = (STOCK, LLVM, OURS, EXCLUSIVE, HOISTED)
-#: Others may call HIP here: against the loop by hand.
+#: The targets relative to the loop by hand; other code may call HIP here.
 TARGETS = {"forum": 1.03, "churn": 0.95}
-MOST = 10_000  # calls a round
+MOST = 10_000  # calls in a round
 
 
 def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
-    """``repetitions`` rounds of each side in turn, of each program in each host."""
+    """Measures ``repetitions`` rounds of each side in turn, of each program in each host."""
     native.need(native.RUNTIME)
     sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
     figures: list[Figure] = []
@@ -57,7 +57,8 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
 def _processes(
     program: str, host: str, llvm: int, device: Device, sides: Sequence[Side]
 ) -> dict[str, Process]:
-    """Each side's, and where the loop by hand is in the host, that in a program of its own too."""
+    """Returns each side's time, and if the loop by hand runs in the host, its time in a program of
+    its own too."""
     processes: dict[str, Process] = {
         side.name: (hosts.command(host, program, llvm, device, side.runtime), side.environment)
         for side in sides

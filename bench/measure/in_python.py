@@ -1,4 +1,4 @@
-"""The cost of a runtime in Python for a launch of the forum's program, from one hook to all
+"""The cost of a runtime in Python for a launch of the forum's program, for one hook up to all
 calls."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ METHOD = (
     "runtime in Python. What is beyond is the difference of the same round."
 )
 
-#: By their words: the classes, and the most µs beyond native that a stub should show.
+#: The classes by their titles, and the most µs beyond native that a stub should show.
 RUNTIMES = {
     "a hook on launch": ("bench.runtimes:OnLaunch", 3.0),
     "a hook on launch that knows the kernel": ("bench.runtimes:OnKernel", None),
@@ -32,7 +32,7 @@ FORUM = programs.Program("forum", 1)
 
 
 def run(device: Device, repetitions: int, step: Step) -> Result:
-    """``repetitions`` rounds of each side in turn."""
+    """Measures ``repetitions`` rounds of each side in turn."""
     native.need(native.RUNTIME)
     plain = {side.name: side for side in all_sides(device, None)}
     found = os.pathsep.join([str(native.ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -1,4 +1,5 @@
-"""Counts instructions and calls in the loop with callgrind: a busy machine changes neither."""
+"""Counts instructions and calls in the loop with callgrind, which a busy machine does not
+change."""
 
 from __future__ import annotations
 
@@ -12,32 +13,33 @@ from pathlib import Path
 
 from bench.setup import native
 
-# The paths and names in the file are whole, so that each line can be understood by itself.
+# The file has whole paths and names, so that each line can be understood by itself.
 _CALLGRIND = [
     *("--tool=callgrind", "--collect-systime=yes"),
     *("--compress-strings=no", "--compress-pos=no"),
 ]
-# Only what happens between entry and return of bench/native/calls.c's `measured`.
+# Only the time between entry and return of bench/native/calls.c's `measured` counts.
 _MEASURED = ["--zero-before=measured", "--dump-after=measured"]
 _COST = re.compile(r"^(?:0x)?[0-9a-f]+((?: \d+)+)$")
 
 
 @dataclass
 class Profile:
-    """Counts over all iterations of one loop."""
+    """The counts of all iterations of one loop."""
 
     iterations: int
     system_calls: int = 0
-    #: Instructions by (file of the library or program, function), without what a function called.
+    #: Returns instructions by (file of the library or program, function), without its callees'.
     instructions: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @property
     def functions(self) -> set[str]:
-        """All functions of the run."""
+        """Returns all functions of the run."""
         return {function for (_, function), count in self.instructions.items() if count}
 
     def per_iteration(self, library: str = "") -> float:
-        """Instructions an iteration, of all or of the libraries whose file name begins so."""
+        """Returns the instructions in an iteration, of all libraries or of those whose file name
+        begins so."""
         total = sum(n for (name, _), n in self.instructions.items() if name.startswith(library))
         return total / self.iterations
 
@@ -56,9 +58,9 @@ def parse(text: str, iterations: int) -> Profile:
         elif line.startswith("fn="):
             function = line[3:]
         elif line.startswith("calls="):
-            next(lines)  # the cost of the called function, which is counted there
+            next(lines)  # the called function's cost, which is counted there
         elif match := _COST.match(line):
-            # Trailing zeros are left out.
+            # Trailing zeros may be left out.
             costs = dict(zip(events, map(int, match[1].split()), strict=False))
             profile.instructions[library, function] += costs.get("Ir", 0)
             profile.system_calls += costs.get("sysCount", 0)
@@ -66,7 +68,7 @@ def parse(text: str, iterations: int) -> Profile:
 
 
 def available() -> bool:
-    """Whether valgrind is there (apt-get install valgrind)."""
+    """Returns whether valgrind is installed (apt-get install valgrind)."""
     return shutil.which("valgrind") is not None
 
 
@@ -80,8 +82,8 @@ def count(
 ) -> Profile:
     """Profiles the forum's loop of 7 or 5 calls through a runtime, or of 2 on HIP, on the stub.
 
-    Work done once lies before it: Python is left out, since it makes no difference to a hit. With
-    ``copy`` the image and the name are no constants of the program.
+    Work that is done once precedes the loop: Python is left out, since it makes no difference to a
+    hit. With ``copy`` the image and the name are not constants of the program.
     """
     native.need(runtime, native.STUB)
     env = native.stub_environment(**{"MGPU_RT_MANAGER": "off", **(variables or {})})
@@ -95,9 +97,9 @@ def count(
 
 
 def count_program(executable: Path, iterations: int, env: Mapping[str, str]) -> Profile:
-    """Profiles a lowered program (bench/native/lowered.c) whose loop makes so many iterations.
+    """Profiles a lowered program (bench/native/lowered.c) whose loop makes that many iterations.
 
-    Counts its third call: the difference of runs of three calls and of two.
+    Counts its third call, as the difference between runs of three calls and of two.
     """
 
     def whole(calls: int) -> Profile:

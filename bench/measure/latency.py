@@ -1,4 +1,5 @@
-"""How long a kernel waits to begin after a synchronise, and a synchronise to return after it."""
+"""The delay between a synchronise and the next kernel's begin, and between a kernel's end and the
+synchronise's return."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def _ways(llvm_runtime: Path | None) -> list[Way]:
 
 
 def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
-    """``repetitions`` processes of each side in turn."""
+    """Measures ``repetitions`` processes of each side in turn."""
     if device.name != "cuda":
         raise native.Failed("only NVIDIA's clock is read, which needs --device cuda")
     ways = _ways(llvm_runtime)

@@ -39,10 +39,10 @@ METHOD = (
     "MLIR has no lowering for an allocation that is both."
 )
 SIDES = (STOCK, LLVM, OURS, EXCLUSIVE, LAZY)
-MOST = 10_000  # passes a round
-EMULATED = 3  # of the models on an emulated device, which takes minutes for one of the others
+MOST = 10_000  # passes in a round
+EMULATED = 3  # number of models on an emulated device, which takes minutes for each other one
 
-#: By model, variant and release, how many times LLVM's own library takes as long as this one.
+#: By model, variant and release: LLVM's own library's time as a multiple of this one's.
 GAINS = {
     ("block", WAITS, 19): 4.4,
     ("block", WAITS, 22): 2.3,
@@ -58,9 +58,9 @@ GAINS = {
 NO_HOST_SHARED = (
     "LLVM's ROCm runtime hands out device memory for host_shared, which the host faults on"
 )
-#: The program keeps its memory here: the share of by hand that may be lost.
+#: The program keeps its memory here: the permitted time relative to by hand.
 WITHIN = 1.05
-#: The shares that two options may lose: EXCLUSIVE keeps memory registered, LAZY puts off waits.
+#: The permitted times with two options: EXCLUSIVE keeps memory registered, LAZY puts off waits.
 WITH_A_WORD = {(REGISTERED, EXCLUSIVE): 1.10, (WAITS, LAZY): 0.75}
 #: The variant that gains least.
 NOT_SLOWER = 1.0
@@ -69,7 +69,8 @@ SHARED_AT_MOST = 2.0
 
 
 def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
-    """``repetitions`` rounds of each side, for each model and variant with each release."""
+    """Measures ``repetitions`` rounds of each side, for each model and variant with each
+    release."""
     native.need(native.RUNTIME)
     sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
     sides.append(by_hand_runtime(device))
@@ -97,7 +98,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
 
 
 def _least(device: Device, figures: Sequence[Figure]) -> list[Figure]:
-    """Whether any of them is slower than with LLVM's own library."""
+    """Returns whether any of them is slower than with LLVM's own library."""
     gains = [f for f in figures if f.name.endswith(f"{TITLES[LLVM]} / {TITLES[OURS]}")]
     if not gains:
         return []
@@ -113,7 +114,7 @@ def _crashes(side: Side, variant: Variant, device: Device) -> bool:
 
 
 def _measure(program: Path, sides: Sequence[Side], repetitions: int) -> dict[str, list[float]]:
-    """Microseconds a forward pass by side, turn by turn."""
+    """Returns microseconds a forward pass by side, turn by turn."""
     processes = {side.name: ([str(program)], side.environment) for side in sides}
     taken = turns(processes, repetitions, MOST, random.Random(program.name))
     return {side: [ns / 1e3 for ns in each] for side, each in taken.items()}
@@ -160,8 +161,8 @@ def _figures(
 def _shared(
     model: Model, llvm: int, device: Device, data: Sequence[Mapping[str, Any]]
 ) -> list[Figure]:
-    """Returns the cost of host_shared, beside device memory with a wait after each operation
-    too."""
+    """Returns the cost of host_shared relative to device memory, even with a wait after each
+    operation."""
     taken = {
         row["variant"]: row["us"]
         for row in data

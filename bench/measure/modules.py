@@ -21,7 +21,7 @@ SIDES = (STOCK, LLVM, OURS)
 
 
 def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
-    """``repetitions`` fresh processes of each side."""
+    """Measures ``repetitions`` fresh processes of each side."""
     native.need(native.RUNTIME)
     sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
     ways = {
@@ -44,7 +44,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
 
 
 def _driver_loading(device: Device) -> list[dict[str, str]]:
-    """NVIDIA's driver can itself put off what it loads of a module."""
+    """Returns the environment in which NVIDIA's driver itself loads modules late or early."""
     if device.name != "cuda":
         return [{}]
     return [{"CUDA_MODULE_LOADING": way} for way in ("EAGER", "LAZY")]

@@ -1,6 +1,6 @@
-"""The lowered programs, side by side: time of an iteration, and how the sides compare.
+"""The lowered programs, side by side: the time of an iteration, and ratios of the sides.
 
-Each side has a process of its own that stays alive. A round runs in each of them in turn, so any
+Each side has its own process, which stays alive. A round runs in each of them in turn, so any
 disturbance of the machine meets all sides alike.
 """
 
@@ -32,7 +32,7 @@ from bench.setup.sides import (
 )
 from bench.show.figures import Figure, Result, Step, median, ratios
 
-#: After so many, new processes: where things lie in memory makes some processes faster for life.
+#: Restarts the processes after that many turns: their layout in memory makes some faster for life.
 ROUNDS_A_PROCESS = 5
 METHOD = (
     f"Microseconds an iteration, the device's work included: {ROUNDS} After {ROUNDS_A_PROCESS} "
@@ -43,11 +43,11 @@ RELEASES = (19, 22)
 
 @dataclass(frozen=True)
 class Program:
-    """A program of bench/programs; those without a loop of their own are called again and again."""
+    """A program of bench/programs; a program without a loop is called repeatedly."""
 
     name: str
     launches: int  # an iteration
-    most: int = 10_000  # calls a round
+    most: int = 10_000  # calls in a round
 
 
 PROGRAMS = (
@@ -55,7 +55,7 @@ PROGRAMS = (
     Program("many", 50),
     Program("churn", 1),
     Program("vecadd", 1),
-    Program("events", 3, most=20),  # its streams and blocks are never given back
+    Program("events", 3, most=20),  # its streams and blocks are never destroyed
     Program("overlap", 2),
     Program("spin", 2),
 )
@@ -73,7 +73,7 @@ class Target:
     releases: Sequence[int] = RELEASES
 
 
-#: LLVM's own library stands for stock where it is given.
+#: LLVM's own library stands for stock if it is available.
 TARGETS = (
     Target("forum", EXCLUSIVE, HOISTED, at_most=1.03),
     Target("many", EXCLUSIVE, HOISTED, at_most=1.03),
@@ -87,7 +87,7 @@ TARGETS = (
     Target("forum", LAZY, HOISTED, at_most=0.45),
     Target("spin", OURS, STOCK, at_most=1.03),
 )
-#: Shown on every device, with a target or without.
+#: Ratios that are shown on every device, with a target or without.
 SHOWN = (
     (OURS, HOISTED),
     (EXCLUSIVE, HOISTED),
@@ -99,7 +99,7 @@ SHOWN = (
     (EXCLUSIVE, DRIVER),
     (HOISTED, DRIVER),
 )
-#: On any device: the forum's program in a hundredth of stock's time, where stock's driver is slow.
+#: On any device: the forum's program takes a hundredth of stock's time if stock's driver is slow.
 EMULATED_TARGETS = (Target("forum", OURS, STOCK, at_most=0.01),)
 
 
@@ -140,7 +140,7 @@ def measure(
     repetitions: int,
     step: Step,
 ) -> dict[str, list[float]]:
-    """Microseconds an iteration by side, round by round."""
+    """Returns microseconds an iteration by side, round by round."""
     samples: dict[str, list[float]] = {}
     rounds = min(repetitions, ROUNDS_A_PROCESS)
     order = random.Random(f"{program.name} {llvm}")

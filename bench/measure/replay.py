@@ -1,6 +1,7 @@
-"""Allocation traces of real programs, replayed in the runtime's way, stock's and HIP's pool's.
+"""Allocation traces of real programs, replayed through the runtime, as stock does, and through
+HIP's pool.
 
-``python -m bench.measure.replay`` recorded the traces in bench/traces. They hold the calls of
+``python -m bench.measure.replay`` recorded the traces in bench/traces. A trace has the calls of
 hipMalloc, hipFree and hipStreamSynchronize that a program of bench/programs makes with the cache
 switched off.
 """
@@ -24,12 +25,12 @@ METHOD = (
 )
 TRACES = native.ROOT / "bench" / "traces"
 PROGRAMS = ("churn", "layers", "vecadd")
-ITERATIONS = 10  # of the programs, when they are recorded
+ITERATIONS = 10  # of the recorded programs
 WAYS = {"mgpu_rt": "mgpu_rt", "stock": "hipMalloc and hipFree", "async": "hipMallocAsync"}
 
 
 def run(device: Device, rounds: int, step: Step) -> Result:
-    """Replays every trace; ``rounds`` of each way in turn."""
+    """Replays every trace; ``rounds`` of each kind in turn."""
     native.need(native.RUNTIME)
     figures = _pairs(device, rounds) if device.name == "stub" else []
     data = []
@@ -49,7 +50,7 @@ def run(device: Device, rounds: int, step: Step) -> Result:
 
 
 def _pairs(device: Device, rounds: int) -> list[Figure]:
-    """The cost of a hit. Quartiles: what interrupts a round only adds to it."""
+    """Measures the cost of a hit. Returns quartiles, as interruptions only lengthen a round."""
     command = [native.program("pairs", device.chip), native.RUNTIME, rounds]
     times = native.run_json(command, dict(device.environment))
     one, two = (statistics.quantiles(times[name])[0] for name in ("one", "two"))
@@ -62,7 +63,7 @@ def _pairs(device: Device, rounds: int) -> list[Figure]:
 
 
 def steps(calls: list[dict[str, Any]]) -> list[str]:
-    """The lines of a trace, from the stub's record."""
+    """Returns the lines of a trace, from the stub's record."""
     slots: dict[int, int] = {}
     lines = []
     for call in calls:

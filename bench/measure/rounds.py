@@ -1,4 +1,4 @@
-"""Processes that stay alive and run a program in rounds, each side's in turn.
+"""Processes that stay alive and run a program in rounds, with the sides in turn.
 
 As the sides take turns, a disturbance of the machine meets all of them.
 """
@@ -20,7 +20,7 @@ METHOD = (
     "the same for all."
 )
 ROUND_NS = 20e6
-#: As a part of a round, before each one: what the side before has left behind is not this one's.
+#: Runs some calls before each round, so that the last side's effects do not count.
 LEAD = 0.25
 
 #: The process of a side's rounds: a command and its environment.
@@ -28,11 +28,11 @@ Process = tuple[Sequence[str], Mapping[str, str]]
 
 
 class Runner:
-    """A side's process."""
+    """One side's process."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._command = command
-        # Not a pipe: nobody reads it while the process runs.
+        # A file, as a pipe would not be read while the process runs.
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the process
         self._process = subprocess.Popen(
             command,
@@ -44,7 +44,7 @@ class Runner:
         )
 
     def round(self, calls: int) -> int:
-        """Nanoseconds of so many calls of the program."""
+        """Returns the nanoseconds of that many calls of the program."""
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             self._process.stdin.write(f"{calls}\n")
@@ -58,15 +58,15 @@ class Runner:
         return int(answer)
 
     def close(self) -> None:
-        """Ends the process. Raises Failed if a call failed in it: then its times mean nothing."""
-        # Before its exit: LLVM's own library unloads modules when the driver is gone already.
+        """Ends the process. Raises Failed if a call in it failed: its times would mean nothing."""
+        # Called before the exit: LLVM's own library unloads modules after the driver has ended.
         words = self._words()
         self.kill(wait=60)
         if "failed with" in words:
             raise native.Failed(f"{' '.join(self._command)}: {words}")
 
     def kill(self, wait: float = 0) -> None:
-        """Ends the process, the hard way if it does not by itself."""
+        """Ends the process, by force if necessary."""
         try:
             self._process.communicate(timeout=wait)
         except subprocess.TimeoutExpired:
@@ -74,7 +74,7 @@ class Runner:
             self._process.communicate()
 
     def _words(self) -> str:
-        """The beginning of what it said on stderr."""
+        """Returns the beginning of its stderr."""
         self._said.seek(0)
         return self._said.read(2000).strip()
 
@@ -82,10 +82,10 @@ class Runner:
 def turns(
     processes: Mapping[str, Process], count: int, most: int, order: random.Random
 ) -> dict[str, list[float]]:
-    """Nanoseconds of a call by side, turn by turn. A round makes at most so many calls.
+    """Returns the nanoseconds of a call by side, turn by turn. A round makes at most that many
+    calls.
 
-    In an order that changes: what a side has left behind (the GPU's clocks, caches) may show in the
-    next one.
+    The order changes, as a side's effects (the GPU's clocks, caches) may show in the next one.
     """
     with _started(processes) as runners:
         calls = {name: _calls(runner, most) for name, runner in runners.items()}
@@ -99,7 +99,7 @@ def turns(
 
 @contextlib.contextmanager
 def _started(processes: Mapping[str, Process]) -> Iterator[dict[str, Runner]]:
-    """All of them at once, and none afterwards."""
+    """Starts all processes at once, and none later."""
     runners: dict[str, Runner] = {}
     try:
         for name, process in processes.items():
@@ -113,6 +113,6 @@ def _started(processes: Mapping[str, Process]) -> Iterator[dict[str, Runner]]:
 
 
 def _calls(runner: Runner, most: int) -> int:
-    """The number of iterations in a round."""
+    """Returns the number of iterations in a round."""
     runner.round(1)
     return max(1, min(round(ROUND_NS / max(runner.round(1), 1)), most))

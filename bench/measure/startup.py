@@ -1,5 +1,4 @@
-"""The price of the library that a process pays once: to be loaded, at its first launch, in
-memory."""
+"""The library's one-time costs for a process: when it is loaded, at its first launch, in memory."""
 
 from __future__ import annotations
 
@@ -80,13 +79,13 @@ def _loading(device: Device, repetitions: int, step: Step) -> list[Figure]:
 
 
 def _first(device: Device, way: Way) -> dict[str, Any]:
-    """Measures a first launch: its ms, ms since the process's start and outside HIP, and MiB."""
+    """Measures a first launch: its ms, ms since the process's start outside HIP, and MiB."""
     library = device.hip if way is BY_HAND else native.RUNTIME
     environment = {**device.environment, **way.variables}
     command = [native.program("startup", device.chip), way.kind, library]
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch, "statistics.json")
-        # On the stub statistics would be the larger part of what is measured.
+        # On the stub, statistics would be most of the measured time.
         if device.name != "stub":
             environment["MGPU_RT_STATS"] = str(path)
         said = native.run_json([*command, time.monotonic_ns()], environment)
@@ -100,11 +99,11 @@ def _first(device: Device, way: Way) -> dict[str, Any]:
 
 
 def _own_time(statistics: dict[str, Any]) -> int:
-    """Nanoseconds of the program's calls that were not spent inside HIP.
+    """Returns the nanoseconds of the program's calls outside HIP.
 
-    The start of HIP comes before the first call is timed.
+    HIP's start comes before the first call is timed.
     """
-    # HIP also spends time on objects destroyed at exit, but in none of the program's calls.
+    # HIP's time on objects that are destroyed at exit is in none of the program's calls.
     after = {"hipStreamDestroy", "hipModuleUnload", "hipEventDestroy", "hipFree"}
     inside = sum(v["ns"] for name, v in statistics["hip"].items() if name not in after)
     return sum(v["ns"] for v in statistics["abi"].values()) - inside

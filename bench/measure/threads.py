@@ -1,5 +1,4 @@
-"""Threads that launch at once, each in a loop of its own: does each keep the speed that it has by
-itself?"""
+"""Threads that launch at once, each in its own loop, compared with one thread."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ METHOD = (
     "The hoisted loop shares nothing at all on the stub, so its slowdown is the machine's."
 )
 SLOWDOWN = 15.0  # percent, of two threads
-SCALING = 13.0  # of 16 threads, where there are 16 processors
+SCALING = 13.0  # of 16 threads, if there are 16 processors
 ITERATIONS = 2000
 DEVICE_ITERATIONS = 100
 LOOPS = (("7", "LLVM 13 to 20"), ("5", "LLVM 21 to 24"), ("2", "hoisted"))
@@ -62,7 +61,8 @@ def _times(device: Device, threads: int, rounds: int) -> dict[str, Times]:
 
 
 def _figures(device: Device, name: str, times: Times, threads: int) -> tuple[list[Figure], float]:
-    """Throughput, and for several threads scaling and slowdown; the scaling by itself too."""
+    """Returns throughput, and for several threads scaling and slowdown; the scaling is returned
+    separately, too."""
     on_stub, hoisted = device.name == "stub", name.startswith("hoisted")
     single = statistics.median(sample for thread in times["single"] for sample in thread)
     per_second = [sum(1e9 / ns for ns in turn) for turn in zip(*times["together"], strict=True)]

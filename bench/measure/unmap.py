@@ -1,4 +1,4 @@
-"""The time that munmap takes where registered memory is kept, beside memory that is HIP's again."""
+"""The time of munmap with kept registrations, relative to memory that HIP has unregistered."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ METHOD = (
     "MGPU_RT_EXCLUSIVE=on, where the call waits until the library has read the kernel's event. "
     "Not kept: without. The runs alternate, ten calls of each size a run."
 )
-CALLS = 10  # of a size
+CALLS = 10  # number of calls for each size
 MOST = 60.0  # µs beyond
 
 
 def run(device: Device, repetitions: int, step: Step) -> Result:
-    """``repetitions`` runs of either kind in turn."""
+    """Makes ``repetitions`` runs of either kind in turn."""
     native.need(native.RUNTIME)
     command = [native.program("unmap", device.chip), native.RUNTIME, CALLS]
     times: dict[str, dict[str, list[float]]] = {"off": {}, "on": {}}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-#: NumPy's form of an operation, from the values of its operands.
+#: The form of an operation in NumPy, from the values of its operands.
 Compute = Callable[..., "np.ndarray"]
 
 
@@ -55,7 +55,7 @@ class Graph:
 
     @property
     def temporaries(self) -> list[Buffer]:
-        """Returns the buffers that are neither input, weight nor output."""
+        """Returns all buffers that are neither input, weight nor output."""
         return [buffer for buffer in self._results if buffer is not self.output]
 
     def weight(self, shape: tuple[int, ...], scale: float) -> Buffer:
@@ -65,7 +65,7 @@ class Graph:
         return buffer
 
     def compute(self, values: dict[Buffer, np.ndarray]) -> np.ndarray:
-        """The output by NumPy, from the values of the input and the weights."""
+        """Returns the output by NumPy, from the values of the input and the weights."""
         values = dict(values)
         for result, operands, step in self._steps:
             values[result] = step(*(values[operand] for operand in operands))
@@ -82,11 +82,11 @@ class Graph:
         *,
         initial: float | None = None,
     ) -> Buffer:
-        """An elementwise operation, or a reduction where it has an initial value.
+        """Adds an elementwise operation, or a reduction if it has an initial value.
 
-        The letters beside an operand name the loops that index it, those of ``result`` the ones
-        that index the result. In the body the operands' elements are %a, %b, %c ... and the
-        result's old one %old. Its last line is the value of the new one, which is %a without it.
+        The letters beside an operand name the loops that index it; those of ``result`` index the
+        result. In the body, the operands' elements are %a, %b, %c ... and the result's old element
+        is %old. Its last line is the new element's value, which is %a without a body.
         """
         sizes = {
             letter: size
@@ -123,8 +123,8 @@ class Graph:
         attributes: str = "",
         shaped: tuple[int, ...] = (),
     ) -> Buffer:
-        """An operation of linalg's own that accumulates, as linalg.matmul. ``shaped`` is the shape
-        of an operand that it takes for its shape only."""
+        """Adds an operation of linalg's own that accumulates, such as linalg.matmul. ``shaped`` is
+        the shape of an operand of which only the shape counts."""
         out = self._result(shape, initial)
         extra = []
         if shaped:
@@ -137,7 +137,7 @@ class Graph:
         self, buffer: Buffer, groups: Sequence[Sequence[int]], shape: tuple[int, ...]
     ) -> Buffer:
         """Returns a view of the memory with fewer or more dimensions, without a kernel. Each group
-        of dimensions on the longer side is one on the other."""
+        of dimensions on the longer side becomes one on the other."""
         view = Buffer(self._name(), shape)
         indices = [list(group) for group in groups]
         if len(shape) < len(buffer.shape):

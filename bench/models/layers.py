@@ -1,4 +1,4 @@
-"""The parts of models, an operation of linalg for each step."""
+"""The parts of models, with an operation of linalg for each step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.models.graph import Buffer, Graph
 if TYPE_CHECKING:
     import numpy as np
 
-BIAS = 0.1  # the scale of biases
+BIAS = 0.1  # scale of the biases
 SMALL = 1e-5  # added to a variance
 
 
@@ -30,8 +30,7 @@ def dense(graph: Graph, x: Buffer, width: int, scale: float | None = None) -> Bu
 
 
 def dense_relu(graph: Graph, x: Buffer, width: int) -> Buffer:
-    """Three kernels, with the rectifier in the last; as strong at the end of many as at the
-    begin."""
+    """Adds three kernels, with the rectifier in the last; many layers keep the numbers' size."""
     w = graph.weight((x.shape[1], width), math.sqrt(6 / x.shape[1]))
     b = graph.weight((width,), BIAS)
     y = matmul(graph, x, w)
@@ -140,7 +139,7 @@ arith.addf %product, %old : f32"""
 
 
 def _by_head(graph: Graph, x: Buffer, heads: int) -> Buffer:
-    """The rows of each head together: one kernel."""
+    """Gathers the rows of each head: one kernel."""
     length, width = x.shape
     each = width // heads
     split = graph.reshape(x, [[0], [1, 2]], (length, heads, each))
@@ -148,7 +147,7 @@ def _by_head(graph: Graph, x: Buffer, heads: int) -> Buffer:
 
 
 def _side_by_side(graph: Graph, x: Buffer) -> Buffer:
-    """The heads of each row together: one kernel."""
+    """Gathers the heads of each row: one kernel."""
     heads, length, each = x.shape
     rows = graph.map([(x, "hid")], "ihd", "", lambda x: x.transpose(1, 0, 2))
     return graph.reshape(rows, [[0], [1, 2]], (length, heads * each))
@@ -177,7 +176,7 @@ def convolution(graph: Graph, x: Buffer, channels: int, size: int) -> Buffer:
 
 
 def pool(graph: Graph, x: Buffer) -> Buffer:
-    """The largest of each 2 by 2: two kernels."""
+    """Adds the maximum of each 2 by 2: two kernels."""
     count, channels, height, width = (*x.shape[:2], x.shape[2] // 2, x.shape[3] // 2)
 
     def largest(x: np.ndarray) -> np.ndarray:

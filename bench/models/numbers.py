@@ -1,4 +1,4 @@
-"""Numbers that look random: a seed gives equal ones here and in bench/native/model.c."""
+"""Pseudo-random numbers: a seed gives equal ones here and in bench/native/model.c."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def numbers(shape: Sequence[int], seed: int, scale: float) -> np.ndarray:
-    """Float32 numbers between -scale and scale."""
+    """Returns float32 numbers between -scale and scale."""
     mixed = np.arange(math.prod(shape), dtype=np.uint64) * 2654435761 + seed * 2246822507
     bits = (mixed & 0xFFFFFFFF).astype(np.uint32)
     bits ^= bits >> 15

@@ -1,7 +1,7 @@
 """A model as a whole program, written as people write its memory and its waiting.
 
-The program's main asks `next_round` of bench/native/model.c how many forward passes to make, until
-that is none. The part before main's loop makes the objects that the variant keeps between passes.
+The program's main asks `next_round` of bench/native/model.c for the number of forward passes, until
+it is zero. The part before main's loop makes the objects that the variant keeps between passes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from bench.models.graph import Buffer, Graph, Weight
 from bench.models.zoo import Model
 
-#: An operation of linalg to a kernel. Up to 256 threads a block, what an AMD GPU takes by default.
+#: The passes from an operation of linalg to a kernel. A block has up to 256 threads, which an AMD
+#: GPU takes by default.
 KERNELS = (
     "func.func(convert-linalg-to-parallel-loops,"
     "scf-parallel-loop-tiling{parallel-loop-tile-sizes=8,8,4 no-min-max-bounds=true},"
@@ -20,15 +21,15 @@ KERNELS = (
     "lower-affine,canonicalize,gpu-kernel-outlining"
 )
 
-INPUT_SEED = 1  # weights have those after it
+INPUT_SEED = 1  # the weights have the seeds after it
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to write a model's memory and waiting.
+    """One way to write a model's memory and waiting.
 
-    ``chained``: the operations of a pass are one asynchronous chain, which is waited for at its
-    end; else each one is waited for.
+    ``chained``: the operations of a pass are one asynchronous chain with a wait at its end; if not,
+    the program waits after each.
     """
 
     name: str
@@ -37,7 +38,8 @@ class Variant:
 
     @property
     def passes(self) -> str:
-        """Returns the passes that make kernels of it, before it is lowered as any other program."""
+        """Returns the passes that turn it into kernels, before it is lowered like any other
+        program."""
         return KERNELS + (",func.func(gpu-async-region)" if self.chained else "")
 
 
@@ -45,7 +47,7 @@ CHAIN = Variant("chain", "weights resident, one asynchronous chain")
 WAITS = Variant("waits", "weights resident, a wait after each operation", chained=False)
 COPIED = Variant("copied", "everything allocated, copied in and out, and freed each time")
 REGISTERED = Variant("registered", "host memory registered, then copied, each time")
-# Not chained: MLIR has no lowering for an allocation that is both shared and asynchronous.
+# There is no chained form: MLIR cannot lower an allocation that is both shared and asynchronous.
 SHARED = Variant("shared", "host_shared, a wait after each operation", chained=False)
 VARIANTS = (CHAIN, WAITS, COPIED, REGISTERED, SHARED)
 
@@ -56,7 +58,7 @@ def source(model: Model, variant: Variant) -> str:
 
 
 def weights(model: Model, graph: Graph) -> list[list[Weight]]:
-    """The weights of each repetition."""
+    """Returns the weights of each repetition."""
     if model.repeated == 1:
         return [graph.weights]
     return [
@@ -88,13 +90,13 @@ class _Program:
 
     @property
     def _buffers(self) -> list[Buffer]:
-        """The buffers without the weights."""
+        """Returns the buffers without the weights."""
         graph = self._graph
         return [graph.input, *graph.temporaries, *self._between, graph.output]
 
     @property
     def _kept(self) -> list[Buffer]:
-        """Memory for the device that main allocates."""
+        """Returns code for device memory that main allocates."""
         weights = [weight.buffer for weight in self._all_weights]
         if self._variant is COPIED:
             return []
@@ -102,7 +104,7 @@ class _Program:
 
     @property
     def _each_time(self) -> list[Buffer]:
-        """Memory for the device that a pass allocates."""
+        """Returns code for device memory that a pass allocates."""
         weights = [weight.buffer for weight in self._all_weights]
         kept = self._kept
         return [buffer for buffer in (*weights, *self._buffers) if buffer not in kept]
@@ -115,7 +117,7 @@ class _Program:
 
     @property
     def _host(self) -> list[Buffer]:
-        """Memory of the host."""
+        """Returns code for host memory."""
         ends = (self._graph.input, self._graph.output)
         return [*self._host_weights, *map(_on_host, ends)]
 
@@ -148,7 +150,7 @@ class _Program:
         listed = ", ".join(f"{buffer}: {buffer.type}" for buffer in arguments)
         lines, self._lines = self._lines, []
         visible = "private " if private else ""
-        # Never inlined: what a launch puts on the stack is gone when the function returns.
+        # The function is never inlined, so that a launch's data leaves the stack when it returns.
         head = f"func.func {visible}@{name}({listed}) attributes {{llvm.noinline}} {{"
         return "\n".join([head, *(f"  {line}" for line in lines), "  return", "}"])
 
@@ -164,7 +166,8 @@ class _Program:
     # ---- memory ----
 
     def _device_operation(self, operation: str, result: str = "") -> None:
-        """Adds an operation: plain for a chain, which gpu-async-region makes, else with a wait."""
+        """Adds an operation: plain in a chain, which gpu-async-region makes; otherwise with a
+        wait."""
         head, _, tail = operation.partition(" ")
         results = f"{result} = " if result else ""
         if self._variant.chained:

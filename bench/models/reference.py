@@ -1,4 +1,4 @@
-"""The results of a model, by NumPy."""
+"""Computes the results of a model by NumPy."""
 
 from __future__ import annotations
 

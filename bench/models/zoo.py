@@ -12,7 +12,7 @@ from bench.models.graph import Graph
 
 @dataclass(frozen=True)
 class Model:
-    """A forward pass, made of the same operations ``repeated`` times with weights of their own."""
+    """Makes a forward pass of equal operations, ``repeated`` times with different weights."""
 
     name: str
     title: str

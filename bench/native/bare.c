@@ -1,4 +1,4 @@
-/* Starts the library whose exported functions do not test whether it was started (build.py). */
+/* Starts the library whose exported functions do not test whether it has started (build.py). */
 #include "abi/lifecycle.h"
 
 __attribute__((constructor)) static void start(void) {

@@ -1,4 +1,4 @@
-/* Nanoseconds, or instructions, of an iteration of the forum's loop, side by side.
+/* Measures the nanoseconds, or instructions, of an iteration of the forum's loop, side by side.
  *
  *     calls time HIP ROUNDS ITERATIONS CPU SIDE...    JSON: ns an iteration, by loop and round; the
  *                                                     first side with cold caches too
@@ -6,10 +6,10 @@
  *     calls record HIP ITERATIONS LOOP SIDE           JSON: calls of HIP in the loop, by function
  *
  * A SIDE is NAME,PATH or NAME,PATH,VARIABLE=VALUE: a runtime, with an environment of its own for
- * the time that it reads it, at its first call. LOOP is 7, 5 or 2, the number of calls. A second
- * side of the same library takes a copy of the file, or the loader would give the first. With copy
- * the image and the kernel's name lie in memory of their own, as a JIT's do, and not in the
- * program's constants. */
+ * the time that it reads it, at its first call. LOOP is 7, 5 or 2, the number of calls in it. A
+ * second side of one library takes a copy of the file, as the loader would otherwise return the
+ * first. With copy, the image and the kernel's name lie in memory of their own, as a JIT's do, and
+ * not in the program's constants. */
 #include "forum.h"
 
 #include <sched.h>
@@ -20,11 +20,11 @@ enum { MAX_SIDES = 8, MAX_LOOPS = 2 * MAX_SIDES + 4 };
 struct side {
     const char *name;
     struct runtime runtime;
-    void *module; /* held throughout, as a program of LLVM 22 does */
+    void *module; /* held all the time, as a program of LLVM 22 does */
 };
 
 struct loop {
-    const struct side *side; /* NULL for 2 calls */
+    const struct side *side; /* NULL for the loop of 2 calls */
     int calls;
     bool cold; /* with other work between the launches */
 };
@@ -42,7 +42,7 @@ static void run(const struct loop *loop, long iterations) {
         forum_2_calls(&hip, iterations);
 }
 
-/* Callgrind counts while this runs, and knows it by its name. */
+/* Callgrind counts while this function runs, and finds it by its name. */
 void measured(const struct loop *loop, long iterations);
 __attribute__((noinline, noclone)) void measured(const struct loop *loop, long iterations) {
     run(loop, iterations);
@@ -71,15 +71,15 @@ static struct side *open_side(struct side *side, char *text) {
 
 /* ---- time ---- */
 
-/* What a program does between two launches that pushes the runtime's tables out of the nearest
- * cache. */
+/* Does a program's other work between two launches, which pushes the runtime's tables out of the
+ * nearest cache. */
 static void work_between(void) {
     static volatile char memory[64 << 10];
     for (size_t i = 0; i < sizeof memory; i += 64)
         memory[i]++;
 }
 
-/* Times each iteration by itself: the clock costs each side as much. */
+/* Times each iteration separately: the clock costs each side equally. */
 static double time_cold_loop(const struct loop *loop, long iterations) {
     uint64_t sum = 0;
     for (long i = 0; i < iterations; i++) {
@@ -94,7 +94,7 @@ static double time_cold_loop(const struct loop *loop, long iterations) {
 static double time_loop(const struct loop *loop, long iterations) {
     if (loop->cold)
         return time_cold_loop(loop, iterations);
-    run(loop, iterations / 8); /* brings caches and branch predictors back */
+    run(loop, iterations / 8); /* fills caches and trains branch predictors again */
     const uint64_t begin = now_ns();
     run(loop, iterations);
     return (double)(now_ns() - begin) / (double)iterations;
@@ -150,7 +150,7 @@ static struct loop one_loop(const char *calls, char *side) {
     return (struct loop){number == 2 ? NULL : open_side(&sides[0], side), number, false};
 }
 
-/* The stub in record mode says how often it was called. */
+/* In record mode the stub reports how often it was called. */
 static void record(const struct loop *loop, long iterations) {
     void *stub = open_library(getenv("MGPU_RT_HIP"));
     void (*reset)(void);
@@ -177,7 +177,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     const struct loop loop = one_loop(argv[4], argv[5]);
-    run(&loop, 8); /* what is done once */
+    run(&loop, 8); /* does the one-time work */
     if (strcmp(argv[1], "record") == 0)
         record(&loop, atol(argv[3]));
     else

@@ -1,11 +1,11 @@
-/* Threads on one or several devices, each of which loads, allocates, copies, launches and frees as
- * a lowered program does.
+/* Runs threads on one or several devices, each of which loads, allocates, copies, launches and
+ * frees as a lowered program does.
  *
  *     devices HIP RUNTIME THREADS DEVICES ROUNDS ITERATIONS     JSON: ns an iteration, by round
  *
  * A RUNTIME of "-" stands for the loop by hand on HIP: all but copies, launch and synchronise is
- * hoisted out of it. Thread n uses device n modulo DEVICES. A round is from the begin of its first
- * thread to the end of its last. */
+ * hoisted out of it. Thread n uses device n modulo DEVICES. A round lasts from the begin of its
+ * first thread to the end of its last. */
 #include "forum.h"
 #include "hip.h"
 
@@ -30,8 +30,8 @@ static pthread_barrier_t turn;
 struct worker {
     pthread_t thread;
     int number;
-    uint64_t began, ended;   /* its last round */
-    handle function, stream; /* by hand, as the block */
+    uint64_t began, ended;   /* times of its last round */
+    handle function, stream; /* by hand, as is the block */
     void *block;
     char host[BYTES];
 };
@@ -42,7 +42,7 @@ static void *must(void *made, const char *what) {
     return made;
 }
 
-/* What LLVM 19 makes of a step: nothing is kept between two. */
+/* Makes a step as LLVM 19 lowers it: nothing is kept between two steps. */
 static void step_lowered(struct worker *worker) {
     void *params[1];
     void *stream = must(runtime.StreamCreate(), "a stream");

@@ -1,7 +1,7 @@
-/* emulator HIP IMAGE LONG DRIVER ROUNDS: times of launches on the software device, as JSON.
+/* emulator HIP IMAGE LONG DRIVER ROUNDS: prints times of launches on the software device, as JSON.
  *
- * IMAGE holds the kernels of kernels/emulator.mlir; LONG one of many instructions, whose first
- * launch shows what decoding costs; DRIVER is the library that counts instructions. */
+ * IMAGE has the kernels of kernels/emulator.mlir; LONG has a kernel of many instructions, whose
+ * first launch shows the cost of decoding; DRIVER is the library that counts instructions. */
 #include "hip.h"
 
 enum { SIZE = 65536, STEPS = 40, DIM = 256, TILE = 16, COPIES = 32 };
@@ -16,7 +16,7 @@ static handle load(const char *image, const char *name) {
     return function;
 }
 
-/* A launch of a grid of groups, with its arguments one by one, and what it took. */
+/* Launches a grid of groups, with its arguments one by one, and returns its time. */
 struct launch {
     handle function;
     unsigned grid[2], block[2];
@@ -47,7 +47,7 @@ static void print(const char *name, const struct launch *l, long rounds) {
     printf("], \"instructions\": %llu},\n", (unsigned long long)took.instructions);
 }
 
-/* Each copy of the image lies elsewhere, so that its code is decoded again. */
+/* Each copy of the image lies at another address, so that its code is decoded again. */
 static void print_first_launches(const char *image, void *memory) {
     void *params[] = {&memory, &memory, &(int64_t){0}, &(int64_t){SIZE}, &(int64_t){1}};
     printf("\"first\": [");

@@ -1,9 +1,10 @@
-"""A Python process with PyTorch on the same device, in which MLIR's ExecutionEngine runs a program.
+"""Runs a program by MLIR's ExecutionEngine, in a Python process with PyTorch on the same device.
 
     python engine.py PROGRAM.mlir LIBRARY...
 
 PROGRAM.mlir is a lowered program in the LLVM dialect whose main has hosted.c run it in rounds. The
-libraries, the first of which is the runtime, have what it calls. Needs MLIR's Python bindings.
+libraries, of which the first is the runtime, have the functions that it calls. Needs MLIR's Python
+bindings.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-/* The forum's loop as lowered programs run it, over any runtime: one call site a function, the
- * image in the program's own read-only data.
+/* The forum's loop as lowered programs run it, over any runtime: one call site for each function,
+ * the image in the program's read-only data.
  *
  * IMAGE_FILE is the path of the code object, KERNEL the name of a kernel in it. */
 #ifndef BENCH_FORUM_H
@@ -9,13 +9,13 @@
 
 #include <string.h>
 
-/* Where LLVM's constants lie: 8 bytes past a boundary of 16, as their alignment is 8. */
+/* LLVM's constants lie 8 bytes past a boundary of 16, as their alignment is 8. */
 __asm__(".section .rodata\n.balign 64\n.skip 8\nforum_image:\n.incbin \"" IMAGE_FILE
         "\"\nforum_image_end:\n.previous\n");
 extern const char forum_image[] __attribute__((visibility("hidden")));
 extern const char forum_image_end[] __attribute__((visibility("hidden")));
 
-/* The kernel that is launched, and where it lies. */
+/* The launched kernel: its image and its name. */
 struct source {
     const char *image, *image_end, *name;
 };
@@ -25,19 +25,18 @@ static inline struct source forum_constants(void) {
     return (struct source){forum_image, forum_image_end, KERNEL};
 }
 
-/* Returns the image and the name as a JIT has them: in memory that it may use for something else
- * later. */
+/* Returns the image and the name as a JIT has them: in memory that it may use again later. */
 static inline struct source forum_copies(void) {
     const size_t size = (size_t)(forum_image_end - forum_image);
     char *image = malloc(size + 8);
     char *name = strdup(KERNEL);
     if (!image || !name)
         fail("no memory", "for the image");
-    image += 8; /* malloc's boundary is one of 16 */
+    image += 8; /* malloc aligns to 16 */
     return (struct source){memcpy(image, forum_image, size), image + size, name};
 }
 
-/* The functions of HIP that remain when the rest is hoisted out of the loop by hand. */
+/* The functions of HIP that remain when all others are hoisted out of the loop by hand. */
 struct hip {
     int (*ModuleLoadData)(void **module, const void *image);
     int (*ModuleGetFunction)(void **function, void *module, const char *name);
@@ -60,7 +59,7 @@ static inline void resolve_hip(struct hip *hip, void *library) {
 #undef RESOLVE
 }
 
-/* Makes the calls that LLVM 13 to 20 make for a synchronous launch: 7. */
+/* Makes the 7 calls of LLVM 13 to 20 for a synchronous launch. */
 static inline void forum_7_calls(const struct runtime *runtime, struct source source,
                                  long iterations) {
     const size_t size = (size_t)(source.image_end - source.image);
@@ -76,7 +75,7 @@ static inline void forum_7_calls(const struct runtime *runtime, struct source so
     }
 }
 
-/* Makes the calls that LLVM 21 to 24 make for it: 5, with a module that was loaded before. */
+/* Makes the 5 calls of LLVM 21 to 24 for it, with a module that was loaded before. */
 static inline void forum_5_calls(const struct runtime *runtime, void *module, const char *name,
                                  long iterations) {
     for (long i = 0; i < iterations; i++) {
@@ -89,7 +88,7 @@ static inline void forum_5_calls(const struct runtime *runtime, void *module, co
     }
 }
 
-/* Makes the calls that cannot be avoided. */
+/* Makes the 2 calls that cannot be avoided. */
 static inline void forum_2_calls(const struct hip *hip, long iterations) {
     for (long i = 0; i < iterations; i++) {
         void *params[1];
@@ -98,7 +97,7 @@ static inline void forum_2_calls(const struct hip *hip, long iterations) {
     }
 }
 
-/* Loads what the hoisted loop keeps. */
+/* Loads the module of the hoisted loop. */
 static inline void prepare_hip(struct hip *hip, const char *path) {
     resolve_hip(hip, open_library(path));
     if (hip->ModuleLoadData(&hip->module, forum_image) != 0 ||

@@ -1,5 +1,6 @@
-/* A program's pass as a graph, for a process with BENCH_GRAPH set: built once, replayed from then
- * on. The runtime that the process has builds it: this project's, or bench/stock/byhand.c. */
+/* Builds a program's pass as a graph, for a process with BENCH_GRAPH set: it is built once and
+ * replayed from then on. The process's runtime builds it: this project's, or
+ * bench/stock/byhand.c. */
 #ifndef BENCH_GRAPH_H
 #define BENCH_GRAPH_H
 
@@ -35,7 +36,7 @@ static inline void open_graphs(void) {
     graph.stream = create();
 }
 
-/* Begins a graph, the only one that is left: a pass is added to it until end_building. */
+/* Begins a graph, the only one that remains: the pass until end_building is added to it. */
 static inline void begin_building(void) {
     if (graph.built)
         graph.destroy(graph.built);
@@ -56,7 +57,7 @@ static inline int compare_times(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* Nanoseconds that building and instantiating took, the median. */
+/* Returns the nanoseconds that building and instantiating took, the median. */
 static inline uint64_t building_time(void) {
     qsort(graph.taken, BUILDINGS, sizeof *graph.taken, compare_times);
     return graph.taken[BUILDINGS / 2];

@@ -1,11 +1,11 @@
-/* The programs of bench/programs by hand on HIP, with all that can be hoisted out of their loops.
+/* The programs of bench/programs by hand on HIP, with all calls hoisted that can be.
  *
  *     hoisted HIP PROGRAM ITERATIONS IMAGE... -- ARGUMENTS
  *
  * HIP is the path of its library, or of NVIDIA's libcuda.so, which is called directly then.
  * The ARGUMENTS are those of rounds.h; a call makes ITERATIONS iterations. The images are those of
- * the program's modules, in their order. Copies are of pageable memory, as the lowered programs'
- * are, unless they register it. */
+ * the program's modules, in their order. Copies use pageable memory, as in the lowered programs,
+ * unless these register it. */
 #include "hip.h"
 #include "libcuda.h"
 #include "rounds.h"
@@ -77,7 +77,7 @@ static void vecadd(void) {
     }
 }
 
-/* Two chains; on one stream they run one after the other. */
+/* Runs two chains; on one stream one follows the other. */
 static void chains(handle left, handle right) {
     struct memref a = memref(device[0], SMALL), b = memref(device[1], SMALL);
     float two = 2, three = 3;
@@ -102,7 +102,7 @@ static void serial(void) {
 static const struct {
     const char *name;
     void (*run)(void);
-    const char *kernel; /* "": those of many */
+    const char *kernel; /* "": one of many kernels */
 } programs[] = {
     {"forum", forum, "test_func"},   {"many", many, ""},          {"churn", churn, "increment"},
     {"vecadd", vecadd, "vecadd"},    {"overlap", overlap, "add"}, {"spin", overlap, "spin"},

@@ -1,9 +1,9 @@
-"""A Python process with PyTorch on the same device, which runs a lowered program in rounds.
+"""Runs a lowered program in rounds, in a Python process with PyTorch on the same device.
 
     python host.py PROGRAM.so ARGUMENT...
 
-PROGRAM.so is a lowered program in the frame of lowered.c, or hoisted.c with its arguments. Without
-PyTorch it runs too.
+PROGRAM.so is a lowered program in the frame of lowered.c, or hoisted.c with its arguments. PyTorch
+is optional.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 
 
 def use_pytorch() -> None:
-    """Has it take the device, and do some work there."""
+    """Lets PyTorch take the device and do some work there."""
     with contextlib.suppress(ImportError):
         import torch
 

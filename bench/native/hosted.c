@@ -1,4 +1,4 @@
-/* What a program that mlir-runner compiles calls, to be run in rounds (rounds.h). */
+/* The functions that a program in mlir-runner calls, which run it in rounds (rounds.h). */
 #include "rounds.h"
 
 void bench_serve(void (*program)(void));

@@ -1,4 +1,5 @@
-/* How long a kernel waits to begin after a synchronise, and a synchronise to return after a kernel.
+/* Measures the delay from a synchronise to the next kernel's begin, and from a kernel's end to the
+ * synchronise's return.
  *
  *     latency HIP RUNTIME PTX CALLS ITERATIONS
  *
@@ -38,14 +39,14 @@ static void compile(const char *ptx) {
     check(add(state, PTX_INPUT, (void *)ptx, strlen(ptx) + 1, "latency.ptx", 0, NULL, NULL),
           "cuLinkAddData");
     check(complete(state, &cubin, &image_size), "cuLinkComplete");
-    image = cubin; /* lives as long as the state, which is kept */
+    image = cubin; /* it lives as long as the state, which stays */
 }
 
 /* ---- the two clocks ---- */
 
 struct comparison {
-    uint64_t host, device; /* the same moment by both clocks */
-    uint64_t trip;         /* of the question and the answer: the error is half of it at most */
+    uint64_t host, device; /* one moment by both clocks */
+    uint64_t trip; /* time of the question and the answer: the error is at most half of it */
 };
 
 static volatile uint64_t *mailbox;
@@ -84,7 +85,7 @@ static struct comparison compare_clocks(void) {
     return best;
 }
 
-/* A moment of the device's clock by the host's. */
+/* Converts a moment of the device's clock to the host's. */
 static double host_time(uint64_t device, struct comparison first, struct comparison last) {
     const double rate =
         (double)(last.host - first.host) / (double)(int64_t)(last.device - first.device);
@@ -110,7 +111,7 @@ static void prepare_loop(void) {
     CALL(StreamCreate, &kept_stream);
 }
 
-/* One launch, as lowered programs make it; returns when the synchronise did. */
+/* Makes one launch as lowered programs do; returns the time when the synchronise returned. */
 static uint64_t launch(struct stamps *out) {
     uint64_t spin = SPIN_NS;
     void *params[] = {&out, &spin};
@@ -143,7 +144,8 @@ int main(int argc, char **argv) {
     uint64_t *ends = calloc((size_t)count, sizeof *ends);
     if (!stamps || !ends)
         fail("no memory", "for the times");
-    CALL(Malloc, (void **)&device, (size_t)count * sizeof *stamps); /* makes the context too */
+    CALL(Malloc, (void **)&device,
+         (size_t)count * sizeof *stamps); /* this also makes the context */
     compile(read_file(argv[3]));
     prepare_clocks();
     prepare_loop();

@@ -1,5 +1,5 @@
-/* The frame around a lowered program: its main runs in rounds (rounds.h), and what it prints goes
- * nowhere, since printing is not what is measured.
+/* The frame around a lowered program: runs its main in rounds (rounds.h) and drops its output,
+ * since printing is not measured.
  *
  *     PROGRAM statistics FIRST MORE    the library's statistics after so many calls of main, and
  *                                      after so many more: a list of two
@@ -36,7 +36,7 @@ void _mlir_ciface_printMemrefI32(void *memref) {
     (void)memref;
 }
 
-/* What is printed before it, the calls, then the statistics. */
+/* Prints the calls and the statistics. */
 static void print_after(FILE *answers, const char *before, long calls) {
     for (long i = 0; i < calls; i++)
         lowered_main();
@@ -54,14 +54,14 @@ static int print_statistics(const char *first, const char *more) {
     return fclose(answers);
 }
 
-/* The first round builds. */
+/* The first round builds the graph. */
 static int serve_graph(void) {
     FILE *answers = take_answers();
     long calls;
     if (scanf("%ld", &calls) != 1)
         return 0;
     open_graphs();
-    lowered_main(); /* plainly, which loads */
+    lowered_main(); /* a plain run, which loads */
     wait_for_device();
     while (graph.count < BUILDINGS) {
         begin_building();

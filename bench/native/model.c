@@ -2,19 +2,20 @@
  * forward passes as the other end of a pipe asks for them (rounds.h), and ends the program if a
  * round's output is not what NumPy computed, which is in EXPECTED_FILE as floats.
  *
- * With BENCH_GRAPH a pass becomes a graph (graph.h): the first answer is what building it took, the
- * others are of replays. */
+ * With BENCH_GRAPH a pass becomes a graph (graph.h): the first answer is the time of building it,
+ * the others are times of replays. */
 #include "graph.h"
 #include "rounds.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-static const double TOLERANCE = 1e-3; /* of the largest number: sums in another order */
+static const double TOLERANCE =
+    1e-3; /* relative to the largest number, as sums have another order */
 
 void lowered_main(void); /* the program's main, renamed */
 
-/* A memref without a stride of its own, of any rank, as MLIR passes it. */
+/* A memref of any rank without a stride of its own, as MLIR passes it. */
 struct unranked_memref {
     int64_t rank;
     struct {
@@ -41,7 +42,7 @@ static size_t count_of(const struct unranked_memref *memref) {
     return count;
 }
 
-/* Returns the numbers of bench/models/numbers.py. */
+/* Fills it with the numbers of bench/models/numbers.py. */
 void _mlir_ciface_fill(struct unranked_memref *memref, int64_t seed, float scale) {
     const size_t count = count_of(memref);
     for (size_t i = 0; i < count; i++) {
@@ -74,7 +75,7 @@ static void check(const float *output, size_t count) {
 
 static void erase(float *output, size_t count) {
     for (size_t i = 0; i < count; i++)
-        output[i] = NAN; /* what the round does not write is wrong */
+        output[i] = NAN; /* an element that the round does not write is wrong */
 }
 
 static void answer(uint64_t ns) {
@@ -82,7 +83,7 @@ static void answer(uint64_t ns) {
     fflush(answers);
 }
 
-/* Rounds of replays, until no more are asked for. */
+/* Makes rounds of replays until no more are requested. */
 static void replay_rounds(float *output, size_t count) {
     long calls;
     pin();
@@ -98,7 +99,8 @@ static void replay_rounds(float *output, size_t count) {
     }
 }
 
-/* One pass plainly, which loads and allocates; then passes that build; then main has no more to do.
+/* Makes one plain pass, which loads and allocates, then passes that build; then main has no more to
+ * do.
  */
 static long next_of_graph(float *output, size_t count) {
     static int passes;

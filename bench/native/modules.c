@@ -1,4 +1,4 @@
-/* A program that holds many modules from its begin, as LLVM 21 and later lower it, and uses few.
+/* A program that holds many modules from its begin, as LLVM 21 and later lower it, and uses a few.
  *
  *     modules RUNTIME USED     JSON: ns from the first load to the end of the last launch
  *
@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
     const long used = atol(argv[2]);
     const size_t each = (size_t)(copies_end - copies) / COPIES;
     resolve_runtime(&runtime, open_library(argv[1]));
-    void *stream = runtime.StreamCreate(); /* HIP starts here, which is not what is measured */
+    void *stream = runtime.StreamCreate(); /* HIP starts here, before the time begins */
     const uint64_t begin = now_ns();
     for (int i = 0; i < COPIES; i++)
         modules[i] = runtime.ModuleLoad(copies + (size_t)i * each, 0);

@@ -1,5 +1,4 @@
-/* What a hit of mgpuMemAlloc and mgpuMemFree costs, beside two calls of the library that do
- * nothing.
+/* Measures a hit of mgpuMemAlloc and mgpuMemFree, and two calls of the library that do nothing.
  *
  *     pairs RUNTIME ROUNDS
  *

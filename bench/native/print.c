@@ -1,7 +1,7 @@
-/* The print helpers that MLIR programs call, without LLVM behind them.
+/* The print helpers that MLIR programs call, without LLVM.
  *
- * LLVM's own libmlir_runner_utils pulls libLLVM into the process, where it collides with the LLVM
- * inside AMD's HIP runtime. These few write to stdout, one number or one flat list of numbers.
+ * LLVM's libmlir_runner_utils would pull libLLVM into the process, where it collides with the LLVM
+ * inside AMD's HIP runtime. These functions write one number or one flat list of numbers to stdout.
  */
 #include <inttypes.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* Replays allocation traces (bench/traces) in three ways: through the runtime, by hipMalloc and
- * hipFree as stock does, by hipMallocAsync and hipFreeAsync.
+ * hipFree as stock does, and by hipMallocAsync and hipFreeAsync.
  *
  *     replay HIP RUNTIME ROUNDS REPEATS TRACE
  *
- * Prints JSON: for each way, µs that one replay of the trace took, by round. A trace is lines of
+ * Prints JSON: for each way, µs that one replay of the trace took, by round. A trace has lines of
  * `a SLOT BYTES`, `f SLOT` and `s`: allocate, free, synchronise. */
 #include "native.h"
 
@@ -138,5 +138,5 @@ int main(int argc, char **argv) {
     }
     puts("}");
     fflush(stdout);
-    _exit(0); /* HIP 5.2.3 never comes back from destroying a stream with blocks of its pool */
+    _exit(0); /* HIP 5.2.3 never returns from destroying a stream with blocks of its pool */
 }

@@ -1,13 +1,13 @@
-/* Runs a program in rounds, as the other end of a pipe asks for them, so that several programs can
- * be measured in turn without being started again.
+/* Runs a program in rounds, as the other end of a pipe requests them, so that several programs can
+ * be measured in turn without restarts.
  *
  *     PROGRAM                  reads a number of calls a line, makes them, writes their ns
  *     PROGRAM BEGIN N...       JSON: ns since BEGIN (CLOCK_MONOTONIC) after each number of calls
  *
  * What is still under way on the device at the end of a round counts: BENCH_WAIT names a library
- * and a function in it that waits for everything, separated by a comma. BENCH_CPU, if it is set, is
- * the processor that this thread stays on after the first round. Threads of the driver that were
- * begun in that round may go elsewhere. */
+ * and a function in it that waits for everything, separated by a comma. BENCH_CPU, if set, is the
+ * processor on which this thread stays after the first round. Threads of the driver that were
+ * started in that round may run elsewhere. */
 #ifndef BENCH_ROUNDS_H
 #define BENCH_ROUNDS_H
 
@@ -67,7 +67,7 @@ static inline void print_growth(FILE *answers, void (*program)(void), int count,
     fflush(answers);
 }
 
-/* Returns the stream that answers go to: what the program and the driver print must not mix with
+/* Returns the stream for answers: the output of the program and the driver must not mix with
  * them. */
 static inline FILE *take_answers(void) {
     FILE *answers = fdopen(dup(STDOUT_FILENO), "w");

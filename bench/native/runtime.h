@@ -1,4 +1,4 @@
-/* The mgpu* functions of a runtime that a lowered launch calls, found by their names. */
+/* The mgpu* functions of a runtime that a lowered launch calls, looked up by name. */
 #ifndef BENCH_RUNTIME_H
 #define BENCH_RUNTIME_H
 

@@ -8,7 +8,7 @@
  *     sparse WAY LIBRARY ROWS ROW_ELEMENTS COLUMNS REPEATS
  *
  * Prints {"ns": the best of five rounds for one product, "checksum": of the result}; the latter is
- * the same for all ways. csrc/cuhip has to be MGPU_RT_HIP for "lowered". Needs libcuda and
+ * the same for all ways. For "lowered", csrc/cuhip must be MGPU_RT_HIP. Needs libcuda and
  * libcusparse. */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -226,7 +226,7 @@ static void multiply(void *handle, void *const made[3], void *buffer) {
           "cusparseSpMM");
 }
 
-/* cuMemFree waits for the null stream, on which stock's product is. */
+/* cuMemFree waits for the null stream, which runs stock's product. */
 static void stock(void) {
     enum { NON_BLOCKING = 1 };
     void *handle, *stream, *made[3], *buffer;
@@ -285,7 +285,7 @@ int main(int argc, char **argv) {
     if (by_library)
         open_mgpu(argv[2]);
     make_matrices();
-    run(); /* what is made once is no part of it */
+    run(); /* the one-time work does not count */
     for (int round = 0; round < ROUNDS; round++) {
         const double begin = now();
         for (int i = 0; i < repeats; i++)

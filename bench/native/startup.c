@@ -1,4 +1,4 @@
-/* What a process pays for the library before its first launch is done.
+/* Measures a process's cost of the library until its first launch is done.
  *
  *     startup spawn PAIRS PROGRAM LIBRARY   JSON: ns of a PROGRAM's life, "without" and "with" the
  *                                           LIBRARY preloaded, one number a pair
@@ -69,7 +69,7 @@ static void done(enum step step) {
     ends[step] = now_ns();
 }
 
-/* Resident memory of this process, in KiB. */
+/* Returns the resident memory of this process, in KiB. */
 static long resident(void) {
     FILE *status = fopen("/proc/self/status", "r");
     char line[128];

@@ -1,11 +1,11 @@
-/* Nanoseconds of an iteration when several threads run the forum's loop at once, and one by one.
+/* Measures an iteration's nanoseconds when several threads run the forum's loop at once, and one by
+ * one.
  *
  *     threads HIP RUNTIME THREADS ROUNDS ITERATIONS
  *
  * prints JSON: for each loop and way (single, together) a list of ns for each thread, a number a
- * round. The loops have 7 and 5 calls. The hoisted loop of 2 shows what the machine itself does to
- * two threads. Each thread is pinned to a processor of its own and has its own stream, as in a
- * program. */
+ * round. The loops have 7 and 5 calls. The hoisted loop of 2 shows the machine's own effect on two
+ * threads. Each thread is pinned to its own processor and has its own stream, as in a program. */
 #include "forum.h"
 
 #include <pthread.h>
@@ -22,14 +22,14 @@ static int thread_count;
 static long rounds, iterations;
 
 static pthread_barrier_t
-    phase_begins;          /* sleeps: a thread that does not take part uses no processor */
-static atomic_int arrived; /* spins: threads that take part begin at one moment */
+    phase_begins;          /* a thread that does not take part sleeps and uses no processor */
+static atomic_int arrived; /* threads that take part spin, and begin at one moment */
 
 struct worker {
     pthread_t thread;
     int number;
     void *module;
-    struct hip hip; /* a stream of its own */
+    struct hip hip; /* with its own stream */
     double *single[LOOPS], *together[LOOPS];
 };
 
@@ -69,7 +69,7 @@ static void one_round(struct worker *worker, long round, int loop) {
     for (int turn = 0; turn < thread_count; turn++) {
         pthread_barrier_wait(&phase_begins);
         if (turn == worker->number) {
-            run(worker, loop, iterations / 8); /* brings the caches back */
+            run(worker, loop, iterations / 8); /* fills the caches again */
             worker->single[loop][round] = timed(worker, loop);
         }
     }

@@ -1,4 +1,4 @@
-/* What munmap of memory that was registered costs: with MGPU_RT_EXCLUSIVE=on its registration is
+/* Measures munmap of memory that was registered: with MGPU_RT_EXCLUSIVE=on its registration is
  * kept, so the kernel tells the library first.
  *
  *     unmap RUNTIME COUNT
@@ -15,7 +15,7 @@ static uintptr_t next = UINT64_C(0x200000000000);
 static void (*acquire)(void *address, uint64_t bytes);
 static void (*release)(void *address);
 
-/* At an address of its own: the library learns which ones do not pay. */
+/* Uses a new address, as the library learns which addresses do not pay. */
 static uint64_t measure(size_t bytes) {
     void *memory = mmap((void *)next, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);

@@ -1,1 +1,1 @@
-"""The needs of a benchmark before it measures: devices, compiled programs, the sides compared."""
+"""The preparations of a benchmark: devices, compiled programs, the sides to compare."""

@@ -1,7 +1,7 @@
-"""Executables of lowered programs, and the images of their kernels as files.
+"""Builds executables of lowered programs, and their kernels' images as files.
 
-The files made here can be carried to a machine that has no MLIR (``python -m bench prepare``). The
-executables find the library beside them; they are used as they are where the tools are missing.
+These files can be carried to a machine without MLIR (``python -m bench prepare``). The executables
+find the library beside them; without the tools they are used as they are.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from bench.setup import native
 from mgpu_rt._hoist import rewrite, tools
 from mgpu_rt._lowering import lower, object_files, toolchain
 
-#: Launches of the forum's program in a graph.
+#: Number of launches of the forum's program in a graph.
 IN_A_GRAPH = 50
 
-#: The programs around a lowered one, its source first.
+#: The frames around a lowered program, with the source first.
 FRAME = [native.SOURCES / name for name in ("lowered.c", "graph.h", "rounds.h", "native.h")]
 
 
 def executable(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
-    """A program of bench/programs in the frame of lowered.c, linked with the library."""
+    """Builds a program of bench/programs in the frame of lowered.c, linked with the library."""
     result = native.OUT / chip / f"{program}-{llvm}-{iterations or 'all'}"
     source = PROGRAMS / f"{program}.mlir"
     try:
@@ -60,19 +60,18 @@ def hoisted(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
 
 
 def is_newer(result: Path, inputs: Iterable[Path]) -> bool:
-    """Whether a result is there and none of what it was made from is newer."""
+    """Returns whether a result exists and is not older than its sources."""
     newest = max(path.stat().st_mtime for path in inputs)
     return result.exists() and result.stat().st_mtime >= newest
 
 
 def link(compiled: Path, result: Path, frame: Sequence[object] = (FRAME[0],)) -> None:
-    """Links a program, its main renamed, into a frame, which is source files and what the compiler
-    is told of them."""
+    """Links a program, with its main renamed, into a frame of source files and compiler options."""
     result.parent.mkdir(parents=True, exist_ok=True)
     renamed = result.with_name(f"{result.name}.{os.getpid()}.o")
     try:
         native.run([_objcopy(), "--redefine-sym", "main=lowered_main", compiled, renamed])
-        # Relative, so that the whole directory can be carried elsewhere.
+        # The path is relative, so that the whole directory can be moved.
         search = os.path.relpath(native.RUNTIME.parent, result.parent)
         arguments = [*native.FLAGS, *frame, renamed, native.RUNTIME, "-ldl", "-lm"]
         native.compile_c([*arguments, f"-Wl,-rpath,$ORIGIN/{search}"], result)
@@ -88,7 +87,7 @@ def _objcopy() -> str:
 
 
 def images(program: str, chip: str) -> list[Path]:
-    """The images of a program's modules, in their order."""
+    """Returns the images of a program's modules, in order."""
     directory = native.OUT / chip / "images" / program
     source = PROGRAMS / f"{program}.mlir"
     try:
@@ -112,7 +111,8 @@ _TEST = "LIKELY(load_acquire(&runtime_mode) == 0)"
 
 
 def bare_runtime() -> Path:
-    """The library without its instrumentation, to measure what that costs when it is off."""
+    """Builds the library without instrumentation, to measure the cost of instrumentation that is
+    off."""
     result = native.OUT / "bare" / native.RUNTIME.name
     sources = native.ROOT / "csrc" / "runtime"
     inputs = [*sources.rglob("*.*"), native.SOURCES / "bare.c", Path(__file__)]
@@ -142,10 +142,10 @@ def bare_runtime() -> Path:
 
 
 def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -> list[Path]:
-    """Everything that a run on a chip needs, without debugging information."""
+    """Builds all files for runs on a chip, without debugging information."""
     made = [native.program(name, chip) for name in native.MEASURING]
     for program in programs:
-        # The forum's program is needed twice more: with one launch, and with those of a graph.
+        # The forum's program has two more versions: with one launch, and with a graph's launches.
         for count in {iterations.get(program), *([1, IN_A_GRAPH] if program == "forum" else [])}:
             for llvm in (19, 22):
                 made.append(executable(program, llvm, chip, count))
@@ -157,6 +157,6 @@ def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -
 
 
 def strip(paths: Iterable[Path]) -> None:
-    """Takes the debugging information out."""
+    """Removes the debugging information."""
     for path in paths:
         native.run([_objcopy(), "--strip-debug", path])

@@ -19,33 +19,33 @@ AMD_CHIP = "gfx90a"
 
 
 class Unavailable(RuntimeError):
-    """The device is not here; the message says why."""
+    """The device is missing; the message tells why."""
 
 
 @dataclass(frozen=True)
 class Device:
-    """One device, and how a process comes to run on it."""
+    """One device, and the environment of a process that runs on it."""
 
     name: str
     title: str  # for reports
     chip: str  # to lower for
     environment: Mapping[str, str]
     driver: str = ""
-    #: Iterations of a program's loop by the program's name; an emulated device takes few.
+    #: Returns the iterations of a program's loop by the program's name; an emulated device makes
+    #: few.
     iterations: Mapping[str, int] = field(default_factory=dict)
     repetitions: int = 20
-    count: int = 1  # devices of this kind
-    #: NVIDIA's own library, where the device is its.
+    count: int = 1  # NVIDIA's own library, if the device is NVIDIA's.
     driver_library: str = ""
 
     @property
     def hip(self) -> Path:
-        """The library that serves as HIP."""
+        """Returns the library that serves as HIP."""
         return Path(self.environment["MGPU_RT_HIP"])
 
     @property
     def real(self) -> bool:
-        """Whether times are those of real hardware."""
+        """Returns whether times are those of real hardware."""
         return self.name in ("cuda", "hip")
 
 
@@ -82,7 +82,7 @@ def _cuda() -> Device:
     except (ImportError, RuntimeError) as reason:
         raise Unavailable(str(reason)) from None
     library = cuda.driver()
-    if "/" in library:  # where no loader's configuration names it
+    if "/" in library:  # a path that no loader's configuration names
         environment["LD_LIBRARY_PATH"] = os.path.dirname(library)
     words = f"{name}, driver {driver}, through cuhip"
     return Device(
@@ -112,8 +112,7 @@ def _hip() -> Device:
 
 
 def _query(*command: str, lines: bool = False) -> str:
-    """Returns the output of a tool, its first line or all; empty without the tool or if it
-    fails."""
+    """Returns a tool's output, its first line or all; empty if it is missing or fails."""
     if shutil.which(command[0]) is None:
         return ""
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
@@ -126,12 +125,13 @@ _MAKERS = {"stub": _stub, "softgpu": _softgpu, "cuda": _cuda, "hip": _hip}
 
 
 def find(name: str) -> Device:
-    """The device of a name. Raises Unavailable, or native.Failed if something was not built."""
+    """Returns the device of a name. Raises Unavailable, or native.Failed if a file was not
+    built."""
     return _MAKERS[name]()
 
 
 def find_all() -> tuple[list[Device], list[str]]:
-    """All devices of this machine, and why the others are not among them."""
+    """Returns all devices of this machine, and why the others are missing."""
     devices, reasons = [], []
     for name in NAMES:
         try:

@@ -1,6 +1,6 @@
-"""Programs as other hosts than their own run them: MLIR's JIT runner, and Python processes.
+"""Programs in other hosts than their own: MLIR's JIT runner, and Python processes.
 
-All answer rounds as bench/native/rounds.h has it.
+All hosts answer rounds as bench/native/rounds.h describes.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from mgpu_rt._lowering import lower, toolchain
 
 RUNNER, ENGINE = "mlir-runner", "ExecutionEngine with PyTorch"
 PYTHON = "Python with PyTorch"
-#: The releases that each is measured with.
+#: The releases with which each host is measured.
 RELEASES = {RUNNER: (22,), ENGINE: (22,), PYTHON: (19, 22)}
 
 _MAIN = re.compile(r"llvm\.func @main\(\)( attributes \{[^}]*\})? \{")
-#: Takes the program's main, which is renamed, to bench/native/hosted.c.
+#: Code that passes the program's main, which is renamed, to bench/native/hosted.c.
 _SERVE = """
 llvm.func @bench_serve(!llvm.ptr)
 llvm.func @main() {
@@ -36,7 +36,7 @@ llvm.func @main() {
 
 
 def command(host: str, program: str, llvm: int, device: Device, runtime: str) -> list[str]:
-    """The host's process, with the runtime library of that path."""
+    """Returns the command of the host's process, with the runtime library of that path."""
     iterations = device.iterations.get(program)
     if host == PYTHON:
         script = native.SOURCES / "host.py"
@@ -55,7 +55,7 @@ def command(host: str, program: str, llvm: int, device: Device, runtime: str) ->
 
 
 def by_hand(host: str, program: str, device: Device) -> list[str] | None:
-    """The loop by hand in a process as the host's; None if the host cannot have it."""
+    """Returns the command of the loop by hand in such a host; None if the host cannot run it."""
     if host == RUNNER:
         return None
     library = native.program("hoisted", device.chip, shared=True)
@@ -64,7 +64,7 @@ def by_hand(host: str, program: str, device: Device) -> list[str] | None:
 
 
 def missing(host: str) -> str | None:
-    """Why a host cannot be measured here; None if it can."""
+    """Returns why a host cannot be measured here; None if it can."""
     try:
         if host == RUNNER:
             toolchain.runner(RELEASES[RUNNER][0])
@@ -83,7 +83,7 @@ def missing(host: str) -> str | None:
 
 
 def shared(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
-    """The program in the frame of lowered.c as a library, linked with the runtime."""
+    """Builds the program in the frame of lowered.c as a library, linked with the runtime."""
     result = native.OUT / chip / f"{program}-{llvm}-{iterations or 'all'}.so"
     try:
         compiled = lower.lower(
@@ -94,13 +94,13 @@ def shared(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
             return result
         raise
     if not build.is_newer(result, [compiled, *build.FRAME]):
-        # Functions of the program come first: libc, too, has one that is called step.
+        # The program's functions come first, as libc has a function named step, too.
         build.link(compiled, result, (build.FRAME[0], "-shared", "-fPIC", "-Wl,-Bsymbolic"))
     return result
 
 
 def dialect(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
-    """The program in the LLVM dialect, whose main has hosted.c run it."""
+    """Returns the program in the LLVM dialect; hosted.c runs its main."""
     result = native.OUT / chip / f"{program}-{llvm}-{iterations or 'all'}.jit.mlir"
     try:
         lowered = lower.lower_to_llvm_dialect(
@@ -122,7 +122,7 @@ def dialect(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
 
 
 def server() -> Path:
-    """bench/native/hosted.c as a library."""
+    """Builds bench/native/hosted.c as a library."""
     result, source = native.OUT / "libhosted.so", native.SOURCES / "hosted.c"
     if not build.is_newer(result, [source, *build.FRAME]):
         native.OUT.mkdir(parents=True, exist_ok=True)
@@ -131,7 +131,7 @@ def server() -> Path:
 
 
 def prepare(chip: str, iterations: Mapping[str, int], programs: Iterable[str]) -> list[Path]:
-    """Makes the parts of these programs that a machine without MLIR needs."""
+    """Makes the parts of these programs for a machine without MLIR."""
     made = [server(), native.program("hoisted", chip, shared=True)]
     for program in programs:
         count = iterations.get(program)

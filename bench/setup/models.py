@@ -1,4 +1,4 @@
-"""Executables of the models of bench/models, each with the output that NumPy computes."""
+"""Builds the models of bench/models as executables, each with the output that NumPy computes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FRAME = [native.SOURCES / name for name in ("model.c", "graph.h", "rounds.h", "n
 
 
 def executable(model: Model, variant: Variant, llvm: int, chip: str) -> Path:
-    """A model in the frame of model.c, linked with the library."""
+    """Builds a model in the frame of model.c, linked with the library."""
     result = native.OUT / chip / "models" / f"{model.name}-{variant.name}-{llvm}"
     source = native.OUT / "models" / f"{model.name}-{variant.name}.mlir"
     _write(source, program.source(model, variant).encode())
@@ -33,31 +33,31 @@ def executable(model: Model, variant: Variant, llvm: int, chip: str) -> Path:
 
 
 def prepare(chip: str) -> list[Path]:
-    """Every model in every variant that there is, without debugging information."""
+    """Builds every model in every variant, without debugging information."""
     made = []
     for model in MODELS:
         for variant in VARIANTS:
             for llvm in RELEASES:
-                with contextlib.suppress(toolchain.LoweringFailed):  # the measurement says so
+                with contextlib.suppress(toolchain.LoweringFailed):  # the measurement reports it
                     made.append(executable(model, variant, llvm, chip))
     build.strip(made)
     return made
 
 
 def _expected(model: Model) -> Path:
-    """A file of what the model's program has to compute, as floats."""
+    """Writes a file of the floats that the model's program must compute."""
     sources = [path.read_text() for path in sorted(Path(program.__file__).parent.glob("*.py"))]
     return cache.kept(model.name, ".expected", sources, list, lambda: _computed(model))
 
 
 def _computed(model: Model) -> bytes:
-    from bench.models import reference  # needs NumPy, which what was carried does without
+    from bench.models import reference  # needs NumPy, which carried files do without
 
     return reference.output(model).astype("float32").tobytes()
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Leaves a file that has this content as old as it is."""
+    """Keeps the modification time of a file that has this content."""
     if path.exists() and path.read_bytes() == content:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

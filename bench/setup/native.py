@@ -1,7 +1,7 @@
-"""The C programs that measure, and where the libraries are that they measure.
+"""Builds the C programs that measure, and finds the libraries that they measure.
 
-Each is compiled with the forum's code object in its own read-only data, as a lowered program has
-it, and prints JSON.
+Each program has the forum's code object in its read-only data, as a lowered program has it, and
+prints JSON.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wpedant
 
 
 class Failed(RuntimeError):
-    """Something that a benchmark needs is missing or broke; the message says what."""
+    """A benchmark's need is missing or broke; the message names it."""
 
 
 def need(*libraries: Path) -> None:
-    """Raises Failed for a library that was not built."""
+    """Raises Failed if a library was not built."""
     for library in libraries:
         if not library.exists():
             raise Failed(f"{library} is missing: `make all stock test-libraries` builds it")
 
 
 def program(name: str, chip: str = pipelines.DEFAULT_CHIP, *, shared: bool = False) -> Path:
-    """Compiles ``bench/native/<name>.c``, unless it is older than the result; returns that.
+    """Compiles ``bench/native/<name>.c`` if the result is older, and returns the result.
 
-    As a library, if ``shared``, for a process that calls its main. It holds the forum's code object
-    for ``chip``. Without a compiler a file that was carried here serves as it is.
+    If ``shared``, builds a library, for a process that calls its main. The program contains the
+    forum's code object for ``chip``. Without a compiler a carried file is used as it is.
     """
     image = _image(chip)
     result = OUT / chip / (f"{name}.so" if shared else name)
@@ -77,7 +77,7 @@ def program(name: str, chip: str = pipelines.DEFAULT_CHIP, *, shared: bool = Fal
 
 
 def compile_c(arguments: Sequence[object], result: Path) -> None:
-    """Runs the C compiler; the result appears whole, also if another process runs the old one."""
+    """Runs the C compiler; the result appears whole, even if another process runs the old one."""
     compiler = shutil.which("cc")
     if compiler is None:
         raise Failed("cc is missing: apt-get install gcc libc6-dev")
@@ -87,7 +87,7 @@ def compile_c(arguments: Sequence[object], result: Path) -> None:
 
 
 def _image(chip: str) -> Path:
-    """The forum's code object as a file."""
+    """Returns the forum's code object as a file."""
     path = OUT / chip / "forum.image"
     try:
         image = lower.code_object(FORUM, chip)
@@ -102,7 +102,7 @@ def _image(chip: str) -> Path:
 
 
 def plain_environment() -> dict[str, str]:
-    """This process's environment without the options that would change what is measured."""
+    """Returns this process's environment without options that would change the measurement."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -111,7 +111,7 @@ def plain_environment() -> dict[str, str]:
 
 
 def stub_environment(**variables: str) -> dict[str, str]:
-    """For a program that is to run on the stub."""
+    """Returns an environment for programs on the stub."""
     on_stub = {"LD_LIBRARY_PATH": str(STUB.parent), "MGPU_RT_HIP": str(STUB)}
     return plain_environment() | on_stub | variables
 
@@ -121,7 +121,7 @@ def run(
     env: Mapping[str, str] | None = None,
     timeout: float = 300,
 ) -> str:
-    """Runs a program for at most ``timeout`` seconds; returns what it printed. Raises Failed."""
+    """Runs a program for at most ``timeout`` seconds; returns its output. Raises Failed."""
     words = [str(word) for word in command]
     try:
         done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=timeout)
@@ -133,5 +133,5 @@ def run(
 
 
 def run_json(command: Sequence[object], env: Mapping[str, str] | None = None) -> Any:
-    """As run(); returns the JSON that the program printed."""
+    """Runs a program as run() does; returns the JSON that it printed."""
     return json.loads(run(command, env))

@@ -1,4 +1,4 @@
-"""Packs what a machine with a GPU lacks that has neither MLIR nor a network."""
+"""Packs the files for a machine with a GPU that has neither MLIR nor a network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PACKAGES = (
 
 
 def wheels(python: str, *more: str) -> None:
-    """Downloads the packages, and more, as wheels for that release of Python."""
+    """Downloads packages as wheels for that release of Python."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
     command += ["--only-binary=:all:", f"--python-version={python}", "--implementation=cp"]
     command += [f"--platform=manylinux{tag}_x86_64" for tag in ("2014", "_2_17", "_2_27", "_2_28")]
@@ -30,8 +30,8 @@ def wheels(python: str, *more: str) -> None:
 
 
 def write(python: str) -> Path:
-    """The archive: the libraries, the programs of build/bench, and the wheels, to be unpacked in a
-    checkout."""
+    """Makes the archive of the libraries, the programs of build/bench and the wheels, to be
+    unpacked in a checkout."""
     printed = printing.print_library()
     wheels(python)
     folders = (BUILD / "lib", BUILD / "stock", BUILD / "hipstub", native.OUT, WHEELS)

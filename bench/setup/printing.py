@@ -1,4 +1,4 @@
-"""The library that programs print their results with."""
+"""The library by which programs print their results."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ NAME = "libmgpu_print.so"
 
 
 def print_library() -> Path:
-    """A shared library with printF32, printI64, printMemrefF32 and the like, for some programs.
+    """Builds a shared library with printF32, printI64, printMemrefF32 and the like, for some
+    programs.
 
-    To link with, or to name in mlir-runner's --shared-libs. Unlike LLVM's own it brings no LLVM.
+    Programs link it, or mlir-runner's --shared-libs names it. Unlike LLVM's own library, it does
+    not bring LLVM.
     """
     kept = cache.kept(
         "libmgpu_print",
@@ -24,7 +26,7 @@ def print_library() -> Path:
         lambda: [toolchain.compiler()],
         _compiled,
     )
-    # The plain name is what a program linked with it asks the loader for.
+    # A linked program asks the loader for the plain name.
     plain = cache.OBJECTS / NAME
     if not plain.exists() or not plain.samefile(kept):
         with tempfile.TemporaryDirectory(dir=cache.OBJECTS) as scratch:

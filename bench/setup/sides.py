@@ -1,4 +1,4 @@
-"""The sides that are compared: the same program, served in different ways."""
+"""The sides of a comparison: one program, served in different ways."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ TITLES = {
     SERIAL: "on one stream, by hand",
 }
 
-#: The library and function that wait for all work if a program calls NVIDIA's driver directly.
+#: The library and function that wait for all work of a program that calls NVIDIA's driver directly.
 ON_LIBCUDA = "libcuda.so.1,cuCtxSynchronize"
 
 #: The programs that bench/native/hoisted.c has by hand.
 BY_HAND = ("forum", "many", "churn", "vecadd", "overlap", "spin", SERIAL)
 
-#: `mgpu-rt hoist` moves nothing here, as the program chooses its device itself.
+#: `mgpu-rt hoist` changes nothing here, as the program itself chooses its device.
 NOT_REWRITTEN = ("events",)
 
 
 @dataclass(frozen=True)
 class Side:
-    """A way of being served. By hand there is no runtime: it is another program."""
+    """One way to serve a program. The side by hand has no runtime, but another program."""
 
     name: str
     environment: Mapping[str, str]
@@ -58,11 +58,11 @@ class Side:
 
     @property
     def runtime(self) -> str:
-        """The library that serves it, for a process that opens one by its path."""
+        """Returns the library that serves it, for a process that opens one by its path."""
         return self.environment.get("LD_PRELOAD", str(native.RUNTIME))
 
     def command(self, program: str, llvm: int, device: Device) -> list[str] | None:
-        """The process that runs a program's rounds; None if this side has no such program."""
+        """Returns the process that runs a program's rounds; None if this side lacks the program."""
         iterations = device.iterations.get(program.removesuffix("-serial"))
         if self.name == REWRITTEN:
             if program in NOT_REWRITTEN:
@@ -85,14 +85,14 @@ def by_hand_arguments(program: str, device: Device, library: Path | str) -> list
 
 
 def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
-    """The sides that this device has, stock's first."""
+    """Returns the sides of this device, stock's first."""
     base = _base(device)
     sides = [Side(STOCK, {**base, "MGPU_RT_CACHE": "off"})]
     if llvm_runtime is not None and device.real:
         sides.append(Side(LLVM, _llvm_environment(device, base, llvm_runtime)))
     if not device.real and native.STOCK.exists():
         sides.append(Side(PLAIN, _preload(base, native.STOCK, device.hip.parent)))
-    exclusive = {**base, "MGPU_RT_EXCLUSIVE": "on"}  # nothing else calls HIP: the user's word
+    exclusive = {**base, "MGPU_RT_EXCLUSIVE": "on"}  # no other code calls HIP, by the user's word
     lazy = {**exclusive, "MGPU_RT_SYNC": "lazy"}
     sides += [Side(OURS, base), Side(EXCLUSIVE, exclusive), Side(LAZY, lazy)]
     # The programs of `mgpu-rt hoist` are for a runtime that asks the driver at each call.
@@ -104,13 +104,14 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
 
 
 def by_hand_runtime(device: Device) -> Side:
-    """The programs of bench/models themselves, over a runtime that knows them."""
+    """Returns the programs of bench/models themselves, over a runtime that knows them."""
     native.need(native.BY_HAND)
     return Side(HOISTED, _preload(_base(device), native.BY_HAND, device.hip.parent))
 
 
 def graph_sides(device: Device) -> list[Side]:
-    """A program of bench/models, or the forum's, as one graph: this library's, and by hand."""
+    """Returns a program of bench/models, or the forum's, as one graph: this library's, and by
+    hand."""
     by_hand = by_hand_runtime(device)
     return [
         Side(GRAPH, {**_base(device), "BENCH_GRAPH": "on"}),
@@ -127,7 +128,7 @@ def _base(device: Device) -> dict[str, str]:
 
 def _llvm_environment(device: Device, base: Mapping[str, str], library: Path) -> Mapping[str, str]:
     environment = _preload(base, library, device.hip.parent)
-    if device.name == "cuda":  # it calls the driver itself, in a context of its own making
+    if device.name == "cuda":  # it calls the driver itself, in its own context
         environment["BENCH_WAIT"] = ON_LIBCUDA
     return environment
 

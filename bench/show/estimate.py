@@ -1,4 +1,4 @@
-"""A time that was measured a few times, said with no more digits than it has."""
+"""Writes a time that was measured a few times with no more digits than it has."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-DIGITS = 3  # at most, however little the samples differ
+DIGITS = 3  # at most, even if the samples hardly differ
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A median, and how far from it the truth may be: as far as the samples spread."""
+    """A median and its error, which is the spread of the samples."""
 
     value: float
     error: float
 
     def text(self, unit: str) -> str:
-        """The value without the digits that the error makes meaningless: 22 µs, 3,600 µs.
+        """Returns the value without the digits that the error makes meaningless: 22 µs, 3,600 µs.
 
-        Gives a bound if the error may be all there is: under 60 µs.
+        Returns a bound if the value may be all error: under 60 µs.
         """
         if self.value <= self.error:
             bound = max(self.value, 0) + self.error
@@ -33,7 +33,7 @@ class Estimate:
 
 
 def _rounded_up(value: float) -> tuple[float, int]:
-    """One digit of it, and the decimal place of that."""
+    """Returns the first digit, rounded up, and its decimal place."""
     places = -math.floor(math.log10(value))
     return math.ceil(value * 10.0**places) / 10.0**places, places
 
@@ -43,7 +43,7 @@ def _shown(value: float, places: int) -> str:
 
 
 def each(one: Sequence[float], many: Sequence[float], count: int) -> Estimate:
-    """Returns the cost of one of `count`, from runs that did one of them and runs that did all."""
+    """Returns the cost of one of `count` steps, from runs of one step and runs of all."""
     value = statistics.median(many) - statistics.median(one)
     error = (_spread(one) + _spread(many)) / 2
     return Estimate(value / (count - 1), error / (count - 1))

@@ -1,4 +1,4 @@
-"""A measured figure beside its target, and how many samples become one."""
+"""A measured figure with its target, and the way from samples to one value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Step = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table. `low` and `high` hold the middle 80 % of the samples."""
+    """One row of a table. `low` and `high` bound the middle 80 % of the samples."""
 
     name: str
     value: float
@@ -26,7 +26,7 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
-        """Whether the target is met; None without one."""
+        """Returns whether the target is met; None without a target."""
         if self.at_most is not None:
             return self.value <= self.at_most
         if self.at_least is not None:
@@ -57,7 +57,7 @@ class Result:
 
     @property
     def key(self) -> str:
-        """Unlike that of every other result of a run."""
+        """Returns a key that no other result of a run has."""
         return f"{self.name}-{self.on}"
 
 
@@ -69,7 +69,8 @@ def median(
     at_most: float | None = None,
     at_least: float | None = None,
 ) -> Figure:
-    """The median of the samples, with the spread from the tenth to the ninetieth percentile."""
+    """Returns the median of the samples, with the spread from the tenth to the ninetieth
+    percentile."""
     ordered = sorted(samples)
     tenth = len(ordered) // 10
     return Figure(
@@ -84,10 +85,10 @@ def median(
 
 
 def ratios(samples: Sequence[float], base: Sequence[float]) -> list[float]:
-    """Sample by sample: both were taken in the same turn, so what disturbs both cancels."""
+    """Divides sample by sample: both come from one turn, so common disturbances cancel."""
     return [a / b for a, b in zip(samples, base, strict=True)]
 
 
 def differences(samples: Sequence[float], base: Sequence[float]) -> list[float]:
-    """Sample by sample: both were taken in the same round, so what disturbs both cancels."""
+    """Divides sample by sample: both come from one round, so common disturbances cancel."""
     return [a - b for a, b in zip(samples, base, strict=True)]

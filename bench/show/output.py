@@ -1,4 +1,4 @@
-"""Shows results as tables, and writes them as JSON with what they were measured on."""
+"""Prints results as tables, and writes them as JSON with a description of the machine."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _left_out(result: Result) -> dict[str, list[str]]:
 
 
 def _show_calls(result: Result, console: Console) -> None:
-    """The forum's table: each function's calls and what one took, side by side."""
+    """Prints the forum's table: each function's calls and the time of one, side by side."""
     groups = sorted({(row["program"], row["llvm"]) for row in result.data})
     for program, llvm in groups:
         rows = [row for row in result.data if (row["program"], row["llvm"]) == (program, llvm)]
@@ -105,7 +105,7 @@ def _processor() -> str:
 
 
 def _first_line(*command: str) -> str:
-    """Returns a tool's line about its version; empty without the tool."""
+    """Returns the version line of a tool; empty without the tool."""
     if shutil.which(command[0]) is None:
         return ""
     done = subprocess.run(command, capture_output=True, text=True)
@@ -118,12 +118,12 @@ def _figure(figure: Figure) -> dict[str, Any]:
 
 
 def as_json(results: Sequence[Result], devices: Sequence[Device]) -> dict[str, Any]:
-    """Everything that is needed to judge the figures later."""
+    """Returns all facts that are needed to judge the figures later."""
     return {
         "date": _now(),
         "processor": _processor(),
         "processors": len(os.sched_getaffinity(0)),
-        "load": os.getloadavg()[0],  # other programs' share, averaged over a minute
+        "load": os.getloadavg()[0],  # the load by other programs, averaged over a minute
         "system": platform.platform(),
         "versions": {
             "mgpu_rt": __version__,
@@ -147,13 +147,13 @@ def as_json(results: Sequence[Result], devices: Sequence[Device]) -> dict[str, A
 
 
 def path_in(directory: Path, devices: Sequence[Device]) -> Path:
-    """``<time>-<devices>.json`` in the directory."""
+    """Returns ``<time>-<devices>.json`` in the directory."""
     stamp = _now()[:19].replace(":", "")
     return directory / f"{stamp}-{'-'.join(on.name for on in devices)}.json"
 
 
 def write(results: Sequence[Result], devices: Sequence[Device], path: Path) -> None:
-    """Writes the file, in place of an earlier one."""
+    """Writes the file, replacing an earlier one."""
     records.save(as_json(results, devices), path)
 
 

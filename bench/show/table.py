@@ -1,4 +1,4 @@
-"""The documents' tables, from the results: what is shown there is what was measured."""
+"""Makes the documents' tables from the results, so that they show what was measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from bench import records
 from bench.setup.sides import GRAPH, HOISTED, LAZY, LLVM, OURS, SERIAL, STOCK, TITLES
 from mgpu_rt._selftest import result
 
-#: The fast path by itself, which a stub of HIP shows: the benchmark, its figure, and words for it.
+#: The fast path by itself, which a stub of HIP shows: the benchmark, its figure, and its
+#: description.
 FAST_PATH = (
     *(
         (
@@ -46,7 +47,7 @@ FAST_PATH = (
 
 
 def number(value: float) -> str:
-    """Three digits that matter, and whole numbers whole."""
+    """Formats with three significant digits, and whole numbers without a point."""
     if not math.isfinite(value) or value == int(value) or abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.{max(2 - math.floor(math.log10(abs(value))), 0)}f}"
@@ -68,7 +69,7 @@ def fast_path(results: dict[str, Any], _device: str) -> str:
 
 
 def programs(results: dict[str, Any], device: str) -> str:
-    """Microseconds an iteration of each program on one device, by side."""
+    """Shows the microseconds an iteration of each program on one device, by side."""
     return _by_side(
         results,
         f"programs-{device}",
@@ -88,7 +89,7 @@ def hosts(results: dict[str, Any], device: str) -> str:
 
 
 def devices(results: dict[str, Any], device: str) -> str:
-    """Threads on one device and on several, by side."""
+    """Shows threads on one device and on several, by side."""
     return _by_side(
         results,
         f"devices-{device}",
@@ -103,7 +104,8 @@ def _by_side(
     words: tuple[str, str],
     label: Callable[[dict[str, Any]], str],
 ) -> str:
-    """A row a label, a column a side. `words` are what the labels are, and the unit."""
+    """Makes a table with a row for each label and a column for each side. `words` names the labels
+    and the unit."""
     benchmark = results["benchmarks"][key]
     rows = [row for row in benchmark["data"] if "us" in row]
     taken = {(label(row), row["side"]): row["us"] for row in rows}
@@ -124,7 +126,7 @@ def _by_side(
 
 
 def modules(results: dict[str, Any], device: str) -> str:
-    """A program that holds many modules and uses few."""
+    """Shows the program that holds many modules and uses a few."""
     benchmark = results["benchmarks"][f"modules-{device}"]
     lines = [f"{benchmark['device']}, {results['date'][:10]}:", "", "| | ms |", "|---|---|"]
     lines += [
@@ -134,8 +136,8 @@ def modules(results: dict[str, Any], device: str) -> str:
 
 
 def models(results: dict[str, Any], device: str) -> str:
-    """Microseconds a forward pass of each model in each variant: before, after, the ratio, and
-    where they were measured, with one word and by hand."""
+    """Shows microseconds a forward pass of each model in each variant: before, after, the ratio,
+    and if measured with the word and by hand."""
     benchmark = results["benchmarks"][f"models-{device}"]
     rows = benchmark["data"]
     base = LLVM if any(row.get("side") == LLVM for row in rows) else STOCK
@@ -163,7 +165,8 @@ def models(results: dict[str, Any], device: str) -> str:
 
 
 def graphs(results: dict[str, Any], device: str) -> str:
-    """Microseconds a pass of each program, submitted and as a graph, and what building it takes."""
+    """Shows microseconds a pass of each program, submitted and as a graph, and the time of building
+    it."""
     benchmark = results["benchmarks"][f"graphs-{device}"]
     taken: dict[str, dict[str, dict[str, Any]]] = {}
     for row in benchmark["data"]:
@@ -192,7 +195,7 @@ def _before_and_after(before: float | None, after: float | None, *more: float | 
 
 
 def targets(results: dict[str, Any], device: str) -> str:
-    """Every figure that was held against a target on a device."""
+    """Shows every figure with a target on a device."""
     lines = ["| figure | median; of ratios, paired | target | |", "|---|---|---|---|"]
     for benchmark in results["benchmarks"].values():
         if benchmark["on"] != device or benchmark["name"] == "breakdown":
@@ -213,7 +216,7 @@ def _bound(figure: dict[str, Any]) -> str:
 
 
 def latency(results: dict[str, Any], device: str) -> str:
-    """Medians and 90th percentiles of both latencies, by side."""
+    """Shows medians and 90th percentiles of both latencies, by side."""
     rows = results["benchmarks"][f"latency-{device}"]["data"]
     taken = {(row["side"], row["what"]): row for row in rows}
     lines = [
@@ -228,7 +231,7 @@ def latency(results: dict[str, Any], device: str) -> str:
 
 
 def replay(results: dict[str, Any], device: str) -> str:
-    """Traces of allocations in three ways."""
+    """Shows traces of allocations in three ways."""
     benchmark = results["benchmarks"][f"replay-{device}"]
     lines = [
         f"{benchmark['device']}, {results['date'][:10]}, µs for each trace:",
@@ -247,7 +250,7 @@ def replay(results: dict[str, Any], device: str) -> str:
 
 
 def in_python(results: dict[str, Any], device: str) -> str:
-    """A launch with each runtime in Python, of seven calls and of five."""
+    """Shows a launch with each runtime in Python, with seven calls and with five."""
     benchmark = results["benchmarks"][f"in_python-{device}"]
     taken: dict[str, dict[str, dict[str, Any]]] = {}
     for figure in benchmark["figures"]:
@@ -271,7 +274,7 @@ def in_python(results: dict[str, Any], device: str) -> str:
 
 
 def sparse(results: dict[str, Any], device: str) -> str:
-    """A sparse matrix times a dense one, in three ways."""
+    """Shows the product of a sparse matrix and a dense one, in three ways."""
     benchmark = results["benchmarks"][f"sparse-{device}"]
     values = {figure["name"]: figure["value"] for figure in benchmark["figures"]}
     lines = [
@@ -292,7 +295,7 @@ def sparse(results: dict[str, Any], device: str) -> str:
 
 
 def emulator(results: dict[str, Any], device: str) -> str:
-    """The speed of softgpu."""
+    """Shows the speed of softgpu."""
     lines = ["| | fastest, or median | target |", "|---|---:|---:|"]
     for figure in results["benchmarks"][f"emulator-{device}"]["figures"]:
         target = f"{figure['at_most']:g}" if "at_most" in figure else ""
@@ -301,7 +304,8 @@ def emulator(results: dict[str, Any], device: str) -> str:
 
 
 def selftests(documents: list[dict[str, Any]], _device: str) -> str:
-    """Shows the findings of `mgpu-rt selftest`, a row a file. The files may come from anywhere."""
+    """Shows the findings of `mgpu-rt selftest`, a row for each file. The files may come from
+    anywhere."""
     lines = [
         "| device | HIP, driver | as with stock | µs: " + ", ".join(map(_loop_name, _LOOPS)) + " | "
         "gain |",
@@ -357,7 +361,7 @@ def _at(row: dict[str, Any], percent: int) -> str:
     return number(row["us"][row["percentiles"].index(percent)])
 
 
-#: The tables by the names that the documents' comments give them.
+#: The tables by the names in the documents' comments.
 TABLES: dict[str, Callable[[Any, str], str]] = {
     "fast-path": fast_path,
     "programs": programs,
@@ -378,12 +382,13 @@ TABLES: dict[str, Callable[[Any, str], str]] = {
 #: The files that show tables.
 SHOWN_IN = ("docs/record/figures.md", "softgpu/REFERENCE.md")
 
-#: In a document: <!-- table KIND FILE DEVICE --> the table <!-- end -->; FILE may be a folder.
+#: A table in a document: <!-- table KIND FILE DEVICE --> the table <!-- end -->; FILE may be a
+#: folder.
 _SHOWN = re.compile(r"<!-- table (\S+) (\S+) (\S+) -->\n(.*?)<!-- end -->", re.DOTALL)
 
 
 def refreshed(text: str, root: Path) -> str:
-    """The text with every table as the results that it names have it."""
+    """Returns the text with every table renewed from the results that it names."""
 
     def table(match: re.Match[str]) -> str:
         kind, file, device = match.group(1, 2, 3)

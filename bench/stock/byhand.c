@@ -1,13 +1,13 @@
-/* A model's program as if a person had hoisted its loop by hand: the floor of what a runtime can
- * take.
+/* Serves a model's program as if a person had hoisted its loop by hand: the least time that a
+ * runtime can take.
  *
- * Each module is loaded once, there is one stream, memory that is freed is handed out again, what
- * was registered stays so, and nothing is asked or checked. It knows that of the programs of
- * bench/models, and would be wrong for others: they load constants, use one stream at a time, call
- * from one thread, and free what they have waited for.
+ * Each module is loaded once, there is one stream, freed memory is handed out again, registered
+ * memory stays registered, and nothing is asked or checked. It serves only the programs of
+ * bench/models, which load constants, use one stream at a time, call from one thread, and wait
+ * before they free.
  *
- * A pass as a graph is a chain of nodes, one a call, built by the functions of mgpu_rt.h that build
- * one; waits are left out. */
+ * A pass as a graph is a chain of nodes, one for each call, built by mgpu_rt.h's functions for
+ * graphs; waits are left out. */
 #include "hip.h"
 
 #include <stdbool.h>
@@ -36,7 +36,7 @@ struct table {
     } slots[SLOTS];
 };
 
-/* The value's place, which holds NULL if it is new. */
+/* Returns the value's place, which holds NULL if it is new. */
 static void **kept(struct table *table, const void *key) {
     uint64_t at = ((uintptr_t)key * 0x9E3779B97F4A7C15u) >> 51;
     while (table->slots[at].key && table->slots[at].key != key)
@@ -159,7 +159,8 @@ EXPORT void mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t strea
 
 /* ---- memory ---- */
 
-/* The freed blocks of a size, first in, first out: each pass has the same ones in the same places.
+/* The freed blocks of a size, first in, first out: each pass has the same blocks in the same
+ * places.
  */
 struct size {
     struct block {

@@ -1,9 +1,9 @@
-/* A plain ROCm runtime for lowered programs: every mgpu* call asks HIP, nothing is kept.
+/* A plain ROCm runtime for lowered programs: every mgpu* call goes to HIP, and nothing is kept.
  *
- * This library behaves as the runtime wrappers that LLVM 23 ships, failure lines included, and is
- * linked against libamdhip64 as they are. It is what mgpu_rt is compared with: in the
- * demonstration, in the benchmarks, and call for call in the tests. One library serves programs of
- * LLVM 12 to 24, since the arguments that came later stand last and are ignored. */
+ * This library behaves as LLVM 23's runtime wrappers, failure lines included, and is linked against
+ * libamdhip64 as they are. mgpu_rt is compared with it: in the demonstration, in the benchmarks,
+ * and call for call in the tests. One library serves programs of LLVM 12 to 24, since later
+ * arguments come last and are ignored. */
 #include "hip.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ static void report(hipError_t error, const char *expression) {
     fprintf(stderr, "'%s' failed with '%s'\n", expression, name != NULL ? name : "<unknown>");
 }
 
-/* The expressions in failure lines are LLVM's, which are C++; tools search for them. */
+/* The expressions in failure lines are LLVM's, in C++, as tools search for them. */
 #define CHECK(call) report((call), #call)
 #define CHECK_AS(call, text) report((call), text)
 
@@ -143,8 +143,8 @@ EXPORT void mgpuEventRecord(hipEvent_t event, hipStream_t stream) {
 
 /* Memory */
 
-/* Where hipMalloc fails, the wrappers of LLVM return what happens to lie on the stack; this one
- * returns NULL, so that comparisons come out equal each time. */
+/* When hipMalloc fails, LLVM's wrappers return an uninitialised pointer; this one returns NULL, so
+ * that comparisons come out equal each time. */
 EXPORT void *mgpuMemAlloc(uint64_t sizeBytes, hipStream_t stream, bool host_shared) {
     (void)stream, (void)host_shared;
     void *ptr = NULL;
@@ -176,7 +176,8 @@ EXPORT void mgpuMemHostRegister(void *ptr, uint64_t sizeBytes) {
     CHECK(hipHostRegister(ptr, sizeBytes, 0));
 }
 
-/* Dense memrefs only. Rank 0, undefined in LLVM's before 23, is one element. */
+/* Only dense memrefs may be registered. A memref of rank 0, which is undefined before LLVM 23, is
+ * one element. */
 EXPORT void mgpuMemHostRegisterMemRef(int64_t rank, struct memref *descriptor, int64_t element) {
     const int64_t *sizes = descriptor->sizes_then_strides;
     int64_t count = 1;

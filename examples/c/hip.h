@@ -1,4 +1,5 @@
-/* What of HIP the examples call. With ROCm's headers instead: #include <hip/hip_runtime_api.h>. */
+/* The functions of HIP that the examples call. With ROCm's headers instead: #include
+ * <hip/hip_runtime_api.h>. */
 #ifndef HIP_H
 #define HIP_H
 

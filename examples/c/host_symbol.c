@@ -1,4 +1,4 @@
-/* Launches a kernel that somebody else has compiled, by its symbol on the host: no module is
+/* Launches a kernel that another compiler has compiled, by its symbol on the host: no module is
  * loaded and no name is looked up. kernel.hip has the kernel; a C program declares its symbol and
  * the linker finds it.
  *
@@ -12,9 +12,9 @@
 
 enum { COUNT = 4, THREADS = 64 };
 
-extern char scale[]; /* of kernel.hip; its address is all that counts */
+extern char scale[]; /* a symbol of kernel.hip; only its address counts */
 
-/* What MLIR's lowering calls (docs/abi.md). */
+/* The functions that MLIR's lowering calls (docs/abi.md). */
 typedef struct ihipStream_t *hipStream_t;
 void *mgpuMemAlloc(uint64_t bytes, hipStream_t stream, bool host_shared);
 void mgpuMemFree(void *memory, hipStream_t stream);

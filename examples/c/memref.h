@@ -1,4 +1,4 @@
-/* What a function of MLIR's with llvm.emit_c_interface takes for a memref<?xf32>: the address of
+/* A memref<?xf32> of a function of MLIR's with llvm.emit_c_interface, which takes the address of
  * this. MLIR's own header of it (CRunnerUtils.h) is C++. */
 #ifndef MEMREF_H
 #define MEMREF_H

@@ -1,5 +1,5 @@
-/* A program with a stream of its own, into which a function of MLIR's puts its work as well: the
- * copies before and after are ordered with the kernel by the stream alone.
+/* A program with its own stream, on which a function of MLIR's puts its work as well: the stream
+ * orders the kernel between the copies.
  *
  * Prints:
  *
@@ -16,7 +16,7 @@
 enum { COUNT = 4 };
 
 void _mlir_ciface_scale_on_device(struct memref *numbers, float factor); /* of scale.mlir */
-hipStream_t mgpuStreamCreate(void); /* what MLIR's lowering calls (docs/abi.md) */
+hipStream_t mgpuStreamCreate(void); /* MLIR's lowering calls these (docs/abi.md) */
 void mgpuStreamDestroy(hipStream_t stream);
 
 static void check(int error, const char *what) {
@@ -27,10 +27,10 @@ static void check(int error, const char *what) {
 }
 #define CHECK(call) check((call), #call)
 
-/* The stream that a function of MLIR's gets. */
+/* Returns the stream that a function of MLIR's gets. */
 static hipStream_t stream_of_mlir(void) {
     const hipStream_t stream = mgpuStreamCreate();
-    mgpuStreamDestroy(stream); /* the program's own stream stays: only HIP destroys it */
+    mgpuStreamDestroy(stream); /* the program's stream stays: only HIP destroys it */
     return stream;
 }
 
@@ -52,7 +52,7 @@ int main(void) {
     hipStream_t stream;
     CHECK(hipStreamCreate(&stream));
 
-    if (mgpu_rt_use_stream(stream) != 0) /* this thread's from here on */
+    if (mgpu_rt_use_stream(stream) != 0) /* it is this thread's stream from here on */
         return 1;
     const int ours = stream_of_mlir() == stream;
     printf("MLIR's functions use the program's stream: %s\n", ours ? "yes" : "no");

@@ -1,9 +1,9 @@
-"""A kernel of FlyDSL's that is loaded and launched by mgpu_rt instead of FlyDSL's own runtime.
+"""Loads and launches a kernel of FlyDSL's by mgpu_rt instead of FlyDSL's own runtime.
 
     python scale.py
 
 FlyDSL gives its JIT a library with the mgpu* functions; a backend names it. This backend names
-mgpu_rt's, and the rest of FlyDSL is as it was. docs/jit.md says what works so.
+mgpu_rt's, and the rest of FlyDSL is as it was. docs/jit.md lists what works in this way.
 
 Prints:
 
@@ -26,7 +26,7 @@ class OverMgpuRt(RocmBackend):
     """FlyDSL's backend for ROCm, over this library."""
 
     def jit_runtime_lib_basenames(self) -> list[str]:
-        """Names in FlyDSL's own folder, or, as the first of these, a whole path."""
+        """The names are in FlyDSL's own folder, but the first may be a whole path."""
         _, *others = super().jit_runtime_lib_basenames()
         return [str(mgpu_rt.library_path()), *others]
 

@@ -1,5 +1,5 @@
-/* Adds the squares of 1 to NUMBERS: each rank those of its part, on the device that
- * MGPU_RT_DEVICE=local-rank gives it, and MPI the sums of the ranks.
+/* Adds the squares of 1 to NUMBERS: each rank adds its part, on the device of
+ * MGPU_RT_DEVICE=local-rank, and MPI adds the sums.
  *
  *     ranks           prints a table
  *     ranks --json    prints the same as JSON
@@ -35,7 +35,7 @@ static void run(int rank, int ranks, struct result *result) {
     const int64_t first = 1 + (int64_t)NUMBERS * rank / ranks;
     const int64_t next = 1 + (int64_t)NUMBERS * (rank + 1) / ranks;
     result->rank = rank;
-    result->sum = sum_of_squares(first, next - first); /* loads, and chooses the device */
+    result->sum = sum_of_squares(first, next - first); /* this loads, and chooses the device */
 
     MPI_Barrier(MPI_COMM_WORLD);
     const double start = MPI_Wtime();
@@ -66,7 +66,7 @@ static void print_json(const struct result *results, int ranks, int64_t sum, boo
            right ? "true" : "false");
 }
 
-/* What rank 0 has gathered and MPI has added. */
+/* Prints what rank 0 has gathered and MPI has added. */
 static bool print(const struct result *results, int ranks, int64_t sum, bool json) {
     const int64_t n = NUMBERS;
     const bool right = sum == n * (n + 1) * (2 * n + 1) / 6;

@@ -4,7 +4,7 @@ import ctypes
 
 
 class Memref(ctypes.Structure):
-    """memref<?xf32>: `size` elements, one after the other."""
+    """A memref<?xf32> of `size` elements, one after the other."""
 
     _fields_ = (
         ("allocated", ctypes.c_void_p),

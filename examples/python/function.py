@@ -1,4 +1,4 @@
-"""A lowered function on NumPy's array, on an array in device memory, and on a stream.
+"""Calls a lowered function on NumPy's array, on an array in device memory, and on a stream.
 
 mgpu-rt run --device softgpu -- python function.py
 """
@@ -17,7 +17,7 @@ functions = mgpu_rt.Library(path)
 
 x = numpy.arange(COUNT, dtype=numpy.float32)
 functions.scale_on_host(x, 2.0)  # the function itself copies to the device and back
-functions.scale_on_device(mgpu_rt.InOut(x), 0.5)  # the function wants device memory
+functions.scale_on_device(mgpu_rt.InOut(x), 0.5)  # this function expects device memory
 assert (x == numpy.arange(COUNT)).all()
 
 array = mgpu_rt.to_device(x)  # PyTorch and CuPy take it without a copy

@@ -1,4 +1,4 @@
-"""A lowered function as a graph: built once, then replayed by one call with other numbers.
+"""Makes a lowered function a graph: built once, then replayed by one call with other numbers.
 
 mgpu-rt run --device softgpu -- python graph.py
 """
@@ -32,7 +32,7 @@ with runtime.scratch(stream) as scratch, mgpu_rt.use_stream(stream):
         runtime.mgpuMemcpy(runtime.ffi.from_buffer(result), device, result.nbytes, stream)
 
     for number in range(REPLAYS):
-        array[:] = numpy.arange(COUNT) + number  # read when the graph runs
+        array[:] = numpy.arange(COUNT) + number  # it is read when the graph runs
         graph.replay()
         runtime.mgpuStreamSynchronize(stream)
         assert (result == 3 * array).all()

@@ -1,4 +1,4 @@
-"""MLIR's ExecutionEngine: a lowered function on a NumPy array.
+"""Calls a lowered function on a NumPy array by MLIR's ExecutionEngine.
 
     mgpu-rt run --device softgpu -- python jit.py
 

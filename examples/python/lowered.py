@@ -1,4 +1,4 @@
-"""kernels.mlir, lowered: the examples share it.
+"""Lowers kernels.mlir, for the examples.
 
 CHIP names the GPU, gfx90a by default. On a machine without MLIR, OBJECT names kernels.mlir as
 `mgpu-rt lower` has lowered it elsewhere.
@@ -14,7 +14,7 @@ from pathlib import Path
 SOURCE = Path(__file__).with_name("kernels.mlir")
 COMMAND = (sys.executable, "-m", "mgpu_rt")
 
-_folder = tempfile.TemporaryDirectory()  # as long as the program
+_folder = tempfile.TemporaryDirectory()  # it lives as long as the program
 
 
 def _lower(emit: str, name: str) -> Path:
@@ -25,7 +25,7 @@ def _lower(emit: str, name: str) -> Path:
 
 
 def object_file() -> Path:
-    """The functions for the host, which hold the kernels as an image of device code."""
+    """Returns the functions for the host, which hold the kernels as an image of device code."""
     return Path(os.environ.get("OBJECT") or _lower("object", "kernels.o"))
 
 
@@ -35,7 +35,7 @@ def llvm_dialect() -> str:
 
 
 def shared_library() -> Path:
-    """The functions, for ctypes; loading it loads the kernels."""
+    """Returns the functions, for ctypes; loading the library loads the kernels."""
     out = Path(_folder.name, "kernels.so")
     flags = subprocess.run((*COMMAND, "config", "--libs"), check=True, capture_output=True)
     link = ("cc", "-shared", object_file(), *shlex.split(flags.stdout.decode()), "-o", out)

@@ -1,4 +1,4 @@
-"""A policy of one's own, looked at without a program, and then with one.
+"""Shows a policy of one's own without a program, and then with one.
 
 MGPU_RT_POLICY=mgpu_rt.manager.rehearsal:Record ./program 2> events
 python policy.py events                            # what it would have decided
@@ -12,7 +12,8 @@ from mgpu_rt.manager.rehearsal import read, rehearse
 
 
 class KeepLarge:
-    """Modules of 64 KB and more stay loaded, and of the streams that nobody holds one."""
+    """Modules of 64 KB and more stay loaded, and of the streams that the program does not hold one
+    stays."""
 
     LARGE = 64 << 10
 

@@ -1,8 +1,8 @@
-"""A lowered function and a kernel on one stream of the program, in its order.
+"""Runs a lowered function and a kernel on one stream of the program, in its order.
 
     mgpu-rt run --device softgpu -- python streams.py
 
-The stream is made here by the library itself; tensors.py uses one of PyTorch's in the same way.
+The library itself makes the stream here; tensors.py uses one of PyTorch's in the same way.
 """
 
 import ctypes
@@ -33,7 +33,7 @@ with mgpu_rt.use_stream(stream), runtime.scratch(stream) as scratch:
     memref = Memref(address, COUNT)
     functions._mlir_ciface_scale_on_device(ctypes.byref(memref), ctypes.c_float(3))
 
-    # The kernel runs on it too, and is not waited for.
+    # The kernel runs on that stream too, and is not waited for.
     kernels["scale"](BLOCKS, THREADS, address, address, 0, COUNT, 1, 0.5, COUNT)
 
     runtime.mgpuMemcpy(runtime.ffi.from_buffer(result), device, result.nbytes, stream)

@@ -1,4 +1,5 @@
-"""A lowered function in a graph of PyTorch's, replayed with other numbers in the same tensors.
+"""Puts a lowered function into a graph of PyTorch's, which is replayed with other numbers in the
+same tensors.
 
 mgpu-rt run -- python torch_graph.py                           # ROCm's PyTorch
 CHIP=sm_90 mgpu-rt run --device cuda -- python torch_graph.py  # CUDA's
@@ -21,7 +22,7 @@ result = torch.zeros(COUNT, device="cuda")
 
 
 def work() -> None:
-    """An operation of PyTorch's, the lowered function, one of PyTorch's again."""
+    """The work: an operation of PyTorch's, the lowered function, another operation of PyTorch's."""
     doubled = given * 2
     memref = Memref(doubled.data_ptr(), COUNT)
     functions._mlir_ciface_scale_on_device(ctypes.byref(memref), ctypes.c_float(3))
@@ -30,7 +31,7 @@ def work() -> None:
 
 with mgpu_rt.use_stream(stream):
     with torch.cuda.stream(stream):
-        work()  # once plainly: what is done once is done then
+        work()  # once plainly, which does the one-time work
     stream.synchronize()
 
     graph = torch.cuda.CUDAGraph()

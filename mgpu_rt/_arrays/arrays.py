@@ -1,4 +1,4 @@
-"""Arrays in memory of ours, which NumPy, PyTorch and CuPy take without a copy."""
+"""Arrays in this package's memory, which NumPy, PyTorch and CuPy take without a copy."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mgpu_rt._library import load
 if TYPE_CHECKING:
     import numpy
 
-#: NumPy's name of a type, its letter in interfaces, its bytes, and DLPack's code, by the type in
-#: MLIR's words.
+#: By the type in MLIR's words: NumPy's name of it, its letter in interfaces, its bytes, and
+#: DLPack's code.
 _TYPES = {
     "bool": ("bool", "b", 1, 6),
     **{f"si{8 * size}": (f"int{8 * size}", "i", size, 0) for size in (1, 2, 4, 8)},
@@ -33,7 +33,7 @@ _DLPACK_CPU, _DLPACK_CUDA, _DLPACK_ROCM = 1, 2, 10
 
 
 class Array:
-    """An array whose memory lives as long as it, or as the last view that another package has."""
+    """An array whose memory lives as long as the array, or as the last view of another package."""
 
     on_device = False
 
@@ -57,7 +57,7 @@ class Array:
 
     @property
     def dtype(self) -> str:
-        """The name of the type of its elements: "float32"."""
+        """The name of the elements' type: "float32"."""
         return _TYPES[self._kind][0]
 
     @property
@@ -83,8 +83,8 @@ class Array:
         return f"<mgpu_rt array of {self.dtype}, shape {self.shape}, in {place} memory>"
 
     def _interface(self) -> dict[str, Any]:
-        """Returns the entries that both interfaces of arrays have. Raises AttributeError for a type
-        that they have no word for."""
+        """Returns the entries that both interfaces of arrays share. Raises AttributeError for a
+        type that the interfaces cannot name."""
         letter = _TYPES[self._kind][1]
         if not letter:
             raise AttributeError(f"the interface has no {self.dtype}: use DLPack")
@@ -110,8 +110,8 @@ class Array:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A capsule of DLPack, which shares the memory. Raises BufferError for another device or a
-        copy."""
+        """Returns a capsule of DLPack, which shares the memory. Raises BufferError for another
+        device or a copy."""
         from mgpu_rt import _dlpack
 
         where = self.__dlpack_device__()
@@ -126,7 +126,7 @@ class Array:
         )
 
     def _wait_on(self, stream: Any) -> None:
-        """Makes a consumer's stream wait for what fills the array."""
+        """Makes a consumer's stream wait for the work that fills the array."""
 
 
 class HostArray(Array):
@@ -141,7 +141,7 @@ class DeviceArray(Array):
     """An array in device memory, from mgpu_rt.empty, mgpu_rt.to_device, or a lowered function.
 
     Kernels and lowered functions take it, and so do PyTorch (torch.from_dlpack) and CuPy
-    (cupy.asarray), without a copy. Its memory is freed with it and the last view of it.
+    (cupy.asarray), without a copy. The memory is freed with the array and the last view of it.
     """
 
     on_device = True
@@ -169,7 +169,7 @@ class DeviceArray(Array):
         return self._device
 
     def fill_on(self, stream: int) -> None:
-        """Notes that the work that a stream has now fills the array."""
+        """Notes that the present work of a stream fills the array."""
         library = load()
         event = library.mgpuEventCreate()
         library.mgpuEventRecord(event, library.ffi.cast("hipStream_t", stream))
@@ -181,7 +181,7 @@ class DeviceArray(Array):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """CuPy's interface, which ROCm's CuPy reads too. Waits for the work that fills the array,
+        """CuPy's interface, which ROCm's CuPy reads, too. Waits for the work that fills the array,
         unless it is on the stream that this thread has lent."""
         stream = None
         if self._filled is not None:
@@ -202,7 +202,7 @@ class DeviceArray(Array):
         library.mgpuStreamWaitEvent(library.ffi.cast("hipStream_t", handle), self._filled)
 
     def to_host(self) -> numpy.ndarray:
-        """Copies it to a new NumPy array, after the work that fills it. Raises HipError."""
+        """Copies the array to a new NumPy array, after the work that fills it. Raises HipError."""
         import numpy
 
         if not self._is_contiguous():
@@ -214,8 +214,8 @@ class DeviceArray(Array):
         return result
 
     def copy_from(self, array: Any) -> None:
-        """Copies an array of its shape and type there: of the host's or the device's, without gaps.
-        Raises ValueError, TypeError, HipError."""
+        """Copies another array, of the host or the device, into this one; shape and type must
+        match, and there may be no gaps. Raises ValueError, TypeError or HipError."""
         given = _given(array)
         if given.shape != self.shape or given.type != self._kind:
             raise ValueError(
@@ -230,7 +230,7 @@ class DeviceArray(Array):
 
 
 def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """True if the elements lie one after the other in C's order."""
+    """Returns True if the elements lie one after the other in C's order."""
     expected = itemsize
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
         if size > 1 and stride != expected:
@@ -256,7 +256,7 @@ def _copy(to: int, source: int, size: int) -> None:
 
 
 def _given(array: Any) -> Given:
-    """Takes over an array of another package. Raises TypeError."""
+    """Converts an array of another package. Raises TypeError."""
     library = load()
     found = array_of(array, library.chosen_stream or 0)
     if found is None:

@@ -1,4 +1,4 @@
-"""The owner of an allocation, which is freed with the last array that lies in it."""
+"""The owner of an allocation, which is freed with the last array in it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _C.free.argtypes = (ctypes.c_void_p,)
 
 
 class Memory:
-    """Memory of the host's or of the device's that is freed when nothing refers to this object. At
-    exit it goes with the process: another package's array may still lie in it."""
+    """Memory of the host or the device that is freed when no reference to this object is left. At
+    exit it is freed with the process: another package's array may still use it."""
 
     def __init__(self, address: int, *, on_device: bool, device: int = 0) -> None:
         self.address, self.on_device, self.device = address, on_device, device
@@ -58,14 +58,14 @@ class _Attributes(ctypes.Structure):
 
 
 def hip() -> Any:
-    """The HIP that the library drives; None before its first call, or where there is none."""
+    """Returns the HIP that the library uses; None before its first call, or if there is none."""
     library = load()
     path = library.ffi.string(library.mgpu_rt_hip_path())
     return ctypes.CDLL(os.fsdecode(path)) if path else None
 
 
 def device() -> int:
-    """The calling thread's device."""
+    """Returns the calling thread's device."""
     driver, number = hip(), ctypes.c_int()
     if driver is not None:
         driver.hipGetDevice(ctypes.byref(number))
@@ -73,20 +73,20 @@ def device() -> int:
 
 
 def device_of(address: int) -> int | None:
-    """The device whose memory lies at an address; None for memory of the host's."""
+    """Returns the device whose memory is at an address; None for host memory."""
     driver, found = hip(), _Attributes()
     if driver is None or not address:
         return None
     error = driver.hipPointerGetAttributes(ctypes.byref(found), ctypes.c_void_p(address))
     if error:
         if driver.hipPeekAtLastError() == error:
-            driver.hipGetLastError()  # the program is not to meet it
+            driver.hipGetLastError()  # the program must not see this error
         return None
     is_devices = found.is_managed or (found.device_pointer and not found.host_pointer)
     return found.device if is_devices else None
 
 
 def is_nvidia() -> bool:
-    """True if the GPU is NVIDIA's."""
+    """Returns True if the GPU is NVIDIA's."""
     driver = hip()
     return driver is not None and hasattr(driver, "mgpu_cuhip_memory_type")

@@ -10,7 +10,7 @@ OK, NOTE, WARNING, FAILURE = "ok", "note", "warning", "failure"
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the list: what was looked at, how it is, and the way out if it is bad."""
+    """One line of the list: what was checked, its state, and the way out if it is bad."""
 
     name: str
     state: str
@@ -35,7 +35,7 @@ class Checklist:
 
     @property
     def possible(self) -> bool:
-        """True if a program could run."""
+        """Returns True if a program could run."""
         return all(check.state != FAILURE for check in self.checks)
 
     def as_dict(self) -> dict[str, object]:

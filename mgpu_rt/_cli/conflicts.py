@@ -1,4 +1,4 @@
-"""Libraries that could take the place of the ones that a run is meant to use."""
+"""Libraries that could replace those that a run is meant to use."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from mgpu_rt._layout import LIBRARY
 
 
 def _libraries(directory: str, name: str) -> set[str]:
-    """The real paths of the files in a directory whose names begin so."""
+    """Returns the real paths of the files in a directory whose names begin so."""
     return {os.path.realpath(path) for path in Path(directory).glob(f"{name}*")}
 
 
 def _preloaded(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Another runtime that is preloaded: ours comes first, but both run their constructors."""
+    """Finds another preloaded runtime: ours comes first, but the constructors of both run."""
     ours = os.path.realpath(preload.runtime())
     for path in environment.get("LD_PRELOAD", "").split(":"):
-        # Without a folder it is ours: preload.with_library says where it lies.
+        # Without a folder it is ours: preload.with_library tells where it is.
         name = os.path.basename(path)
         if name != path and name.startswith(LIBRARY) and os.path.realpath(path) != ours:
             yield f"LD_PRELOAD also names {path}", "take it out of LD_PRELOAD"
 
 
 def _searched(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Another runtime in LD_LIBRARY_PATH: it serves programs that are run without mgpu-rt."""
-    ours = _libraries(os.path.dirname(preload.runtime()), LIBRARY)  # with LLVM's other names
+    """Finds another runtime in LD_LIBRARY_PATH, which serves programs that run without mgpu-rt."""
+    ours = _libraries(os.path.dirname(preload.runtime()), LIBRARY)  # ours under LLVM's other names
     for directory in environment.get("LD_LIBRARY_PATH", "").split(":"):
         for path in sorted(_libraries(directory, LIBRARY) - ours if directory else ()):
             yield (
@@ -39,7 +39,7 @@ def _searched(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _hips(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]:
-    """Another HIP where a program finds what it was linked with: there would be two in it."""
+    """Finds another HIP that a program was linked with: two would be in the process."""
     for other in _hip_search.find(environment):
         same = os.path.realpath(other.path) == os.path.realpath(hip)
         if not same and other.origin == "LD_LIBRARY_PATH":
@@ -51,7 +51,8 @@ def _hips(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]
 
 
 def find(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]:
-    """Each conflict in the environment of a run that uses the library `hip`, and the way out."""
+    """Returns each conflict in the environment of a run that uses the library `hip`, and the way
+    out."""
     yield from _preloaded(environment)
     yield from _searched(environment)
     if hip:

@@ -1,4 +1,4 @@
-"""HIP over NVIDIA's driver: what a process needs to run programs that were lowered to NVVM.
+"""HIP over NVIDIA's driver: the needs of a process that runs programs lowered to NVVM.
 
 The library under ``cuhip`` (layout.DEVICES) has HIP's functions and calls NVIDIA's libcuda. It
 opens libcuda at its first call. Programs call the same mgpu* functions on AMD's and NVIDIA's GPUs.
@@ -24,11 +24,11 @@ DRIVERS = (
 
 
 class CudaUnavailable(RuntimeError):
-    """A part is missing; the message says which and how to get it."""
+    """A part is missing; the message names it and the way to get it."""
 
 
 def hip(build: Path | None = None) -> Path:
-    """The library that is HIP over NVIDIA's driver. Raises CudaUnavailable."""
+    """Returns the library that is HIP over NVIDIA's driver. Raises CudaUnavailable."""
     library = (build or BUILD) / "cuhip" / HIP
     if not library.exists():
         raise CudaUnavailable(f"{library} is missing: {_layout.how_to_get('it')}")
@@ -40,7 +40,7 @@ GPUS = (Path("/dev/nvidiactl"), Path("/dev/dxg"), Path("/dev/nvhost-gpu"))
 
 
 def present(base: Mapping[str, str]) -> bool:
-    """True if there is an NVIDIA GPU, its driver's library, and cuhip."""
+    """Returns True if there is an NVIDIA GPU, its driver's library, and cuhip."""
     if not base.get("MGPU_RT_CUDA") and not any(gpu.exists() for gpu in GPUS):
         return False
     try:
@@ -52,9 +52,10 @@ def present(base: Mapping[str, str]) -> bool:
 
 
 def driver(base: Mapping[str, str] | None = None) -> str:
-    """NVIDIA's driver library as the loader finds it, or ``MGPU_RT_CUDA``. Raises CudaUnavailable.
+    """Returns NVIDIA's driver library as the loader finds it, or ``MGPU_RT_CUDA``. Raises
+    CudaUnavailable.
 
-    Opening the library starts nothing. Only the driver's first call tells if there is a GPU.
+    Opening the library starts nothing. Only the driver's first call shows whether there is a GPU.
     """
     from ctypes import CDLL
 
@@ -76,10 +77,10 @@ def driver(base: Mapping[str, str] | None = None) -> str:
 def environment(
     base: Mapping[str, str] | None = None, *, build: Path | None = None
 ) -> dict[str, str]:
-    """The whole environment for a child process that is to run on NVIDIA's GPUs.
+    """Returns the whole environment of a child process on NVIDIA's GPUs.
 
-    ``base`` is what the child would have got otherwise, by default this process's own. ``build`` is
-    the directory that make filled. Raises CudaUnavailable.
+    ``base`` is the child's environment without the device, by default this process's own. ``build``
+    is the directory that make filled. Raises CudaUnavailable.
     """
     result = dict(os.environ if base is None else base)
     result["MGPU_RT_HIP"] = str(hip(build))

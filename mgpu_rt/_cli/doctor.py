@@ -1,8 +1,8 @@
-"""`mgpu-rt doctor` makes a run and reports what would happen in one.
+"""`mgpu-rt doctor` makes a run and reports what a real run would do.
 
-A small C program (csrc/probe.c) runs as `mgpu-rt run` would run any other. The library in it says
-what it found and decided (MGPU_RT_VERBOSE). Another child asks HIP for its devices: a broken driver
-may hang or crash, and this process has to report that.
+A small C program (csrc/probe.c) runs as `mgpu-rt run` would run any other. The library in it
+reports what it found and decided (MGPU_RT_VERBOSE). Another child asks HIP for its devices: a
+broken driver may hang or crash, and this process has to report that.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ HOW_TO_BUILD = (
 
 
 def _library(checklist: Checklist) -> bool:
-    """The library and what it can be called by; False if there is none."""
+    """Checks the library and its names; returns False if there is none."""
     try:
         library = preload.runtime()
     except CommandError as error:
@@ -75,7 +75,7 @@ def _library(checklist: Checklist) -> bool:
 
 
 def _driver(checklist: Checklist, base: Mapping[str, str]) -> None:
-    """The drivers for AMD's and NVIDIA's GPUs, and what stands in for one."""
+    """Checks the drivers for AMD's and NVIDIA's GPUs, and their replacements."""
     kfd = preload.KFD
     state = FAILURE if checklist.device == "hip" and not os.environ.get("MGPU_RT_HIP") else NOTE
     if not kfd.exists():
@@ -120,12 +120,12 @@ def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _at_once(manager: str) -> str:
-    """MGPU_RT_MANAGER with no delay, unless one is named."""
+    """Returns MGPU_RT_MANAGER without a delay, unless one is named."""
     return manager if "delay=" in manager else ",".join(filter(None, (manager, "delay=0")))
 
 
 def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str, str]) -> None:
-    """Runs the probe and adds what the library said."""
+    """Runs the probe and adds what the library printed."""
     probe = _hip_search.probe()
     try:
         result = subprocess.run(
@@ -164,7 +164,7 @@ def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str
 
 
 def _registered(checklist: Checklist, probe: str) -> None:
-    """Says whether `mgpu-rt run --exclusive` would keep memory registered here."""
+    """Checks whether `mgpu-rt run --exclusive` would keep memory registered here."""
     found = subprocess.run(
         [probe, "--pages"],
         stdin=subprocess.DEVNULL,
@@ -182,12 +182,12 @@ def _registered(checklist: Checklist, probe: str) -> None:
 
 
 def _ending(result: subprocess.CompletedProcess[str]) -> str:
-    """The signal that ended the probe, if one did."""
+    """Returns the signal that ended the probe, if one did."""
     return f" (it was ended by signal {-result.returncode})" if result.returncode < 0 else ""
 
 
 def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
-    """Why a program takes this HIP library; names the others that are installed."""
+    """Tells why a program takes this HIP library; names the others that are installed."""
     found = _hip_search.find(base)
     fetched = Path(hip) in _releases.installed()
     others = [f"{other.path} ({other.origin})" for other in found if not _same(other.path, hip)]
@@ -211,7 +211,7 @@ def _same(left: str, right: str) -> bool:
 
 
 def _seam(checklist: Checklist) -> None:
-    """The library that emulates AMD's driver below this release of HIP."""
+    """Returns the library that emulates AMD's driver below this release of HIP."""
     folder = preload.softgpu.driver().parent
     names = [name for name in _hip_search.seams(checklist.hip) if (folder / name).exists()]
     checklist.add(
@@ -265,7 +265,7 @@ _HIDING = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"
 
 
 def _where_devices_are(device: str, environment: Mapping[str, str]) -> str:
-    """The way out where HIP finds no device."""
+    """Returns the way out if HIP finds no device."""
     hiding = [f"{name}={environment[name]}" for name in _HIDING if name in environment]
     if hiding:
         return f"{' and '.join(hiding)} may hide them: unset it"
@@ -326,7 +326,7 @@ sys.stdout.flush()
 
 
 def _devices(hip: str, environment: Mapping[str, str]) -> tuple[list[str], str]:
-    """The devices' names, and the error if HIP cannot count them."""
+    """Returns the devices' names, and the error if HIP cannot count them."""
     child = _quiet(environment)
     child.pop("LD_PRELOAD", None)
     try:
@@ -350,7 +350,7 @@ def _devices(hip: str, environment: Mapping[str, str]) -> tuple[list[str], str]:
 
 
 def _lowering(checklist: Checklist) -> None:
-    """Looks for what `mgpu-rt lower` runs: LLVM's tools of each release, and the C compiler."""
+    """Checks the tools of `mgpu-rt lower`: LLVM's of each release, and the C compiler."""
     from mgpu_rt._lowering import object_files, pipelines, toolchain
     from mgpu_rt._packages import how_to_install
 
@@ -376,7 +376,7 @@ def _lowering(checklist: Checklist) -> None:
 
 
 def examine(device: str, base: Mapping[str, str] = os.environ) -> Checklist:
-    """Examines what `mgpu-rt run --device DEVICE` would do in this environment."""
+    """Examines `mgpu-rt run --device DEVICE` in this environment."""
     kind, base = preload.kind(device, base)
     checklist = Checklist(kind, device if device != kind else "")
     for sentence in options.misspelt(base):

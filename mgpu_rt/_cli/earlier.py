@@ -1,4 +1,4 @@
-"""Commands by their earlier names, for one release. Each says what to write, and does it."""
+"""The commands' earlier names, for one release. Each prints what to write, and does it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _say(ctx: click.Context, now: str) -> None:
 
 
 def _now(ctx: click.Context, command: str, option: str, **given: Any) -> None:
-    """Runs a command of this release in place of the one that was named."""
+    """Runs a command of this release in place of the named one."""
     _say(ctx, f"{command} {option}")
     group = ctx.find_root().command
     assert isinstance(group, click.Group)

@@ -1,4 +1,4 @@
-"""How the command fails: with one line that names the cause and the way out."""
+"""The command's way to fail: one line that names the cause and the way out."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ class CommandError(click.ClickException):
 
 
 def tolerate_encodings() -> None:
-    """Lets stdout show letters that its encoding lacks, as escapes, in place of an exception."""
+    """Lets stdout show letters that its encoding lacks as escapes, without an exception."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""The program that `mgpu-rt run` becomes: where it is, and whether LD_PRELOAD reaches it."""
+"""The program that `mgpu-rt run` becomes: its place, and whether LD_PRELOAD reaches it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MACHINES = {
 
 
 def find(program: str, base: Mapping[str, str] = os.environ) -> str:
-    """The file that a shell would run. Raises CommandError with a shell's exit status."""
+    """Returns the file that a shell would run. Raises CommandError with a shell's exit status."""
     search = base.get("PATH", os.defpath)
     if found := shutil.which(program, path=search):
         return found
@@ -50,9 +50,9 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
 
 
 def _head(path: str) -> bytes:
-    """The first bytes of an ELF file; of any other, or one that cannot be read, none."""
+    """Returns the first bytes of an ELF file; none for any other, or an unreadable one."""
     if not os.path.isfile(path):
-        return b""  # nobody is waited for at a FIFO, which the kernel refuses
+        return b""  # a FIFO, which the kernel refuses, must not block
     try:
         with open(path, "rb") as file:
             head = file.read(4096)
@@ -62,7 +62,7 @@ def _head(path: str) -> bytes:
 
 
 def _machine(head: bytes) -> str | None:
-    """The kind of machine that an ELF file is for."""
+    """Returns the kind of machine that an ELF file is for."""
     order = ">" if head[5] == ELFDATA_BIG else "<"
     (number,) = struct.unpack_from(f"{order}H", head, 18)
     return MACHINES.get(number)
@@ -73,13 +73,14 @@ def _this_machine() -> str | None:
 
 
 def _foreign(head: bytes) -> str | None:
-    """The kind of machine that an ELF file is for, if this is another one."""
+    """Returns the kind of machine that an ELF file is for, if it is another one."""
     machine = _machine(head)
     return machine if machine != _this_machine() else None
 
 
 def _is_static(head: bytes) -> bool:
-    """True if these first bytes of a 64-bit ELF file name no loader, as a static program's do."""
+    """Returns True if these first bytes of a 64-bit ELF file name no loader, as a static program's
+    do."""
     offset, size, count = struct.unpack_from("<Q14xHH", head, 32)
     if size == 0 or offset + size * count > len(head):
         return False  # damaged, or unusual: the kernel decides
@@ -88,7 +89,7 @@ def _is_static(head: bytes) -> bool:
 
 
 def _gains_rights(program: str) -> bool:
-    """True if the loader will distrust the environment of this program."""
+    """Returns True if the loader will distrust the environment of this program."""
     mode = os.stat(program)
     if mode.st_mode & stat.S_ISUID and mode.st_uid != os.getuid():
         return True
@@ -101,10 +102,10 @@ def _gains_rights(program: str) -> bool:
 
 
 def obstacle(program: str) -> str | None:
-    """Why LD_PRELOAD has no effect on a program and what to do about it; None if it has."""
+    """Returns why LD_PRELOAD has no effect on a program, with the way out; None if it has."""
     head = _head(program)
     if not head:
-        return None  # a script, or nothing that can be told
+        return None  # a script, or a file about which nothing is known
     if head[4] != ELFCLASS64:
         return "it is a 32-bit program: build it for 64 bits"
     if _foreign(head):
@@ -120,8 +121,8 @@ def obstacle(program: str) -> str | None:
 
 
 def check(program: str, *, as_shell: bool = False) -> None:
-    """Raises CommandError if the program is not to be found or LD_PRELOAD has no effect on it.
-    `as_shell` gives a program that is not to be found a shell's exit status."""
+    """Raises CommandError if the program is not found or LD_PRELOAD has no effect on it. `as_shell`
+    gives a program that is not found a shell's exit status."""
     try:
         reason = obstacle(find(program))
     except CommandError as error:
@@ -144,7 +145,7 @@ def execute(program: str, arguments: list[str], environ: Mapping[str, str]) -> N
 
 
 def why_not(path: str, error: OSError) -> str:
-    """Why the kernel did not execute a file."""
+    """Returns why the kernel did not execute a file."""
     reason = error.strerror or str(error)
     if error.errno == errno.ENOENT:
         return "the interpreter or loader that it names is missing"

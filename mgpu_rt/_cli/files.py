@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def read(path: str, way_out: str) -> bytes:
-    """A file that has to hold something, or stdin for -. Raises CommandError."""
+    """Reads a file that must not be empty, or stdin for -. Raises CommandError."""
     from mgpu_rt import _files
 
     try:
@@ -27,7 +27,7 @@ def read(path: str, way_out: str) -> bytes:
 
 
 def write(path: str | Path, content: bytes) -> None:
-    """A file, whole or not at all, or stdout for -. Raises CommandError."""
+    """Writes a file, whole or not at all, or stdout for -. Raises CommandError."""
     from mgpu_rt import _files
 
     try:
@@ -41,7 +41,7 @@ def write(path: str | Path, content: bytes) -> None:
 
 
 def unreadable(path: str | Path, error: OSError, way_out: str) -> CommandError:
-    """Why a file was not read; `way_out` says what to name instead."""
+    """Explains why a file was not read; `way_out` tells what to name instead."""
     if isinstance(error, FileNotFoundError):
         return CommandError(f"'{path}' was not found: {way_out}")
     if isinstance(error, IsADirectoryError):
@@ -50,7 +50,7 @@ def unreadable(path: str | Path, error: OSError, way_out: str) -> CommandError:
 
 
 def unwritable(path: str | Path, error: OSError) -> CommandError:
-    """Why a file was not written."""
+    """Explains why a file was not written."""
     if isinstance(error, IsADirectoryError):
         return CommandError(f"'{path}' is a directory: name a file")
     if isinstance(error, FileNotFoundError) and not os.path.isdir(os.path.dirname(path) or "."):
@@ -68,7 +68,7 @@ def check_writable(path: str | Path) -> None:
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | kind, 0o666))
     except OSError as error:
-        if error.errno != errno.ENXIO:  # a FIFO that nobody reads yet
+        if error.errno != errno.ENXIO:  # a FIFO without a reader so far
             raise unwritable(path, error) from None
         return
     if not existed:

@@ -1,4 +1,4 @@
-"""`mgpu-rt hoist`: from file to file."""
+"""`mgpu-rt hoist`: reads and writes the files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ NAME_ONE = "name a program in the LLVM dialect, or - for stdin"
 
 
 def write(program: str, out: str, llvm: int | None) -> list[str]:
-    """Hoists a file into another; returns what there is to say. Raises CommandError; then
-    nothing was written."""
+    """Hoists a file into another; returns the lines to print. Raises CommandError; then nothing was
+    written."""
     given = files.read(program, NAME_ONE)
     try:
         hoisted = rewrite.hoist(given, tools.find(llvm))

@@ -1,4 +1,4 @@
-"""`mgpu-rt doctor --install VERSION`: a HIP for the software GPU, in the user's folder."""
+"""`mgpu-rt doctor --install VERSION`: installs a HIP for the software GPU in the user's folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mgpu_rt._older_libc import LibraryTooOld
 
 
 def install(version: str) -> None:
-    """Fetches it from Debian's packages, by apt-get, which verifies them. Root is not needed."""
+    """apt-get fetches it from Debian's packages, and verifies them. Root is not needed."""
     try:
         release = _releases.find(version)
     except KeyError:

@@ -162,7 +162,7 @@ def _read(program: str) -> str:
 
 
 class _Request(NamedTuple):
-    """A program, and the form that its user wants."""
+    """A program, and the requested form."""
 
     program: str
     out: str
@@ -185,13 +185,13 @@ class _Request(NamedTuple):
             return compiled
         with tempfile.TemporaryDirectory() as scratch:
             Path(scratch, self._object).write_bytes(compiled)
-            # The linker runs in the folder: its messages name the program without a path.
+            # The linker runs in the folder, so that its messages name the program without a path.
             plain = {**os.environ, "LC_ALL": "C"}  # _refusal reads its messages
             toolchain.run(self._link([self._object], "program"), env=plain, folder=scratch)
             return Path(scratch, "program").read_bytes()
 
     def script(self, iterations: int | None) -> str:
-        """Returns the steps as commands of a shell."""
+        """Returns the steps as shell commands."""
         from mgpu_rt._lowering import object_files, steps
 
         out = self._object if self.emit in _LINKED else self.out
@@ -208,7 +208,7 @@ class _Request(NamedTuple):
 
     @property
     def _object(self) -> str:
-        """The name of the object file of what is linked."""
+        """Returns the name of the object file of a linked result."""
         stem = os.path.splitext(os.path.basename(self.program))[0]
         return f"{'program' if self.program == '-' else stem}.o"
 
@@ -232,7 +232,7 @@ class _Request(NamedTuple):
 
 def _write(out: str, content: bytes, *, executable: bool) -> None:
     files.write(out, content)
-    if executable and os.path.isfile(out):  # and not /dev/null
+    if executable and os.path.isfile(out):  # a regular file, and not /dev/null
         mode = os.stat(out).st_mode
         os.chmod(out, mode | (mode & 0o444) >> 2)
 
@@ -263,7 +263,7 @@ def _unknown_chip(pipeline: Pipeline) -> CommandError:
 
 
 def _named(failed: LoweringFailed, program: str) -> str:
-    """The message of a tool that reads its stdin, with the name of the program."""
+    """Returns the message of a tool that reads its stdin, with the name of the program."""
     if program == "-":
         return failed.complaint
     name = program if failed.reads_source else f"{program}, lowered"

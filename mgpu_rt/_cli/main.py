@@ -26,7 +26,8 @@ from mgpu_rt._cli.stats.command import compare, stats
 
 
 class Commands(click.Group):
-    """Reports an error of stdout, such as a full disk, and a machine that starts no process."""
+    """Reports an error of stdout, such as a full disk, and a machine that cannot start a
+    process."""
 
     def main(self, *arguments: Any, **settings: Any) -> Any:
         tolerate_encodings()
@@ -45,7 +46,7 @@ class Commands(click.Group):
                 raise
             from mgpu_rt._cli import files
 
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is still to be flushed
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for text that is still to be flushed
             raise files.unwritable("stdout", error) from None
         return result
 
@@ -276,7 +277,7 @@ def _folder() -> str:
 
 
 def _show_env(device: str) -> None:
-    """Prints what differs between this environment and that of a program on the device."""
+    """Prints the differences between this environment and that of a program on the device."""
     from mgpu_rt._cli import preload
 
     wanted = preload.environment(preload.announced(device))

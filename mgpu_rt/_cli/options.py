@@ -27,11 +27,12 @@ class Option:
     meaning: str
 
     def is_set(self) -> bool:
-        """True if the environment has a value for the option. An empty value is none."""
+        """Returns True if the environment has a value for the option. An empty value counts as
+        none."""
         return bool(os.environ.get(self.variable))
 
     def value(self, environ: Mapping[str, str] = os.environ) -> str:
-        """The value in force."""
+        """Returns the current value."""
         return environ.get(self.variable) or self.default
 
 
@@ -45,26 +46,26 @@ def parse(text: str) -> list[Option]:
 
 
 def options() -> list[Option]:
-    """The options in the order of options.def, of this checkout or package."""
+    """Returns the options in the order of options.def, of this checkout or package."""
     return parse(_layout.table("options.def").read_text(encoding="utf-8"))
 
 
 def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Variables that look like options but are none, such as misspelt ones."""
+    """Returns variables that look like options but are none, such as misspelt ones."""
     known = {option.variable for option in options()}
     known |= {"MGPU_RT_RUN_PYTHON", "MGPU_RT_RUN_PROCESS"}  # preload.py
     known |= {"MGPU_RT_CUDA"}  # csrc/cuhip/README.md
     # The library itself says what replaces these.
     known |= {f"MGPU_RT_{name}" for name in ("PYTHON", "PYTHON_DELAY", "RUNTIME_SETTINGS")}
     known |= {"MGPU_RT_TRACE_GPU"}
-    # The device itself says that these are settings now.
+    # The device itself prints that these are settings now.
     known |= {f"MGPU_RT_SOFTGPU_{name.upper()}" for name in softgpu.SETTINGS}
     named = [name for name in environ if name.startswith("MGPU_RT_") and name not in known]
     return sorted(name for name in named if not name.startswith("MGPU_RT_TEST_"))
 
 
 def misspelt(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """A sentence for each of the unknown."""
+    """Returns a sentence for each unknown variable."""
     names = {option.variable.removeprefix("MGPU_RT_"): option.variable for option in options()}
     sentences = []
     for name in unknown(environ):

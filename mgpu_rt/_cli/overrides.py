@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from mgpu_rt._cli.errors import CommandError
 
-#: The class of each hook, and the setting that NAME=VALUE sets (mgpu_rt/hooks.py).
+#: By hook: its class, and the setting that NAME=VALUE sets (mgpu_rt/hooks.py).
 HOOKS: dict[str, tuple[str, str | None]] = {
     "trace": ("Trace", None),
     "nan": ("NanCheck", "dtype"),
@@ -21,7 +21,7 @@ HOOKS: dict[str, tuple[str, str | None]] = {
 def environment(
     runtime: str | None, hooks: tuple[str, ...], kernel: str | None, nth: int | None
 ) -> dict[str, str]:
-    """The variables that ask for them. `hooks` are names, or classes as MODULE:CLASS.
+    """Returns the variables that request them. `hooks` are names, or classes as MODULE:CLASS.
 
     Raises CommandError for an unknown hook, and for --kernel or --nth without a hook."""
     names, settings = [], {}
@@ -50,7 +50,7 @@ def environment(
 
 
 def variable(names: Sequence[str], settings: Mapping[str, object], words: str = "") -> str:
-    """MGPU_RT_RUNTIME for classes, their settings, and words that are settings already."""
+    """Returns MGPU_RT_RUNTIME for classes, their settings, and further settings."""
     assigned = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
     wanted = " ".join(filter(None, (*assigned, words)))
     return f"{','.join(names)}?{wanted}" if wanted else ",".join(names)

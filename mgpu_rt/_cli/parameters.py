@@ -25,7 +25,7 @@ class _Path(click.Path):
         return super().convert(value, param, ctx)
 
 
-#: A file, for a shell to complete. The code that opens it reports errors.
+#: A file, for a shell to complete. The code that opens the file reports errors.
 PATH = _Path(readable=False)
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -54,7 +54,7 @@ class _Device(click.ParamType):
 
 
 def device(help_text: str) -> Callable[[Any], Any]:
-    """The option; `help_text` says what the command does with it."""
+    """Returns the option; `help_text` tells what the command does with it."""
     return click.option(
         "--device",
         type=_Device(),
@@ -66,7 +66,7 @@ def device(help_text: str) -> Callable[[Any], Any]:
 
 
 def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that put Python code in the path of the calls."""
+    """Adds the options that put Python code in the path of the calls."""
     for option in (
         click.option(
             "--nth",
@@ -100,8 +100,8 @@ def show_json(values: Any) -> None:
 
 
 class FilesOrProgram(click.Command):
-    """Keeps everything after -- as a program with its arguments: click does not tell if there was
-    a --."""
+    """Keeps everything after -- as a program with its arguments, as click does not tell whether
+    there was a --."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)

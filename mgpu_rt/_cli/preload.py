@@ -15,10 +15,10 @@ from mgpu_rt._cli.errors import CommandError
 
 KFD = Path("/dev/kfd")
 
-#: Tells the library which Python `mgpu-rt run` runs in: one that has cffi and this package.
+#: Tells the library which Python runs `mgpu-rt run`: one that has cffi and this package.
 STARTED_BY = "MGPU_RT_RUN_PYTHON"
 
-#: Tells the library in which process the user waits for something to be shown.
+#: Tells the library in which process the user expects output.
 SHOWN_OF = "MGPU_RT_RUN_PROCESS"
 
 
@@ -26,17 +26,17 @@ SHOWN_OF = "MGPU_RT_RUN_PROCESS"
 
 KINDS = ("auto", "hip", "softgpu", "cuda")
 
-#: Variables that choose GPUs by number. They say nothing of an emulated device.
+#: Variables that choose GPUs by number. These have no meaning for an emulated device.
 _NUMBERS_OF_GPUS = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 
 def devices() -> list[str]:
-    """The words that --device takes: a kind, or a device that softgpu emulates."""
+    """The values of --device: a kind, or a device that softgpu emulates."""
     return [*KINDS, *softgpu.TARGETS]
 
 
 def not_a_device(word: str) -> str:
-    """Why --device cannot take this word; empty if it can."""
+    """Returns why --device cannot take this word; empty if it can."""
     if word in devices():
         return ""
     plain = word.upper()
@@ -56,7 +56,8 @@ def kind(device: str, base: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
 
 
 def automatic(base: Mapping[str, str]) -> tuple[str, str]:
-    """The device that `auto` stands for, and why, in words. Raises CommandError if there is none.
+    """Returns the device that `auto` stands for, and the reason. Raises CommandError if there is
+    none.
 
     `auto` tries AMD's GPU, then NVIDIA's, then the software GPU. MGPU_RT_HIP overrides the choice:
     its user wants that HIP library.
@@ -83,12 +84,13 @@ def automatic(base: Mapping[str, str]) -> tuple[str, str]:
 
 
 def choose(device: str, base: Mapping[str, str]) -> str:
-    """The device itself, or what `auto` stands for. Raises CommandError if there is none."""
+    """Returns the device itself, or the one that `auto` stands for. Raises CommandError if there is
+    none."""
     return device if device != "auto" else automatic(base)[0]
 
 
 def announced(device: str) -> str:
-    """Returns what `choose` does; a line on stderr says which device `auto` chose, and why."""
+    """Returns `choose`'s result; a line on stderr tells which device `auto` chose, and why."""
     if device != "auto" or os.environ.get("MGPU_RT_HIP"):
         return choose(device, os.environ)
     device, why = automatic(os.environ)
@@ -97,7 +99,7 @@ def announced(device: str) -> str:
 
 
 def device_environment(device: str, base: Mapping[str, str]) -> dict[str, str]:
-    """The whole environment in which programs run on a device that `choose` has returned."""
+    """Returns the whole environment for programs on a device that `choose` has returned."""
     device, base = kind(device, base)
     if device == "softgpu":
         try:
@@ -115,11 +117,11 @@ def device_environment(device: str, base: Mapping[str, str]) -> dict[str, str]:
 
 
 def _without_hip(base: Mapping[str, str]) -> str:
-    """Why programs would find no HIP; empty if they may find one."""
+    """Returns why programs would find no HIP; empty if they may find one."""
     named = base.get("MGPU_RT_HIP", "")
     if "/" in named and (why := _hip_search.why_not(named)):
         return why
-    runtime()  # which looks for HIP
+    runtime()  # this looks for HIP
     if named or _hip_search.find(base):
         return ""
     return (
@@ -132,7 +134,7 @@ def _without_hip(base: Mapping[str, str]) -> str:
 
 
 def runtime() -> str:
-    """The path of the library, fit for LD_PRELOAD."""
+    """Returns the path of the library, fit for LD_PRELOAD."""
     try:
         path = library_path()
     except FileNotFoundError as error:
@@ -145,12 +147,12 @@ def runtime() -> str:
 
 
 def with_library(base: Mapping[str, str]) -> dict[str, str]:
-    """Puts the library before all else that is preloaded.
+    """Puts the library before all other preloaded ones.
 
     The library's directory ends LD_LIBRARY_PATH. A program that was linked with LLVM's own library
-    names that library's release. It starts only if the loader finds that name. LD_PRELOAD cannot
-    hold a path with a space: such a directory begins LD_LIBRARY_PATH, and LD_PRELOAD names only the
-    file.
+    names that library's release. The program starts only if the loader finds that name. LD_PRELOAD
+    cannot hold a path with a space: such a directory begins LD_LIBRARY_PATH, and LD_PRELOAD names
+    only the file.
     """
     library = runtime()
     here, name = os.path.split(library)
@@ -168,5 +170,5 @@ def with_library(base: Mapping[str, str]) -> dict[str, str]:
 
 
 def environment(device: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment of a program that runs on `device`. Raises CommandError."""
+    """Returns the environment of a program on `device`. Raises CommandError."""
     return with_library(device_environment(choose(device, base), base))

@@ -1,4 +1,4 @@
-"""`mgpu-rt run --record FOLDER`: launches, kept to be made again by themselves (replay.py)."""
+"""`mgpu-rt run --record FOLDER`: records launches, to be made again (replay.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mgpu-rt replay: a launch that was recorded, made again by itself.
+"""mgpu-rt replay: makes a recorded launch again by itself.
 
 The command becomes a process in the device's environment, which gets the options as JSON. Names of
 files and kernels are data, never a program's text.
@@ -18,14 +18,14 @@ from mgpu_rt._cli.errors import CommandError, tolerate_encodings
 if TYPE_CHECKING:
     from mgpu_rt.runtime import Recording
 
-#: A launch that cannot be made raises one of these.
+#: The exceptions for a launch that cannot be made.
 FAILURES = (ImportError, OSError, ValueError, IndexError, RuntimeError, MemoryError)
 
 _MOST, _MOST_SHARED, _MOST_ERROR = (1 << 32) - 1, (1 << 31) - 1, float("inf")
 
 
 def _sizes(_context: object, _option: object, text: str | None) -> tuple[int, ...] | None:
-    """64 or 16x16 or 4x4x4, as a grid or a block."""
+    """Parses 64 or 16x16 or 4x4x4, as a grid or a block."""
     if text is None:
         return None
     words = text.lower().split("x")
@@ -98,7 +98,7 @@ sys.exit(make(**json.loads(sys.argv[1])))
 
 
 def _script(given: dict[str, Any]) -> str:
-    """The replay as a script. Each value is a literal in ASCII, also a hostile one."""
+    """Returns the replay as a script. Each value, even a hostile one, is a literal in ASCII."""
     lines = "".join(f"        {name}={value!a},\n" for name, value in given.items())
     return f'''"""Makes a recorded launch again. It needs mgpu_rt, and HIP where the device is."""
 
@@ -116,7 +116,7 @@ sys.exit(
 def make(
     recording: str, *, launch: int | None = None, image: str | None = None, **options: Any
 ) -> int:
-    """Makes a launch again in this process, and prints how it went. Returns the command's status.
+    """Makes a launch again in this process, and prints the result. Returns the command's status.
 
     `launch` counts from 1, `image` is the path of another image; `options` are those of
     `Recording.replay`.
@@ -142,7 +142,7 @@ def make(
 
 
 def announce(opened: Recording, launch: int | None) -> None:
-    """Says which launch of several is made, and what was not recorded of it."""
+    """Prints which of several launches is made, and what was not recorded of it."""
     if launch is None and len(opened.launches) > 1:
         complain(f"launch 1 of {len(opened.launches)} in this recording; --launch chooses")
     for words in opened.launches[: launch or 1][-1].not_recorded:
@@ -150,7 +150,7 @@ def announce(opened: Recording, launch: int | None) -> None:
 
 
 def complain(text: str) -> None:
-    """Prints a line on stderr, with what a terminal would obey made visible."""
+    """Prints a line on stderr, with terminal control characters made visible."""
     from mgpu_rt._text import printable
 
     click.echo(f"mgpu-rt: {printable(text)}", err=True)

@@ -1,4 +1,4 @@
-"""`mgpu-rt selftest`: whether results are stock's on this GPU, and what is gained."""
+"""`mgpu-rt selftest`: whether results are stock's on this GPU, and the gain."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def selftest(
 
 
 def _progress(text: str) -> None:
-    """One line that changes, on a terminal; where there is none, nothing."""
+    """Shows progress on one changing line of a terminal; elsewhere shows nothing."""
     if sys.stderr.isatty():
         click.echo(f"\r\033[K{text}", nl=False, err=True)
 
@@ -95,7 +95,7 @@ def _write(result: Result, file: str | None, page: str | None) -> None:
         try:
             files.write(file, document.encode())
         except CommandError:
-            click.echo(document)  # the minutes are not lost
+            click.echo(document)  # so that the minutes are not lost
             raise
     if page:
         from mgpu_rt._cli.report import format

@@ -1,8 +1,8 @@
-"""AMD's HIP without a GPU: what a process needs to run on the software device.
+"""AMD's HIP without a GPU: the needs of a process on the software device.
 
 AMD's libamdhip64 reaches the kernel driver through ROCr, and ROCr through a library of the
-driver's. The ones below ``softgpu`` (layout.DEVICES) emulate the devices that ``MGPU_RT_SOFTGPU``
-names, so a process that finds them first runs AMD's own runtime on these.
+driver's. The libraries below ``softgpu`` (layout.DEVICES) emulate the devices that
+``MGPU_RT_SOFTGPU`` names; a process that finds them first runs AMD's runtime on these.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DRIVER = "libhsakmt.so.1"
 DTIF = "libdtif.so"
 DEFAULT_TARGETS = "gfx90a"
 
-#: The devices that there are (softgpu/src/config.c), and the products that have them.
+#: The emulated devices (softgpu/src/config.c), and the products that have them.
 TARGETS = {
     "gfx90a": "MI210, MI250",
     "gfx906": "MI50, MI60",
@@ -27,19 +27,19 @@ TARGETS = {
     "gfx942": "MI300A, MI300X",
 }
 
-#: The settings that ``MGPU_RT_SOFTGPU`` takes beside them (softgpu/src/settings.h).
+#: The settings that ``MGPU_RT_SOFTGPU`` takes besides devices (softgpu/src/settings.h).
 SETTINGS = ("memory", "threads", "copies", "budget", "barrier_budget", "compiler_cache")
 
-#: The first HIP that knows all of them.
+#: The first HIP that knows all devices.
 SINCE = "5.7"
 
 
 class SoftGpuUnavailable(RuntimeError):
-    """A part of the software device is missing; the message says which and how to get it."""
+    """A part of the software device is missing; the message names it and the way to get it."""
 
 
 def driver(build: Path | None = None) -> Path:
-    """The driver library that emulates the devices. Raises SoftGpuUnavailable."""
+    """Returns the driver library that emulates the devices. Raises SoftGpuUnavailable."""
     library = (build or BUILD) / "softgpu" / DRIVER
     if not library.exists():
         raise SoftGpuUnavailable(f"{library} is missing: {_layout.how_to_get('the software GPU')}")
@@ -47,15 +47,15 @@ def driver(build: Path | None = None) -> Path:
 
 
 def serves(hip: str, build: Path | None = None, seam: str = "") -> bool:
-    """True if this HIP can run on the software device, by `seam` if that is named."""
+    """Returns True if this HIP can run on the software device, by `seam` if that is given."""
     folder = (build or BUILD) / "softgpu"
     names = _hip_search.seams(hip)
     return any((folder / name).exists() for name in names if seam in ("", name))
 
 
 def targets(base: Mapping[str, str]) -> list[str]:
-    """The devices that ``MGPU_RT_SOFTGPU`` names. Raises SoftGpuUnavailable for one that there is
-    not, and for an unknown setting beside them."""
+    """Returns the devices that ``MGPU_RT_SOFTGPU`` names. Raises SoftGpuUnavailable for an unknown
+    device, and for an unknown setting."""
     text = base.get("MGPU_RT_SOFTGPU") or DEFAULT_TARGETS
     named, settings = _items(text)
     for name in named:
@@ -70,20 +70,20 @@ def targets(base: Mapping[str, str]) -> list[str]:
 
 
 def with_targets(names: str, base: Mapping[str, str]) -> str:
-    """``MGPU_RT_SOFTGPU`` with other devices, and what it sets beside them."""
+    """Returns ``MGPU_RT_SOFTGPU`` with other devices and unchanged settings."""
     return ",".join((names, *_items(base.get("MGPU_RT_SOFTGPU", ""))[1]))
 
 
 def _items(text: str) -> tuple[list[str], list[str]]:
-    """The devices, and the settings."""
+    """Splits it into the devices and the settings."""
     items = text.split(",")
     return [item for item in items if "=" not in item], [item for item in items if "=" in item]
 
 
 def hip(base: Mapping[str, str] | None = None, build: Path | None = None, seam: str = "") -> Path:
-    """The HIP library to run, which knows the devices: ``MGPU_RT_HIP``, else the newest of this
-    machine. If there is none, it is the newest that `mgpu-rt doctor --install` has fetched.
-    ``seam`` is the driver library that it must load. Raises SoftGpuUnavailable."""
+    """Returns a HIP library that knows the devices: ``MGPU_RT_HIP``, or the newest of this machine.
+    If there is none, returns the newest that `mgpu-rt doctor --install` has fetched. ``seam`` is
+    the driver library that it must load. Raises SoftGpuUnavailable."""
     environment = os.environ if base is None else base
     wanted = targets(environment)
     named = environment.get("MGPU_RT_HIP")
@@ -110,7 +110,7 @@ def _candidates(base: Mapping[str, str]) -> list[Path]:
 
 
 def _unknown_to(fit: list[Path], wanted: list[str], named: list[Path]) -> str:
-    """Why no HIP runs these devices."""
+    """Explains why no HIP runs these devices."""
     unknown = next(t for t in wanted if not all(_hip_search.knows(str(path), t) for path in fit))
     which = f"{', '.join(map(str, fit))} {'does' if len(fit) == 1 else 'do'}"
     instead = "unset MGPU_RT_HIP, and " if named else ""
@@ -127,10 +127,10 @@ def _how_to_get_hip() -> str:
 def environment(
     base: Mapping[str, str] | None = None, *, build: Path | None = None
 ) -> dict[str, str]:
-    """The whole environment for a child process that is to run on the software device.
+    """Returns the whole environment of a child process on the software device.
 
-    ``base`` is what the child would have got otherwise, by default this process's own. Names that
-    it sets stay as they are: ``MGPU_RT_HIP``, ``MGPU_RT_SOFTGPU``. ``build`` is the directory that
+    ``base`` is the child's environment without the device, by default this process's own. Variables
+    that it sets are kept: ``MGPU_RT_HIP``, ``MGPU_RT_SOFTGPU``. ``build`` is the directory that
     make filled. Raises SoftGpuUnavailable.
     """
     result = dict(os.environ if base is None else base)
@@ -144,6 +144,6 @@ def environment(
     result.setdefault("MGPU_RT_SOFTGPU", DEFAULT_TARGETS)
     if Path(directory, DTIF).exists():
         result.setdefault("HSA_ENABLE_DTIF", "1")
-        # HIP 7's pools would want virtual memory that programs manage, which softgpu has not.
+        # HIP 7's pools would need virtual memory that programs manage, which softgpu lacks.
         result.setdefault("DEBUG_HIP_MEM_POOL_VMHEAP", "0")
     return result

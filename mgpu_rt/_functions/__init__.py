@@ -1,2 +1,2 @@
-"""Lowered host functions called from Python: their types (types, sidecar), arguments and results in
+"""Calls lowered host functions from Python: their types (types, sidecar), arguments and results in
 memory (values, descriptors, results), and the library that holds them (library)."""

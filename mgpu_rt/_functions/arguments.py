@@ -13,8 +13,8 @@ from mgpu_rt._library import RuntimeLibrary
 
 
 class Arguments:
-    """Arguments, checked against the types that the function states: first `to_device`, the call
-    with `registers` or `pointers`, then `to_host`, at last `release`.
+    """Arguments, checked against the function's types: first `to_device`, the call with `registers`
+    or `pointers`, then `to_host`, at last `release`.
 
     Raises TypeError or ValueError, with the function and the argument.
     """
@@ -28,9 +28,9 @@ class Arguments:
                 f"got {len(given)}"
             )
         self._library = library
-        #: The stream that the program has lent, on which the function's work goes.
+        #: Returns the stream that the program has lent, on which the function's work goes.
         self.lent = library.chosen_stream or 0
-        self._own: Any = None  # for copies, without a lent one
+        self._own: Any = None  # for copies, if no stream was lent
         self._arrays: list[Array] = []
         self._copies: Copies | None = None
         self._parts: list[tuple[types.Type, Any]] = []  # a value, or an array with its address
@@ -66,7 +66,7 @@ class Arguments:
         return place, array, value
 
     def _stream(self) -> Any:
-        """The stream for copies: the lent one, or one of the library's."""
+        """Returns the stream for copies: the lent one, or one of the library's."""
         if self.lent:
             return self._library.ffi.cast("hipStream_t", self.lent)
         if self._own is None:
@@ -88,12 +88,13 @@ class Arguments:
             self._wait()
 
     def _wait(self) -> None:
-        """Waits for the copies, unless the function's work comes behind them on a lent stream."""
+        """Waits for the copies, unless the function's work follows them on a lent stream."""
         if not self.lent:
             self._library.mgpuStreamSynchronize(self._own)
 
     def registers(self) -> list[Any]:
-        """Returns them for the function itself: a descriptor is passed member by member."""
+        """Returns the arguments for the function itself: a descriptor is passed member by
+        member."""
         passed: list[Any] = []
         for described in self._described():
             if not isinstance(described, ctypes.Structure):
@@ -108,7 +109,8 @@ class Arguments:
         return passed
 
     def pointers(self) -> list[Any]:
-        """Returns them for the function's C interface: a descriptor is passed by its address."""
+        """Returns the arguments for the function's C interface: a descriptor is passed by its
+        address."""
         return [
             ctypes.byref(described) if isinstance(described, ctypes.Structure) else described
             for described in self._described()
@@ -123,20 +125,20 @@ class Arguments:
             place, array, value = part
             address = place.device_address if isinstance(place, Copy) else array.address
             made, kept = _describe(address, array, kind)
-            self._kept.append(kept)  # what an unranked memref points to
+            self._kept.append(kept)  # the descriptor that an unranked memref points to
             described.append(made)
             allocated = (kept if isinstance(kind, types.Unranked) else made).allocated or 0
             self.owners.setdefault(allocated, place if isinstance(place, Copy) else (value, array))
         return described
 
     def to_host(self) -> None:
-        """Copies arrays back, and waits for that."""
+        """Copies arrays back, and waits for the copies."""
         if self._copies is not None:
             self._copies.to_host()
             self._library.mgpuStreamSynchronize(self._stream())
 
     def release(self) -> None:
-        """Gives back the device memory of copies, and their stream."""
+        """Releases the device memory of copies, and their stream."""
         if self._copies is not None:
             self._copies.release()
         if self._own is not None:

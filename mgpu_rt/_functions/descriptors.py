@@ -1,4 +1,4 @@
-"""Memref descriptors: what MLIR's lowered code knows of an array."""
+"""Memref descriptors, by which MLIR's lowered code describes an array."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from mgpu_rt._launch.arrays import Array
 
 
 class Unranked(ctypes.Structure):
-    """A memref of any rank: how many dimensions it has, and where its descriptor lies."""
+    """A memref of any rank: its number of dimensions, and its descriptor's address."""
 
     _fields_ = (("rank", ctypes.c_int64), ("descriptor", ctypes.c_void_p))
 
 
 @functools.cache
 def structure(rank: int) -> type[Any]:
-    """The descriptor of a memref of that rank. Sizes and strides are in elements."""
+    """Returns the descriptor of a memref of that rank. Sizes and strides are in elements."""
     numbers = ctypes.c_int64 * rank
 
     class Descriptor(ctypes.Structure):
@@ -34,12 +34,12 @@ def structure(rank: int) -> type[Any]:
 
 def describe(address: int, array: Array, kind: types.MemRefType) -> Any:
     """Returns the descriptor of an array, which may have a copy at another address. Raises
-    TypeError, ValueError where the array is none of this type."""
+    TypeError or ValueError if the array does not have this type."""
     _check_element(array, kind.element)
     _check_shape(array, kind)
     strides = _strides(array, kind)
     made = structure(kind.rank)()
-    # Lowered code adds an offset that the type names without reading it.
+    # Lowered code adds an offset that the type names, without reading it.
     offset = kind.offset or 0
     made.allocated = made.aligned = address - offset * array.itemsize
     made.offset = offset
@@ -49,15 +49,14 @@ def describe(address: int, array: Array, kind: types.MemRefType) -> Any:
 
 
 def describe_unranked(address: int, array: Array, kind: types.Unranked) -> tuple[Unranked, Any]:
-    """Returns the two descriptors of an array of any rank, of which the first points to the
-    second."""
+    """Returns the two descriptors of an array of any rank; the first points to the second."""
     ranked = types.MemRefType(kind.text, kind.element, (None,) * len(array.shape))
     inner = describe(address, array, ranked)
     return Unranked(len(array.shape), ctypes.addressof(inner)), inner
 
 
 def signless(element: str) -> tuple[str, ...]:
-    """The types of arrays whose elements a memref of this type may have."""
+    """Returns the array types that fit a memref of this element type."""
     if element == "i1":
         return ("bool",)
     if element == "index":
@@ -86,8 +85,8 @@ def _check_shape(array: Array, kind: types.MemRefType) -> None:
 
 
 def _strides(array: Array, kind: types.MemRefType) -> tuple[int, ...]:
-    """The strides in elements. Those of a size of 0 or 1 are never used, and are as MLIR has
-    them."""
+    """Returns the strides in elements. The strides of a size of 0 or 1 are never used, and are
+    MLIR's."""
     dense = types.dense_strides(array.shape)
     if kind.strides is None:
         if 0 not in array.shape and any(

@@ -29,10 +29,10 @@ class Library:
 
     close() unloads the library, once no call is at work. The end of `with` does so too, and the end
     of the process or of the last reference to the library and its functions. Work on a lent stream
-    has to be done by then.
+    must be done by then.
 
     Raises OSError if it cannot be loaded, HipError if HIP refuses its device code, ValueError or
-    TypeError for what is no such library.
+    TypeError if it is no such library.
     """
 
     def __init__(
@@ -49,13 +49,13 @@ class Library:
         self._functions: dict[str, Function] = {}
 
     def __getattr__(self, name: str) -> Function:
-        # Before __init__ is done there are no types.
+        # Before __init__ is done, there are no types.
         if name.startswith("__") or name not in self.__dict__.get("_types", ()):
             raise AttributeError(self._no_function(name))
         return self[name]
 
     def __getitem__(self, name: str) -> Function:
-        """A function, also one whose name is no attribute. Raises KeyError, ValueError."""
+        """Returns a function, even if its name is no attribute. Raises KeyError or ValueError."""
         if name not in self._types:
             raise KeyError(self._no_function(name))
         loaded = self._alive()
@@ -96,11 +96,11 @@ class Library:
 
     @property
     def closed(self) -> bool:
-        """True after close()."""
+        """Returns True after close()."""
         return self._loaded is None
 
     def close(self) -> None:
-        """Unloads the library, once no function of it is referred to or at work."""
+        """Unloads the library, once none of its functions is referred to or running."""
         self._loaded = None
         self._functions = {}
 
@@ -113,8 +113,8 @@ class Library:
 def _texts(
     path: Path, functions: Mapping[str, str] | None, source: str | os.PathLike[str] | None
 ) -> dict[str, str]:
-    """The types of the functions: of the library itself, of its program, as given. Raises
-    ValueError, OSError."""
+    """Returns the types of the functions: from the library, from its program, or as given. Raises
+    ValueError or OSError."""
     texts = sidecar.read(path)
     if source is not None:
         from mgpu_rt._lowering.function_types import function_types
@@ -124,11 +124,11 @@ def _texts(
 
 
 class _Loaded:
-    """The library as the loader has it: unloaded with the last reference."""
+    """The loaded library, which the end of the last reference unloads."""
 
     def __init__(self, path: str) -> None:
         runtime = load()
-        # A library that was linked without the runtime takes the one of this process.
+        # A library that was linked without the runtime uses this process's.
         ctypes.CDLL(runtime.path, os.RTLD_GLOBAL | os.RTLD_NOW)
         runtime.take_error()
         try:
@@ -143,7 +143,7 @@ class _Loaded:
         runtime.check(f"the device code in {path} was not loaded")
 
     def symbol(self, name: str) -> Any:
-        """The function of that name, or None. Each caller gets its own object."""
+        """Returns the function of that name, or None. Each caller gets its own object."""
         try:
             return self.library[name]
         except AttributeError:
@@ -182,7 +182,7 @@ class Function:
         return f"<function {self.name}{self.type}>"
 
     def __call__(self, *arguments: Any) -> Any:
-        """Calls the function, while other threads go on.
+        """Calls the function, while other threads continue.
 
         - A number becomes what the function takes, if it fits.
         - An array is passed where it lies, on the host or on the device: NumPy's, PyTorch's,
@@ -218,7 +218,7 @@ class Function:
         return [(kind, getattr(room, f"r{number}")) for number, kind in enumerate(kinds)]
 
     def _read(self, reader: results.Reader, found: list[tuple[types.Type, Any]]) -> list[Any]:
-        """Reads all results, so that each has its owner, before it raises for one of them."""
+        """Reads all results before it raises for one of them, so that each has its owner."""
         read, refused = [], []
         for kind, content in found:
             try:
@@ -230,14 +230,14 @@ class Function:
         return read
 
 
-#: Results of more numbers than registers return go through memory, as in C; of fewer, LLVM has its
-#: own way.
+#: More numbers than registers can return go through memory, as in C; for fewer LLVM has its own
+#: way.
 _REGISTERS = 3
 
 
 def _result(name: str, kinds: tuple[types.Type, ...], *, c_interface: bool) -> type | None:
-    """The ctypes class of what the function returns; a structure goes through memory of the
-    caller's. Raises TypeError where the function returns what C cannot take."""
+    """Returns the ctypes class of the function's result; a structure goes through the caller's
+    memory. Raises TypeError if the function returns what C cannot take."""
     if not kinds:
         return None
     if len(kinds) == 1 and isinstance(kinds[0], types.Scalar):
@@ -252,7 +252,7 @@ def _result(name: str, kinds: tuple[types.Type, ...], *, c_interface: bool) -> t
 
 
 def _integers(kind: types.Type) -> int:
-    """The number of integers that hold a result."""
+    """Returns the number of integers that hold a result."""
     if isinstance(kind, types.MemRefType):
         return 3 + 2 * kind.rank
     return 2 if isinstance(kind, types.Unranked) else int(not getattr(kind, "is_float", False))

@@ -1,4 +1,4 @@
-"""Results of lowered functions, from memory to Python."""
+"""Converts results of lowered functions to Python."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mgpu_rt._arrays.memory import Memory
 from mgpu_rt._functions import descriptors, types, values
 from mgpu_rt._launch.copies import Copy
 
-#: The allocated pointer of a memref that is a constant of the program, in MLIR's lowering.
+#: The allocated pointer in a memref that is a constant of the program, by MLIR's lowering.
 _CONSTANT = 0xDEADBEEF
 
 
 def field(kind: types.Type) -> type:
-    """The ctypes class of a result in a structure."""
+    """Returns the ctypes class of a result in a structure."""
     if isinstance(kind, types.MemRefType):
         return descriptors.structure(kind.rank)
     if isinstance(kind, types.Unranked):
@@ -27,7 +27,7 @@ def field(kind: types.Type) -> type:
 
 
 def structure(kinds: Iterable[types.Type]) -> type[Any]:
-    """The structure in which a function returns what is not one number."""
+    """Returns the structure in which a function returns anything but one number."""
 
     class Results(ctypes.Structure):
         _fields_ = tuple((f"r{number}", field(kind)) for number, kind in enumerate(kinds))
@@ -36,18 +36,18 @@ def structure(kinds: Iterable[types.Type]) -> type[Any]:
 
 
 class Reader:
-    """Reads the results of one call. The function hands over what it has allocated: an allocation
-    gets one owner, though several results may lie in it."""
+    """Reads the results of one call. The function passes its allocations to the caller: each gets
+    one owner, though several results may lie in it."""
 
     def __init__(self, library: object, given: dict[int, object], stream: int | None) -> None:
-        """`library` holds constants. `given` has the owners of the arguments' memory by their
-        address. Work that fills results may still be on `stream`, which the program has lent."""
+        """`library` holds constants. `given` has the owners of the arguments' memory by address.
+        Work that fills results may still be pending on `stream`, which the program has lent."""
         self._library = library
         self._owners: dict[int, object] = dict(given)
         self._stream = stream
 
     def read(self, kind: types.Type, content: Any) -> Any:
-        """Returns one result: a number, a NumPy array, or an array of the device's."""
+        """Returns one result: a number, a NumPy array, or an array on the device."""
         if isinstance(kind, types.Scalar):
             return values.decode(bytes(content), kind)
         if isinstance(kind, types.Unranked):
@@ -55,7 +55,7 @@ class Reader:
             inner = ranked.from_buffer_copy(
                 ctypes.string_at(content.descriptor, ctypes.sizeof(ranked))
             )
-            Memory(content.descriptor, on_device=False)  # freed at once, as it is the caller's
+            Memory(content.descriptor, on_device=False)  # freed at once, as the caller owns it
             return self._array(kind.element, content.rank, inner)
         assert isinstance(kind, types.MemRefType)
         return self._array(kind.element, kind.rank, content)
@@ -74,7 +74,7 @@ class Reader:
                 "it lies in the copy of an argument that was passed as In, Out or InOut, and that "
                 "ends with the call: pass mgpu_rt.to_device of the array"
             )
-        if not isinstance(owner, Memory):  # of an argument's memory
+        if not isinstance(owner, Memory):  # an argument's memory
             on_device = memory.device_of(address)
         else:
             on_device = owner.device if owner.on_device else None
@@ -95,8 +95,8 @@ class Reader:
 
 
 def _numpy(array: HostArray, *, copy: bool = False) -> Any:
-    """A NumPy array that keeps the memory; the array itself where NumPy is not installed, or has no
-    such type."""
+    """Returns a NumPy array that keeps the memory; the array itself if NumPy is missing, or lacks
+    the type."""
     try:
         import numpy
 

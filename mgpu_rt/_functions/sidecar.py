@@ -1,4 +1,4 @@
-"""The types of a lowered program's functions, as `mgpu-rt lower` writes them into its object file.
+"""The types of a lowered program's functions, which `mgpu-rt lower` writes into its object file.
 
 A section that no program loads holds a line of JSON for each program. Linkers join sections of one
 name, so that a library of several objects has the types of all.
@@ -27,12 +27,12 @@ def append_to(ir: str, functions: Mapping[str, str]) -> str:
 
 
 def _quoted(line: str) -> str:
-    """Writes a line as a string of LLVM IR."""
+    """Returns a line as a string of LLVM IR."""
     return re.sub(r'[\\"]', lambda match: f"\\{ord(match[0]):02X}", line)
 
 
 def read(path: Path) -> dict[str, str]:
-    """Returns the functions of a library; none where its programs have no types in it.
+    """Returns the functions of a library; none if its programs have no types in it.
 
     Raises ValueError if the file is no ELF file, OSError if it cannot be read.
     """

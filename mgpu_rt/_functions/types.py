@@ -1,4 +1,4 @@
-"""MLIR's types of host functions, read from their text: `(memref<?x4xf32>, index) -> f32`."""
+"""Reads MLIR's types of host functions from their text: `(memref<?x4xf32>, index) -> f32`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-#: Bytes of an element or a scalar, by its type. MLIR's index has 64 bits here.
+#: The bytes of an element or a scalar, by its type. MLIR's index has 64 bits here.
 SIZES = {
     **dict.fromkeys(("i1", "i8", "si8", "ui8"), 1),
     **dict.fromkeys(("i16", "si16", "ui16", "f16", "bf16"), 2),
@@ -30,14 +30,14 @@ class Scalar:
 
     @property
     def size(self) -> int:
-        """The number of bytes of a value."""
+        """Returns the number of bytes of a value."""
         return SIZES[self.text]
 
 
 @dataclass(frozen=True)
 class MemRefType:
-    """A memref with a rank. None in shape, strides and offset stands for `?`; `strides` is None for
-    a memref whose elements lie one after the other."""
+    """A memref with a rank. None in shape, strides and offset stands for `?`; `strides` is None if
+    the elements lie one after the other."""
 
     text: str
     element: str
@@ -147,8 +147,8 @@ def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _depths(text: str) -> Iterator[tuple[int, str, int]]:
-    """Yields each place, its letter, and how many brackets are open behind it. An arrow closes
-    none."""
+    """Yields each position, its letter, and how many brackets are open after it. An arrow closes no
+    bracket."""
     depth = 0
     for place, letter in enumerate(text):
         if letter in "(<[{":
@@ -164,7 +164,7 @@ def _closing(text: str) -> int:
 
 
 def split(text: str) -> list[str]:
-    """Splits at the commas that stand in no brackets."""
+    """Splits at the commas outside of brackets."""
     parts = [""]
     for _place, letter, depth in _depths(text):
         if letter == "," and depth == 0:

@@ -1,7 +1,7 @@
-"""Numbers as lowered functions take and return them.
+"""Numbers in the form in which lowered functions take and return them.
 
-A value is a ctypes object with the bits that the function reads. ctypes passes such an object as it
-is, and returns an object of a class of ours with the bits as they came.
+A value is a ctypes object with the bits that the function reads. ctypes passes such an object
+unchanged, and returns an object of our own class with the returned bits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from mgpu_rt._functions.types import Scalar
 
-# ctypes makes Python's numbers of its own classes, and leaves objects of others as they are.
+# ctypes turns objects of its own classes into Python's numbers, and leaves objects of others.
 
 
 class _Byte(ctypes.c_int8):
@@ -58,17 +58,17 @@ _REGISTERS = {"f16": _Half, "bf16": _Half, "f32": _Single, "f64": _Double, "i1":
 
 
 def register_type(kind: Scalar) -> type:
-    """The ctypes class in which a value is passed and returned by itself."""
+    """Returns the ctypes class in which a value is passed and returned by itself."""
     return _REGISTERS.get(kind.text) or _SIGNED[kind.size]
 
 
 def field_type(kind: Scalar) -> type:
-    """The ctypes class of a value in a structure of results."""
+    """Returns the ctypes class of a value in a structure of results."""
     return _HalfField if kind.size == 2 and kind.is_float else register_type(kind)
 
 
 def encode(value: Any, kind: Scalar) -> Any:
-    """Returns a number as the function takes it. Raises TypeError, ValueError."""
+    """Returns a number in the function's form. Raises TypeError or ValueError."""
     if isinstance(value, ctypes._SimpleCData):
         value = value.value
     if getattr(value, "shape", ()) != () or isinstance(value, (str, bytes)):
@@ -79,7 +79,7 @@ def encode(value: Any, kind: Scalar) -> Any:
 
 
 def _integer(value: Any, kind: Scalar) -> bytes:
-    is_truth = type(value).__name__ in ("bool", "bool_")  # NumPy's is no index
+    is_truth = type(value).__name__ in ("bool", "bool_")  # NumPy's bool is no index
     try:
         number = int(bool(value)) if is_truth else operator.index(value)
     except TypeError:
@@ -115,7 +115,7 @@ def _bfloat16(number: float) -> bytes:
 
 
 def decode(content: bytes, kind: Scalar) -> bool | int | float:
-    """Reads a number from the bytes in which it was returned."""
+    """Reads a number from its returned bytes."""
     content = content[: kind.size]
     if kind.text == "i1":
         return bool(content[0] & 1)

@@ -1,7 +1,8 @@
-"""A program in MLIR's generic form, as mlir-opt prints it: an operation a line, its uses in front.
+"""Reads a program in MLIR's generic form, as mlir-opt prints it: an operation a line, definitions
+before uses.
 
-This reads only that print, never a person's text. Each operation of a function stands on one line,
-with its operands in the parentheses after its name. Any other line is refused.
+Only that output is read, never a person's text. Each operation of a function stands on one line,
+with its operands in the parentheses after its name. All other lines are refused.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ _OPERATION = re.compile(rf"    (?:(%\w+) = )?({_STRING})\(([^()]*)\)(.*)")
 _BLOCK = re.compile(r"  \^\w+.*:")
 _SYMBOL = re.compile(rf"@({_STRING}|[\w$.-]+)")
 _QUOTED = re.compile(rf"(@?){_STRING}")
-#: The beginnings of lines around a module; an empty one has a block.
+#: The beginnings of the lines around a module; an empty module has a block.
 _AROUND = ('"builtin.module"', "^bb0:", "}")
 
 
 def symbols(line: str) -> list[str]:
-    """The symbols that a line refers to."""
+    """Returns the symbols that a line refers to."""
     return [name.strip('"') for name in _SYMBOL.findall(_without_strings(line))]
 
 
 def _without_strings(line: str) -> str:
-    """The line with its strings emptied, so that their text cannot look like an operation."""
+    """Returns the line with empty strings, so that their text cannot look like an operation."""
     return _QUOTED.sub(lambda string: string[0] if string[1] else '""', line)
 
 
@@ -43,21 +44,21 @@ class Operation:
     result: str | None
     name: str
     operands: tuple[str, ...]
-    rest: str  # of its line: properties, types
+    rest: str  # the rest of its line: properties, types
 
     def symbol(self, attribute: str) -> str | None:
-        """The symbol in an attribute, as in `callee = @main`."""
+        """Returns the symbol in an attribute, as in `callee = @main`."""
         found = re.search(rf"\b{attribute} = {_SYMBOL.pattern}", _without_strings(self.rest))
         return found and found[1].strip('"')
 
     @property
     def callee(self) -> str | None:
-        """The symbol that a plain call names; else None."""
+        """Returns the symbol that a plain call names; None for other operations."""
         return self.symbol("callee") if self.name == "llvm.call" else None
 
 
 class Function:
-    """A function with its operations in their order; a declaration has none."""
+    """A function with its operations in order; a declaration has none."""
 
     def __init__(self, name: str, operations: list[Operation]) -> None:
         self.name, self.operations = name, operations
@@ -74,7 +75,7 @@ class Function:
         return self._uses.get(value or "", [])
 
     def definition(self, value: str) -> Operation | None:
-        """The operation that defines a value; None if it is an argument."""
+        """Returns the operation that defines a value; None if it is an argument."""
         return self._definitions.get(value)
 
 
@@ -84,31 +85,31 @@ class Global:
 
     name: str
     constant: bool
-    private: bool  # no other program sees it or replaces it
-    value: bytes  # empty where it is not given as a string
+    private: bool  # no other program sees or replaces it
+    value: bytes  # empty if it is not given as a string
 
 
 class Program:
-    """A module: its lines, and what they hold."""
+    """A module: its lines, and their content."""
 
     def __init__(self, text: str) -> None:
         self.lines = text.splitlines()
         self.functions: dict[str, Function] = {}
         self.globals: dict[str, Global] = {}
-        #: Run before main, by llvm.mlir.global_ctors, and by nothing else.
+        #: Constructors run before main, by llvm.mlir.global_ctors, and at no other time.
         self.constructors: set[str] = set()
-        self._private: set[str] = set()  # functions that nothing outside calls
+        self._private: set[str] = set()  # functions that no code outside calls
         self._read()
         # proof: constructor_is_not_called, else `self.constructors &= self._private`
         self.constructors &= {name for name in self._private if self.references[name] == 1}
 
     @functools.cached_property
     def references(self) -> Counter[str]:
-        """How often each symbol is referred to; a definition is no reference."""
+        """Counts how often each symbol is referred to; a definition is no reference."""
         return Counter(name for line in self.lines for name in symbols(line))
 
     def constant(self, function: Function, value: str) -> Global | None:
-        """The constant string that a value is the address of."""
+        """Returns the constant string whose address a value is."""
         address = function.definition(value)
         if address is None or address.name != "llvm.mlir.addressof":
             return None
@@ -130,7 +131,7 @@ class Program:
             self._add(line, body)
 
     def _body(self, start: int, lines: Iterator[tuple[int, str]]) -> list[int]:
-        """The lines between one that opens a region and the one that closes it."""
+        """Returns the lines between the one that opens a region and the one that closes it."""
         body = []
         for number, line in lines:
             if line.startswith("  })"):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from mgpu_rt._hoist.ir import Function, Operation, Program
 from mgpu_rt._hoist.templates import PREFIX
 
-#: Operations without side effects: they may go if nothing uses their result.
+#: Operations without side effects, which may be removed if their result is not used.
 _PURE = {"llvm.mlir.addressof", "llvm.mlir.constant", "llvm.mlir.zero"}
 
 
@@ -19,7 +19,7 @@ class Plan:
 
     program: Program
     added: list[str] = field(default_factory=list)
-    #: By function and thing, in the order in which they were met: moved, or left and why.
+    #: By function and object, in the order of their appearance: moved, or left and why.
     moved: Counter[tuple[str, str]] = field(default_factory=Counter)
     left: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     _lines: dict[int, str | None] = field(default_factory=dict)
@@ -34,11 +34,11 @@ class Plan:
         return operation.line in self._lines
 
     def replace(self, operation: Operation, text: str) -> None:
-        """Puts another operation there, with the same result."""
+        """Replaces an operation by another with an equal result."""
         self._lines[operation.line] = f"    {operation.result} = {text}"
 
     def redirect(self, operation: Operation, callee: str) -> None:
-        """Makes a call call something else with the same operands."""
+        """Makes a call call another function with its operands."""
         line = self.program.lines[operation.line]
         self._lines[operation.line] = line.replace(
             f"callee = @{operation.callee}", f"callee = @{callee}", 1
@@ -48,7 +48,7 @@ class Plan:
         self._lines[operation.line] = None
 
     def text(self) -> str:
-        """The program with the changes."""
+        """Returns the program with the changes."""
         for function in self.program.functions.values():
             self._sweep(function)
         lines = [self._lines.get(number, line) for number, line in enumerate(self.program.lines)]
@@ -56,7 +56,7 @@ class Plan:
         return "\n".join(line for line in [*lines[:end], *self.added, *lines[end:]] if line)
 
     def _sweep(self, function: Function) -> None:
-        """Takes out operations that nothing uses now, and constants that MLIR left at each use."""
+        """Removes operations that are no longer used, and constants that MLIR left at each use."""
         kept = [o for o in function.operations if self._lines.get(o.line, "") is not None]
         used = {value for operation in kept for value in self._operands(operation)}
         for operation in kept:

@@ -1,4 +1,4 @@
-"""Streams: the creations that a kept stream may serve."""
+"""Finds the creations of streams that a kept stream may serve."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def _why_left(function: Function, creation: Operation) -> str | None:
 
 
 def _is_known(use: Operation, stream: str) -> bool:
-    """True if the use passes the stream as the stream, and as nothing else."""
+    """Returns True if the use passes the stream as the stream argument, and as no other."""
     position = _POSITIONS.get(use.callee or "")
     # proof: call_uses_it_as_a_stream, else `return stream in use.operands`
     return [i for i, value in enumerate(use.operands) if value == stream] == [position]
 
 
 def _was_waited_for(uses: list[Operation], destruction: Operation) -> bool:
-    """True if the use before it, in the same block, is a wait: then no work is pending."""
+    """Returns True if the use before it, in its block, is a wait: then no work is pending."""
     # proof: wait_is_in_its_block, else `before = [u for u in uses if u.line < destruction.line]`
     before = [u for u in uses if u.block == destruction.block and u.line < destruction.line]
     # proof: last_use_is_a_wait, else `return bool(before)`

@@ -1,4 +1,4 @@
-"""MLIR's own tools read, check and print the programs."""
+"""Reads, validates and prints programs by MLIR's own tools."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from mgpu_rt._lowering.toolchain import LoweringFailed, ToolchainMissing, run, t
 
 OLDEST, NEWEST, TESTED = 19, 24, 22
 
-#: The gpu dialect's operations leave by two: the kernels' modules, and what calls them.
+#: The gpu dialect's operations go in two steps: the kernels' modules, and the code that calls them.
 _GPU_PASS, _DEVICE_PASS = "gpu-to-llvm", "gpu-module-to-binary"
 
 _ERROR = re.compile(r"^[^:\n]*:(?P<line>\d+):\d+: error: (?P<message>.*)$", re.MULTILINE)
-#: How mlir-translate names what it cannot translate.
+#: The words of mlir-translate for an operation that it cannot translate.
 _UNKNOWN = re.compile(r"(?:for op: |for operation: |custom op ')(?P<name>(?P<dialect>\w+)\.[\w.]+)")
 _NO_BINARY = "find the binary holding the kernel"
 
 
 class Refused(RuntimeError):
-    """The program cannot be hoisted; one sentence says why."""
+    """The program cannot be hoisted; one sentence tells why."""
 
 
 @dataclass(frozen=True)
 class Tools:
-    """mlir-opt and mlir-translate of one release."""
+    """One release's mlir-opt and mlir-translate."""
 
     opt: Path
     translate: Path
 
     def explicit(self, program: bytes) -> str:
-        """The program in MLIR's generic form, with every call that its launches stand for.
+        """Returns the program in MLIR's generic form, with every call that its launches stand for.
 
         A launch stands for loads and look-ups, which MLIR writes down only in LLVM IR. So the
         program becomes LLVM IR, and from that the LLVM dialect again. Raises Refused.
@@ -49,12 +49,12 @@ class Tools:
         return _with_own_target(text, ir.decode(errors="replace"))
 
     def validated(self, program: str) -> bytes:
-        """The program in its usual form, found valid. Raises Refused."""
+        """Returns the program in its usual form, found valid. Raises Refused."""
         return _must([self.opt], program.encode())
 
 
 def find(llvm: int | None) -> Tools:
-    """The tools of a release: without one, those on PATH that have no number, else the newest.
+    """Returns the tools of a release: without one, those on PATH without a number, or the newest.
 
     Raises ToolchainMissing.
     """
@@ -72,9 +72,9 @@ def find(llvm: int | None) -> Tools:
 
 
 def _with_own_target(text: str, ir: str) -> str:
-    """The module with the data layout and target of the program.
+    """Returns the module with the program's data layout and target.
 
-    The import from LLVM IR adds the default ones, in a dialect that MLIR's runners do not know.
+    The import from LLVM IR adds default ones, in a dialect that MLIR's runners do not know.
     """
     if "\nmodule asm " in ir:
         return text
@@ -93,7 +93,7 @@ def _complaint(failed: LoweringFailed) -> str:
 
 
 def _must(command: list[str | Path], given: bytes) -> bytes:
-    """Runs a tool on text that MLIR or this package made: its line numbers mean nothing to a
+    """Runs a tool on text that MLIR or this package made, whose line numbers mean nothing to a
     user."""
     try:
         return run(command, given)

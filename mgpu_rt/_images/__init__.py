@@ -1,2 +1,2 @@
-"""Images of device code: found in files (find), cut out and understood (image), described (amd,
+"""Images of device code: finds them in files (find), reads them (image), and describes them (amd,
 nvidia)."""

@@ -9,18 +9,18 @@ from mgpu_rt._images.model import Argument, ImageDescription, KernelDescription
 from mgpu_rt._images.writable import globals_of
 
 METADATA = 32  # the type of the note
-_LONGEST = 1 << 16  # list of the metadata: msgpack reserves the length that the file states
-_DESCRIPTOR = ".kd"  # the name of a kernel's descriptor ends so
+_LONGEST = 1 << 16  # longest list of the metadata: msgpack reserves the length that the file states
+_DESCRIPTOR = ".kd"  # the names of kernels' descriptors end so
 HSA, RELOCATABLE = 64, 1
 ABI_TO_VERSION = 2  # EI_ABIVERSION 2 is version 4
 
-#: The shifts of features in e_flags, from version 4 on, and the meanings of their values.
+#: By version from 4 on: the shifts of features in e_flags, and the meanings of their values.
 _FEATURES = {"xnack": 8, "sramecc": 10}
 _SETTINGS = ("unsupported", "any", "off", "on")
 
 
 def describe(image: ImageDescription, elf: Elf) -> None:
-    """Adds a code object's own description."""
+    """Adds the code object's description of itself."""
     if elf.header.osabi == HSA:
         image.version = elf.header.abi_version + ABI_TO_VERSION
         image.features = _features(elf.header.flags) if image.version >= 4 else {}
@@ -46,7 +46,7 @@ def _features(flags: int) -> dict[str, str]:
 
 
 def _metadata(elf: Elf) -> dict[Any, Any]:
-    import msgpack  # an image's size and bytes are known without
+    import msgpack  # without it an image's size and bytes are still known
 
     for kind, content in elf.notes:
         if kind != METADATA:
@@ -68,7 +68,7 @@ def _metadata(elf: Elf) -> dict[Any, Any]:
 
 
 def _get(values: dict[Any, Any], key: str, kind: type) -> Any:
-    """A value of that type, or None."""
+    """Returns a value of that type, or None."""
     value = values.get(key)
     return value if isinstance(value, kind) else None
 

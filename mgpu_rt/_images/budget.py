@@ -1,7 +1,7 @@
-"""A budget for the work that one file costs.
+"""Limits the work that one file costs.
 
 Tables of a damaged file may name the same bytes again and again. A reader counts the bytes that it
-looks at, and stops when they are too many for the size of the file.
+reads, and stops when they are too many for the file's size.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import io
 
 _FOR_EACH_BYTE = 64
 _FOR_ANY_FILE = 1 << 20
-_READ = 256  # the cost of a read beside its bytes
+_READ = 256  # the cost of a read beyond its bytes
 
 
 class BudgetExceeded(Exception):
@@ -18,13 +18,13 @@ class BudgetExceeded(Exception):
 
 
 class Budget:
-    """The bytes that readers may still look at in a file."""
+    """The number of bytes of a file that readers may still read."""
 
     def __init__(self, size: int) -> None:
         self._left = _FOR_ANY_FILE + _FOR_EACH_BYTE * size
 
     def spend(self, count: int) -> None:
-        """Counts bytes that a reader looks at. Raises BudgetExceeded."""
+        """Counts bytes that a reader reads. Raises BudgetExceeded."""
         self._left -= count
         if self._left < 0:
             raise BudgetExceeded

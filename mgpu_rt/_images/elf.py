@@ -1,7 +1,7 @@
-"""ELF files: how long one is, and what pyelftools reads in it, as plain values.
+"""Reads ELF files: their length, and pyelftools' findings as plain values.
 
 On a damaged file pyelftools raises any exception. So this module reads everything at once, and
-turns each exception into Damaged. A budget bounds the bytes that it reads (budget.py).
+turns each exception into Damaged. A budget limits the bytes that it reads (budget.py).
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 
-_MACHINES = {"x64": "x86-64"}  # as pyelftools calls it, and everybody else
+_MACHINES = {"x64": "x86-64"}  # pyelftools' name, and the usual one
 
 
 class Damaged(Exception):
-    """Why a file cannot be read."""
+    """The reason why a file cannot be read."""
 
 
 @dataclass(frozen=True)
 class Header:
-    """The part of the header that this package uses."""
+    """The fields of the header that this package uses."""
 
     osabi: int
     abi_version: int
@@ -61,7 +61,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A symbol that stands for something in a section of its file."""
+    """A symbol of an object in a section of its file."""
 
     name: str
     value: int
@@ -78,7 +78,7 @@ class Elf:
     sections: list[Section]
     notes: list[tuple[int, bytes]]
     symbols: list[Symbol]
-    undefined: list[str]  # global names that another file has to define
+    undefined: list[str]  # global names that another file must define
     exports: list[str]  # variables that a driver finds by name, and descriptors of kernels
     budget: Budget
 
@@ -91,17 +91,17 @@ class Elf:
 
 
 def machine_of(data: bytes, at: int = 0) -> int | None:
-    """The machine of a 64-bit little-endian ELF; None if there is no other kind of header."""
+    """Returns the machine of a 64-bit little-endian ELF; None for any other header."""
     if data[at : at + 6] != MAGIC + b"\2\1" or at + _HEADER.size > len(data):
         return None
     return _HEADER.unpack_from(data, at)[2]
 
 
 def extent(data: bytes, at: int = 0, budget: Budget | None = None) -> int | None:
-    """The length of a GPU's ELF up to the last byte that its headers name; None for an unknown
-    form.
+    """Returns the length of a GPU's ELF up to the last byte that its headers name; None for an
+    unknown form.
 
-    Raises Damaged if that is beyond the end of `data`, or if no driver takes it; BudgetExceeded.
+    Raises Damaged if that is beyond the end of `data`, or if no driver accepts it; BudgetExceeded.
     """
     header = _HEADER.unpack_from(data, at)
     machine, segments, sections = header[2], *header[5:7]
@@ -131,14 +131,14 @@ def _within(end: int, room: int) -> None:
 
 
 def read(data: bytes, budget: Budget) -> Elf:
-    """Reads an ELF file. Raises Damaged, BudgetExceeded."""
-    from elftools.elf.elffile import ELFFile  # 20 ms, which an extent does not cost
+    """Reads an ELF file. Raises Damaged or BudgetExceeded."""
+    from elftools.elf.elffile import ELFFile  # 20 ms, which an extent need not cost
 
     try:
         return _read(ELFFile(Counted(data, budget)), data, budget)
     except BudgetExceeded:
         raise
-    except Exception as error:  # see above; pyelftools takes BudgetExceeded for a damage, too
+    except Exception as error:  # see above; pyelftools takes BudgetExceeded for damage, too
         budget.spend(0)
         reason = " ".join(str(error).split()) or type(error).__name__
         raise Damaged(f"its ELF headers cannot be read ({reason})") from None
@@ -177,7 +177,7 @@ def _sections(file: ELFFile) -> list[Section]:
 
 
 def _notes(file: ELFFile) -> list[tuple[int, bytes]]:
-    """The numeric types of the notes, and what they hold."""
+    """Returns the numeric types of the notes, and their content."""
     return [
         (note["n_type"], note["n_descdata"])
         for segment in file.iter_segments("PT_NOTE")
@@ -189,8 +189,8 @@ def _notes(file: ELFFile) -> list[tuple[int, bytes]]:
 def _symbols(
     file: ELFFile, data: bytes, sections: list[Section], budget: Budget
 ) -> tuple[list[Symbol], list[str]]:
-    """The symbols, and the undefined names. By struct: a program may have a million, and pyelftools
-    takes 30 µs for each."""
+    """Returns the symbols, and the undefined names. Reads them by struct: a program may have a
+    million, and pyelftools takes 30 µs for each."""
     named = {section.name: section for section in reversed(sections)}
     table = named.get(".symtab") or named.get(".dynsym")
     if table is None or file.elfclass != 64 or not file.little_endian:

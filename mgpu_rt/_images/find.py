@@ -1,4 +1,4 @@
-"""The images in a file: the file itself, or constants in its data."""
+"""Finds the images in a file: the file itself, or constants in its data."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SIGNATURES = re.compile(
     + rb"|"
     + image.PTX_BEGIN.pattern
 )
-#: lowering/graph_functions.py adds this to the name of a function that is replayed.
+#: lowering/graph_functions.py adds this to the name of a replayed function.
 PLAINLY = ".plainly"
 _ASCII = bytes((*b"\t\n\r", *range(32, 127)))
 _TEXT = _ASCII + bytes(range(128, 256))
 
 _TYPES = {1: "an object file", 2: "a program", 3: "a shared library or program"}
 
-#: Other files that people name, by their first bytes, and the way out.
+#: By first bytes: other files that people name, and the way out.
 _OTHERS = {
     b"BC\xc0\xde": "LLVM bitcode, which no driver loads: compile it, in MLIR by "
     "gpu-module-to-binary{format=bin}",
@@ -40,7 +40,7 @@ _OTHERS = {
 
 
 class NothingFound(Exception):
-    """Why a file shows no image: one sentence with the way out."""
+    """The reason why a file has no image: one sentence with the way out."""
 
 
 @dataclass
@@ -49,11 +49,11 @@ class Contents:
 
     kind: str  # "an object file for x86-64"
     images: list[ImageDescription]
-    replayed: tuple[str, ...] = ()  # functions of `mgpu-rt lower --graph`, as far as it has symbols
+    replayed: tuple[str, ...] = ()  # functions of `mgpu-rt lower --graph`, if the file has symbols
 
 
 def read(path: Path) -> Contents:
-    """The images of a file. Raises NothingFound."""
+    """Returns the images of a file. Raises NothingFound."""
     try:
         data = _files.read(path)
     except OSError as error:
@@ -62,7 +62,7 @@ def read(path: Path) -> Contents:
 
 
 def contents(data: bytes, name: str) -> Contents:
-    """The images in these bytes, which messages call `name`. Raises NothingFound."""
+    """Returns the images in these bytes, which messages call `name`. Raises NothingFound."""
     try:
         found = _contents(data, name, Budget(len(data)))
     except BudgetExceeded:
@@ -144,7 +144,7 @@ def _replayed(file: elf.Elf) -> tuple[str, ...]:
 
 
 def _holds_data(section: elf.Section) -> bool:
-    """True if the loader maps the section and it holds no host code."""
+    """Returns True if the loader maps the section and it has no host code."""
     return (
         section.flags & (elf.ALLOC | elf.EXECUTE) == elf.ALLOC
         and section.type != elf.NOBITS
@@ -169,7 +169,7 @@ def _in_section(data: bytes, file: elf.Elf, section: elf.Section) -> Iterator[Im
 
 
 def _scan(data: bytes, budget: Budget, begin: int, end: int) -> Iterator[ImageDescription]:
-    """The images between two offsets; skips bytes that only look like one."""
+    """Returns the images between two offsets; skips bytes that only look like one."""
     while match := _SIGNATURES.search(data, begin, end):
         start = match.start()
         found = _ptx_at(data, start, end) if match[0][:1] == b"." else image.at(data, start, budget)
@@ -179,14 +179,15 @@ def _scan(data: bytes, budget: Budget, begin: int, end: int) -> Iterator[ImageDe
 
 
 def _is_plausible(found: ImageDescription) -> bool:
-    """False for a bare signature: programs that read images hold those."""
+    """Returns False for a bare signature, as programs that read images contain those."""
     if found.kind in (BUNDLE, FATBIN):
         return bool(found.entries)
     return found.kind != COMPRESSED or found.size > 0
 
 
 def _ptx_at(data: bytes, at: int, end: int) -> ImageDescription | None:
-    """The PTX that begins between two offsets, with the text before its .version, up to the 0."""
+    """Returns the PTX that begins between two offsets, with the text before its .version, up to the
+    0."""
     match = image.PTX_BEGIN.search(data, at, end)
     if not match:
         return None

@@ -1,4 +1,4 @@
-"""The image at an offset: its kind, its length, and its content."""
+"""Reads the image at an offset: its kind, its length, and its content."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FATBIN_PTX, _FATBIN_ELF, _FATBIN_ENTRY = 1, 2, 24
 
 
 def at(data: bytes, offset: int = 0, budget: Budget | None = None) -> ImageDescription | None:
-    """The image that begins there; None if none does. Raises BudgetExceeded where a budget is
+    """Returns the image that begins there; None if none does. Raises BudgetExceeded if a budget is
     given."""
     if budget is not None:
         return _at(data, budget, offset)
@@ -54,7 +54,7 @@ def ptx(text: bytes, offset: int = 0) -> ImageDescription:
     """Describes a PTX text as an image."""
     image = ImageDescription(
         PTX, text, offset=offset, size=len(text) + 1
-    )  # with the 0 that ends it
+    )  # including the 0 that ends it
     nvidia.describe_ptx(image)
     return image
 
@@ -77,7 +77,7 @@ def _elf(data: bytes, budget: Budget, offset: int) -> ImageDescription:
     try:
         describe(image, elf.read(image.content, budget))
     except elf.Damaged as damage:
-        # Headers that name what is there can be loaded, even if what they name is damaged.
+        # Headers that name existing data can be loaded, even if that data is damaged.
         image.unread = str(damage)
     return image
 
@@ -102,8 +102,8 @@ def _bundle(data: bytes, budget: Budget, offset: int) -> ImageDescription:
 
 
 def _table(data: bytes, offset: int) -> tuple[list[tuple[int, int, bytes]], int, bool]:
-    """Offset, size and name of each entry that is not empty; where the table ends; False if it
-    cannot be read to its end."""
+    """Returns offset, size and name of each entry that is not empty; where the table ends; False if
+    it cannot be read to its end."""
     rows: list[tuple[int, int, bytes]] = []
     position = offset + len(BUNDLE_MAGIC) + 8
     (count,) = struct.unpack_from("<Q", data[position - 8 : position].ljust(8, b"\xff"))
@@ -122,7 +122,8 @@ def _table(data: bytes, offset: int) -> tuple[list[tuple[int, int, bytes]], int,
 def _entry(
     data: bytes, budget: Budget, start: int, size: int, offset: int, name: bytes
 ) -> ImageDescription:
-    """One entry of a bundle. Reads only an ELF: an overwritten table may name the bundle itself."""
+    """Reads one entry of a bundle. Reads only an ELF, as an overwritten table may name the bundle
+    itself."""
     budget.spend(size)
     content = data[start : start + size]
     if elf.machine_of(content) in _GPUS:
@@ -211,9 +212,10 @@ _READERS: dict[bytes, Callable[[bytes, Budget, int], ImageDescription | None]] =
 
 
 def size_of(room: memoryview) -> int:
-    """The size of the image that memory begins with, as its headers say it; 0 if they do not.
+    """Returns the size of the image at the begin of memory, from its headers; 0 if they do not
+    contain it.
 
-    `room` is as long as memory is, and only what headers name is read.
+    `room` is the length of the memory; only data that headers name is read.
     """
     head = bytes(room[:64])
     try:

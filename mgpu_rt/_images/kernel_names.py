@@ -1,8 +1,8 @@
-"""Full names tell kernels of equal names apart: `main_kernel_0::main_kernel`.
+"""Full names distinguish kernels of equal names: `main_kernel_0::main_kernel`.
 
-MLIR's --gpu-kernel-outlining puts each kernel into a gpu.module of its own, and gives all kernels
-of a function the same name. The image holds only its kernels' names. MLIR puts the image into a
-constant, whose name is that of the gpu.module with an ending.
+MLIR's --gpu-kernel-outlining puts each kernel into its own gpu.module, and gives all kernels of a
+function one name. The image holds only its kernels' names. MLIR puts the image into a constant,
+whose name is that of the gpu.module with an ending.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ENDINGS = ("_binary", "_gpubin_cst", "_bin_cst")
 
 
 def module_of(symbol: str) -> str:
-    """The gpu.module whose image a symbol stands for; "" if it is none of MLIR's."""
+    """Returns the gpu.module whose image a symbol names; "" if it is not MLIR's."""
     for ending in _ENDINGS:
         if symbol.endswith(ending):
             return symbol.removesuffix(ending)
@@ -25,18 +25,19 @@ def module_of(symbol: str) -> str:
 
 
 def full_name(module: str, kernel: str) -> str:
-    """The full name; without a module it is the kernel's. No other code makes this name."""
+    """Returns the full name; without a module it is the kernel's. All full names are made here."""
     return f"{module}::{kernel}" if module else kernel
 
 
 def kernels_of(image: ImageDescription) -> list[str]:
-    """The plain names; the entries of a bundle hold the same kernels for several GPUs."""
+    """Returns the plain names; the entries of a bundle hold equal kernels for several GPUs."""
     parts = (image, *image.entries)
     return list(dict.fromkeys(kernel.name for part in parts for kernel in part.kernels))
 
 
 def shown(images: Iterable[ImageDescription]) -> dict[tuple[str, str], str]:
-    """The name to show for each module and kernel: the plain one if it is unique, else the full."""
+    """Returns the name to show for each module and kernel: the plain one if it is unique, or else
+    the full."""
     pairs = [(image.module, name) for image in images for name in kernels_of(image)]
     times = Counter(name for _, name in pairs)
     return {(m, name): full_name(m, name) if times[name] > 1 else name for m, name in pairs}

@@ -1,4 +1,4 @@
-"""Line tables: the place in the source of an address in an ELF file."""
+"""Line tables: find the place in the source for an address in an ELF file."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Lines:
-    """The rows of a file's line tables, and where its functions begin."""
+    """The rows of a file's line tables, and the begin of its functions."""
 
-    rows: list[tuple[int, str]]  # by address; an empty place ends what is before it
+    rows: list[tuple[int, str]]  # by address; an empty place ends the row before it
     functions: dict[str, int]
 
     def at(self, address: int) -> str:
-        """The place, as "file:line", of an address as in the file; empty if none is known."""
+        """Returns the place, as "file:line", of an address in the file; empty if none is known."""
         index = bisect.bisect_right(self.rows, address, key=lambda row: row[0])
         return self.rows[index - 1][1] if index else ""
 
     def of(self, function: str) -> str:
-        """The place where a function begins; empty if none is known."""
+        """Returns the place where a function begins; empty if none is known."""
         return self.at(self.functions[function]) if function in self.functions else ""
 
 
-#: Larger tables are left out: pyelftools reads a megabyte in a second or so.
+#: Larger tables are left out: pyelftools reads about a megabyte a second.
 _MOST = 2 << 20
 
 
 @functools.lru_cache(maxsize=64)
 def read(content: bytes) -> Lines:
-    """The line tables of an ELF file; without any, or in a damaged file, no rows."""
+    """Returns the line tables of an ELF file; without any, or for a damaged file, no rows."""
     from elftools.elf.elffile import ELFFile
 
     try:
@@ -45,7 +45,7 @@ def read(content: bytes) -> Lines:
         table = file.get_section_by_name(".debug_line")
         rows = _rows(file.get_dwarf_info()) if table and table["sh_size"] <= _MOST else []
         return Lines(sorted(rows, key=lambda row: row[0]), _functions(file) if rows else {})
-    except Exception:  # pyelftools raises any on a damaged file
+    except Exception:  # pyelftools may raise any exception on a damaged file
         return Lines([], {})
 
 
@@ -72,9 +72,10 @@ def _rows(dwarf: DWARFInfo) -> list[tuple[int, str]]:
 
 
 def _names(header: Any, folder: str) -> dict[int, str]:
-    """The paths of a line table's files, by their numbers, which begin at 1 before DWARF 5.
+    """Returns the paths of a line table's files, by number; numbers begin at 1 before DWARF 5.
 
-    MLIR writes a relative folder into the unit and into the table: both are of the program's path.
+    MLIR writes a relative folder into the unit and into the table: both are relative to the
+    program's path.
     """
     later = header["version"] >= 5
     folders = [each.decode() for each in header["include_directory"]]

@@ -15,7 +15,7 @@ OTHER = "part that is not read here"  # of a bundle
 
 
 def with_article(kind: str) -> str:
-    """ "an offload bundle"."""
+    """Returns text such as "an offload bundle"."""
     if kind == PTX:
         return "PTX, NVIDIA's assembly"
     return f"{'a' if kind[0] in 'cp' else 'an'} {kind}"
@@ -23,7 +23,7 @@ def with_article(kind: str) -> str:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a kernel. None: the image does not say."""
+    """An argument of a kernel. None: the image does not tell."""
 
     offset: int | None
     size: int | None
@@ -33,7 +33,8 @@ class Argument:
 
 @dataclass(frozen=True)
 class KernelDescription:
-    """A kernel. None: the image does not say; NVIDIA's images say less."""
+    """A kernel. A kernel; None stands for facts that the image lacks, and NVIDIA's images lack
+    more."""
 
     name: str
     arguments: tuple[Argument, ...] = ()
@@ -50,8 +51,8 @@ class KernelDescription:
     wavefront: int | None = None
 
     def limit_on(self, block: tuple[int, int, int]) -> str:
-        """Why a launch cannot have blocks of these sizes, in words that follow the kernel's name;
-        "" if it may. HIP takes the required size, even if a launch asks for another."""
+        """Tells why a launch cannot have blocks of these sizes, in words that follow the kernel's
+        name; "" if it may. HIP takes the required size, even if a launch asks for another."""
         required, most = self.required_workgroup_size, self.max_flat_workgroup_size
         if required and block != required:
             sizes = " x ".join(map(str, required))
@@ -63,7 +64,7 @@ class KernelDescription:
 
 @dataclass(frozen=True)
 class Global:
-    """A variable that kernels can write, and that the next load is to find fresh."""
+    """A variable that kernels can write, which must be fresh after the next load."""
 
     name: str
     size: int | None
@@ -76,23 +77,23 @@ class ImageDescription:
     kind: str
     content: bytes = field(repr=False)
     where: str = ""
-    module: str = ""  # the gpu.module that it was made of, as far as the file says
-    offset: int = 0  # in the file, or in the image that holds it
+    module: str = ""  # the gpu.module of its origin, if the file tells
+    offset: int = 0  # in the file, or in the image that contains it
     entry: str | None = None  # its name in a bundle
     target: str | None = None
     features: dict[str, str] = field(default_factory=dict)
     version: int | str | None = None  # of a code object; of PTX, as text
     kernels: list[KernelDescription] = field(default_factory=list)
     globals: list[Global] = field(default_factory=list)
-    settable: bool = False  # the host can set a constant of it by its name
+    settable: bool = False  # the host can set one of its constants by name
     undefined: list[str] = field(default_factory=list)  # what a code object needs of others
     entries: list[ImageDescription] = field(default_factory=list)
     size: int = 0  # 0: not known
-    damage: str | None = None  # why no driver can load it
+    damage: str | None = None  # the reason why no driver can load it
     private: str | None = None  # why each load gets a module of its own (sharing.why_not_shared)
-    unread: str | None = None  # why the description lacks something
+    unread: str | None = None  # the reason why the description is incomplete
 
     @property
     def loaded(self) -> bytes:
-        """The bytes that the library loads: PTX with the 0 that ends it."""
+        """Returns the bytes that the library loads: PTX with the 0 that ends it."""
         return self.content + b"\0" if self.kind == PTX else self.content

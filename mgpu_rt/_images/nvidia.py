@@ -14,7 +14,7 @@ from mgpu_rt._images.writable import globals_of
 
 _KERNEL = ".text."
 _CONSTANTS = ".nv.constant3"  # the section of __constant__ variables
-_NEW_ABI = 8  # from it on, of CUDA 13, e_flags hold the target one byte further up
+_NEW_ABI = 8  # since this one, of CUDA 13, e_flags have the target one byte higher
 
 _VERSION = re.compile(rb"\.version\s+(\d+\.\d+)")
 _TARGET = re.compile(rb"\.target\s+(\w+)")
@@ -24,7 +24,7 @@ _PARAMETER = re.compile(
     rb"\.param\s+(?:\.align\s+(\d{1,9})\s+)?\.[busf](\d{1,9})(\s+\.ptr\b)?"
     rb"[^,\[]*(?:\[(\d{1,9})\])?"
 )
-#: The threads of a block, between a kernel's parameters and its body.
+#: The number of threads in a block, stated between a kernel's parameters and its body.
 _THREADS = re.compile(rb"\.(reqntid|maxntid)\s+(\d{1,9})(?:\s*,\s*(\d{1,9}))?(?:\s*,\s*(\d{1,9}))?")
 _CONSTANT = re.compile(rb"\.const(?![\w$%])")
 #: At most 200 letters stand between the directive and the type, so that a mismatch costs little.
@@ -35,7 +35,7 @@ _VARIABLE = re.compile(
 
 
 def describe_cubin(image: ImageDescription, elf: Elf) -> None:
-    """Adds a cubin's own description."""
+    """Adds a cubin's description of itself."""
     new = elf.header.abi_version >= _NEW_ABI
     image.target = f"sm_{elf.header.flags >> (8 if new else 0) & 0xFF}"
     names = [s.name.removeprefix(_KERNEL) for s in elf.sections if s.name.startswith(_KERNEL)]
@@ -59,7 +59,7 @@ def describe_ptx(image: ImageDescription) -> None:
     for name, parameters, directives in _entries(text):
         threads = {_THREADS_ARE[d[0]]: _sizes(d[1:]) for d in _THREADS.findall(directives)}
         kernel = _kernel(_decoded(name), _declared(parameters), threads)
-        kernels.setdefault(kernel.name, kernel)  # the first of a name counts
+        kernels.setdefault(kernel.name, kernel)  # the first kernel of a name counts
     image.kernels = [*kernels.values()]
     image.settable = bool(_CONSTANT.search(text))
     image.globals = [
@@ -69,7 +69,7 @@ def describe_ptx(image: ImageDescription) -> None:
 
 
 def _entries(text: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """The names, parameters and directives of kernels; all of it ends before the next entry."""
+    """Yields the names, parameters and directives of kernels; each ends before the next entry."""
     found = list(_ENTRY.finditer(text))
     for entry, following in itertools.zip_longest(found, found[1:]):
         end = following.start() if following else len(text)
@@ -82,19 +82,19 @@ def _entries(text: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
 
 # ---- arguments ----
 
-_INFORMATION = ".nv.info."  # the name of a kernel's attributes' section begins so
+_INFORMATION = ".nv.info."  # the names of kernels' attribute sections begin so
 _VALUE, _PAYLOAD = 3, 4  # formats of attributes
 _MOST_THREADS, _THREADS_EXACTLY = 0x05, 0x10  # their numbers
 _ARGUMENT, _ARGUMENT_BYTES = 0x17, 0x19
 _THREADS_ARE = {b"maxntid": _MOST_THREADS, b"reqntid": _THREADS_EXACTLY}  # PTX's names
-_POINTER = "pointer"  # if the image says so; other arguments may be pointers too
+_POINTER = "pointer"  # if the image tells it; other arguments may be pointers, too
 
 
-Threads = dict[int, tuple[int, int, int]]  # the most of a block, or all, by number
+Threads = dict[int, tuple[int, int, int]]  # the most threads of a block, or all, by number
 
 
 def _kernel(name: str, arguments: list[Argument] | None, threads: Threads) -> KernelDescription:
-    """None: the image does not say."""
+    """None: the image does not tell."""
     known = {number: sizes for number, sizes in threads.items() if all(sizes)}
     required = known.get(_THREADS_EXACTLY)
     most = required or known.get(_MOST_THREADS)
@@ -114,8 +114,8 @@ def _end(arguments: list[Argument]) -> int:
 def _cubins_kernel(name: str, attributes: bytes) -> KernelDescription:
     """An attribute is a format, a number and 2 bytes: a value, or the length of the payload after
     them. The payload of an argument is index, ordinal, offset and packed bits. Bits 8 to 11 name
-    the space that it points to, and those from 18 on are its size. The payload of the threads is
-    three sizes."""
+    the address space that it points to; the bits from 18 on are its size. The payload of a thread
+    limit is three sizes."""
     found, total, at = {}, None, 0
     threads: Threads = {}
     while at + 4 <= len(attributes):
@@ -132,18 +132,19 @@ def _cubins_kernel(name: str, attributes: bytes) -> KernelDescription:
         if number in (_MOST_THREADS, _THREADS_EXACTLY) and len(payload) == 12:
             threads[number] = struct.unpack("<III", payload)
     arguments = [found[ordinal] for ordinal in sorted(found)]
-    whole = _end(arguments) == (total or 0) and attributes  # else some are missing
+    whole = _end(arguments) == (total or 0) and attributes  # if not, some are missing
     return _kernel(name, arguments if whole else None, threads)
 
 
 def _sizes(words: Sequence[bytes]) -> tuple[int, int, int]:
-    """Sizes that PTX states; those it leaves out are 1."""
+    """Returns sizes that PTX states; omitted ones are 1."""
     x, y, z = (int(word or 1) for word in words)
     return x, y, z
 
 
 def _declared(parameters: bytes) -> list[Argument]:
-    """The arguments of PTX: each begins at a multiple of its alignment, by default of its size."""
+    """Returns the arguments of PTX: each begins at a multiple of its alignment, by default its
+    size."""
     found, end = [], 0
     for align, bits, pointer, count in _PARAMETER.findall(parameters):
         size = int(bits) // 8 * int(count or 1)
@@ -155,7 +156,7 @@ def _declared(parameters: bytes) -> list[Argument]:
 
 
 def _bytes(bits: bytes, dimensions: bytes) -> int | None:
-    """The size of a variable; None if its size follows from its initial value."""
+    """Returns the size of a variable; None if its initial value gives it."""
     size = int(bits) // 8
     for dimension in re.findall(rb"\[(\d*)\]", dimensions):
         if not dimension:

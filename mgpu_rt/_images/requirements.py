@@ -9,8 +9,8 @@ PACKAGES = {"elftools": "pyelftools", "msgpack": "msgpack"}  # the package of ea
 
 
 def check() -> None:
-    """Raises ModuleNotFoundError, which says what to install, if one is missing: pip brings them,
-    an installation by other means may not."""
+    """Raises ModuleNotFoundError, with the way to install it, if one is missing: pip brings them,
+    other installations may not."""
     for module, package in PACKAGES.items():
         try:
             importlib.import_module(module)

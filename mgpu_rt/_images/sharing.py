@@ -1,4 +1,4 @@
-"""Asks the library if loads of an image may share one module."""
+"""Asks the library whether loads of an image may share one module."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from mgpu_rt import _hip_search, _layout
 
 
 class NotBuilt(RuntimeError):
-    """The library cannot be asked; the message says how to get it."""
+    """The library cannot be asked; the message tells how to get it."""
 
 
 @functools.cache
 def why_not_shared(image: bytes) -> str | None:
-    """The reason why each load needs a module of its own, or None. Raises NotBuilt."""
+    """Returns why each load needs its own module, or None. Raises NotBuilt."""
     probe = _hip_search.probe()
     try:
         done = subprocess.run([probe, "--image"], input=image, capture_output=True, check=True)

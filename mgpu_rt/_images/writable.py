@@ -1,4 +1,4 @@
-"""The variables that kernels can write in a code object or a cubin, by name."""
+"""Finds the variables that kernels can write in a code object or a cubin, by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WORKGROUP_MEMORY = ".nv.shared"
 
 
 def globals_of(elf: Elf) -> list[Global]:
-    """The variables of writable sections; a section without a symbol stands for itself."""
+    """Returns the variables of writable sections; a section without a symbol stands for itself."""
     found = []
     for section in filter(_is_writable, elf.sections):
         symbols = [s for s in elf.symbols_by_section.get(section.index, ()) if s.size]

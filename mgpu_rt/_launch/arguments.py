@@ -1,4 +1,4 @@
-"""A kernel's arguments: values of the sizes that it states, addresses, copies of host arrays."""
+"""A kernel's arguments: values of the stated sizes, addresses, copies of host arrays."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ _FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 _INTEGERS = (1, 2, 4, 8)
 _POINTER = 8
 _BY_VALUE = "by_value"
-_NUMBERS = frozenset((int, float, bool))  # most arguments: they take the short way
+_NUMBERS = frozenset((int, float, bool))  # most arguments: these take the short way
 _UNKNOWN = Argument(None, None, None)
 
 
 def parameters_of(kernel: KernelDescription) -> tuple[Argument, ...] | None:
-    """The parameters that a caller passes; None if the image does not say. HIP adds the hidden
-    ones."""
+    """Returns the parameters that a caller passes; None if the image does not tell. HIP adds the
+    hidden ones."""
     if kernel.argument_bytes is None:
         return None
     return tuple(a for a in kernel.arguments if not (a.kind or "").startswith("hidden_"))
 
 
 def _is_scalar(value: Any) -> bool:
-    """True for a value with a size of its own: NumPy's, ctypes', cffi's pointers, bytes."""
+    """Returns True for a value with its own size: NumPy's, ctypes', cffi's pointers, bytes."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         return True
@@ -83,7 +83,7 @@ def _float(value: float, size: int) -> bytes:
 
 
 def _encode(value: Any, parameter: Argument) -> bytes:
-    """The bytes of a value that is no array, in the size of the parameter."""
+    """Returns the bytes of a value that is no array, in the parameter's size."""
     size = parameter.size
     if type(value) not in _NUMBERS and _is_scalar(value):
         content = _bytes_of(value)
@@ -112,7 +112,7 @@ def _address(address: int, parameter: Argument) -> bytes:
 
 
 def _value(part: Any, parameter: Argument) -> bytes | Copy:
-    """The bytes for a part of an argument, or a copy, which gets its address later."""
+    """Returns the bytes for a part of an argument, or a copy, whose address comes later."""
     if type(part) in _NUMBERS:
         return _encode(part, parameter)
     if isinstance(part, Copy):
@@ -124,14 +124,14 @@ def _value(part: Any, parameter: Argument) -> bytes | Copy:
 
 
 def _named(kernel: str, number: int, error: Exception) -> Exception:
-    """The error with the kernel and the argument that it is about."""
+    """Returns the error with the kernel and the argument that caused it."""
     kind = TypeError if isinstance(error, TypeError) else ValueError
     return kind(f"kernel '{kernel}', argument {number}: {error}")
 
 
 class Passed:
     """The arguments of one launch on a stream: first `to_device`, then the launch with `params`,
-    `to_host` after it, at last `release`.
+    then `to_host`, at last `release`.
 
     Raises TypeError or ValueError, with the kernel and the argument, before any work is submitted.
     """
@@ -163,8 +163,8 @@ class Passed:
     def _all_parts(
         self, kernel: str, arguments: Sequence[Any], *, sized: bool
     ) -> list[tuple[int, Any]]:
-        """The parts of all arguments, each with the number of its argument. If the kernel does not
-        state sizes, sizes and strides of memrefs are 8-byte values."""
+        """Returns the parts of all arguments, each with its argument's number. If the kernel does
+        not state sizes, a memref's sizes and strides are 8-byte values."""
         index = int if sized else ctypes.c_int64
         parts: list[tuple[int, Any]] = []
         for number, argument in enumerate(arguments, 1):
@@ -178,7 +178,7 @@ class Passed:
         return parts
 
     def _parts(self, argument: Any, index: type) -> Iterator[Any]:
-        """The parts of an argument: itself, or the many parts of a memref."""
+        """Returns the parts of an argument: itself, or the many parts of a memref."""
         if not isinstance(argument, MemRef):
             yield self._resolved(argument)[0]
             return
@@ -188,7 +188,8 @@ class Passed:
         yield from (pointer, pointer, index(0), *map(index, (*array.shape, *array.steps)))
 
     def _resolved(self, value: Any) -> tuple[Any, Array | None]:
-        """The value, its array on the device, or the copy of its host array; and the array."""
+        """Returns the value, its array on the device, or the copy of its host array; and the
+        array."""
         said = isinstance(value, (In, Out, InOut))
         inner = value.array if said else value
         if inner is None or isinstance(inner, (int, float)) or _is_scalar(inner):
@@ -206,7 +207,8 @@ class Passed:
 
     @property
     def on_host(self) -> bool:
-        """True if host arrays are among the arguments: a caller then expects their results."""
+        """Returns True if host arrays are among the arguments: a caller then expects their
+        results."""
         return bool(self._copies)
 
     def to_device(self) -> None:
@@ -217,7 +219,7 @@ class Passed:
 
     @property
     def params(self) -> Any:
-        """void *params[], which keeps what it points to."""
+        """Returns a void *params[], which keeps its targets alive."""
         self._kept = [
             self._ffi.from_buffer(
                 v.device_address.to_bytes(_POINTER, "little") if isinstance(v, Copy) else v
@@ -232,7 +234,7 @@ class Passed:
         self._copies.to_host()
 
     def release(self) -> None:
-        """Gives the device memory back in the order of the stream."""
+        """Releases the device memory in the order of the stream."""
         self._copies.release()
 
 

@@ -26,7 +26,7 @@ class Array:
     readonly: bool = False
     stream: int | None = None  # the owner's: its work comes first; None: the owner has waited
     keep: object = None  # keeps the memory alive
-    type: str = ""  # of an element, in MLIR's words: f32, si32, ui8, bool; "": not known
+    type: str = ""  # an element's type in MLIR's words: f32, si32, ui8, bool; "": not known
 
     @property
     def nbytes(self) -> int:
@@ -34,7 +34,8 @@ class Array:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """Strides in elements. Raises ValueError where one is no whole number of them."""
+        """Returns the strides in elements. Raises ValueError if a stride is no whole number of
+        elements."""
         steps = []
         for size, stride in zip(self.shape, self.strides, strict=True):
             if size > 1 and stride % self.itemsize:
@@ -47,10 +48,10 @@ class Array:
 
 
 def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
-    """The array that a value is; None if it is none. `stream` is where it will be used. With `gaps`
-    an array on the host may have gaps between its elements.
+    """Returns the array that a value is; None if it is none. `stream` is the stream of its use.
+    With `gaps` an array on the host may have gaps between its elements.
 
-    Raises TypeError or ValueError for arrays that no kernel can be given.
+    Raises TypeError or ValueError for arrays that no kernel can take.
     """
     # PyTorch's tensors have the attribute, and raise AttributeError, on the host.
     if (interface := getattr(value, "__cuda_array_interface__", None)) is not None:
@@ -67,7 +68,7 @@ def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
 
 
 def _strides(given: Any, shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Strides as an interface has them: None is C's order."""
+    """Returns the strides of an interface: None means C's order."""
     if given is not None:
         return tuple(given)
     return tuple(math.prod(shape[i + 1 :]) * itemsize for i in range(len(shape)))
@@ -77,11 +78,11 @@ _TYPE = re.compile(r"[<>|=]?([a-zA-Z])(\d*)")
 #: The names of types in hip-python's device arrays: float32, or B for bytes.
 _NAME = re.compile(r"(?:u?int|float|complex)(\d{1,3})")
 _CHARACTERS = frozenset("?bBhHiIlLqQefd")
-_LETTER = 4  # bytes; what a type of text counts
+_LETTER = 4  # bytes of a letter, in which text types count
 
 
 def _itemsize(interface: dict[str, Any]) -> int:
-    """Bytes of an element. Raises TypeError for types that no kernel can be given."""
+    """Returns the bytes of an element. Raises TypeError for types that no kernel can take."""
     if match := _NAME.fullmatch(interface["typestr"]):
         return int(match[1]) // 8
     if interface["typestr"] in _CHARACTERS:
@@ -98,8 +99,8 @@ _KINDS = {"b": "bool", "i": "si", "u": "ui", "f": "f", "c": "complex<f"}
 
 
 def _element(value: Any, typestr: str, itemsize: int) -> str:
-    """The type of an element in MLIR's words; one that MLIR has not stays as it is written. NumPy
-    describes bfloat16 as bytes without a type, and names it elsewhere."""
+    """Returns an element's type in MLIR's words; a type that MLIR lacks keeps its name. NumPy
+    describes bfloat16 as bytes without a type, and has its name elsewhere."""
     if getattr(getattr(value, "dtype", None), "name", None) == "bfloat16":
         return "bf16"
     match = _TYPE.fullmatch(typestr)
@@ -115,7 +116,7 @@ def _in_bits(kind: str, bits: int) -> str:
 
 
 def _names_objects(fields: Any) -> bool:
-    """True if a record has a field of Python objects, at any depth."""
+    """Returns True if a record has a field of Python objects, at any depth."""
     if isinstance(fields, str):
         return fields[1:2] == "O"
     return any(_names_objects(field[1]) for field in fields or ())
@@ -127,7 +128,7 @@ def _objects() -> TypeError:
 
 # ---- on the device ----
 
-_LEGACY = 1  # how the interface calls the null stream
+_LEGACY = 1  # the interface's number of the null stream
 
 
 def _by_interface(value: Any, interface: dict[str, Any]) -> Array:
@@ -204,7 +205,7 @@ def _by_dlpack(value: Any, stream: int, *, gaps: bool) -> Array:
         itemsize,
         shape,
         _strides(steps and [step * itemsize for step in steps], shape, itemsize),
-        keep=capsule,  # its end gives the tensor back, since no other owner has taken it
+        keep=capsule,  # at its end the tensor is released, as no other owner has taken it
         type=kind and _in_bits(kind, tensor.bits),
     )
     if on_host and not gaps and not _is_dense(shape, array.strides, itemsize):
@@ -246,7 +247,7 @@ _LETTERS = {
     **dict.fromkeys("efd", "f"),
     "?": "bool",
 }
-_FIELD_NAME = re.compile(":[^:]*:")  # in the format of a buffer
+_FIELD_NAME = re.compile(":[^:]*:")  # in a buffer's format
 
 
 def _address(view: memoryview) -> int:
@@ -254,8 +255,8 @@ def _address(view: memoryview) -> int:
 
 
 def _by_array_interface(value: Any, interface: dict[str, Any], *, gaps: bool) -> Array:
-    """NumPy's: also of types that have no buffer, as bfloat16. Others leave out what has a
-    default: PIL's has neither strides nor an address, but bytes."""
+    """Reads NumPy's interface, which types without a buffer, such as bfloat16, have too. Other
+    packages omit defaults: PIL's has neither strides nor an address, but bytes."""
     shape, itemsize = tuple(interface["shape"]), _itemsize(interface)
     strides = _strides(interface.get("strides"), shape, itemsize)
     if not gaps and not _is_dense(shape, strides, itemsize):
@@ -286,7 +287,7 @@ def _by_array_interface(value: Any, interface: dict[str, Any], *, gaps: bool) ->
 
 
 def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """True if the elements have no gaps, in any order."""
+    """Returns True if the elements have no gaps, in any order."""
     expected = itemsize
     for stride, size in sorted(zip(strides, shape, strict=True)):
         if size > 1 and stride != expected:

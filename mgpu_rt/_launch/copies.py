@@ -46,7 +46,7 @@ class Copy:
     device_address: int = 0
 
     def joins(self, other: Copy) -> bool:
-        """True if two copies are of the same array. Raises ValueError if the arrays overlap."""
+        """Returns True if both copies are of one array. Raises ValueError if the arrays overlap."""
         mine, theirs = self.array, other.array
         if (mine.address, mine.nbytes) == (theirs.address, theirs.nbytes):
             return True
@@ -61,8 +61,8 @@ class Copy:
 
 
 class Copies:
-    """The copies that the arguments of one launch, or of one call, need on a stream: first
-    `to_device`, `to_host` after the work, at last `release`."""
+    """The copies that the arguments of a launch or a call need on a stream: first `to_device`, then
+    `to_host` after the work, at last `release`."""
 
     def __init__(self, library: RuntimeLibrary, stream: Any) -> None:
         self._library, self._ffi, self._stream = library, library.ffi, stream
@@ -73,7 +73,7 @@ class Copies:
 
     def of(self, given: Any, array: Array) -> Copy:
         """Returns the copy of a host array that was given plainly or as In, Out or InOut: one for
-        all arguments that pass the array. Raises ValueError."""
+        all arguments with the array. Raises ValueError."""
         if array.readonly and not isinstance(given, In):
             raise ValueError("the array is read-only: pass mgpu_rt.In(array)")
         wanted = Copy(array, not isinstance(given, Out), not isinstance(given, In))
@@ -96,13 +96,13 @@ class Copies:
         self._library.check("an argument could not be copied to the device")
 
     def to_host(self) -> None:
-        """Copies the arrays that may have been written back, in the order of the stream."""
+        """Copies back the arrays that may have been written, in the order of the stream."""
         for copy in self._all:
             if copy.to_host and copy.array.nbytes:
                 self._move(copy.array.address, copy.device_address, copy.array.nbytes)
 
     def release(self) -> None:
-        """Gives the device memory back in the order of the stream."""
+        """Releases the device memory in the order of the stream."""
         for copy in self._all:
             if copy.device_address:
                 self._library.mgpuMemFree(self._pointer(copy.device_address), self._stream)
@@ -116,7 +116,7 @@ class Copies:
 
 
 def wait_for(library: RuntimeLibrary, stream: Any, other: Any) -> None:
-    """Makes a stream wait for the work that another one has now."""
+    """Makes a stream wait for the present work of another."""
     event = library.mgpuEventCreate()
     library.mgpuEventRecord(event, other)
     library.mgpuStreamWaitEvent(stream, event)

@@ -15,7 +15,7 @@ from mgpu_rt._launch.arguments import Passed, parameters_of
 from mgpu_rt._launch.streams import handle_of
 from mgpu_rt._library import RuntimeLibrary, load
 
-_MOST = (1 << 32) - 1  # of a grid or a block, in one direction
+_MOST = (1 << 32) - 1  # the most of a grid or a block, in one direction
 _MOST_SHARED = (1 << 31) - 1
 
 Sizes = int | Sequence[int]
@@ -29,13 +29,13 @@ class Module:
 
     `image` is a code object, an offload bundle, a fatbin, a cubin or PTX, as bytes or another
     buffer. It may also be the path of such a file, or of an object file, library or program that
-    holds one. If a file holds several images, `holding` names a kernel of the one to load. If
+    contains one. If a file has several images, `holding` names a kernel of the one to load. If
     several have a kernel of that name, give the full name that `mgpu-rt inspect` shows:
     "main_kernel_0::main_kernel".
 
     The bytes are copied. close() unloads the module. The end of `with` does too, and the end of the
-    process or of the last reference to the module and its kernels. Its kernels' work has to be done
-    by then.
+    process or of the last reference to the module and its kernels. The work of its kernels must be
+    done by then.
 
     Raises ValueError, TypeError or OSError if there is no image, HipError if HIP refuses it.
     """
@@ -46,7 +46,7 @@ class Module:
         self.kernels = _kernels(chosen)
         self._full = {kernel_names.full_name(chosen.module, name): name for name in self.kernels}
         self._functions: dict[str, Any] = {}
-        # HIP may read the image as long as the module lives (MGPU_RT_CACHE=off).
+        # HIP may read the image while the module lives (MGPU_RT_CACHE=off).
         content = self._library.ffi.from_buffer(chosen.loaded)
         self._library.take_error()
         self._handle = self._library.mgpuModuleLoad(content, len(content))
@@ -57,8 +57,8 @@ class Module:
         )
 
     def __getitem__(self, name: str) -> Kernel:
-        """A kernel, by its name or by the full one. Raises KeyError if it is not there; HipError
-        where only HIP knows."""
+        """Returns a kernel, by its name or by the full one. Raises KeyError if it is missing;
+        HipError if only HIP can tell."""
         name = self._full.get(name, name)
         self._function(name)
         return Kernel(self, name)
@@ -83,15 +83,15 @@ class Module:
 
     @property
     def closed(self) -> bool:
-        """True after close()."""
+        """Returns True after close()."""
         return not self._end.alive
 
     def close(self) -> None:
-        """Unloads the module; the cache may keep it. Its kernels' work has to be done."""
+        """Unloads the module; the cache may keep it. The work of its kernels must be done."""
         self._end()
 
     def _function(self, name: str) -> Any:
-        """The hipFunction_t of a kernel."""
+        """Returns the hipFunction_t of a kernel."""
         if self.closed:
             raise ValueError(f"{self.name} is closed")
         if function := self._functions.get(name):
@@ -114,7 +114,8 @@ def _unload(library: RuntimeLibrary, handle: Any, _content: Any) -> None:
 
 
 def _choose(image: Any, holding: str | None) -> tuple[str, ImageDescription]:
-    """The image of a file or of bytes, and what messages call it. Raises ValueError, OSError."""
+    """Returns the image of a file or of bytes, and its name in messages. Raises ValueError or
+    OSError."""
     requirements.check()
     is_path = isinstance(image, (str, os.PathLike))
     name = f"'{os.fspath(image)}'" if is_path else "the image"
@@ -144,7 +145,7 @@ def _bytes_of(image: Any) -> bytes:
 
 
 def _kernels(image: ImageDescription) -> dict[str, KernelDescription]:
-    """By name. The entries of a bundle hold the same kernels for several GPUs."""
+    """By name. Lists the kernels; the entries of a bundle hold equal kernels for several GPUs."""
     found = {kernel.name: kernel for entry in image.entries for kernel in entry.kernels}
     return found | {kernel.name: kernel for kernel in image.kernels}
 
@@ -161,7 +162,7 @@ def _all(images: list[ImageDescription]) -> str:
 
 
 class Kernel:
-    """A kernel of a module: called with grid, block and its arguments, it is launched."""
+    """A kernel of a module: a call with grid, block and its arguments launches it."""
 
     def __init__(self, module: Module, name: str) -> None:
         self.module, self.name = module, name
@@ -178,7 +179,7 @@ class Kernel:
     ) -> None:
         """Launches the kernel: `grid` blocks of `block` threads, each one to three sizes.
 
-        An argument is one of these:
+        An argument is one of:
 
         - a number, which gets the size that the kernel states;
         - an array on the device, by __cuda_array_interface__, DLPack or data_ptr();
@@ -186,7 +187,7 @@ class Kernel:
         - an array as a MemRef; an address as int, or None;
         - bytes, or a value of NumPy's or ctypes', passed as they are.
 
-        `shared` are bytes of dynamic workgroup memory. With `stream`, or an external stream
+        `shared` is in bytes of dynamic workgroup memory. With `stream`, or an external stream
         (use_stream), the call waits only if host arrays are among the arguments. Without either it
         runs on a stream of the library's own, and is over when this returns.
 
@@ -240,7 +241,7 @@ class Kernel:
         return *blocks, *threads
 
     def _three(self, what: str, sizes: Sizes) -> tuple[int, int, int]:
-        """One to three sizes as three."""
+        """Returns one to three sizes as three."""
         try:
             listed = [
                 operator.index(s) for s in (sizes if isinstance(sizes, Sequence) else (sizes,))

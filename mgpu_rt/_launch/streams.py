@@ -1,4 +1,4 @@
-"""Streams of other libraries: their handles, and how one becomes external."""
+"""Streams of other libraries: their handles, and their use as external streams."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TAKEN = (
 
 
 def handle_of(stream: Any) -> int:
-    """The hipStream_t of a stream; 0 is the null stream. Raises TypeError, ValueError."""
+    """Returns the hipStream_t of a stream; 0 is the null stream. Raises TypeError or ValueError."""
     found = _handle(stream)
     try:
         handle = operator.index(found)

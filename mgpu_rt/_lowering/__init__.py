@@ -1,4 +1,4 @@
-"""Lowers MLIR programs: to host objects, to device images, to what mlir-runner takes.
+"""Lowers MLIR programs to host objects, to device images, and to the input of mlir-runner.
 
 There are three toolchains. The LLVM release decides how the program calls the runtime:
 

@@ -1,6 +1,6 @@
-"""Keeps results of lowering, by the content of their inputs.
+"""Caches results of lowering, by the content of their inputs.
 
-A second request for the same costs a hash (under 1 ms) and not a lowering (0.2 s).
+A repeated request costs a hash (under 1 ms) instead of a lowering (0.2 s).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mgpu_rt._lowering.toolchain import ToolchainMissing
 
 
 def _folder() -> Path:
-    """The folder of a checkout, or the user's own for an installed package."""
+    """Returns the folder in a checkout, or the user's own for an installed package."""
     if not _layout.INSTALLED:
         return _layout.CHECKOUT / "build" / "objects"
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
@@ -33,12 +33,11 @@ def kept(
     tools: Callable[[], Sequence[Path]],
     make: Callable[[], bytes],
 ) -> Path:
-    """The kept result for a key, made now if there is none.
+    """Returns the cached result for a key, made now if there is none.
 
-    A tool's file stands for its version: asking each for ``--version`` would take 30 ms. If
-    tools are missing, any result of the same key serves: ``build/objects`` can be carried to a
-    machine with a GPU and no MLIR. The rename makes a result appear whole, also when two processes
-    make it at once.
+    A tool's file stands for its version: asking each for ``--version`` would take 30 ms. If tools
+    are missing, any result of the key serves: ``build/objects`` can be carried to a machine with a
+    GPU and no MLIR. The rename makes a result appear whole, even if two processes make it at once.
     """
     name = f"{stem}-{_digest(key)}"
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-#: The pass that takes the operations of a dialect out of a program.
+#: The pass that removes a dialect's operations from a program.
 PASSES = {
     "affine": "lower-affine",
     "arith": "convert-arith-to-llvm",
@@ -20,17 +20,17 @@ PASSES = {
     "vector": "convert-vector-to-llvm",
 }
 
-#: The dialects whose passes `pipelines` does not run.
+#: The dialects whose passes the user must run, as `pipelines` does not.
 _YOURS = ("affine", "async", "index", "linalg", "math", "vector")
 _OPERATION = re.compile(rf'(?<![\w#!.@%"])({"|".join(_YOURS)})\.\w')
-#: gpu-to-llvm takes these only as part of a chain of tokens.
+#: gpu-to-llvm takes these only within a chain of tokens.
 _LAUNCH = re.compile(r"gpu\.launch\b(?!_)")
 _WAITING = re.compile(r"gpu\.(?:dealloc|memcpy|memset)\s+(?!async\b)|gpu\.alloc\s+\(")
 
 
 def left_to_the_caller(text: str) -> dict[str, str]:
-    """The passes that a program needs before it is lowered, by what it still holds and where that
-    is first: "linalg.* (line 3)"."""
+    """Returns the passes that a program needs before it is lowered, by its remaining dialects and
+    where each is first: "linalg.* (line 3)"."""
     found = {match[1]: match for match in reversed([*_OPERATION.finditer(text)])}
     passes = {
         f"{dialect}.* ({_line(text, found[dialect])})": PASSES[dialect]

@@ -1,8 +1,8 @@
-"""Functions that are replayed as a graph: `mgpu-rt lower --graph`.
+"""Makes functions that are replayed as a graph: `mgpu-rt lower --graph`.
 
-Each such function becomes an internal one in LLVM IR. A wrapper of its name asks the library at
-each call whether the function has to run (mgpu_rt_graph_enter in mgpu_rt.h). With another library
-than this one, the function always runs.
+Each such function becomes an internal one in LLVM IR. A wrapper with its name asks the library at
+each call whether the function must run (mgpu_rt_graph_enter in mgpu_rt.h). With another library,
+the function always runs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Iterable
 
-#: The library's functions, by what begins their declaration in a program that has its own.
+#: The library's functions, by the begin of their declaration in a program that has one.
 _CALLS = {
     "@mgpu_rt_graph_enter(": "declare extern_weak i32 @mgpu_rt_graph_enter(ptr, ptr, i64)\n",
     "@mgpu_rt_graph_leave(": "declare extern_weak i32 @mgpu_rt_graph_leave(ptr)\n",
@@ -68,7 +68,7 @@ def check(text: str, functions: Iterable[str]) -> None:
 
 def wrap(ir: str, functions: Iterable[str]) -> str:
     """Returns the program with the functions of these names replayed as graphs. Raises ValueError
-    where one cannot be."""
+    if one cannot be."""
     names = list(dict.fromkeys(functions))
     declarations = [text for known, text in _CALLS.items() if names and known not in ir]
     for name in names:
@@ -77,7 +77,7 @@ def wrap(ir: str, functions: Iterable[str]) -> str:
 
 
 def _symbol(name: str) -> str:
-    """A name as LLVM prints it."""
+    """Returns a name as LLVM prints it."""
     content = name.encode(errors="surrogateescape")
     if re.fullmatch(rb"[A-Za-z._-][A-Za-z0-9._-]*", content):
         return f"@{name}"
@@ -87,7 +87,7 @@ def _symbol(name: str) -> str:
 
 
 def _own_symbols(ir: str, function: str) -> dict[str, str]:
-    """Symbols for what comes beside the function, which the program has not."""
+    """Returns symbols for additions that the program does not have."""
     for number in itertools.count():
         end = f".{number}" if number else ""
         found = {kind: _symbol(f"{function}.{kind}{end}") for kind in ("name", "graph", "plainly")}
@@ -134,7 +134,7 @@ def _wrap(ir: str, function: str) -> str:
 
 
 def _split(parameters: str) -> list[str]:
-    """Splits parameters at the commas that stand in no brackets."""
+    """Splits parameters at the commas outside of brackets."""
     parts, depth = [""], 0
     for letter in parameters:
         depth += (letter in "{[<(") - (letter in "}]>)")
@@ -146,7 +146,7 @@ def _split(parameters: str) -> list[str]:
 
 
 def _value(parameter: str) -> tuple[str, str]:
-    """The type and the name of a parameter, without the attributes between them."""
+    """Returns the type and the name of a parameter, without the attributes between them."""
     depth = 0
     for end, letter in enumerate(parameter):
         depth += (letter in "{[<(") - (letter in "}]>)")

@@ -1,4 +1,4 @@
-"""A program with another number of iterations than its text says."""
+"""Lowers a program with another number of iterations than its text has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _OURS = "%mgpu_rt_iterations"
 
 
 def with_iterations(text: str, iterations: int | None) -> str:
-    """The program with its loop count replaced: the number in ``%iterations = arith.constant``.
+    """Returns the program with its loop count replaced: the number in ``%iterations =
+    arith.constant``.
 
     If mlir-opt has dropped the name, this replaces the upper bound of the only outermost
     ``scf.for`` of the host's code. Raises ValueError if neither is there exactly once.
@@ -33,15 +34,15 @@ def with_iterations(text: str, iterations: int | None) -> str:
     number, loop = loops[0]
     kind = _TYPE.search(loop["rest"])
     constant = f"{_OURS} = arith.constant {iterations} : {kind[1] if kind else 'index'}"
-    # The replacement has one line, so that MLIR's messages name the right lines.
+    # The replacement has one line, so that the line numbers in MLIR's messages stay right.
     lines[number] = f"{loop['indent']}{constant} {loop['head']}{_OURS}{loop['rest']}\n"
     return "".join(lines)
 
 
 def _outermost_loops(lines: list[str]) -> list[tuple[int, re.Match[str]]]:
-    """The loops of the host's code that are in no other; mlir-opt prints an operation a line."""
+    """Returns the outermost loops of the host's code; mlir-opt prints an operation a line."""
     loops, depth = [], 0
-    within: int | None = None  # the depth of the loop or gpu.module that we are in
+    within: int | None = None  # the depth of the present loop or gpu.module
     for number, line in enumerate(lines):
         plain = _STRING_OR_COMMENT.sub("", line)
         loop = _LOOP.match(plain.rstrip("\n"))

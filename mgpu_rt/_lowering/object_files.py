@@ -1,4 +1,4 @@
-"""The results of lowering: host objects, executables, and the device images in them."""
+"""Makes the results of lowering: host objects, executables, and the device images in them."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ _BINARY = re.compile(
 
 
 def needs(pipeline: Pipeline) -> list[Tool]:
-    """LLVM's tools that host_object() runs."""
+    """Returns LLVM's tools that host_object() runs."""
     return [*pipeline.needs(), *_own(pipeline)]
 
 
 def tools(pipeline: Pipeline) -> list[Path]:
-    """The files of all tools that host_object() runs. Raises ToolchainMissing."""
+    """Returns the files of all tools that host_object() runs. Raises ToolchainMissing."""
     return [*pipeline.tools(), *(toolchain.tool(*need) for need in _own(pipeline))]
 
 
 def _own(pipeline: Pipeline) -> list[Tool]:
-    """The tools that make the object file from the LLVM dialect."""
+    """Returns the tools that make the object file from the LLVM dialect."""
     return [(name, pipeline.llvm) for name in ("mlir-translate", "llc")]
 
 
-#: The types of a program's functions, asked for when they are needed.
+#: The types of a program's functions, requested when they are needed.
 Types = Callable[[], Mapping[str, str]]
 
 
 def host_object(
     text: str, pipeline: Pipeline, graphs_of: Sequence[str] = (), *, typed: bool = False
 ) -> bytes:
-    """A position-independent object file of a program, in which functions of these names are
-    replayed as graphs. With ``typed`` it says the types of its functions, by which Python calls
-    them. Raises ToolchainMissing, LoweringFailed, ValueError."""
+    """Makes a position-independent object file of a program, in which the named functions are
+    replayed as graphs. With ``typed`` the file has the types of its functions, by which Python
+    calls them. Raises ToolchainMissing, LoweringFailed, ValueError."""
     graph_functions.check(text, graphs_of)
     types = (lambda: function_types(text, pipeline.device_llvm)) if typed else None
     return steps.run(object_steps(pipeline, graphs_of, types), text.encode())
@@ -52,8 +52,8 @@ def host_object(
 def object_steps(
     pipeline: Pipeline, graphs_of: Sequence[str] = (), types: Types | None = None
 ) -> list[Step]:
-    """The steps of host_object(). Raises ToolchainMissing."""
-    # By LLVM 15's command the functions take bare pointers, of which Python knows no sizes.
+    """Returns the steps of host_object(). Raises ToolchainMissing."""
+    # LLVM 15's command gives functions bare pointers, whose sizes Python does not know.
     types = None if pipeline.llvm == 15 else types
     return [*pipeline.steps(), *_compile_steps(pipeline.llvm, graphs_of, types)]
 
@@ -80,7 +80,8 @@ def _compile_steps(llvm: int, graphs_of: Sequence[str], types: Types | None = No
 
 
 def device_images(device_part: str) -> dict[str, bytes]:
-    """The images in what Pipeline.device_part() returned, by the name of their gpu.module."""
+    """Returns the images in the result of Pipeline.device_part(), by the name of their
+    gpu.module."""
     return {name: unescape(code) for name, code in _BINARY.findall(device_part)}
 
 
@@ -108,8 +109,9 @@ def link_command(
     *,
     shared: bool = False,
 ) -> list[Path | str]:
-    """Links objects into an executable, or a shared library, against shared libraries given by
-    their files. ``others`` are further arguments of the linker, between the two.
+    """Returns the command that links objects into an executable, or a shared library, against
+    shared libraries given by their files. ``others`` are further arguments of the linker, between
+    the two.
 
     The executable asks for each library by its SONAME and looks for it in LD_LIBRARY_PATH, then
     in ``rpath``. The linker does not look for the libraries' own dependencies: a library that was

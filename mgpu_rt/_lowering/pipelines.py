@@ -1,4 +1,4 @@
-"""How each release lowers a program: its passes, and the tools that they need."""
+"""The way in which each release lowers a program: its passes, and the tools that they need."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from mgpu_rt._lowering.toolchain import Tool
 DEFAULT_CHIP = "gfx90a"
 FORUM_CHIP = "gfx906"
 
-# Raised whenever the command lines below change, so that old results are not served for new ones.
+# Raised whenever the command lines below change, so that no old result is returned for a new one.
 RECIPE = 4
 
-# Kernels that stand in a gpu.launch are outlined first; a program without any stays as it is.
-# Code object v4 (abi=400) is the newest that HIP 5.2.3 loads.
+# Kernels in a gpu.launch are outlined first; a program without any stays unchanged. Code object v4
+# (abi=400) is the newest that HIP 5.2.3 loads.
 DEVICE_PASSES = (
     "{first}gpu-kernel-outlining,expand-strided-metadata,"
     "rocdl-attach-target{{chip={chip} abi=400 O={opt}}},"
@@ -58,11 +58,12 @@ _ASSEMBLY = re.compile(r'(\bassembly = "(?:[^"\\]|\\.)*)"')
 
 @dataclass(frozen=True)
 class Pipeline:
-    """One way to lower a program; `pipeline` makes those that there are.
+    """One way to lower a program; `pipeline` makes all of them.
 
     ``image`` is the form of the device code: bin, or isa (PTX), which is for NVIDIA's chips.
     ``first`` are passes that go before the others (not for 15), for operations that those do not
-    take. ``lines``: with line tables, which name the program so (not for 15, nor for NVIDIA).
+    take. ``lines``: with line tables, which contain this name of the program (not for 15, nor for
+    NVIDIA).
     """
 
     llvm: int
@@ -74,29 +75,30 @@ class Pipeline:
 
     @property
     def nvidia(self) -> bool:
-        """Whether the chip is NVIDIA's."""
+        """Returns whether the chip is NVIDIA's."""
         return _is_nvidia(self.chip)
 
     @property
     def device_llvm(self) -> int:
-        """The release that makes the device code: 22, whose images HIP 5.2 takes, for 19 to 21."""
+        """Returns the release that makes the device code: for 19 to 21 it is 22, whose images HIP
+        5.2 takes."""
         return 22 if 19 <= self.llvm < 22 else self.llvm
 
     def needs(self) -> list[Tool]:
-        """LLVM's tools that make the device code and the LLVM dialect."""
+        """Returns LLVM's tools that make the device code and the LLVM dialect."""
         releases = dict.fromkeys((self.llvm, self.device_llvm))
         linker = [] if self.nvidia else [("ld.lld", self.device_llvm)]
         return [*(("mlir-opt", llvm) for llvm in releases), *linker]
 
     def tools(self) -> list[Path]:
-        """The files of these and of NVIDIA's assembler. Raises ToolchainMissing."""
+        """Returns the files of these tools and of NVIDIA's assembler. Raises ToolchainMissing."""
         tools = [toolchain.tool(*need) for need in self.needs()]
         if self.nvidia and self.image == "bin":
             tools.append(toolchain.other("ptxas", "nvidia-cuda-toolkit"))
         return tools
 
     def steps(self) -> list[Step]:
-        """The steps to the LLVM dialect. Raises ToolchainMissing."""
+        """Returns the steps to the LLVM dialect. Raises ToolchainMissing."""
         if self.llvm == 15:
             return [Step(_forum_command(self.chip))]
         named = self._naming_steps()
@@ -108,7 +110,8 @@ class Pipeline:
         return [*named, self._device_step(), *([_ENDED_PTX] if self.nvidia else []), host]
 
     def _naming_steps(self) -> list[Step]:
-        """Write each operation's line into the program: a tool that reads stdin knows no name."""
+        """Writes each operation's line into the program, as a tool that reads stdin knows no
+        name."""
         if not self.lines:
             return []
         name = re.sub(r'[\\"]', r"\\\g<0>", self.lines)
@@ -136,16 +139,17 @@ class Pipeline:
         return Step(command, rocm=self.device_llvm)
 
     def llvm_dialect(self, text: str) -> bytes:
-        """The whole program in the LLVM dialect. Raises ToolchainMissing, LoweringFailed."""
+        """Returns the whole program in the LLVM dialect. Raises ToolchainMissing or
+        LoweringFailed."""
         return steps.run(self.steps(), text.encode())
 
     def device_part(self, text: str) -> bytes:
-        """The program with its gpu.modules compiled. Raises as llvm_dialect() does."""
+        """Returns the program with its gpu.modules compiled. Raises as llvm_dialect() does."""
         return steps.run([self._device_step()], text.encode())
 
 
-#: 22 ends PTX with a 0 when it translates the module. 19 does not, and what follows in the program
-#: would be read as PTX.
+#: 22 ends PTX with a 0 when it translates the module. LLVM 19 does not, so the bytes after it would
+#: be read as PTX.
 _ENDED_PTX = Step(
     edit=lambda text: _ASSEMBLY.sub(r'\1\\00"', text.decode()).encode(), words="ends PTX with a 0"
 )
@@ -160,8 +164,8 @@ def pipeline(
     first: str = "",
     lines: str = "",
 ) -> Pipeline:
-    """The pipeline of a release for a chip, by default gfx90a, or for 15 gfx906 as in the forum's
-    report. Raises ValueError if a release has none."""
+    """Returns the pipeline of a release for a chip, by default gfx90a, or for 15 gfx906 as in the
+    forum's report. Raises ValueError if a release has none."""
     if llvm not in toolchain.RELEASES:
         raise ValueError(f"no recipe for LLVM {llvm}: there are 15, and 19 to 23")
     if llvm == 15 and _is_nvidia(chip or ""):
@@ -177,15 +181,16 @@ def _is_nvidia(chip: str) -> bool:
 
 
 def _form(chip: str, image: str | None) -> str:
-    """The form of the device code: as wished, else a binary where its assembler is there."""
+    """Returns the form of the device code: the requested one, or a binary if its assembler is
+    installed."""
     if image not in (None, "bin", "isa") or (image == "isa" and not _is_nvidia(chip)):
         raise ValueError(f"no recipe for an image of the form {image} for {chip}")
     return image or ("isa" if _is_nvidia(chip) and not shutil.which("ptxas") else "bin")
 
 
 def _cuda() -> dict[str, str]:
-    """The variable by which mlir-opt finds NVIDIA's device library: a kernel that computes an
-    exponential needs it. CUDA is there where one says, or is installed as NVIDIA or Debian do."""
+    """Returns the variable by which mlir-opt finds NVIDIA's device library, which a kernel with an
+    exponential needs. CUDA's place is a variable's, or where NVIDIA or Debian install it."""
     if any(name in os.environ for name in CUDA_VARIABLES):
         return {}
     found = (home for home in CUDA_HOMES if Path(home, "nvvm", "libdevice").exists())
@@ -193,7 +198,7 @@ def _cuda() -> dict[str, str]:
 
 
 def _forum_command(chip: str) -> list[Path | str]:
-    """The forum's mlir-opt command of LLVM 15.
+    """Returns the forum's mlir-opt command of LLVM 15.
 
     LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld. If the machine has none, a mount namespace gives
     it one and leaves the machine unchanged. The namespace hides all of /opt, so the program goes
@@ -208,7 +213,7 @@ def _forum_command(chip: str) -> list[Path | str]:
             f"ln -s {linker} /opt/rocm/llvm/bin/ld.lld && "
             f'ln -s {toolchain.device_libraries()} /opt/rocm/amdgcn && exec "$@"'
         )
-        # Without root, a user namespace gives the right to mount, where the system allows it.
+        # Without root, a user namespace gives the right to mount, if the system permits it.
         as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
         unshare = toolchain.other("unshare", "util-linux")
         command = [unshare, "--mount", *as_root, "sh", "-c", prepare, "sh", *command]

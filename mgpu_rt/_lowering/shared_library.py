@@ -1,4 +1,4 @@
-"""Programs lowered to shared libraries from Python, and kept."""
+"""Lowers programs to shared libraries from Python, and caches them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def lower(
     graph: Sequence[str] = (),
     first: str = "",
 ) -> Path:
-    """mgpu_rt.lower, which describes it. ``first`` are passes that go before the others."""
+    """Implements mgpu_rt.lower, which has the documentation. ``first`` are passes that go before
+    the others."""
     text, stem = _read(source)
     pipeline = pipelines.pipeline(llvm, chip, image=image, first=first)
     runtime = _layout.PREFIX / "lib" / _layout.LIBRARY

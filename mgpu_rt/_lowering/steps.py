@@ -1,4 +1,4 @@
-"""The steps of a lowering: tools, each of which reads what the one before it has printed."""
+"""The steps of a lowering: tools, each of which reads the output of the one before it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from mgpu_rt._lowering.toolchain import LoweringFailed
 
 @dataclass(frozen=True)
 class Step:
-    """A tool from its stdin to its stdout, or an edit of this package's own."""
+    """A tool from its stdin to its stdout, or an edit by this package."""
 
     command: Sequence[Path | str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)  # beside this process's
     rocm: int = 0  # the release whose linker it finds at ROCM_PATH, with AMD's device libraries
     edit: Callable[[bytes], bytes] | None = None
-    words: str = ""  # that say what the edit does
+    words: str = ""  # a description of the edit
 
 
 def run(steps: Sequence[Step], content: bytes) -> bytes:
-    """Runs the steps on a program; returns what the last one prints. Raises LoweringFailed."""
+    """Runs the steps on a program; returns the last one's output. Raises LoweringFailed."""
     for number, step in enumerate(steps):
         try:
             content = step.edit(content) if step.edit else _run(step, content)
@@ -45,7 +45,7 @@ def _run(step: Step, content: bytes) -> bytes:
 
 
 def _rocm_parts(llvm: int) -> dict[str, Path]:
-    """The files that mlir-opt looks for below ROCM_PATH, by their places there."""
+    """Returns the files that mlir-opt looks for below ROCM_PATH, by their places there."""
     return {
         "llvm/bin/ld.lld": toolchain.tool("ld.lld", llvm).resolve(),
         "amdgcn": toolchain.device_libraries(),
@@ -54,7 +54,7 @@ def _rocm_parts(llvm: int) -> dict[str, Path]:
 
 @contextmanager
 def _rocm(llvm: int) -> Iterator[Path]:
-    """A directory laid out as mlir-opt expects ROCm to be."""
+    """Makes a directory with the layout that mlir-opt expects of ROCm."""
     with tempfile.TemporaryDirectory() as scratch:
         for place, part in _rocm_parts(llvm).items():
             link = Path(scratch, place)
@@ -64,7 +64,7 @@ def _rocm(llvm: int) -> Iterator[Path]:
 
 
 def script(steps: Sequence[Step], source: str, out: str) -> str:
-    """The steps as commands of a shell, from a file to a file; "-" is stdin or stdout."""
+    """Returns the steps as shell commands, from a file to a file; "-" is stdin or stdout."""
     lines = []
     rocm = next((step.rocm for step in steps if step.rocm), 0)
     if rocm:

@@ -8,7 +8,7 @@ _ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
 
 
 def unescape(text: str) -> bytes:
-    """The bytes of a literal: two hexadecimal digits or one character escaped."""
+    """Returns the bytes of a literal: two hexadecimal digits or one character may be escaped."""
 
     def replace(match: re.Match[bytes]) -> bytes:
         code = match.group(1)

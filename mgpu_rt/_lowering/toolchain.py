@@ -1,4 +1,4 @@
-"""The tools of an LLVM release: where they are, how to get them, and how one is run."""
+"""The tools of an LLVM release: their places, the way to get them, and how one is run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mgpu_rt._packages import how_to_install
 
-#: The releases that there are pipelines for, newest first.
+#: The releases that have pipelines, newest first.
 RELEASES = (23, 22, 21, 20, 19, 15)
 
 #: The releases that the tests run. Debian 12 has their packages.
@@ -22,8 +22,8 @@ Tool = tuple[str, int]
 #: AMD's device libraries, as Debian and as ROCm install them.
 DEVICE_LIBRARIES = (Path("/usr/lib/x86_64-linux-gnu/amdgcn"), Path("/opt/rocm/amdgcn"))
 
-#: LLVM warns about an unknown chip, and then crashes or makes an image that no GPU takes. MLIR ends
-#: with an error about an unknown name.
+#: LLVM warns about an unknown chip, and then crashes or makes an image that no GPU accepts. MLIR
+#: ends with an error for an unknown name.
 UNKNOWN_CHIP = ("is not a recognized processor", "Invalid chipset name")
 
 _VERSION = re.compile(r"\b(?:LLVM version|LLD) (\d+)\.")
@@ -39,8 +39,8 @@ class ToolchainMissing(RuntimeError):
 
 
 class LoweringFailed(RuntimeError):
-    """A tool refused a program. ``complaint`` is what the tool itself said; ``reads_source``: of
-    the program itself, and not of what another tool made of it."""
+    """A tool refused a program. ``complaint`` is the tool's own message; ``reads_source``: the tool
+    reads the program itself, and not another tool's output."""
 
     reads_source = False
 
@@ -52,7 +52,7 @@ class LoweringFailed(RuntimeError):
 
 
 def tool(name: str, llvm: int) -> Path:
-    """The path of one tool of one LLVM release, e.g. ``tool("mlir-opt", 22)``.
+    """Returns the path of one tool of one LLVM release, e.g. ``tool("mlir-opt", 22)``.
 
     Raises ToolchainMissing. The release's own directory comes first, as PATH may hold another build
     of the tool. A tool without a release in its name counts if its version is right.
@@ -68,7 +68,7 @@ def tool(name: str, llvm: int) -> Path:
 
 
 def _release(path: str) -> int | None:
-    """The LLVM release that a tool says it is of."""
+    """Returns the LLVM release that a tool reports."""
     try:
         said = run([path, "--version"]).decode(errors="replace")
     except LoweringFailed:
@@ -84,8 +84,8 @@ def _package(name: str, llvm: int) -> str:
 
 
 def library(name: str, llvm: int) -> Path | None:
-    """A shared library of a release, such as mlir_c_runner_utils; else of another release, since no
-    release has changed their functions. Returns None if no release has the library."""
+    """Returns a shared library of a release, such as mlir_c_runner_utils, or of another release,
+    since no release has changed their functions. Returns None if no release has the library."""
     for release in (llvm, *RELEASES):
         try:
             folder = tool("mlir-opt", release).resolve().parent.parent / "lib"
@@ -104,8 +104,8 @@ SUPPORT = (
 
 
 def defining(functions: Iterable[str], llvm: int) -> tuple[list[str], set[str]]:
-    """The names of LLVM's libraries that define these functions, and the functions that none
-    defines."""
+    """Returns the names of LLVM's libraries that define these functions, and the functions that
+    none defines."""
     from elftools.elf.elffile import ELFFile
 
     left, found = set(functions), []
@@ -123,7 +123,7 @@ def defining(functions: Iterable[str], llvm: int) -> tuple[list[str], set[str]]:
 
 
 def missing(tools: Iterable[Tool]) -> list[ToolchainMissing]:
-    """The tools among these that are missing."""
+    """Returns those of the tools that are missing."""
     absent = []
     for name, llvm in tools:
         try:
@@ -134,24 +134,24 @@ def missing(tools: Iterable[Tool]) -> list[ToolchainMissing]:
 
 
 def runner(llvm: int) -> Path:
-    """The JIT runner of a release: mlir-runner, or mlir-cpu-runner up to 19."""
+    """Returns the JIT runner of a release: mlir-runner, or mlir-cpu-runner up to 19."""
     return tool("mlir-runner" if llvm >= 20 else "mlir-cpu-runner", llvm)
 
 
 def other(name: str, package: str) -> Path:
-    """A tool that is not LLVM's. Raises ToolchainMissing."""
+    """Returns a tool that is not LLVM's. Raises ToolchainMissing."""
     if found := shutil.which(name):
         return Path(found)
     raise ToolchainMissing(name, package)
 
 
 def compiler() -> Path:
-    """The C compiler, which links. Raises ToolchainMissing."""
+    """Returns the C compiler, which links. Raises ToolchainMissing."""
     return other("cc", "gcc libc6-dev")
 
 
 def device_libraries() -> Path:
-    """The directory amdgcn of AMD's device libraries. Raises ToolchainMissing."""
+    """Returns the directory amdgcn of AMD's device libraries. Raises ToolchainMissing."""
     for directory in DEVICE_LIBRARIES:
         if directory.exists():
             return directory

@@ -1,7 +1,7 @@
 """The file that the wheel carries: lowered programs, their kernels by chip, saved sequences.
 
-csrc/selftest/bundle.py makes it. Each LLVM has its own host code of a program, with room
-where its images lie; `Bundle.lay_out` fills that with a chip's.
+csrc/selftest/bundle.py makes it. Each LLVM has its own host code of a program, with room for its
+images; `Bundle.lay_out` fills that with a chip's.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from pathlib import Path
 
 PATH = Path(__file__).with_name("bundle.tar.xz")
 
-#: Bytes for an image in the host code. The bytes begin with the marker.
+#: The bytes for an image in the host code. They begin with the marker.
 ROOM = 16384
 
-#: All NVIDIA GPUs from this one on compile this.
+#: All later NVIDIA GPUs can compile this.
 PTX = "sm_70"
 
 
 def marker(program: str, module: str) -> bytes:
-    """The words in a room that say whose it is."""
+    """Returns the words in a room that identify its image."""
     return f"mgpu_rt selftest image of {program}.{module};".encode()
 
 
-#: Images that are made of others, for AMD's chips. These are cell0 in a bundle, plain0 with a name
-#: that kernels which print have, and plain0 with a section that claims to be endless.
+#: Images that are made from others, for AMD's chips. These are cell0 in a bundle, plain0 with a
+#: name that kernels which print have, and plain0 with a section that claims to be endless.
 OFFLOAD, PRINTING, ENDLESS = MADE = ("offload-cell0", "printing-plain0", "endless-plain0")
 AMDGCN = "amdgcn-amd-amdhsa"
 
-#: Libraries of the sequences' images as constants, and their images in the order of their numbers.
-#: The first one cannot be closed.
+#: The libraries that have the sequences' images as constants, and the images in order of their
+#: numbers. The first library cannot be closed.
 CONSTANTS = {
     "constants": [*(f"plain{i}" for i in range(6)), *(f"cell{i}" for i in range(3))],
     "closable0": ["plain0"],
@@ -41,34 +41,35 @@ CONSTANTS = {
 
 
 def library_name(llvm: str | int) -> str:
-    """The programs as that release lowers them, in the bundle and where they are laid out."""
+    """Returns the programs as that release lowers them, in the bundle and where they are laid
+    out."""
     return f"programs/{llvm}.so"
 
 
 def chip_of(target: str) -> str:
-    """The chip in the bundle for a device, "gfx90a:sramecc+:xnack-" or "sm_90"."""
+    """Returns the bundle's chip for a device, "gfx90a:sramecc+:xnack-" or "sm_90"."""
     return PTX if target.startswith("sm_") else target.partition(":")[0]
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """The bundle as it was read."""
+    """The bundle's content."""
 
     members: dict[str, bytes]
     manifest: dict
 
     @property
     def programs(self) -> dict[str, list[str]]:
-        """The programs by LLVM release."""
+        """Returns the programs by LLVM release."""
         return self.manifest["programs"]
 
     @property
     def chips(self) -> list[str]:
-        """The chips that it has kernels for."""
+        """Returns the chips that it has kernels for."""
         return self.manifest["chips"]
 
     def sequences(self, kind: str) -> dict[str, bytes]:
-        """Cases of a kind, "calm" or "harsh", by name."""
+        """Returns cases of a kind, "calm" or "harsh", by name."""
         return {
             name.removeprefix("sequences/").removesuffix(".json"): content
             for name, content in self.members.items()
@@ -76,7 +77,8 @@ class Bundle:
         }
 
     def kernels(self, chip: str) -> dict[str, bytes]:
-        """A chip's images by name: "forum.test_func" of a program, "plain0" of the sequences."""
+        """Returns a chip's images by name: "forum.test_func" of a program, "plain0" of the
+        sequences."""
         start = f"kernels/{chip}/"
         return {n.removeprefix(start): c for n, c in self.members.items() if n.startswith(start)}
 
@@ -107,7 +109,7 @@ def _made(images: dict[str, bytes], chip: str) -> dict[str, bytes]:
 
 
 def _offload_bundle(image: bytes, chip: str) -> bytes:
-    """An image as clang bundles it, behind an empty entry for the host."""
+    """Returns an image as clang bundles it, behind an empty entry for the host."""
     begin = 4096
     table = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", 2)
     for name, size in (("host-x86_64-unknown-linux--", 0), (f"hipv4-{AMDGCN}--{chip}", len(image))):
@@ -116,7 +118,7 @@ def _offload_bundle(image: bytes, chip: str) -> bytes:
 
 
 def _filled(library: bytes, images: dict[str, bytes]) -> bytes:
-    """The library with the images of its programs in their rooms."""
+    """Returns the library with its programs' images in their rooms."""
     filled = bytearray(library)
     for name, content in images.items():
         program, dot, module = name.partition(".")
@@ -130,8 +132,8 @@ def _filled(library: bytes, images: dict[str, bytes]) -> bytes:
 
 
 def read(path: Path = PATH, image: Path | None = None) -> Bundle:
-    """Reads it, and the kernels of a further chip from `image`. Raises OSError, tarfile.TarError,
-    ValueError."""
+    """Reads the bundle, and the kernels of another chip from `image`. Raises OSError,
+    tarfile.TarError or ValueError."""
     members = _members(path)
     manifest = json.loads(members["manifest.json"])
     if image is not None:

@@ -1,4 +1,4 @@
-"""Processes with a time limit: where a GPU hangs, the one that waits for it is given up."""
+"""Processes with a time limit: if a GPU hangs, the process that waits for it is abandoned."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-#: Seconds for a killed process to end. A process that waits inside the kernel may stay.
+#: The seconds that a killed process has to end. A process that waits inside the kernel may stay.
 GRACE = 5.0
 
 HUNG = "it did not end within its time limit: the GPU or its driver hangs, see dmesg"
@@ -15,7 +15,7 @@ HUNG = "it did not end within its time limit: the GPU or its driver hangs, see d
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process ended. `status` is None where it was killed at its time limit."""
+    """How a process ended. `status` is None if it was killed at its time limit."""
 
     status: int | None
     out: str
@@ -23,7 +23,7 @@ class Ended:
 
     @property
     def how(self) -> str:
-        """The end in words; empty if the process ended well."""
+        """Returns the end in words; empty if the process succeeded."""
         if self.status is None:
             return HUNG
         if self.status < 0:
@@ -34,7 +34,7 @@ class Ended:
 def run(
     command: Sequence[str], env: Mapping[str, str], seconds: float, *, merged: bool = False
 ) -> Ended:
-    """Runs a process to its end, or kills it. With `merged`, `out` holds its stderr too."""
+    """Runs a process to its end, or kills it. With `merged`, `out` has its stderr, too."""
     pipe = subprocess.PIPE
     process = subprocess.Popen(
         command,
@@ -60,7 +60,7 @@ def run(
 
 @contextlib.contextmanager
 def killed(process: subprocess.Popen[str]) -> Iterator[None]:
-    """Leaves no process behind that still runs, also after Ctrl-C."""
+    """Leaves no running process behind, even after Ctrl-C."""
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Whether the emulated device leaves in memory what this GPU leaves, kernel by kernel."""
+"""Compares memory after each kernel on the emulated device and on this GPU."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from mgpu_rt._selftest.bundle import Bundle, library_name
 from mgpu_rt._selftest.machine import MEASURE, Machine
 from mgpu_rt._selftest.result import EMULATOR, HIP
 
-#: Releases whose programs have kernels that write to memory which their arguments lead to.
+#: The releases whose programs have kernels that write to memory of their arguments.
 LLVMS = ("22", "19")
 #: The program whose kernel writes to a variable of its module, which diff cannot compare.
 WITH_VARIABLES = "globals"
-LIMIT = 240.0  # seconds: both devices run the programs twice if something differs
+LIMIT = 240.0  # in seconds: both devices run the programs twice if something differs
 
 
 def commands(bundle: Bundle, machine: Machine, folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """A name and a command `mgpu-rt diff` for each LLVM, without its option -o. None if this is no
-    GPU of AMD's, or the emulated device cannot be this chip here, or NumPy is missing."""
+    """Returns a name and a command `mgpu-rt diff` for each LLVM, without its option -o. Returns
+    None if this is no GPU of AMD's, or the emulated device cannot be this chip here, or NumPy is
+    missing."""
     if machine.kind != "hip" or machine.chip not in softgpu.TARGETS or not _can_compare():
         return
     for llvm in LLVMS:
@@ -43,7 +44,7 @@ def _can_compare() -> bool:
 
 
 def compare(words: Sequence[str], machine: Machine) -> tuple[bool, dict[str, list[str]]]:
-    """Whether all launches were compared, and what was found, by side."""
+    """Returns whether all launches were compared, and the findings by side."""
     with tempfile.TemporaryDirectory() as out:
         command = _interpreter.module_command("mgpu_rt", "diff", "-o", f"{out}/diff", *words)
         ended = children.run(command, machine.environment, LIMIT)

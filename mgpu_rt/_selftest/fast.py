@@ -26,29 +26,30 @@ SIDES: dict[str, dict[str, str]] = {
     "lazy": {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": "lazy"},
     HAND: {},
 }
-#: Programs with their LLVM, the iterations of a call, and the module that is loaded by hand.
+#: The programs with their LLVM, the iterations of a call, and the module that is loaded by hand.
 LOOPS = (
     ("forum", 19, 20, "test_func"),
     ("forum", 22, 20, "test_func"),
     ("churn", 22, 20, "kernels"),
     ("layers", 22, 10, "kernels"),
 )
-ROUND = 0.05  # seconds that a round is to take
+ROUND = 0.05  # seconds that a round should take
 ROUNDS = 25  # of each side, at most
 LEAST = 5
-ANSWER = 60.0  # seconds for a round, after which the GPU hangs
+ANSWER = 60.0  # seconds for a round, after which the GPU counts as hanging
 
 
 class Hung(Exception):
-    """A process did not answer; the message says which."""
+    """A process did not answer; the message names it."""
 
 
 class Untimed(Exception):
-    """A process ended, or its calls fail: its times say nothing. The message says which."""
+    """A process ended, or its calls fail, so its times mean nothing. The message names the
+    process."""
 
 
 class _Loop:
-    """A process that runs a program as often as it is told to."""
+    """A process that runs a program as often as it is told."""
 
     is_late = False
 
@@ -66,7 +67,7 @@ class _Loop:
         )
 
     def round(self, calls: int) -> float:
-        """Returns the nanoseconds of this number of calls. Raises Hung and Untimed."""
+        """Returns the nanoseconds of this number of calls. Raises Hung or Untimed."""
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None and stdout is not None
         late = threading.Timer(ANSWER, self._end)
@@ -156,10 +157,10 @@ def _loops(
 def _rounds(
     loops: Mapping[str, _Loop], until: float, order: random.Random
 ) -> dict[str, tuple[list[float], int]]:
-    """Samples of each side and the calls in one, in turns of random order."""
+    """Returns samples of each side and the calls in one, in turns of random order."""
     calls = {}
     for side, loop in loops.items():
-        loop.round(1)  # which starts HIP
+        loop.round(1)  # this starts HIP
         loop.check()
         fastest = min(loop.round(1) for _ in range(5))
         calls[side] = max(1, int(ROUND * 1e9 / max(fastest, 1)))
@@ -177,7 +178,7 @@ def _rounds(
 
 
 def _questions(machine: Machine) -> dict[str, float]:
-    """Nanoseconds of each question that the runtime asks HIP."""
+    """Returns the nanoseconds of each question that the runtime asks HIP."""
     ended = children.run([str(MEASURE), "questions"], machine.environment, ANSWER)
     if ended.status is None:
         raise Hung("the questions to HIP: their process did not end")
@@ -189,11 +190,11 @@ def _questions(machine: Machine) -> dict[str, float]:
 
 # ---- advice ----
 
-WORTH = 0.05  # of the time; less is no advice
+WORTH = 0.05  # relative to the time; a smaller gain is no advice
 
 
 def by_side(fast: Sequence[Timing]) -> dict[tuple[str, int], dict[str, Timing]]:
-    """The timings by program and LLVM, then by side."""
+    """Returns the timings by program and LLVM, then by side."""
     found: dict[tuple[str, int], dict[str, Timing]] = {}
     for timing in fast:
         found.setdefault((timing.program, timing.llvm), {})[timing.side] = timing
@@ -201,7 +202,7 @@ def by_side(fast: Sequence[Timing]) -> dict[tuple[str, int], dict[str, Timing]]:
 
 
 def advice(fast: Sequence[Timing]) -> str:
-    """A sentence that follows from the figures, "" without any."""
+    """Returns a sentence that follows from the figures, "" without any."""
     loops = by_side(fast)
     if not loops:
         return ""

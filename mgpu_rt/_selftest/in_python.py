@@ -1,9 +1,9 @@
-"""The library's additions in Python, on a device: a graph of launches, and a hook on a launch.
+"""Tests the library's additions in Python on a device: a graph of launches, and a hook on a launch.
 
     python -m mgpu_rt._selftest.in_python graph|hook IMAGE
 
-The image's kernel `mix` makes 3 * w + k + 101 of each word w. Prints what is wrong, a line
-each, and at the end how many results it has compared.
+The image's kernel `mix` makes 3 * w + k + 101 of each word w. Prints each fault on a line, and at
+the end how many results it has compared.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from mgpu_rt.hooks import LaunchHook
 from mgpu_rt.runtime import Launch
 
 COUNT, THREADS, REPLAYS = 4096, 64, 5
-STEPS = (1, 2, 3)  # k, of one launch after the other
-NUMBER = 101  # the image's own
+STEPS = (1, 2, 3)  # k of one launch after the other
+NUMBER = 101  # the image's own number
 
 
 def mixed(word: int) -> int:
@@ -63,7 +63,7 @@ class Mixer:
         self.words[0:COUNT] = range(first, first + COUNT)
 
     def wrong(self, first: int) -> Iterator[str]:
-        """All that is not as it should be, once the work is done."""
+        """Returns all faults, once the work is done."""
         self.runtime.mgpuStreamSynchronize(self.stream)
         self.compared += 1
         found = [i for i in range(COUNT) if self.words[i] != mixed(first + i)]
@@ -79,7 +79,7 @@ class Mixer:
 
 
 def graph(mixer: Mixer) -> Iterator[str]:
-    """Built once, replayed with other words each time."""
+    """Builds a graph once, and replays it with other words each time."""
     with mgpu_rt.graph() as built:
         mixer.submit()
     if len(built) != len(STEPS) + 2:
@@ -92,7 +92,7 @@ def graph(mixer: Mixer) -> Iterator[str]:
 
 
 class Seen(LaunchHook):
-    """Counts launches, and lets them go on."""
+    """A hook that counts launches, and passes them on."""
 
     launches = 0
 
@@ -102,7 +102,7 @@ class Seen(LaunchHook):
 
 
 def hook(mixer: Mixer) -> Iterator[str]:
-    """Called at each launch, which computes what it did without one."""
+    """Tests a hook at each launch, whose results must be as without it."""
     mixer.fill(7)
     with mgpu_rt.intercept(Seen()) as seen:
         mixer.submit()

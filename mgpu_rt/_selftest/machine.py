@@ -21,7 +21,7 @@ PLAYER, MEASURE = PROGRAMS / "player", PROGRAMS / "measure"
 
 START = 60.0  # seconds for HIP's first start on a machine
 NEEDED = 64 << 20  # bytes of device memory that the tests may take
-SHARE = 10  # of what is free they never take more than this part
+SHARE = 10  # they never take more than this part of the free memory
 
 #: The variables that hide devices, by the kind of driver.
 _VISIBLE = {"cuda": "CUDA_VISIBLE_DEVICES", "hip": "HIP_VISIBLE_DEVICES"}
@@ -29,7 +29,7 @@ _VISIBLE = {"cuda": "CUDA_VISIBLE_DEVICES", "hip": "HIP_VISIBLE_DEVICES"}
 
 @dataclass(frozen=True)
 class Gpu:
-    """A device as HIP numbers it here."""
+    """A device with HIP's number here."""
 
     number: int
     name: str
@@ -39,7 +39,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine that the tests run on."""
+    """The machine on which the tests run."""
 
     kind: str  # hip, cuda, softgpu
     gpu: Gpu
@@ -48,9 +48,9 @@ class Machine:
     driver: str
     free: int  # bytes
     total: int
-    environment: Mapping[str, str]  # of every child
-    both: Mapping[str, str] | None  # the same with a second device, where there is one
-    chip: str  # in the bundle
+    environment: Mapping[str, str]  # environment of every child
+    both: Mapping[str, str] | None  # `environment` with a second device, if there is one
+    chip: str  # chip in the bundle
 
 
 def find(
@@ -60,8 +60,8 @@ def find(
     library: Path | None = None,
     base: Mapping[str, str] = os.environ,
 ) -> Machine:
-    """The GPU to test: that number, else the first without a screen. `library` takes the place of
-    this installation's. Raises CommandError."""
+    """Finds the GPU to test: the one of that number, or the first without a screen. `library`
+    replaces this installation's. Raises CommandError."""
     kind, base = preload.kind(preload.choose(device, base), base)
     environment = _environment(kind, base, library)
     values, gpus = _ask_devices(environment)
@@ -91,8 +91,8 @@ def find(
 
 
 def _environment(kind: str, base: Mapping[str, str], library: Path | None) -> dict[str, str]:
-    """The children's environment: the device's, the library first, and none of the user's other
-    options."""
+    """Returns the children's environment: the device's, the library first, and none of the user's
+    other options."""
     kept = ("MGPU_RT_HIP", "MGPU_RT_CUDA", "MGPU_RT_SOFTGPU")
     unwanted = ("MGPU_RT_", "LD_PRELOAD", "DRIVER_")
     clean = {n: v for n, v in base.items() if n in kept or not n.startswith(unwanted)}
@@ -132,7 +132,7 @@ def _ask_devices(environment: Mapping[str, str]) -> tuple[dict[str, str], list[G
 
 
 def _has_screen(bus: str) -> bool:
-    """Whether the kernel says that something is connected to a connector of the device."""
+    """Returns whether the kernel reports a screen on a connector of the device."""
     folder = Path("/sys/bus/pci/devices", bus.lower())
     try:
         found = [path.read_text().strip() for path in folder.glob("drm/card*/card*-*/status")]
@@ -157,7 +157,7 @@ def _choose(gpus: list[Gpu], number: int | None) -> Gpu:
 
 
 def _only(kind: str, environment: Mapping[str, str], *gpus: Gpu) -> dict[str, str]:
-    """The environment with only these devices."""
+    """Returns the environment with only these devices."""
     variable = _VISIBLE.get(kind)
     if variable is None:
         return dict(environment)
@@ -173,7 +173,7 @@ def _release(kind: str, number: int) -> str:
     return f"{number // 10_000_000}.{number // 100_000 % 100}.{number % 100_000}"
 
 
-#: The file in which a kernel's driver tells its version.
+#: The file in which a kernel driver states its version.
 _DRIVERS = {"hip": "/sys/module/amdgpu/version", "cuda": "/proc/driver/nvidia/version"}
 _NUMBER = re.compile(r"\b\d+\.\d+(?:\.\d+)*\b")
 
@@ -189,7 +189,7 @@ def _driver(kind: str, number: int) -> str:
 
 
 def processor() -> str:
-    """The processor's name, as Linux has it."""
+    """Returns the processor's name from Linux."""
     try:
         found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.M)
     except OSError:
@@ -198,5 +198,5 @@ def processor() -> str:
 
 
 def private_folder() -> tempfile.TemporaryDirectory[str]:
-    """For the programs and images of a run; no other user may write there."""
+    """Makes a folder for the programs and images of a run, which no other user may write to."""
     return tempfile.TemporaryDirectory(prefix="mgpu_rt-selftest-")

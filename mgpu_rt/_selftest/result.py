@@ -1,6 +1,6 @@
-"""The findings of a selftest, and the form of the file that holds them.
+"""The findings of a selftest, and the form of the file that contains them.
 
-`schema` is that form. A file says nothing of who ran it or where: no host, user or path.
+`schema` defines that form. A file does not tell who ran it or where: it has no host, user or path.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ FORMAT = 2
 #: The side of a failure that stock's behaviour has too.
 HIP = "HIP"
 STOCK = "stock"
-#: The side of a kernel that leaves something else on the emulated device than on the GPU.
+#: The side of a kernel whose results differ between the emulated device and the GPU.
 EMULATOR = "emulated device"
-#: Faults of these say nothing of the library.
+#: Faults of these do not concern the library.
 OTHERS = (HIP, EMULATOR)
 
-#: The verdicts. Only what was compared on every side, all of it, without a difference, is a yes.
+#: The verdicts. Only if every side was compared, completely and without a difference, is the
+#: verdict yes.
 YES, NO, NOT_KNOWN = "yes", "no", "not known"
 
 
 @dataclass
 class Wrong:
-    """A difference from stock's behaviour, or a failure of HIP itself, and the command that shows
-    it again."""
+    """A difference from stock's behaviour, or a failure of HIP itself, and the command that repeats
+    it."""
 
     name: str
     side: str
@@ -40,17 +41,17 @@ class Wrong:
 
 @dataclass
 class Part:
-    """Checks of a kind: how many there are, and how many were made."""
+    """Checks of a kind: their number, and how many were made."""
 
     name: str
     total: int
     checked: int = 0
-    compared: int = 0  # those that compared every side with stock's behaviour
+    compared: int = 0  # checks that compared every side with stock's behaviour
     wrong: list[Wrong] = field(default_factory=list)
 
     @property
     def differ(self) -> int:
-        """How often stock's behaviour or the library is wrong."""
+        """Returns how often stock's behaviour or the library is wrong."""
         return sum(one.side not in OTHERS for one in self.wrong)
 
 
@@ -69,7 +70,7 @@ class Timing:
 
 @dataclass
 class Result:
-    """All of it. `ended` is empty where everything was done, else it says why not."""
+    """All findings. `ended` is empty if all was done, and the reason if not."""
 
     mgpu_rt: str
     made: str  # the day
@@ -81,30 +82,31 @@ class Result:
     fast: list[Timing] = field(default_factory=list)
     questions: dict[str, float] = field(default_factory=dict)
     advice: str = ""
-    untimed: list[str] = field(default_factory=list)  # what has no time, and why
+    untimed: list[str] = field(default_factory=list)  # programs without a time, and why
 
     @property
     def verdict(self) -> str:
-        """YES, NO or NOT_KNOWN."""
+        """Returns YES, NO or NOT_KNOWN."""
         return verdict(asdict(self)["right"])
 
     @property
     def wrong(self) -> list[Wrong]:
-        """A fault of stock's behaviour or of the library."""
+        """Adds a fault of stock's behaviour or of the library."""
         return [wrong for part in self.right for wrong in part.wrong if wrong.side not in OTHERS]
 
     @property
     def failed(self) -> list[Wrong]:
-        """A failure of HIP itself, or of the emulated device: it says nothing of the library."""
+        """Adds a failure of HIP itself, or of the emulated device, which does not concern the
+        library."""
         return [wrong for part in self.right for wrong in part.wrong if wrong.side in OTHERS]
 
     def document(self) -> dict[str, Any]:
-        """The result as JSON for the file."""
+        """Returns the result as JSON for the file."""
         return {"format": FORMAT, "verdict": self.verdict, **_without_names(asdict(self))}
 
 
 def verdict(parts: list[dict[str, Any]]) -> str:
-    """The verdict that follows from a document's `right`."""
+    """Returns the verdict that follows from a document's `right`."""
     sides = {wrong["side"] for part in parts for wrong in part["wrong"]}
     if sides - {STOCK, *OTHERS}:
         return NO
@@ -113,7 +115,7 @@ def verdict(parts: list[dict[str, Any]]) -> str:
 
 
 #: A type, or a list with the schema of each element, or a dictionary with those of its names. In a
-#: dictionary of one name "*" that name stands for all.
+#: dictionary the single name "*" stands for all names.
 schema: dict[str, Any] = {
     "format": int,
     "verdict": str,
@@ -158,7 +160,7 @@ schema: dict[str, Any] = {
 
 
 def faults(document: Any) -> list[str]:
-    """The places where a document, which may come from anywhere, is not as the schema has it. Its
+    """Returns the places where a document, which may come from anyone, violates the schema. Its
     verdict and its numbers must follow from the rest."""
     found = _unlike(document, schema, "")
     if found:
@@ -174,8 +176,8 @@ def faults(document: Any) -> list[str]:
 
 
 def upgraded(document: Any) -> Any:
-    """A document of format 1 as this format has it, any other as it is. The older format did not
-    count what was compared: of what HIP ended or what went wrong this says that it was not."""
+    """Converts a document of format 1 to this format; returns any other unchanged. The older format
+    did not count comparisons: checks that HIP ended or that found a fault count as not compared."""
     if not isinstance(document, dict) or document.get("format") != 1:
         return document
     try:
@@ -211,7 +213,7 @@ _PATH = re.compile(r"(?<![\w.])~?/[^\s'\":;,()]*")
 
 
 def _names() -> list[str]:
-    """Names of this machine and user, which the file must not hold."""
+    """Returns names of this machine and user, which the file must not contain."""
     names = [socket.gethostname(), socket.gethostname().partition(".")[0]]
     with contextlib.suppress(OSError, KeyError, ImportError):
         names.append(getpass.getuser())
@@ -219,7 +221,7 @@ def _names() -> list[str]:
 
 
 def _without_names(value: Any, names: list[str] | None = None) -> Any:
-    """The value, in whose texts paths and the names of machine and user are hidden."""
+    """Returns the value with paths and the names of machine and user hidden in its texts."""
     names = _names() if names is None else names
     if isinstance(value, str):
         text = _PATH.sub("(path)", value)

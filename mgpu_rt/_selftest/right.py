@@ -1,4 +1,4 @@
-"""Whether results are stock's here: programs with known answers, and saved sequences of calls."""
+"""Compares results with stock's here: programs with known answers, and saved sequences of calls."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mgpu_rt._selftest.machine import MEASURE, PLAYER, Machine
 from mgpu_rt._selftest.result import EMULATOR, HIP, STOCK, Part, Wrong
 from mgpu_rt._selftest.sequences import Case, Output, differences, run
 
-#: Seconds for one process. An emulated device takes a few, a GPU less.
+#: The seconds for one process. An emulated device takes a few, a GPU less.
 LIMIT = 60.0
-MOST_SAID = 12  # lines of what is wrong with one thing
-AGAIN = 3  # times that what went wrong is played again
+MOST_SAID = 12  # lines about the faults of one check
+AGAIN = 3  # how often a failed sequence is played again
 
 OFF = {"MGPU_RT_CACHE": "off"}
-#: How the library is run: as it is, in ways that users choose, and with so little room that what is
-#: kept must leave.
+#: The library's settings: the default, those that users choose, and limits so small that caches
+#: must evict.
 SIDES: dict[str, dict[str, str]] = {
     "library": {},
     "exclusive": {"MGPU_RT_EXCLUSIVE": "on"},
@@ -39,9 +39,9 @@ SIDES: dict[str, dict[str, str]] = {
 #: Kinds of sequences in the bundle, those of random programs among them.
 KINDS, HARSH = ("proofs", "calm"), ("resets", "harsh")
 RANDOM = ("calm", "harsh")
-#: Steps that the library over NVIDIA's driver does not serve.
+#: Steps that HIP over NVIDIA's driver does not support.
 NOT_WITH_CUDA = ("capture", "reset")
-#: In sequences others call HIP too, which EXCLUSIVE rules out.
+#: In sequences other code calls HIP too, which EXCLUSIVE rules out.
 WITH_OTHERS = ("library", "lazy", "tight")
 
 #: The output of each program. LLVM 19 and 15 load a module, and its globals, at each launch.
@@ -58,13 +58,13 @@ ANSWERS_OF_22 = {**ANSWERS, "globals": "20\n"}
 
 @dataclass
 class Findings:
-    """The result of a check. Nothing is known of a side that was not compared."""
+    """The result of a check. A side that was not compared is unknown."""
 
     compared: list[str] = field(default_factory=list)  # sides
     wrong: dict[str, list[str]] = field(default_factory=dict)  # by side, or HIP
 
     def add(self, side: str, wrong: list[str]) -> None:
-        """A side that was compared."""
+        """Adds a side that was compared."""
         self.compared.append(side)
         if wrong:
             self.wrong[side] = wrong
@@ -72,7 +72,7 @@ class Findings:
 
 @dataclass(frozen=True)
 class Check:
-    """Something to check in one or more processes, on these sides."""
+    """A check in one or more processes, on these sides."""
 
     part: str
     name: str
@@ -83,7 +83,7 @@ class Check:
 def checks(
     bundle: Bundle, machine: Machine, folder: Path, kinds: Sequence[str] = KINDS
 ) -> list[Check]:
-    """All that can be checked on this machine, the programs first."""
+    """Returns all checks for this machine, the programs first."""
     found = [*_program_checks(bundle, machine, folder)]
     if machine.both is not None:
         found.append(_both_check(machine, folder))
@@ -106,9 +106,9 @@ def checks(
 def perform(
     found: Sequence[Check], parts: list[Part], until: float, step: Callable[[str], None], how: str
 ) -> str:
-    """Makes the checks in turn, up to a moment of time.monotonic. Each adds to its part at once, so
-    that what was found is there even if a later check ends the run. `how` begins the command that
-    repeats one. Returns why it ended early: "" if it did not."""
+    """Makes the checks in turn, until a moment of time.monotonic. Each check adds to its part at
+    once, so that findings remain even if a later check ends the run. `how` begins the command that
+    repeats a check. Returns why it ended early: "" if it did not."""
     totals = Counter(check.part for check in found)
     by_name = {name: Part(name, total) for name, total in totals.items()}
     parts += by_name.values()
@@ -144,7 +144,7 @@ def _program_checks(bundle: Bundle, machine: Machine, folder: Path) -> Iterator[
 
 
 def _both_check(machine: Machine, folder: Path) -> Check:
-    """Two threads, each on a device of its own."""
+    """Checks two threads, each on its own device."""
     both = machine.both
     assert both is not None
     command = [str(MEASURE), "both", str(folder / library_name(19)), "churn"]
@@ -153,7 +153,8 @@ def _both_check(machine: Machine, folder: Path) -> Check:
 
 
 def _compared(command: Sequence[str], environment: Mapping[str, str], expected: str) -> Findings:
-    """The faults of the command on each side. If stock's behaviour has one, nothing else counts."""
+    """Returns the command's faults on each side. If stock's behaviour has a fault, nothing else
+    counts."""
     stock = children.run(command, {**environment, **OFF}, LIMIT)
     if wrong := _answers(stock, expected):
         return Findings(wrong={STOCK: wrong})
@@ -171,7 +172,7 @@ def _compared(command: Sequence[str], environment: Mapping[str, str], expected: 
 
 
 def _answers(ended: children.Ended, expected: str) -> list[str]:
-    """The faults of a run. No call of a program may fail until main returns."""
+    """Returns the faults of a run. No call of a program may fail until main returns."""
     wrong = [*filter(None, [ended.how]), *_failures(ended)[0]]
     have, want = _by_program(ended.out), _by_program(expected)
     for name, answer in want.items():
@@ -195,13 +196,13 @@ def _by_program(out: str) -> dict[str, str]:
 
 
 def _failures(ended: children.Ended) -> tuple[list[str], list[str]]:
-    """The lines of calls that failed: until main returned, and after."""
+    """Returns the lines of failed calls: until main returned, and after."""
     before, _, after = ended.err.partition("# end\n")
     return failures(before.splitlines()), failures(after.splitlines())
 
 
 def failures(said: Sequence[str]) -> list[str]:
-    """The lines of calls that failed."""
+    """Returns the lines of failed calls."""
     return [line for line in said if " failed with " in line]
 
 
@@ -243,7 +244,7 @@ def _python_check(part: str, machine: Machine, image: Path) -> Check:
 
 # ---- sequences ----
 
-#: Plays a sequence on a side, and says what is wrong with it beside what stock's behaviour said.
+#: Plays a sequence on a side, and returns its faults relative to stock's output.
 Play = Callable[..., tuple[Output, list[str]]]
 
 
@@ -264,7 +265,7 @@ def _sequence_check(part: str, name: str, case: Case, machine: Machine, images: 
 
 def known_compared(play: Play, sides: Sequence[str]) -> Findings:
     """Returns the faults of a sequence whose answers are all known. Stock's behaviour has other
-    answers."""
+    answers for it."""
     found = Findings()
     for side in sides:
         said, wrong = play(side, Output())
@@ -275,9 +276,9 @@ def known_compared(play: Play, sides: Sequence[str]) -> Findings:
 
 
 def sequence_compared(play: Play, sides: Sequence[str] = WITH_OTHERS) -> Findings:
-    """The faults of a sequence, by side. HIP itself may end the process now and then: where
-    stock's behaviour ends so too, that is HIP's failure, and says nothing of the library. The side
-    is compared if it comes to its end when it is played again."""
+    """Returns the faults of a sequence, by side. HIP itself may end the process now and then: if
+    stock's behaviour ends so too, that is HIP's failure, not the library's. The side counts as
+    compared if a second play comes to its end."""
     found = Findings()
     stock, wrong = play(STOCK)
     for number in range(AGAIN):
@@ -309,12 +310,12 @@ def sequence_compared(play: Play, sides: Sequence[str] = WITH_OTHERS) -> Finding
 
 
 def _was_ended(said: Output) -> bool:
-    """True if a signal ended the process, such as abort's."""
+    """Returns True if a signal ended the process, such as abort's."""
     return isinstance(said.status, int) and said.status < 0
 
 
 class _Again:
-    """A sequence that went wrong on a side, played more times there and with stock's behaviour."""
+    """Plays a sequence that went wrong on a side more times there and with stock's behaviour."""
 
     def __init__(self, play: Play, side: str, stock: Output) -> None:
         mine = [play(side, stock) for _ in range(AGAIN)]
@@ -331,8 +332,8 @@ class _Again:
 def _played(
     case: Case, machine: Machine, images: Path, options: Mapping[str, str], stock: Output | None
 ) -> tuple[Output, list[str]]:
-    """The player's lines, and the faults in them. A driver's line on stderr is none if stock's
-    behaviour has it too; where that is not played, nobody knows which lines the driver has."""
+    """Returns the player's lines, and the faults in them. A driver's line on stderr is no fault if
+    stock's behaviour prints it too; if stock is not played, the driver's lines are unknown."""
     said = _play(case, machine, images, options)
     usual = {_without_numbers(line) for line in (said if case.known else stock or said).other}
     return said, differences(

@@ -1,4 +1,4 @@
-"""A whole selftest: what it does in which order, and in what part of its time."""
+"""A whole selftest: its steps in order, and each one's share of the time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._selftest import bundle, fast, machine, right
 from mgpu_rt._selftest.result import YES, Result
 
-#: The share of the time for timing at most, and its seconds at least.
+#: Timing's share of the time at most, and its seconds at least.
 TIMING, LEAST_TIMING = 0.25, 10.0
 TIME = "time"
 INTERRUPTED = "interrupted"
@@ -31,24 +31,24 @@ class Request:
     harsh: bool = False
     only: tuple[str, ...] = ()
     image: str | None = None
-    library: Path | None = None  # in the place of this installation's
+    library: Path | None = None  # replaces this installation's
 
     @property
     def checks(self) -> bool:
-        """Whether anything is to be checked, not only timed."""
+        """Returns whether anything is to be checked, and not only timed."""
         return set(self.only) != {TIME}
 
     @property
     def command(self) -> str:
-        """The words that ask for the same machine again."""
+        """Returns the words that select this machine again."""
         words = ["mgpu-rt selftest", f"--device {self.device}"]
         words += [f"--gpu {self.gpu}"] if self.gpu is not None else []
         return " ".join([*words, *(["--harsh"] if self.harsh else [])])
 
 
 def run(asked: Request, step: Callable[[str], None]) -> Result:
-    """Tests and times. Ctrl-C, a GPU that hangs and a full disk end it early, and what was found
-    until then stays. Raises CommandError."""
+    """Tests and measures. Ctrl-C, a GPU that hangs and a full disk end it early, and findings until
+    then stay. Raises CommandError."""
     begin = time.monotonic()
     step("looking for a GPU")
     read = _read(asked.image)
@@ -71,7 +71,7 @@ def run(asked: Request, step: Callable[[str], None]) -> Result:
 
 
 def status(asked: Request, result: Result) -> int:
-    """The command's exit status: 0 only if all that was asked for is known, and right."""
+    """Returns the command's exit status: 0 only if all that was asked for is known, and right."""
     if result.wrong or result.ended.startswith("hung"):
         return 1
     is_right = result.verdict == YES or not asked.checks

@@ -1,9 +1,9 @@
-"""Sequences of calls, as csrc/selftest/player plays them, and how what it says is compared.
+"""Sequences of calls, as csrc/selftest/player plays them, and the comparison of its output.
 
-A case holds sequences for one process. The random driver of the tests writes them, with the answers
-that its model expects. All else must be as with stock's behaviour: null or not, the thread's last
+A case has sequences for one process. The tests' random driver writes the sequences, with the
+answers that its model expects. All other results must equal stock's: null or not, the thread's last
 error, the lines of failures, and the process's end. Lines that begin with `mgpu_rt:` are advice,
-and count for nothing.
+and do not count.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from mgpu_rt._selftest import children
 
 _RESULT = re.compile(r"(\d+) (\d+) (.*)")
 _FAILURE = re.compile(r"'.*' failed with '.*'")
-#: The first failure once NVIDIA's driver has ended. How many follow is the moment's: a thread may
-#: still make calls when main returns.
+#: The first failure after NVIDIA's driver has ended. The number of later failures is chance: a
+#: thread may still make calls when main returns.
 _ENDED = "failed with 'hipErrorDeinitialized'"
-#: Threads of the player: handlers of exit that NVIDIA's driver runs its own before, and destructors
+#: Threads of the player: exit handlers that run after NVIDIA's driver's own, and destructors
 #: (csrc/selftest/player/player.c).
 _AFTER_NVIDIAS_END = ("21", "22")
 #: Lines that may stand beside results and failures.
@@ -58,7 +58,7 @@ class Output:
 
 @dataclass
 class Case:
-    """Programs for one process, and what each line of theirs has to say (None: as stock's)."""
+    """Programs for one process, and the expected text of each of their lines (None: as stock's)."""
 
     images: list[str]
     threads: dict[int, int]
@@ -67,7 +67,7 @@ class Case:
     late: bool = False  # the foreign user opens HIP at its first call
     linked: bool = False  # the program is linked against HIP
     crosses: bool = (
-        False  # one side destroys the other's: asking HIP about a dead handle is no fault
+        False  # one side destroys the other's objects: asking HIP about a dead handle is no fault
     )
     fails: str = ""  # which of the library's own allocations do (tests/support/allocator.c)
     #: Sides on which it is played; none: those that calls of HIP by others allow.
@@ -75,25 +75,25 @@ class Case:
     options: dict[str, str] = field(default_factory=dict)  # of the library, but stock's behaviour
     #: Calls that fail by sequence, of a case that is not played with stock's behaviour.
     failures: dict[int, list[str]] = field(default_factory=dict)
-    known: bool = False  # stock's behaviour says nothing of it
+    known: bool = False  # stock's behaviour does not tell the results
     devices: int = 1
-    amd: bool = False  # NVIDIA's driver is not asked, or its answers are others
+    amd: bool = False  # NVIDIA's driver is not asked, or has other answers
 
     def text(self) -> str:
-        """The script, for the player."""
+        """Returns the script for the player."""
         lines = ["images " + " ".join(self.images)]
         for number, body in self.lines.items():
             lines += [f"begin {number} {self.threads[number]}", *body, "end"]
         return "\n".join(lines) + "\n"
 
     def plays(self, *steps: str) -> bool:
-        """Whether it has one of these steps."""
+        """Returns whether it has one of these steps."""
         return any(line.split()[1] in steps for body in self.lines.values() for line in body)
 
     def with_nvidia(self) -> Case:
-        """Leaves out what NVIDIA's driver does not have. Once it has ended nothing is computed, and
-        each call fails; only stock's behaviour says so of what a cache keeps. It has no last error
-        for a call that the library refuses (csrc/runtime/driver/refusal.h)."""
+        """Removes steps that NVIDIA's driver lacks. Once the driver has ended nothing is computed,
+        and each call fails; only stock's behaviour reports that for cached objects. NVIDIA's driver
+        has no last error for a call that the library refuses (csrc/runtime/driver/refusal.h)."""
         lines, expected = {}, {}
         for number, body in self.lines.items():
             known = self.expected[number]
@@ -127,7 +127,8 @@ class Case:
 
 
 def run(command: Sequence[str], env: Mapping[str, str], timeout: float) -> Output:
-    """Runs the player, and keeps its whole lines: a thread may be writing one when main returns."""
+    """Runs the player, and keeps its whole lines, as a thread may be writing one when main
+    returns."""
     ended = children.run(command, env, timeout, merged=True)
     said = Output(status=children.HUNG if ended.status is None else ended.status)
     lines, _, _ = ended.out.rpartition("\n")
@@ -137,7 +138,7 @@ def run(command: Sequence[str], env: Mapping[str, str], timeout: float) -> Outpu
 
 
 def _is_less_misuse(have: str | None, want: str | None, case: Case) -> bool:
-    """The runtime may refuse what stock asks HIP for, but is to ask nothing worse of it."""
+    """The runtime may refuse what stock asks HIP for, but must ask nothing worse of it."""
     texts = [text or "misuse 0" for text in (have, want)]
     if not all(text.startswith("misuse ") for text in texts):
         return False
@@ -146,7 +147,8 @@ def _is_less_misuse(have: str | None, want: str | None, case: Case) -> bool:
 
 
 def _is_had_at_hand(have: str | None, want: str | None) -> bool:
-    """The runtime may have at hand what HIP refuses; then it says nothing, and no error is left."""
+    """The runtime may have an object idle that HIP refuses; then it prints nothing, and leaves no
+    error."""
     return have == "had 0" and (want or "").startswith("refused ")
 
 
@@ -168,7 +170,7 @@ def _wrong_lines(said: Output, case: Case, stock: Output | None, number: int) ->
 
 def _wrong_failures(said: Output, case: Case, stock: Output, number: int) -> list[str]:
     have, want = (list(one.failures.get(number, ())) for one in (said, stock))
-    if case.known:  # the error's number is its release's
+    if case.known:  # the error's number depends on the release
         have = [line.partition("' failed with ")[0].removeprefix("'") for line in have]
         want = case.failures.get(number, [])
     if case.threads[number] > 1:
@@ -182,7 +184,8 @@ def _wrong_failures(said: Output, case: Case, stock: Output, number: int) -> lis
 
 
 def differences(said: Output, case: Case, stock: Output | None) -> list[str]:
-    """Everything that is not as the model, or as stock, has it. The first is the one to look at."""
+    """Returns every difference from the model, or from stock. The first difference is the one to
+    look at."""
     found = []
     if said.status != 0:
         found.append(f"status {said.status}, in program {said.begun}")

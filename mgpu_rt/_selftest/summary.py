@@ -1,4 +1,4 @@
-"""A selftest's findings in ten lines."""
+"""Prints a selftest's findings in ten lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ITERATION = {
 
 
 def verdict(result: Result) -> str:
-    """Right or not, in a sentence that says what was compared."""
+    """Returns the verdict in a sentence that tells what was compared."""
     compared, total = (sum(getattr(p, n) for p in result.right) for n in ("compared", "total"))
     done = ", ".join(f"{part.name} {part.compared} of {part.total}" for part in result.right)
     failed = _failed(result)
@@ -40,7 +40,7 @@ def _failed(result: Result) -> str:
 
 
 def lines(result: Result, file: str = "") -> list[str]:
-    """Ten lines for a terminal, and some for each thing that is wrong."""
+    """Returns ten lines for a terminal, and some for each fault."""
     device = result.device
     times = ": no GPU was timed" if device["driver"] == "emulated" else ""
     said = [
@@ -61,7 +61,7 @@ def lines(result: Result, file: str = "") -> list[str]:
 
 
 def blamed(wrong: Wrong) -> str:
-    """The check and the side that is to blame."""
+    """Returns the check and the side that is to blame."""
     if wrong.side == HIP:
         return f"{wrong.name}: HIP failed, not the library"
     if wrong.side == EMULATOR:
@@ -74,7 +74,7 @@ def _ended(result: Result) -> str:
 
 
 def number(us: float) -> str:
-    """Microseconds to three digits, and no power of ten."""
+    """Formats microseconds with three digits, and no power of ten."""
     return f"{us:,.0f}" if us >= 100 else f"{us:.3g}"
 
 

@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the mark. Ends the session if the device that was named is not there."""
+    """Registers the mark. Ends the session if the named device is missing."""
     config.addinivalue_line("markers", _MARK)
     if config.getoption("mgpu_device") and not hasattr(config, "workerinput"):
         from mgpu_rt._testing import device
@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Says which device was named."""
+    """Shows which device was named."""
     if not config.getoption("mgpu_device"):
         return None
     from mgpu_rt._testing import device
@@ -56,7 +56,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Runs a marked test in a process of its own."""
+    """Runs a marked test in its own process."""
     if item.get_closest_marker("mgpu") is None:
         return None
     from mgpu_rt._testing import isolated

@@ -1,4 +1,4 @@
-"""The device of a test session: which one it is, and the environment of programs there."""
+"""The device of a test session: its choice, and the environment of programs there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Device:
     """A device, and the environment of a program that runs on it with the library preloaded."""
 
     kind: str  # hip, cuda, softgpu
-    chips: tuple[str, ...]  # of an emulated device, as gfx942
+    chips: tuple[str, ...]  # names of an emulated device, such as gfx942
     environment: Mapping[str, str]
 
     def __str__(self) -> str:
@@ -32,7 +32,7 @@ CHOSEN = pytest.StashKey[Device]()
 
 
 def of(config: pytest.Config) -> Device:
-    """The session's device. Raises CommandError if it is not there."""
+    """Returns the session's device. Raises CommandError if it is missing."""
     if CHOSEN not in config.stash:
         word = config.getoption("mgpu_device") or "auto"
         if why := preload.not_a_device(word):
@@ -64,14 +64,15 @@ def _need_gpu(kind: str, base: Mapping[str, str]) -> None:
 
 
 def _is_set_up() -> bool:
-    """True if the environment is already that of the emulated device (`mgpu-rt config --env`)."""
+    """Returns True if the environment is already that of the emulated device (`mgpu-rt config
+    --env`)."""
     folder = str(softgpu.BUILD / "softgpu")
     search = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     return "MGPU_RT_SOFTGPU" in os.environ and folder in search
 
 
 def named(config: pytest.Config) -> Device:
-    """As `of`; ends the session with a line if the device is not there."""
+    """Returns what `of` does; ends the session with a line if the device is missing."""
     try:
         return of(config)
     except CommandError as error:
@@ -79,7 +80,7 @@ def named(config: pytest.Config) -> Device:
 
 
 def here(config: pytest.Config) -> Device:
-    """As `of`; fails the test if the device is not there."""
+    """Returns what `of` does; fails the test if the device is missing."""
     try:
         return of(config)
     except CommandError as error:
@@ -88,7 +89,7 @@ def here(config: pytest.Config) -> Device:
 
 
 def unwanted(item: pytest.Item, device: Device) -> str:
-    """Why a test is skipped on this device; empty if it is not. Its marks name devices."""
+    """Returns why a test is skipped on this device; empty if it is not. Its marks name devices."""
     for mark in item.iter_markers("mgpu"):
         for word in mark.args:
             if why := preload.not_a_device(str(word)):

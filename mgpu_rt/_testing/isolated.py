@@ -1,8 +1,8 @@
-"""Marked tests: each runs in a process of its own, on the device.
+"""Runs each marked test in a process of its own, on the device.
 
 The loader reads the device's LD_LIBRARY_PATH and LD_PRELOAD at a process's start only. So a server
-(server.py) starts once a session in that environment, collects the tests again, and forks for each.
-A fault of the GPU ends that fork.
+(server.py) starts once a session in that environment, collects the tests again, and forks for each
+test. A fault of the GPU ends that fork.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _START = (
 
 
 def run(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Runs a marked test on the session's device. Returns None, so that pytest itself says why, if
-    the test is not for that device or the device is not there."""
+    """Runs a marked test on the session's device. Returns None, so that pytest itself reports why,
+    if the test is not for that device or the device is missing."""
     config = item.config
     try:
         if device.unwanted(item, device.of(config)):
@@ -59,7 +59,7 @@ def _torn_down(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.T
 
 
 def _reports(item: pytest.Item) -> list[pytest.TestReport]:
-    """The reports of a test: those of its process, or one that says how that ended."""
+    """Returns a test's reports: those of its process, or one that tells how the process ended."""
     limit, errors = _settings(item)
     server = _server(item.config)
     start = time.time()
@@ -85,7 +85,8 @@ def _reports(item: pytest.Item) -> list[pytest.TestReport]:
 
 
 def _settings(item: pytest.Item) -> tuple[float, bool]:
-    """The time limit of a test, and whether its calls may fail: the closest mark that says so."""
+    """Returns the time limit of a test, and whether its calls may fail: by the closest mark that
+    has it."""
     limit, errors = item.config.getoption("mgpu_timeout"), False
     for mark in reversed(list(item.iter_markers("mgpu"))):
         limit = mark.kwargs.get("timeout") or limit
@@ -96,7 +97,7 @@ def _settings(item: pytest.Item) -> tuple[float, bool]:
 def _failed(
     item: pytest.Item, why: str, start: float, said: tuple[str, str]
 ) -> list[pytest.TestReport]:
-    """The reports of a test whose process did not return any."""
+    """Returns the reports of a test whose process returned none."""
     seconds = time.time() - start
     common: dict[str, Any] = {
         "nodeid": item.nodeid,
@@ -122,7 +123,7 @@ def _failed(
 
 
 class _Answer:
-    """The reports of a test, or how its process ended and what it had said."""
+    """The reports of a test, or how its process ended and its output."""
 
     def __init__(
         self, reports: list[Any] | None, status: int, said: tuple[str, str], ending: str = ""
@@ -153,7 +154,7 @@ class _Server:
             stdin=subprocess.DEVNULL,
         )
         theirs.close()
-        self._test: int | None = None  # the process of the test that runs
+        self._test: int | None = None  # the process of the running test
         self._connection.send_bytes(pickle.dumps(_description(config)))
 
     def ask(self, test: str, limit: float) -> _Answer:
@@ -162,7 +163,7 @@ class _Server:
             file.unlink()
         self._connection.send(test)
         begun = self._connection.recv()
-        if isinstance(begun, str):  # why it cannot be run
+        if isinstance(begun, str):  # the reason why it cannot run
             return _Answer(None, 0, ("", ""), begun)
         self._test = begun
         late = not self._connection.poll(limit)
@@ -177,7 +178,7 @@ class _Server:
         return answer
 
     def end(self) -> tuple[str, str]:
-        """Ends the test that runs. Returns the output of the test so far."""
+        """Ends the running test. Returns the output of the test so far."""
         self._kill()
         return self._answer().said
 
@@ -192,14 +193,14 @@ class _Server:
                 os.killpg(self._test, signal.SIGKILL)
 
     def failed_calls(self) -> str:
-        """Sentences about the last test's calls that failed; empty if there are none."""
+        """Returns sentences about the last test's failed calls; empty if there are none."""
         found = []
         for file in Path(self._folder.name).glob(f"*{ENDING}"):
             found.append(read(file))
         return "; ".join(added(found).failures)
 
     def close(self) -> None:
-        """Ends the server and the test that runs."""
+        """Ends the server and the running test."""
         self._kill()
         self._connection.close()
         self._process.wait()
@@ -210,7 +211,7 @@ _SERVER = pytest.StashKey[_Server]()
 
 
 def _server(config: pytest.Config) -> _Server:
-    """The session's server, started at the first call."""
+    """Returns the session's server, started at the first call."""
     if _SERVER not in config.stash:
         server = config.stash[_SERVER] = _Server(config, device.of(config))
         config.add_cleanup(server.close)
@@ -218,13 +219,13 @@ def _server(config: pytest.Config) -> _Server:
 
 
 def _description(config: pytest.Config) -> dict[str, Any]:
-    """The session, for the server to collect the same tests."""
+    """Describes the session, so that the server collects its tests."""
     options: dict[str, Any] = {}
     for name, value in vars(config.option).items():
         try:
             options[name] = pickle.loads(pickle.dumps(value))
         except Exception:
-            continue  # of a plugin's, and no option of the command line
+            continue  # an option of a plugin, and not of the command line
     factory = getattr(config, "_tmp_path_factory", None)
     options |= {"basetemp": str(factory.mktemp("mgpu") / "tests") if factory else None}
     options |= {"usepdb": False, "dist": "no", "numprocesses": None}

@@ -1,4 +1,4 @@
-"""The fixture `mgpu`: it runs programs, and fails the test where one has failed."""
+"""The fixture `mgpu`: runs programs, and fails the test if one has failed."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.stats.statistics import ENDING, Statistics, added, read
 from mgpu_rt._testing.device import Device
 
-#: The lines of a program's stderr that a failure shows.
+#: How many lines of a program's stderr a failure shows.
 _SHOWN = 20
 
 
 @dataclass(frozen=True)
 class Run:
-    """A program that has ended: what it printed, and what it asked of the library."""
+    """A program that has ended: its output, and its calls of the library."""
 
     status: int
     stdout: str
     stderr: str
-    stats: list[dict[str, Any]]  # of each of its processes, as docs/statistics.md says
-    calls: dict[str, int]  # of the library's functions, by name
+    stats: list[dict[str, Any]]  # one for each of its processes, as docs/statistics.md describes
+    calls: dict[str, int]  # calls of the library's functions, by name
     driver_calls: dict[str, int]  # of HIP's
-    launches: dict[str, int]  # of each kernel
+    launches: dict[str, int]  # launches of each kernel
 
 
 class Programs:
@@ -45,17 +45,17 @@ class Programs:
 
     @property
     def device(self) -> str:
-        """The device's kind: hip, cuda or softgpu."""
+        """Returns the device's kind: hip, cuda or softgpu."""
         return self._device.kind
 
     @property
     def chip(self) -> str | None:
-        """The emulated device's name, for `mgpu-rt lower --chip`; None of a GPU."""
+        """Returns the emulated device's name, for `mgpu-rt lower --chip`; None for a GPU."""
         return self._device.chips[0] if self._device.chips else None
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment in which a program runs on the device."""
+        """Returns the environment in which a program runs on the device."""
         return dict(self._device.environment)
 
     def run(
@@ -69,11 +69,11 @@ class Programs:
         env: Mapping[str, str] | None = None,
         cwd: str | Path | None = None,
     ) -> Run:
-        """Runs a program to its end and returns what it printed and called.
+        """Runs a program to its end and returns its output and calls.
 
         The test fails if a signal ends the program, if it takes longer than `timeout` seconds, or
-        if it calls none of the library's functions. It fails at another exit status than `status`,
-        unless that is None, and where a call failed, unless `errors` is true.
+        if it calls none of the library's functions. It also fails at another exit status than
+        `status`, unless that is None, and if a call failed, unless `errors` is true.
         """
         __tracebackhide__ = True
         command = [os.fspath(program), *map(os.fspath, arguments)]
@@ -153,7 +153,7 @@ def _kill(group: int) -> None:
 def _fault(
     ended: _Ended, found: list[Statistics], status: int | None, errors: bool, limit: float
 ) -> str:
-    """Why a run fails the test; empty if it does not."""
+    """Returns why a run fails the test; empty if it does not."""
     if ended.status is None:
         return f"did not end in {limit:g} s (timeout=, --mgpu-timeout), and was killed"
     if ended.status < 0:
@@ -175,7 +175,7 @@ def _fault(
 
 
 def signal_name(number: int) -> str:
-    """A signal in words."""
+    """Returns a signal's name in words."""
     try:
         return f"signal {number} ({signal.Signals(number).name})"
     except ValueError:
@@ -183,7 +183,7 @@ def signal_name(number: int) -> str:
 
 
 def _told(program: str, why: str, ended: _Ended) -> str:
-    """A failure with the end of what the program said."""
+    """Returns a failure with the end of the program's output."""
     said = ended.stderr.rstrip().splitlines()
     more = ["..."] if len(said) > _SHOWN else []
     return "\n".join([f"{program}: {why}", *more, *said[-_SHOWN:]])

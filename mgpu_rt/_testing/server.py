@@ -1,5 +1,5 @@
-"""The process that runs marked tests: it collects a session's tests, and forks for each that is
-asked for (isolated.py)."""
+"""The process that runs marked tests: collects a session's tests, and forks for each requested test
+(isolated.py)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> NoReturn:
-    """Serves the session whose pipe the first argument names, until it closes that."""
+    """Serves the session whose pipe is the first argument, until the session closes it."""
     _end_with_parent()
     connection = Connection(int(sys.argv[1]))
     sys.argv[1:] = []
@@ -37,29 +37,29 @@ def main() -> NoReturn:
     config.pluginmanager.register(_Loop(connection))
     try:
         config.hook.pytest_cmdline_main(config=config)
-    finally:  # its reports and caches are the session's
+    finally:  # its reports and caches belong to the session
         os._exit(1)
 
 
 def _end_with_parent() -> None:
-    """Has the kernel end this process when its parent has ended."""
+    """Makes the kernel end this process when its parent ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class _Loop:
-    """Takes the place of pytest's loop over the tests."""
+    """Replaces pytest's loop over the tests."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._refused: list[str] = []  # files that could not be collected, with the reason
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Keeps why a file could not be collected."""
+        """Keeps the reason why a file could not be collected."""
         if report.failed:
             self._refused.append(f"{report.nodeid}: {report.longreprtext}")
 
     def pytest_collection(self, session: pytest.Session) -> None:
-        """Lets the folder of `tmp_path` be made once, before the forks."""
+        """Makes the folder of `tmp_path` once, before the forks."""
         if factory := getattr(session.config, "_tmp_path_factory", None):
             factory.getbasetemp()
 
@@ -111,13 +111,14 @@ def _in_child(item: pytest.Item, file: Path) -> NoReturn:
 
 
 def _lead(pid: int) -> None:
-    """Makes a process the leader of a group, by which it is ended. Parent and child both do it."""
+    """Makes a process the leader of a group, through which it is ended. Parent and child both do
+    it."""
     with contextlib.suppress(OSError):
         os.setpgid(pid, pid)
 
 
 def _captured(config: pytest.Config) -> tuple[str, str]:
-    """The text that a test left with pytest's capturing as its process ended."""
+    """Returns the text in pytest's capturing when a test's process ended."""
     manager: Any = config.pluginmanager.getplugin("capturemanager")
     return (
         tuple(manager.read_global_capture())

@@ -1,7 +1,7 @@
 """The manager: the process beside a program that decides what stays in its caches.
 
-A policy of your own needs these names, which mgpu_rt/manager/_protocol.py explains. It takes the
-place of `DefaultPolicy`.
+A policy of your own needs these names, which mgpu_rt/manager/_protocol.py explains. Such a policy
+replaces `DefaultPolicy`.
 """
 
 from mgpu_rt.manager._default_policy import DefaultPolicy

@@ -3,8 +3,8 @@
     python mgpu_rt/manager/_build.py OUT.c
 
 `_manager.abi3.so` is an API-mode cffi module of the functions in csrc/manager/manager.h, which
-csrc/python.mk compiles. The library itself holds nothing of Python's: it runs
-mgpu_rt/manager/_manager.py, which imports this module.
+csrc/python.mk compiles. The library itself has no Python: it runs mgpu_rt/manager/_manager.py,
+which imports this module.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ MANAGER = ROOT / "csrc" / "manager"
 
 
 def declarations() -> str:
-    """manager.h without its preprocessor lines and comments: cffi parses plain declarations."""
+    """Returns manager.h without its preprocessor lines and comments, as cffi parses plain
+    declarations."""
     text = (MANAGER / "manager.h").read_text(encoding="utf-8")
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     return "\n".join(line for line in text.splitlines() if not line.startswith("#"))
 
 
 def make_ffi() -> FFI:
-    """The cffi builder of mgpu_rt._manager."""
+    """Returns the cffi builder of mgpu_rt._manager."""
     ffi = FFI()
     ffi.cdef(declarations())
     ffi.set_source(

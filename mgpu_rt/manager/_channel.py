@@ -1,4 +1,4 @@
-"""The library in the program, as the manager reaches it (csrc/manager/manager.h)."""
+"""The manager's access to the library in the program (csrc/manager/manager.h)."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ from mgpu_rt.manager._protocol import (
 #: enum channel_request of csrc/runtime/telemetry/channel.h
 LIST, EVICT, PIN, LIMITS, LIMIT, MEMORY, SAY, WARN = range(8)
 
-ROOM = 4096  # events read at once: as many as the ring holds
+ROOM = 4096  # events read at once: as many as the ring has room for
 LIST_ROOM = 16384  # entries at most in one list; others are left out
 DEVICES = 64
 
 
 class Refused(Exception):
-    """Why this process cannot be the manager; the library knows."""
+    """This process cannot be the manager, for this reason; the library knows."""
 
 
 class Channel:
     """The questions of `mgpu_rt.manager.Caches`, the events, and the decisions."""
 
     def __init__(self, program: int = 0) -> None:
-        """``program`` is its process, 0 if that is not known. Raises Refused."""
+        """``program`` is the program's process id, 0 if it is not known. Raises Refused."""
         python = sys.version.split()[0].encode()
         refused = lib.mgpu_attach(__version__.encode(), python, program)
         if refused:
             raise Refused(ffi.string(refused).decode(errors="replace"))
         self._room = ffi.new("struct mgpu_event[]", ROOM)
         self._dropped = ffi.new("uint64_t *")
-        self.loud = False  # True: the program's stderr shows what the policy says
+        self.loud = False  # True: the program's stderr shows the policy's output
         self._told: set[int] | None = None  # handles that first_events reported; None: not called
 
     def first_events(self) -> tuple[list[Event], bool]:
-        """An arrival for each object that existed before the first event, and the events since
-        then.
+        """Yields an arrival for each object that existed before the first event, and the events
+        since then.
 
-        Returns False if some of them are missing. Call it before `events`."""
+        Returns False if some events are missing. It must be called before `events`."""
         later, complete = self.events(0)
         there = {
             Kind.MODULE: self.modules(),
@@ -71,7 +71,7 @@ class Channel:
         return first + [event for event in later if event.handle in known], whole
 
     def events(self, seconds: float) -> tuple[list[Event], bool]:
-        """The new events, after a wait of up to `seconds`; False if some were lost."""
+        """Returns the new events, after a wait of up to `seconds`, and False if some were lost."""
         self._dropped[0] = 0
         count = lib.mgpu_events(self._room, ROOM, int(seconds * 1000), self._dropped)
         known = range(len(EventKind))
@@ -83,7 +83,7 @@ class Channel:
         return [event for event in events if self._is_news(event)], self._dropped[0] == 0
 
     def _is_news(self, event: Event) -> bool:
-        """False for an arrival that `first_events` has reported already."""
+        """Returns False for an arrival that `first_events` has already reported."""
         if not self._told or event.handle not in self._told:
             return True
         self._told.discard(event.handle)
@@ -127,11 +127,11 @@ class Channel:
         self._ask(WARN if self.loud else SAY, text=text)
 
     def warn(self, text: str) -> None:
-        """A line on the program's stderr."""
+        """Prints a line on the program's stderr."""
         self._ask(WARN, text=text)
 
     def give_up(self) -> None:
-        """From now on the library manages its caches by itself, without a message."""
+        """Leaves the caches to the library from now on, without a message."""
         lib.mgpu_give_up(b"")
 
     def _list(self, kind: Kind) -> list[CachedObject]:

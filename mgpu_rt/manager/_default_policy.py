@@ -1,4 +1,4 @@
-"""The policy that ships."""
+"""The default policy."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from mgpu_rt.manager._protocol import Caches, Decision, Event
 
 
 class DefaultPolicy:
-    """Two caches, each a mirror of the library's.
+    """Decides through two caches, each a mirror of the library's.
 
-    The library keeps its limits by itself, in the order of last use. This policy adds two things
+    The library keeps its limits by itself, in the order of last use. This policy adds two decisions
     that take longer. Modules in repeated use survive a flood of modules that are used once. Blocks
-    that were long unused go back if their device is short of memory.
+    that were long unused are evicted if their device is short of memory.
     """
 
     def __init__(self, caches: Caches) -> None:

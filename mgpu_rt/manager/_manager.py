@@ -1,8 +1,8 @@
 """The manager: a process that the library starts beside a program, to manage its caches.
 
-The library reports the caches' events to it. It asks a policy, and the library carries out the
-policy's decisions. The library runs it by its path, since the interpreter may have another package
-of this name. It ends with the program.
+The library reports the caches' events to it. It asks a policy, whose decisions the library carries
+out. The library runs this file by its path, since the interpreter may have another package of this
+name. The manager ends with the program.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from mgpu_rt.manager._channel import Channel
 
 WAIT = 1.0  # seconds between two turns if nothing happens
-GAP = 0.02  # the least between two turns: one turn takes the events of a burst together
+GAP = 0.02  # the least between two turns: one turn takes all events of a burst
 
 
-#: The library reads there why it has no manager (csrc/runtime/telemetry/channel.h).
+#: The place where the library reads why it has no manager (csrc/runtime/telemetry/channel.h).
 CHANNEL_FD, CHANNEL_REASON, CHANNEL_REASON_SIZE = 3, 40, 215
 
 
 def leave_reason(reason: str) -> None:
-    """Writes the reason for the library; without cffi, which may be missing."""
+    """Writes the reason for the library; does not need cffi, which may be missing."""
     with contextlib.suppress(OSError):
         if not os.readlink(f"/proc/self/fd/{CHANNEL_FD}").startswith("/memfd:mgpu_rt"):
             return  # started by hand
@@ -37,7 +37,7 @@ def leave_reason(reason: str) -> None:
 
 
 def import_package() -> None:
-    """Makes `mgpu_rt` the package that this file belongs to; sys.path stays as it is."""
+    """Makes this file's package importable as `mgpu_rt`; sys.path stays unchanged."""
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     spec = importlib.util.spec_from_file_location(
         "mgpu_rt", os.path.join(here, "__init__.py"), submodule_search_locations=[here]
@@ -49,14 +49,14 @@ def import_package() -> None:
 
 
 def find_cffi() -> None:
-    """Adds the user's own packages, which may hold cffi and which -I leaves out."""
+    """Adds the user's own packages, which may include cffi and which -I leaves out."""
     if importlib.util.find_spec("_cffi_backend") is None:
         # proof: users_packages_hold_cffi
         site.addsitedir(site.getusersitepackages())
 
 
 class Lines:
-    """A text file whose lines go to the program's stderr: this process has none."""
+    """Returns a text file whose lines go to the program's stderr, as this process has none."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
@@ -73,17 +73,18 @@ class Lines:
 
 
 def policy_paths() -> list[str]:
-    """The folders of the program's PYTHONPATH and its current one, as Python searches them."""
+    """Returns the folders of the program's PYTHONPATH and its current one, as Python searches
+    them."""
     try:
         here = os.getcwd()
-    except OSError:  # somebody has removed it
+    except OSError:  # the file was removed
         return os.environ.get("MGPU_RT_POLICY_PATH", "").split(os.pathsep)
     named = filter(None, os.environ.get("MGPU_RT_POLICY_PATH", "").split(os.pathsep))
     return [*(os.path.join(here, path) for path in named), here]
 
 
 def manage(channel: Channel, policy: Policy) -> None:
-    """For ever: the process ends when the program does."""
+    """Manages for ever: the process ends when the program does."""
     events, complete = channel.first_events()
     while True:
         for decision in policy.decide(events, complete) or ():
@@ -93,7 +94,7 @@ def manage(channel: Channel, policy: Policy) -> None:
 
 
 def serve(channel: Channel, name: str, paths: list[str]) -> None:
-    """Runs the policy that the user named, a class in `paths`; if it fails, the one that ships."""
+    """Runs the policy that the user named, a class in `paths`; if it fails, the default one."""
     from mgpu_rt import _loading
     from mgpu_rt.manager import DefaultPolicy
 
@@ -112,7 +113,8 @@ def serve(channel: Channel, name: str, paths: list[str]) -> None:
 
 
 def attach() -> Channel | None:
-    """The library's channel; None if this process cannot be the manager. The library knows why."""
+    """Returns the library's channel; None if this process cannot be the manager. The library then
+    knows why."""
     try:
         find_cffi()
         import_package()
@@ -123,7 +125,7 @@ def attach() -> Channel | None:
     try:
         return Channel(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     except Refused as refused:
-        print(refused, file=sys.stderr)  # for who starts this by hand
+        print(refused, file=sys.stderr)  # for a person who starts this by hand
         return None
 
 

@@ -1,4 +1,4 @@
-"""The device memory that stays with the process."""
+"""The device memory that stays cached."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from mgpu_rt.manager._protocol import Caches, Decision, Evict, Kind
 
 
 class MemoryCache(Mirror):
-    """The blocks held from HIP.
+    """The blocks that the library holds from HIP.
 
     The library keeps each device within MGPU_RT_MEMORY_LIMIT by itself. A device may still be short
-    of memory, if other processes use it. Then blocks that were not used for a while go back, the
+    of memory, if other processes use it. Then blocks that were unused for a while are evicted, the
     least recently used first, until the device has enough.
     """
 
-    PATIENCE = 10.0  # seconds
-    #: The share of a device's memory that should be free.
+    PATIENCE = 10.0  # The share of a device's memory that should be free.
     SPARE = 0.05
 
     def __init__(self, caches: Caches) -> None:
@@ -25,7 +24,7 @@ class MemoryCache(Mirror):
         self._caches = caches
 
     def reserved(self, device: int) -> int:
-        """Bytes held from HIP on a device."""
+        """Returns the bytes held from HIP on a device."""
         return sum(block.bytes for block in self if block.device == device)
 
     def decide(self) -> Iterator[Decision]:

@@ -1,4 +1,4 @@
-"""A list of what the library holds, as the manager sees it: the base of its two caches."""
+"""A list of the objects that the library holds, in the manager: the base of its two caches."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Entry:
 
 
 class Mirror:
-    """The things of one kind, by handle, oldest first.
+    """The objects of one kind, by handle, oldest first.
 
-    Events keep it up to date. A look at the library's own list shows the uses since, and corrects
-    the mirror if events were lost.
+    Events keep it up to date. A look at the library's list shows the uses since, and corrects the
+    mirror if events were lost.
     """
 
-    #: Seconds from one look to the next; ten times as long while nothing happens.
+    #: The seconds between two looks; ten times as long while nothing happens.
     INTERVAL = 1.0
 
     def __init__(self, kind: Kind, read: Callable[[], list[CachedObject]]) -> None:
@@ -72,7 +72,7 @@ class Mirror:
             self._next_look = min(self._next_look, now + self.INTERVAL)
 
     def look(self) -> bool:
-        """Compares with the library's list, if it is time to; True if it did."""
+        """Compares with the library's list, if it is time; returns True if it did."""
         now = self.clock()
         if now < self._next_look:
             return False
@@ -96,5 +96,5 @@ class Mirror:
         entry.uses, entry.held = cached.uses, cached.held
 
     def idle(self) -> list[Entry]:
-        """The entries that the program does not hold, least recently used first."""
+        """Yields the entries that the program does not hold, least recently used first."""
         return sorted((e for e in self if not e.held), key=lambda e: e.last_use)

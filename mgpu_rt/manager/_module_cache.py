@@ -12,12 +12,12 @@ class ModuleCache(Mirror):
     """The loaded modules.
 
     The library unloads idle ones beyond its limit, the least recently used first. A flood of
-    modules that are used once would drive out those in repeated use. So this cache pins those, up
-    to half of the limit.
+    modules that are used once would evict those in repeated use. So this cache pins modules in
+    repeated use, up to half of the limit.
     """
 
-    #: Uses, halved at each look. A module is in repeated use from HOT on, until it falls below
-    #: COLD.
+    #: Uses, which are halved at each look. A module is in repeated use from HOT on, until it falls
+    #: below COLD.
     HOT, COLD = 2.0, 0.1
     #: The share of the limit that may be pinned.
     SHARE = 0.5
@@ -34,7 +34,7 @@ class ModuleCache(Mirror):
         yield from self._evict(limit)
 
     def _pin(self, room: int) -> Iterator[Pin]:
-        """The hottest ones, as far as there is room."""
+        """Pins the hottest modules, as far as there is room."""
         for module in sorted(self, key=lambda m: (-m.heat, m.handle)):
             hot = module.heat >= (self.COLD if module.pinned else self.HOT)
             keep = hot and module.bytes <= room
@@ -45,7 +45,8 @@ class ModuleCache(Mirror):
                 yield Pin(module.handle, keep)
 
     def _evict(self, limit: int) -> Iterator[Evict]:
-        """Evicts modules that the library could not unload earlier, as their kernels ran."""
+        """Evicts modules that the library could not unload earlier, as their kernels were
+        running."""
         idle = self.idle()
         surplus = sum(module.bytes for module in idle) - limit
         for module in idle:
@@ -56,5 +57,5 @@ class ModuleCache(Mirror):
                 yield Evict(Kind.MODULE, module.handle)
 
     def pinned(self) -> list[Entry]:
-        """The modules that the limit passes over."""
+        """Returns the modules that the limit skips."""
         return [module for module in self if module.pinned]

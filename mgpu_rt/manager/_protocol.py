@@ -21,9 +21,9 @@ class Kind(enum.IntEnum):
 
 
 class EventKind(enum.IntEnum):
-    """The kinds of events: the library got an object from HIP, or gave one back.
+    """The kinds of events: the library got an object from HIP, or released one.
 
-    A hit is no event: `CachedObject.uses` counts hits.
+    A hit causes no event: `CachedObject.uses` counts hits.
     """
 
     MODULE_LOADED = 0
@@ -39,7 +39,7 @@ class EventKind(enum.IntEnum):
 
     @property
     def arrives(self) -> bool:
-        """True if the library got it, False if it gave it back."""
+        """True if the library got the object, False if it released it."""
         return self % 2 == 0
 
 
@@ -67,7 +67,7 @@ class CachedObject(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The most that the library keeps although the program does not hold it.
+    """The most that the library keeps beyond objects that the program holds.
 
     `memory` is by device, in bytes of all blocks there; devices without use are left out.
     """
@@ -78,14 +78,14 @@ class Limits(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """A device's memory as its driver sees it, for all processes."""
+    """A device's memory as its driver reports it, for all processes."""
 
     available: int
     total: int
 
 
 class Caches(Protocol):
-    """The library in the program. Each call is a question to it: 20 µs, more for long lists."""
+    """The library in the program. Each call asks the library: 20 µs, more for long lists."""
 
     def modules(self) -> list[CachedObject]: ...
     def streams(self) -> list[CachedObject]: ...
@@ -93,28 +93,29 @@ class Caches(Protocol):
     def limits(self) -> Limits: ...
 
     def memory(self, device: int) -> Memory | None:
-        """None if the driver does not answer. Ask only for a device that an event named."""
+        """Returns None if the driver does not answer. Ask only for a device that an event named."""
 
     def say(self, text: str) -> None:
-        """A line on the program's stderr."""
+        """Prints a line on the program's stderr."""
 
 
 class Evict(NamedTuple):
-    """Give this back to HIP. The library keeps it if the program holds it or work may need it."""
+    """Releases this object to HIP. The library keeps it if the program holds it or work may need
+    it."""
 
     kind: Kind
     handle: int
 
 
 class Pin(NamedTuple):
-    """Keep this module in spite of the limit, or no longer. Evict still takes it."""
+    """Keeps this module in spite of the limit, or no longer. Evict can still release it."""
 
     handle: int
     pinned: bool = True
 
 
 class Limit(NamedTuple):
-    """Keep so many bytes of modules, so many streams, so many bytes of a device's memory."""
+    """Limits the bytes of modules, the number of streams, or the bytes of a device's memory."""
 
     kind: Kind
     value: int
@@ -129,13 +130,13 @@ class Policy(Protocol):
     """The interface of a class that MGPU_RT_POLICY names. The manager makes it once:
     `Class(caches)`.
 
-    The manager reports an exception once, and the policy that ships goes on.
+    The manager reports an exception once, and continues with the default policy.
     """
 
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
-        """Called after events, and once a second.
+        """The manager calls it after events, and once a second.
 
-        `events` are in their order; the first ones stand for objects that existed before.
-        `complete` is False if events were lost: then only the lists of `Caches` are right. The
-        effect of a decision comes back as an event.
+        `events` are in order; the first ones stand for objects that existed before. `complete` is
+        False if events were lost: then only the lists of `Caches` are right. The effect of a
+        decision comes back as an event.
         """

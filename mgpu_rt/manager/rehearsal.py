@@ -36,7 +36,7 @@ AT_ONCE = SECOND // 50  # events within it come in one turn
 
 
 class Record(DefaultPolicy):
-    """The policy that ships; it also prints each event as a line that `read` understands."""
+    """The default policy, which also prints each event as a line that `read` understands."""
 
     def __init__(self, caches: Caches) -> None:
         super().__init__(caches)
@@ -49,8 +49,8 @@ class Record(DefaultPolicy):
 
 
 def read(path: str | os.PathLike[str]) -> list[Event]:
-    """The events in a file of lines; other lines are passed over. Raises OSError, and ValueError
-    for an event that is damaged."""
+    """Reads the events in a file of lines; other lines are skipped. Raises OSError, and ValueError
+    for a damaged event."""
     found = []
     text = _files.read(path).decode(errors="replace")
     for number, line in enumerate(text.splitlines(), 1):
@@ -66,7 +66,7 @@ def read(path: str | os.PathLike[str]) -> list[Event]:
 
 
 class _Library:
-    """The library as a policy sees it: it holds each object between its two events."""
+    """The library in a policy's view: it holds each object between its two events."""
 
     def __init__(self, limits: Limits, memory: dict[int, Memory], held: Collection[int]) -> None:
         self._limits, self._memory, self._held = limits, memory, held
@@ -81,7 +81,7 @@ class _Library:
             things.pop(event.handle, None)
 
     def carry_out(self, decision: Decision) -> Event | None:
-        """The event that follows; None if the library gives nothing back."""
+        """Returns the event that follows; None if the library releases nothing."""
         if isinstance(decision, Limit):
             self._set_limit(decision)
         if not isinstance(decision, Evict) or decision.handle in self._held:
@@ -104,7 +104,7 @@ class _Library:
             for e in self._things[kind].values()
         ]
 
-    # The questions of a policy (protocol.Caches).
+    # Answers a policy's questions (protocol.Caches).
 
     def modules(self) -> list[CachedObject]:
         return self._list(Kind.MODULE)
@@ -126,7 +126,7 @@ class _Library:
 
 
 def _turns(events: Sequence[Event], after: int) -> Iterator[tuple[int, list[Event]]]:
-    """The turns: a time with its events; at least one turn each second."""
+    """Yields the turns: a time with its events, at least one turn each second."""
     if not events:
         return
     now, rest = events[0].time, list(events)
@@ -148,11 +148,11 @@ def rehearse(
     held: Collection[int] = (),
     seconds_after: float = 0.0,
 ) -> list[tuple[float, Decision]]:
-    """The decisions of a policy, in order, each with the seconds since the first event.
+    """Returns a policy's decisions in order, each with the seconds since the first event.
 
-    The clock is that of the events. The program holds the handles in `held` all the time. An
-    eviction of any other object succeeds, and comes back as an event. Hits are not known, so `uses`
-    is 0. `memory` is by device. The policy runs on for `seconds_after` the last event. Raises the
+    The clock follows the events. The program holds the handles in `held` all the time. An eviction
+    of any other object succeeds, and comes back as an event. Hits are unknown, so `uses` is 0.
+    `memory` is by device. The policy continues for `seconds_after` the last event. Raises the
     exceptions of the policy.
     """
     library = _Library(limits, memory or {}, held)

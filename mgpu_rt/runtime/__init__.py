@@ -1,4 +1,4 @@
-"""A runtime that is written in Python: in the path of a program's mgpu* calls, when asked for.
+"""A runtime that is written in Python, in the path of a program's mgpu* calls on request.
 
     class Trace(mgpu_rt.runtime.Runtime):
         def launch_kernel(self, launch):
@@ -6,7 +6,8 @@
             super().launch_kernel(launch)
 
 `MGPU_RT_RUNTIME=module:Trace`, `mgpu-rt run --runtime module:Trace -- PROGRAM` or, in a program of
-Python's, `with mgpu_rt.intercept(Trace()):` put it there. docs/write-a-runtime.md shows how.
+Python's, `with mgpu_rt.intercept(Trace()):` put it there. docs/write-a-runtime.md shows how to
+write one.
 """
 
 TYPE_CHECKING = False
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime._objects import Buffer, Image, Launch, LoadedKernel, MemRefDescriptor
     from mgpu_rt.runtime._replay import Recording
 
-#: The modules that define the names. Code that makes the compiled half, or runs without HIP, cannot
-#: import it.
+#: The modules that define these names. Code that makes the compiled part, or runs without HIP,
+#: cannot import it.
 _ELSEWHERE = {
     "Buffer": "objects",
     "CachedRuntime": "cached",

@@ -1,4 +1,4 @@
-"""Calls the methods of a runtime for the functions of the ABI, with the arguments they take."""
+"""Calls a runtime's methods for the functions of the ABI, with the methods' arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mgpu_rt.runtime._objects import CalledLaunch, Image
 
 
 def check(runtime: Runtime) -> None:
-    """Raises TypeError if a class has kept Runtime's own __init__ from running, and if a method
+    """Raises TypeError if a class has kept Runtime's own __init__ from running, or if a method
     would not run when it is called."""
     kinds = type(runtime).__mro__
     kinds = kinds[: kinds.index(Runtime)]
@@ -24,7 +24,7 @@ def check(runtime: Runtime) -> None:
         raise TypeError(f"call super().__init__() in the __init__ of {' and of '.join(own)}")
     for kind in kinds:
         for name, method in vars(kind).items():
-            method = getattr(method, "__func__", method)  # of a static or a class method
+            method = getattr(method, "__func__", method)  # for a static or a class method
             if not hasattr(Runtime, name) and name != "on_launch":
                 continue
             if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
@@ -107,8 +107,8 @@ def _launch_cluster(runtime: Runtime) -> Callable[..., int]:
 
 
 def nothing(answer: object) -> int:
-    """Tells C that a method has run that returns nothing. Raises TypeError if it has returned
-    something: as a coroutine or a generator it would not have run."""
+    """Tells C that a method has run that returns nothing. Raises TypeError if the method has
+    returned something: a coroutine or a generator would not have run."""
     if answer is not None:
         raise TypeError(f"the method has returned {answer!r}: it has to return nothing")
     return 1
@@ -119,7 +119,7 @@ def _without_result(method: Callable[..., Any]) -> Callable[..., int]:
 
 
 def end(runtime: Runtime) -> Callable[[], int]:
-    """Ends a runtime, and writes what is left of its output."""
+    """Ends a runtime, and writes the rest of its output."""
 
     def method() -> int:
         answer = runtime.end()
@@ -132,7 +132,8 @@ def end(runtime: Runtime) -> Callable[[], int]:
 
 
 def _allocate(runtime: Runtime) -> Callable[..., int]:
-    # Programs of before LLVM 18 pass no flag, so something stands there; nor a null stream.
+    # Programs from before LLVM 18 pass no flag, so the value is garbage; they pass no null stream
+    # either.
     serve = runtime.mem_alloc
     asks = _overrides(runtime, "on_out_of_memory")
 
@@ -140,7 +141,7 @@ def _allocate(runtime: Runtime) -> Callable[..., int]:
         managed = bool(shared and not stream)
         try:
             return serve(size, stream, managed)
-        except HipError as error:  # the library has asked for its own
+        except HipError as error:  # the library has its own handler
             if error.code != OUT_OF_MEMORY or not asks:
                 raise
         nothing(runtime.on_out_of_memory(Hip.of_process().device(), size))
@@ -155,7 +156,7 @@ def _make_room(runtime: Runtime) -> Callable[..., int]:
 
 UNKNOWN = 999  # HIP's error
 
-#: Functions whose methods take something else than the ABI's arguments.
+#: Functions whose methods take other arguments than the ABI's.
 _ADAPTERS: dict[str, Callable[[Runtime], Callable[..., Any]]] = {
     "end": end,
     "out_of_memory": _make_room,
@@ -169,15 +170,15 @@ _ADAPTERS: dict[str, Callable[[Runtime], Callable[..., Any]]] = {
     "mgpuMemAlloc": _allocate,
 }
 
-#: The methods that answer no function of the ABI, by the library's names of them.
+#: Methods that answer no function of the ABI, by the library's names.
 _OTHERS = {"end": "end", "out_of_memory": "on_out_of_memory"}
 
-#: The methods that have to see a call so that a launch knows its kernel.
+#: Methods that must see a call so that a launch knows its kernel.
 _KERNELS = ("mgpuModuleLoad", "mgpuModuleLoadJIT", "mgpuModuleGetFunction")
 
 
 def overridden(runtime: Runtime) -> list[str]:
-    """The functions that a runtime is asked for, and the names in _OTHERS."""
+    """Returns the functions that a runtime overrides, and the names in _OTHERS."""
     names = [name for name, method in METHODS.items() if _overrides(runtime, method)]
     if runtime.knows_kernels and "mgpuLaunchKernel" in names:
         names += [name for name in _KERNELS if name not in names]
@@ -191,19 +192,19 @@ def _method_of(name: str) -> str:
 @dataclass(frozen=True)
 class Answer:
     """Answers a function of the ABI by `method`, with `handler` for exceptions. C gets `lost` if
-    not even that could run."""
+    not even the handler could run."""
 
     method: Callable[..., Any]
     handler: Callable[..., Any]
     lost: Any
 
 
-#: Is told of a function whose method has raised an exception.
+#: Called for a function whose method has raised an exception.
 Fail = Callable[[str, BaseException], None]
 
 
 def answers(runtime: Runtime, fail: Fail) -> dict[str, Answer]:
-    """The answers of all functions that a runtime is asked for."""
+    """Returns the answers for all functions that a runtime overrides."""
     found = {}
     for name in overridden(runtime):
         method = getattr(runtime, _method_of(name))
@@ -221,8 +222,8 @@ def answers(runtime: Runtime, fail: Fail) -> dict[str, Answer]:
 
 
 def _results(kind: str) -> tuple[Any, Any]:
-    """The results of a failed call of this type, and of one whose failure could not be handled
-    (build.py)."""
+    """Returns the result of a failed call of this type, and of one whose failure could not be
+    handled (build.py)."""
     if kind == "void":
         return 1, 0
     if kind == "struct mgpu_elapsed":
@@ -233,21 +234,21 @@ def _results(kind: str) -> tuple[Any, Any]:
 
 
 def _handler(runtime: Runtime, function: str, failed: Any, fail: Fail) -> Callable[..., Any]:
-    """Handles an exception, after which the call returns `failed`."""
+    """Returns a handler for an exception, after which the call returns `failed`."""
 
     def handle(_kind: Any, error: BaseException, trace: Any) -> Any:
         if trace is None and isinstance(error, (TypeError, OverflowError)):
-            # No line of the method raised it: it was called, or its result taken, in C.
+            # No line of the method raised it: calling it, or taking its result, failed in C.
             method = _method_of(function)
             words = f"{method}{inspect.signature(getattr(Runtime, method))}".replace("'", "")
             error = TypeError(f"{type(runtime).__name__}.{method} does not fit {words}: {error}")
-        fail(function, error.with_traceback(trace))  # cffi hands it over apart
+        fail(function, error.with_traceback(trace))  # cffi passes the traceback separately
         return failed
 
     return handle
 
 
 def _overrides(runtime: Runtime, method: str) -> bool:
-    """True if the runtime's class, or the object itself, overrides a method."""
+    """Returns True if the runtime's class, or the object itself, overrides a method."""
     function = getattr(getattr(runtime, method), "__func__", None)
     return function is not getattr(Runtime, method)

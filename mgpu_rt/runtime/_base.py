@@ -1,8 +1,8 @@
 """Runtime: a method for every function of the mgpu* ABI.
 
-The library calls a method instead of its function, with handles and addresses as ints. By super()
-it goes on to the next class's, at last to the C library's function. Only what a class overrides is
-ever called in Python: all else stays in the C library, at its speed.
+The library calls a method instead of its function, with handles and addresses as ints. super()
+calls the next class's method, at last the C library's function. Python is called only for
+overridden methods: all others stay in the C library, at its speed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from mgpu_rt.runtime._objects import Buffer, Image, Launch, LoadedKernel
 
 
 def method_name(function: str) -> str:
-    """The method for a function of the ABI: mgpuStreamWaitEvent is stream_wait_event. The launches
-    are one, launch_kernel."""
+    """Returns the name of a function's method: mgpuStreamWaitEvent is stream_wait_event. All
+    launches share one, launch_kernel."""
     if function.startswith("mgpuLaunch"):
         return "launch_kernel"
     words = re.sub(r"^mgpu|MemRef|Memref|JIT", lambda m: _WORDS[m[0]], function)
@@ -36,13 +36,14 @@ class Runtime:
     Settings are class attributes: `NanCheck(dtype="f8")` sets one, as does dtype=f8 after the
     question mark of MGPU_RT_RUNTIME.
 
-    HipError in a method is a failed call: stock's line on stderr, and 0. Any other exception is
-    shown and ends the program; in a program of Python's it comes out of `with intercept(...)`.
+    HipError in a method means a failed call: stock's line on stderr, and 0. Any other exception is
+    printed and ends the program; in a Python program it leaves `with intercept(...)`.
     """
 
     #: The C library's functions by their names, past all runtimes.
     native: ClassVar[Any] = lib
-    #: False: names and images of kernels are not wanted, so a hook on launches costs less.
+    #: False: the runtime does not use names and images of kernels, so a hook on launches costs
+    #: less.
     knows_kernels: ClassVar[bool] = True
     _is_made = False  # until __init__ has run
 
@@ -73,7 +74,7 @@ class Runtime:
     # ---- launches ----
 
     def launch_kernel(self, launch: Launch) -> None:
-        """Serves mgpuLaunchKernel, ...Cooperative, mgpuLaunchClusterKernel and ...RT."""
+        """Answers mgpuLaunchKernel, ...Cooperative, mgpuLaunchClusterKernel and ...RT."""
         if not (launch.symbol or launch.cooperative or launch.cluster):  # nearly all, so at once
             lib.mgpuLaunchKernel(
                 launch.function,
@@ -148,27 +149,28 @@ class Runtime:
     def set_default_device(self, device: int) -> None:
         lib.mgpuSetDefaultDevice(device)
 
-    # The functions of memrefs, tensor maps and sparse matrices have methods too, with the ABI's
-    # arguments as they are: see below.
+    # Functions of memrefs, tensor maps and sparse matrices have methods too, with the ABI's
+    # arguments: see below.
 
     def on_out_of_memory(self, device: int, size: int) -> None:
-        """Called before an allocation of `size` bytes fails for want of device memory: what it
-        frees may serve, as the allocation is tried once more.
+        """Called before an allocation of `size` bytes fails for want of device memory: memory that
+        it frees may serve, as the allocation is tried again.
 
         The method runs on the thread that allocates. Its own allocations do not call it.
         """
 
     def end(self) -> None:
-        """The program ends, and HIP still lives."""
+        """Called when the program ends, while HIP still works."""
 
     # ---- for those who override: what is known ----
 
     def kernel_of(self, function: int) -> LoadedKernel:
-        """The kernel that a handle stands for; its name is a number if it was never looked up."""
+        """Returns the kernel of a handle; its name is a number if it was never looked up."""
         return self._kernels.get(function) or LoadedKernel(function, f"function {function:#x}")
 
     def buffer_at(self, address: int) -> Buffer | None:
-        """The block of device memory that an address lies in; None if HIP knows of none."""
+        """Returns the block of device memory that contains an address; None if HIP knows of
+        none."""
         from mgpu_rt.runtime._hip import Hip
 
         found = Hip.of_process().address_range(address) if address else None
@@ -186,8 +188,7 @@ class Runtime:
     def _loaded(self, module: int, image: Image) -> None:
         self._images[module] = image
         if self.knows_kernels:
-            # With cffi and nothing else no image can be read: names are told apart once they are
-            # found.
+            # With cffi only, no image can be read: names are told apart once they are found.
             with suppress(ModuleNotFoundError):
                 for name in image.kernels:
                     self._alike[name].add(image)
@@ -197,7 +198,7 @@ class Runtime:
         if known is None or known.image is not image or known.name != name:
             if image is not None:
                 self._alike[name].add(image)
-                _ = image.label  # while its memory is there
+                _ = image.label  # while its memory exists
             self._kernels[function] = LoadedKernel(function, name, image, self._alike[name])
 
 

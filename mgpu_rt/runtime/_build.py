@@ -1,17 +1,18 @@
-"""Writes the C source of mgpu_rt._runtime: how a runtime in Python answers a program's calls.
+"""Writes the C source of mgpu_rt._runtime, by which a runtime in Python answers a program's calls.
 
     python -m mgpu_rt.runtime._build OUT.c
 
-For each function of csrc/abi.def there are three in C. `on_` is Python's, by cffi. The plain name
-calls the library's own. host.py puts `enter_` in the library's place, which calls `on_`. If a
-method makes the call itself, `enter_` calls the library, so that no method is called by itself.
+For each function of csrc/abi.def there are three in C. `on_` is Python's function, by cffi. The
+plain name calls the library's own. host.py puts `enter_` in place of the library's function; it
+calls `on_`. If a method itself makes the call, `enter_` calls the library, so that a method never
+calls itself.
 
-Python handles a method's exception (adapters.py). It may fail at that too, with no memory or no
-depth of calls left. cffi then returns LOST; where the ABI has void, it returns 0, and else Python's
-1. Then `enter_` ends the program, which would go on without its call.
+Python handles a method's exception (adapters.py). The handler may fail as well, without memory or
+with too deep a stack. cffi then returns LOST; for the ABI's void it returns 0, where Python's
+function returns 1. Then `enter_` ends the program, which would otherwise continue without its call.
 
-Handles and addresses are declared as numbers of their size, which x86-64 passes alike. So Python
-sees ints, and cffi makes no object for them.
+Handles and addresses are declared as numbers of their size, which x86-64 passes identically. So
+Python gets ints, and cffi makes no object for them.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ _STRUCTS = "\n".join(
 
 
 def _plain(kind: str) -> str:
-    """A type as Python sees it: text and memrefs as they are, other pointers as numbers."""
+    """Returns a type for Python: text and memrefs unchanged, other pointers as numbers."""
     kind = kind.strip()
     if kind in _HANDLES or ("*" in kind and "struct" not in kind and kind != "const char *"):
         return "uintptr_t"
-    return "uint8_t" if kind == "bool" else kind  # old callers leave anything in a late bool
+    return "uint8_t" if kind == "bool" else kind  # old callers leave garbage in a late bool
 
 
 class _Function:
-    """A function of the ABI so declared."""
+    """A function of the ABI, declared so."""
 
     def __init__(self, function: _abi.Function) -> None:
         self.name, self.result = function.name, _plain(function.result)
@@ -53,12 +54,12 @@ class _Function:
 
     @property
     def python(self) -> str:
-        """The declaration of Python's function."""
+        """Returns the declaration of Python's function."""
         return f"{self.result if self.result != 'void' else 'int'} on_{self.name}({self.params});"
 
     @property
     def enter(self) -> str:
-        """The C function that calls Python's."""
+        """Returns the C function that calls Python's."""
         kind, back = ("int", "") if self.result == "void" else (self.result, " answer")
         number = "answer"
         if "struct" in kind:
@@ -77,7 +78,7 @@ class _Function:
 
     @property
     def native(self) -> str:
-        """The C function that calls the library's own."""
+        """Returns the C function that calls the library's."""
         call = f"(({self.result} (*)({self.kinds}))own_{self.name})({self.names});"
         back = "" if self.result == "void" else "return "
         return (
@@ -86,7 +87,7 @@ class _Function:
         )
 
 
-#: These functions answer until use_library: a method may be called by itself.
+#: These functions answer until use_library, as a method may be called directly.
 _ABSENT = """
 typedef void (*mgpu_rt_function)(void);
 static uintptr_t absent(void) {
@@ -235,7 +236,7 @@ static uint64_t image_name(uintptr_t image, char *name, size_t size) {{
 
 
 def make_ffi() -> FFI:
-    """The cffi builder of mgpu_rt._runtime."""
+    """Returns the cffi builder of mgpu_rt._runtime."""
     functions = [_Function(function) for function in _abi.functions()]
     rows = [
         f'    {{"{f.name}", &own_{f.name}, (mgpu_rt_function)enter_{f.name}}},' for f in functions

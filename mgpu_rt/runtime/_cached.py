@@ -1,8 +1,8 @@
 """The runtime in readable Python, over HIP: as LLVM's own, and with the caches of mgpu_rt.
 
-For reading, and to change: the C library does the same faster, with shortcuts. Each cache is a few
-lines of two methods, one that hands out and one that takes back. The rule is the library's: a cache
-acts on positive knowledge only, and asks HIP otherwise.
+This code is for reading and for changes: the C library does equal work faster, with shortcuts. Each
+cache is a few lines of two methods, one that hands out objects and one that takes them back. The
+rule is the library's: a cache acts on positive knowledge only, and asks HIP otherwise.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from mgpu_rt.runtime._objects import Image, Launch
 
 
 class PlainRuntime(Runtime):
-    """Stock's behaviour: HIP is asked at each call."""
+    """Stock's behaviour: each call goes to HIP."""
 
     knows_kernels: ClassVar[bool] = False
 
     def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
         super().__init__(**settings)
         self.hip = hip or Hip.of_process()
-        self._events: set[int] = set()  # that the program has
+        self._events: set[int] = set()  # events that the program has
 
     def module_load(self, image: Image) -> int:
         return self.hip.ModuleLoadData(image.address)
@@ -48,7 +48,7 @@ class PlainRuntime(Runtime):
         return self.hip.ModuleGetFunction(module, name.encode(errors="surrogateescape"))
 
     def launch_kernel(self, launch: Launch) -> None:
-        if launch.symbol or launch.cluster:  # kernels of host symbols, clusters of NVIDIA's
+        if launch.symbol or launch.cluster:  # kernels of host symbols, clusters on NVIDIA's GPUs
             super().launch_kernel(launch)
             return
         given = (*launch.grid, *launch.block, launch.shared, launch.stream, launch.params)
@@ -85,7 +85,7 @@ class PlainRuntime(Runtime):
         self.hip.EventRecord(event, stream)
 
     def event_elapsed_time(self, first: int, second: int, third: int) -> dict[str, float | int]:
-        """Serves `float (event, event)`, and `int32_t (float *, event, event)`."""
+        """Answers `float (event, event)`, and `int32_t (float *, event, event)`."""
         asked = lib.mgpuEventElapsedTime(0, 0, 0)  # from here on events have timing
         if not first and not second:
             return {"milliseconds": 0, "error": asked.error}
@@ -128,8 +128,8 @@ class PlainRuntime(Runtime):
 
 
 def _take(kept: list[int], free: Callable[[int], bool] = lambda _: True) -> int | None:
-    """Takes a free one of the kept objects, then asks HIP. A call of HIP's lets other threads
-    in, and one of them could take it between a test and a pop."""
+    """Takes an idle object from the list, then asks HIP about it. A call to HIP lets other threads
+    run, and one of them could take the object between a test and a pop."""
     for _ in range(len(kept)):
         try:
             # proof: one_thread_takes_it, else `found = kept[0]`
@@ -146,36 +146,36 @@ _Kind = Literal["module", "stream", "event", "block"]
 
 
 class _Kept:
-    """All that one device keeps. `known` are the handles of ours, all others are the program's;
-    `held` are those of ours that the program has."""
+    """All objects that are cached for one device. `known` has the handles that were made here, all
+    others are the program's; `held` has those that the program holds."""
 
     def __init__(self) -> None:
         self.known: dict[int, _Kind] = {}
         self.held: set[int] = set()
-        self.modules: dict[Image, list[int]] = defaultdict(list)  # that nobody holds
+        self.modules: dict[Image, list[int]] = defaultdict(list)  # idle ones
         self.images: dict[int, Image] = {}
         self.functions: dict[int, dict[str, int]] = defaultdict(dict)  # by module
-        self.streams: list[int] = []  # that nobody holds
-        self.made: set[int] = set()  # all streams of ours
+        self.streams: list[int] = []  # idle ones
+        self.made: set[int] = set()  # all streams that were made here
         self.events: list[int] = []
         self.blocks: dict[tuple[int, int], list[int]] = defaultdict(list)  # by stream and size
-        self.lent: dict[int, tuple[int, int | None]] = {}  # of held blocks size, and HIP's number
+        self.lent: dict[int, tuple[int, int | None]] = {}  # of held blocks: size, and HIP's number
         self.watch: tuple[int, int | None] | None = None  # memory of ours, and HIP's number of it
 
 
 class CachedRuntime(PlainRuntime):
-    """A PlainRuntime that keeps what it gets from HIP: modules, functions, streams, events,
+    """A PlainRuntime that caches what it gets from HIP: modules, functions, streams, events,
     memory."""
 
     def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
         super().__init__(hip, **settings)
         self._devices: dict[int, _Kept] = {}
         self._home: dict[int, int] = {}  # the device of each handle
-        self._others = False  # work was submitted to a stream that is not ours
+        self._others = False  # work was submitted to a stream that was not made here
 
     def _of(self, device: int) -> _Kept:
-        """Returns all that is kept for a device. If somebody has reset the device, the kept memory
-        is gone: then nothing is kept."""
+        """Returns a device's cached objects. If the device was reset, the cached memory is gone, so
+        nothing stays cached."""
         kept = self._devices.get(device)
         if kept is None:
             # Threads that come at once get one object.
@@ -196,7 +196,8 @@ class CachedRuntime(PlainRuntime):
         return kept
 
     def _owner(self, handle: int, kind: _Kind) -> _Kept | None:
-        """The place of a handle; None if it is none of ours, or was ours as another kind."""
+        """Returns the owner of a handle; None if it was not made here, or was made as another
+        kind."""
         device = self._home.get(handle)
         kept = self._of(device) if device is not None else None
         # proof: handle_was_made_here, else `return kept or self._here`
@@ -216,10 +217,10 @@ class CachedRuntime(PlainRuntime):
         return handle
 
     def _returned(self, owner: _Kept, handle: int, function: str, refusal: int) -> None:
-        """The program gives it up. Raises HipError, as HIP would, if it has done so before: it may
-        serve somebody else by now, and must not serve two."""
+        """Notes that the program releases an object. Raises HipError, as HIP would, if the program
+        has already released it: it may serve another caller by now, and must not serve two."""
         try:
-            owner.held.remove(handle)  # one call, so of two threads one has it
+            owner.held.remove(handle)  # one call, so that only one of two threads gets it
         except KeyError:
             # proof: program_holds_the_handle, else `pass`
             raise self.hip.failed(function, refusal) from None
@@ -232,8 +233,8 @@ class CachedRuntime(PlainRuntime):
         for handles in (owner.held, owner.made):
             handles.discard(handle)
 
-    # An image is known by its bytes. It is loaded again each time if kernels can write into it, or
-    # if the program can set a constant of it by its name.
+    # The bytes identify an image. An image is loaded again each time if kernels can write into it,
+    # or if the program can set one of its constants by name.
 
     def module_load(self, image: Image) -> int:
         here = self._here
@@ -268,7 +269,7 @@ class CachedRuntime(PlainRuntime):
             functions[name] = function
         return function
 
-    # A stream is handed out again only idle: new work never waits behind another owner's.
+    # A stream is handed out again only when idle: new work never waits behind another owner's.
 
     def stream_create(self) -> int:
         here = self._here
@@ -291,8 +292,8 @@ class CachedRuntime(PlainRuntime):
         super().stream_destroy(stream)  # the program has made it by HIP, perhaps another kind
 
     def _is_ours(self, stream: int) -> bool:
-        """Returns false if the program has destroyed the stream by HIP, and another one has its
-        handle."""
+        """Returns False if the program has destroyed the stream by calling HIP, and another one has
+        its handle."""
         # proof: stream_has_our_flags, else `return True`
         return self.hip.stream_flags(stream) == 0
 
@@ -314,9 +315,10 @@ class CachedRuntime(PlainRuntime):
         else:
             super().event_destroy(event)
 
-    # A freed block is for its own stream at once: the stream's order keeps its uses apart. While
-    # another one is at work, perhaps on the block, HIP frees it, and waits for the device. So it
-    # does once the program has submitted to a stream that is not ours, as an external one.
+    # A freed block may be used at once by its own stream, whose order separates the uses. While
+    # another stream is at work, perhaps on the block, HIP frees it, and waits for the device. HIP
+    # does so, too, once the program has submitted to a stream that was not made here, such as an
+    # external one.
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
         here = self._here
@@ -336,7 +338,7 @@ class CachedRuntime(PlainRuntime):
         if owner:
             self._returned(owner, address, "hipFree", INVALID_VALUE)
             size, number = owner.lent.pop(address)
-            # The program may have had HIP free the block, and have got other memory there.
+            # The program may have had HIP free the block, and may have got other memory there.
             # proof: block_has_its_number, else `is_ours = True`
             is_ours = number is not None and number == self.hip.buffer_id(address)
             # proof: stream_is_ours, else `if is_ours and self._alone_at_work(owner, stream):`
@@ -345,7 +347,7 @@ class CachedRuntime(PlainRuntime):
                 owner.blocks[stream, size].append(address)
                 return
             self._forget(owner, address)
-        super().mem_free(address, stream)  # which waits for the device
+        super().mem_free(address, stream)  # this waits for the device
 
     def _alone_at_work(self, owner: _Kept, stream: int) -> bool:
         # proof: hip_answers_for_the_blocks_device, else `if self._others:`
@@ -376,11 +378,11 @@ class CachedRuntime(PlainRuntime):
         self._submits(stream)
         super().memset16(address, value, count, stream)
 
-    # Kept objects go back to HIP where memory is short, and at the end.
+    # Cached objects go back to HIP when memory is short, and at the end.
 
     def _got(self, get: Callable[..., int], *arguments: Any) -> int:
-        """Something new of HIP's. It had that handle back from the program, if it was one of ours:
-        nothing that was known of it holds any more."""
+        """Notes a new object from HIP. If the handle was known, the program had destroyed the older
+        object through HIP, so all knowledge of it is dropped."""
         try:
             handle = get(*arguments)
         except HipError as error:
@@ -396,7 +398,7 @@ class CachedRuntime(PlainRuntime):
         return handle
 
     def give_back(self) -> int:
-        """Gives HIP what nobody holds on this device; returns how many things that were."""
+        """Has HIP release this device's idle objects; returns how many."""
         here, count, unload = self._here, 0, super().module_unload
         lists: list[tuple[list[int], Callable[[int], None]]] = [
             *((modules, unload) for modules in list(here.modules.values())),
@@ -417,9 +419,9 @@ class CachedRuntime(PlainRuntime):
 
 
 class Singleton(CachedRuntime):
-    """One stream for each device, made at its first use: the simplest cache of streams. It gives
-    up the overlap of a program that has several. A program that destroys them by HIP, or one by
-    one after its exit handlers, must not use it."""
+    """One stream for each device, made at its first use: the simplest cache of streams. A program
+    with several streams loses their overlap. A program that destroys streams by calling HIP, or one
+    by one after its exit handlers, must not use it."""
 
     def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
         super().__init__(hip, **settings)
@@ -428,7 +430,7 @@ class Singleton(CachedRuntime):
 
     def stream_create(self) -> int:
         here = self._here
-        with self._making:  # else threads that begin at once would have a stream each
+        with self._making:  # otherwise threads that begin at once would get a stream each
             only = self._only.get(here)
             # proof: hip_has_the_only_stream, else `if only is None:`
             if only is None or self.hip.stream_flags(only) is None:

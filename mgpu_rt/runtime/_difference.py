@@ -1,4 +1,4 @@
-"""Two contents of a block of memory compared: what a launch left, and what was recorded."""
+"""Compares two contents of a block of memory: after a launch, and as recorded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from mgpu_rt.runtime._objects import numpy_for
 
-#: Types of MLIR's, as NumPy reads them. NumPy has no bf16, which is the upper half of an f32.
+#: NumPy's types for MLIR's. NumPy has no bf16, which is the upper half of an f32.
 DTYPES = {
     "f16": "f2",
     "bf16": "u2",
@@ -43,7 +43,7 @@ class Difference:
 
 
 def check(tolerance: float | None, dtype: str) -> None:
-    """Raises ValueError for what `differences` does not take."""
+    """Raises ValueError for values that `differences` does not take."""
     if dtype not in DTYPES:
         raise ValueError(f"'{dtype}' is no type of numbers: name one of {', '.join(DTYPES)}")
     if tolerance is not None and not 0 <= tolerance < math.inf:
@@ -55,10 +55,12 @@ def check(tolerance: float | None, dtype: str) -> None:
 def differences(
     block: int, now: bytes, then: bytes, tolerance: float | None, dtype: str, ulps: int = 0
 ) -> list[Difference]:
-    """How two contents of one length differ: as bytes, or with a tolerance as elements of `dtype`.
+    """Returns how two contents of one length differ: as bytes, or with a tolerance as elements of
+    `dtype`.
 
-    Integers are compared exactly, floats as f64. NaN is as NaN. Floats may be `ulps` apart, that is
-    as many steps from one to the next. Bytes behind the last whole element are compared as bytes.
+    Integers are compared exactly, floats as f64. NaN equals NaN. Floats may be `ulps` apart, which
+    counts steps from one float to the next. Bytes after the last whole element are compared as
+    bytes.
     """
     if now == then:
         return []
@@ -76,7 +78,7 @@ def differences(
 
 
 def _of_bytes(block: int, now: bytes, then: bytes, begin: int = 0) -> list[Difference]:
-    """Long numbers find it at C's speed."""
+    """Compares long numbers at C's speed."""
     wrong = int.from_bytes(now[begin:], "little") ^ int.from_bytes(then[begin:], "little")
     unlike = wrong.to_bytes(len(then) - begin, "little")
     count = len(unlike) - unlike.count(0)
@@ -87,7 +89,7 @@ def _of_bytes(block: int, now: bytes, then: bytes, begin: int = 0) -> list[Diffe
 def errors_of(
     now: bytes, then: bytes, tolerance: float, dtype: str, ulps: int = 0
 ) -> tuple[Any, Any]:
-    """The error of each element, and which errors are not allowed, as arrays of NumPy's."""
+    """Returns the error of each element, and which errors are not permitted, as NumPy arrays."""
     numpy = numpy_for("--tolerance")
     mine, theirs = (numbers(content, dtype) for content in (now, then))
     if mine.dtype.kind == "i":
@@ -104,7 +106,7 @@ def errors_of(
 
 
 def ulps_between(now: bytes, then: bytes, dtype: str) -> Any:
-    """How many floats each element is from the other's; the most there can be if one is NaN."""
+    """Returns how many floats apart the elements are; the maximum if one is NaN."""
     numpy = numpy_for("--tolerance")
 
     def ordered(content: bytes) -> Any:
@@ -117,14 +119,14 @@ def ulps_between(now: bytes, then: bytes, dtype: str) -> Any:
 
 
 def numbers(content: bytes, dtype: str) -> Any:
-    """The elements of a block, as an array of NumPy's."""
+    """Returns the elements of a block, as a NumPy array."""
     numpy = numpy_for("--tolerance")
     found = numpy.frombuffer(content, DTYPES[dtype])
     return (found.astype("u4") << 16).view("f4") if dtype == "bf16" else found
 
 
 def _distances(numpy: Any, mine: Any, theirs: Any) -> Any:
-    """The distances of integers, as unsigned ones of their size: all of them fit."""
+    """Returns the distances of integers, as unsigned ones of their size, which all of them fit."""
     unsigned = f"u{mine.dtype.itemsize}"
     larger, smaller = numpy.maximum(mine, theirs), numpy.minimum(mine, theirs)
     return larger.view(unsigned) - smaller.view(unsigned)

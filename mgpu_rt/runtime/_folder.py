@@ -1,7 +1,7 @@
-"""The folder of a recording: only its owner enters it, and no link in it is followed.
+"""The folder of a recording: only its owner may enter it, and links in it are not followed.
 
-Another user who may write beside it can make the folder first, or put another one in its place. So
-files are opened within descriptors of folders, which belong to this user and are closed to others.
+Another user with rights to the parent folder could make the folder first, or replace it. So files
+are opened relative to descriptors of folders, which belong to this user and are closed to others.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from pathlib import Path
 
 MANIFEST, BLOBS = "manifest.jsonl", "blobs"
 
-_LONGEST = 10.0  # seconds that another may take to append one line
+_LONGEST = 10.0  # seconds that another writer may take to append one line
 _FILE = os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def claim(path: str) -> None:
-    """Makes the folder of a new recording, or takes one in which nothing was recorded. Raises
-    OSError: FileExistsError if anything else is there."""
+    """Makes the folder of a new recording, or takes one without any recorded launch. Raises
+    OSError: FileExistsError if the folder has other content."""
     try:
         number = _make(path)
     except NotADirectoryError:
@@ -38,7 +38,7 @@ def claim(path: str) -> None:
 
 class Folder:
     """A recording's folder, which is made if it is missing. Several threads and processes may write
-    into it. Raises OSError if nothing can be written, or others could read or change the folder."""
+    into it. Raises OSError if the folder cannot be written, or others could read or change it."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -57,7 +57,7 @@ class Folder:
         os.close(self.number)
 
     def keep(self, content: bytes) -> str:
-        """Keeps a blob, whole or not at all. Returns its name, which is its hash."""
+        """Stores a blob, whole or not at all. Returns its name, which is its hash."""
         name = hashlib.sha256(content).hexdigest()
         with suppress(FileNotFoundError):
             found = os.stat(name, dir_fd=self._blobs, follow_symlinks=False)
@@ -80,7 +80,7 @@ class Folder:
         try:
             with _alone(number, self.path):
                 end = _end_of_lines(number)
-                os.ftruncate(number, end)  # what somebody left who was killed
+                os.ftruncate(number, end)  # the rest of a killed writer's line
                 try:
                     with limits_are_errors():
                         _write(number, line + b"\n")
@@ -92,15 +92,16 @@ class Folder:
 
 
 def _make(path: str) -> int:
-    """The descriptor of a folder by its path, whose parents are made too. Raises OSError."""
-    with suppress(FileExistsError):  # a file, which _open names
+    """Returns the descriptor of a folder by its path, whose parents are made, too. Raises
+    OSError."""
+    with suppress(FileExistsError):  # another file, which _open reports
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     return _open(path)
 
 
 def _open(path: str, within: int | None = None) -> int:
-    """The descriptor of a folder that only its owner, this user, enters. Makes it if it is not
-    there. Raises OSError."""
+    """Returns the descriptor of a folder that only its owner, this user, may enter. Makes the
+    folder if it is missing. Raises OSError."""
     with suppress(FileExistsError):
         os.mkdir(path, 0o700, dir_fd=within)
     if stat.S_ISLNK(os.stat(path, dir_fd=within, follow_symlinks=False).st_mode):
@@ -121,7 +122,8 @@ def _open(path: str, within: int | None = None) -> int:
 
 @contextmanager
 def _alone(number: int, path: Path) -> Iterator[None]:
-    """One at a time is inside, of all threads and processes that open the file. Raises OSError."""
+    """Lets in one thread at a time, of all threads and processes that open the file. Raises
+    OSError."""
     try:
         _lock(number, path)
         yield
@@ -131,7 +133,7 @@ def _alone(number: int, path: Path) -> Iterator[None]:
 
 
 def _lock(number: int, path: Path) -> None:
-    """Waits for others, and from the beginning whenever one has appended a line."""
+    """Waits for others; the time begins again whenever one has appended a line."""
     size, end = -1, 0.0
     while True:
         try:
@@ -149,7 +151,7 @@ def _lock(number: int, path: Path) -> None:
 
 
 def _end_of_lines(number: int) -> int:
-    """The size of a file up to the end of its last whole line."""
+    """Returns the size of a file up to the end of its last whole line."""
     size = os.fstat(number).st_size
     if not size or os.pread(number, 1, size - 1) == b"\n":
         return size
@@ -164,8 +166,8 @@ def _write(number: int, content: bytes) -> None:
 
 @contextmanager
 def limits_are_errors() -> Iterator[None]:
-    """A write beyond the limit on a file's size raises OSError. The kernel sends the thread SIGXFSZ
-    too, by which a program would end; one that was pending before is the program's."""
+    """Makes a write beyond the limit on a file's size raise OSError. The kernel also sends the
+    thread SIGXFSZ, which would end a program; a signal that was pending before is the program's."""
     limit = {signal.SIGXFSZ}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, limit)
     pending = limit & signal.sigpending()

@@ -1,7 +1,7 @@
 """HIP for runtimes in Python: through hip-python, or through ctypes where that is missing.
 
-Both drive the very library that mgpu_rt has open. By itself hip-python opens libamdhip64.so of its
-own search path. A second HIP in the process would know nothing of the first one's streams.
+Both use the library that mgpu_rt has open. By itself hip-python opens libamdhip64.so of its own
+search path. A second HIP in the process would not know the first one's streams.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from mgpu_rt._errors import HipError
 from mgpu_rt._runtime import lib
 
 SUCCESS, OUT_OF_MEMORY, NOT_READY = 0, 2, 600
-#: HIP's errors for a handle or address that is not valid, or no longer.
+#: HIP's errors for a handle or address that is invalid, or no longer valid.
 INVALID_HANDLE, DESTROYED, NOT_FOUND, INVALID_VALUE = 400, 709, 500, 1
 DISABLE_TIMING = 2  # a flag of events
 COPY_DEFAULT = 4  # hipMemcpyDefault
 HIP_6, HIP_7 = 60000000, 70000000  # of hipRuntimeGetVersion
 BUFFER_ID = 7  # hipPointerAttribute: another number for each allocation
 
-#: How LLVM's own runtime words the calls in its line on a failure.
+#: LLVM's own words for these calls in its line on a failure.
 CALLS = {
     "hipModuleLoadData": "hipModuleLoadData(&module, data)",
     "hipModuleUnload": "hipModuleUnload(module)",
@@ -54,8 +54,8 @@ CALLS = {
     "hipSetDevice": "hipSetDevice(device)",
 }
 
-#: The functions to call, by ctypes: how many results they have, and their other arguments. These
-#: are Pointer or handle, Text, unsigned, int, Half word, size (Z).
+#: The functions to call by ctypes: the number of their results, and their other arguments. The
+#: letters stand for: Pointer or handle, Text, unsigned, int, Half word, size (Z).
 _SHAPES = {
     "hipModuleLoadData": (1, "P"),
     "hipModuleUnload": (0, "P"),
@@ -92,19 +92,19 @@ _TYPES = {
 
 
 class CopyFailed(RuntimeError):
-    """A hook's copy of device memory failed: there is nothing to look at. It is no call of the
-    program's."""
+    """A hook's copy of device memory failed, so it cannot see the content. The failure is no failed
+    call of the program."""
 
 
-#: Threads that begin at once would take each other's finder away.
+#: Threads that begin at once would remove each other's finder.
 _binding = threading.Lock()
 
 
 def _with_hip_python(path: str) -> Any:
-    """hip-python's module, bound to the file at `path`. Raises ImportError."""
+    """Returns hip-python's module, bound to the file at `path`. Raises ImportError."""
     from rocm.bindings import hip
 
-    finder = types.ModuleType("rocm_sdk")  # which it asks first, at its first call
+    finder = types.ModuleType("rocm_sdk")  # hip-python asks it first, at its first call
     finder.find_libraries = lambda *_names: [path]  # type: ignore[attr-defined]
     with _binding:
         before = sys.modules.get("rocm_sdk")
@@ -120,8 +120,7 @@ def _with_hip_python(path: str) -> Any:
 
 
 class _Ctypes:
-    """The functions of hip-python, in its form, by ctypes: each returns a tuple of the error and
-    its results."""
+    """hip-python's functions by ctypes: each returns a tuple of the error and its results."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, (results, arguments) in _SHAPES.items():
@@ -146,8 +145,8 @@ class _Ctypes:
 class Hip:
     """HIP's functions, by their names without "hip": `hip.StreamCreate()` returns a handle as int.
 
-    Raises HipError where HIP refuses a call. `binding` says what is used: "hip-python" or "ctypes";
-    `module` is that, and its functions return tuples, the error first.
+    A call that HIP refuses raises HipError. `binding` is "hip-python" or "ctypes"; `module` is its
+    module, whose functions return tuples, the error first.
     """
 
     def __init__(self, path: str, *, hip_python: bool = True) -> None:
@@ -163,11 +162,11 @@ class Hip:
         self._stream_flags = self._address("hipStreamGetFlags")
         version = ctypes.c_int()
         self._library.hipRuntimeGetVersion(ctypes.byref(version))
-        # HIP 7 reads what a stream's handle points to, but for its device it looks it up.
+        # HIP 7 reads what a stream's handle points to, but looks up the stream for its device.
         self._find_stream = self._address("hipStreamGetDevice") if version.value >= HIP_7 else 0
         self._event_query = self._address("hipEventQuery")
-        #: From 6 on hipEventQuery reads the stream that the event was recorded on last, though that
-        #: is destroyed and its memory is freed.
+        #: From 6 on hipEventQuery reads the stream on which the event was last recorded, even if
+        #: that was destroyed and its memory freed.
         self.answers_for_events = version.value < HIP_6
         self._get_device = self._address("hipGetDevice")
         self._get_attribute = self._address("hipPointerGetAttribute")
@@ -175,13 +174,14 @@ class Hip:
         self._asks("hipGetDeviceCount", ctypes.byref(count))
         self._several = count.value > 1
         kinds = getattr(self.module, "hipMemcpyKind", None)
-        #: hipMemcpyDefault in the binding's type.
+        #: hipMemcpyDefault in the binding's type
         self.copy_default: Any = kinds.hipMemcpyDefault if kinds else COPY_DEFAULT
 
     @classmethod
     @functools.cache
     def of_process(cls) -> Hip:
-        """The HIP that the library in this process drives. Raises RuntimeError if it has none."""
+        """Returns the HIP that the library in this process uses. Raises RuntimeError if it has
+        none."""
         from mgpu_rt.runtime import _host
 
         path = _host.hip_path()
@@ -202,7 +202,7 @@ class Hip:
         return call
 
     def failed(self, function: str, code: int) -> HipError:
-        """The exception for a call that failed."""
+        """Returns the exception for a failed call."""
         names = self._library.hipGetErrorName
         names.restype = ctypes.c_char_p
         text = names(code)
@@ -211,50 +211,52 @@ class Hip:
     # ---- questions: a failure is an answer ----
 
     def stream_idle(self, stream: int) -> bool:
-        """True if all work on the stream is done; False for one that is gone."""
+        """Returns True if all work on the stream is done; False for a destroyed one."""
         return self._is_good(lib.ask_handle(self._find_stream, self._stream_query, stream))
 
     def stream_busy(self, stream: int) -> bool:
-        """True if work on the stream is left to do; False for one that is gone."""
+        """Returns True if work on the stream is pending; False for a destroyed one."""
         error = lib.ask_handle(self._find_stream, self._stream_query, stream)
         return not self._is_good(error) and error == NOT_READY
 
     def stream_flags(self, stream: int) -> int | None:
-        """The flags that a stream was made with; None for one that was destroyed, or that a
-        reset of its device has taken."""
+        """Returns the flags that a stream was made with; None if it was destroyed, or a reset of
+        its device ended it."""
         flags = lib.ask_flags(self._find_stream, self._stream_flags, stream)
         return flags if self._is_good(-min(0, flags)) else None
 
     def stream_captures(self, stream: int) -> bool:
-        """True if what is submitted to the stream becomes part of a graph and does not run."""
+        """Returns True if work that is submitted to the stream becomes part of a graph and does not
+        run."""
         status = ctypes.c_int()
         asked = self._asks("hipStreamIsCapturing", ctypes.c_void_p(stream), ctypes.byref(status))
         return asked and status.value != 0
 
     def event_done(self, event: int) -> bool:
-        """True if nothing that the event was recorded behind is left to do."""
+        """Returns True if all work before the event's record is done."""
         return self._is_good(lib.ask_handle(0, self._event_query, event))
 
     def event_elapsed(self, start: int, stop: int) -> float:
-        """The milliseconds between the records of two events. Raises HipError."""
+        """Returns the milliseconds between the records of two events. Raises HipError."""
         found, given = ctypes.c_float(), (ctypes.c_void_p(start), ctypes.c_void_p(stop))
         if error := self._library.hipEventElapsedTime(ctypes.byref(found), *given):
             raise self.failed("hipEventElapsedTime", error)
         return found.value
 
     def device(self) -> int:
-        """The calling thread's device."""
+        """Returns the calling thread's device."""
         return lib.ask_device(self._get_device) if self._several else 0
 
     def buffer_id(self, address: int) -> int | None:
-        """A number that no other allocation has had; None if there is none."""
+        """Returns a number that no other allocation has had; None if there is none."""
         number = lib.ask_number(self._get_attribute, BUFFER_ID, address)
         if number == 0:
             self._is_good(self._library.hipPeekAtLastError())
         return number or None
 
     def address_range(self, address: int) -> tuple[int, int] | None:
-        """Begin and size of the device memory that an address lies in; None if it is none."""
+        """Returns begin and size of the device memory that contains an address; None if it is
+        none."""
         begin, size = ctypes.c_void_p(), ctypes.c_size_t()
         arguments = ctypes.byref(begin), ctypes.byref(size), ctypes.c_void_p(address)
         good = self._asks("hipMemGetAddressRange", *arguments) and begin.value and size.value
@@ -269,19 +271,20 @@ class Hip:
                 raise CopyFailed(str(self.failed(function, error)))
 
     def last_error(self) -> str:
-        """HIP's word for the last error of this thread; "" if there is none."""
+        """Returns HIP's name of this thread's last error; "" if there is none."""
         error = self._library.hipPeekAtLastError()
         return self.failed("", error).name if error else ""
 
     def watch_memory(self) -> int:
-        """Memory that goes when the device is reset, by a call that the program hardly makes; 0 if
-        there is none."""
+        """Allocates memory that a reset of the device frees, by a call that programs hardly make;
+        returns 0 if there is none."""
         address = ctypes.c_void_p()
         arguments = ctypes.byref(address), ctypes.c_size_t(64), 0
         return (address.value or 0) if self._asks("hipExtMallocWithFlags", *arguments) else 0
 
     def _asks(self, function: str, *arguments: Any) -> bool:
-        """Calls what may fail as an answer, which the program is not to meet as its last error."""
+        """Makes a call that may fail as an answer, which must not become the program's last
+        error."""
         asked = getattr(self._library, function, None)
         return asked is not None and self._is_good(asked(*arguments))
 

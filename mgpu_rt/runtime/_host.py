@@ -1,7 +1,7 @@
 """Puts a runtime in place of the C library's functions, and takes it away again.
 
-csrc/runtime/python/host.c calls `start` for MGPU_RT_RUNTIME; `intercept` is for Python programs.
-Only functions whose methods a class overrides get an override; so do those that tell it of kernels.
+csrc/runtime/python/host.c calls `start` for MGPU_RT_RUNTIME; `intercept` serves Python programs.
+A function is overridden only if a class overrides its method, or if its calls tell of kernels.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _EXPORTS = (
 
 
 class _State:
-    """The runtimes that are in place in this process."""
+    """The active runtimes of this process."""
 
     connected = False
     runtime: Runtime | None = None  # that answers
     overridden: ClassVar[list[str]] = []  # the functions that it answers
-    inside: ClassVar[list[Runtime]] = []  # all that are in a `with`, the last one last
-    failed: Runtime | None = None  # that has raised `error`
+    inside: ClassVar[list[Runtime]] = []  # all in a `with`, the innermost last
+    failed: Runtime | None = None  # the runtime that has raised `error`
     error: BaseException | None = None
     lock = threading.RLock()
 
@@ -51,19 +51,19 @@ class _State:
 
 
 def _fail(function: str, error: BaseException) -> None:
-    """Handles what a method has raised. HipError is a failed call, unless the
-    package raises it. Any other exception ends the
-    program or leaves the `with`: the program is not to go on without its call."""
+    """Handles an exception that a method has raised. HipError means a failed call, unless this
+    package raises it. Any other exception ends the program or leaves the `with`: the program must
+    not continue without its call."""
     if isinstance(error, HipError) and error.code:
         try:
             return lib.report(error.call.encode(), error.code)
-        except BaseException as wrong:  # it is no error that HIP could have
+        except BaseException as wrong:  # HIP could not have such an error
             error = wrong
     if function == "end":
         return _ending.change_status(error)
     if lib.ends_program:
         _ending.end_program(error)
-    # The library serves the program from here until it leaves the `with`.
+    # The library belongs to the program from here until it leaves the `with`.
     with _State.lock:
         if _State.error is None:
             _State.failed, _State.error = _State.runtime, error
@@ -90,7 +90,7 @@ def _connect(addresses: tuple[int, ...] | None = None) -> None:
 
 
 def hip_path() -> str:
-    """The file of the HIP library that is open; "" if there is none."""
+    """Returns the file of the open HIP library; "" if there is none."""
     _connect()
     if not ffi.string(lib.hip_path()):
         lib.mgpuMemFree(0, 0)  # the first call opens it
@@ -98,8 +98,8 @@ def hip_path() -> str:
 
 
 def install(runtime: Runtime) -> None:
-    """Puts a runtime in place of the library's functions, and of the runtime that was there. Raises
-    TypeError, and what the runtime's properties raise, and leaves all as it was then."""
+    """Puts a runtime in place of the library's functions, and of an earlier runtime. Raises
+    TypeError, and exceptions of the runtime's properties, and then changes nothing."""
     with _State.lock:
         _connect()
         answers = _adapters.answers(runtime, _fail)
@@ -113,7 +113,7 @@ def install(runtime: Runtime) -> None:
 
 
 def remove() -> None:
-    """The library's functions answer again. Calls under way end as they began."""
+    """Lets the library's functions answer again. Calls under way end as they began."""
     with _State.lock:
         while _State.overridden:
             lib.override(_State.overridden.pop().encode(), False)
@@ -128,7 +128,7 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
             f"{runtime!r} is no Runtime: pass an object of a class that derives from it"
         )
     _adapters.check(runtime)
-    atexit.register(remove)  # nothing may enter an interpreter that is over
+    atexit.register(remove)  # no call may enter an interpreter that has ended
     with _State.lock:
         outer = _State.runtime
         install(runtime)
@@ -142,8 +142,8 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
 
 
 def _leave(runtime: Runtime) -> None:
-    """Ends a runtime that is inside of a `with`. The last runtime that remains answers, in any
-    order in which threads leave."""
+    """Ends a runtime that is inside a `with`. The last remaining runtime answers, in any order in
+    which threads leave."""
     with _State.lock:
         _State.inside.remove(runtime)
         if _State.runtime is runtime:
@@ -170,7 +170,7 @@ def _leave(runtime: Runtime) -> None:
 
 
 def _settings(text: str) -> dict[str, str]:
-    """The words after the question mark of MGPU_RT_RUNTIME. Raises ValueError."""
+    """Returns the settings after the question mark of MGPU_RT_RUNTIME. Raises ValueError."""
     words = shlex.split(text)
     wrong = [word for word in words if "=" not in word]
     if wrong:
@@ -183,7 +183,7 @@ _TRUTH |= dict.fromkeys(("0", "off", "false", "no"), False)
 
 
 def _converted(kind: type, name: str, value: str) -> Any:
-    """A setting as its class attribute is typed. Raises ValueError."""
+    """Converts a setting to its class attribute's type. Raises ValueError."""
     if name.startswith("_") or not hasattr(kind, name) or callable(getattr(kind, name)):
         raise ValueError(f"{kind.__name__} has no setting '{name}'")
     default = getattr(kind, name)
@@ -197,24 +197,25 @@ def _converted(kind: type, name: str, value: str) -> Any:
 
 
 def _named_paths() -> list[str]:
-    """The folders of PYTHONPATH."""
+    """Returns the folders of PYTHONPATH."""
     return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
 
 
 def _search_named_paths() -> None:
     """Makes an interpreter search PYTHONPATH, which it ignored at its start. Installed packages
-    come behind it, as Python has it. Python's own modules come first."""
+    come after these folders, as in Python. Python's own modules come first."""
     packages = {*site.getsitepackages(), site.getusersitepackages()}
     at = next((i for i, path in enumerate(sys.path) if path in packages), len(sys.path))
     sys.path[at:at] = map(os.path.abspath, _named_paths())
 
 
 def make(wanted: str) -> Runtime:
-    """The runtime that MGPU_RT_RUNTIME names: classes with commas between, each of which passes on
-    to the next, and settings after a question mark. Raises what finding or making it raises."""
+    """Makes the runtime that MGPU_RT_RUNTIME names: classes separated by commas, each of which
+    calls the next, and settings after a question mark. Raises the exceptions of finding or making
+    it."""
     names, _, settings = wanted.partition("?")
     paths = _named_paths()
-    with contextlib.suppress(OSError):  # somebody has removed it
+    with contextlib.suppress(OSError):  # it was removed
         paths.append(os.getcwd())
     kinds = [_loading.load_class(name.strip(), paths) for name in names.split(",")]
     for kind in kinds:
@@ -222,28 +223,28 @@ def make(wanted: str) -> Runtime:
             raise TypeError(f"{kind!r} is no class that derives from mgpu_rt.runtime.Runtime")
     whole = kinds[0] if len(kinds) == 1 else type("Runtimes", tuple(kinds), {})
     given = {name: _converted(whole, name, value) for name, value in _settings(settings).items()}
-    # As attributes of a class, since an __init__ of the user's need not take them.
+    # Settings are attributes of a class, since a user's __init__ need not accept them.
     runtime = type(whole.__name__, (whole,), given)() if given else whole()
     _adapters.check(runtime)
     return runtime
 
 
 class _Nowhere(io.TextIOBase):
-    """In place of a stream that is closed, so that print does not take the other one."""
+    """Opened in place of a closed stream, so that print does not use another file."""
 
     def write(self, text: str) -> int:
         return len(text)
 
 
 def _open_streams() -> None:
-    """Lets the interpreter write each line at once, as the program does."""
+    """Makes the interpreter write each line at once, as the program does."""
     sys.stdout, sys.stderr = sys.stdout or _Nowhere(), sys.stderr or _Nowhere()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
 
 
 def _end(runtime: Runtime, process: int) -> None:
-    """Ends the runtime of a Python program; in a child of fork there was none."""
+    """Ends the runtime of a Python program; a child of fork had none."""
     remove()
     if os.getpid() == process:
         try:
@@ -253,8 +254,8 @@ def _end(runtime: Runtime, process: int) -> None:
 
 
 def start(wanted: str, owned: bool, version: str, addresses: tuple[int, ...]) -> None:
-    """Called once by csrc/runtime/python/host.c. `owned`: the interpreter is there only for this.
-    Ends the program, after a line that says why, if there will be no runtime."""
+    """csrc/runtime/python/host.c calls it once. `owned`: the interpreter exists only for this. Ends
+    the program, after a line with the reason, if there will be no runtime."""
     lib.ends_program = True
     _State.connected = False
     try:
@@ -266,7 +267,7 @@ def start(wanted: str, owned: bool, version: str, addresses: tuple[int, ...]) ->
             _open_streams()
         runtime = make(wanted)
         install(runtime)
-        if not owned:  # the interpreter is over when the library's exit handlers run
+        if not owned:  # the interpreter has ended when the library's exit handlers run
             atexit.register(_end, runtime, os.getpid())
     except BaseException as error:
         why = SystemExit(f"mgpu_rt: MGPU_RT_RUNTIME={wanted}: {_loading.describe(error)}")

@@ -1,4 +1,4 @@
-"""The manifest of a recording: a line of JSON for each launch, which anybody may have written."""
+"""The manifest of a recording: a line of JSON for each launch, of untrusted origin."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from mgpu_rt._text import shown
 
 FORMAT = 2
 
-#: Bits of what the ABI and HIP take: a grid's or block's size, bytes of dynamic memory, an address.
+#: The widths that the ABI and HIP permit: a grid's or block's size, bytes of dynamic memory, an
+#: address.
 _SIZE, _SHARED, _ADDRESS = 32, 31, 64
-_ROOM = 47  # bits of the largest block
+_ROOM = 47  # width of the largest block's size
 
 _HASH = re.compile("[0-9a-f]{64}")
 _HEX = re.compile("([0-9a-f]{2})*")
 
 
 class Damaged(ValueError):
-    """Why a recording cannot be replayed."""
+    """The reason why a recording cannot be replayed."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block of device memory. `before` and `after` are the hashes of its content. `asked` are the
-    bytes that the program asked for, None if that is the size or is not known."""
+    """A block of device memory. `before` and `after` are the hashes of its content. `asked` is the
+    number of bytes that the program requested, None if that is the size or unknown."""
 
     address: int
     size: int  # bytes
@@ -48,7 +49,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class RecordedLaunch:
-    """A launch that was recorded. `image` is the hash of the image, `shared` are bytes."""
+    """A recorded launch. `image` is the hash of the image, `shared` is in bytes."""
 
     kernel: str
     label: str
@@ -59,18 +60,18 @@ class RecordedLaunch:
     arguments: tuple[Argument, ...]
     blocks: tuple[Block, ...]
     not_recorded: tuple[str, ...] = ()
-    number: int = 1  # of this kernel's launches
+    number: int = 1  # count among this kernel's launches
 
 
 def line_of(launch: RecordedLaunch) -> bytes:
-    """The line of a launch, without the line's end."""
+    """Returns the line of a launch, without the line's end."""
     head = {"format": FORMAT, "mgpu_rt": __version__}
     return json.dumps(head | asdict(launch), default=bytes.hex).encode()
 
 
 def read(path: Path) -> list[RecordedLaunch]:
-    """The launches of a manifest; a last line without an end was not written whole. Raises OSError,
-    Damaged."""
+    """Reads the launches of a manifest; a last line without an end was not written whole. Raises
+    OSError or Damaged."""
     *lines, _ = _files.read(path).split(b"\n")
     launches = []
     for number, line in enumerate(lines, 1):
@@ -174,7 +175,7 @@ def _hash(found: Any, key: str) -> str:
 
 
 def _name(found: Any, key: str) -> str:
-    """A text that C can have: a name that was not UTF-8 has its bytes as surrogates."""
+    """Returns a text that C can take: a name that was not UTF-8 has its bytes as surrogates."""
     value = _value(found, key)
     try:
         good = isinstance(value, str) and b"\0" not in value.encode(errors="surrogateescape")

@@ -1,4 +1,4 @@
-"""The hook of `mgpu-rt diff`: each launch of a process is recorded, but of its memory only hashes.
+"""The hook of `mgpu-rt diff`: records each launch of a process, but of its memory only hashes.
 
 The notes are a recording (recording.py) without blobs of memory, except for launches that the
 settings name. Each process that launches has a folder of its own.
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime._folder import Folder
     from mgpu_rt.runtime._objects import Launch, LoadedKernel
 
-#: Begins the name of a file that has a byte for each launch that could not be noted, or none where
+#: Begins the name of a file with a byte for each launch that could not be noted, or without any if
 #: no file can grow. The bytes take no room, as the disk may be full.
 LOST = "lost"
 
 
 def name_of(kernel: LoadedKernel) -> str:
-    """The kernel's name, with its gpu.module before it if the program's symbols have that. Unlike
-    the label it does not depend on what was loaded before."""
+    """Returns the kernel's name, with its gpu.module before it if the program's symbols have it.
+    Unlike the label, the name does not depend on earlier loads."""
     return full_name(kernel.image.label[0] if kernel.image else "", kernel.name)
 
 
 class Note(Record):
-    """Notes each launch in a folder of the process in `output`. `sample` is Buffer.sha256's.
-    `whole`, if there are any, are the only launches to record, and whole, as JSON: a kernel's name
-    and a number for each."""
+    """Notes each launch in a folder of the process in `output`. `sample` is that of Buffer.sha256.
+    `whole`, if not empty, lists the only launches to record, and to record whole, as JSON: a
+    kernel's name and a number for each."""
 
     output: str = "notes"
     nth: int = 0
@@ -69,8 +69,8 @@ class Note(Record):
 
 
 class _Noter(Recorder):
-    """Records a launch by its full name. Without a sample, which is Buffer.sha256's, its memory is
-    kept whole."""
+    """Records a launch by its full name. Without a sample, which is Buffer.sha256's, memory is
+    recorded whole."""
 
     def __init__(self, path: str, launch: Launch, number: int, sample: int | None) -> None:
         super().__init__(path, launch, number)
@@ -78,7 +78,7 @@ class _Noter(Recorder):
 
     def after(self) -> list[str]:
         super().after()
-        return []  # the notes say it
+        return []  # the notes contain it
 
     def _kept(self, folder: Folder, number: int, *, after: bool = False) -> str:
         buffer, sample = self._buffers[number], self._sample

@@ -24,10 +24,10 @@ Sizes = tuple[int, int, int]
 
 
 class Image:
-    """Device code that is loaded: one object for the same bytes, wherever and whenever they are.
+    """Loaded device code: one object for equal bytes, at any address and time.
 
-    `address` is where the program has them now. `content` is empty where their size is not known;
-    then each load is an image of its own.
+    `address` is the program's present address of the bytes. `content` is empty if the size is
+    unknown; then each load is an image of its own.
     """
 
     #: The last image at an address, a guess that is compared; and all known images.
@@ -39,7 +39,7 @@ class Image:
 
     @classmethod
     def at(cls, address: int) -> Image:
-        """The image that lies there."""
+        """Returns the image at that address."""
         if not address:
             return cls(b"")
         last = cls._last.get(address)
@@ -63,14 +63,15 @@ class Image:
 
     @functools.cached_property
     def description(self) -> ImageDescription | None:
-        """The image's own account, as `mgpu-rt inspect` reads it."""
+        """Returns the image's description of itself, as `mgpu-rt inspect` reads it."""
         from mgpu_rt._images import image
 
         return image.at(self.content) or (image.ptx(self.content) if self.content else None)
 
     @functools.cached_property
     def kernels(self) -> dict[str, KernelDescription]:
-        """By name. The entries of a bundle hold the same kernels for several GPUs."""
+        """By name. Returns the kernels; the entries of a bundle have equal kernels for several
+        GPUs."""
         if not self.description:
             return {}
         listed = [*self.description.entries, self.description]
@@ -78,9 +79,9 @@ class Image:
 
     @functools.cached_property
     def label(self) -> tuple[str, str]:
-        """The gpu.module that it was made of ("" if the program's symbols do not say), and
-        digits of its hash, as statistics show them. Both tell its kernels from others of their
-        name. To be asked for while it lies at its address."""
+        """Returns the gpu.module of the image's origin ("" if the program's symbols do not tell),
+        and digits of its hash, as statistics show them. Both tell its kernels from others of their
+        name. It must be called while the image is at its address."""
         name = ffi.new("char[]", 256)
         image_hash = lib.image_name(self.address, name, len(name)) if self.content else 0
         digits = f"{image_hash >> 32:08x}" if image_hash else ""
@@ -88,8 +89,8 @@ class Image:
 
     @functools.cached_property
     def is_constant(self) -> bool:
-        """True if no kernel can write into what a load makes of it, and the program cannot set a
-        constant of it by its name. All loads of it may share one module."""
+        """Returns True if no kernel can write into the module of a load, and the program cannot set
+        its constants by name. All its loads may share one module."""
         parts = [self.description, *self.description.entries] if self.description else []
         return bool(parts) and not any(
             p.globals or p.settable or p.damage or p.unread for p in parts
@@ -97,7 +98,7 @@ class Image:
 
 
 def _size_of_ptx(address: int) -> int:
-    """With the 0 that ends it, as NVIDIA's driver reads it; 0 if no PTX lies there."""
+    """Includes the 0 that ends it, as NVIDIA's driver reads it; 0 if there is no PTX."""
     start = ffi.cast("char *", address)
     if not ffi.buffer(start, 8)[:].startswith((b"//", b".version")):
         return 0
@@ -108,17 +109,17 @@ def _size_of_ptx(address: int) -> int:
 @dataclass(frozen=True, eq=False)
 class LoadedKernel:
     """A kernel of a module that was loaded, by HIP's handle. Without an image only the handle is
-    known: it was asked for before the runtime was there, or by other means."""
+    known: it was looked up before the runtime was set, or by other means."""
 
     handle: int
     name: str
     image: Image | None = None
-    alike: set[Image] = field(default_factory=set)  # that have a kernel of this name, so far
+    alike: set[Image] = field(default_factory=set)  # images that have a kernel of this name, so far
 
     @property
     def label(self) -> str:
-        """The name as it is shown, control characters as escapes. If another kernel has it too, its
-        module or hash stands before it."""
+        """Returns the name to show, with control characters as escapes. If another kernel has the
+        name too, its module or hash comes before it."""
         others = [image.label[0] for image in self.alike if image is not self.image]
         if self.image is None or not others:
             return printable(self.name)
@@ -127,19 +128,19 @@ class LoadedKernel:
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
-        """All that it is called, the plain name first."""
+        """Returns all its names, the plain name first."""
         known = filter(None, self.image.label) if self.image else ()
         return (self.name, *(full_name(label, self.name) for label in known))
 
     @functools.cached_property
     def description(self) -> KernelDescription | None:
-        """The image's own account of it."""
+        """Returns the image's description of the kernel."""
         return self.image.kernels.get(self.name) if self.image else None
 
     @functools.cached_property
     def arguments(self) -> tuple[Argument, ...]:
-        """The arguments that the image asks a launch for: offset, size, pointer or value. Empty
-        where it does not say."""
+        """Returns the arguments that the image expects of a launch: offset, size, pointer or value.
+        The result is empty if the image does not tell."""
         from mgpu_rt._launch.arguments import parameters_of
 
         return (parameters_of(self.description) or ()) if self.description else ()
@@ -150,8 +151,8 @@ POINTERS = frozenset(("global_buffer", "pointer"))
 
 
 def may_point(argument: Argument) -> bool:
-    """True if a launch may pass an address there. NVIDIA's images do not say it of all that do, so
-    of what has a pointer's size HIP is asked."""
+    """Returns True if a launch may pass an address there. NVIDIA's images do not mark all pointers,
+    so HIP is asked about each argument of a pointer's size."""
     return argument.kind in POINTERS or (argument.kind is None and argument.size == 8)
 
 
@@ -169,8 +170,8 @@ class MemRefDescriptor:
 
 
 def _sizes_of(name: str) -> Any:
-    """The property of a launch that checks sizes: HIP cuts them to 32 bits, and takes a kernel's
-    compiled block size in place of another."""
+    """A property of a launch that checks sizes: HIP would cut them to 32 bits, and replace another
+    block size by the kernel's compiled one."""
 
     def change(launch: Launch, sizes: Any) -> None:
         if sizes is not None or name != "_cluster":
@@ -189,12 +190,12 @@ class Launch:
     """A launch of a kernel. A method may change it before it passes it on.
 
     `grid`, `block` and `cluster`, which may be None, are three sizes each. `shared` is in bytes;
-    `stream`, `function`, `params` and `extra` are the ABI's handles and addresses. `symbol` says
-    that `function` is a host symbol (mgpuLaunchKernelRT). `number` says which launch of its kernel
-    it is, from 1, where a LaunchHook counts them. Sizes that the ABI cannot pass raise ValueError
+    `stream`, `function`, `params` and `extra` are the ABI's handles and addresses. `symbol` tells
+    that `function` is a host symbol (mgpuLaunchKernelRT). `number` is the launch's count among its
+    kernel's, from 1, if a LaunchHook counts them. Sizes that the ABI cannot pass raise ValueError
     or TypeError when they are set. A block that the kernel was not compiled for raises ValueError,
-    whether `block` or `function` is set: to change both, make a Launch. One that a hook makes is
-    checked, too.
+    whether `block` or `function` is set: to change both, make a Launch. A Launch that a hook makes
+    is checked, too.
     """
 
     runtime: Runtime
@@ -229,7 +230,7 @@ class Launch:
 
     @property
     def function(self) -> int:
-        """The kernel's handle."""
+        """Returns the kernel's handle."""
         return self._function
 
     @function.setter
@@ -241,7 +242,7 @@ class Launch:
 
     @property
     def shared(self) -> int:
-        """Bytes of dynamic memory."""
+        """Returns the bytes of dynamic memory."""
         return self._shared
 
     @shared.setter
@@ -252,20 +253,20 @@ class Launch:
 
     @property
     def kernel(self) -> LoadedKernel:
-        """The kernel, with its name and image if they are known."""
+        """Returns the kernel, with its name and image if they are known."""
         return self.runtime.kernel_of(self._function)
 
     @property
     def is_described(self) -> bool:
-        """True if it is known what the kernel gets: by its image, and by `params`."""
+        """Returns True if the kernel's arguments are known: by its image, and by `params`."""
         known = self.kernel.description
         described = known is not None and known.argument_bytes is not None
         return described and bool(self.params or not self.kernel.arguments)
 
     @property
     def raw(self) -> list[bytes]:
-        """The bytes of each argument; none if the launch has them in `extra`. To set them changes
-        what is launched. Raises ValueError if the image asks for other sizes."""
+        """Returns the bytes of each argument; none if the launch has them in `extra`. Setting them
+        changes the launch. Raises ValueError if the image expects other sizes."""
         params = ffi.cast("char **", self.params)
         return [
             ffi.buffer(params[i], argument.size or 0)[:]
@@ -288,7 +289,7 @@ class Launch:
 
     @property
     def values(self) -> list[int | bytes]:
-        """The arguments: pointers and what has up to 8 bytes as ints, all else as bytes."""
+        """Returns the arguments: pointers and values up to 8 bytes as ints, all others as bytes."""
         return [
             int.from_bytes(content, "little", signed=argument.kind == "by_value")
             if len(content) <= 8
@@ -298,8 +299,8 @@ class Launch:
 
     @property
     def arguments(self) -> list[int | bytes | MemRefDescriptor]:
-        """The values with memrefs put together: a guess, as a code object knows no memref. Two
-        pointers, an offset, sizes, and strides as a dense array has them are taken for one."""
+        """Returns the values with memrefs put together: a guess, as a code object does not mark
+        memrefs. Two pointers, an offset, sizes, and strides of a dense array count as a memref."""
         values, kinds = self.values, [a.kind for a in self.kernel.arguments]
         found: list[int | bytes | MemRefDescriptor] = []
         at = 0
@@ -310,8 +311,8 @@ class Launch:
         return found
 
     def buffers(self) -> Iterator[tuple[int, Buffer]]:
-        """The device memory that its pointers lie in, each block once, with the number of the
-        argument, from 0, that led there first."""
+        """Returns the device memory that its pointers point into, each block once, with the number
+        of the first argument that does, from 0."""
         seen = set()
         given = zip(self.kernel.arguments, self.values, strict=False)
         for number, (argument, value) in enumerate(given):
@@ -322,7 +323,7 @@ class Launch:
                 yield number, buffer
 
     def finish(self) -> None:
-        """Waits for it, and for all that was submitted to its stream before."""
+        """Waits for it, and for all earlier work of its stream."""
         self.runtime.native.mgpuStreamSynchronize(self.stream)
 
     def __str__(self) -> str:
@@ -350,7 +351,7 @@ def _shown(argument: int | bytes | MemRefDescriptor) -> str:
 
 
 def memref_at(values: list[Any], kinds: list[str | None], at: int) -> MemRefDescriptor | None:
-    """The memref that begins with an argument; the highest rank that fits."""
+    """Returns the memref that begins with an argument, with the highest rank that fits."""
     if len(kinds) < at + 2 or not {*kinds[at : at + 2]} <= POINTERS:
         return None
     end = next((i for i in range(at + 2, len(kinds)) if kinds[i] in POINTERS), len(kinds))
@@ -363,7 +364,7 @@ def memref_at(values: list[Any], kinds: list[str | None], at: int) -> MemRefDesc
 
 
 def numpy_for(user: str) -> Any:
-    """Imports NumPy, which this package does without. Raises ImportError with the way out."""
+    """Imports NumPy, which this package can do without. Raises ImportError with the way out."""
     try:
         import numpy
     except ModuleNotFoundError:
@@ -389,14 +390,14 @@ class Buffer:
     size: int
 
     def content(self, stream: int = 0) -> bytes:
-        """The bytes that it holds once the work on `stream` is done. Waits for that."""
+        """Returns the block's bytes once the work on `stream` is done. The call waits for that."""
         held = ffi.new("char[]", self.size)
         self.runtime.copy(int(ffi.cast("uintptr_t", held)), self.address, self.size, stream)
         return bytes(ffi.buffer(held))
 
     def sha256(self, stream: int = 0, sample: int = 0) -> str:
-        """The hash of the bytes that it holds once the work on `stream` is done. A sample of 0
-        reads all bytes. If a block has more than `sample` bytes, about as many are read: pieces
+        """Returns the hash of the block's bytes once the work on `stream` is done. A sample of 0
+        means all bytes. If a block has more than `sample` bytes, about as many are read: pieces
         from its first byte to its last. A block of several pieces has the hash of their hashes,
         which threads compute while the next pieces are copied."""
         pieces = [*range(0, self.size, _PIECE)]
@@ -423,14 +424,16 @@ class Buffer:
         return digest.hexdigest()
 
     def read(self, dtype: Any = "u1", stream: int = 0) -> Any:
-        """A NumPy array of what it holds once the work on `stream` is done. Waits for that."""
+        """Returns a NumPy array of the block's content once the work on `stream` is done. The call
+        waits for that."""
         numpy = numpy_for("Buffer.read")
         array = numpy.empty(self.size // numpy.dtype(dtype).itemsize, dtype)
         self.runtime.copy(array.ctypes.data, self.address, array.nbytes, stream)
         return array
 
     def write(self, array: Any, stream: int = 0) -> None:
-        """Fills its begin from a NumPy array. Waits for that. Raises ValueError if it is longer."""
+        """Fills the begin of the block from a NumPy array. The call waits for the copy. Raises
+        ValueError if the array is longer."""
         numpy = numpy_for("Buffer.write")
         array = numpy.ascontiguousarray(array)
         if array.nbytes > self.size:

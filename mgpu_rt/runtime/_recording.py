@@ -1,9 +1,9 @@
-"""Launches that are recorded, to be replayed by themselves (replay.py).
+"""Records launches, to be replayed by themselves (replay.py).
 
 A recording is a folder: `manifest.jsonl`, with a line for each launch, and in `blobs/` images and
-blocks of memory, each named by its SHA-256. A launch stands in the manifest once all of it is
-written, so a program that is killed leaves what was complete. Only blocks of device memory that
-arguments point into are recorded. Any number of processes may record in one folder.
+blocks of memory, each named by its SHA-256. A launch enters the manifest once all of it is written,
+so a killed program leaves all complete launches. Only blocks of device memory that arguments point
+into are recorded. Any number of processes may record in one folder.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Content = TypeVar("Content", bytes, str)
 
 
 class NotRecorded(Exception):
-    """Why a launch is not recorded."""
+    """The reason why a launch is not recorded."""
 
 
 class Recorder:
     """Records one launch: `before()`, then the launch, then `after()`. Both raise NotRecorded if
-    this launch cannot be recorded, and OSError if nothing can be written."""
+    this launch cannot be recorded, and OSError if the folder cannot be written."""
 
     def __init__(
         self,
@@ -40,12 +40,12 @@ class Recorder:
         number: int,
         asked: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
-        """`asked` has the bytes that the program asked for, by address, as far as they are known.
+        """`asked` has the bytes that the program requested, by address, as far as they are known.
         HIP knows only sizes that the library has rounded up."""
         self._path, self._launch, self._number, self._asked = folder, launch, number, asked
 
     def before(self) -> None:
-        """Records the blocks of device memory that the launch finds."""
+        """Records the content of device memory before the launch."""
         launch, kernel = self._launch, self._launch.kernel
         if kernel.image is None or not kernel.image.content:
             raise NotRecorded("its image is not known")
@@ -60,7 +60,7 @@ class Recorder:
         self._error = Hip.of_process().last_error()
 
     def after(self) -> list[str]:
-        """Enters the launch. Returns what there is to say, one sentence each."""
+        """Enters the launch into the manifest. Returns messages, one sentence each."""
         error = Hip.of_process().last_error()
         if error and error != self._error:
             raise NotRecorded(f"it failed with {error}")
@@ -101,7 +101,7 @@ class Recorder:
         return asked if 0 < asked < buffer.size else None
 
     def _kept(self, folder: Folder, number: int, *, after: bool = False) -> str:
-        """Keeps what a block holds now. Returns its hash."""
+        """Stores the present content of a block. Returns its hash."""
         content = self._read(number, self._buffers[number].content)
         if not after:
             self._missing += self._pointers_in(number, content)
@@ -141,7 +141,8 @@ class Recorder:
         return None
 
     def _pointers_in(self, number: int, content: bytes) -> list[str]:
-        """Says of a block if it seems to hold addresses of blocks: a replay has those elsewhere."""
+        """Adds a sentence if a block seems to contain addresses of blocks, which differ in a
+        replay."""
         lowest = min(buffer.address for buffer in self._buffers)
         highest = max(buffer.address + buffer.size for buffer in self._buffers)
         words = memoryview(content)[: len(content) // 8 * 8].cast("Q")

@@ -1,5 +1,5 @@
-"""Launches that were recorded, made again by themselves: on another device, with another image or
-block size, again and again."""
+"""Replays recorded launches by themselves: on another device, with another image or block size, and
+repeatedly."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime._objects import Sizes
 
 POINTER = 8  # bytes
-GUARD, GUARD_BYTE = 4096, 0xA5  # bytes before and after each block that no kernel is to touch
+GUARD, GUARD_BYTE = 4096, 0xA5  # bytes before and after each block that no kernel may touch
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """The outcome of a replay. `seconds` are of each iteration, from the launch to its end.
+    """The result of a replay. `seconds` has each iteration's time, from the launch to its end.
 
-    `iteration`, from 1, is the first that has left something else, and the only one that
-    `differences` and `outside` are of.
+    `iteration`, from 1, is the first with other results, and the only one that `differences` and
+    `outside` describe.
     """
 
     kernel: str
-    blocks: int  # of memory, that were compared after each iteration
+    blocks: int  # number of blocks of memory that were compared after each iteration
     iteration: int
     differences: list[Difference]
     outside: list[str]  # writes beyond a block
@@ -70,7 +70,7 @@ class Replayed:
 class Recording:
     """A folder that `mgpu-rt run --record` or the hook `Record` has written.
 
-    Raises OSError or Damaged where it cannot be read. `launches` are what the manifest holds.
+    Raises OSError or Damaged if it cannot be read. `launches` are those of the manifest.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -81,7 +81,7 @@ class Recording:
             raise Damaged(f"'{self.folder}' holds no launch: none was recorded to its end there")
 
     def blob(self, name: str) -> bytes:
-        """The content that was kept under a hash. Raises Damaged if it is not that any more."""
+        """Returns the content with this hash. Raises Damaged if its hash has changed."""
         content = _files.read(self.folder / BLOBS / name)
         if hashlib.sha256(content).hexdigest() != name:
             raise Damaged(f"'{self.folder}': {name} is not what was recorded")
@@ -100,15 +100,14 @@ class Recording:
         dtype: str = "f32",
         ulps: int = 0,
     ) -> Replayed:
-        """Makes a recorded launch again, in this process, and compares what it leaves.
+        """Makes a recorded launch again, in this process, and compares the resulting memory.
 
-        `image`, `grid`, `block` and `shared` take the place of the recorded ones. Each iteration
-        begins with the recorded memory, and what it leaves is compared. Without a tolerance bytes
-        are compared; with one, which takes NumPy, elements of `dtype`: an absolute error is
-        allowed, and one of `ulps`. `dtype` is MLIR's name, from f16, bf16, f32, f64 and i8 to i64.
+        `image`, `grid`, `block` and `shared` replace the recorded ones. Each iteration begins with
+        the recorded memory, and its results are compared. Without a tolerance bytes are compared;
+        with one, which needs NumPy, elements of `dtype`: an absolute error is permitted, and one of
+        `ulps`. `dtype` is MLIR's name, from f16, bf16, f32, f64 and i8 to i64.
 
-        Raises ValueError for what cannot be launched, before anything is; RuntimeError if HIP
-        refuses it.
+        Raises ValueError before any launch if one cannot be made; RuntimeError if HIP refuses it.
         """
         launch = self._launch(number)
         if iterations < 1:
@@ -134,7 +133,7 @@ class Recording:
             for _ in range(iterations):
                 seconds.append(replay.once())
                 if found or outside:
-                    continue  # the first one tells
+                    continue  # the first one suffices
                 iteration += 1
                 outside = list(replay.outside())
                 for at, (_, after) in enumerate(contents):
@@ -142,8 +141,8 @@ class Recording:
         return Replayed(launch.label, len(contents), iteration, found, outside, seconds)
 
     def run(self, number: int) -> None:
-        """Makes a recorded launch once, on memory of the sizes that the program asked for, and
-        copies back what it leaves. Compares nothing: `mgpu-rt check` looks at the accesses.
+        """Makes a recorded launch once, on memory of the sizes that the program requested, and
+        copies the results back. It compares nothing: `mgpu-rt check` examines the accesses.
 
         Raises as `replay` does.
         """
@@ -163,7 +162,7 @@ class Recording:
         return self.launches[number]
 
     def _contents(self, block: Block) -> tuple[bytes, bytes]:
-        """The content of a block before the launch, and after it."""
+        """Returns the content of a block before the launch, and after it."""
         before, after = self.blob(block.before), self.blob(block.after)
         if not len(before) == len(after) == block.size:
             raise Damaged(
@@ -174,7 +173,7 @@ class Recording:
 
 
 def _three(what: str, sizes: Sequence[int]) -> Sizes:
-    """One to three sizes as three. Raises ValueError."""
+    """Returns one to three sizes as three. Raises ValueError."""
     x, y, z, *more = [*map(operator.index, sizes), 1, 1, 1][: max(3, len(sizes))]
     if more or not sizes or not all(0 < size < 1 << 32 for size in (x, y, z)):
         raise ValueError(f"the {what} is {sizes}, and has to be one to three sizes from 1 up")
@@ -188,9 +187,9 @@ def _bytes(shared: int) -> int:
 
 
 def _kernel_for(launch: RecordedLaunch, code: bytes) -> KernelDescription:
-    """The launch's kernel in an image. Raises ValueError if that has no such one, or one with other
-    arguments: HIP reads as many as the image states, wherever they lie. So it does for a pointer
-    that leads to nothing that was recorded."""
+    """Returns the launch's kernel in an image. Raises ValueError if the image lacks it, or has it
+    with other arguments: HIP reads as many as the image states, at any address. Raises ValueError,
+    too, for a pointer to memory that was not recorded."""
     name, image = shown(launch.kernel), Image(code)
     if image.description and image.description.damage:
         raise ValueError(f"this image cannot be loaded: {image.description.damage}")
@@ -245,8 +244,8 @@ class _Replay:
         self._stack.close()
 
     def _take(self, finally_: Callable[..., object]) -> None:
-        """Takes what a launch needs. Calls `finally_` for what then has to be called at the end,
-        the last one first."""
+        """Allocates the memory and loads the module for a launch. Calls `finally_` with the
+        functions that must be called at the end, the last one first."""
         library, name = self._library, self._launch.kernel
         library.take_error()
         self._kept = library.ffi.from_buffer(self._code)
@@ -272,7 +271,7 @@ class _Replay:
         return int(self._library.ffi.cast("uintptr_t", self._places[at])) + self._guard
 
     def _pointers(self) -> Any:
-        """The arguments as a launch passes them."""
+        """Returns the arguments in a launch's form."""
         ffi = self._library.ffi
         self._passed = []
         for argument in self._launch.arguments:
@@ -284,7 +283,7 @@ class _Replay:
         return ffi.new("void *[]", self._passed)
 
     def once(self) -> float:
-        """One launch on memory as it was recorded; its seconds."""
+        """Makes one launch on memory as it was recorded; returns its seconds."""
         library, launch = self._library, self._launch
         guard = bytes([GUARD_BYTE]) * self._guard
         for at, content in enumerate(self._before):
@@ -315,11 +314,11 @@ class _Replay:
         return bytes(content)
 
     def content(self, at: int) -> bytes:
-        """The content of a block now."""
+        """Returns the present content of a block."""
         return self._read(self._address(at), len(self._before[at]))
 
     def outside(self) -> Iterator[str]:
-        """Writes beyond a block, as far as its guards reach."""
+        """Reports writes beyond a block, within its guards."""
         for at, content in enumerate(self._before):
             for where, address in (("before", -GUARD), ("behind", len(content))):
                 guard = self._read(self._address(at) + address, GUARD)

@@ -1,4 +1,5 @@
-"""Holds the public modules: mgpu_rt, mgpu_rt.hooks, mgpu_rt.manager and mgpu_rt.runtime."""
+"""The public modules are mgpu_rt, mgpu_rt.hooks, mgpu_rt.manager and mgpu_rt.runtime, and no
+others."""
 
 import pkgutil
 import re

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from bench.show.plots import breakdown, graphs, lines, models, programs
 from bench.show.plots.style import STYLE, Rows
 
-#: The function that draws a benchmark, unless there is nothing to draw.
+#: The function that draws a benchmark; it returns None if nothing can be drawn.
 PLOTTERS: dict[str, Callable[[Rows], Figure | None]] = {
     "programs": programs.draw,
     "models": models.draw,

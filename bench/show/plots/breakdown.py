@@ -1,4 +1,4 @@
-"""The share of the driver's calls in an iteration."""
+"""Draws the share of the driver's calls in an iteration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.setup.sides import TITLES
 from bench.show.plots.style import Rows, legend_below
 from bench.show.table import number
 
-#: The driver's functions by what they are for; what is in none is a question.
+#: The driver's functions by purpose; all others are questions.
 KINDS = {
     "loading modules": ("hipModuleLoadData", "hipModuleLoadDataEx", "hipModuleUnload"),
     "looking up functions": ("hipModuleGetFunction",),
@@ -25,7 +25,7 @@ KINDS = {
     "waiting": ("hipStreamSynchronize", "hipDeviceSynchronize"),
     "asking": (),
 }
-#: Red and yellow go away; blue stays, as the GPU has to be given work and waited for.
+#: The red and yellow parts disappear; blue stays, as the GPU must get work and be waited for.
 COLOURS = (
     "#b2182b",
     "#d6604d",
@@ -39,7 +39,8 @@ COLOURS = (
 
 
 def draw(rows: Rows) -> Figure:
-    """A bar of an iteration for each program, release and side. HIP's start is in none of them."""
+    """Draws a bar of an iteration for each program, release and side. HIP's start is in none of the
+    bars."""
     rows = [row for row in rows if row["layer"] == "driver"]
     bars = list(dict.fromkeys((row["program"], row["llvm"], row["side"]) for row in rows))
     figure, axes = pyplot.subplots(figsize=(11, 4.6), layout="constrained")

@@ -1,4 +1,5 @@
-"""A model's pass by LLVM's own library, by this one, and as one graph: for the first page too."""
+"""Draws a model's pass by LLVM's own library, by this one, and as one graph; also for the first
+page."""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ VARIANTS = {
     WAITS.name: "a wait after each kernel",
     COPIED.name: "everything copied\nin and out",
 }
-#: The bars below the base, each with the side whose time by hand is marked on it.
+#: Draws the bars below the base, each with a mark at the time by hand.
 BARS = {OURS: HOISTED, GRAPH: HAND_GRAPH}
 HEIGHT = 0.27
 
 
 def draw(rows: Rows) -> Figure | None:
-    """A panel for each release, the variants of one model in it, LLVM's own library as 100 %; None
-    if it was not measured."""
+    """Draws a panel for each release with the variants of one model, LLVM's own library as 100 %;
+    returns None if it was not measured."""
     taken = {(r["variant"], r["llvm"], r["side"]): r["us"] for r in rows if r["program"] == SHOWN}
     if not taken:
         return None

@@ -1,4 +1,4 @@
-"""Throughput against threads, and how latencies are distributed."""
+"""Draws throughput against threads, and the distribution of latencies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.show.plots.style import COLOURS, Rows, legend_below
 
 
 def threads(rows: Rows) -> Figure:
-    """Lines: how many times one thread's launches a second a number of threads makes."""
+    """Draws lines: the launches a second of a number of threads as a multiple of one thread's."""
     figure, axes = pyplot.subplots(figsize=(7, 4.4), layout="constrained")
     words = {
         7: ("LLVM 13 to 20", COLOURS[OURS], "o-"),
@@ -31,7 +31,7 @@ def threads(rows: Rows) -> Figure:
     return figure
 
 
-#: The lines of the distribution: the side, LLVM's release (0: by hand), how it is drawn.
+#: The distribution's lines: the side, LLVM's release (0: by hand), the line's style.
 _LATENCIES = {
     (STOCK, 19): "-",
     (LLVM, 19): "-",
@@ -44,7 +44,7 @@ _LATENCIES = {
 
 
 def latency(rows: Rows) -> Figure:
-    """Distributions: the percentiles of how long a kernel waits to begin, by side."""
+    """Draws distributions: the percentiles of the delay before a kernel begins, by side."""
     figure, axes = pyplot.subplots(figsize=(9, 4.6), layout="constrained")
     taken = {row["side"]: row for row in rows if row["what"] == "start"}
     for (side, llvm), line in _LATENCIES.items():

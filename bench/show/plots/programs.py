@@ -1,4 +1,4 @@
-"""Time of a launch by program and side."""
+"""Draws the time of a launch by program and side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOWN = (STOCK, LLVM, OURS, EXCLUSIVE, LAZY, HOISTED)
 
 
 def draw(rows: Rows) -> Figure:
-    """A panel for each release."""
+    """Draws a panel for each release."""
     rows = [row for row in rows if row["side"] in SHOWN]
     releases = sorted({row["llvm"] for row in rows})
     figure, panels = pyplot.subplots(

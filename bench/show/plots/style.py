@@ -1,6 +1,6 @@
-"""The style of all plots: colours of the sides, fonts, and a ground of their own.
+"""The style of all plots: the sides' colours, fonts, and a background of their own.
 
-The ground is white also where a page is dark: so a picture looks the same on both.
+The background is white even if a page is dark, so a picture looks equal on both.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bench.setup.sides import (
 
 Rows = list[dict[str, Any]]
 
-#: Red asks the driver each time, blue is the library, green a graph, grey is by hand.
+#: Red sides ask the driver each time, blue is the library, green a graph, grey is by hand.
 COLOURS = {
     STOCK: "#b2182b",
     LLVM: "#ef8a62",
@@ -60,19 +60,19 @@ STYLE = {
 
 
 def sides_of(rows: Rows) -> list[str]:
-    """The sides that occur, in the order of the colours."""
+    """Returns the sides that occur, in the order of the colours."""
     return [side for side in COLOURS if any(row.get("side") == side for row in rows)]
 
 
 def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
-    """Below all panels, where it covers nothing."""
+    """Puts the legend below all panels, where it covers nothing."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, ncols=columns, loc="outside lower center")
 
 
 def log_scale(axes: Axes) -> None:
-    """Draws a log scale of the values, with whole numbers beside it. It has no zero, so it has dots
-    and no bars."""
+    """Draws a log scale of the values, with whole numbers beside it. Such a scale has no zero, so
+    it has dots and no bars."""
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:,.0f}")
 
@@ -80,7 +80,7 @@ def log_scale(axes: Axes) -> None:
 def grouped_dots(
     axes: Axes, groups: list[str], values: dict[str, list[tuple[float, float, float] | None]]
 ) -> None:
-    """A dot for each side in each group: its value, and how far down and up it spreads."""
+    """Draws a dot for each side in each group: its value, and its spread down and up."""
     width = 0.7 / len(values)
     for number, (side, taken) in enumerate(values.items()):
         known = [(at, value) for at, value in enumerate(taken) if value is not None]

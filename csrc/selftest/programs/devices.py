@@ -20,7 +20,7 @@ from csrc.selftest.programs.script import (
     pattern,
 )
 
-#: They run on two devices; device 0 is the first.
+#: The programs run on two devices; device 0 is the first.
 devices = Group("devices", devices=2)
 graphs = Group("devices-graphs", known=True, devices=2)
 #: The option counts with stock's behaviour, too.

@@ -38,7 +38,7 @@ def idle(p: Script) -> int:
 
 @streams
 def a_wait_covers_no_first_work_of_another_thread(p: Script) -> None:
-    """It is each thread's first work, so this is the first program of its process."""
+    """The work is each thread's first, so this is the first program of its process."""
     p.threads = 2
     block, stream = p.alloc(NULL), p.stream()
     p.fill(block, 1, stream)
@@ -69,7 +69,7 @@ def a_stream_at_work_is_nobody_elses(p: Script) -> None:
 
 @streams
 def a_wait_covers_no_later_work_of_another_thread(p: Script) -> None:
-    """It is the first launch of a thread, and one that comes while another waits."""
+    """One launch is the first of a thread, and one comes while another thread waits."""
     p.threads = 2
     block, stream = p.alloc(NULL), p.stream()
     held = p.hold(stream)

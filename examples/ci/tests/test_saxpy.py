@@ -1,4 +1,5 @@
-"""The program's output and its calls, and its kernel from Python. They need no GPU: docs/ci.md."""
+"""Tests the program's output and its calls, and its kernel from Python. The tests need no GPU:
+docs/ci.md."""
 
 import subprocess
 from pathlib import Path

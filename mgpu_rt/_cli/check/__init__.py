@@ -1,1 +1,1 @@
-"""`mgpu-rt check`: a program on the emulated device, which reports each wrong access."""
+"""`mgpu-rt check`: runs a program on the emulated device, which reports each wrong access."""

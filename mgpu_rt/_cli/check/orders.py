@@ -6,37 +6,37 @@ from typing import Any
 
 Report = dict[str, Any]
 
-#: Kinds of which LLVM's own library makes nothing wrong; others may.
+#: Faults that are harmless with LLVM's own library, but perhaps not with others.
 WARNINGS = ("early-free", "never-destroyed", "unordered")
 
 _ACCESS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
 def is_warning(report: Report) -> bool:
-    """Whether the program's result is right with LLVM's own library."""
+    """Returns whether the program's result is right with LLVM's own library."""
     if report["kind"] == "missing-wait":
         return report["memory"] == "pageable" or report["forgiven"] == "yes"
     return report["kind"] in WARNINGS
 
 
 def stream(side: Report) -> str:
-    """The stream of an op."""
+    """Describes the stream of an op."""
     return f"stream {side['stream']}" if side["stream"] else "the null stream"
 
 
 def op(side: Report) -> str:
-    """An op as the owner of an access: "the launch of scale on stream 2"."""
+    """Describes an op as the owner of an access: "the launch of scale on stream 2"."""
     of = f" of {side['kernel']}" if "kernel" in side else ""
     return f"the {side['op']}{of} on {stream(side)}"
 
 
 def access(side: Report) -> str:
-    """Says what an op does to memory: "writes"."""
+    """Describes an op's access to memory: "writes"."""
     return _ACCESS[side["access"]]
 
 
 def advice(report: Report) -> str:
-    """Says what would order the two sides of a report."""
+    """Tells what would order the two sides of a report."""
     other = report["other"]
     who = _LATER.get(report["kind"]) or _short(report)
     said = f"nothing orders {who} after {_short(other)}: a gpu.wait on the {other['op']}'s token"
@@ -49,7 +49,7 @@ _LATER = {"early-unregister": "the unregister", "early-free": "the free"}
 
 
 def _short(side: Report) -> str:
-    """An op in few words: "stream 2's launch"."""
+    """Describes an op in few words: "stream 2's launch"."""
     owner = f"stream {side['stream']}'s" if side["stream"] else "the null stream's"
     return f"{owner} {side['op']}"
 
@@ -64,7 +64,7 @@ _OBJECT_TEXTS = {
 
 
 def what(report: Report) -> str | None:
-    """The first line of a report of these kinds; None: it is of another kind."""
+    """Returns the first line of a report of these kinds; None for other kinds."""
     kind = report["kind"]
     if kind in _OBJECT_TEXTS:
         return _OBJECT_TEXTS[kind].format(**report)
@@ -83,7 +83,7 @@ def what(report: Report) -> str | None:
 
 
 def notes(report: Report) -> list[str]:
-    """The lines that follow the places."""
+    """Returns the lines after the places."""
     if report["kind"] == "stream-as-event":
         return [
             "LLVM's library waits for nothing then. LLVM 22 and older lower a gpu.wait to this if "

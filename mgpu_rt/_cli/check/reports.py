@@ -1,4 +1,4 @@
-"""The checker's reports: read from its file, as JSON and as text."""
+"""The checker's reports: read from its file, and printed as JSON and as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Report = dict[str, Any]
 
 
 def read(path: Path) -> tuple[bool, list[Report]]:
-    """Returns whether the checker stood in the program's way, and its reports."""
+    """Returns whether the checker was active in the program, and its reports."""
     written = path.read_text(errors="replace").splitlines() if path.exists() else []
     found = [json.loads(line) for line in written if line.endswith("}")]
     for report in found:
@@ -44,12 +44,12 @@ def _frames(report: Report) -> list[dict[str, Any]]:
 
 
 def as_json(found: list[Report]) -> str:
-    """A list of all reports."""
+    """Returns a list of all reports."""
     return json.dumps({"reports": found}, indent=2) + "\n"
 
 
 def summary(found: list[Report], shown: int) -> str:
-    """The last line."""
+    """Returns the last line."""
     warnings = sum(map(orders.is_warning, found))
     counts = [(len(found) - warnings, "fault"), (warnings, "warning")]
     less = f", of which {shown} are shown (--limit)" if shown < len(found) else ""
@@ -69,7 +69,7 @@ def _lines(path: str) -> Lines:
 
 
 def _place_in(path: str, offset: int) -> str:
-    """The file and the line at an offset of a loaded object; empty if it has no line table."""
+    """Returns the file and the line at an offset of a loaded object; empty without a line table."""
     return _lines(path).at(offset)
 
 
@@ -93,7 +93,7 @@ def _functions(path: str) -> list[tuple[int, int, str]]:
 
 
 def symbol(path: str, offset: int) -> str:
-    """The function at an offset of a loaded object; empty if its file names none."""
+    """Returns the function at an offset of a loaded object; empty if its file names none."""
     for begin, size, name in _functions(path):
         if begin <= offset < begin + size:
             return name
@@ -106,7 +106,8 @@ _ACCESS = {"load": "loads", "store": "stores", "atomic": "updates"}
 
 
 def text(report: Report) -> str:
-    """A report as a compiler would print it: a line that says what, then where and whose."""
+    """Writes a report as a compiler would print it: a line with the fault, then where it is and
+    whose."""
     first, *rest = _what(report).split("\n")
     level = "warning" if orders.is_warning(report) else "error"
     said = [f"{level}: {first} [{report['kind']}]", *rest]
@@ -134,14 +135,14 @@ def text(report: Report) -> str:
 
 
 def _called(report: Report) -> str:
-    """Says how a place leads to the report."""
+    """Describes how a place leads to the report."""
     if report["kind"] == "never-destroyed":
         return "created"
     return f"{report['op']} on {orders.stream(report)}" if "op" in report else "called"
 
 
 def _instruction(report: Report) -> list[str]:
-    """An instruction, and the lane that executed it."""
+    """Describes an instruction, and the lane that executed it."""
     lane = f", lane {report['lane']}" if "lane" in report else ""
     return [f"at {_code(report)}", f"in {_wave(report)}{lane}"]
 
@@ -160,7 +161,7 @@ def _group(side: Report) -> str:
 
 
 def _other(report: Report) -> list[str]:
-    """Returns the second access of a race, and what would order the two."""
+    """Describes the second access of a race, and what would order the two."""
     other = report["other"]
     if "op" in other:
         return _other_op(report, other)
@@ -181,7 +182,7 @@ def _other_op(report: Report, other: Report) -> list[str]:
     return [*said, orders.advice(report)]
 
 
-#: Uses of a value that nothing wrote.
+#: The uses of an uninitialised value.
 _USE = {
     "branch": "branches on a value that nothing wrote",
     "address": "takes a value that nothing wrote as an address",
@@ -190,7 +191,7 @@ _USE = {
 
 
 def _origin(report: Report) -> list[str]:
-    """The load that the value came from."""
+    """Describes the load that the value came from."""
     if report["use"] == "copy":
         return []
     if (other := report.get("other")) is None:
@@ -242,7 +243,7 @@ def _use(report: Report) -> str:
 
 
 def _distance(report: Report) -> str:
-    """The place of an access, as seen from the allocation."""
+    """Describes the place of an access relative to the allocation."""
     allocation = report["allocation"]
     begin, end = allocation["address"], allocation["address"] + allocation["bytes"]
     address, last = report["address"], report["address"] + report["bytes"]
@@ -279,7 +280,7 @@ def _name(allocation: dict[str, Any]) -> str:
 
 
 def _place(frames: list[dict[str, Any]]) -> str:
-    """The innermost call that has a name; else the innermost."""
+    """Returns the innermost call that has a name, or else the innermost."""
     frame = next((frame for frame in frames if frame["symbol"]), frames[0])
     at = frame.get("line") or f"{Path(frame['object']).name}+0x{frame['offset']:x}"
     return f"{frame['symbol']} ({at})" if frame["symbol"] else at

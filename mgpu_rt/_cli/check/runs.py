@@ -11,10 +11,10 @@ from mgpu_rt import _hip_search
 from mgpu_rt._cli import executable, preload, softgpu
 from mgpu_rt._cli.errors import CommandError
 
-#: The variable that names the file of reports to the device (softgpu/src/check/report.c).
+#: The variable that gives the device the file of reports (softgpu/src/check/report.c).
 OUTPUT = "MGPU_RT_CHECK"
 
-#: Keeps the device from following values (softgpu/src/check/defined.c).
+#: Turns off the following of values (softgpu/src/check/defined.c).
 NOT_UNINITIALISED = {"MGPU_RT_CHECK_UNINITIALISED": "off"}
 
 #: The checker of calls, for programs on a GPU.
@@ -22,11 +22,11 @@ CALLS = "libmgpu_rt_check.so"
 
 
 def environment(device: str, output: Path, uninitialised: bool) -> dict[str, str]:
-    """The environment of a program whose reports go to a file. Raises CommandError."""
+    """Returns the environment of a program whose reports go to a file. Raises CommandError."""
     if named := os.environ.get("MGPU_RT_RUNTIME"):
         raise CommandError(f"MGPU_RT_RUNTIME={named} answers the calls that check sees: unset it")
     result = _calls_only(device) if device in ("hip", "cuda") else _emulated(device)
-    result.setdefault("MGPU_RT_ERRORS", "fail")  # what a failed call left out was not checked
+    result.setdefault("MGPU_RT_ERRORS", "fail")  # work that a failed call left out was not checked
     return result | {OUTPUT: str(output)} | ({} if uninitialised else NOT_UNINITIALISED)
 
 
@@ -38,17 +38,17 @@ def _checker(name: str) -> Path:
 
 
 def _calls_only(device: str) -> dict[str, str]:
-    """The environment of a program on a GPU, of which the calls are checked."""
+    """Returns the environment of a program on a GPU, whose calls are checked."""
     result = preload.environment(device)
     checker = str(_checker(CALLS))
     if any(letter in checker for letter in " :;"):
         raise CommandError(f"the loader cannot be told '{checker}': its path has a space or colon")
-    # The first one is the last to start: the library may have opened HIP by then.
+    # The first library starts last: the runtime may have opened HIP by then.
     return result | {"LD_PRELOAD": f"{checker}:{result['LD_PRELOAD']}"}
 
 
 def _emulated(device: str) -> dict[str, str]:
-    """The environment of a program on an emulated device."""
+    """Returns the environment of a program on an emulated device."""
     kind, base = preload.kind("softgpu" if device == "auto" else device, os.environ)
     try:
         hip = softgpu.hip(base, seam=softgpu.DRIVER)
@@ -61,9 +61,9 @@ def _emulated(device: str) -> dict[str, str]:
             f"check runs HIP 5 only, and {result['MGPU_RT_HIP']} is a later one: set MGPU_RT_HIP "
             "to the path of another"
         )
-    # Each allocation is then one of the driver's, with nothing beside it, and none is used again.
+    # Each allocation is then the driver's own, with no neighbour, and its memory is not used again.
     result["HSA_DISABLE_FRAGMENT_ALLOCATOR"] = "1"
-    # A free that goes to HIP waits for the device: what comes after it is surely too late.
+    # A free that goes to HIP waits for the device, so any later access is surely too late.
     result["MGPU_RT_CACHE"] = "modules,functions,streams,events"
     result["LD_LIBRARY_PATH"] = f"{checker.parent}:{result['LD_LIBRARY_PATH']}"
     return result

@@ -1,4 +1,4 @@
-"""The elements that a launch left otherwise on one side than on the other."""
+"""The elements that differ after a launch on both sides."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Contents(NamedTuple):
 
 @dataclass(frozen=True)
 class Allowed:
-    """The differences that are none: an absolute error, and steps between floats. With a tolerance
-    of None each bit counts. A dtype of None is guessed."""
+    """The permitted differences: an absolute error, and steps between floats. With a tolerance of
+    None each bit counts. A dtype of None is guessed."""
 
     tolerance: float | None
     ulps: int
@@ -35,7 +35,7 @@ class Allowed:
 
     @property
     def error(self) -> float | None:
-        """The absolute error; None if each bit counts."""
+        """Returns the absolute error; None if each bit counts."""
         return 0.0 if self.tolerance is None and self.ulps else self.tolerance
 
 
@@ -43,14 +43,14 @@ class Allowed:
 class Differing:
     """The elements of a block that differ, and the first of them."""
 
-    argument: int  # that leads to the block
+    argument: int  # number of the argument that points to the block
     size: int  # bytes of the block
     dtype: str
     is_guess: bool
     count: int
     total: int
-    index: str  # of the first, from where the argument points
-    values: tuple[str, str]  # of the first
+    index: str  # index of the first one, from where the argument points
+    values: tuple[str, str]  # values of the first one
     distance: str  # between them
 
     def lines(self) -> list[str]:
@@ -67,8 +67,8 @@ class Differing:
 def differing(
     launch: RecordedLaunch, image: bytes, block: int, held: Contents, allowed: Allowed
 ) -> Differing | None:
-    """The elements of a block that the launch wrote on one side at least, and that differ by more
-    than is allowed."""
+    """Returns the elements of a block that at least one side wrote, and that differ by more than is
+    permitted."""
     numpy = numpy_for("mgpu-rt diff")
     argument, memref = _argument(launch, image, block)
     size = launch.blocks[block].size
@@ -93,7 +93,7 @@ def differing(
 
 
 def _unlike(numpy: Any, one: bytes, other: bytes, width: int) -> Any:
-    """The elements of which a bit differs."""
+    """Returns the elements with a different bit."""
     parts = [numpy.frombuffer(content, f"u{width}") for content in (one, other)]
     return parts[0] != parts[1]
 
@@ -101,7 +101,8 @@ def _unlike(numpy: Any, one: bytes, other: bytes, width: int) -> Any:
 def _argument(
     launch: RecordedLaunch, image: bytes, block: int
 ) -> tuple[int, MemRefDescriptor | None]:
-    """The first argument that leads to a block, and the memref that begins there, if one does."""
+    """Returns the first argument that points to a block, and the memref that begins there, if one
+    does."""
     at = next(number for number, a in enumerate(launch.arguments) if a.block == block)
     kernel = Image(image).kernels.get(launch.kernel)
     parameters = (parameters_of(kernel) if kernel else None) or ()
@@ -116,8 +117,8 @@ def _argument(
 def _guess(
     numpy: Any, memref: MemRefDescriptor | None, size: int, contents: Sequence[bytes]
 ) -> str:
-    """Guesses the type of the elements. The memref tells their size, and they are floats if the
-    numbers look so."""
+    """Guesses the type of the elements. The memref tells their size; they are floats if the numbers
+    look so."""
     count = math.prod(memref.sizes) if memref else 0
     dtype = _SIZES.get(size // count if count and size % count == 0 else 4, "f32")
     if dtype == "i8":
@@ -133,7 +134,7 @@ def _guess(
 
 
 def _index(index: int, memref: MemRefDescriptor | None) -> str:
-    """The index of an element, in the dimensions of its memref if it lies in one."""
+    """Returns the index of an element, in the dimensions of its memref if it is in one."""
     if memref is None or not 0 <= index - memref.offset < math.prod(memref.sizes):
         return f"[{index}]"
     left, found = index - memref.offset, []
@@ -144,7 +145,7 @@ def _index(index: int, memref: MemRefDescriptor | None) -> str:
 
 
 def _values(there: Sequence[bytes], dtype: str) -> tuple[str, str]:
-    """Both values, as digits that tell them apart; their bits too if those do not."""
+    """Returns both values, with digits that tell them apart; with their bits if no digits do."""
     before, after = (str(_difference.numbers(content, dtype)[0]) for content in there)
     if before == after:
         return tuple(f"{before} ({content[::-1].hex()})" for content in there)  # type: ignore

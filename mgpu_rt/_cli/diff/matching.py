@@ -1,4 +1,4 @@
-"""Which launch of one run is which of the other, and where the sequences part."""
+"""Finds which launch of one run corresponds to which of the other, and where the sequences part."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Pair:
 
 
 def matched(before: Launches, after: Launches, by: str) -> tuple[list[Pair], str, str]:
-    """Pairs launches in the order of the run before. Returns the pairs, a line that says where the
+    """Pairs launches, in the order of the run before. Returns the pairs, a line about where the
     runs part, and a line about names. A line is "" if there is nothing to say. Launches after a
-    parting are in no pair: nobody knows what is which. Raises CommandError if the programs have
+    parting are in no pair, as their partners are unknown. Raises CommandError if the programs have
     nothing in common.
 
     `by` is name, position, or auto: by name if both sides have equal names, else by position if
-    there are as many launches. MLIR's numbers in names are others as soon as one kernel is.
+    there are as many launches. All of MLIR's numbers in names change if one kernel does.
     """
     by_place = by == "position" or (by == "auto" and len(before) == len(after))
     if not by_place and not {launch.label for launch in before} & {
@@ -70,7 +70,7 @@ def _keys(launches: Launches) -> Counter[tuple[str, int]]:
 
 
 def _comparable(pairs: list[Pair], parting: str) -> tuple[list[Pair], str]:
-    """The pairs up to the first whose arguments lead to other blocks."""
+    """Returns the pairs up to the first whose arguments point to other blocks."""
     for at, pair in enumerate(pairs):
         sizes = [tuple(b.size for b in side.blocks) for side in (pair.before, pair.after)]
         if sizes[0] != sizes[1]:
@@ -83,7 +83,7 @@ def _comparable(pairs: list[Pair], parting: str) -> tuple[list[Pair], str]:
 
 
 def _parting(before: Launches, after: Launches, at: int, by: str) -> str:
-    """Says where two runs part, and by which launches of each side."""
+    """Describes where two runs part, and by which launches of each side."""
     counts = f"{len(before)} launches before, {len(after)} after"
     if by == "position":
         return f"the runs part after launch {at}: {counts}"

@@ -1,4 +1,4 @@
-"""A side of a comparison: a program on a device, run with notes of its launches."""
+"""One side of a comparison: a program that runs on a device with notes of its launches."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from mgpu_rt.runtime import _noting
 from mgpu_rt.runtime._manifest import RecordedLaunch
 from mgpu_rt.runtime._replay import Recording
 
-#: A launch of a run: its kernel's full name, and which one of that kernel's it is, from 1.
+#: One launch of a run: its kernel's full name, and its count among that kernel's launches, from 1.
 Key = tuple[str, int]
 
 
 @dataclass(frozen=True)
 class Side:
-    """A program, the device it runs on, and the environment of programs there, which names no
-    library."""
+    """A program, its device, and the environment of programs there, which names no library."""
 
     name: str  # before, after
     command: Sequence[str]
@@ -36,7 +35,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Notes:
-    """The notes of a run: its launches in their order, and how many could not be noted."""
+    """The notes of a run: its launches in order, and how many could not be noted."""
 
     recording: Recording
     lost: int
@@ -63,8 +62,8 @@ def side(name: str, command: Sequence[str], device: str) -> Side:
 
 
 def run(side: Side, folder: Path, sample: int, whole: Iterable[Key] = ()) -> Notes:
-    """Runs a side with notes in `folder`, and the launches in `whole` recorded there. The program's
-    output goes to stderr, and its stdin is empty, as it runs more than once. Raises CommandError,
+    """Runs a side with notes in `folder`, and records the launches in `whole` there. The program's
+    output goes to stderr, and its stdin is empty, as it runs more than once. Raises CommandError or
     Damaged."""
     folder.mkdir(mode=0o700)
     settings = {"output": str(folder), "sample": sample, "whole": json.dumps([*whole])}

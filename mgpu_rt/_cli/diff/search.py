@@ -1,7 +1,8 @@
-"""The search for the first launch that leaves something else on the other side.
+"""Finds the first launch after which memory differs between the sides.
 
-The first runs of both sides note hashes of all that launches find and leave. Launches that differ
-in what they wrote are then recorded whole, in second runs, until one differs by more than allowed.
+The first runs of both sides note hashes of all memory before and after each launch. Launches whose
+written memory differs are then recorded whole, in second runs, until one differs by more than is
+permitted.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ CROSSED = "crossed"
 
 @dataclass(frozen=True)
 class Request:
-    """The user's request. `sample` is Buffer.sha256's; the recordings are written below `out`."""
+    """The user's request. `sample` is that of Buffer.sha256; the recordings go below `out`."""
 
     before: Side
     after: Side
@@ -44,7 +45,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """Lines that say what was found, and the command's exit status."""
+    """Lines with the findings, and the command's exit status."""
 
     lines: list[str]
     status: int
@@ -52,7 +53,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class _Found:
-    """A pair that differs, recorded whole."""
+    """A pair of launches that differs, recorded whole."""
 
     pair: Pair
     recordings: tuple[Recording, Recording]
@@ -60,8 +61,8 @@ class _Found:
 
 
 def search(asked: Request, work: Path) -> Answer:
-    """Runs both sides, as often as it takes, with notes in the folder `work`. Raises CommandError,
-    Damaged, OSError."""
+    """Runs both sides, as often as needed, with notes in the folder `work`. Raises CommandError,
+    Damaged or OSError."""
     sides = asked.before, asked.after
     notes = [run(side, work / f"{side.name}-1", asked.sample) for side in sides]
     lines = [str(side) for side in sides]
@@ -90,7 +91,8 @@ def search(asked: Request, work: Path) -> Answer:
 
 
 def _written_otherwise(pair: Pair) -> Iterator[bool]:
-    """For each block, whether a side wrote to it and left something else than the other."""
+    """Returns, for each block, whether a side wrote to it and its content differs from the other
+    side's."""
     for mine, theirs in zip(pair.before.blocks, pair.after.blocks, strict=True):
         is_written = mine.before != mine.after or theirs.before != theirs.after
         yield is_written and mine.after != theirs.after
@@ -101,7 +103,7 @@ def _same_inputs(pair: Pair) -> bool:
 
 
 def _inputs(pair: Pair) -> Iterator[str]:
-    """The arguments that differ before the launch."""
+    """Returns the arguments that differ before the launch."""
     arguments = pair.before.arguments
     blocks = zip(pair.before.blocks, pair.after.blocks, strict=True)
     if _alike(pair):
@@ -116,7 +118,7 @@ def _inputs(pair: Pair) -> Iterator[str]:
 
 
 def _alike(pair: Pair) -> bool:
-    """Whether both kernels take arguments of one form, so that values can be told apart."""
+    """Returns whether both kernels take arguments of one form, so that values can be compared."""
     forms = [
         [(a.block, a.offset, len(a.content)) for a in launch.arguments]
         for launch in (pair.before, pair.after)
@@ -125,7 +127,7 @@ def _alike(pair: Pair) -> bool:
 
 
 def _unstable(side: Side, first: Notes, again: Notes) -> list[str]:
-    """A line if a side differs from itself: at a launch whose inputs are equal, or in how it is
+    """Returns a line if a side differs from itself: at a launch with equal inputs, or in how it is
     made."""
     pairs, parting, _ = matched(first.launches, again.launches, "name")
     for pair in pairs:
@@ -149,8 +151,8 @@ def _name(launch: RecordedLaunch) -> str:
 def _first(
     asked: Request, candidates: Sequence[Pair], work: Path
 ) -> tuple[_Found | None, list[str]]:
-    """The first of these that differs by more than allowed, and a line if a side did something else
-    in the run that recorded it."""
+    """Returns the first of these that differs by more than is permitted, and a line if a side
+    changed in the recording run."""
     for number, batch in enumerate(_batches(candidates), 2):
         runs = [
             run(side, work / f"{side.name}-{number}", asked.sample, map(key, launches))
@@ -174,7 +176,7 @@ def _first(
             found.elements.extend(_elements(found, asked.allowed))
             if found.elements:
                 return found, [*_changed(asked, pair, again)]
-            if asked.allowed.error is None:  # then each bit counts, and there was one
+            if asked.allowed.error is None:  # then each bit counts, and one differs
                 return None, [*_changed(asked, pair, again)]
         for notes in runs:
             shutil.rmtree(notes.recording.folder.parent)
@@ -182,7 +184,8 @@ def _first(
 
 
 def _batches(candidates: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
-    """The first by itself, as it is nearly always the one; then as many as there is room for."""
+    """The first is recorded by itself, as it is nearly always the one; then as many as there is
+    room for."""
     yield from (candidates[:1],) if candidates else ()
     batch: list[Pair] = []
     room = 0
@@ -201,7 +204,7 @@ def _sizes(launch: RecordedLaunch) -> list[int]:
 
 
 def _changed(asked: Request, was: Pair, now: Pair) -> Iterator[str]:
-    """A line for each side that left something else than in its first run."""
+    """Returns a line for each side whose results differ from its first run's."""
     for side, mine, then in (
         (asked.before, now.before, was.before),
         (asked.after, now.after, was.after),
@@ -216,7 +219,7 @@ def _is_sampled(asked: Request, size: int) -> bool:
 
 
 def _elements(found: _Found, allowed: Allowed) -> list[Differing]:
-    """The elements of each block that differ."""
+    """Returns the elements of each block that differ."""
     pair, (before, after) = found.pair, found.recordings
     image, listed = before.blob(pair.before.image), []
     for at, (mine, theirs) in enumerate(zip(pair.before.blocks, pair.after.blocks, strict=True)):
@@ -260,7 +263,7 @@ def _said(asked: Request, found: _Found, total: int) -> list[str]:
 
 
 def _write(path: Path, launch: RecordedLaunch, *sources: Recording) -> None:
-    """A recording of one launch, with blobs from others."""
+    """Writes a recording of one launch, with blobs from other recordings."""
     names = {launch.image, *(n for b in launch.blocks for n in (b.before, b.after))}
     with Folder(path) as folder:
         for name in names:
@@ -270,7 +273,7 @@ def _write(path: Path, launch: RecordedLaunch, *sources: Recording) -> None:
 
 
 def _verdict(asked: Request, pair: Pair, inputs_differ: bool, dtype: str) -> str:
-    """Says whether kernel or inputs differ: replays the second kernel on the first memory."""
+    """Decides whether kernel or inputs differ: replays the second kernel on the first memory."""
     replayed = "replayed on the inputs before, the kernel after leaves"
     crossed = _replayed(asked, dtype)
     if crossed not in ("same", "differs"):
@@ -290,7 +293,7 @@ def _verdict(asked: Request, pair: Pair, inputs_differ: bool, dtype: str) -> str
 
 
 def _replayed(asked: Request, dtype: str) -> str:
-    """`same`, `differs`, or why there was no replay."""
+    """Returns `same`, `differs`, or the reason why there was no replay."""
     allowed = asked.allowed
     given = {"tolerance": allowed.error, "dtype": allowed.dtype or dtype, "ulps": allowed.ulps}
     command = _interpreter.text_command(_CHILD, str(asked.out / CROSSED), json.dumps(given))
@@ -329,7 +332,7 @@ def _holes(notes: Sequence[Notes], pairs: Sequence[Pair]) -> list[str]:
 
 
 def _variables(notes: Notes) -> Iterator[str]:
-    """The variables of modules that kernels of the run can write."""
+    """Returns the variables of modules that kernels of the run can write."""
     for name in {launch.image for launch in notes.launches}:
         found = images.at(notes.recording.blob(name))
         for part in [found, *found.entries] if found else []:

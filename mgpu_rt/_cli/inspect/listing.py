@@ -37,7 +37,7 @@ def as_dict(path: str, contents: Contents, verdict: Verdict) -> dict[str, Any]:
 
 
 def _values(image: ImageDescription) -> dict[str, Any]:
-    """The properties of an image."""
+    """Returns the properties of an image."""
     others = ("content", "private")
     plain = {f.name: getattr(image, f.name) for f in fields(image) if f.name not in others}
     return {
@@ -135,7 +135,7 @@ def _threads(kernel: KernelDescription) -> str:
 
 
 def _resources(kernel: KernelDescription) -> list[tuple[str, str]]:
-    """The resources that AMD's images state."""
+    """Returns the resources that AMD's images state."""
     return [
         ("threads", f"{_threads(kernel)}; wavefronts of {_number(kernel.wavefront)}"),
         (

@@ -1,5 +1,5 @@
-"""The verdict of this machine's HIP on images: a child process loads them, since a broken driver
-may hang or crash."""
+"""This machine's HIP's verdict on images: a child process loads them, since a broken driver may
+hang or crash."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, ImageDescription, with_article
 
 #: The versions of code objects that each release of HIP loads, by its first hipRuntimeGetVersion.
-#: The runtime's advice says the same (modules/image_advice.c).
+#: The runtime's advice has the same versions (modules/image_advice.c).
 _TAKEN = ((60400000, (4, 5, 6)), (50700000, (4, 5)), (0, (4,)))
 _MAJOR, _MINOR = 10000000, 100000
 
-#: A child runs this; on stdin the images follow the question. It finds a device's target in the
-#: properties by a pattern, since the offset depends on the release. It prints one line for HIP,
+#: A child runs this; its stdin has the question and then the images. It finds a device's target in
+#: the properties by a pattern, since the offset depends on the release. It prints one line for HIP,
 #: then one for each image.
 _ASK = """
 import ctypes, json, re, sys
@@ -64,7 +64,7 @@ class Answer:
 
 @dataclass
 class Verdict:
-    """HIP's verdict on all images of a file, in their order; or why it was not asked."""
+    """Returns HIP's verdict on all images of a file, in order; or why it was not asked."""
 
     hip: str = ""
     release: str = ""
@@ -92,7 +92,8 @@ def ask(
 
 
 def _fit(image: ImageDescription, cuda: bool) -> bool:
-    """True if HIP may be asked: a damaged image may crash it, and so may a cubin crash AMD's."""
+    """Returns True if HIP may be asked: a damaged image may crash it, and a cubin may crash
+    AMD's."""
     return not image.damage and (cuda or image.kind not in (CUBIN, FATBIN, PTX))
 
 
@@ -136,8 +137,9 @@ def _ask(
 def _answers(
     image: ImageDescription, devices: list[list[str]], said: list[str] | None, version: int
 ) -> list[Answer]:
-    """The answers on each device. `said` holds the errors' names. It is empty for an image that HIP
-    was not asked about, and None once a driver has crashed. `version` is 0 over NVIDIA's driver."""
+    """Returns the answers on each device. `said` has the errors' names. It is empty for an image
+    that HIP was not asked about, and None once a driver has crashed. `version` is 0 over NVIDIA's
+    driver."""
     answers = []
     for number, (name, target) in enumerate(devices):
         if said is None:
@@ -151,7 +153,7 @@ def _answers(
 
 
 def _reason(image: ImageDescription, target: str, version: int) -> str:
-    """Why HIP refuses an image, as far as this can tell."""
+    """Returns why HIP refuses an image, as far as is known."""
     chip = target.partition(":")[0]
     targets = _targets(image)
     if version and chip and targets and chip not in targets:
@@ -166,6 +168,6 @@ def _reason(image: ImageDescription, target: str, version: int) -> str:
 
 
 def _targets(image: ImageDescription) -> list[str]:
-    """The processors that an image or its entries are for, without their features."""
+    """Returns the processors that an image or its entries are for, without their features."""
     named = [part.target for part in (image, *image.entries) if part.target]
     return list(dict.fromkeys(target.partition(":")[0] for target in named))

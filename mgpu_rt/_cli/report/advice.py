@@ -1,4 +1,4 @@
-"""Advice: only what the files prove, each with its evidence and the next step."""
+"""Advice that the files prove, with its evidence and the next step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mgpu_rt._cli.stats.statistics import Counter, total
 from mgpu_rt._cli.stats.tables import questions
 
 MANY = 10  # a loop repeats more often than this
-PART = 0.1  # of the calls' time: a smaller part is not worth a change
+PART = 0.1  # relative to the calls' time: a smaller part is not worth a change
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,12 @@ class Advice:
 
     title: str
     evidence: str
-    step: str  # what to do next
+    step: str  # the next step
     is_note: bool = False  # it explains the figures and asks for no change
 
 
 def advice(run: Run) -> list[Advice]:
-    """The advice that asks for a change first, then the notes."""
+    """Returns the advice that asks for a change, then the notes."""
     found = [item for rule in _RULES for item in rule(run)]
     return sorted(found, key=lambda item: item.is_note)
 
@@ -35,7 +35,7 @@ def _program_ns(run: Run) -> int:
 
 
 def _of(run: Run, *functions: str) -> Counter:
-    """The program's calls of these functions, as one."""
+    """Sums up the program's calls of these functions."""
     return total(run.statistics.program.get(name, Counter(0, 0)) for name in functions)
 
 
@@ -101,7 +101,7 @@ def _streams(run: Run) -> Iterator[Advice]:
     )
 
 
-#: For each cache its things, HIP's functions that make and end them, and the option that raises
+#: For each cache: its objects, HIP's functions that make and end them, and the option that raises
 #: the limit.
 _LIMITS = {
     "modules": ("Modules", "hipModuleLoadData", "hipModuleUnload", "MGPU_RT_MODULE_LIMIT (256M)"),
@@ -111,7 +111,7 @@ _LIMITS = {
 
 
 def _limits(run: Run) -> Iterator[Advice]:
-    """Counts only what the program asked for again: the end of a run gives back too."""
+    """Counts only repeated requests of the program: the end of a run releases objects, too."""
     if run.trace is None:
         return
     for name, (things, make, take, option) in _LIMITS.items():

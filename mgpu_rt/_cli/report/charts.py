@@ -1,7 +1,7 @@
 """Charts as SVG: placed in percent of the page's width, so that their text keeps its size.
 
-Each has a title, which a screen reader says, and stands beside a table or a sentence with its
-figures. Charts over time share an axis, so that a faster run ends earlier.
+Each chart has a title, which a screen reader reads, and stands beside a table or a sentence with
+its figures. Charts over time share an axis, so that a faster run ends earlier.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mgpu_rt._cli.report.format import (
 )
 from mgpu_rt._cli.report.inputs import Level, Run, Trace, names
 
-HEIGHT = 200  # of a plot over time, in CSS pixels
+HEIGHT = 200  # height of a plot over time, in CSS pixels
 HEAD, FOOT = 14, 22  # of it for the highest value, and below it for the times
 UNITS = 1000  # of the scales that lines are drawn in
 
@@ -46,7 +46,7 @@ def _percent(fraction: float) -> str:
 
 
 def key(colour: str, *meaning: Content) -> Element:
-    """A colour and its meaning."""
+    """Draws a colour and its meaning."""
     mark = element("span", class_=f"mark {colour}", aria_hidden="true")
     return element("span", mark, *meaning, class_="key")
 
@@ -65,7 +65,7 @@ class Part:
 
 
 def bar(title: str, parts: Iterable[Part], whole: float) -> Element:
-    """Parts one after the other; `whole` is as long as the page is wide."""
+    """Draws parts one after the other; `whole` is as long as the page is wide."""
     made, at = [], 0.0
     for part in parts:
         width = part.value / whole if whole else 0
@@ -87,7 +87,7 @@ def bar(title: str, parts: Iterable[Part], whole: float) -> Element:
 
 
 def span(title: str, before: float | None, after: float | None, low: float, high: float) -> Element:
-    """Two values on a logarithmic scale, and the line between them."""
+    """Draws two values on a logarithmic scale, and the line between them."""
 
     def position(value: float) -> float:
         room = math.log(high / low) if high > low else 1
@@ -111,7 +111,7 @@ def span(title: str, before: float | None, after: float | None, low: float, high
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of steps: `points[i]` is the value in the i-th step of the time axis."""
+    """Draws a line of steps: `points[i]` is the value in the i-th step of the time axis."""
 
     colour: str
     points: Sequence[float]
@@ -150,7 +150,7 @@ def over_time(
 
 
 def _path(curve: Curve, steps: int, top: float) -> str:
-    """The line's path; a filled one goes back along the axis."""
+    """Returns the line's path; a filled one goes back along the axis."""
     parts, last = [], None
     for number, point in enumerate(curve.points):
         height = round(UNITS * (1 - point / top))
@@ -189,7 +189,7 @@ def _times(duration: float, time: Callable[[float], str]) -> Iterable[Element]:
 
 
 def ticks(highest: float) -> list[float]:
-    """Round numbers from 0 to the first that is at least `highest`."""
+    """Returns round numbers from 0 to the first that is at least `highest`."""
     rough = highest / 4
     unit = 10 ** math.floor(math.log10(rough))
     step = next(unit * factor for factor in (1, 2, 2.5, 5, 10) if unit * factor >= rough)
@@ -202,14 +202,14 @@ STEPS = 300
 
 
 def step_count(duration: float, longest: float) -> int:
-    """How many steps a run of `duration` takes where the longest takes all."""
+    """Returns how many steps a run of `duration` takes if the longest run takes all."""
     return max(1, round(STEPS * duration / longest))
 
 
 def running_totals(
     moments: Iterable[float], begin: float, duration: float, steps: int
 ) -> list[int]:
-    """How much had happened by the end of each step."""
+    """Returns how much had happened by the end of each step."""
     counts = [0] * steps
     for moment in moments:
         counts[_step_of(moment, begin, duration, steps)] += 1
@@ -219,12 +219,12 @@ def running_totals(
 def memory_levels(
     memory: Sequence[Level], begin: float, duration: float, steps: int
 ) -> tuple[list[int], list[int]]:
-    """The highest levels of each step: held by the program, and held or cached together."""
+    """Returns the highest levels of each step: held by the program, and held or cached together."""
     held, kept = [0] * steps, [0] * steps
     last, now = 0, (0, 0)
     for level in memory:
         at = _step_of(level.moment, begin, duration, steps)
-        for missed in range(last + 1, at + 1):  # nothing has changed meanwhile
+        for missed in range(last + 1, at + 1):  # nothing has changed in these steps
             held[missed], kept[missed] = now
         last, now = at, (level.allocated, level.allocated + level.cached)
         held[at], kept[at] = max(held[at], now[0]), max(kept[at], now[1])
@@ -252,7 +252,7 @@ MAKES = (
 
 
 def over_time_section(runs: Sequence[Run]) -> list[Element]:
-    """All charts, or why there are none."""
+    """Draws all charts, or tells why there are none."""
     named = zip(names(runs), runs, strict=True)
     traces = {name: run.trace for name, run in named if run.trace}
     if not traces:
@@ -285,8 +285,8 @@ def _made_anew(traces: Mapping[str, Trace]) -> Iterator[Element]:
 
 
 def _lengths(traces: Mapping[str, Trace]) -> tuple[dict[str, float], float]:
-    """The lengths of each trace and of the longest, in microseconds; at least one step of the
-    clock."""
+    """Returns the lengths of each trace and of the longest, in microseconds; at least one step of
+    the clock."""
     lengths = {name: max(trace.end - trace.begin, 0.001) for name, trace in traces.items()}
     return lengths, max(lengths.values())
 
@@ -301,7 +301,7 @@ def _running_chart(
     traces: Mapping[str, Trace],
     moments: Mapping[str, Sequence[float]],
 ) -> Iterator[Element]:
-    """How much has happened at each time."""
+    """Draws how much has happened at each time."""
     if not any(moments.values()):
         return
     lengths, longest = _lengths(traces)

@@ -1,5 +1,5 @@
-"""Numbers as the page writes them; HTML and SVG as trees of elements, so that no text from a file
-can become markup."""
+"""Numbers as the page writes them, and HTML and SVG as trees of elements, so that no text from a
+file can become markup."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def count(number: int | None) -> str:
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:
-    """A number of things: 1 call, 2 calls."""
+    """Returns a number of things: 1 call, 2 calls."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def duration(ns: float | None) -> str:
-    """Three digits that matter: 2.51 s, 446 ms, 9.8 µs."""
+    """Formats a time with three significant digits: 2.51 s, 446 ms, 9.8 µs."""
     if ns is None:
         return NONE
     if ns < 999.5:
@@ -47,7 +47,7 @@ def share(part: float, whole: float) -> str:
 
 
 def hit_rate(cache: Cache) -> str:
-    """The share of hits."""
+    """Returns the share of hits."""
     return NONE if cache.rate is None else f"{100 * cache.rate:.1f} %"
 
 
@@ -62,12 +62,13 @@ Content = Element | str | None
 
 SENTENCE = 600  # letters of a sentence with names in it
 
-#: Nothing is loaded and nothing runs, even if the page holds a hostile text.
+#: The page loads nothing and runs nothing, even if it contains a hostile text.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def element(tag: str, *content: Content, **attributes: object) -> Element:
-    """`class_` is class, `stroke_width` stroke-width; attributes of None are left out."""
+    """Makes an element: `class_` is class, `stroke_width` stroke-width; attributes of None are left
+    out."""
     made = Element(tag)
     for name, value in attributes.items():
         if value is not None:
@@ -88,7 +89,7 @@ def _append_text(parent: Element, text: str) -> None:
 
 
 def code(name: str) -> Element:
-    """A name as it stands in a program."""
+    """Formats a name as code."""
     return element("code", shortened(name))
 
 

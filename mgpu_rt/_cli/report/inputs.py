@@ -1,4 +1,4 @@
-"""The inputs of a page: trace files, statistics files, and the runs that they describe."""
+"""The page's inputs: trace files, statistics files, and the runs that they describe."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ENDS = ("mgpuStreamSynchronize", "mgpuStreamDestroy")
 
 @dataclass
 class Calls:
-    """All calls of a function: when each began and how long it took, in microseconds."""
+    """All calls of a function: the begin and the duration of each, in microseconds."""
 
     begins: array = field(default_factory=lambda: array("d"))
     durations: array = field(default_factory=lambda: array("d"))
@@ -51,7 +51,7 @@ class Calls:
         self.durations.append(duration)
 
     def counter(self) -> Counter:
-        """Returns the count and time as a statistics file has them."""
+        """Returns the count and time in the form of a statistics file."""
         return Counter(len(self.durations), round(1000 * math.fsum(self.durations)))
 
 
@@ -61,13 +61,13 @@ class Results:
 
     calls: int = 0
     bytes: int = 0
-    large: int = 0  # of the calls: with more than LARGE bytes
-    behind: int = 0  # of the others: their stream had earlier work that nobody had waited for
+    large: int = 0  # calls with more than LARGE bytes
+    behind: int = 0  # other calls whose stream had earlier work without a wait
 
 
 @dataclass(frozen=True)
 class Level:
-    """Device memory at a moment."""
+    """Device memory at one moment."""
 
     moment: float
     allocated: int
@@ -76,13 +76,13 @@ class Level:
 
 @dataclass
 class Trace:
-    """The calls of a run's processes."""
+    """The traced calls of a run's processes."""
 
     layers: dict[str, dict[str, Calls]] = field(default_factory=lambda: {n: {} for n in LAYERS})
     kernels: dict[str, Counter] = field(default_factory=dict)
     gpu: dict[str, Counter] = field(default_factory=dict)  # by kernel, copy or fill
-    results: dict[tuple[str, str], Results] = field(default_factory=dict)  # of function and word
-    failed: dict[Failure, int] = field(default_factory=dict)  # calls of the program
+    results: dict[tuple[str, str], Results] = field(default_factory=dict)  # by function and outcome
+    failed: dict[Failure, int] = field(default_factory=dict)  # failed calls of the program
     memory: list[Level] = field(default_factory=list)
     start: int | None = None  # nanoseconds of HIP's own start, of all processes
     programs: list[str] = field(default_factory=list)
@@ -100,12 +100,12 @@ class Trace:
 
     @property
     def begin(self) -> float:
-        """When the first call began."""
+        """Returns the begin of the first call."""
         return min(min(calls.begins) for calls in self._all())
 
     @property
     def end(self) -> float:
-        """When the last call had returned."""
+        """Returns the end of the last call."""
         return max(
             begin + duration
             for calls in self._all()
@@ -117,8 +117,8 @@ class Trace:
 
 
 def ratios_in_turn(before: Trace, after: Trace, parts: int = 10) -> list[float]:
-    """Returns the ratio of the times of all calls in each tenth of two runs, in their order. Empty
-    if the runs made other calls, or too few."""
+    """Returns the ratio of times in each tenth of two runs' calls, in order. Empty if the runs made
+    other calls, or too few."""
     counts = [{n: len(c.durations) for n, c in run.program.items()} for run in (before, after)]
     if counts[0] != counts[1] or max(counts[0].values()) < parts or before.lost or after.lost:
         return []
@@ -127,7 +127,7 @@ def ratios_in_turn(before: Trace, after: Trace, parts: int = 10) -> list[float]:
 
 
 def _sums_in_turn(run: Trace, parts: int) -> list[float]:
-    """Returns the time of each function's first tenth of calls, and so on, summed up."""
+    """Returns the summed time of each function's first tenth of calls, and so on."""
     return [
         math.fsum(
             duration
@@ -141,7 +141,8 @@ def _sums_in_turn(run: Trace, parts: int) -> list[float]:
 
 
 def read_traces(files: Mapping[str, Any]) -> Trace:
-    """The traces of a run's processes as one; `files` are contents by path. Raises CommandError."""
+    """Reads the traces of a run's processes as one; `files` are contents by path. Raises
+    CommandError."""
     trace = Trace()
     levels: list[tuple[float, int, int, int]] = []
     for path, raw in files.items():
@@ -214,7 +215,7 @@ def _count(counters: dict[str, Counter], name: Any, duration: float) -> None:
 
 
 def _memory_of_all(levels: list[tuple[float, int, int, int]]) -> list[Level]:
-    """Returns the sum over all processes at each moment at which the memory of one has changed."""
+    """Returns the sum over all processes at each moment at which one process's memory changed."""
     latest: dict[int, tuple[int, int]] = {}
     sums, held, kept = [], 0, 0
     for moment, pid, allocated, cached in sorted(levels):
@@ -238,7 +239,7 @@ class Details:
 
 
 def details_of(statistics: Statistics, path: str) -> Details:
-    """The details of one file. Raises CommandError."""
+    """Reads the details of one file. Raises CommandError."""
     raw = statistics.raw
     try:
         return Details(
@@ -258,7 +259,7 @@ def _peak(devices: dict[str, Any]) -> int | None:
 
 
 def joined_details(parts: Iterable[Details]) -> Details:
-    """The details of a run's processes as one."""
+    """Joins the details of a run's processes."""
     whole = Details()
     for part in parts:
         whole = Details(
@@ -270,7 +271,7 @@ def joined_details(parts: Iterable[Details]) -> Details:
 
 
 def _joined_modules(left: list[Module] | None, right: list[Module] | None) -> list[Module] | None:
-    """Images that several processes have loaded are listed once."""
+    """Lists images that several processes have loaded once."""
     if left is None or right is None:
         return left if right is None else right
     images = {module.image: module for module in left}
@@ -295,7 +296,7 @@ HOW_TO_GET = "`mgpu-rt run --stats-json PATH --trace PATH -- PROGRAM` writes bot
 
 @dataclass(frozen=True)
 class Run:
-    """One run, as far as its files describe it."""
+    """One run, as its files describe it."""
 
     program: str
     statistics: Statistics
@@ -305,21 +306,22 @@ class Run:
 
     @property
     def start(self) -> int | None:
-        """Nanoseconds of HIP's own start, which each process pays once, in no call's time."""
+        """Returns the nanoseconds of HIP's own start, which each process pays once, in no call's
+        time."""
         if self.statistics.start is not None or self.trace is None:
             return self.statistics.start
         return self.trace.start
 
     @property
     def is_stock(self) -> bool:
-        """True if no cache was at work (MGPU_RT_CACHE=off)."""
+        """Returns True if no cache was active (MGPU_RT_CACHE=off)."""
         caches = self.statistics.caches.values()
         asked = "mgpuModuleLoad" in self.statistics.program
         return asked and bool(caches) and not any(c.hits or c.misses for c in caches)
 
 
 def names(runs: Sequence[Run]) -> list[str]:
-    """The names of the runs on the page."""
+    """Returns the names of the runs on the page."""
     return ["before", "after"] if len(runs) == 2 else ["this run"]
 
 
@@ -329,7 +331,7 @@ Contents = dict[str, Any]  # of JSON files, by path
 
 
 def of_files(paths: Sequence[str]) -> list[Run]:
-    """One run, or two. Raises CommandError."""
+    """Reads one run, or two. Raises CommandError."""
     contents = {path: load(path, HOW_TO_GET) for path in paths}
     traces = [{path: raw} for path, raw in contents.items() if _is_trace(raw)]
     statistics = [{path: raw} for path, raw in contents.items() if not _is_trace(raw)]
@@ -346,7 +348,7 @@ def _is_trace(raw: Any) -> bool:
 
 
 def _pairs(left: list[Contents], right: list[Contents]) -> list[tuple[Contents, Contents]]:
-    """Pairs statistics with their traces: of one process if known, else in order, the last
+    """Pairs statistics with their traces: by process if known, or in order, and the last
     together."""
     count = max(len(left), len(right))
     left = [{}] * (count - len(left)) + left
@@ -368,7 +370,7 @@ def _same_process(statistics: Contents, traces: Contents) -> bool:
 
 
 def of_program(command: Sequence[str], device: str) -> list[Run]:
-    """Before and after. Raises CommandError."""
+    """Runs a program before and after. Raises CommandError."""
     from mgpu_rt._cli.stats import runs
 
     found = runs.both(command, device, _read_folder, trace=True)
@@ -380,7 +382,7 @@ def of_program(command: Sequence[str], device: str) -> list[Run]:
 
 
 def _read_folder(folder: Path) -> Run:
-    """The run of all processes whose files are in the folder."""
+    """Reads the run of all processes whose files are in the folder."""
     statistics, traces = (
         {str(path): load(path, HOW_TO_GET) for path in sorted(folder.glob(pattern))}
         for pattern in (f"*{ENDING}", "*.trace")
@@ -392,7 +394,7 @@ def _read_folder(folder: Path) -> Run:
 
 
 def _run(statistics: Contents, traces: Contents) -> Run:
-    """A run from the files of its processes."""
+    """Reads a run from the files of its processes."""
     read = read_traces(traces) if traces else None
     each = {path: parse(raw, path) for path, raw in statistics.items()}
     more = joined_details(details_of(part, path) for path, part in each.items())

@@ -1,4 +1,4 @@
-"""The page: its head, where the time went, and its sections in their order."""
+"""The page: its head, the distribution of time, and its sections in order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def title(runs: Sequence[Run]) -> str:
 
 
 def body(runs: Sequence[Run]) -> list[Element]:
-    """The page of one run, or of two: before and after."""
+    """Makes the page of one run, or of two: before and after."""
     sections = [
         _section("calls", "Calls", calls_section(runs)),
         _section("over-time", "Over time", over_time_section(runs)),
@@ -78,7 +78,7 @@ def _item(item: Advice) -> Element:
 
 
 def _marked(text: str) -> list[Element | str]:
-    """The text, with its parts between backticks as code."""
+    """Formats the parts between backticks as code."""
     parts = text.split("`")
     return [code(part) if number % 2 else part for number, part in enumerate(parts)]
 
@@ -118,7 +118,7 @@ START = "HIP's start"  # a group of its own, in no call's time
 
 
 def _head(runs: Sequence[Run]) -> Iterator[Element]:
-    """The program's name, the outcome, the figures."""
+    """Makes the head: the program's name, the outcome, the figures."""
     yield element("p", "mgpu_rt report", class_="kicker")
     yield element("h1", shortened(runs[-1].program))
     yield from _failures(runs)
@@ -130,7 +130,7 @@ def _head(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _failures(runs: Sequence[Run]) -> Iterator[Element]:
-    """The failed calls; no figure below means anything without them."""
+    """Lists the failed calls, without which the figures below mean nothing."""
     for name, run in zip(names(runs), runs, strict=True):
         if failures := run.statistics.failures:
             yield element("p", f"{name}: {'; '.join(failures)}.", class_="lead worse")
@@ -162,13 +162,13 @@ def _outcome(runs: Sequence[Run]) -> str:
 
 
 def _warnings(runs: Sequence[Run]) -> Iterator[Element]:
-    """Says in the headline that no GPU was timed."""
+    """Adds to the headline that no GPU was timed."""
     for warning in {device.warning for device in devices(run.statistics for run in runs)} - {""}:
         yield element("strong", f"{warning}. ", class_="act")
 
 
 def _spread(runs: Sequence[Run]) -> Iterator[Element]:
-    """Says how far the ratio of two runs varies: each is one run of its program."""
+    """Tells how far the ratio of two runs varies, as each is one run of its program."""
     if len(runs) != 2 or any(run.statistics.failed for run in runs):
         return
     before, after = (run.trace for run in runs)
@@ -184,7 +184,7 @@ def _devices(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _compared(before: int, after: int, *, is_fair: bool) -> str:
-    """No ratio where calls failed: they do less than what they were called for."""
+    """Shows no ratio if calls failed, as they do less than requested."""
     told = f"{duration(before)} before and {duration(after)} after"
     if not before or not after or not is_fair:
         return told
@@ -236,7 +236,7 @@ def _hit_rate(run: Run) -> str:
 
 
 def _time_section(runs: Sequence[Run]) -> Iterator[Element]:
-    """The time of the program's calls by group, on one scale."""
+    """Shows the time of the program's calls by group, on one scale."""
     groups = [_groups(run) for run in runs]
     whole = max(sum(values.values()) for values in groups)
     if not whole:
@@ -277,7 +277,7 @@ def _colour(group: str) -> str:
 
 
 def _groups(run: Run) -> dict[str, int]:
-    """Nanoseconds of each."""
+    """Returns the nanoseconds of each group."""
     sums = dict.fromkeys((START, *GROUPS), 0)
     for name, counter in run.statistics.program.items():
         sums[_group(name)] += counter.ns

@@ -1,7 +1,7 @@
 """Tables of the page: calls, kernels and copies, caches and modules.
 
-The tables stay readable on a phone: there each row becomes a block, its cells with their heads. The
-roles say what a browser would no longer know once the rows are laid out as blocks.
+The tables stay readable on a phone, where each row becomes a block of cells with their heads. The
+roles tell screen readers what a browser no longer knows when rows are laid out as blocks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mgpu_rt._cli.stats.tables import (
     work,
 )
 
-ROWS = 40  # one line counts the rest; the most important rows come first
+ROWS = 40  # one line counts the others; the most important rows come first
 
 
 def table(
@@ -46,9 +46,8 @@ def table(
     text_columns: Iterable[str] = (),
     pairs: bool = False,
 ) -> Element:
-    """The first cell of a row names it. `text_columns` are the heads of columns
-    that hold text; with
-    `pairs` each column is one before or the same after, but for the last."""
+    """Makes a table; the first cell of a row names it. `text_columns` are the heads of columns with
+    text; with `pairs` columns alternate between before and after, except the last."""
     columns = [(head, "words" if head in text_columns else None) for head in heads]
     top = [
         element("th", head, scope="col", role="columnheader", class_=kind) for head, kind in columns
@@ -86,7 +85,7 @@ def _row(
 
 
 def calls_section(runs: Sequence[Run]) -> list[Element]:
-    """The program's, the driver's, and how long one takes."""
+    """Shows the program's calls, the driver's, and the time of one."""
     layers = {
         "Calls of the program": [run.statistics.program for run in runs],
         "Calls of the driver": [work(run.statistics.driver) for run in runs],
@@ -104,7 +103,7 @@ def _questions(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _reasons(runs: Sequence[Run]) -> Iterator[Element]:
-    """Functions that take longer after, with the reasons that the runs prove."""
+    """Shows functions that take longer after, with the reasons that the runs prove."""
     found = reasons(*(run.statistics for run in runs)) if len(runs) == 2 else {}
     if found:
         told = [element("li", code(name), f": {reason}") for name, reason in found.items()]
@@ -113,7 +112,7 @@ def _reasons(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def by_name(caption: str, layers: list[dict[str, Counter]], thing: str = "function") -> Element:
-    """A table of one run's counters or of two, the longest first."""
+    """Makes a table of one run's counters or of two, the longest first."""
     if len(layers) == 1:
         heads = [thing, "calls", "time", "per call"]
         ordered = sorted(layers[0].items(), key=lambda item: -item[1].ns)
@@ -132,7 +131,7 @@ def by_name(caption: str, layers: list[dict[str, Counter]], thing: str = "functi
 
 
 def _counter_cells(counters: Sequence[Counter | None], each: bool = True) -> list[Content]:
-    """Calls, times, and times of one call; `each` is False for a sum over functions."""
+    """Returns calls, times, and times of one call; `each` is False for a sum over functions."""
     return [
         *(count(counter.calls if counter else None) for counter in counters),
         *(duration(counter.ns if counter else None) for counter in counters),
@@ -141,7 +140,7 @@ def _counter_cells(counters: Sequence[Counter | None], each: bool = True) -> lis
 
 
 def _marked_ratio(value: float | None) -> Element:
-    """The ratio, coloured if it differs by more than a twentieth: less is noise."""
+    """Formats the ratio, coloured if it differs by more than a twentieth, as less is noise."""
     kind = None
     if value is not None and not 0.95 <= value < 1.05:
         kind = "better" if value > 1 else "worse"
@@ -149,7 +148,7 @@ def _marked_ratio(value: float | None) -> Element:
 
 
 def _each(runs: Sequence[Run]) -> Iterator[Element]:
-    """Before and after of each function, on a logarithmic scale."""
+    """Draws before and after of each function, on a logarithmic scale."""
     if len(runs) == 1:
         return
     found = pairs(*(run.statistics.program for run in runs))
@@ -176,7 +175,7 @@ def _each(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _spread(run: Run) -> Iterator[Element]:
-    """Medians and extremes, which the trace knows and a mean hides."""
+    """Shows medians and extremes, which the trace contains and a mean hides."""
     if run.trace is None:
         return
     longest = sorted(run.trace.program.items(), key=lambda item: -sum(item[1].durations))
@@ -192,7 +191,7 @@ def _quantiles(calls: Calls) -> Iterator[str]:
 
 
 def percentile(percent: int, ordered: Sequence[float]) -> float:
-    """The least of these values that `percent` of 100 do not exceed."""
+    """Returns the least value that `percent` of 100 do not exceed."""
     return ordered[-(-percent * len(ordered) // 100) - 1]
 
 
@@ -208,7 +207,7 @@ _DIRECTIONS = {
 
 
 def kernels_section(runs: Sequence[Run]) -> list[Element]:
-    """Tables of kernels and copies, as far as the files have them."""
+    """Shows tables of kernels and copies, if the files have them."""
     made: list[Element] = []
     kernels = [_kernels(run) for run in runs]
     if any(kernels):
@@ -226,7 +225,7 @@ def kernels_section(runs: Sequence[Run]) -> list[Element]:
 
 
 def _kernels(run: Run) -> dict[str, Counter]:
-    """By the statistics, else by the trace's names."""
+    """Lists kernels by the statistics, or by the trace's names."""
     return run.statistics.kernels or (run.trace.kernels if run.trace else {})
 
 
@@ -248,7 +247,7 @@ def _copy_cells(copies: Copies | None) -> Iterator[str]:
 
 # ---- misses: caches, and modules with the reason why the driver loads each again ----
 
-KERNELS_NAMED = 4  # of a module that are named
+KERNELS_NAMED = 4  # number of a module's kernels that are named
 
 #: The calls that a cache serves.
 _SERVED = {
@@ -261,7 +260,7 @@ _SERVED = {
 
 
 def caches_section(runs: Sequence[Run]) -> list[Element]:
-    """The caches and modules of the last run."""
+    """Shows the caches and modules of the last run."""
     run = runs[-1]
     if not run.statistics.caches:
         told = f"{NONE} No statistics were given; only they count cache misses."

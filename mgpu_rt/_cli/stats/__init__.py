@@ -1,2 +1,2 @@
-"""`mgpu-rt stats` and `mgpu-rt compare`: statistics files read (statistics), made by running a
-program twice (runs), and shown (listing, comparison)."""
+"""`mgpu-rt stats` and `mgpu-rt compare`: reads statistics files (statistics), makes them by running
+a program twice (runs), and shows them (listing, comparison)."""

@@ -117,7 +117,7 @@ def write_report(program: list[str], files: tuple[str, ...], device: str, out: s
     from mgpu_rt._cli.report import format, inputs, page
 
     if out != "-":
-        check_writable(out)  # before a program runs for nothing
+        check_writable(out)  # before a program runs in vain
     found = inputs.of_program(program, device) if program else inputs.of_files(files)
     text = format.document(page.title(found), page.body(found))
     if out == "-":

@@ -1,4 +1,4 @@
-"""A program run with stock's behaviour and with the cache, and twice more with one word."""
+"""Runs a program with stock's behaviour and with the cache, and twice more with the option."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORDS = (
     {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": "lazy"},
 )
 
-OUTPUT = "stdout"  # the file that holds a run's output, if it is to be compared
+OUTPUT = "stdout"  # the file for a run's output, if outputs are compared
 
 Read = TypeVar("Read")
 
@@ -33,18 +33,18 @@ class Run(NamedTuple):
     """One of the four runs of `compare --exclusive`."""
 
     statistics: Statistics
-    seconds: float  # of all processes, each since its first call
+    seconds: float  # sum over all processes, each since its first call
     output: bytes
 
 
 def compare(command: Sequence[str], device: str) -> tuple[Statistics, Statistics]:
-    """The statistics of both runs. Raises CommandError."""
+    """Returns the statistics of both runs. Raises CommandError."""
     return both(command, device, _statistics)
 
 
 def with_word(command: Sequence[str], device: str) -> list[Run]:
-    """Runs with stock's behaviour, with the cache, exclusive, and exclusive and lazy. Raises
-    CommandError."""
+    """Runs a program with stock's behaviour, with the cache, exclusive, and exclusive and lazy.
+    Raises CommandError."""
     return _each(command, device, _run_of, (*_BOTH, *_WORDS), keep_output=True)
 
 
@@ -61,8 +61,8 @@ def _statistics(folder: Path) -> Statistics:
 def both(
     command: Sequence[str], device: str, read: Callable[[Path], Read], *, trace: bool = False
 ) -> tuple[Read, Read]:
-    """Both runs, as `read` reads the folder that each run fills: its processes' statistics, and
-    with `trace` a PID.trace of each. Raises CommandError."""
+    """Returns both runs, as `read` reads the folder that each run fills: its processes' statistics,
+    and with `trace` a PID.trace of each. Raises CommandError."""
     before, after = _each(command, device, read, _BOTH, trace=trace)
     return before, after
 
@@ -76,7 +76,7 @@ def _each(
     trace: bool = False,
     keep_output: bool = False,
 ) -> list[Read]:
-    """One run for each side's changes of the environment."""
+    """Makes one run for each side's changes of the environment."""
     executable.check(command[0])
     environment = {
         name: value
@@ -104,7 +104,7 @@ def _each(
 def _run(
     command: Sequence[str], environment: Mapping[str, str], side: dict[str, str], keep: Path | None
 ) -> None:
-    """Runs the program with its stdout on stderr, by way of a file in the folder `keep`: stdout is
+    """Runs the program with its stdout on stderr, through a file in the folder `keep`, as stdout is
     the caller's. Ignores the exit status, since MLIR's main functions return none. Raises
     CommandError if a signal ended it."""
     try:
@@ -132,13 +132,13 @@ def _run(
 
 SIDES = ("stock", "mgpu_rt", "--exclusive", "--exclusive --lazy")
 
-LESS = 0.95  # of the time without the word: a twentieth is noise
+LESS = 0.95  # relative to the time without the option: a twentieth is noise
 
 _KINDS = {"registrations": REGISTRATIONS, "waits": WAITS}
 
 
 def _parts(run: Run) -> dict[str, Counter]:
-    """The calls of a run that a word may make faster."""
+    """Returns the calls of a run that the option may make faster."""
     program = run.statistics.program
     parts = {
         kind: total(program[name] for name in names if name in program)
@@ -148,12 +148,12 @@ def _parts(run: Run) -> dict[str, Counter]:
 
 
 def _same_output(runs: Sequence[Run]) -> list[bool]:
-    """Whether each run printed what the first one did."""
+    """Returns whether each run printed what the first one did."""
     return [run.output == runs[0].output for run in runs]
 
 
 def word_as_dict(runs: Sequence[Run]) -> dict[str, Any]:
-    """The statistics of each side, for JSON."""
+    """Returns the statistics of each side, for JSON."""
     return {
         side: {
             "seconds": run.seconds,
@@ -165,7 +165,7 @@ def word_as_dict(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def word_lines(runs: Sequence[Run]) -> Iterator[str]:
-    """For people: a column a run, and what they say."""
+    """Returns a table with a column for each run, and notes."""
     parts = [_parts(run) for run in runs]
     rows = [("since the first call", *(f"{1e3 * run.seconds:.3f}" for run in runs))]
     rows += [(kind, *(f"{part[kind].ns / 1e6:.3f}" for part in parts)) for kind in parts[0]]
@@ -205,7 +205,7 @@ def _advice(runs: Sequence[Run]) -> str:
 
 
 def _where(before: Run, after: Run, saved: float) -> str:
-    """The calls that most of the seconds were saved in; empty if none of them."""
+    """Returns the calls that saved most of the seconds; empty if none did."""
     parts = _parts(before), _parts(after)
     less = {kind: parts[0][kind].ns - parts[1][kind].ns for kind in parts[0]}
     kind = max(less, key=lambda name: less[name])

@@ -1,4 +1,4 @@
-"""Statistics files: what MGPU_RT_STATS=PATH writes."""
+"""Statistics files, which MGPU_RT_STATS=PATH writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mgpu_rt._text import shown
 
 HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes one"
 
-ENDING = ".json"  # of the files that `compare` and `report` have a run write
+ENDING = ".json"  # ending of the files that `compare` and `report` make a run write
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Cache:
 
     @property
     def rate(self) -> float | None:
-        """The share of hits; None if the program asked for nothing."""
+        """Returns the share of hits; None if the program asked for nothing."""
         asked = self.hits + self.misses
         return self.hits / asked if asked else None
 
@@ -67,20 +67,20 @@ class Copies:
 
 @dataclass(frozen=True)
 class Graphs:
-    """Graphs of a run; one launch of a graph replaces as many calls as it has nodes."""
+    """Graphs of a run; one launch of a graph replaces one call for each node."""
 
     built: int = 0
     refused: int = 0
     launches: int = 0
-    nodes: int = 0  # of all launches
-    plain: int = 0  # calls of functions of `mgpu-rt lower --graph` that ran
+    nodes: int = 0  # sum over all launches
+    plain: int = 0  # calls of functions of `mgpu-rt lower --graph` that ran plainly
 
     def __add__(self, other: Graphs) -> Graphs:
         return Graphs(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     @property
     def summary(self) -> str:
-        """Empty if there are none."""
+        """Returns an empty text if there are none."""
         if not (self.built or self.refused or self.plain):
             return ""
         return (
@@ -93,11 +93,11 @@ class Graphs:
 class Failure:
     """A kind of failed calls."""
 
-    function: str  # "(others)": none of the ABI's
+    function: str  # "(others)": no function of the ABI
     error: str  # HIP's name for it
 
     def told(self, calls: int) -> str:
-        """A sentence about this number of failed calls."""
+        """Returns a sentence about this number of failed calls."""
         which = f"{calls} call{'s' * (calls != 1)} of {shown(self.function)}"
         return f"{which} failed with {shown(self.error)}"
 
@@ -115,7 +115,7 @@ class Module:
     loads: int
     driver_loads: int
     kernels: tuple[str, ...]
-    why: str | None  # the reason why each load is a new one
+    why: str | None  # the reason why each load makes a new module
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Process:
     pid: int
     rank: int | None
     by_exit: bool
-    seconds: float  # since its first call
+    seconds: float  # time since its first call
 
     @property
     def ending(self) -> str:
@@ -135,11 +135,11 @@ class Process:
 
 @dataclass(frozen=True)
 class Device:
-    """The device of a process and the date; a value that is not known is empty."""
+    """The device of a process and the date; an unknown value is empty."""
 
     name: str
     hip: str  # its release
-    date: str  # of the first call
+    date: str  # date of the first call
 
     @property
     def description(self) -> str:
@@ -148,19 +148,19 @@ class Device:
 
     @property
     def warning(self) -> str:
-        """Empty on a GPU."""
+        """Returns an empty text on a GPU."""
         return "EMULATED: no GPU was timed" if "(emulated)" in self.name else ""
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """Statistics of a run."""
+    """The statistics of a run."""
 
     program: dict[str, Counter]
     driver: dict[str, Counter]
     caches: dict[str, Cache]
     failed: dict[Failure, int] = field(default_factory=dict)  # calls
-    overridden: int = 0  # calls whose calls of the driver were not counted
+    overridden: int = 0  # calls whose driver calls were not counted
     kernels: dict[str, Counter] = field(default_factory=dict)
     copies: dict[str, Copies] = field(default_factory=dict)
     graphs: Graphs = Graphs()
@@ -170,16 +170,17 @@ class Statistics:
     device: Device | None = None
     memory: str = ""  # a table of each device's memory
     rendered: str = ""  # the tables that an exit prints; empty if an older library wrote the file
-    raw: dict[str, Any] = field(default_factory=dict)  # as the file has it
+    raw: dict[str, Any] = field(default_factory=dict)  # the file's content
 
     @property
     def failures(self) -> list[str]:
-        """A sentence for each kind of failed calls."""
+        """Returns a sentence for each kind of failed calls."""
         return [failure.told(calls) for failure, calls in self.failed.items()]
 
     @property
     def uncounted(self) -> str:
-        """A sentence about calls of the driver that were not counted; empty if there are none."""
+        """Returns a sentence about calls of the driver that were not counted; empty if there are
+        none."""
         if not self.overridden:
             return ""
         return (
@@ -189,13 +190,13 @@ class Statistics:
 
 
 def devices(runs: Iterable[Statistics]) -> list[Device]:
-    """The devices and dates of the runs; equal devices share the last date."""
+    """Returns the devices and dates of the runs; equal devices share the last date."""
     known = [run.device for run in runs if run.device]
     return list({(device.name, device.hip): device for device in known}.values())
 
 
 def read(path: str | Path) -> Statistics:
-    """A statistics file. Raises CommandError."""
+    """Reads a statistics file. Raises CommandError."""
     raw, recorded = _load(path, HOW_TO_GET)
     if recorded == TRACE:
         raise CommandError(
@@ -205,12 +206,12 @@ def read(path: str | Path) -> Statistics:
 
 
 def load(path: str | Path, how_to_get: str) -> Any:
-    """The content of a JSON file that the library wrote. Raises CommandError."""
+    """Reads a JSON file that the library wrote. Raises CommandError."""
     return _load(path, how_to_get)[0]
 
 
 def _load(path: str | Path, how_to_get: str) -> tuple[Any, str | None]:
-    """As `load`, with the kind of recording or None."""
+    """Reads as `load` does; also returns the kind of recording, or None."""
     try:
         content = read_file(path)
         recorded = recording_kind(content)
@@ -259,7 +260,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
         raise CommandError(f"'{path}' holds other JSON than statistics: {HOW_TO_GET}") from None
 
 
-#: The value for a file that an older library wrote.
+#: The value for a file from an older library.
 _NO_GRAPHS = asdict(Graphs())
 
 
@@ -316,12 +317,12 @@ def _numbers(values: dict[str, Any], *names: str) -> list[int]:
 
 
 def total(counters: Iterable[Counter]) -> Counter:
-    """The sum of counters."""
+    """Returns the sum of counters."""
     return sum(counters, Counter(0, 0))
 
 
 def added(runs: Iterable[Statistics]) -> Statistics:
-    """The statistics of a program's processes as one."""
+    """Joins the statistics of a program's processes."""
     every = list(runs)
     return Statistics(
         program=_by_name(run.program for run in every),
@@ -338,7 +339,7 @@ def added(runs: Iterable[Statistics]) -> Statistics:
 
 
 def _kernels_among(run: Statistics, every: list[Statistics]) -> dict[str, Counter]:
-    """The kernels by the names that other processes show: those may know more kernels of a name."""
+    """Renames kernels as other processes show them, which may know more kernels of a name."""
     shown = {name for other in every for name in other.kernels}
     listed = run.raw.get("kernels", {})
     full = {name: full_name(listed.get(name, {}).get("module") or "", name) for name in run.kernels}
@@ -346,7 +347,7 @@ def _kernels_among(run: Statistics, every: list[Statistics]) -> dict[str, Counte
 
 
 def _by_name(parts: Iterable[dict[Key, Sum]]) -> dict[Key, Sum]:
-    """Adds up the values of the same name."""
+    """Adds up the values of each name."""
     sums: dict[Key, Sum] = {}
     for part in parts:
         for name, value in part.items():
@@ -358,7 +359,7 @@ def _by_name(parts: Iterable[dict[Key, Sum]]) -> dict[Key, Sum]:
 
 
 def checked_count(value: Any) -> int:
-    """A number of calls or bytes. Raises ValueError."""
+    """Returns a number of calls or bytes. Raises ValueError."""
     if type(value) is not int or not 0 <= value < 1 << 64:
         raise ValueError
     return value
@@ -379,7 +380,7 @@ _BEGIN, _OF = b"mgpu_rt ", b" recording of "
 
 
 def recording_kind(content: bytes) -> str | None:
-    """STATISTICS or TRACE; None if it is no recording."""
+    """Returns STATISTICS or TRACE; None if it is no recording."""
     version, found, what = content[:256].partition(_OF)
     if not found or not version.startswith(_BEGIN):
         return None
@@ -387,7 +388,7 @@ def recording_kind(content: bytes) -> str | None:
 
 
 def recording_json(path: str | Path, content: bytes) -> bytes:
-    """A recording, which holds these bytes, as the JSON that the program would have written. Raises
+    """Converts a recording with these bytes to the JSON that the program would have written. Raises
     CommandError."""
     import mgpu_rt
 

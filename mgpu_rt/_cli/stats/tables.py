@@ -1,4 +1,4 @@
-"""Statistics for people: the tables of one run and of two, function by function."""
+"""Shows statistics: the tables of one run and of two, function by function."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from mgpu_rt._text import columns, printable, shortened, shown
 # ---- the kinds of calls ----
 #
 # The runtime asks before it takes a shortcut, since other code may have used HIP since
-# (docs/rule.md). A question changes nothing, so it counts apart from the work that a cache saves.
+# (docs/rule.md). A question changes nothing, so it is counted separately from the work that a cache
+# saves.
 
-#: The questions by which the runtime makes certain; an error is an answer too.
+#: The questions by which the runtime makes sure; an error is an answer, too.
 QUESTIONS = (
     "hipEventQuery",
     "hipGetLastError",
@@ -42,7 +43,7 @@ WAITING = (
     (*WAITS, "mgpuMemcpy"),
     ("hipStreamSynchronize", "hipEventSynchronize", "hipMemcpyAsync"),
 )
-#: The functions above, and others that may wait too.
+#: These functions, and others that may wait, too.
 WAITED = (
     ("mgpuStreamDestroy", "mgpuMemFree", "mgpuModuleUnload", *WAITING[0]),
     ("hipStreamDestroy", "hipFree", "hipModuleUnload", *WAITING[1]),
@@ -64,7 +65,7 @@ Counted = TypeVar("Counted")
 
 
 def work(calls: Mapping[str, Counted]) -> dict[str, Counted]:
-    """The calls that do something."""
+    """Returns the calls that do work."""
     return {name: counted for name, counted in calls.items() if name not in QUESTIONS}
 
 
@@ -75,7 +76,7 @@ def questions(calls: Mapping[str, Counted]) -> dict[str, Counted]:
 
 # ---- one run ----
 
-NONE = "–"  # what was not counted
+NONE = "–"  # stands for a value that was not counted
 _WIDEST = 800  # letters of a line; the library's names are shorter
 _NOT_RENDERED = (
     "mgpu_rt: an older release wrote this file, without tables of calls: --json shows the counts"
@@ -83,7 +84,7 @@ _NOT_RENDERED = (
 
 
 def of_one(statistics: Statistics) -> Iterator[str]:
-    """Everything that a file says."""
+    """Shows all values of a file."""
     for line in statistics.rendered.splitlines() or [_NOT_RENDERED]:
         yield shortened(printable(line), _WIDEST)
     if statistics.process:
@@ -128,12 +129,12 @@ def _caches(statistics: Statistics) -> Iterator[tuple[str, ...]]:
 
 
 def _asked(cache: Cache) -> bool:
-    """True if anything was counted of a cache."""
+    """Returns True if a cache was counted."""
     return cache != Cache(0, 0, 0)
 
 
 def cells(cache: Cache | None) -> tuple[str, str, str]:
-    """Hits, misses and rate."""
+    """Returns hits, misses and rate."""
     if cache is None or not _asked(cache):
         return NONE, NONE, NONE
     rate = f"{100 * cache.rate:.1f} %" if cache.rate is not None else NONE
@@ -143,11 +144,11 @@ def cells(cache: Cache | None) -> tuple[str, str, str]:
 # ---- why a function takes longer, where two runs prove a reason ----
 
 WORSE = 1.05  # a twentieth is noise
-EXPLAINED = 0.5  # of the time that is more, which the other function has to have lost
+EXPLAINED = 0.5  # relative to the additional time, which the other function must have lost
 
 
 def reasons(before: Statistics, after: Statistics) -> dict[str, str]:
-    """Why a function took longer or shorter: a sentence for each function."""
+    """Returns a sentence for each function on why it took longer or shorter."""
     layers = ((before.program, after.program), (before.driver, after.driver))
     found: dict[str, str] = {}
     for (left, right), waiting, waited in zip(layers, WAITING, WAITED, strict=True):
@@ -164,7 +165,7 @@ def reasons(before: Statistics, after: Statistics) -> dict[str, str]:
 def _source(
     name: str, others: tuple[str, ...], before: Mapping[str, Counter], after: Mapping[str, Counter]
 ) -> str | None:
-    """The function that waits less now, if that makes up for most of what this one waits more."""
+    """Returns the function that waits less now, if that explains most of this one's longer wait."""
     more = -_saved(name, before, after)
     if more <= (WORSE - 1) * before.get(name, Counter(0, 0)).ns:
         return None
@@ -185,23 +186,23 @@ Pair = tuple[Counter | None, Counter | None]
 
 
 def ratio(before: Counter | None, after: Counter | None) -> float | None:
-    """How many times as long it took before; None where one of them was not counted."""
+    """Returns the ratio of the times before and after; None if one of them was not counted."""
     return before.ns / after.ns if before and after and before.ns and after.ns else None
 
 
 def pairs(before: Mapping[str, Counter], after: Mapping[str, Counter]) -> dict[str, Pair]:
-    """The counters of both runs by function; the longest of the first run comes first."""
+    """Returns the counters of both runs by function; the longest of the first run come first."""
     names = sorted({**before, **after}, key=lambda name: -(before.get(name) or after[name]).ns)
     return {name: (before.get(name), after.get(name)) for name in names}
 
 
 def summed(counters: Mapping[str, Counter]) -> Counter | None:
-    """None if nothing was counted."""
+    """Returns None if nothing was counted."""
     return total(counters.values()) if counters else None
 
 
 def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
-    """For JSON; null stands for a value that was not counted."""
+    """Returns values for JSON; null stands for a value that was not counted."""
 
     def layer(
         left: Mapping[str, Counter], right: Mapping[str, Counter], what: str = "functions"
@@ -242,7 +243,7 @@ def _values(pair: Pair) -> dict[str, Any]:
 
 
 def of_two(names: tuple[str, str], before: Statistics, after: Statistics) -> Iterator[str]:
-    """For people. `names` are those of the two runs."""
+    """For people. Shows two runs; `names` are theirs."""
     runs = (before, after)
     for name, run in zip(("before", "after"), runs, strict=True):
         yield from (f"{name}: {failure}" for failure in run.failures)
@@ -282,7 +283,7 @@ def of_two(names: tuple[str, str], before: Statistics, after: Statistics) -> Ite
 
 
 def _devices(before: Statistics, after: Statistics) -> Iterator[str]:
-    """The devices of both runs, in one line if they are the same."""
+    """Shows the devices of both runs, in one line if they are equal."""
     found = devices((before, after))
     for device in found:
         yield f"on:     {shown(device.description)}"
@@ -291,7 +292,7 @@ def _devices(before: Statistics, after: Statistics) -> Iterator[str]:
 
 
 def _notes(before: Statistics, after: Statistics) -> list[tuple[str, str]]:
-    """Notes on figures that may surprise a newcomer."""
+    """Returns notes on figures that may surprise a newcomer."""
     told = [("note", f"{name}: {why}") for name, why in reasons(before, after).items()]
     for name, run in (("before", before), ("after", after)):
         if run.uncounted:
@@ -306,14 +307,14 @@ def _row(name: str, pair: Pair) -> tuple[str, ...]:
 
 
 def factor(value: float | None) -> str:
-    """A number with three significant digits."""
+    """Formats a number with three significant digits."""
     if value is None:
         return NONE
     return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"
 
 
 def right_aligned(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
-    """Columns of numbers, which end where their heads do."""
+    """Aligns columns of numbers to the right, below their heads."""
     table = [head, *rows]
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
     for first, *others in table:

@@ -137,7 +137,7 @@ def test_another_request_misses(changes: dict, tmp_path: Path) -> None:
 
 @pytest.mark.check
 def test_another_library_misses(tmp_path: Path) -> None:
-    """Its path, size and time identify the library."""
+    """A path, a size and a time identify the library."""
     here = tmp_path / "other" / NAME
     here.parent.mkdir()
     here.symlink_to(softgpu.hip({}).parent / NAME)

@@ -173,7 +173,8 @@ def test_a_fault_at_the_hosts_address_names_the_devices(run: Run) -> None:
 
 
 def test_an_idle_process_costs_next_to_no_cpu(run: Run) -> None:
-    """It costs 0.05 ms a second if doorbells can be armed; naps, if userfaultfd is forbidden."""
+    """The process costs 0.05 ms a second if doorbells can be armed; naps, if userfaultfd is
+    forbidden."""
     milliseconds = float(succeed(run, "process", "idle").split()[0])
     assert milliseconds < 200
 

@@ -10,7 +10,7 @@ import numpy as np
 from softgpu.tests.kernels.program import Launch, Module
 
 MODULE = Module("ids")
-#: It is separate, as without optimisation block_dim is the smaller group's own size.
+#: This kernel is separate, as without optimisation block_dim is the smaller group's own size.
 PARTIAL = Module("partial_groups")
 
 _FIELDS = ["thread_id", "block_id", "block_dim", "grid_dim", "global_id"]

@@ -1,4 +1,4 @@
-"""build/cuhip's library over the stub of NVIDIA's driver, in this process."""
+"""Loads build/cuhip's library over the stub of NVIDIA's driver into this process."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ void free(void *);
 
 
 def functions() -> dict[str, str]:
-    """The functions of api.def: their parameters by name."""
+    """Returns the functions of api.def: their parameters by name."""
     rows = re.findall(
         r"^HIP_FN\(\w+, (\w+), (\((?:[^()]|\([^()]*\))*\)),", TABLE.read_text(), re.MULTILINE
     )
@@ -59,7 +59,7 @@ def _beyond() -> str:
 
 @dataclass
 class Out:
-    """Memory that a function may write to; the n-th of a call."""
+    """Memory that a function may write to: the n-th of a call."""
 
     number: int = 1
 
@@ -74,14 +74,14 @@ class CuStub:
         self._libc = self._ffi.dlopen(None)
 
     def take(self) -> list[str]:
-        """The record since the last time, in lines."""
+        """Returns the record since the last time, in lines."""
         text = self.lib.custub_take()
         lines = self._ffi.string(text).decode().splitlines()
         self._libc.free(text)
         return lines
 
     def fail(self, symbol: str, error: int) -> None:
-        """Lets a function of the driver answer an error, until it is to answer 0 again."""
+        """Makes a function of the driver return an error, until it is set to 0 again."""
         self.lib.custub_fail(symbol.encode(), error)
 
 
@@ -100,7 +100,7 @@ class Driver:
         self.stub = CuStub()
 
     def memory(self, content: bytes = b"", size: int = 1024):
-        """Memory of the host, aligned to 64, that lives as long as this object."""
+        """Returns host memory, aligned to 64, that lives as long as this object."""
         self.kept.append(self.ffi.new("char[]", size + 64))
         begin = int(self.ffi.cast("uintptr_t", self.kept[-1]))
         pointer = self.ffi.cast("char *", (begin + 63) & ~63)
@@ -122,8 +122,8 @@ class Driver:
 
 
 def same(line: str, symbol: str, *arguments: int) -> bool:
-    """True if a line of the record is that call. Compares only 32 bits of a number that fits into
-    them: the rest of a register is undefined."""
+    """Returns True if a line of the record is that call. It compares only 32 bits of a number that
+    fits into them, as the rest of a register is undefined."""
     name, *words = line.split()
     found = [int(word, 16) for word in words]
     return (
@@ -137,7 +137,7 @@ def same(line: str, symbol: str, *arguments: int) -> bool:
 
 
 def exported(library: Path) -> dict[str, str]:
-    """The functions that a library exports: their symbol versions."""
+    """Returns the functions that a library exports, with their symbol versions."""
     import subprocess
 
     listed = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True)

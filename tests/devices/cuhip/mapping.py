@@ -17,7 +17,8 @@ KERNEL_NODE = struct.pack("<3I4xQQ3I4xQI4x", *BLOCK, 0, FUNCTION, *GRID, TO, 0)
 FILL_NODE = struct.pack("<QI4xQQI4xQ", TO, 4, 1, 64, 7, 16)
 WAIT = ("cuStreamSynchronize", 0)
 
-#: (function, arguments, calls of the driver). The driver has been started, the thread bound.
+#: (function, arguments, calls of the driver). The driver has been started before, and the thread
+#: has a context.
 MAPPING = [
     ("hipInit", (0,), []),
     ("hipGetDeviceCount", (OUT,), []),
@@ -235,10 +236,10 @@ MAPPING = [
     ),
 ]
 
-#: Functions that are tested by what they write.
+#: Functions that are tested by their output.
 BY_RESULT = ("hipGetDeviceProperties", "hipPointerGetAttribute", "hipPointerGetAttributes")
 
-#: Bad arguments that the driver never sees: what AMD's 5.2.3 answers.
+#: Bad arguments that the driver never sees, and the answer of AMD's 5.2.3.
 REFUSED = [
     ("hipGetDeviceCount", (0,), 1),
     ("hipSetDevice", (2,), 101),

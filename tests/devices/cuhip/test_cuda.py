@@ -1,4 +1,5 @@
-"""The runtime over NVIDIA's driver: what HIP has no words for. On the stub of the driver."""
+"""The runtime over NVIDIA's driver: features that HIP has no functions for. The tests run on the
+stub of the driver."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ LOADS = ("cuModuleLoadData", "cuModuleLoadDataEx")
 
 
 def _calls(stub: CuStub, *symbols: str) -> list[str]:
-    """The calls of some functions since the last time, with what was noted of them."""
+    """Returns the calls of some functions since the last time, with their notes."""
     lines, wanted = [], False
     for line in stub.take():
         if not line.startswith(" "):
@@ -47,12 +48,13 @@ def _calls(stub: CuStub, *symbols: str) -> list[str]:
 
 
 def _loads(stub: CuStub) -> int:
-    """How often the driver has loaded a module since the last time."""
+    """Returns how often the driver has loaded a module since the last time."""
     return sum(not line.startswith(" ") for line in _calls(stub, *LOADS))
 
 
 def _cubin() -> bytes:
-    """An ELF file for NVIDIA's GPUs, as far as the runtime looks: an AMD one of another machine."""
+    """Returns an ELF file for NVIDIA's GPUs, as far as the runtime reads: an AMD one with another
+    machine."""
     image = bytearray(code_object("forum", None, "gfx90a"))
     struct.pack_into("<H", image, 18, MACHINE_CUDA)
     return bytes(image)
@@ -64,7 +66,7 @@ def _jit(mgpu: Mgpu, text: bytes, level: int = 2):
 
 @in_child(backends=("custub",))
 def test_ptx_is_compiled_once(mgpu: Mgpu) -> None:
-    """Several places and calls load the PTX; the level of the first load stays."""
+    """Several places and calls load the PTX; the first load's level stays."""
     stub = CuStub()
     first = _jit(mgpu, PLAIN, 3)
     assert first
@@ -76,14 +78,14 @@ def test_ptx_is_compiled_once(mgpu: Mgpu) -> None:
         "  option 7 = 3",
     ]
     mgpu.ModuleUnload(first)
-    assert mgpu.load(mgpu.image(PLAIN)) == first  # a module of text is one by either call
+    assert mgpu.load(mgpu.image(PLAIN)) == first  # both calls give a text one module
     assert _jit(mgpu, PLAIN.replace(b"ret", b"bra")) != first
     assert mgpu.stderr() == ""
 
 
 @in_child(backends=("custub",))
 def test_ptx_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
-    """Two live loads of an image with writable globals have each their own globals."""
+    """Each of two live loads of an image with writable globals has its own globals."""
     stub = CuStub()
     assert _jit(mgpu, WITH_GLOBALS) != _jit(mgpu, WITH_GLOBALS)
     assert len(_calls(stub, "cuModuleLoadDataEx")) == 2 * 3
@@ -91,7 +93,7 @@ def test_ptx_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",))
 def test_globals_in_any_spelling_are_found(mgpu: Mgpu) -> None:
-    """Only what is surely no declaration lets a module be kept."""
+    """A module is cached only if its text surely declares none."""
     stub = CuStub()
     for declaration in (
         ".global .u32 g;",
@@ -113,7 +115,7 @@ def test_globals_in_any_spelling_are_found(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",), MGPU_RT_SYNC="lazy", MGPU_RT_EXCLUSIVE="on", MGPU_RT_VERBOSE="on")
 def test_lazy_recognises_ptx_by_any_beginning(mgpu: Mgpu) -> None:
-    """Lazy says so where it ends."""
+    """A line tells so where lazy ends."""
     for begin in (b"\n", b"\t\r\n ", b"// made by hand\n", b"/* */", b""):
         mgpu.load(mgpu.image(begin + PLAIN))
         assert "a kernel may print" not in mgpu.stderr(), begin
@@ -137,7 +139,7 @@ def test_shorter_ptx_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
     assert mgpu.lib.mgpuModuleLoadJIT(longer, 2, 0) not in (first, mgpu.null)
     unending = b".version 8.0\n".ljust(len(PLAIN), b" ")
     mgpu.ffi.memmove(longer, unending, len(unending))
-    assert mgpu.lib.mgpuModuleLoadJIT(longer, 2, 0)  # the stub takes it; the size is not known
+    assert mgpu.lib.mgpuModuleLoadJIT(longer, 2, 0)  # the stub accepts it; its size is not known
     assert mgpu.stderr() == ""
 
 
@@ -181,7 +183,7 @@ def test_a_fatbin_without_globals_is_shared(mgpu: Mgpu) -> None:
         assert len(modules) == loads
         assert len(_calls(stub, "cuModuleLoadData")) == loads
     truncated = fatbin(2, cubin)[:16] + b"\0" * 8
-    assert mgpu.load(mgpu.image(truncated, len(cubin) + 4096))  # mapped; the driver is to say
+    assert mgpu.load(mgpu.image(truncated, len(cubin) + 4096))  # mapped; the driver is to judge
     assert mgpu.stderr() == ""
 
 
@@ -207,7 +209,8 @@ def test_a_launch_passes_its_clusters_to_the_driver(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",))
 def test_a_tensor_map_describes_its_memref(mgpu: Mgpu) -> None:
-    """The fastest dimension first, strides in bytes, then a copy to the device."""
+    """The call has the fastest dimension first and strides in bytes, and a copy to the device
+    follows."""
     stub, float16 = CuStub(), 6
     numbers = mgpu.ffi.new("int64_t[]", [0x1000, 0x2000, 8, 10, 20, 30, 2048, 64, 1])
     memref = mgpu.ffi.cast("struct mgpu_memref *", numbers)

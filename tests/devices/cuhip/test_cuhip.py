@@ -1,4 +1,5 @@
-"""HIP's ABI over NVIDIA's driver: what each function asks of the driver, and when it is opened."""
+"""HIP's ABI over NVIDIA's driver: the driver calls of each function, and when the driver is
+opened."""
 
 from __future__ import annotations
 
@@ -34,13 +35,13 @@ from tests.support.patience import HANG
 def driver() -> Iterator[Driver]:
     made = Driver()
     assert made.hip.hipSetDevice(0) == 0
-    assert made.hip.hipDeviceEnablePeerAccess(1, 0) == 0  # both contexts are known from now on
+    assert made.hip.hipDeviceEnablePeerAccess(1, 0) == 0  # from now on both contexts are known
     yield made
 
 
 @pytest.fixture(autouse=True)
 def clean(request: pytest.FixtureRequest) -> None:
-    """Each test begins with an empty record, bound to device 0."""
+    """Starts each test with an empty record, bound to device 0."""
     if "driver" in request.fixturenames:
         driver = request.getfixturevalue("driver")
         driver.hip.hipSetDevice(0)
@@ -49,7 +50,7 @@ def clean(request: pytest.FixtureRequest) -> None:
 
 
 def _call(driver: Driver, function: str, arguments: tuple) -> tuple[int, dict]:
-    """Calls it; returns its result, and where texts and outputs of the call lay."""
+    """Calls it; returns its result, and the addresses of texts and outputs of the call."""
     places: dict[object, object] = {}
     for argument in arguments:
         if isinstance(argument, Out):
@@ -129,7 +130,7 @@ def _hip_errors() -> set[int]:
 
 
 def test_errors_become_those_of_hip(driver: Driver) -> None:
-    """Numbers that agree stay; the others are named as the driver names them."""
+    """Equal numbers stay; others are named as the driver names them."""
     try:
         for error in sorted(_hip_errors() | set(NEAREST)):
             driver.stub.fail("cuStreamSynchronize", error)
@@ -152,7 +153,7 @@ def test_an_error_that_hip_lacks_is_named_once(
 
 
 def test_each_thread_has_its_last_error(driver: Driver) -> None:
-    """The last call's, good or bad, until it is taken; each thread has its own."""
+    """A thread's last error is its last call's, good or bad, until it is read."""
     assert driver.call("hipSetDevice", 7) == 101
     assert driver.hip.hipPeekAtLastError() == 101
     other: list[int] = []
@@ -197,7 +198,7 @@ def test_the_context_is_made_current_once_a_thread(driver: Driver) -> None:
 
 
 def test_set_device_changes_the_context_at_the_next_call(driver: Driver) -> None:
-    """The context follows at the next call that needs one, and only if the device has changed."""
+    """The context changes at the next call that needs one, and only if the device has changed."""
     assert driver.call("hipSetDevice", 1) == 0
     assert driver.stub.take() == []
     driver.call("hipStreamQuery", STREAM)
@@ -279,7 +280,7 @@ def test_workgroup_memory_is_asked_for_once_a_function(driver: Driver) -> None:
     assert _launch(driver, shared=100_000) == 0
     assert _launch(driver, 0xD20, shared=65536) == 0
     assert len(_allowed(driver)) == 2
-    driver.call("hipModuleUnload", MODULE)  # its handles may come back
+    driver.call("hipModuleUnload", MODULE)  # its handles may be used again
     assert _launch(driver, shared=65536) == 0
     assert len(_allowed(driver)) == 1
 
@@ -419,7 +420,7 @@ def test_threads_may_start_the_driver_concurrently() -> None:
 
 
 def test_a_fifo_is_not_opened_as_a_driver(tmp_path: Path) -> None:
-    """The loader would wait for who writes to it."""
+    """The loader would wait for a writer."""
     os.mkfifo(tmp_path / "libcuda.so.1")
     done = _child(MGPU_RT_CUDA=str(tmp_path / "libcuda.so.1"))
     assert "libcuda.so.1 is a FIFO\n" in done.stderr

@@ -1,4 +1,4 @@
-/* A stand-in for libcuda.so.1: records every call and answers what a test wants.
+/* A stand-in for libcuda.so.1: records every call and returns what a test sets.
  *
  *     custub_take()               the calls since the last time, a line each: the symbol and its
  *                                 arguments in hexadecimal; to be freed with free()
@@ -114,7 +114,7 @@ static void note_options(const uint64_t *a, int error) {
     const int *options = (const int *)a[3];
     void **values = (void **)a[4];
     for (unsigned i = 0; i < (unsigned)a[2]; i++) {
-        if (options[i] == 5 && error) /* log of errors */
+        if (options[i] == 5 && error) /* the error log */
             strcpy(values[i], "ptxas: nonsense");
         if (options[i] != 5)
             note("  option %d = %llu\n", options[i], (unsigned long long)values[i]);
@@ -132,7 +132,7 @@ static void note_cluster(const uint64_t *a) {
     }
 }
 
-/* Each list in a line; there is one stride less than there are sizes. */
+/* Writes each list on a line; there is one stride fewer than sizes. */
 static void note_tensor(const uint64_t *a) {
     const unsigned rank = (unsigned)a[2];
     for (unsigned i = 0; i < rank; i++)

@@ -1,10 +1,10 @@
-"""Packs what the tests need on a machine with an NVIDIA GPU and neither MLIR nor a network.
+"""Packs the needs of the tests on a machine with an NVIDIA GPU and neither MLIR nor a network.
 
     python -m tests.devices.gpu.pack          writes build/gpu/pack.tar.gz; unpack it there, and run
     sh tests/devices/gpu/run.sh
 
 The archive holds the sources of the last commit, and the programs and libraries as built here. It
-also holds wheels of the Python packages that PYTHON there lacks.
+also has wheels of the Python packages that Python there lacks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SCIPY = "scipy==1.17.1"  # computes sparse products to compare with
 
 
 def lower_all() -> None:
-    """Lowers every program in every form that the tests ask for."""
+    """Lowers every program in every form that the tests need."""
     print_library()
     for program in sorted(PROGRAMS.glob("*.mlir")):
         loops = "%iterations" in program.read_text()
@@ -54,7 +54,7 @@ def lower_all() -> None:
         shared_library.lower(DEVICE, chip=CHIP, llvm=llvm, image="isa")
     for name in ("forum", "globals"):  # for the snippets on the stub of AMD's HIP
         lower.code_objects(PROGRAMS / f"{name}.mlir")
-    lower.code_objects(PROGRAMS / "forum.mlir", "gfx1100")  # which is to be refused
+    lower.code_objects(PROGRAMS / "forum.mlir", "gfx1100")  # which must be refused
 
 
 def main() -> None:

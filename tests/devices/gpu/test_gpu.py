@@ -1,4 +1,4 @@
-"""Tests that need a GPU, NVIDIA's here, with pytest -m gpu (tests/devices/gpu/run.sh)."""
+"""Tests that need a GPU, here NVIDIA's, with pytest -m gpu (tests/devices/gpu/run.sh)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _kernel(mgpu: Mgpu, name: str, image: str = "bin"):
 
 
 def _params(mgpu: Mgpu, address, *indices: int):
-    """Kernel arguments: a memref<?xi32> of unsaid size at an address, and indices."""
+    """Returns kernel arguments: a memref<?xi32> of unknown size at an address, and indices."""
     begin = int(mgpu.ffi.cast("uintptr_t", address))
     values = [mgpu.ffi.new("int64_t *", value) for value in (begin, begin, 0, 1 << 30, 1, *indices)]
     mgpu._kept.append(values)
@@ -59,7 +59,7 @@ def _params(mgpu: Mgpu, address, *indices: int):
 
 
 def _numbers(mgpu: Mgpu, address, count: int) -> list[int]:
-    """Numbers on the device."""
+    """Puts numbers on the device."""
     content = mgpu.ffi.new("int32_t[]", count)
     mgpu.lib.mgpuMemcpy(content, address, 4 * count, mgpu.null)
     mgpu.StreamSynchronize(mgpu.null)
@@ -94,7 +94,7 @@ def test_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
 
 @on_gpu
 def test_the_null_stream_waits_for_the_others(mgpu: Mgpu) -> None:
-    """A synchronise of the null stream covers what the other streams were given before."""
+    """A synchronise of the null stream covers all earlier work of the other streams."""
     ffi, flags = FFI(), _zeros(mgpu, 2)
     ffi.cdef(
         "int hipStreamCreateWithFlags(void **stream, unsigned flags);"
@@ -195,7 +195,8 @@ def test_both_forms_of_a_tensor_map_are_equal(mgpu: Mgpu) -> None:
 
 @pytest.mark.parametrize("image", IMAGES)
 def test_the_tensor_memory_accelerator_loads_the_right_tile(image: str, tmp_path: Path) -> None:
-    """Real MLIR's tensor map, on the GPU: the box at row 32, column 8 of a matrix of 64 by 32."""
+    """MLIR's own tensor map works on the GPU: the box at row 32, column 8 of a matrix of 64 by
+    32."""
     helper = print_library()
     program = object_files.link(
         [tensormap(image)],
@@ -222,7 +223,7 @@ def test_the_compilers_log_is_printed(mgpu: Mgpu) -> None:
 
 
 def out_of_bounds(mgpu: Mgpu) -> None:
-    """Writes where nothing is; the errors that follow go to stdout."""
+    """Writes to unmapped memory; the resulting errors go to stdout."""
     kernel, stream = _kernel(mgpu, "cluster_size"), mgpu.StreamCreate()
     mgpu.launch(kernel, stream, params=_params(mgpu, mgpu.ffi.cast("void *", 1 << 44)))
     mgpu.StreamSynchronize(stream)
@@ -237,7 +238,7 @@ out_of_bounds.child = out_of_bounds  # type: ignore[attr-defined]
 
 
 def test_out_of_bounds_is_reported_and_the_program_goes_on(tmp_path: Path) -> None:
-    """The program goes on, and is told what stock would tell it."""
+    """The program goes on, and gets the errors that stock would give."""
     said = {}
     for name, extra in (
         ("ours", {}),
@@ -255,14 +256,14 @@ def test_out_of_bounds_is_reported_and_the_program_goes_on(tmp_path: Path) -> No
 # ---- beside AMD's HIP ----------------------------------------------------------------------------
 
 
-#: These answers about the device are AMD's own: its waves, its versions, its bundles of images. The
+#: These answers about the device are AMD's: its waves, its versions, its bundles of images. The
 #: driver also takes memory from the device 2 MB at a time.
 OF_THE_DEVICE = {"hipDeviceGetAttribute", "hipDriverGetVersion", "hipMemGetInfo"}
 OF_THE_DEVICE |= {"hipModuleLoadData", "hipDeviceReset", "hipGetDeviceProperties"}
 
 
 def test_error_codes_equal_those_of_amd() -> None:
-    """The snippets that the stub of HIP and AMD's own answer alike, on NVIDIA's driver."""
+    """Runs the snippets that the stub of HIP and AMD's HIP answer equally on NVIDIA's driver."""
     stub, cuda = outcomes("stub"), outcomes("cuda")
     differences = [
         f"{name}: {theirs}, AMD's {ours}; {cuda[name]['problem'][-200:]}"
@@ -279,7 +280,7 @@ def test_error_codes_equal_those_of_amd() -> None:
 @pytest.mark.parametrize("image", ("cuda", "cuda-ptx"))
 @pytest.mark.parametrize(("program", "llvm"), GPU_PROGRAMS)
 def test_the_sanitizer_finds_nothing(program: str, llvm: int, image: str, tmp_path: Path) -> None:
-    """No wrong access, no call of the driver that fails."""
+    """There is no wrong access, and no failed call of the driver."""
     sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     way = ways()["linked"]
     executable = build(program, llvm, rounds(program), way.linked, image)
@@ -296,7 +297,7 @@ def test_the_sanitizer_finds_nothing(program: str, llvm: int, image: str, tmp_pa
 
 
 def test_the_sanitizer_sees_into_the_tests(tmp_path: Path) -> None:
-    """The frame can fail: a wrong access in a child of what it runs is found."""
+    """The frame can fail: a wrong access in a child of its program is found."""
     sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     log = tmp_path / "log"
     subprocess.run(

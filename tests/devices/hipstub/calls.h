@@ -1,4 +1,4 @@
-/* What each HIP function does in record mode: emu_<name>, called with the stub's lock held. */
+/* The action of each HIP function in record mode: emu_<name>, called with the stub's lock held. */
 #ifndef HIPSTUB_CALLS_H
 #define HIPSTUB_CALLS_H
 

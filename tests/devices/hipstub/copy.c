@@ -1,4 +1,4 @@
-/* Copies and fills. Device and pinned memory is read and written when the stream comes to the
+/* Copies and fills. Device and pinned memory is read and written when the stream executes the
  * operation, so a missing wait shows as a wrong byte. As with HIP, the bytes of a copy from
  * pageable memory are taken at the call, and a copy to pageable memory returns when it is done. */
 #include "calls.h"
@@ -63,7 +63,7 @@ hipError_t copy_operation(void *to, const void *from, size_t bytes, struct opera
 
 hipError_t emu_hipMemcpyAsync(void *to, const void *from, size_t bytes, int kind,
                               hipStream_t stream) {
-    (void)kind; /* AMD's goes by the addresses, too */
+    (void)kind; /* AMD's uses the addresses, too */
     struct ihipStream_t *found = stream_of("hipMemcpyAsync", stream);
     if (found == NULL)
         return hipErrorContextIsDestroyed;

@@ -13,7 +13,7 @@ struct mark {
     struct ihipStream_t *stream;
 };
 
-/* Leaves alone an event that was recorded again since, or whose handle is another event's by now.
+/* Leaves an event unchanged that was recorded again, or whose handle is another event's by now.
  */
 static void note_time(struct operation *operation) {
     struct mark *mark = (struct mark *)operation;
@@ -74,7 +74,7 @@ hipError_t emu_hipEventRecord(hipEvent_t event, hipStream_t stream) {
     mark->event = event;
     mark->stream = found;
     event->stream = found;
-    /* Known before the operation runs: the caller's thread may do it inside stream_submit. */
+    /* Known before the operation runs, as the caller's thread may run it inside stream_submit. */
     event->ticket = found->submitted + 1;
     stream_submit(found, &mark->operation);
     return hipSuccess;

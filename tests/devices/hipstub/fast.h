@@ -1,4 +1,4 @@
-/* What the functions do in fast mode: next to nothing, without a lock or a shared cache line. */
+/* The functions in fast mode: almost no work, without a lock or a shared cache line. */
 #ifndef HIPSTUB_FAST_H
 #define HIPSTUB_FAST_H
 
@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Each thread takes handles from a range of its own of 2^36, so that no two are alike. They are
- * never dereferenced: no process maps that range. */
+/* Each thread takes handles from its own range of 2^36, so that no two are equal. They are never
+ * dereferenced: no process maps that range. */
 static _Atomic uintptr_t fast_ranges = 1;
 static _Thread_local uintptr_t fast_next;
 
@@ -63,7 +63,7 @@ static inline hipError_t fast_memory_info(size_t *available, size_t *total) {
     return hipSuccess;
 }
 
-/* Calls any address a block: fast mode keeps no books. */
+/* Calls any address a block, as fast mode tracks none. */
 static inline hipError_t fast_address_range(void **base, size_t *bytes, void *address) {
     *base = address;
     *bytes = SIZE_MAX;

@@ -26,7 +26,7 @@ static struct {
     pthread_cond_t complete;
 } meeting = {.complete = PTHREAD_COND_INITIALIZER};
 
-/* Splits text at commas and hands each part to take; -1 at the first that take refuses. */
+/* Splits text at commas and passes each part to take; returns -1 at the first that take refuses. */
 static int each_part(const char *text, int (*take)(char *part)) {
     char copy[1024];
     if (strlen(text) >= sizeof copy)

@@ -1,9 +1,9 @@
-/* A stand-in for libamdhip64: what a test says to it, beyond HIP's own functions.
+/* A stand-in for libamdhip64: a test's functions beyond HIP's own.
  *
  * Environment, read once when the library is loaded:
  *
  *   HIPSTUB_MODE      fast (default): every function returns at once, with unique handles, no
- *                     locks and no counts: for benchmarks. Device memory is a mere address.
+ *                     locks and no counts: for benchmarks. Device memory is only an address.
  *                     record: HIP emulated on host memory, every call recorded and checked.
  *   HIPSTUB_LOG       a path: the record as JSON, written when the process ends (%p: its id).
  *   HIPSTUB_FAULT     hipMalloc:3:2,hipFree:*:1  the third hipMalloc answers 2, each hipFree 1.
@@ -13,25 +13,25 @@
  *                     creation (the null stream first), repeated. "held" instead of a number:
  *                     each operation stays undone until somebody waits for it, "held2" until two
  *                     threads do: what a program may find done and what not is then certain.
- *   HIPSTUB_DEVICES   number of devices, 1. As with AMD's a reset takes what is of the thread's
- *                     device, and of several devices it leaves pinned and managed memory.
- *   HIPSTUB_VERSION   what hipRuntimeGetVersion answers, 50221153 (Debian 12's). From
- *                     70000000 on the thread's last error is as HIP 7 has it (log.c).
+ *   HIPSTUB_DEVICES   number of devices, 1. As with AMD's, a reset ends objects of the thread's
+ * device, and with several devices it leaves pinned and managed memory.
+ *   HIPSTUB_VERSION the result of hipRuntimeGetVersion, 50221153 (Debian 12's). From 70000000 on
+ * the thread's last error behaves as in HIP 7 (log.c).
  *   HIPSTUB_CAPABILITY  ten times the devices' compute capability, 90: from 125 on, gfx1250's,
  *                     they have clusters, which hipDrvLaunchKernelEx of version 7 takes.
- *   HIPSTUB_PAGEABLE  1: the devices say that they reach pageable host memory.
- *   HIPSTUB_PINS      1: copies from and to registered memory go by the pages that lay there
- *                     when it was registered, as on a GPU. Up to 1 MB a range.
+ *   HIPSTUB_PAGEABLE 1: the devices report that they reach pageable host memory.
+ *   HIPSTUB_PINS 1: copies from and to registered memory use the pages of the time of registration,
+ * as on a GPU. At most 1 MB of a range is pinned.
  *   HIPSTUB_MEMORY    bytes of device memory of all devices, 1 GiB; hipMalloc beyond answers 2.
- *                     hipExtMallocWithFlags' is not counted, nor by hipstub_live.
+ *                     hipExtMallocWithFlags' memory is not counted, nor by hipstub_live.
  *   HIPSTUB_KERNELS   a shared library with `void hipstub_kernels(void)`, called at the first
  *                     module load to give kernels a body.
- *   HIPSTUB_REUSE     1: handles that were destroyed and memory that was freed come back, as with
- *                     AMD's: a use by their old owner is then no longer told from a right one.
+ *   HIPSTUB_REUSE 1: destroyed handles and freed memory are used again, as with AMD's: a use by
+ * their old owner then looks like a right one.
  *                     2: also as another kind: an event gets a dead stream's handle.
  *   HIPSTUB_DESTROY_RETURNS  1: hipStreamDestroy does not wait for the stream's work, as HIP's
- *                     documents allow. With HIPSTUB_REUSE what is left of it counts as pending on
- *                     the stream that has its handle next.
+ *                     documents allow. With HIPSTUB_REUSE the rest of that work counts as pending
+ * on the next stream with its handle.
  *   HIPSTUB_TEARDOWN  1: a call after the exit handler that the first call registered aborts, as
  *                     HIP's statics are gone by then.
  *
@@ -41,7 +41,7 @@
  * not come back after they were destroyed or freed, unless HIPSTUB_REUSE is set; a use after that
  * is an error and counted as misuse; new device memory holds 0xA5, freed memory 0xDB.
  *
- * All functions below may be called from any thread and answer in record mode only. */
+ * All functions below may be called from any thread and work in record mode only. */
 #ifndef HIPSTUB_H
 #define HIPSTUB_H
 
@@ -61,34 +61,36 @@ uint64_t hipstub_calls(void);
  * last reset. */
 uint64_t hipstub_misuse(void);
 
-/* Returns the number of live things: "streams", "events", "modules", "allocations", "bytes" of
+/* Returns the number of live objects: "streams", "events", "modules", "allocations", "bytes" of
  * device memory, "registrations", "graphs" (executables too); -1 for another word. */
 int64_t hipstub_live(const char *what);
 
-/* Returns the number of operations submitted to a stream (NULL: the null stream) and not done yet.
+/* Returns the number of a stream's (NULL: the null stream's) operations that are submitted and not
+ * done.
  */
 uint64_t hipstub_pending(void *stream);
 
-/* Returns the number of threads that wait inside HIP for operations of a stream. */
+/* Returns the number of threads that wait inside HIP for a stream's operations. */
 unsigned hipstub_waiters(void *stream);
 
-/* Forgets counts, record and misuse; counts for faults start again. Handles live on. */
+/* Clears counts, record and misuse; counts for faults start again. Handles stay valid. */
 void hipstub_reset(void);
 
-/* Returns the record as JSON, as HIPSTUB_LOG has it. The caller frees it with free(). */
+/* Returns the record as JSON, in HIPSTUB_LOG's form. The caller frees it with free(). */
 char *hipstub_json(void);
 
-/* Sets HIPSTUB_FAULT and HIPSTUB_DELAY from now on; "" ends them. 0, or -1 for a wrong text. */
+/* Sets HIPSTUB_FAULT and HIPSTUB_DELAY from now on; "" ends them. Returns 0, or -1 for a wrong
+ * text. */
 int hipstub_set_fault(const char *text);
 int hipstub_set_delay(const char *text);
 
-/* Lets each call of a function wait from now on until so many of them have begun, on threads of
- * their own. 0, or -1 for an unknown function. */
+/* Makes each call of a function wait from now on until that many of them have begun, on different
+ * threads. Returns 0, or -1 for an unknown function. */
 int hipstub_set_meeting(const char *function, unsigned calls);
 
 /* Gives every kernel of that name a body. params is as hipModuleLaunchKernel got it, but points to
  * copies of `count` arguments of the given sizes in bytes, made at the launch. The body runs when
- * the stream comes to it, on the stream's thread if HIPSTUB_ASYNC is set. */
+ * the stream executes it, on the stream's thread if HIPSTUB_ASYNC is set. */
 void hipstub_set_kernel(const char *name, void (*body)(void **params), const size_t *sizes,
                         unsigned count);
 

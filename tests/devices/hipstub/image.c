@@ -9,14 +9,15 @@
 static const char bundle_magic[] = "__CLANG_OFFLOAD_BUNDLE__";
 enum { BUNDLE_MAGIC = 24, EM_AMD_GPU = 224, MOST_ENTRIES = 1024 };
 
-/* Reads memory that may not be there. */
+/* Reads memory that may be unmapped. */
 static bool peek(const void *from, void *to, size_t bytes) {
     struct iovec local = {to, bytes};
     struct iovec remote = {(void *)(uintptr_t)from, bytes};
     return process_vm_readv(gettid(), &local, 1, &remote, 1, 0) == (ssize_t)bytes;
 }
 
-/* Size of an ELF object, 0 if it is not whole: its section headers must be there and make sense. */
+/* Returns the size of an ELF object, 0 if it is not whole: its section headers must exist and make
+ * sense. */
 static size_t elf_size(const unsigned char *image) {
     Elf64_Ehdr header;
     if (!peek(image, &header, sizeof header) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
@@ -37,7 +38,7 @@ static size_t elf_size(const unsigned char *image) {
     return peek(image + end - 1, &last, 1) ? end : 0;
 }
 
-/* Size of an offload bundle from its table, 0 if it is not whole. */
+/* Returns the size of an offload bundle from its table, 0 if it is not whole. */
 static size_t bundle_size(const unsigned char *image) {
     uint64_t count;
     if (!peek(image + BUNDLE_MAGIC, &count, sizeof count) || count > MOST_ENTRIES)
@@ -45,18 +46,18 @@ static size_t bundle_size(const unsigned char *image) {
     const unsigned char *at = image + BUNDLE_MAGIC + sizeof count;
     size_t end = 0;
     for (uint64_t i = 0; i < count; ++i) {
-        uint64_t entry[3]; /* offset, size, length of the target's name that follows */
+        uint64_t entry[3]; /* offset, size, and length of the following target's name */
         if (!peek(at, entry, sizeof entry))
             return 0;
         at += sizeof entry + entry[2];
-        if (entry[1] != 0 && entry[0] + entry[1] > end) /* AMD's does not look at an empty one */
+        if (entry[1] != 0 && entry[0] + entry[1] > end) /* AMD's ignores an empty one */
             end = entry[0] + entry[1];
     }
     unsigned char last;
     return end != 0 && peek(image + end - 1, &last, 1) ? end : 0;
 }
 
-/* Size of a compressed bundle, which states it from version 2 on. */
+/* Returns the size of a compressed bundle, which states it from version 2 on. */
 static size_t compressed_size(const unsigned char *image) {
     struct {
         char magic[4];
@@ -112,13 +113,13 @@ bool image_has_kernel(const unsigned char *image, size_t bytes, const char *name
         return false;
     if (memcmp(image, "CCOB", 4) == 0)
         return true;
-    /* The descriptor's symbol since code object v3; the plain name for images made by hand. */
+    /* The descriptor's symbol since code object v3; the plain name in images made by hand. */
     return holds(image, bytes, name, ".kd") || holds(image, bytes, name, "");
 }
 
 bool image_global(const unsigned char *image, size_t bytes, unsigned table, const char *name,
                   size_t *size, const unsigned char **value) {
-    /* In a bundle, the first code object that follows the table. */
+    /* In a bundle, this is the first code object after the table. */
     const unsigned char *elf = memmem(image, bytes, ELFMAG, SELFMAG);
     if (elf == NULL || elf_size(elf) == 0)
         return false;

@@ -1,8 +1,8 @@
-/* Bodies for the kernels of bench/programs, for HIPSTUB_KERNELS: with them the programs print the
+/* Bodies for the kernels of bench/programs, for HIPSTUB_KERNELS, with which the programs print the
  * right results over the stub. One body call does the work of the whole grid. */
 #include "hipstub.h"
 
-/* How MLIR passes memref<?xf32>: allocated, aligned, offset, size, stride. */
+/* A memref<?xf32> as MLIR passes it: allocated, aligned, offset, size, stride. */
 enum { MEMREF = 5, ALIGNED = 1, OFFSET = 2 };
 
 static float *floats(void **params, unsigned first) {
@@ -56,12 +56,12 @@ static void sum(void **params) {
         out[i] = a[i] + b[i] + c[i];
 }
 
-/* count(out): its launches, in a global of the module */
+/* count(out): counts its launches, in a global of the module */
 static void count(void **params) {
     *integers(params, 0) = ++*(int32_t *)hipstub_global("launches");
 }
 
-/* mark(out): its module's constant, where that belongs */
+/* mark(out): writes its module's constant to its own place */
 static void mark(void **params) {
     const int32_t value = *(int32_t *)hipstub_global("value");
     integers(params, 0)[value - 1] = value;

@@ -42,7 +42,8 @@ static size_t record_count, record_capacity;
 static uint64_t counts[STUB_FUNCTIONS];
 static char *misuses[MOST_MISUSES];
 static uint64_t misuse_count;
-static unsigned generation; /* of the record: stub_log_end of a call before a reset is ignored */
+static unsigned
+    generation; /* number of the record: stub_log_end of a call before a reset is ignored */
 
 static _Thread_local hipError_t last_error;
 static _Thread_local unsigned thread_number;
@@ -58,7 +59,7 @@ pthread_mutex_t *stub_mutex(void) {
     return &mutex;
 }
 
-/* A fork waits for the mutex, so that a child finds it free and what it guards whole. */
+/* A fork waits for the mutex, so that a child finds it free and its data whole. */
 __attribute__((constructor)) static void serve_children(void) {
     pthread_atfork(stub_lock, stub_unlock, stub_unlock);
 }
@@ -110,7 +111,7 @@ size_t stub_log_begin(enum stub_function function, const char *argument_names,
     return number;
 }
 
-/* Up to release 6 each call sets the thread's last error, a good one too; from 7 on an error stays
+/* Up to release 6 each call sets the thread's last error, even a good one; from 7 on an error stays
  * until it is read, and "not ready" is none. */
 static void note_error(hipError_t result) {
     if (stub_version < 70000000 || (result != hipSuccess && result != hipErrorNotReady))
@@ -187,7 +188,7 @@ void hipstub_reset(void) {
     stub_unlock();
 }
 
-/* A text as JSON has it. What HIP is given is seldom more than letters, but need not be. */
+/* Writes a text as JSON. HIP's texts seldom have more than letters, but may. */
 static void put_text(FILE *to, const char *text) {
     putc('"', to);
     for (; *text != '\0'; ++text) {
@@ -203,7 +204,7 @@ static void put_text(FILE *to, const char *text) {
 }
 
 static void put_arguments(FILE *to, const struct record *record) {
-    const char *name = record->names + 1; /* past the parenthesis */
+    const char *name = record->names + 1; /* after the parenthesis */
     for (unsigned i = 0; i < record->count; ++i) {
         int length = (int)strcspn(name, ",)");
         fprintf(to, "%s\"%.*s\": ", i == 0 ? "" : ", ", length, name);

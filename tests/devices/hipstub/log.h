@@ -20,27 +20,27 @@ enum stub_function {
     STUB_FUNCTIONS
 };
 
-/* One argument as the record keeps it: a number, an address, or a copy of a text. */
+/* One argument in the record: a number, an address, or a copy of a text. */
 struct stub_value {
     uint64_t bits;
     bool is_text;
 };
 
-/* Takes the one lock for everything that record mode knows. Kernel bodies, copies and delays run
- * without. */
+/* Takes the one lock for all state of record mode. Kernel bodies, copies and delays run without
+ * it. */
 void stub_lock(void);
 void stub_unlock(void);
 
 /* Returns the index of a function by its name, or -1. */
 int stub_function_index(const char *name);
 
-/* Records the beginning of a call and answers its number, for stub_log_end. names is "(a, b)", the
- * text of the arguments. *fault gets the injected error. Aborts after teardown. */
+/* Records the begin of a call and returns its number, for stub_log_end. names is "(a, b)", the text
+ * of the arguments. *fault gets the injected error. It aborts after teardown. */
 size_t stub_log_begin(enum stub_function function, const char *names,
                       const struct stub_value *values, unsigned count, hipError_t *fault);
 
-/* Completes the record of a call: its result, and what it wrote to its first argument if that is
- * the address of a handle or pointer. Sets the thread's last error if the call failed. */
+/* Completes a call's record: its result, and the value written through its first argument if that
+ * is the address of a handle or pointer. Sets the thread's last error if the call failed. */
 hipError_t stub_log_end(size_t number, hipError_t result, const void *out);
 
 /* Counts a wrong use of HIP and keeps the text (up to 200 of them). Needs the lock. */

@@ -12,7 +12,7 @@
 
 enum { BUFFER_ID = 7, NEW_BYTE = 0xA5, FREED_BYTE = 0xDB, ALIGNMENT = 256 };
 
-/* Freed blocks keep their addresses until so many bytes lie idle; then the oldest go back. */
+/* Freed blocks keep their addresses until so many bytes are idle; then the oldest are released. */
 static const size_t most_idle_bytes = (size_t)256 << 20;
 
 static struct block *blocks; /* in order of creation; a test has few */
@@ -104,7 +104,7 @@ void *memory_add_global(size_t bytes, int device) {
     return memory;
 }
 
-/* Whether it is of what HIPSTUB_MEMORY bounds. */
+/* Returns whether it counts against HIPSTUB_MEMORY. */
 static bool is_counted(enum memory_kind kind) {
     return kind == MEMORY_DEVICE || kind == MEMORY_MANAGED;
 }
@@ -142,8 +142,8 @@ static void drop_idle(void) {
     }
 }
 
-/* Makes a block unusable and visibly so; it stays known, to tell a use after free, unless addresses
- * are to come back. */
+/* Makes a block visibly unusable; it stays known, to detect a use after free, unless addresses are
+ * reused. */
 static void retire(struct block *block) {
     memset(block->address, FREED_BYTE, block->bytes);
     if (is_counted(block->kind))
@@ -162,7 +162,7 @@ void memory_drop_global(void *address) {
     retire(find(address));
 }
 
-/* The block that begins there and is of one of two kinds; a misuse is counted otherwise. */
+/* Returns the block that begins there and has one of two kinds; otherwise counts a misuse. */
 static struct block *releasable(const char *function, const void *address, enum memory_kind kind,
                                 enum memory_kind other) {
     struct block *block = find(address);
@@ -206,7 +206,7 @@ hipError_t emu_hipFree(void *address) {
         return hipErrorInvalidValue;
     if (graph_forbids())
         return hipErrorStreamCaptureUnsupported;
-    stream_wait_all(false); /* as AMD's does; the lock was free during that, so look again */
+    stream_wait_all(false); /* as AMD's does; the lock was free meanwhile, so check again */
     struct block *block = releasable("hipFree", address, MEMORY_DEVICE, MEMORY_MANAGED);
     if (block == NULL)
         return hipErrorInvalidValue;

@@ -1,5 +1,5 @@
 /* The memory that the stub knows: device blocks, pinned host blocks, registered host ranges. All of
- * it is the host's. Everything needs the stub's lock. */
+ * it is host memory. All functions need the stub's lock. */
 #ifndef HIPSTUB_MEMORY_H
 #define HIPSTUB_MEMORY_H
 
@@ -13,7 +13,7 @@ enum memory_kind {
     MEMORY_MANAGED,
     MEMORY_PINNED,
     MEMORY_REGISTERED,
-    MEMORY_GLOBAL, /* of a module */
+    MEMORY_GLOBAL, /* a module's */
     MEMORY_FREED,  /* was a device block */
     MEMORY_UNKNOWN,
 };
@@ -35,15 +35,15 @@ const struct block *memory_find(const void *address);
  * or past the end of its block, counted as misuse of `function`. */
 int memory_check(const char *function, const void *address, size_t bytes);
 
-/* Copies as the device does: what is registered, by the pages that were pinned. Takes the lock. */
+/* Copies as the device does: registered memory by its pinned pages. Takes the lock. */
 void memory_copy(void *to, const void *from, size_t bytes);
 
 /* Makes zeroed memory on its module's device, which is no allocation, and ends it. */
 void *memory_add_global(size_t bytes, int device);
 void memory_drop_global(void *address);
 
-/* Frees and forgets all that a device has, as hipDeviceReset does; of several devices none has the
- * host's memory to itself: AMD's 5.2.3 to 7.2.4 then keep pinned and managed memory. */
+/* Ends all objects of a device, as hipDeviceReset does; with several devices AMD's 5.2.3 to 7.2.4
+ * keep pinned and managed memory. */
 void memory_reset(int device);
 
 int64_t memory_live_blocks(void);

@@ -1,11 +1,11 @@
-/* What the environment asks of the stub, and the one test that each call begins with. */
+/* The environment's settings, and the one test at the begin of each call. */
 #ifndef HIPSTUB_MODE_H
 #define HIPSTUB_MODE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Written once, by the constructor, so the branch on it is always predicted. */
+/* The constructor writes it once, so the branch on it is always predicted. */
 extern bool stub_fast;
 
 enum { STUB_MOST_DEVICES = 100 };
@@ -18,18 +18,18 @@ extern bool stub_reuse, stub_reuse_other_kinds;
 extern bool stub_destroy_returns;
 extern size_t stub_memory;
 
-/* When a stream does an operation. */
+/* The time at which a stream executes an operation. */
 struct stub_pace {
-    int delay_us;     /* so late, or -1: by the caller, at once */
+    int delay_us;     /* after this delay, or -1: by the caller, at once */
     unsigned waiters; /* once so many threads wait for it */
 };
 
 /* Returns the pace of the nth stream. */
 struct stub_pace stub_pace_of(unsigned nth);
 
-/* Checks, first thing in each call of record mode, that no call comes after HIP's end. The first
- * call registers the exit handler that stands for HIP's statics. A call after it aborts, and names
- * the function. */
+/* Checks, at the begin of each call of record mode, that no call comes after HIP's end. The first
+ * call registers the exit handler that stands for HIP's statics. A later call aborts, and names the
+ * function. */
 void stub_check_teardown(const char *function);
 
 /* Loads HIPSTUB_KERNELS, once. */

@@ -13,7 +13,7 @@ enum { CHAINS = 4096 };
 
 static struct object *chains[CHAINS];
 static int64_t live[KINDS];
-static struct object *dead[KINDS]; /* kept where handles come back */
+static struct object *dead[KINDS]; /* kept if handles are used again */
 
 static const char *const kind_names[KINDS] = {"stream",   "event", "module",
                                               "function", "graph", "executable"};

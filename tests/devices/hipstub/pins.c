@@ -1,5 +1,5 @@
-/* A pipe that pages were spliced into holds the pages, not their contents: who reads it later reads
- * what lies in those pages then. */
+/* A pipe into which pages were spliced contains the pages, not their content: a later read gets
+ * what is in the pages then. */
 #include "pins.h"
 
 #include <fcntl.h>
@@ -43,7 +43,8 @@ struct pins *pins_open(const void *address, size_t bytes) {
     open_pipe(pins->pages, pins->bytes);
     open_pipe(pins->copy, pins->bytes);
     for (uintptr_t at = pins->begin; at < end; at += PAGE) {
-        *(volatile char *)at += 0; /* a page of its own, as a device that writes makes it */
+        *(volatile char *)at +=
+            0; /* makes the page the process's own, as a device that writes does */
         struct iovec page = {(void *)at, PAGE};
         if (vmsplice(pins->pages[1], &page, 1, 0) != PAGE)
             die("hipstub: vmsplice");

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static struct ihipStream_t *streams; /* live and dead, newest first; the null stream is the last */
+static struct ihipStream_t *streams; /* live and dead, newest first; the null stream is last */
 static unsigned stream_count;
 static pthread_cond_t progress = PTHREAD_COND_INITIALIZER;
 
@@ -23,7 +23,7 @@ static struct ihipStream_t *stream_new(unsigned flags, bool again) {
     }
     stream->flags = flags;
     stream->pace = stub_pace_of(stream_count++);
-    stream->ended = false; /* what is left of it goes on: its worker, the count of its operations */
+    stream->ended = false; /* its remaining work goes on: its worker, the count of its operations */
     return stream;
 }
 
@@ -44,7 +44,7 @@ struct ihipStream_t *stream_null(void) {
     struct ihipStream_t **null_stream = &null_streams[current_device()];
     if (*null_stream == NULL) {
         *null_stream = stream_new(0, false);
-        object_end(&(*null_stream)->object); /* no one holds a handle of it, none is counted */
+        object_end(&(*null_stream)->object); /* no caller has its handle, and it is not counted */
     }
     return *null_stream;
 }
@@ -63,7 +63,7 @@ void operation_wait(struct operation *operation, struct ihipStream_t *stream, ui
     operation->waits = wait;
 }
 
-/* The first condition matters where callers do the work: two of them may share a stream. */
+/* The first condition matters if callers do the work: two of them may share a stream. */
 static bool may_begin(const struct ihipStream_t *stream, const struct operation *operation) {
     if (stream->completed + 1 != operation->number)
         return false;
@@ -80,8 +80,8 @@ static void let_go(struct ihipStream_t *stream, uint64_t ticket) {
     pthread_cond_broadcast(&progress);
 }
 
-/* Returns whether the stream holds the operation back for now. Who waits for it waits for what is
- * before it, too. */
+/* Returns whether the stream holds the operation back for now. A thread that waits for it also
+ * waits for earlier operations. */
 static bool is_held(const struct ihipStream_t *stream, const struct operation *operation) {
     if (operation->number > stream->let_go)
         return stream->pace.waiters > 0;
@@ -100,7 +100,7 @@ void operation_end(struct operation *operation) {
     free(operation);
 }
 
-/* Does one operation to its end: waits for what it waits for, lets the delay pass, works. */
+/* Executes one operation: waits for its conditions and the delay, then works. */
 static void perform(struct ihipStream_t *stream, struct operation *operation) {
     while (is_held(stream, operation) || !may_begin(stream, operation))
         pthread_cond_wait(&progress, stub_mutex());
@@ -220,7 +220,7 @@ hipError_t emu_hipStreamCreate(hipStream_t *stream) {
     return emu_hipStreamCreateWithFlags(stream, 0);
 }
 
-/* AMD's 7.2.4 answers 0 for all that is no stream. */
+/* AMD's 7.2.4 returns 0 for anything that is no stream. */
 hipError_t emu_hipStreamGetFlags(hipStream_t stream, unsigned *flags) {
     const bool known = stream != NULL && object_is(STREAM, stream);
     if (flags == NULL)

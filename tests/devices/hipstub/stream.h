@@ -1,16 +1,17 @@
-/* Streams as queues of operations, done by the caller at once or, with HIPSTUB_ASYNC, late and by a
- * thread of the stream's own. Everything here needs the stub's lock and may let go of it while
- * an operation's work is done or waited for. */
+/* Streams as queues of operations, executed by the caller at once or, with HIPSTUB_ASYNC, late and
+ * by the stream's own thread. All functions need the stub's lock and may release it while an
+ * operation works or is waited for. */
 #ifndef HIPSTUB_STREAM_H
 #define HIPSTUB_STREAM_H
 
 #include "objects.h"
 
 struct operation {
-    void (*work)(struct operation *operation); /* without the lock; NULL: nothing but the order. A
-                                                  graph's is done once a launch */
-    void (*end)(struct operation *operation);  /* with the lock, once; NULL: nothing to end */
-    bool delayed;                              /* whether the stream's delay applies */
+    void (*work)(struct operation *operation); /* called without the lock; NULL: it only has a place
+                                                  in the order. A graph's runs once a launch */
+    void (*end)(struct operation
+                    *operation); /* called with the lock, once; NULL: there is nothing to end */
+    bool delayed;                /* whether the stream's delay applies */
     struct wait {
         struct ihipStream_t *stream;
         uint64_t ticket;
@@ -29,15 +30,15 @@ hipEvent_t stream_as_event(void);
 /* Returns the stream of a handle, or NULL after counting a misuse if it is not a live one. */
 struct ihipStream_t *stream_of(const char *function, hipStream_t handle);
 
-/* Lets the operation begin only after that stream has done that many operations. */
+/* Lets the operation begin only after that stream has done so many operations. */
 void operation_wait(struct operation *operation, struct ihipStream_t *stream, uint64_t ticket);
 
-/* Hands an operation, from malloc, to a stream, which frees it when it is done, or to the graph
+/* Passes an operation, from malloc, to a stream, which frees it when it is done, or to the graph
  * that the stream captures. Orders it against the null stream as HIP does for streams without
- * hipStreamNonBlocking. Answers its ticket. */
+ * hipStreamNonBlocking. Returns its ticket. */
 uint64_t stream_submit(struct ihipStream_t *stream, struct operation *operation);
 
-/* Ends an operation that no stream has, or has any more. */
+/* Ends an operation that no stream has. */
 void operation_end(struct operation *operation);
 
 /* Ends the captures of all streams into a graph. */
@@ -45,10 +46,11 @@ void stream_end_capture(const struct ihipGraph *graph);
 
 bool stream_done(const struct ihipStream_t *stream, uint64_t ticket);
 
-/* Waits until the stream has done that many operations. */
+/* Waits until the stream has done so many operations. */
 void stream_wait(struct ihipStream_t *stream, uint64_t ticket);
 
-/* Waits until all streams, or those that block with the null stream, have done all they have. */
+/* Waits until all streams, or those that block with the null stream, have done all their
+ * operations. */
 void stream_wait_all(bool blocking_only);
 
 #endif

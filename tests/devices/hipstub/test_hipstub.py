@@ -1,4 +1,4 @@
-"""The stub of HIP, on which the other tests stand: it answers as AMD's does, and notices misuse."""
+"""The stub of HIP, on which the other tests rely, answers as AMD's does, and notices misuse."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _versions(library: Path) -> dict[str, str]:
 
 
 def test_the_stub_has_the_symbol_versions_of_amd() -> None:
-    """A program that was linked with AMD's asks for them."""
+    """A program that was linked with AMD's needs them."""
     stub, amds = _versions(STUB), _versions(softgpu.hip())
     assert set(stub) == set(functions()) | OF_HIP_7 | GRAPHS
     shared = set(stub) - ABSENT_FROM_AMDS - OF_HIP_7
@@ -163,7 +163,7 @@ def test_each_thread_has_its_device(hip: Stub) -> None:
 
 @on_stub(HIPSTUB_DEVICES="0")
 def test_the_stub_without_a_device_returns_the_codes_of_amd(hip: Stub) -> None:
-    """AMD's HIP returns the same codes on a machine without a GPU."""
+    """AMD's HIP returns these codes on a machine without a GPU."""
     assert hip.hipGetDeviceCount(hip.new("int *")) == 100
     assert hip.hipInit(0) == 101
     assert hip.hipMalloc(hip.new("void **"), 8) == 101
@@ -194,7 +194,7 @@ def test_a_kernels_body_gets_its_arguments(hip: Stub) -> None:
 
 @on_stub(HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1")
 def test_a_global_lies_on_its_modules_device(hip: Stub) -> None:
-    """This holds if its address was first asked for while another device was current."""
+    """The global's address was first requested while another device was current."""
     assert hip.hipSetDevice(1) == 0
     module = hip.module("globals")
     assert hip.hipSetDevice(0) == 0
@@ -207,7 +207,8 @@ def test_a_global_lies_on_its_modules_device(hip: Stub) -> None:
 
 # ---- fork ----------------------------------------------------------------------------------------
 
-#: A thread's first call stops where the record grows, until the fork is over or a while has passed.
+#: A thread's first call stops where the record grows, until the fork is over or some time has
+#: passed.
 FORK_IN_A_CALL = """
 #include <pthread.h>
 #include <stdatomic.h>
@@ -292,7 +293,7 @@ def one_stream(hip: Stub) -> None:
     ),
 )
 def test_settings_without_sense_end_the_process(setting: dict[str, str]) -> None:
-    """Such settings would let a test pass that proves nothing."""
+    """With such settings a test would pass and prove nothing."""
     done = run_child(__name__, "one_stream", **setting)
     assert done.returncode < 0
     ((name, value),) = setting.items()

@@ -1,10 +1,10 @@
-"""Runs every suite on every release, keeps what became of it, and writes docs/record/tested.md.
+"""Runs every suite on every release, stores the outcomes, and writes docs/record/tested.md.
 
     python -m tests.devices.rocm                    # all of it: make check-rocm
     python -m tests.devices.rocm --only 7.2.4       # one release
     python -m tests.devices.rocm --docs             # docs/record/tested.md from what is there
 
-The rows of releases that do not run stay as they are.
+Rows of releases that are not run stay unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def run(only: list[str] | None, suites: list[str] | None) -> bool:
-    """Runs what was chosen; true if a test failed."""
+    """Runs the chosen suites; returns True if a test failed."""
     failed = False
     for release in RELEASES:
         if only and release.hip not in only:

@@ -1,7 +1,7 @@
-"""tests.support.child on another release of HIP.
+"""Replaces tests.support.child on another release of HIP.
 
-Messages of DTIF's loader are not the program's output. Tests for the stub of HIP run too if they
-ask it for HIP's calls only: the library counts those.
+Messages of DTIF's loader are not the program's output. Tests for the stub of HIP run here if they
+only ask for HIP's calls, which the library counts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from tests.devices.rocm.surroundings import without_chatter
 from tests.support import child
 
-#: The exit status of a test that asks for what only the stub has.
+#: The exit status of a test that needs the stub's own functions.
 STUB_ONLY = 77
 
 _said = child.Mgpu.stderr
@@ -27,7 +27,7 @@ def _count(mgpu: child.Mgpu, function: str) -> int:
 
 
 class _NoStub:
-    """HIP itself, in the stub's place; ends the test that asks for one of the stub's functions."""
+    """HIP itself in the stub's place; skips the test that calls one of the stub's functions."""
 
     def __init__(self, hip: object) -> None:
         self.hip = hip

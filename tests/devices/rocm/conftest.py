@@ -1,4 +1,4 @@
-"""The release that the tests of this folder run on: --rocm's, else the newest."""
+"""The release for the tests in this folder: --rocm's, or the newest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.devices.rocm.surroundings import Surroundings, surroundings
 
 @pytest.fixture(scope="session")
 def here(request: pytest.FixtureRequest) -> Surroundings:
-    """Ends the test where the release cannot be had."""
+    """Skips the test if the release is not available."""
     hip = request.config.getoption("--rocm", None)
     try:
         return surroundings(find(hip) if hip else RELEASES[-1])

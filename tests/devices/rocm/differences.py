@@ -1,6 +1,7 @@
-"""Tests that hold of HIP 5.2.3 and not of a later release, and why: the matrix shows the reason.
+"""Tests that hold for HIP 5.2.3 and not for a later release, with the reason, which the matrix
+shows.
 
-A test in test_release.py shows what the release does instead, if a program could notice it.
+A test in test_release.py shows the release's behaviour, if a program could notice it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ ROCR7 = ("6.4.3", "7.2.4")
 
 @dataclass(frozen=True)
 class Difference:
-    pattern: str  # of the test's id
+    pattern: str  # part of the test's id
     releases: tuple[str, ...]
     why: str
 
@@ -95,7 +96,7 @@ DIFFERENCES = (
 
 
 def difference(test: str, hip: str) -> str:
-    """Why a test does not hold of a release; empty if it has to."""
+    """Returns why a test does not hold for a release; empty if it must."""
     for known in DIFFERENCES:
         if hip in known.releases and re.search(known.pattern, test):
             return known.why

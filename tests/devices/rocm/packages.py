@@ -1,4 +1,4 @@
-"""A release's packages, fetched once into a cache."""
+"""Fetches a release's packages into a cache, once."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ _LOADER = "ld-linux-x86-64.so.2"
 
 
 def cache() -> Path:
-    """The folder of the releases: MGPU_RT_ROCM_CACHE, by default build/rocm."""
+    """Returns the folder of the releases: MGPU_RT_ROCM_CACHE, by default build/rocm."""
     named = os.environ.get("MGPU_RT_ROCM_CACHE")
     return Path(named) if named else ROOT / "build" / "rocm"
 
 
 def loader(root: Path) -> Path:
-    """The dynamic loader of an unpacked release."""
+    """Returns the dynamic loader of an unpacked release."""
     return root / _LIBRARIES / _LOADER
 
 
 def libraries(root: Path) -> list[Path]:
-    """The folder in which an unpacked release keeps its libraries."""
+    """Returns the folder of libraries in an unpacked release."""
     return [root / _LIBRARIES, root / "usr/lib/llvm-22/lib", root / "usr/lib/llvm-17/lib"]
 
 
 def fetched(release: Release) -> Path | None:
-    """The unpacked release, if it is there."""
+    """Returns the unpacked release, if it exists."""
     root = cache() / release.name
     return root if root.exists() else None
 
 
 def fetch(release: Release) -> Path:
-    """The unpacked release; fetched, if it is not there. Raises PackagesMissing."""
+    """Returns the unpacked release; fetches it if it is missing. Raises PackagesMissing."""
     root = cache() / release.name
     with locked(root):
         if not root.exists():
@@ -61,9 +61,9 @@ def fetch_sparse(release: Release) -> None:
 
 
 def fetch_only(release: Release, names: tuple[str, ...], root: Path) -> None:
-    """Unpacks packages of a release's suites, without what they depend on, into a folder.
+    """Unpacks packages of a release's suites, without their dependencies, into a folder.
 
-    Does nothing if that is there.
+    Does nothing if the folder exists.
     """
     with locked(root):
         if not root.exists():

@@ -2,7 +2,7 @@
 
     python -m pytest -p tests.devices.rocm.plugin --rocm 7.2.4 -k softgpu tests/runtime/abi
 
-The tests themselves know nothing of it. They get the release's environment when they ask
+The tests themselves do not know the plugin. They get the release's environment when they ask
 mgpu_rt._cli.softgpu for one, and the release's loader starts their programs.
 """
 
@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def install(here: surroundings.Surroundings) -> None:
-    """From here on this process's softgpu is the release's."""
+    """Makes the release this process's softgpu from here on."""
     plain = softgpu.environment
 
     def environment(
@@ -76,19 +76,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def lower_for(abi: int) -> None:
-    """From here on MLIR's programs are lowered to another version of code objects."""
+    """Lowers MLIR programs to another version of code objects from here on."""
     pipelines.DEVICE_PASSES = pipelines.DEVICE_PASSES.replace("abi=400", f"abi={abi}")
     pipelines.RECIPE = (pipelines.RECIPE, abi)  # type: ignore[assignment]
 
 
 def present(chip: str) -> None:
-    """From here on this is the chip that programs are lowered for, unless they name another."""
+    """Sets the chip that programs are lowered for from here on, unless they name another."""
     pipelines.DEFAULT_CHIP = softgpu.DEFAULT_TARGETS = chip
     os.environ["MGPU_RT_TEST_CHIP"] = chip
 
 
 def install_for_stub() -> None:
-    """Tests that ask for the stub get the emulated device, and the library counts for them."""
+    """Gives tests that ask for the stub the emulated device; the library counts calls for them."""
     plain_environment, plain_run = child.environment, child.run_child
 
     def environment(backend: str = "stub", **changes: str) -> dict[str, str]:

@@ -1,7 +1,8 @@
-"""The releases of AMD's HIP that the tests know, and what can be tested on each.
+"""The releases of AMD's HIP for the tests, and what can be tested on each.
 
-Debian 12's is the machine's own. The others (mgpu_rt._releases) are unpacked into a cache and run
-with their own C library and dynamic loader. So nothing is installed and nobody has to be root.
+Debian 12's release is the machine's own. The others (mgpu_rt._releases) are unpacked into a cache
+and run with their own C library and dynamic loader. So nothing is installed, and root is not
+needed.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from mgpu_rt import _releases
 
 @dataclass(frozen=True)
 class Release(_releases.Release):
-    """A release, and what it can do."""
+    """A release, and its abilities."""
 
-    sparse: tuple[str, ...] = ()  # hipSPARSE's packages, without what HIP has brought
+    sparse: tuple[str, ...] = ()  # hipSPARSE's packages, without those that HIP has brought
     rocr: str = ""
-    seam: str = "libhsakmt.so.1"  # what softgpu takes the place of
+    seam: str = "libhsakmt.so.1"  # the library that softgpu replaces
     chips: tuple[str, ...] = ("gfx90a", "gfx942")
     abis: tuple[int, ...] = (400,)  # code object versions that it loads
-    returns_faults: bool = False  # of kernels; the others abort the process
+    returns_faults: bool = False  # kernel faults; other releases abort the process
 
 
 RELEASES = (
@@ -38,7 +39,7 @@ RELEASES = (
 
 
 def find(hip: str) -> Release:
-    """The release of a version. Raises KeyError."""
+    """Returns the release of a version. Raises KeyError."""
     for release in RELEASES:
         if release.hip == hip:
             return release

@@ -1,4 +1,4 @@
-"""The suites that run on each release: tests that exist anyway."""
+"""The suites that run on each release: existing tests."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Suite:
     name: str
-    words: str  # what it tests, for docs/record/tested.md
+    words: str  # their subject, for docs/record/tested.md
     arguments: tuple[str, ...]  # of pytest
-    newest_abi: bool = False  # run with the newest code objects that the release takes, too
-    chip: str = ""  # for a chip other than gfx90a, on the releases that know it
+    newest_abi: bool = False  # also runs with the newest code objects that the release loads
+    chip: str = ""  # for another chip than gfx90a, on releases that know it
 
 
 _ON_DEVICE = ("-k", "softgpu")

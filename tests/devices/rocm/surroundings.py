@@ -1,4 +1,4 @@
-"""How a program runs on one of the releases: its own loader and libraries, softgpu below."""
+"""Runs a program on one of the releases: with its own loader and libraries, over softgpu."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mgpu_rt._cli import softgpu
 from tests.devices.rocm import packages
 from tests.devices.rocm.releases import Release
 
-#: The folder of libraries that a program needs and a release does not bring, such as libpython.
+#: Returns the folder of libraries that a program needs and a release lacks, such as libpython.
 _MACHINE = ("/usr/lib/x86_64-linux-gnu", "/usr/lib")
-#: Lines that DTIF's loader writes about itself to stderr.
+#: Lines about itself that DTIF's loader writes to stderr.
 _CHATTER = (
     "Load libdtif.so ",
     "Load all DTIF ",
@@ -39,7 +39,7 @@ class Surroundings:
 
     @property
     def names(self) -> Path:
-        """A folder where every name that a program may ask for leads to the release's HIP."""
+        """Makes a folder in which every name that a program may use leads to the release's HIP."""
         folder = self.root / "names"
         folder.mkdir(exist_ok=True)
         for name in ("libamdhip64.so", *(f"libamdhip64.so.{major}" for major in (5, 6, 7))):
@@ -49,19 +49,19 @@ class Surroundings:
         return folder
 
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The variables that a child needs beside the loader; LD_LIBRARY_PATH gives way to
-        prefix()."""
+        """Returns the variables that a child needs besides the loader; prefix() replaces
+        LD_LIBRARY_PATH."""
         result = dict(os.environ if base is None else base)
         result["MGPU_RT_HIP"] = str(self.hip)
         result.setdefault("MGPU_RT_SOFTGPU", self.release.chips[0])
         if self.release.seam == "libdtif.so":
             result["HSA_ENABLE_DTIF"] = "1"
-            # HIP's pools would want virtual memory that programs manage, which softgpu has not.
+            # HIP's pools would need virtual memory that programs manage, which softgpu lacks.
             result["DEBUG_HIP_MEM_POOL_VMHEAP"] = "0"
         return result
 
     def prefix(self, search: str = "") -> list[str]:
-        """The words that stand before a program. `search` is what LD_LIBRARY_PATH would be."""
+        """Returns the words before a program. `search` has the content of LD_LIBRARY_PATH."""
         own = [str(softgpu.BUILD / "softgpu"), str(self.names)]
         own += map(str, packages.libraries(self.root))
         asked = [path for path in search.split(":") if path and path not in own]
@@ -69,11 +69,11 @@ class Surroundings:
         return [str(packages.loader(self.root)), "--library-path", path]
 
     def command(self, words: Sequence[str], search: str = "") -> list[str]:
-        """Returns the command as the release's loader runs it."""
+        """Returns the command for the release's loader."""
         ours = {"tests.support.child": "tests.devices.rocm.child"}
         words = [ours.get(str(word), str(word)) for word in words]
         runs = "mgpu_rt" in words or Path(words[0]).name == "mgpu-rt"
-        if runs and "--" in words:  # it becomes what follows
+        if runs and "--" in words:  # it becomes the program after it
             at = words.index("--") + 1
             return [*words[:at], *self.prefix(search), *words[at:]]
         with open(words[0], "rb") as program:
@@ -84,7 +84,7 @@ class Surroundings:
 
 
 def surroundings(release: Release) -> Surroundings:
-    """A release, fetched if need be. Raises PackagesMissing."""
+    """Returns a release, which is fetched if necessary. Raises PackagesMissing."""
     return Surroundings(release, packages.fetch(release))
 
 
@@ -95,7 +95,7 @@ def without_chatter(stderr: str) -> str:
 
 
 class Popen(subprocess.Popen):  # type: ignore[type-arg]
-    """subprocess.Popen, but for what is to run on the release: see plugin.py."""
+    """subprocess.Popen, except for programs that run on the release: see plugin.py."""
 
     here: Surroundings
 

@@ -1,4 +1,4 @@
-"""`make demo` on a release; runs with --rocm only, as `make test` has the demo's own test."""
+"""Runs `make demo` on a release; only with --rocm, as `make test` has the demo's own test."""
 
 from __future__ import annotations
 

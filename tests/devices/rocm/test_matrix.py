@@ -1,4 +1,4 @@
-"""docs/record/tested.md is what was run, and nothing failed that is not said."""
+"""docs/record/tested.md shows what was run, and names each failure."""
 
 from __future__ import annotations
 

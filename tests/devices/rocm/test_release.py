@@ -46,7 +46,7 @@ def run(here: Surroundings, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def device(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs a case of one of the programs of softgpu/tests/device."""
+    """Runs a case of one of the programs in softgpu/tests/device."""
     folder = tmp_path_factory.mktemp("rocm")
     image = folder / "kernels.co"
     image.write_bytes(lower.code_object(KERNELS, "gfx90a"))
@@ -63,7 +63,7 @@ def device(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
-    """A program of bench/programs, linked against the library as it is."""
+    """Returns a program of bench/programs, linked against the unchanged library."""
     compiled = lower.lower(bench.PROGRAMS / f"{program}.mlir", llvm=22, iterations=iterations)
     out = folder / program
     libraries = [LIBRARY, print_library()]
@@ -72,7 +72,7 @@ def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
 
 
 def test_the_stand_in_for_the_driver_is_recognised(here: Surroundings) -> None:
-    """Nothing else tells whether an installed HIP can run on the software device."""
+    """Only this shows whether an installed HIP can run on the software device."""
     assert _hip_search.seams(str(here.hip)) == [here.release.seam]
     assert softgpu.serves(str(here.hip))
 
@@ -101,8 +101,8 @@ def test_the_forums_program_prints_no_warning(run: Run, tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("", "")
 
 
-#: An event is recorded on a stream of the program's, which then destroys that stream. The event's
-#: memory is written again before the library may look at the event.
+#: An event is recorded on a stream of the program, which then destroys the stream. The event's
+#: memory is overwritten before the library may ask about the event.
 STREAM_IS_GONE = """
 #include <dlfcn.h>
 #include <malloc.h>
@@ -139,16 +139,15 @@ int main(void) {
 
 
 def test_an_event_outlives_the_stream_that_it_was_recorded_on(run: Run, tmp_path: Path) -> None:
-    """HIP 7.2.4's hipEventQuery reads a stream that is gone, and ends the process by
+    """HIP 7.2.4's hipEventQuery reads a destroyed stream, and ends the process by
     std::bad_variant_access."""
     flags = [str(LIBRARY), f"-Wl,-rpath,{LIBRARY.parent}", "-ldl"]
     done = run([compile_c(tmp_path / "program", STREAM_IS_GONE, *flags)])
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
-#: Four streams that are destroyed at work, and as many events that are done before the end. It
-#: waits for the device: HIP 5.7.1's hipEventSynchronize reads the stream, which is gone, and may
-#: crash.
+#: Four streams are destroyed while busy, and as many events are done before the end. It waits for
+#: the device, as HIP 5.7.1's hipEventSynchronize reads the destroyed stream, and may crash.
 DESTROYED_AT_WORK = """
 #include <dlfcn.h>
 #include <stddef.h>
@@ -181,7 +180,8 @@ int main(void) {
 def test_signals_that_hip_calls_leaked_are_its_own_or_of_kept_events(
     run: Run, tmp_path: Path
 ) -> None:
-    """HIP 7 has 1 at each program's end, and would have 90 for a stream that is not destroyed."""
+    """HIP 7 reports 1 leak at each program's end, and would report 90 for a stream that is not
+    destroyed."""
     flags = [str(LIBRARY), f"-Wl,-rpath,{LIBRARY.parent}", "-ldl"]
     program = compile_c(tmp_path / "program", DESTROYED_AT_WORK, *flags)
 
@@ -198,7 +198,8 @@ def test_signals_that_hip_calls_leaked_are_its_own_or_of_kept_events(
 
 
 def test_a_fault_ends_as_in_the_release(here: Surroundings, device: Run) -> None:
-    """Up to HIP 6 it aborts. HIP 7 returns the error from then on, and the device lets it be."""
+    """Up to HIP 6 the process aborts. HIP 7 returns the error from then on, and the device does not
+    abort."""
     done = device("process", "outlive_fault")
     assert "softgpu: kernel store" in done.stderr
     if here.release.returns_faults:

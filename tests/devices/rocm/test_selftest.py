@@ -1,4 +1,4 @@
-"""`mgpu-rt selftest` on a release of HIP beyond Debian 12's."""
+"""Runs `mgpu-rt selftest` on a later release of HIP than Debian 12's."""
 
 from __future__ import annotations
 

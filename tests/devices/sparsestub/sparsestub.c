@@ -1,5 +1,5 @@
 /* A stand-in for hipSPARSE and cuSPARSE (-DPREFIX), and for cuSPARSELt (-DLT): computes nothing,
- * counts its calls, fails on demand, and notes what a library must never be asked for.
+ * counts its calls, fails on demand, and notes wrong uses of a library.
  *
  * The functions are those of csrc/runtime/sparse/sparse.def and sparselt.def. Thread-safe. */
 #include "hip_abi.h"
@@ -30,7 +30,7 @@ struct counted {
 };
 static struct counted functions[64];
 
-/* Of the last operation. */
+/* The last operation's. */
 static void *last_stream;
 static unsigned char last_alpha[8], last_beta[8];
 static int last_order = -1, last_algorithm = -1, last_type = -1;
@@ -46,7 +46,7 @@ static struct counted *counted_of(const char *name) {
     return each;
 }
 
-/* Counts a call; the status it is to fail with, or 0. */
+/* Counts a call; returns the status with which it must fail, or 0. */
 static int enter(const char *name) {
     pthread_mutex_lock(&lock);
     struct counted *function = counted_of(name);
@@ -64,7 +64,7 @@ int sparsestub_count(const char *name) {
     return calls;
 }
 
-/* The next `times` calls answer this status. */
+/* Makes the next `times` calls return this status. */
 void sparsestub_fail(const char *name, int status, int times) {
     pthread_mutex_lock(&lock);
     counted_of(name)->status = status;
@@ -97,8 +97,8 @@ int sparsestub_type(void) {
 int sparsestub_index(int i) {
     return last_indices[i];
 }
-/* Uses of what was destroyed, two calls at once with one environment, one environment on two
- * streams. */
+/* Counts uses of destroyed objects, two calls at once with one environment, and one environment on
+ * two streams. */
 int sparsestub_violations(void) {
     return violations;
 }
@@ -129,7 +129,8 @@ int NAMED(Create)(void **handle) {
     const int status = enter("Create");
     if (status != SUCCESS)
         return status;
-    *handle = calloc(1, sizeof(struct environment)); /* never freed, so that a late use is seen */
+    *handle =
+        calloc(1, sizeof(struct environment)); /* never freed, so that a late use is noticed */
     pthread_mutex_lock(&lock);
     environments++;
     pthread_mutex_unlock(&lock);
@@ -312,7 +313,7 @@ static size_t width(int type) {
     }
 }
 
-/* SPARSESTUB_DELAY: how long an operation takes the host, in microseconds. */
+/* SPARSESTUB_DELAY: an operation's time on the host, in microseconds. */
 static int operate(const char *name, struct environment *environment, const void *alpha,
                    const void *beta, int type) {
     const char *delay = getenv("SPARSESTUB_DELAY");
@@ -400,7 +401,8 @@ int NAMED(SpGEMM_copy)(void *handle, int of_a, int of_b, const void *alpha, void
 
 /* ---- cuSPARSELt ---- */
 
-/* As 0.6 writes, more than LLVM has room for. What is alive holds memory, as from 0.8 on. */
+/* The size that 0.6 writes, more than LLVM has room for. Live objects hold memory, as from 0.8
+ * on. */
 enum { OBJECT = 13072 };
 
 static int made(void *object, const char *name) {
@@ -408,7 +410,7 @@ static int made(void *object, const char *name) {
     *(void **)object = malloc(64);
     return enter(name);
 }
-/* Of what has gone already: the end of the program. */
+/* A use of a destroyed object ends the program. */
 static int gone(const void *object, const char *name) {
     free(*(void *const *)object);
     return enter(name);

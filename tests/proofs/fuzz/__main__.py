@@ -1,7 +1,7 @@
 """Runs the fuzzers: `python -m tests.proofs.fuzz [--seconds N] [--jobs N] READER ...` (make fuzz).
 
-Writes what they did to build/fuzz/results.json. If all had the ten minutes that README.md shows, to
-bench/results/suites as well, and README.md's table again.
+Writes the results to build/fuzz/results.json. If all readers had the ten minutes that README.md
+shows, also writes bench/results/suites and README.md's table.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LONGEST = 1 << 15  # bytes of an input; the code objects that it begins with hav
 
 
 def _plant(reader: str) -> Path:
-    """The folder of a reader's inputs, with the seeds among them."""
+    """Returns the folder of a reader's inputs, with the seeds among them."""
     corpus = BUILD / reader / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)
     for number, content in enumerate(seeds.SEEDS[reader]()):
@@ -37,7 +37,7 @@ def _run(reader: str, seconds: int) -> report.Run:
         f"-max_total_time={seconds}",
         f"-max_len={LONGEST}",
         "-print_final_stats=1",
-        "-close_fd_mask=2",  # what the readers themselves say
+        "-close_fd_mask=2",  # output of the readers themselves
         "-timeout=10",
         f"-artifact_prefix={BUILD / reader}/",
         str(corpus),

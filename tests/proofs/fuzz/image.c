@@ -1,4 +1,5 @@
-/* The readers of images. What they call readable is read, and compared with itself. */
+/* Fuzzes the readers of images. Memory that they call readable is read, and compared with
+ * itself. */
 #include "modules/image/image.h"
 #include "edge.h"
 
@@ -12,7 +13,7 @@ static void list_names(const struct image *image) {
     HOLDS(strlen(image_undefined_names(image, names, sizeof names)) < sizeof names);
 }
 
-/* What the library does with an image whose size is known. */
+/* Uses an image of known size as the library does. */
 static void use(const struct image *image) {
     unsigned char *copy = malloc(image->size);
     HOLDS(copy);

@@ -1,4 +1,5 @@
-/* The metadata of code objects: read, and rewritten in room of just the image's size. */
+/* Fuzzes the metadata of code objects: reads it, and rewrites it in room of exactly the image's
+ * size. */
 #include "modules/image/metadata.h"
 #include "edge.h"
 

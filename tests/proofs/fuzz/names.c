@@ -1,4 +1,4 @@
-/* The names of kernels, of any bytes that are taken for an image, into room of any size. */
+/* Fuzzes the names of kernels: of any bytes that count as an image, into room of any size. */
 #include "edge.h"
 #include "modules/image/image.h"
 

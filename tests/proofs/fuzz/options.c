@@ -1,4 +1,4 @@
-/* The settings: a value for each variable of the table, one a line. */
+/* Fuzzes the settings: a value for each variable of the table, one a line. */
 #include "process/options.h"
 #include "edge.h"
 

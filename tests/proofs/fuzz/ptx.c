@@ -1,4 +1,4 @@
-/* The reader of PTX: a text that ends with its last byte. */
+/* Fuzzes the reader of PTX with a text that ends with its last byte. */
 #include "modules/image/ptx.h"
 #include "edge.h"
 

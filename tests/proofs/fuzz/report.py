@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 RESULTS = records.SUITES / "fuzz.json"
 README = HERE / "README.md"
-ON_RECORD = 600  # seconds a reader that the run on record takes
+ON_RECORD = 600  # seconds a reader in the recorded run
 
 _TABLE = re.compile(r"(<!-- table -->\n).*?(<!-- end -->)", re.DOTALL)
 _LAST_STATE = re.compile(r"^#\d+\s.*\bcov: (\d+) ft: (\d+) corp: (\d+)/", re.MULTILINE)
@@ -20,13 +20,13 @@ _LAST_STATE = re.compile(r"^#\d+\s.*\bcov: (\d+) ft: (\d+) corp: (\d+)/", re.MUL
 
 @dataclass(frozen=True)
 class Run:
-    """The run of one reader."""
+    """One reader's run."""
 
     reader: str
     runs: int
-    edges: int  # of the reader's control flow that some input took
+    edges: int  # edges of the reader's control flow that an input took
     features: int  # edges, with how often each was taken
-    corpus: int  # inputs that were kept as each showed something new
+    corpus: int  # inputs that were kept because each showed something new
     findings: int  # inputs that ended the process
 
 
@@ -40,7 +40,7 @@ def parse(reader: str, said: str, status: int) -> Run:
 
 
 def table(results: dict) -> str:
-    """The table of README.md."""
+    """Returns the table of README.md."""
     lines = [
         f"{results['date'][:10]}, {results['seconds']} seconds each, {results['compiler']}:",
         "",
@@ -56,6 +56,6 @@ def table(results: dict) -> str:
 
 
 def refreshed(text: str) -> str:
-    """README.md with the table of the run on record."""
+    """Returns README.md with the table of the recorded run."""
     shown = table(records.load(RESULTS))
     return _TABLE.sub(lambda match: f"{match[1]}{shown}\n{match[2]}", text)

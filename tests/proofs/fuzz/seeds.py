@@ -1,4 +1,4 @@
-"""The seeds of the fuzzers: images that MLIR and clang would make, and settings."""
+"""The seeds of the fuzzers: images as MLIR and clang make them, and settings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _QUEUE = b"\xab.value_kind\xb4hidden_default_queue"
 
 
 def _tables_first(image: bytes) -> bytes:
-    """The section headers before the last section, as some linkers leave them."""
+    """Puts the section headers before the last section, as some linkers do."""
     at, size, count = (
         struct.unpack_from(form, image, o)[0] for form, o in (("<Q", 40), ("<H", 58), ("<H", 60))
     )
@@ -64,12 +64,12 @@ def _compressed(version: int) -> bytes:
 
 
 def code_objects() -> list[bytes]:
-    """Small ones, with and without globals and arguments."""
+    """Returns small code objects, with and without globals and arguments."""
     return [code_object(program, None, "gfx90a") for program in ("forum", "globals", "vecadd")]
 
 
 def images() -> list[bytes]:
-    """One image of each kind."""
+    """Returns one image of each kind."""
     forum, *others = code_objects()
     return [
         forum,
@@ -87,14 +87,15 @@ def images() -> list[bytes]:
 
 
 def files_of_images() -> list[bytes]:
-    """For the readers themselves: which, and the file (bundle.c)."""
+    """Returns inputs for the readers themselves: a reader, and a file (bundle.c)."""
     forum = code_objects()[0]
     kinds = (bundle(forum), _compressed(3), _fatbin(forum), _tables_first(forum))
     return [bytes([edge | n]) + kind for edge in (0, 128) for n, kind in enumerate(kinds)]
 
 
 def shared_notes(description: bytes) -> bytes:
-    """A code object all of whose segments are the same notes, the last of them its metadata."""
+    """Returns a code object whose segments are all one set of notes, the last of them its
+    metadata."""
     padded = description + bytes(-len(description) % 4)
     metadata = struct.pack("<III", 0, len(description), 32) + padded
     others = struct.pack("<III4s", 4, 0, 33, b"AMD") * 600
@@ -126,7 +127,7 @@ def _library(*flags: str) -> bytes:
 
 
 def _with_sections(library: bytes, more: int) -> bytes:
-    """The headers of sections are the last of a library."""
+    """Returns a library whose section headers come last."""
     (count,) = struct.unpack_from("<H", library, 60)
     changed = library[:60] + struct.pack("<H", count + more) + library[62:]
     return changed + bytes(SECTION.size * more)
@@ -142,13 +143,13 @@ def _endless(library: bytes) -> bytes:
 
 
 def names() -> list[bytes]:
-    """Inputs of names.c: the reader, the room for names, and the image."""
+    """Returns inputs of names.c: the reader, the room for names, and the image."""
     forum = code_objects()[0]
     return [b"\0\x10" + forum, b"\2\x10" + _cubin(forum) + b"\0.text.k\0", b"\1\x10" + PTX]
 
 
 def settings() -> list[bytes]:
-    """A line for each variable, which begins with its letter (options.c)."""
+    """Returns a line for each variable, which begins with its letter (options.c)."""
     letters = [chr(ord("A") + i) for i in range(len(options()) + 1)]
     values = (
         b"0",

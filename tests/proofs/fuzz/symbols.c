@@ -1,5 +1,5 @@
-/* The reader of symbols, given another file than the one that the loader has mapped, with that
- * one's segments. The first 8 bytes are the address that is looked for. */
+/* Fuzzes the reader of symbols with another file than the mapped one, but with that one's segments.
+ * The first 8 bytes are the requested address. */
 #include "edge.h"
 
 #include <stdlib.h>
@@ -9,12 +9,12 @@
 
 static ssize_t counted_pread(int file, void *to, size_t size, off_t offset);
 
-/* The source itself, as its bound is for a whole process, and each input gets one. */
+/* The source itself is included, as its bound is for a whole process, and each input gets one. */
 #define pread counted_pread
 #include "process/mapped_symbol.c"
 #undef pread
 
-enum { ROOM = 1 << 14 }; /* more than it takes to read what a linker made, less than some claim */
+enum { ROOM = 1 << 14 }; /* more than reading a linker's file takes, less than some files claim */
 
 static uint64_t bytes_read;
 
@@ -29,7 +29,7 @@ static const uint8_t *file_bytes;
 static size_t file_size;
 static char file_name[64];
 
-/* As the loader would have mapped this file. */
+/* Maps this file as the loader would. */
 int mapped_walk(mapped_visit *visit, void *data) {
     static ElfW(Phdr) segments[1 << 16];
     ElfW(Ehdr) header;
@@ -67,6 +67,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     work = MOST_WORK - ROOM;
     if (mapped_symbol((const void *)address, name))
         HOLDS(memmem(file_bytes, file_size, name, strlen(name) + 1));
-    HOLDS(bytes_read <= ROOM + 2 * (MAPPED_SYMBOL + READ)); /* names, of two tables */
+    HOLDS(bytes_read <= ROOM + 2 * (MAPPED_SYMBOL + READ)); /* the names of two tables */
     return 0;
 }

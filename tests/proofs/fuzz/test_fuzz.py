@@ -1,4 +1,4 @@
-"""The fuzzers' figures: what is shown is what was run. `make fuzz` runs them."""
+"""The fuzzers' figures on the page are those of the last run. `make fuzz` runs the fuzzers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-/* Two blocks that the program holds, on two streams at work; and what graphs and the host share. */
+/* Two blocks that the program holds, on two busy streams; and blocks that graphs and the host
+ * share. */
 #include "shared/types.h"
 #define POOL_WAYS 1
 #include "memory/blocks.c"
@@ -39,7 +40,7 @@ static void work(unsigned object, unsigned stream) {
     held->users--;
 }
 
-/* The graph is there, or not: then nothing of its work is pending. */
+/* The graph exists, or none of its work is pending. */
 static void give_graph(unsigned object) {
     struct held *held = program_use(object);
     const unsigned number = model_block(held->handle);
@@ -268,7 +269,7 @@ static void check_between(void) {
     }
 }
 
-/* Object 0 is held, and stream 1 works on it; a block lies in the pool of stream 0. */
+/* The program holds object 0, and stream 1 works on it; a block is in stream 0's pool. */
 static void set_up(bool exclusive) {
     model_start(2, exclusive);
     void *first = impl_mgpuMemAlloc(BYTES, model_stream(0), false);

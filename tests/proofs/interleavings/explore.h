@@ -1,9 +1,9 @@
 /* Plays all interleavings of a few threads over the runtime's own code.
  *
- * The runtime is compiled with -fsanitize=thread, and the functions that the compiler then calls at
- * each access to memory are this scheduler's. Threads are coroutines: at an access to what several
- * threads use, at a lock and at a call of HIP the scheduler goes on with each of them in turn. A
- * state that was there before is not looked at again. */
+ * The runtime is compiled with -fsanitize=thread: at each access to memory the compiler then calls
+ * functions of this scheduler. Threads are coroutines: at an access to shared memory, at a lock and
+ * at a call to HIP the scheduler continues with each of them in turn. An earlier state is not
+ * examined again. */
 #ifndef EXPLORE_H
 #define EXPLORE_H
 
@@ -12,19 +12,20 @@
 
 enum { THREADS = 3 };
 
-/* What the threads do, and what has to hold. */
+/* The operations of the threads, and the conditions that must hold. */
 struct scenario {
     const char *name;
-    unsigned operations;              /* by number, from 0 */
+    unsigned operations;              /* number of operations, counted from 0 */
     bool exclusive;                   /* MGPU_RT_EXCLUSIVE=on */
     void (*set_up)(bool exclusive);   /* once, before there are threads */
-    void (*play)(unsigned operation); /* one, by the calling thread */
+    void (*play)(unsigned operation); /* plays one, on the calling thread */
     void (*check)(void);              /* in each state; some threads may be in an operation */
-    void (*check_between)(void);      /* in each state in which none is */
-    const char *const *names;         /* of the operations */
+    void (*check_between)(void);      /* in each state in which no thread is in one */
+    const char *const *names;         /* names of the operations */
 };
 
-/* One of the file's: its `set_up`, `check` and `check_between`, and this function and list. */
+/* A scenario of this file: its `set_up`, `check` and `check_between`, and this function and
+ * list. */
 #define SCENARIO(title, asks, count, plays, list)                                                  \
     {.name = title,                                                                                \
      .operations = count,                                                                          \
@@ -44,24 +45,24 @@ void explore_point(void);
 /* Returns any number below count: each is tried. */
 unsigned explore_choose(unsigned count);
 
-/* Ends the calling thread's run, which would not be a valid program's. */
+/* Ends the calling thread's run, as no valid program would make it. */
 void explore_prune(void);
 
-/* Returns another number than 0 if no other thread is within an operation. It stays the number of
- * before if none has been since. */
+/* Returns a nonzero number if no other thread is within an operation. The number stays unchanged if
+ * no other thread has been since. */
 unsigned explore_lone(void);
 
-/* Ends the exploration if it does not hold, with the way that has led there. */
+/* Ends the exploration if the condition does not hold, with the way to the state. */
 #define explore_require(condition, what) ((condition) ? (void)0 : explore_fail(what))
 void explore_fail(const char *what);
 
-/* Memory of the scenario's, which is a part of the state. Zero at first. */
+/* The scenario's memory, which is a part of the state. It begins as zeros. */
 extern struct world world;
 
-/* Returns true while `lock` is held by a thread: what it guards may be in between. */
+/* Returns true while a thread holds `lock`: its data may then be incomplete. */
 bool explore_held(const void *lock);
 
-/* The bytes of the world. */
+/* The size of the world in bytes. */
 extern const size_t world_size;
 
 #endif

@@ -61,7 +61,7 @@ static hipError_t stream_create(hipStream_t *stream) {
     for (unsigned i = 0; i < MOST_STREAMS; i++)
         if (!world.streams[i].alive) {
             world.streams[i].alive = true;
-            finish_works(i, world.streams[i].submitted); /* of who had the handle before */
+            finish_works(i, world.streams[i].submitted); /* works of the handle's earlier owner */
             *stream = model_stream(i);
             return hipSuccess;
         }
@@ -75,7 +75,7 @@ static void need_stream(hipStream_t stream) {
                     "HIP was given a stream that it does not have");
 }
 
-/* One that a reset has taken: HIP says so. */
+/* Returns whether a reset has taken the stream, which HIP then reports. */
 static bool is_lost(hipStream_t stream) {
     return world.reset && !world.streams[model_number(stream)].alive;
 }
@@ -85,7 +85,7 @@ static hipError_t stream_destroy(hipStream_t stream) {
     if (is_lost(stream))
         return hipErrorInvalidHandle;
     if (world.hand_under)
-        explore_prune(); /* nobody can tell a handle that a reset has freed just now */
+        explore_prune(); /* no code can recognise a handle that a reset has just freed */
     need_stream(stream);
     world.streams[model_number(stream)].alive = false;
     return hipSuccess;
@@ -100,7 +100,7 @@ static hipError_t stream_synchronize_(hipStream_t stream) {
     return hipSuccess;
 }
 
-/* What is at work may be done by now, or not. */
+/* Pending work may be done by now, or not. */
 static hipError_t ask_for(unsigned stream, unsigned upto) {
     if (world.streams[stream].done >= upto)
         return hipSuccess;
@@ -128,7 +128,7 @@ unsigned model_self(void) {
     return explore_self() < 0 ? THREADS : (unsigned)explore_self();
 }
 
-/* Before a work is submitted: the fences that were set by now do not cover it. */
+/* Called before a work is submitted: the fences that are set by now do not cover it. */
 static void note_marks(unsigned number) {
     const struct stream *stream = handle_find(&stream_map, model_stream(number));
     while (stream && world.fences[number] < stream->fences) {
@@ -184,7 +184,7 @@ static void need_event(hipEvent_t event) {
 static hipError_t event_destroy(hipEvent_t event) {
     explore_point();
     if (world.hand_under)
-        explore_prune(); /* nobody can tell a handle that a reset has freed just now */
+        explore_prune(); /* no code can recognise a handle that a reset has just freed */
     need_event(event);
     world.events[event_number(event)].alive = false;
     return hipSuccess;
@@ -262,7 +262,7 @@ static hipError_t module_unload(hipModule_t module) {
     return hipSuccess;
 }
 
-/* Another one for each load. */
+/* Returns a different one for each load. */
 static hipError_t module_function(hipFunction_t *function, hipModule_t module, const char *name) {
     (void)name;
     explore_point();
@@ -326,7 +326,7 @@ static hipError_t memory_info(size_t *available, size_t *total) {
     return hipSuccess;
 }
 
-/* Waits for the device, as HIP's does. */
+/* Waits for the device, as HIP does. */
 static hipError_t memory_free(void *address) {
     explore_point();
     const unsigned number = model_block(address);
@@ -432,7 +432,7 @@ static hipError_t copy(void *to, const void *from, size_t bytes, int kind, hipSt
     return hipSuccess;
 }
 
-/* What is none of HIP's is pageable. */
+/* Memory that is not HIP's is pageable. */
 static hipError_t attributes(hipPointerAttribute_t *attributes_of, const void *address) {
     (void)attributes_of, (void)address;
     return hipErrorInvalidValue;
@@ -478,7 +478,7 @@ void model_check_fences(void) {
     }
 }
 
-/* A program whose calls are valid fails nowhere. */
+/* A program with valid calls fails nowhere. */
 void __wrap_report_failure(const char *expression, hipError_t error, void *advice, ...) {
     (void)error;
     (void)advice;

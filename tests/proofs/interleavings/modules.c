@@ -170,7 +170,7 @@ static void check_between(void) {
     }
 }
 
-/* Object 0 is held from the start, a module of each image is free. */
+/* The program holds object 0 from the start, and a module of each image is idle. */
 static void set_up(bool exclusive) {
     model_start(1, exclusive);
     const hipModule_t one = impl_mgpuModuleLoad(model_images[0], IMAGE_BYTES);
@@ -182,7 +182,7 @@ static void set_up(bool exclusive) {
 
 const struct scenario explore_modules = SCENARIO("modules", false, OPERATIONS, play, names);
 
-/* Nothing is held or kept. */
+/* The program holds nothing, and nothing is cached. */
 static void set_up_reset(bool exclusive) {
     model_start(1, exclusive);
     hip_device_count = 2;

@@ -15,7 +15,7 @@ void program_require_gone(bool all_gone, unsigned lone) {
     explore_require(all_gone || !lone || explore_lone() != lone, "all is forgotten");
 }
 
-/* No handle is in use, or on its way. */
+/* Requires that no handle is in use, or on its way. */
 static void need_rest(void) {
     for (unsigned i = 0; i < MOST_OBJECTS; i++)
         if (world.held[i].users || world.held[i].state == IS_MADE ||

@@ -3,7 +3,7 @@
 
 #include "program.h"
 
-/* The program's own: the newest that HIP has. */
+/* The program's own stream: HIP's newest. */
 enum { OWN = MOST_STREAMS - 1 };
 
 static void create(unsigned object) {
@@ -125,7 +125,7 @@ static void play(unsigned operation) {
         break;
     default:
         if (exclusive_hip())
-            explore_prune(); /* there nobody resets a device */
+            explore_prune(); /* no thread resets a device in this scenario */
         forget();
     }
 }
@@ -169,7 +169,7 @@ enum moved_operation { SERVE_ELSEWHERE, SERVE_AND_END, SERVE_HERE, RETURN_ALL, M
 static const char *const moved_names[] = {"create the one anew on another device, and destroy it",
                                           "the same, and the thread ends", "create 1", "give back"};
 
-/* As a thread whose current device is 1 does; HIP makes that stream once. */
+/* Acts as a thread whose current device is 1; HIP makes that stream once. */
 static void serve_elsewhere(void) {
     struct held *held = program_hold(0, NOT_HELD);
     const hipStream_t handle = model_stream(1); /* the second that was made */
@@ -275,8 +275,8 @@ static void check_between(void) {
     explore_require(known == stream_pool_total, "the total counts all that are kept");
 }
 
-/* Object 0 is held from the start, with a fence to be done; another stream lies in a queue, idle
- * or with work on it. */
+/* The program holds object 0 from the start, with a fence to be done; another stream is in a queue,
+ * idle or busy. */
 static void set_up(bool exclusive) {
     model_start(1, exclusive);
     model_own_stream(OWN);
@@ -290,7 +290,7 @@ static void set_up(bool exclusive) {
     release_of_thread(thread_get());
 }
 
-/* Nothing is held; one stream lies in a queue with work on it, and one that is idle. */
+/* The program holds nothing; a queue has one busy stream and one idle one. */
 static void set_up_reset(bool exclusive) {
     static const struct cache *const caches[] = {&reset_cache, &stream_cache, NULL};
     caches_set(caches);
@@ -302,7 +302,7 @@ static void set_up_reset(bool exclusive) {
     release_of_thread(thread_get());
 }
 
-/* Nothing is held; of the two in the queue a reset has ended the newest. */
+/* The program holds nothing; of the two in the queue a reset has ended the newest. */
 static void set_up_moved(bool exclusive) {
     model_start(0, exclusive);
     const hipStream_t first = impl_mgpuStreamCreate(), second = impl_mgpuStreamCreate();

@@ -21,7 +21,7 @@ bool exploring, found_shared;
 static char stacks[THREADS][STACK] __attribute__((aligned(64)));
 static char arenas[THREADS + 1][ARENA] __attribute__((aligned(64)));
 static int self = -1;
-static bool started, pruned; /* started: what is written is part of the state */
+static bool started, pruned; /* started: writes are part of the state */
 static char *scheduler_stack;
 
 static struct line {
@@ -49,7 +49,7 @@ static void keep_lines(const void *at, size_t bytes) {
         keep_line(line);
 }
 
-/* What no other thread reaches, and the program's own, which has no part in what is explored. */
+/* Memory that no other thread reaches, and the program's own, are not part of what is explored. */
 static bool is_apart(const void *at) {
     const char *byte = at, *own = (const char *)&world;
     return (byte >= stacks[0] && byte < stacks[THREADS]) ||
@@ -97,8 +97,7 @@ void threads_restore(const struct saved *saved) {
             __real_memcpy(lines[line].at, lines[line].before, LINE);
 }
 
-/* Lines that are as they were at first count for nothing, so that it does not matter when a line
- * was found. */
+/* A line with its first content does not count, so it does not matter when a line was found. */
 static void mix(struct name *name, const char *bytes, size_t count) {
     for (; count >= 8; count -= 8, bytes += 8) {
         uint64_t word;
@@ -123,7 +122,7 @@ struct name threads_name(const struct saved *saved) {
 
 /* ---- coroutines ---- */
 
-/* Puts what a function keeps onto the stack, and goes on with another one. */
+/* Saves a function's registers on the stack, and continues with another one. */
 void explore_switch(char **save, char *load);
 __asm__(".text\n.globl explore_switch\nexplore_switch:\n"
         "push %rbp\npush %rbx\npush %r12\npush %r13\npush %r14\npush %r15\n"
@@ -171,7 +170,7 @@ void threads_make(const int *operations) {
         make_thread(thread, operations[thread]);
     started = true;
     for (int thread = 0; thread < THREADS; thread++)
-        (void)threads_run(thread); /* to its first operation */
+        (void)threads_run(thread); /* up to its first operation */
     exploring = true;
 }
 
@@ -211,8 +210,8 @@ void explore_prune(void) {
 /* ---- what several threads use ----
  *
  * Only an access to that is a point: a word that several threads access, one of them to write it,
- * and not all of them under one lock. A place that turns out to be so only later begins the
- * exploration again. */
+ * and not all of them under one lock. A place that is found to be shared later restarts the
+ * exploration. */
 
 static struct word {
     uintptr_t at; /* / 8; 0: none */
@@ -379,7 +378,7 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock) {
 
 static size_t allocated_before;
 
-/* Each thread from an arena of its own, so that the order of threads does not show. */
+/* Each thread allocates from its own arena, so that the order of threads does not show. */
 static void *allocate(size_t bytes, size_t alignment) {
     size_t *used = self < 0 ? &allocated_before : &now.threads[self].allocated;
     char *arena = arenas[self < 0 ? THREADS : self];
@@ -403,7 +402,7 @@ void *__wrap_realloc(void *old, size_t bytes) {
     void *larger = allocate(bytes, 16);
     return old ? __real_memcpy(larger, old, bytes) : larger;
 }
-/* Nothing is used again; what was freed is not to be read any more. */
+/* Memory is never used again; freed memory must not be read. */
 void __wrap_free(void *memory) {
     (void)memory;
 }

@@ -1,9 +1,8 @@
-/* The threads that are explored: coroutines over the runtime's code, and the states that they are
- * in.
+/* The explored threads: coroutines over the runtime's code, and their states.
  *
- * A state is what the threads have on their stacks, the lines of memory that any of them ever
- * wrote, the world, and what is below. Lines are found as they are written: one that a state does
- * not hold is there as it was before the threads began. */
+ * A state has the threads' stacks, the lines of memory that any of them ever wrote, the world, and
+ * the fields below. Lines are found when they are written: a line that a state lacks has its
+ * content from before the threads began. */
 #ifndef THREADS_H
 #define THREADS_H
 
@@ -18,17 +17,17 @@ enum { MOST_LOCKS = 4 };
 enum status { AT_START, AT_OPERATION, AT_CHOICE, AT_ACCESS, AT_LOCK, OVER };
 
 struct coroutine {
-    char *stack; /* its pointer, while it does not run */
+    char *stack; /* its stack pointer, while it does not run */
     struct thread *block;
     int status; /* enum status */
     unsigned choices, chosen;
     int left;         /* operations */
-    unsigned waits;   /* for which lock */
+    unsigned waits;   /* the lock that it waits for */
     unsigned holds;   /* a bit for each lock */
-    size_t allocated; /* of its arena */
+    size_t allocated; /* bytes of its arena */
 };
 
-/* What a state begins with. */
+/* The begin of a state. */
 struct machine {
     struct coroutine threads[THREADS];
     int owners[MOST_LOCKS]; /* thread + 1 */
@@ -36,16 +35,16 @@ struct machine {
 extern struct machine now;
 
 extern const struct scenario *scenario;
-extern bool exploring;    /* each access to what threads share is a point; else none is */
-extern bool found_shared; /* something turned out to be shared that was taken not to be */
+extern bool exploring; /* each access to shared memory is a scheduling point; otherwise none is */
+extern bool found_shared; /* memory that was taken for unshared turned out to be shared */
 
-/* Gives the scenario's threads their stacks, as many operations each, and their first state. */
+/* Gives the scenario's threads their stacks, their numbers of operations, and their first state. */
 void threads_make(const int *operations);
 
-/* Plays a thread up to the next point; false if the program would not be a valid one. */
+/* Plays a thread up to the next point; returns false if no valid program would do so. */
 bool threads_run(int thread);
 
-/* A state of the machine to go back to. The state begins with its `struct machine`. */
+/* A state of the machine to return to. It begins with its `struct machine`. */
 struct saved {
     size_t bytes, lines;
     char content[];
@@ -53,13 +52,13 @@ struct saved {
 struct saved *threads_save(void);
 void threads_restore(const struct saved *saved);
 
-/* 128 bits that stand for a state. */
+/* 128 bits that identify a state. */
 struct name {
     uint64_t words[2];
 };
 struct name threads_name(const struct saved *saved);
 
-/* The C library's, as the runtime's calls of these names come to threads.c. */
+/* The C library's functions, as the runtime's calls of these names go to threads.c. */
 void *__real_memcpy(void *to, const void *from, size_t bytes);
 void *__real_memset(void *to, int value, size_t bytes);
 void *__real_malloc(size_t bytes);

@@ -1,4 +1,4 @@
-"""mgpu_rt without one proof, in a checkout of its own with its tests."""
+"""Makes a copy of mgpu_rt without one proof, in a checkout of its own with its tests."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.proofs.mutants.table import MARK
 from tests.support.child import BUILD, ROOT
 from tests.support.variants import NAME
 
-#: These folders stay as they are: no proof stands in them.
+#: These folders stay unchanged, as they have no proofs.
 SHARED = ("bench", "csrc", "docs", "examples", "pyproject.toml", "Makefile")
 
 
 def left_out(text: str, proof: str) -> str:
-    """Returns a source without the proof: its line becomes what the mark says."""
+    """Returns a source without the proof: the mark tells what replaces its line."""
     lines = text.splitlines()
     (at,) = (at for at, line in enumerate(lines) if (mark := MARK.match(line)) and mark[1] == proof)
     mark = MARK.match(lines[at])
@@ -31,7 +31,7 @@ def left_out(text: str, proof: str) -> str:
 
 @contextmanager
 def python_without(proof: str, file: str) -> Iterator[Path]:
-    """The library of a checkout whose `file` lacks the proof; its tests are to run there."""
+    """Returns the library of a checkout whose `file` lacks the proof; its tests run there."""
     home = BUILD / "variants" / f"without-{proof}"
     shutil.rmtree(home, ignore_errors=True)
     (home / "build").mkdir(parents=True)
@@ -45,7 +45,7 @@ def python_without(proof: str, file: str) -> Iterator[Path]:
         shutil.copytree(ROOT / name, home / name, copy_function=os.link, symlinks=True, ignore=skip)
     path = home / file
     text = left_out(path.read_text(encoding="utf-8"), proof)
-    path.unlink()  # it is this checkout's, too
+    path.unlink()  # it belongs to this checkout, too
     path.write_text(text, encoding="utf-8")
     try:
         yield home / "build" / "lib" / NAME

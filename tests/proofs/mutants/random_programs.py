@@ -1,7 +1,7 @@
-"""Random programs that notice a library which lacks a proof.
+"""Random programs that notice a library without a proof.
 
-Programs of one device that end in peace notice freed memory that serves again too early. The others
-here show what only programs at the edges notice (tests/proofs/random/edges.py, Ending in model.py).
+Programs of one device that end quietly notice freed memory that is used again too early. The other
+kinds find what only unusual programs notice (tests/proofs/random/edges.py, Ending in model.py).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from csrc.selftest import images
 from tests.proofs.random import model, programs, runner, script
 
 PROGRAMS, AT_ONCE, ENDINGS = 1200, 20, 40
-HANGS = 12  # seconds: where a library hangs, it is noticed then
+HANGS = 12  # in seconds: after it a hanging library counts as noticed
 
 Cases = Iterator[runner.Case]
 
@@ -28,7 +28,8 @@ def _program(source: random.Random) -> programs.Bytes:
 
 
 def _several(device: runner.Device, fails: bool = False) -> Cases:
-    """Programs one after another; `fails`: an allocation of the library's does in each process."""
+    """Makes programs one after another; `fails`: an allocation of the library fails in each
+    process."""
     source = random.Random(12)
     for number in range(PROGRAMS // AT_ONCE):
         drawn = [_program(source) for _ in range(AT_ONCE)]
@@ -37,7 +38,7 @@ def _several(device: runner.Device, fails: bool = False) -> Cases:
 
 
 def _ends(device: runner.Device, ending: model.Ending) -> Cases:
-    """Programs that end in one way; the others' heads are left out."""
+    """Makes programs that end in one way; heads of others are left out."""
     source = random.Random(12)
     other = tuple(one.word for one in model.Ending if one is not ending)
     for _ in range(ENDINGS):
@@ -45,9 +46,9 @@ def _ends(device: runner.Device, ending: model.Ending) -> Cases:
         yield plan.case()
 
 
-#: By the word of the table: the device, and the programs.
+#: By the word in the table: the device, and the programs.
 KINDS: dict[str, tuple[runner.Device, Callable[[], Cases]]] = {
-    # On streams that do nothing before somebody waits for them, so it is no matter of time.
+    # Streams do nothing before a thread waits for them, so time plays no part.
     "held": (runner.HELD, lambda: _several(runner.HELD)),
     "two": (runner.TWO, lambda: _several(runner.TWO)),
     "stub": (runner.STUB, lambda: _several(runner.STUB)),
@@ -57,7 +58,7 @@ KINDS: dict[str, tuple[runner.Device, Callable[[], Cases]]] = {
 
 
 def notice(kind: str, library: Path) -> None:
-    """Programs of a kind do something else than with LLVM's own library."""
+    """A kind's programs have another result than with LLVM's own library."""
     device, cases = KINDS[kind]
     images.write("gfx90a")
     side = dataclasses.replace(runner.SIDES[0], library=str(library.parent))

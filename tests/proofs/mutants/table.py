@@ -12,11 +12,11 @@ PAGE = ROOT / "docs" / "proofs.md"
 #: The macros of csrc/runtime/proof.h.
 NAMED = re.compile(r"\b(?:PROOF|DOUBT|PROOF_STEP|PROOF_VALUE)\(\s*\"?(\w+)\b")
 ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
-#: A proof of Python's, above its line: `# proof: name, else `code``. Without it the code stands
-#: there, or nothing.
+#: A proof in Python, above its line: `# proof: name, else `code``. Without it that code replaces
+#: the line, or nothing does.
 MARK = re.compile(r"^ *# proof: (\w+)(?:, else `(.+)`)?$")
 TEST = re.compile(r"`([^`]+)`( exclusive)?")
-#: A heading that is a shortcut, and below it what proves it and what HIP is asked.
+#: A heading that is a shortcut, and below it its proof and the question to HIP.
 SHORTCUT = re.compile(r"^## (.+)\n\n\| what proves it \|.*\n\|---.*\n\| (.+) \|$", re.MULTILINE)
 
 
@@ -30,7 +30,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table, below the heading of its section."""
+    """A row of the table, below its section's heading."""
 
     proof: str
     proves: str
@@ -39,7 +39,7 @@ class Row:
 
 
 def sections() -> dict[str, list[Row]]:
-    """The rows by the headings that they stand below."""
+    """Returns the rows by their headings."""
     _, *parts = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {part.partition("\n")[0]: list(_rows(part)) for part in parts}
 
@@ -55,13 +55,13 @@ def rows() -> list[Row]:
 
 
 def shortcuts() -> Iterator[str]:
-    """The rows of docs/rule.md: a shortcut, what proves it, what HIP is asked."""
+    """Returns the rows of docs/rule.md: a shortcut, its proof, and the question to HIP."""
     for heading, cells in SHORTCUT.findall(PAGE.read_text(encoding="utf-8")):
         yield f"| {heading[0].lower()}{heading[1:]} | {cells} |\n"
 
 
 def in_code() -> dict[str, list[str]]:
-    """The files that have each name."""
+    """Returns the files that contain each name."""
     found: dict[str, list[str]] = {}
     for path in sorted((*(ROOT / "csrc").rglob("*.[ch]"), *(ROOT / "mgpu_rt").rglob("*.py"))):
         if path.name != "proof.h":

@@ -1,4 +1,4 @@
-"""A library with all its proofs is the same, byte for byte, as one whose code names none."""
+"""A library with all its proofs equals, byte for byte, one whose code names none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MACRO = re.compile(r"\b(PROOF|DOUBT|PROOF_STEP|PROOF_VALUE|CHECK)\(")
 
 
 def arguments(text: str) -> tuple[list[str], str]:
-    """Returns the arguments of a macro, from behind its bracket, and what follows it."""
+    """Returns the arguments of a macro, after its bracket, and the text after it."""
     found, depth, begin = [], 0, 0
     for at, sign in enumerate(text):
         if depth == 0 and sign in ",)":

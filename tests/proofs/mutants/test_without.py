@@ -1,4 +1,4 @@
-"""Takes out one proof at a time, and sees that each of its tests fails."""
+"""Removes one proof at a time, and checks that each of its tests fails."""
 
 from __future__ import annotations
 

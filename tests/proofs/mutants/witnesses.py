@@ -1,4 +1,4 @@
-"""Sees that tests, and others than tests, notice a library that lacks a proof."""
+"""Checks that tests, and other witnesses, notice a library without a proof."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.support.hosting import managers
 from tests.support.patience import HANG
 from tests.support.variants import control, explorer_without, run_tests
 
-HANGS = "12"  # seconds: where the library hangs, its test fails then
+HANGS = "12"  # in seconds: if the library hangs, its test fails then
 
 
 def fails(test: Test, proof: str, library: Path) -> None:
-    """The test fails with a library without the proof, and passes with one that lacks none."""
+    """The test fails with a library without the proof, and passes with a complete one."""
     kind, *words = test.name.split()
     if kind == "selftest":
         return selftest(*words, library)
@@ -52,14 +52,14 @@ def fails(test: Test, proof: str, library: Path) -> None:
 
 
 def end_managers(library: Path) -> None:
-    """Ends the managers that a library left behind which lacks a proof of theirs."""
+    """Ends the managers that were left by a library without one of their proofs."""
     for process in managers(library.parents[2]):
         with contextlib.suppress(ProcessLookupError):  # it has just ended
             os.kill(process, signal.SIGKILL)
 
 
 def explore(words: list[str], proof: str) -> None:
-    """The explorer of interleavings finds a state that must not be, in a scenario."""
+    """The explorer of interleavings finds a forbidden state in a scenario."""
     with explorer_without(proof) as explorer:
         command = [explorer, *words]
         found = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
@@ -67,7 +67,7 @@ def explore(words: list[str], proof: str) -> None:
 
 
 def selftest(check: str, library: Path) -> None:
-    """A check of the selftest calls the library wrong, on the emulated device."""
+    """A check of the selftest reports the library as wrong, on the emulated device."""
     with tempfile.TemporaryDirectory() as folder:
         (found,) = share.checks_of(library, Path(folder), [check])
         assert share.calls_wrong(found), check

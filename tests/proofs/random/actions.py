@@ -1,4 +1,4 @@
-"""The actions of a program of one device: each adds some calls to it (script.py)."""
+"""The actions of a program for one device: each adds some calls to it (script.py)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Actions = list[tuple[int, Action]]  # with their weights
 
 
 def enter_into(actions: Actions) -> Callable[[int], Callable[[Action], Action]]:
-    """A decorator for actions of a table, which takes their weights."""
+    """Returns a decorator that enters an action and its weight into a table."""
 
     def weighted(weight: int) -> Callable[[Action], Action]:
         def enter(function: Action) -> Action:
@@ -61,14 +61,14 @@ action = enter_into(ACTIONS)
 
 
 def _range(buffer: Buffer, byte: int) -> tuple[int, int]:
-    """Words of what is known: offset and count."""
+    """Returns offset and count of known words."""
     offset = (0, 0, 0, 1, buffer.known // 2)[byte % 5] % buffer.known
     left = buffer.known - offset
     return offset, (left, left, (left + 1) // 2)[byte // 5 % 3]
 
 
 def _target(buffer: Buffer, byte: int) -> tuple[int, int]:
-    """Words to write, so that what is known stays without holes: offset and count."""
+    """Returns offset and count of words to write, so that the known ones have no holes."""
     offset = (0, 0, 0, buffer.known // 2, buffer.known)[byte % 5] % len(buffer.content)
     left = len(buffer.content) - offset
     return offset, (left, left, (left + 1) // 2)[byte // 5 % 3]
@@ -85,7 +85,7 @@ def _host_memory(kind: int) -> bool:
 
 @action(4)
 def nothing(program: Program, thread: int, b: Bytes) -> None:
-    """The smallest action."""
+    """Does nothing: the smallest action."""
 
 
 @action(10)
@@ -196,7 +196,7 @@ def fill(program: Program, thread: int, b: Bytes) -> None:
 
 
 def fill_block(program: Program, thread: int, buffer: Buffer, stream: Stream, value: int) -> None:
-    """All of it, by the library."""
+    """Fills a whole block, by the library."""
     program.order(thread, stream, value, buffer)
     program.submit(stream, buffer, seen=True)
     program.say(thread, "fill", MGPU, buffer, 0, len(buffer.content), value, stream)
@@ -293,7 +293,8 @@ def unevent(program: Program, thread: int, b: Bytes) -> None:
 
 @action(1)
 def elapsed(program: Program, thread: int, b: Bytes) -> None:
-    """The time between two events of the library's: from here on it makes them with timing."""
+    """Asks for the time between two events of the library, which from here on makes them with
+    timing."""
     stream = program.pick(program.streams, b[0])
     program.prepare(thread, stream)
     program.ask("a time", thread, "elapsed", b[1] % 2, stream)
@@ -389,7 +390,8 @@ def _launch(
     argument: int,
     choice: int,
 ) -> None:
-    """The first buffer is written, the second read (copy) or the module's global (bump)."""
+    """Launches a kernel that writes the first buffer, and reads the second (copy) or the module's
+    global (bump)."""
     buffer, module = buffers[0], function.module
     program.touch(thread, function, module)
     program.order(thread, stream, choice, *buffers)
@@ -411,8 +413,8 @@ def _launch(
 
 @action(6)
 def free_early(program: Program, thread: int, b: Bytes) -> None:
-    """Frees a block on a stream of the library's while any other stream works on it. The next
-    allocation of that size is overwritten at once, so it must not be of that memory yet."""
+    """Frees a block on a stream of the library while any other stream works on it. The next
+    allocation of that size is overwritten at once, so it must not be that memory yet."""
     buffer = program.pick([x for x in program.buffers if x.kind == ALLOCATED and x.known], b[0])
     streams = _library_streams(program, thread, 2 + b[4] % 2) if buffer is not None else []
     if not streams:
@@ -441,7 +443,7 @@ def free_early(program: Program, thread: int, b: Bytes) -> None:
 
 
 def _library_streams(program: Program, thread: int, wanted: int) -> list[Stream]:
-    """As many or more, or two if there is no room for more; else none."""
+    """Creates streams of the library up to a number, or two if there is no room for more."""
     for _ in range(wanted):
         streams = [one for one in program.streams[1:] if one.who == MGPU]
         if len(streams) < wanted:
@@ -453,7 +455,7 @@ def _library_streams(program: Program, thread: int, wanted: int) -> list[Stream]
 def _work(
     program: Program, thread: int, buffer: Buffer, stream: Stream, choice: int, value: int
 ) -> None:
-    """A kernel that takes its time and writes the buffer, or reads it; without a module, a fill."""
+    """Launches a slow kernel that writes the buffer, or reads it; without a module, fills it."""
     module = program.pick(program.modules, choice // 4)
     others = [x for x in program.buffers if x.kind == ALLOCATED and x is not buffer]
     target = program.pick(others, choice // 16) if choice % 4 == 3 else None
@@ -472,7 +474,7 @@ def _work(
 
 @action(4)
 def learn(program: Program, thread: int, b: Bytes) -> None:
-    """A kernel stores the address of a module's global; from then on the program uses it."""
+    """A kernel stores the address of a module's global, which the program uses from then on."""
     cells = [m for m in program.modules if m.cell is not None and m.cell not in program.buffers]
     module = program.pick(cells, b[0])
     room = [x for x in program.buffers if x.kind in (ALLOCATED, MALLOC) and len(x.content) > 1]
@@ -526,8 +528,8 @@ def empty(program: Program, thread: int, b: Bytes) -> None:
 
 @action(1)
 def reset(program: Program, thread: int, b: Bytes) -> None:
-    """Resets the thread's device. On several devices, pinned and managed memory outlives a reset in
-    AMD's HIP."""
+    """Resets the thread's device. With several devices, pinned and managed memory survives a reset
+    in AMD's HIP."""
     several = len(program.held) > 1
     if program.threads > 1 or (b[0] % 4 and not several) or thread >= EXIT_LATE:
         return

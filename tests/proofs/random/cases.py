@@ -1,13 +1,14 @@
-"""Writes cases that can be played where hypothesis and MLIR are not.
+"""Writes cases for machines without hypothesis and MLIR.
 
     python -m tests.proofs.random.cases 1000 build/random_driver/cases [--chip sm_90] [--seed 1]
 
-Writes the images of the chip, too. To be taken along: the directory, build/random_driver/images and
-player, build/lib, build/stock, build/cuhip, and tests/proofs/random/play.py and runner.py:
+The images of the chip are written, too. Such a machine needs the directory,
+build/random_driver/images and player, build/lib, build/stock, build/cuhip, and
+tests/proofs/random/play.py and runner.py:
 
     tar czf cases.tar.gz $(python -m tests.proofs.random.cases 1000 build/random_driver/cases)
 
-and there, from the root of what was unpacked: python3 -m tests.proofs.random.play --device cuda
+There, in the root of the unpacked files, run: python3 -m tests.proofs.random.play --device cuda
 build/random_driver/cases.
 """
 
@@ -37,8 +38,8 @@ def write(
     without: Sequence[str] = (),
     ends: int = 0,
 ) -> list[Path]:
-    """Writes cases of so many programs. Every fifth goes on at the end of the process, and so do
-    `ends` more."""
+    """Writes cases of that many programs. Every fifth continues at the end of the process, and so
+    do `ends` more."""
     paths: list[Path] = []
     source, written = random.Random(seed), 0
     while written < wanted + ends:

@@ -1,5 +1,5 @@
-"""Actions at a program's edges: other devices, many handles, calls that HIP refuses, and streams
-that wait for the program."""
+"""Rare actions: other devices, many handles, calls that HIP refuses, and streams that wait for the
+program."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ action = enter_into(ACTIONS)
 
 @action(4)
 def device(program: Program, thread: int, b: Bytes) -> None:
-    """The thread goes on with another device."""
+    """Changes the thread's device."""
     if program.others():
         program.enter(thread, program.pick(program.others(), b[0]), b[1] % 2)
 
 
 @action(3)
 def far_wait(program: Program, thread: int, b: Bytes) -> None:
-    """For an event or a stream of another device, by the host or by a stream of this one."""
+    """Waits for an event or a stream of another device, by the host or by a stream of this one."""
     here = program.device
     for there in program.others():
         theirs = program.held[there]
@@ -60,7 +60,7 @@ def far_wait(program: Program, thread: int, b: Bytes) -> None:
 
 @action(3)
 def far_end(program: Program, thread: int, b: Bytes) -> None:
-    """Something of another device ends, on a thread that has this one: a block, an event, or a
+    """Ends an object of another device on a thread with this device: a block, an event, or a
     stream, after its work."""
     here = program.device
     for there in program.others():
@@ -94,7 +94,7 @@ def far_end(program: Program, thread: int, b: Bytes) -> None:
 
 @action(3)
 def far_copy(program: Program, thread: int, b: Bytes) -> None:
-    """From another device's block into one of this one's."""
+    """Copies from another device's block into one of this device's."""
     here = program.device
     for there in program.others():
         program.enter(thread, there, b[1] % 2)
@@ -112,14 +112,14 @@ def far_copy(program: Program, thread: int, b: Bytes) -> None:
         program.submit(own, target, source, seen=True)
         program.say(thread, "copy", MGPU, target, 0, source, 0, count, own)
         write_words(target, 0, source.content[:count])
-        # The stream is this device's: a wait for the block there would look in vain.
+        # The stream belongs to this device: a wait for the block there would be in vain.
         program.sync(thread, MGPU, own)
         source.last = None
 
 
 @action(1)
 def crowd(program: Program, thread: int, b: Bytes) -> None:
-    """Up to ten thousand handles that live at once, or the end of those that do."""
+    """Makes up to ten thousand handles that live at once, or ends them."""
     kind = b[0] % 3
     if any(one.index == kind for held in program.held for one in held.crowds):
         for one in [one for one in program.crowds if one.index == kind]:
@@ -145,7 +145,7 @@ REFUSED = ("block", "module", "function", "stream", "event", "fill", "record")
 
 @action(3)
 def refused(program: Program, thread: int, b: Bytes) -> None:
-    """HIP refuses a call. A call may also get something valid, which is given back then."""
+    """Makes a call that HIP refuses. If the call returns a valid object, it is released."""
     kind = b[0] % len(REFUSED)
     if program.threads > 1 or thread >= THREAD_END:
         return
@@ -167,7 +167,7 @@ def refused(program: Program, thread: int, b: Bytes) -> None:
 
 @action(2)
 def hoard(program: Program, thread: int, b: Bytes) -> None:
-    """The foreign user takes all memory that there is, where it is little."""
+    """The foreign user takes all memory, if the device has little."""
     if program.threads == 1 and program.memory and thread < THREAD_END:
         own = program.pick(program.streams, b[2])
         program.prepare(thread, own)
@@ -179,7 +179,7 @@ def hoard(program: Program, thread: int, b: Bytes) -> None:
 
 @action(3)
 def held_back(program: Program, thread: int, b: Bytes) -> None:
-    """A stream waits for the program while this goes on with what stock does not wait in."""
+    """A stream waits for the program, which continues with calls in which stock does not wait."""
     streams = [one for one in program.streams[1:] if one.who == MGPU or b[4] % 2]
     stream = program.pick(streams, b[0])
     if stream is None or program.threads > 1 or thread >= THREAD_END:

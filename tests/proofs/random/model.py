@@ -1,12 +1,11 @@
-"""The model of the device: what a random program holds, and what each line has to say.
+"""The model of the device: the objects of a random program, and the expected output of each line.
 
-Everything that a program does is defined with stock and HIP. Every access to memory comes after the
-last one, in the order of a stream, by an event or by a wait of the host. Clocks that count the
-operations of each stream say whether it does. If it would not, a wait of a random kind goes before
-it. The library asks more of programs (docs/stock.md), and these keep two rules. Work on an
-allocation comes after it. mgpuMemFree on a stream comes after all work that the library has not
-seen on its own streams. Handles and pointers of either side go to the other, but never after their
-end.
+All calls of a program are defined with stock and HIP. Every access to memory comes after the last
+one, by a stream's order, by an event or by a wait of the host. Clocks that count each stream's
+operations tell whether it does. If it does not, a wait of a random kind is put before it. The
+library demands more of programs (docs/stock.md), so these follow two rules. Work on an allocation
+comes after it. mgpuMemFree on a stream comes after all work that the library has not seen on its
+own streams. Handles and pointers of either side go to the other, but never after their end.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-MOST_OBJECTS = 500  # of a kind in a program; player.h
+MOST_OBJECTS = 500  # of one kind in a program; player.h
 
-#: Lines by the place of the caller in them (steps.c). A line of another kind has none.
+#: By kind of line: the place of the caller in it (steps.c). A line of another kind has no caller.
 CALLER = {
     **dict.fromkeys(("up", "down", "copy", "sync", "stream", "unstream", "device"), 0),
     **dict.fromkeys(("event", "record", "waitevent", "eventsync", "unevent", "uncrowd"), 0),
@@ -33,17 +32,16 @@ MAIN, THREAD_END, EXIT_LATE, EXIT_EARLY, DESTRUCTOR = 0, 10, 20, 21, 22
 #: The callers, and the allocators (steps.c).
 MGPU, HIP, HIP_NOW = 0, 1, 2
 ALLOCATED, MALLOC, MANAGED, PINNED, MGPU_REGISTERED, REGISTERED, GLOBAL = range(7)
-ASKS = 2  # a wait that asks until the stream is idle
+ASKS = 2  # a wait that queries until the stream is idle
 
-#: Kinds of objects of which very many may live at once, and the work of threads at the end
-#: (edges.c).
+#: Kinds of objects of which very many may live at once, and the threads' work at the end (edges.c).
 EVENTS, STREAMS, BLOCKS = range(3)
 BUSY_WITH_ALL = 63
 
 
 class Ending(enum.Enum):
-    """How a process ends: with calls by its handlers, with threads that go on calling, or with a
-    stream that waits for the program."""
+    """The end of a process: its handlers make calls, threads continue calling, or a stream waits
+    for the program."""
 
     HANDLERS = "handlers"
     BUSY = "busy"
@@ -52,7 +50,7 @@ class Ending(enum.Enum):
 
     @property
     def word(self) -> str:
-        """As the actions that a device lacks have it."""
+        """Returns an action's name as devices that lack it list it."""
         return f"end-{self.value}"
 
     @property
@@ -73,12 +71,12 @@ def join(into: Clock, other: Clock) -> None:
 class Object:
     index: int
     who: int  # made by
-    thread: int  # that touched it last
+    thread: int  # the thread that touched it last
 
 
 @dataclass(eq=False)
 class Stream(Object):
-    clock: Clock = field(default_factory=dict)  # what its next operation comes after
+    clock: Clock = field(default_factory=dict)  # the operations that its next one comes after
     count: int = 0  # operations so far
 
     @property
@@ -90,7 +88,7 @@ class Stream(Object):
 class Buffer(Object):
     kind: int
     content: np.ndarray
-    known: int = 0  # words from the start that were written
+    known: int = 0  # number of written words, from the start
     last: tuple[Stream, int] | None = None
     seen: bool = False  # the last operation went through the mgpu functions
 
@@ -116,14 +114,14 @@ class Function(Object):
 
 @dataclass(eq=False)
 class Crowd(Object):
-    """Very many handles of a kind, which is its number, that live at once."""
+    """Very many handles of one kind (a number) that live at once."""
 
-    stream: Stream  # that is used with them
+    stream: Stream  # the stream that uses them
 
 
 @dataclass(eq=False)
 class Held:
-    """The objects that a program holds of one device."""
+    """The objects of one device that a program holds."""
 
     null: Stream = field(default_factory=lambda: Stream(0, MGPU, 0))
     streams: list[Stream] = field(default_factory=list)
@@ -139,23 +137,23 @@ class Held:
 
 @dataclass
 class Script:
-    """Lines for the player, and what each has to say; None: as stock's."""
+    """Lines for the player, and the expected output of each; None: as stock's."""
 
     threads: int
     exits: bool
     lines: list[str]
     expected: dict[int, str | None]
     resets: bool = False
-    crosses: bool = False  # one side destroys what the other has made
+    crosses: bool = False  # one side destroys objects that the other has made
 
 
 def os_thread(thread: int) -> int:
-    """The thread that plays the lines of one of the script's."""
+    """Returns the thread that plays the lines of a script's thread."""
     return 0 if thread >= EXIT_LATE else thread % THREAD_END
 
 
 def digest(words: np.ndarray) -> str:
-    """As the player says the content of memory."""
+    """Returns the player's text for the content of memory."""
     factors = 2 * np.arange(len(words), dtype=np.uint64) + 1
     total = int(np.sum(words.astype(np.uint64) * factors, dtype=np.uint64))
     return f"{words[0]} {total:x}"
@@ -166,7 +164,7 @@ def pattern(count: int, seed: int) -> np.ndarray:
 
 
 class Program:
-    """A program as it grows: its lines, its objects, and their values on a model of the device."""
+    """A growing program: its lines, its objects, and their values on a model of the device."""
 
     def __init__(
         self,
@@ -181,27 +179,27 @@ class Program:
         head = head.ljust(4, b"\0")
         self.threads = (1, 1, 2, 4)[head[0] % 4]
         # A program may rely on the null stream's order with others only in one thread. AMD's 5.2.3
-        # does not always keep that order, and with several threads nothing says which of two
-        # submissions came first.
+        # does not always keep that order, and with several threads the order of two submissions is
+        # unknown.
         self.null_order = null_order and self.threads == 1
         self.exits, self.head = exits, head
-        # Half of the programs use only streams of the library's. Blocks that are freed while other
-        # streams are at work do not reach the pools.
+        # Half of the programs use only streams of the library. Blocks that are freed while other
+        # streams are busy do not reach the pools.
         self.any_stream = head[0] & 4 != 0
-        self.is_alone = "foreign" in without  # nobody else in the process calls HIP
-        self.memory = memory  # bytes that the device has, which must do; 0: enough
+        self.is_alone = "foreign" in without  # no other code in the process calls HIP
+        self.memory = memory  # the device's bytes, which must suffice; 0: enough
         self.lines: list[str] = []
         self.expected: dict[int, str | None] = {}
         self.marks = 0
         self.host: dict[int, Clock] = {}
         self.ended = False
         self.resets = self.crosses = False
-        self.pending: set[int] = set()  # threads with an error to be read
+        self.pending: set[int] = set()  # threads with an unread error
         self.made: dict[str, int] = {}
-        self.without = without  # actions by their names, or kinds of failure: bad-image
+        self.without = without  # actions by name, or kinds of failure: bad-image
         self.ending = self._ending() if exits else Ending.HANDLERS
         self.held = [Held() for _ in range(devices)]
-        self.device_of: dict[int, int] = {}  # what threads have said of their device
+        self.device_of: dict[int, int] = {}  # threads' statements of their device
         self._look_at(0)
 
     def script(self) -> Script:
@@ -219,15 +217,15 @@ class Program:
     # ---- devices ----
 
     def _look_at(self, device: int) -> None:
-        """The actions below see only the objects of one device."""
+        """The actions below see only one device's objects."""
         self.device, held = device, self.held[device]
         self.null, self.streams, self.buffers = held.null, held.streams, held.buffers
         self.events, self.modules, self.functions = held.events, held.modules, held.functions
         self.crowds = held.crowds
 
     def enter(self, thread: int, device: int | None = None, who: int = MGPU) -> None:
-        """Makes a device the thread's, by default the one that it has. Beside other devices, a
-        thread chooses its own first: neither its end nor the process's may rely on it."""
+        """Makes a device the thread's, by default its present one. Beside other devices, a thread
+        first chooses its own: its end and the process's may not rely on it."""
         have = self.device_of.get(thread)
         device = have or 0 if device is None else device
         if have != device and len(self.held) > 1:
@@ -236,7 +234,7 @@ class Program:
         self._look_at(device)
 
     def forget(self) -> None:
-        """After a reset of the device."""
+        """Drops the device's objects after a reset."""
         self.held[self.device] = Held()
         self._look_at(self.device)
 
@@ -256,7 +254,7 @@ class Program:
         self.expected[self.say(thread, name, *arguments)] = expected
 
     def index(self, kind: str) -> int | None:
-        """A number for a new object, from 1: the null stream has 0."""
+        """Returns a number for a new object, from 1: the null stream has 0."""
         number = self.made.get(kind, 0) + 1
         if number >= MOST_OBJECTS:
             return None
@@ -266,7 +264,7 @@ class Program:
     # ---- order on the host ----
 
     def touch(self, thread: int, *objects: Object) -> None:
-        """Lets a thread's next line come after what other threads did with the objects."""
+        """Makes a thread's next line come after other threads' uses of the objects."""
         for thing in objects:
             if thing.thread == thread:
                 continue
@@ -276,8 +274,8 @@ class Program:
             thing.thread = thread
 
     def _await_all(self, thread: int) -> None:
-        """Lets a thread's next line come after all that other threads do."""
-        if thread >= EXIT_LATE:  # they have ended
+        """Makes a thread's next line come after all other threads' lines."""
+        if thread >= EXIT_LATE:  # these threads have ended
             return
         for other in sorted({int(line.split()[0]) for line in self.lines}):
             if os_thread(other) != os_thread(thread):
@@ -298,13 +296,13 @@ class Program:
     # ---- order on the device ----
 
     def prepare(self, thread: int, stream: Stream) -> None:
-        """Lets a stream's next operation come after all that the host knows to be done."""
+        """Makes a stream's next operation come after all operations that the host knows to be
+        done."""
         self.touch(thread, stream)
         join(stream.clock, self.clock(thread))
 
     def _implied(self, stream: Stream) -> Clock:
-        """Returns the operations that one on a stream comes after by the order of the null
-        stream."""
+        """Returns the operations that one on a stream follows by the null stream's order."""
         clock: Clock = {}
         if self.null_order and stream is self.null:
             for other in self.streams:
@@ -315,7 +313,7 @@ class Program:
         return clock
 
     def order(self, thread: int, stream: Stream, choice: int, *buffers: Buffer) -> None:
-        """Lets the stream's next operation come after the last on each buffer."""
+        """Makes the stream's next operation come after the last on each buffer."""
         self.touch(thread, stream, *buffers)
         self.prepare(thread, stream)
         for buffer in buffers:
@@ -328,7 +326,7 @@ class Program:
                 join(stream.clock, self.clock(thread))
 
     def _wait(self, thread: int, last: Stream, stream: Stream | None, choice: int) -> None:
-        """A wait for all of a stream, by another stream or (None, or by choice) by the host."""
+        """Adds a wait for a whole stream, by another stream or (None, or by choice) by the host."""
         if stream is None or choice % 8 >= 4:
             self._host_wait(thread, last, choice)
             return
@@ -343,7 +341,7 @@ class Program:
         self.unevent(thread, other, event)
 
     def sync(self, thread: int, how: int, stream: Stream) -> None:
-        """Lets the host wait for a stream; `how` is steps.c's."""
+        """Makes the host wait for a stream; `how` is steps.c's."""
         self.touch(thread, stream)
         if how == ASKS and "asks" in self.without:
             how = MGPU
@@ -365,7 +363,7 @@ class Program:
     def submit(
         self, stream: Stream, *buffers: Buffer, real: bool = True, seen: bool = False
     ) -> None:
-        """After order(): the operation itself; not real: stock submits nothing there."""
+        """Adds the operation itself, after order(); not real: stock submits nothing there."""
         if real:
             join(stream.clock, self._implied(stream))
         stream.count += 1
@@ -375,7 +373,7 @@ class Program:
             buffer.seen = seen
 
     def settle(self, thread: int, choice: int, buffer: Buffer) -> None:
-        """Lets the host see the buffer's content."""
+        """Makes the buffer's content visible to the host."""
         self.touch(thread, buffer)
         if buffer.last is None:
             return
@@ -408,17 +406,17 @@ class Program:
     def unevent(self, thread: int, who: int, event: Event) -> None:
         self.touch(thread, event)
         if len(self.held) > 1 and event.who == HIP:
-            who = HIP  # docs/stock.md: where it was made, HIP tells nobody
+            who = HIP  # docs/stock.md: HIP does not tell where it was made
         self.crosses |= who != event.who
         self.say(thread, "unevent", who, event)
 
     def _may_be_early(self, buffer: Buffer) -> bool:
-        """Tells whether a free may come before the last work on the buffer, as stock waits for the
-        device. The library has to have seen that work, on any stream."""
+        """Returns whether a free may come before the last work on the buffer, as stock waits for
+        the device. The library must have seen that work, on any stream."""
         return buffer.kind == ALLOCATED and buffer.seen
 
     def release(self, thread: int, buffer: Buffer, who: int, choice: int, stream: Stream) -> None:
-        """Frees a buffer; mgpuMemFree on a stream in its order, else waiting for all."""
+        """Frees a buffer; mgpuMemFree on a stream by its order, otherwise after a wait for all."""
         if buffer.kind == GLOBAL:
             return
         self.touch(thread, buffer)
@@ -439,7 +437,7 @@ class Program:
         self.buffers.remove(buffer)
 
     def unload(self, thread: int, module: Module, who: int) -> None:
-        """Once the work is done that uses it: HIP does not wait."""
+        """Unloads a module once the work that uses it is done, as HIP does not wait."""
         for function in module.functions.values():
             self.touch(thread, function)
             self.functions.remove(function)
@@ -459,7 +457,7 @@ class Program:
         self.modules.remove(module)
 
     def leave(self, thread: int, stream: Stream, choice: int) -> None:
-        """Lets everything that a stream was used for be known done elsewhere: it is to go."""
+        """Makes all effects of a stream known elsewhere, as the stream will be destroyed."""
         self.touch(thread, stream)
         mine = [b for b in (*self.buffers, *self._cells()) if b.last and b.last[0] is stream]
         used = [m for m in self.modules if stream in m.used]
@@ -492,7 +490,7 @@ class Program:
     # ---- the end ----
 
     def finish(self, thread: int) -> None:
-        """Reads everything once more and gives it back, or (rarely) leaves it."""
+        """Reads every object once more and releases it, or (rarely) leaves it."""
         leaves = self.head[2] % 8 == 7 and not self.memory
         for device in reversed(range(len(self.held))):
             self.enter(thread, device)
@@ -500,7 +498,7 @@ class Program:
             if not leaves:
                 self._give_all_back(thread)
         self.last_error(thread)
-        self._await_all(thread)  # another thread's refused call is a misuse too
+        self._await_all(thread)  # another thread's refused call is a misuse, too
         self.ask(None, thread, "misuse")
         self._end()
 
@@ -509,7 +507,7 @@ class Program:
         return endings[self.head[3] % len(endings)]
 
     def _end(self) -> None:
-        """Adds the last calls of main if the process ends with threads or streams at work."""
+        """Adds main's last calls if the process ends with busy threads or streams."""
         if self.ending in (Ending.BUSY, Ending.BUSY_HANDLERS):
             kinds = self.head[3] // 4 & BUSY_WITH_ALL or BUSY_WITH_ALL
             threads, rounds = 1 + self.head[1] % 3, self.head[1] // 4
@@ -540,7 +538,7 @@ class Program:
     # ---- what several actions share ----
 
     def last_error(self, thread: int) -> None:
-        """Nothing has failed since it was read, or it is read now."""
+        """Asserts that nothing has failed since the last error was read, or reads it."""
         own = os_thread(thread)
         if own in self.pending:
             self.say(thread, "lasterror", 0)

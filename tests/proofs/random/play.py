@@ -1,8 +1,8 @@
-"""Plays saved cases, and says what differs.
+"""Plays saved cases, and prints the differences.
 
     python -m tests.proofs.random.play [--device cuda] [--side builtin ...] CASE.json ...
 
-A directory stands for all cases in it. Needs nothing but the standard library. Exit status 1 if
+A directory stands for all its cases. It needs only the standard library. The exit status is 1 if
 anything differs.
 """
 

@@ -1,4 +1,4 @@
-"""Random programs as hypothesis makes them, and cases of them."""
+"""Makes random programs by hypothesis, and cases of them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from csrc.selftest import images
 from tests.proofs.random import runner, script
 
-# An action of zero bytes does nothing, so a least number of them costs a small program nothing.
+# An action of zero bytes does nothing, so a minimum number costs a small program nothing.
 _ACTIONS = st.lists(
     st.binary(min_size=script.ACTION, max_size=script.ACTION), min_size=15, max_size=90
 )
 _PROGRAM = st.tuples(st.binary(min_size=4, max_size=4), _ACTIONS)
 
-#: The library's own allocations that fail: mostly none, or one, or one and all after it.
+#: The failing allocations of the library: mostly none, or one, or one and all later ones.
 _FAILS = st.one_of(
     *(st.just(""),) * 6,
     st.integers(1, 120).map(str),
@@ -43,7 +43,7 @@ class Plan:
     def case(self) -> runner.Case:
         scripts = {}
         lacks = [name for side in self.sides for name in side.lacks]
-        if self.fails:  # an event that the library has no memory to note has no time
+        if self.fails:  # an event for whose entry the library has no memory has no time
             lacks.append("elapsed")
         for number, (head, actions) in enumerate(self.programs, start=1):
             alone = self.device.starts_alone and number == 1
@@ -76,7 +76,8 @@ def plans(
     exits: bool = False,
     without: Sequence[str] = (),
 ):
-    """Plans for a device: many programs a process, or one that goes on at the process's end."""
+    """Makes plans for a device: many programs a process, or one that continues at the process's
+    end."""
     sides = [side for side in sides if not (exits and "exits" in side.lacks)]
     most, least = (1, 1) if exits else (24, 6)
     return st.builds(
@@ -93,7 +94,7 @@ def plans(
 
 
 class Wrong(AssertionError):
-    """A side differs; the message names the case as it was saved, and how to play it again."""
+    """A side differs; the message names the saved case, and how to play it again."""
 
 
 def check(plan: Plan) -> int:

@@ -1,11 +1,11 @@
-"""Plays scripts over a runtime and a device, and compares what they say.
+"""Plays scripts over a runtime and a device, and compares their output.
 
 A side is a runtime with its options. The output of each side is compared with the model (model.py)
-and with stock (bench/stock) on the same device. It consists of values, null or not, the thread's
+and with stock (bench/stock) on the same device. The output has values, null or not, the thread's
 last error, the lines of failures, and the end of the process. Lines that begin with `mgpu_rt:` are
-advice, and count for nothing.
+advice, and do not count.
 
-This module needs nothing but the standard library: it also runs where a GPU is (python -m
+This module needs only the standard library, as it also runs on machines with a GPU (python -m
 tests.proofs.random.play).
 """
 
@@ -28,16 +28,16 @@ DELAYS = "300,0,2000,50,800,10,1500,100,400"  # microseconds: the null stream, t
 
 @dataclass(frozen=True)
 class Side:
-    """A runtime: where the library lies, and its options."""
+    """A runtime: the library's place, and its options."""
 
     name: str
     library: str = "build/lib"
     options: tuple[tuple[str, str], ...] = ()
     stock: bool = False
     players: str = "build/random_driver"
-    lacks: tuple[str, ...] = ()  # what it cannot do as stock does (script.py)
-    fails: bool = True  # its own allocations may: an interpreter needs them
-    copies_wait: bool = True  # copies to pageable memory have arrived when they return
+    lacks: tuple[str, ...] = ()  # actions in which it differs from stock (script.py)
+    fails: bool = True  # its own allocations may fail; an interpreter needs them
+    copies_wait: bool = True  # copies to pageable memory are complete when they return
 
 
 def _side(name: str, **options: str) -> Side:
@@ -46,7 +46,7 @@ def _side(name: str, **options: str) -> Side:
 
 STOCK = Side("stock", "build/stock", stock=True)
 OFF = _side("off", cache="off")
-#: The first ones are looked at first when a failure is made small.
+#: The first sides are tried first when a failure is shrunk.
 SIDES = (
     _side("builtin", manager="off"),
     _side("python"),
@@ -56,7 +56,7 @@ SIDES = (
     _side("lazy", manager="off", sync="lazy"),
 )
 
-#: With the user's word that nobody else calls HIP, so no foreign user takes part.
+#: The user declares that no other code calls HIP, so no foreign user takes part.
 _FOREIGN = ("foreign", "reset", "hoard", "held_back", "end-held")
 EXCLUSIVE = tuple(
     replace(side, lacks=_FOREIGN)
@@ -72,18 +72,19 @@ ALL = (*SIDES, *EXCLUSIVE, OFF)
 def _in_python(
     name: str, runtime: str, *, lacks: tuple[str, ...] = (), copies_wait: bool = False
 ) -> Side:
-    """A runtime that is written in Python, and asks HIP by itself unless it passes all on."""
+    """Makes a side that is written in Python, and that asks HIP by itself unless it passes all
+    calls on."""
     options = (("MGPU_RT_RUNTIME", runtime), ("MGPU_RT_MANAGER", "off"))
     return Side(name, options=options, lacks=lacks, fails=False, copies_wait=copies_wait)
 
 
-#: Runtimes in Python (mgpu_rt/runtime), which play a smaller share.
+#: Runtimes in Python (mgpu_rt/runtime), which play fewer programs.
 IN_PYTHON = (
     _in_python("to C", "tests.python.runtime.runtimes:PassAll", copies_wait=True),
     _in_python("PlainRuntime", "mgpu_rt.runtime:PlainRuntime"),
     _in_python("CachedRuntime", "mgpu_rt.runtime:CachedRuntime"),
-    # The runtime's streams are one: HIP destroys none of them by itself, nor does a handler once it
-    # is over.
+    # The runtime has one stream, so no side may destroy it through HIP, nor a handler after its
+    # end.
     _in_python(
         "Singleton",
         "mgpu_rt.runtime:Singleton",
@@ -101,14 +102,14 @@ class Device:
     hip: str
     path: tuple[str, ...]
     options: tuple[tuple[str, str], ...] = ()
-    memory: int = 0  # bytes, where they are few
+    memory: int = 0  # the device's bytes, if they are few
     count: int = 1  # of devices
-    lacks: tuple[str, ...] = ()  # actions that need what its HIP has not
+    lacks: tuple[str, ...] = ()  # actions whose needs its HIP lacks
     fails: bool = True  # the library's allocations may fail there
     starts_alone: bool = False  # its first call must have returned before two threads call it
-    copies_return: bool = False  # copies to pageable memory return before they have arrived
-    stock_fails: bool = False  # now and then, and then a case says nothing
-    release: str = ""  # of HIP, that tests/devices/rocm has fetched; "": the machine's own
+    copies_return: bool = False  # copies to pageable memory return before they are complete
+    stock_fails: bool = False  # it fails now and then, and then a case tells nothing
+    release: str = ""  # a release of HIP that tests/devices/rocm has fetched; "": the machine's own
 
 
 def _stub(name: str, *, lacks: tuple[str, ...] = (), **options: str) -> Device:
@@ -132,13 +133,14 @@ def _stub(name: str, *, lacks: tuple[str, ...] = (), **options: str) -> Device:
 
 STUB = _stub("stub", **{"async": DELAYS})
 REUSE = _stub("stub, reuse", **{"async": DELAYS, "reuse": "1"})
-#: Nothing is done before somebody waits for it: a program that asks until it is done asks for ever.
+#: No operation runs before a thread waits for it, so a program that queries until it is done never
+#: ends.
 HELD = _stub("stub, held", lacks=("asks",), **{"async": "held", "reuse": "1"})
 SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory": str(4 << 20)})
 TWO = _stub("stub, two devices", **{"async": DELAYS, "reuse": "1", "devices": "2"})
-#: Only the stub can fail when it is told, and have very many streams.
+#: Only the stub can fail on demand, and have very many streams.
 STUBS_ALONE = ("refused", "many-streams")
-#: AMD's HIP does not survive calls of other threads while the process ends, under stock. 7.2.4 also
+#: AMD's HIP does not survive other threads' calls while the process ends, under stock. 7.2.4 also
 #: waits for a stream that waits for the program.
 _BUSY_ENDS = ("end-busy", "end-busy-handlers")
 _ENDS = ("end-held", *_BUSY_ENDS)
@@ -158,7 +160,7 @@ SOFTGPU_TWO = replace(
     count=2,
 )
 #: This release also fails under stock after a reset and at the end of the process. It reads an
-#: image as late as its kernels are asked for. It may not find a kernel.
+#: image only when a kernel is looked up. It may then not find the kernel.
 SOFTGPU_7 = Device(
     "softgpu 7.2.4",
     "gfx90a",
@@ -190,7 +192,7 @@ DEVICES = {device.name: device for device in (*_STUBS, *_EMULATED, CUDA)}
 
 
 def environment(side: Side, device: Device, *, late: bool, fails: str = "") -> dict[str, str]:
-    """The environment of a process; `fails` chooses the library's allocations that fail."""
+    """Returns the environment of a process; `fails` selects the library's allocations that fail."""
     clean = {
         key: value
         for key, value in os.environ.items()
@@ -201,7 +203,7 @@ def environment(side: Side, device: Device, *, late: bool, fails: str = "") -> d
     clean["LD_LIBRARY_PATH"] = ":".join(directories)
     clean["DRIVER_HIP"] = clean["MGPU_RT_HIP"] = device.hip
     clean["DRIVER_WHEN"] = "late" if late else "early"
-    if device.copies_return:  # stock's do as HIP's; this library's wait, until the process ends
+    if device.copies_return:  # stock's behave as HIP's; this library's wait, until the process ends
         waits = side.copies_wait and not side.stock and side != OFF and not fails
         clean["DRIVER_COPIES_WAIT"] = "20" if waits else "0"
     if fails and not side.stock:
@@ -210,7 +212,7 @@ def environment(side: Side, device: Device, *, late: bool, fails: str = "") -> d
 
 
 def _failing(library: Path, which: str) -> dict[str, str]:
-    """An allocator that refuses the library some of its allocations."""
+    """Returns an allocator that refuses some of the library's allocations."""
     from tests.support import allocator
 
     wanted = {"LD_PRELOAD": str(allocator.preload()), "ALLOCATOR_LIBRARY": str(library)}
@@ -229,7 +231,7 @@ def _on_release(
 
 
 def _without_chatter(said: Output) -> Output:
-    """Messages of ROCr about itself are not the program's."""
+    """Removes ROCr's messages about itself, which are not the program's."""
     from tests.devices.rocm import surroundings
 
     ours = [line for line in said.other if not line.startswith("Warning: (")]
@@ -238,7 +240,7 @@ def _without_chatter(said: Output) -> Output:
 
 
 def play(case: Case, side: Side, device: Device, timeout: float = HANG) -> Output:
-    """Plays a case in a process of its own."""
+    """Plays a case in its own process."""
     player = ROOT / side.players / ("player-linked" if case.linked else "player")
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as script:
         script.write(case.text())
@@ -253,7 +255,7 @@ def play(case: Case, side: Side, device: Device, timeout: float = HANG) -> Outpu
 
 def problems(case: Case, device: Device, sides: Sequence[Side]) -> dict[str, list[str]]:
     """Returns the mistakes of each side, by its name. If stock itself differs from the model, the
-    program does something undefined: a fault of model.py."""
+    program does something undefined, which is a fault of model.py."""
     stock = play(case, STOCK, device)
     found = {"stock": differences(stock, case, None)}
     if not found["stock"]:

@@ -1,11 +1,11 @@
-"""The runtime by gcc and clang with sanitizers, under random programs.
+"""Plays random programs over runtimes that gcc and clang built with sanitizers.
 
     python -m tests.proofs.random.sanitize [--programs N] [--only gcc-address] [--without ACTION]
 
-Builds the runtime's sources as csrc/runtime/build.mk does, but for optimisation and what sanitizers
-forbid, into build/sanitize. Each build has a player of its own. Then it plays cases over the stub
-of HIP and over AMD's. Any report ends the process, which shows as a difference. Exit status 1 if
-there is one.
+Builds the runtime's sources as csrc/runtime/build.mk does, except for optimisation and features
+that sanitizers forbid, into build/sanitize. Each build has its own player. Then it plays cases over
+the stub of HIP and over AMD's. Any report ends the process, which shows as a difference. The exit
+status is 1 if there is one.
 
 The options of the sanitizers, and their reasons:
 
@@ -40,9 +40,9 @@ KINDS = {
 BUILDS = {f"{cc}-{kind}": (cc, kind) for cc in COMPILERS for kind in KINDS}
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-DMGPU_RT_CHECK", "-O1", "-g", "-fno-omit-frame-pointer"]
 FLAGS += ["-fPIC"]
-#: gcc warns of what its own checks add to the code, so its warnings are the plain build's to show.
+#: gcc warns about code that its own checks add, so only the plain build shows its warnings.
 WARNINGS = {"gcc": ["-w"], "clang": ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]}
-#: As lowered programs do, the players call functions of which they know no handle's type.
+#: As in lowered programs, the players call functions whose handle types they do not know.
 UNTYPED = {"gcc": [], "clang": ["-fno-sanitize=function"]}
 OPTIONS = (
     ("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:use_sigaltstack=0:abort_on_error=1"),
@@ -50,7 +50,7 @@ OPTIONS = (
     ("TSAN_OPTIONS", "ignore_noninstrumented_modules=1:halt_on_error=1:second_deadlock_stack=1"),
     ("MGPU_RT_TEST_SYMBOLS", "shared"),
 )
-#: The thread sanitizer does not run with the whole of AMD's HIP: it takes the address space.
+#: The thread sanitizer cannot run with all of AMD's HIP, which needs the address space.
 DEVICES = {
     "address": (runner.STUB, runner.REUSE, runner.SMALL, runner.TWO, runner.SOFTGPU),
     "thread": (runner.STUB, runner.REUSE, runner.TWO),
@@ -62,7 +62,7 @@ def _run(*command: str | Path) -> None:
 
 
 def build(name: str) -> None:
-    """One build of the library and the players, in build/sanitize/<name>."""
+    """Makes one build of the library and the players, in build/sanitize/<name>."""
     cc, kind = BUILDS[name]
     compiler, sanitize, out = COMPILERS[cc], KINDS[kind], OUT / name
     out.mkdir(parents=True, exist_ok=True)

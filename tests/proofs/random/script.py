@@ -1,9 +1,8 @@
-"""Random programs: a list of actions becomes what a program calls.
+"""Random programs: turns a list of actions into a program's calls.
 
 An action is seven bytes. Any list is a valid program: the bytes choose among the objects that the
-program holds at that point. An action without an object to work on does nothing. So a failing
-program can be cut anywhere, which is how hypothesis makes it small. The model (model.py) keeps it
-valid.
+program then holds. An action without an object does nothing. So a failing program can be cut
+anywhere, by which hypothesis shrinks it. The model (model.py) keeps the program valid.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def write(
     starts: bool = False,
     without: Sequence[str] = (),
 ) -> Script:
-    """The program of these actions; `without`: some by their names, or kinds of failure."""
+    """Returns the program of these actions; `without` has names of actions, or kinds of failure."""
     program = Program(
         head,
         exits=exits,

@@ -1,4 +1,4 @@
-"""The table of docs/record/soak.md, from the results of a soak."""
+"""Makes the table of docs/record/soak.md, from the results of a soak."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BEGIN, END = "<!-- table soak {} -->", "<!-- end -->"
 
 
 def render(results: Path) -> str:
-    """The table, with the marks around it that name its source."""
+    """Returns the table, between the marks that name its source."""
     read = records.load(results)
     lines = [
         BEGIN.format(results.relative_to(ROOT)),
@@ -38,7 +38,7 @@ def render(results: Path) -> str:
 
 
 def held(page: str) -> tuple[Path, str]:
-    """The source that a page names, and the table as it stands there."""
+    """Returns the source that a page names, and its present table."""
     begin = page.index("<!-- table soak ")
     end = page.index(END, begin) + len(END)
     text = page[begin:end]

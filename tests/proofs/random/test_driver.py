@@ -1,4 +1,4 @@
-"""The random driver itself: it plays what it says, and sees what is wrong."""
+"""The random driver itself plays what it states, and notices faults."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _case(seed: int, device: runner.Device = runner.STUB) -> runner.Case:
 
 @pytest.mark.parametrize("device", [runner.STUB, runner.REUSE, runner.TWO, runner.SOFTGPU])
 def test_stock_does_what_the_model_says(device: runner.Device) -> None:
-    """Over different lateness of the streams, what is defined has one outcome."""
+    """With different delays of the streams, a defined program has one outcome."""
     case = _case(1, device)
     assert runner.differences(runner.play(case, runner.STOCK, device), case, None) == []
 
@@ -47,7 +47,7 @@ def test_a_wrong_value_is_seen() -> None:
 
 
 def test_a_missing_wait_is_seen() -> None:
-    """Two launches on two streams, ordered by an event: without it the second comes first."""
+    """An event orders two launches on two streams: without it the second comes first."""
     delays = ("HIPSTUB_ASYNC", "0,0,300000,0")  # microseconds, longer than a busy machine's own
     late = dataclasses.replace(runner.STUB, options=(*runner.STUB.options, delays))
     lines = [
@@ -77,7 +77,7 @@ def test_a_missing_wait_is_seen() -> None:
 
 
 def test_the_end_of_a_process_is_seen() -> None:
-    """A crash, and a failure that stock has not."""
+    """A crash is noticed, and a failure that stock does not have."""
     case = runner.Case(images.NAMES, {1: 1}, {1: ["0 hostset 1 1 1"]}, {1: {}})
     found = runner.differences(runner.play(case, runner.STOCK, runner.STUB), case, None)
     assert found[0] == "status -11, in program 1"
@@ -88,14 +88,14 @@ def test_the_end_of_a_process_is_seen() -> None:
 
 
 def test_a_line_cut_by_the_end_is_ignored() -> None:
-    """A thread was writing it when main returned."""
+    """A thread was writing the line when main returned."""
     said = runner.run(["printf", "whole\\nm"], {"PATH": os.environ["PATH"]}, HANG)
     assert (said.status, said.other) == (0, ["whole"])
 
 
 def test_exit_finds_nothing_in_a_buffer_of_stderr(tmp_path) -> None:
-    """The exit would flush the buffer without its lock, and so cut or repeat the line of a thread
-    that writes."""
+    """The exit would flush the buffer without its lock, and so cut or repeat a line that a thread
+    is writing."""
     after = """#include <stdio.h>
         #include <unistd.h>
         __attribute__((destructor)) static void after_the_players(void) {

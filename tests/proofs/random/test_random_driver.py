@@ -1,4 +1,4 @@
-"""A sample of the random driver; `make soak` is the whole (tests/proofs/random/README.md)."""
+"""A sample of the random driver; `make soak` plays all of it (tests/proofs/random/README.md)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAMPLES = {
     "softgpu": (runner.SOFTGPU, 6, 6),
     "softgpu, two devices": (runner.SOFTGPU_TWO, 3, 3),
 }
-#: Actions that are left out, by commas (script.py), to look past a fault that is known.
+#: Actions that are left out, separated by commas (script.py), to look past a known fault.
 WITHOUT = tuple(filter(None, os.environ.get("RANDOM_DRIVER_WITHOUT", "").split(",")))
 
 
@@ -38,7 +38,7 @@ def _sample(examples: int):
         database=None,
         deadline=None,
         suppress_health_check=quiet,
-        phases=[Phase.generate],  # shrinking takes minutes; a case that fails is saved as it is
+        phases=[Phase.generate],  # shrinking takes minutes; a failing case is saved unchanged
     )
 
 

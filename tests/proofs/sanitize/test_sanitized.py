@@ -1,4 +1,5 @@
-"""Small C programs over the stub of HIP, all built with a sanitizer that ends them at a finding."""
+"""Runs small C programs over the stub of HIP, all built with a sanitizer that ends them at a
+finding."""
 
 from __future__ import annotations
 
@@ -16,13 +17,13 @@ pytestmark = pytest.mark.sanitize
 
 KINDS = ("gcc", "clang", "address", "thread")
 MODES = ("plain", "thread", "threads", "fork-before", "fork-after", "dlclose", "late")
-#: Printed, rightly, if HIP has gone before the program's last call (mode late).
+#: Printed, rightly, if HIP has ended before the program's last call (mode late).
 AFTER_EXIT = "after HIP's exit handlers"
 FOUND = 66
 
 
 def _run(kind: str, program: str, *arguments: str, **changes: str) -> None:
-    """A program of tests/support/hosts says "ok", and nothing else of note."""
+    """Runs a program of tests/support/hosts, which must print "ok" and nothing unexpected."""
     built = BUILD / "sanitize" / kind
     env = environment(
         MGPU_RT_HIP=str(built / "libamdhip64.so.5"),

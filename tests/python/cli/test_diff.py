@@ -1,4 +1,4 @@
-"""`mgpu-rt diff` names the first launch that leaves something else, and whose difference it is."""
+"""`mgpu-rt diff` names the first launch with other results, and whether kernel or inputs differ."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def diff(out: Path, *words: object) -> subprocess.CompletedProcess[str]:
 
 
 def variant(name: str, old: str = "", new: str = "", source: str = "barrier.mlir") -> Path:
-    """A small program with a line changed."""
+    """Returns a small program with a line changed."""
     path = folder("diff") / f"{name}.mlir"
     text = (HERE / source).read_text()
     assert old in text
@@ -74,7 +74,7 @@ for _ in range(4):
 
 
 def test_launches_that_no_file_holds_are_counted(tmp_path: Path) -> None:
-    """A limit on the size of files (RLIMIT_FSIZE) does not end the program."""
+    """A limit on file sizes (RLIMIT_FSIZE) does not end the program."""
     subprocess.run([sys.executable, "-c", LOSES, tmp_path], check=True)
     (lost,) = tmp_path.iterdir()
     assert lost.stat().st_size == 2
@@ -143,7 +143,7 @@ def launches(names: str) -> list[RecordedLaunch]:
     ("before", "after", "by", "pairs", "words"),
     [
         ("abab", "abab", "auto", 4, ""),
-        ("aab", "aba", "auto", 3, ""),  # by kernel and count, as threads may do
+        ("aab", "aba", "auto", 3, ""),  # by kernel and count, as threads may launch
         ("abcd", "aed", "auto", 1, "part at launch 2: b, c before, e after (fused?)"),
         ("aed", "abcd", "name", 1, "part at launch 2: e before, b, c after (split?)"),
         ("abd", "ad", "auto", 1, "part at launch 2: b before, nothing after (left out, or fused?)"),
@@ -183,7 +183,7 @@ def test_a_launch_on_other_blocks_parts_the_runs() -> None:
         (("a", "b"), ("a", "c"), True, 0),
         (("a", "a"), ("a", "c"), True, 0),  # one side does not write
         (("a", "a"), ("c", "c"), False, 1),  # nobody writes
-        (("a", "b"), ("c", "b"), False, 1),  # what was there is overwritten
+        (("a", "b"), ("c", "b"), False, 1),  # the earlier content is overwritten
     ],
 )
 def test_only_memory_that_a_side_wrote_is_a_candidate(
@@ -209,7 +209,7 @@ PIECE = 4 << 20  # bytes that are hashed at once
 
 
 class Memory(Runtime):
-    """Copies within the host, and counts bytes."""
+    """Memory that copies within the host, and counts bytes."""
 
     read = 0
 
@@ -232,7 +232,7 @@ def test_a_hash_is_of_all_bytes(size: int) -> None:
 
 
 def test_each_piece_counts_in_its_place() -> None:
-    """More pieces than are held at once, each of which differs."""
+    """There are more pieces than are held at once, and each differs."""
     size = 40 * PIECE
     held = ctypes.create_string_buffer(size)
     buffer = Buffer(Memory(), ctypes.addressof(held), size)
@@ -261,7 +261,7 @@ def test_a_sample_reaches_from_the_first_byte_to_the_last() -> None:
     [
         (launch("k"), ""),
         (launch("k", left="c"), "launch 2, k (its launch 1), leaves something else in a second"),
-        (launch("k", found="c", left="d"), ""),  # its inputs did it
+        (launch("k", found="c", left="d"), ""),  # its inputs caused it
         (launch("k", 2), ""),  # the launch before it could not be noted
         (launch("l"), "two runs differ: the runs part at launch 2: k before, l after"),
     ],
@@ -336,7 +336,7 @@ def test_the_numbers_of_gpus_do_not_hide_an_emulated_device(
 
 
 def compare_models(before: Path, after: Path, out: Path, *words: str) -> str:
-    """The lines of a comparison of one pass of each, on the emulated device."""
+    """Returns the lines of a comparison of one pass of each, on the emulated device."""
     wait = f"{softgpu.hip({})},hipDeviceSynchronize"
     sides = [("sh", "-c", 'echo 1 | "$0"', str(path)) for path in (before, after)]
     words = ("diff", "--device", "softgpu", "-o", str(out), *words)

@@ -1,4 +1,4 @@
-"""Failed calls come first in `compare`, `report` and `stats`, and decide the status of `run`."""
+"""Failed calls come first in `compare`, `report` and `stats`, and determine the status of `run`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ int main(void) { mgpuMemFree((void *)16, 0); return 0; }
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Fails once, and ends with status 0."""
+    """Builds a program in which one call fails, and that ends with status 0."""
     out = tmp_path_factory.mktemp("failing") / "failing"
     return compile_c(out, PROGRAM, str(library()), f"-Wl,-rpath,{library().parent}")
 

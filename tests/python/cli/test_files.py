@@ -1,4 +1,4 @@
-"""Files that a command reads or writes, of all kinds: FIFOs, devices, full disks."""
+"""All kinds of files that a command reads or writes: FIFOs, devices, full disks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FORUM = str(PROGRAMS / "forum.mlir")
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Files of each kind, and a FIFO that nobody has open."""
+    """Makes files of each kind, and a FIFO that no process has open."""
     (tmp_path / "stats").write_text(json.dumps(recorded.stock()))
     (tmp_path / "trace").write_text(json.dumps(recorded.trace(call("mgpuLaunchKernel", 0))))
     (tmp_path / "image").write_bytes(code_object("forum"))
@@ -120,7 +120,7 @@ def test_a_fifo_is_no_program(place: Path) -> None:
 
 
 def test_a_fifo_is_no_rocm_runtime(place: Path) -> None:
-    """The FIFO stands where HIP's own would lie: a loader's folder is looked into after it."""
+    """The FIFO is in HIP's place: a loader's folder is searched after it."""
     os.rename("fifo", _hip_search.HSA)
     code = f"from mgpu_rt import _hip_search; _hip_search.seams({str(place / 'libamdhip64.so')!r})"
     subprocess.run([sys.executable, "-c", code], env=environment(), check=True, timeout=HANG)

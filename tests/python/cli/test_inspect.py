@@ -1,4 +1,4 @@
-"""`mgpu-rt inspect`: what it shows of real images, what HIP says to them, and bad input."""
+"""`mgpu-rt inspect`: its output for real images, HIP's answers to them, and bad input."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_bundles_and_ptx_are_listed_for_people(tmp_path: Path) -> None:
 
 
 def test_the_library_decides_if_an_image_is_shared(tmp_path: Path) -> None:
-    """The library takes any section for one that kernels write whose name it cannot read."""
+    """The library counts a section whose name it cannot read as one that kernels write."""
     path = written(tmp_path, corpus.images()["names without an end"])
     (image,) = inspect("--no-device", path)["images"]
     assert image["globals"] == []
@@ -108,7 +108,7 @@ def test_a_missing_probe_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_names_are_only_text(tmp_path: Path) -> None:
-    """Hostile names stay names, too."""
+    """Hostile names stay mere names, too."""
     ptx = b".version 8.0\n.target sm_90\n.entry \x1b[2Jkernel(\n"
     said = command("inspect", "--no-device", written(tmp_path, ptx)).stdout
     assert r"kernel \u001b[2Jkernel" in said
@@ -178,7 +178,7 @@ def test_no_device_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def stub_of_hip(tmp_path: Path, load: str, version: int = 60400000) -> str:
-    """A HIP with one device whose hipModuleLoadData does that."""
+    """Builds a HIP with one device and this hipModuleLoadData."""
     source = f"""
     #include <stdlib.h>
     #include <string.h>
@@ -321,7 +321,7 @@ def test_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_program_without_images_is_refused(tmp_path: Path) -> None:
-    """Programs for any processor are refused."""
+    """Programs for all processors are refused."""
     path = compile_c(tmp_path / "program", "int main(void) { return 0; }")
     content = bytearray(path.read_bytes())
     for machine, name in ((62, "x86-64"), (183, "AArch64"), (243, "RISC-V")):
@@ -341,7 +341,7 @@ def test_a_truncated_object_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_missing_packages_are_named() -> None:
-    """All other commands go on; the line says how to install them."""
+    """All other commands work; the line tells how to install the packages."""
     code = (
         "import sys; sys.modules['elftools'] = None\n"
         "from mgpu_rt._cli.main import main; main(sys.argv[1:])"

@@ -1,4 +1,4 @@
-"""`mgpu-rt inspect` over real images with bytes changed: a sentence or a description comes."""
+"""`mgpu-rt inspect` on real images with changed bytes prints a sentence or a description."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tests.support.programs import STOCK, build
 
 @functools.cache
 def files() -> list[bytes]:
-    """Images of each kind, and what holds them."""
+    """Returns images of each kind, and files that contain them."""
     with tempfile.TemporaryDirectory() as scratch:
         holder = corpus.holder(Path(scratch), code_object("globals")).read_bytes()
     unoptimised = lower.code_object(PROGRAMS / "vecadd.mlir", corpus.AMD, opt_level=0)
     return [*corpus.kinds(), unoptimised, holder, build("forum", 22, 1, STOCK).read_bytes()]
 
 
-#: Most of the bytes that are read lie here: headers and tables, at the begin and at the end.
+#: Most of the bytes that are read are here: headers and tables, at the begin and at the end.
 _NEAR = st.integers(0, 700)
 _PLACES = st.one_of(_NEAR, _NEAR.map(lambda at: -1 - at), st.integers(0, 40_000))
 _BYTES = st.one_of(
@@ -41,7 +41,7 @@ _BYTES = st.one_of(
 
 @st.composite
 def damaged(draw: st.DrawFn) -> bytes:
-    """A file with some places written over, perhaps cut short."""
+    """Returns a file with some places overwritten, and perhaps cut short."""
     content = bytearray(draw(st.sampled_from(files())))
     for at, change in draw(st.lists(st.tuples(_PLACES, _BYTES), min_size=1, max_size=12)):
         at %= len(content)

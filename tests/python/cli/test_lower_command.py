@@ -1,4 +1,4 @@
-"""`mgpu-rt lower` as it is installed: what it writes, and what it says when it cannot."""
+"""`mgpu-rt lower` as it is installed: its output, and its messages when it fails."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def complaint(*arguments: object, stdin: bytes = b"", **env: str) -> str:
 
 
 def undefined(content: bytes) -> set[str]:
-    """The functions of the runtime that an object file asks for."""
+    """Returns the runtime's functions that an object file needs."""
     symbols = ELFFile(io.BytesIO(content)).get_section_by_name(".symtab").iter_symbols()
     return {s.name for s in symbols if s.name.startswith("mgpu") and s["st_shndx"] == "SHN_UNDEF"}
 
@@ -66,7 +66,7 @@ def test_stdin_lowers_to_stdout(tmp_path: Path) -> None:
 
 
 def test_an_executable_runs(tmp_path: Path) -> None:
-    """The executable finds the library by itself."""
+    """The executable itself finds the library."""
     out = tmp_path / "x"
     result = lower(FORUM, "-o", out, "--emit", "executable", "--iterations", 3)
     assert result.returncode == 0, result.stderr
@@ -110,7 +110,7 @@ def run(program: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_kernels_in_a_launch_are_outlined(tmp_path: Path, llvm: int) -> None:
-    """A library that the program calls is linked by its name."""
+    """A library that the program calls is linked by name."""
     out = tmp_path / "x"
     words = ("--llvm", llvm, "--emit", "executable", "--link", "mlir_c_runner_utils")
     result = lower("-", "-o", out, *words, "--iterations", 3, stdin=LAUNCHES.encode())
@@ -121,7 +121,7 @@ def test_kernels_in_a_launch_are_outlined(tmp_path: Path, llvm: int) -> None:
 
 
 def test_iterations_change_the_only_outer_loop(tmp_path: Path) -> None:
-    """MLIR drops the names of constants, and makes one of equal ones."""
+    """MLIR drops the names of constants, and merges equal ones."""
     opt = [toolchain.tool("mlir-opt", 22), "--gpu-kernel-outlining", "--canonicalize", "--cse"]
     text = toolchain.run(opt, LAUNCHES.encode())
     assert b"%iterations" not in text
@@ -191,7 +191,7 @@ def test_an_error_of_mlirs_is_shown(tmp_path: Path) -> None:
 
 
 def test_an_error_names_the_programs_file(tmp_path: Path) -> None:
-    """Each tool's error names lines of the file, also with another number of iterations."""
+    """Each tool's error names lines of the file, even with another number of iterations."""
     program = tmp_path / "mine.mlir"
     out = ("-o", tmp_path / "x")
     program.write_text(FORUM.read_text().replace("gpu.return", "gpu.nonsense"))
@@ -214,7 +214,7 @@ def test_an_error_names_the_programs_file(tmp_path: Path) -> None:
 
 
 def test_a_pass_that_would_not_help_is_not_named(tmp_path: Path) -> None:
-    """The program holds an operation of another's too."""
+    """The program also has an operation of another dialect."""
     text = '%x = arith.constant 1.0 : f32\n%y = math.exp %x : f32\n"no.such"() : () -> ()\n'
     said = complaint("-", "-o", tmp_path / "x", stdin=text.encode())
     assert "unregistered dialect" in said and "math" not in said.splitlines()[-1]
@@ -233,7 +233,7 @@ def test_a_dry_run_shows_commands_that_do_it(tmp_path: Path, words: tuple[object
 
 
 def loaded(path: Path) -> dict[str, bytes]:
-    """The sections of an object that a program has in memory."""
+    """Returns the sections of an object that a program has in memory."""
     with path.open("rb") as file:
         sections = ELFFile(file).iter_sections()
         return {

@@ -1,4 +1,5 @@
-"""`mgpu-rt compare --report`: what its page says of which files, and what stands in the way."""
+"""`mgpu-rt compare --report`: the page's content for each kind of file, and the reasons for
+failures."""
 
 from __future__ import annotations
 
@@ -37,19 +38,19 @@ def files(folder: Path, **contents: Any) -> list[str]:
 
 
 def report(folder: Path, **contents: Any) -> Page:
-    """The page of files with these contents."""
+    """Returns the page for files with these contents."""
     result = invoke("compare", "--report", "-", *files(folder, **contents))
     assert result.exit_code == 0, result.stderr
     return Page(result.stdout)
 
 
 def read(folder: Path, **contents: Any) -> inputs.Run:
-    """The last run of such files."""
+    """Returns the last run of such files."""
     return inputs.of_files(files(folder, **contents))[-1]
 
 
 def counted(key: str, name: str, **values: int) -> dict[str, Any]:
-    """Statistics with one counter of another value."""
+    """Returns statistics with one counter changed."""
     whole = recorded.statistics()
     whole[key][name] = values
     return whole
@@ -69,7 +70,7 @@ def test_a_program_is_run_twice(forum: Path, tmp_path: Path) -> None:
     result = command(*words, MGPU_RT_HIP="")
     assert result.returncode == 0
     assert result.stderr == f"mgpu-rt: wrote {path}\n"
-    assert result.stdout.startswith("before: stock's behaviour")  # the tables, of these two runs
+    assert result.stdout.startswith("before: stock's behaviour")  # the tables of these two runs
     assert f"{LAUNCHES}      1" in result.stdout
     shown = Page(path.read_text())
     loads = shown.tables["Calls of the driver"]["hipModuleLoadData"]
@@ -95,7 +96,7 @@ def test_processes_of_a_program_are_added_up(forum: Path, tmp_path: Path) -> Non
 
 
 def test_a_page_of_real_files_has_the_calls(forum: Path, tmp_path: Path) -> None:
-    """The files are made as a user makes them."""
+    """The files are made as a user would."""
     places = [str(tmp_path / name) for name in ("stats.json", "trace.json")]
     outputs = ("--stats-json", places[0], "--trace", places[1])
     command("run", "--device", "softgpu", *outputs, "--", forum, MGPU_RT_HIP="")
@@ -122,7 +123,7 @@ def test_a_slower_run_is_called_slower(tmp_path: Path) -> None:
 
 
 def test_the_headline_says_how_far_the_ratio_varies(tmp_path: Path) -> None:
-    """Two traces with equal calls give the range; otherwise the page says that each ran once."""
+    """Two traces with equal calls give a range; otherwise the page tells that each ran once."""
     begun = [call("mgpuLaunchKernel", 100 * n, 40) for n in range(18)]
     slow = recorded.trace(*begun, *(call("mgpuLaunchKernel", 2000 + 100 * n, 80) for n in range(2)))
     fast = recorded.trace(*(call("mgpuLaunchKernel", 50 * n, 20) for n in range(20)))
@@ -195,7 +196,7 @@ def test_a_page_has_kernels_copies_and_modules(tmp_path: Path) -> None:
 
 
 def test_peaks_of_devices_are_added_up(tmp_path: Path) -> None:
-    """0 was counted: it is not what was not counted."""
+    """0 is a counted value, unlike a value that was not counted."""
     keys = ("allocated", "peak_allocated", "reserved", "blocks", "cached_blocks")
     device = {**dict.fromkeys(keys, 0), "peak_reserved": 2_000_000}
     shown = report(tmp_path, a=recorded.statistics(memory={"0": device, "1": device}))
@@ -225,7 +226,7 @@ def test_the_median_is_never_beyond_99_of_100(tmp_path: Path) -> None:
 
 
 def test_gpu_times_have_a_table_of_their_own(tmp_path: Path) -> None:
-    """The trace times submitted work, which is no call."""
+    """The trace has times of submitted work, which is no call."""
     work = [call(name, n, 1 + n, "gpu") for n, name in enumerate(("mul", "mul", "hipMemcpyAsync"))]
     after = recorded.trace(call("mgpuLaunchKernel", 0), *work)
     table = "Time on the GPU"
@@ -252,7 +253,7 @@ def test_the_advice_knows_the_defaults() -> None:
 
 
 def test_memory_of_processes_is_added_up_over_time(tmp_path: Path) -> None:
-    """Two processes have memory at the same time."""
+    """Two processes hold memory at one time."""
     one = recorded.trace(
         call("mgpuMemAlloc", 0),
         call("mgpuMemFree", 100),
@@ -270,7 +271,7 @@ def test_a_trace_without_memory_says_so(tmp_path: Path) -> None:
 
 
 def test_the_start_of_hip_is_in_no_call(tmp_path: Path) -> None:
-    """Statistics know the start, and so does a trace by itself."""
+    """Statistics contain the start, and a trace by itself does, too."""
     before = recorded.stock(start={"ns": 299_000_000})
     after = recorded.statistics(start={"ns": 250_000_000})
     shown = report(tmp_path, a=before, b=after)
@@ -349,7 +350,7 @@ def test_durations_have_three_digits(ns: float | None, told: str) -> None:
 
 
 def test_a_million_events_are_binned() -> None:
-    """A page stays small with any length of a trace and any number of its kernels."""
+    """A page stays small for any length of a trace and any number of its kernels."""
     half = 500_000
     events = (
         event
@@ -369,13 +370,13 @@ def test_a_million_events_are_binned() -> None:
 
 
 def test_hits_of_scratch_buffers_are_no_calls(tmp_path: Path) -> None:
-    """For scratch buffers, which are no call of the program's."""
+    """Such hits belong to scratch buffers, which are no call of the program."""
     whole = counted("cache", "memory", hits=5, misses=1, evictions=0)
     assert report(tmp_path, s=whole).tables["Caches"]["memory"][:3] == ["5", "1", "0"]
 
 
 def test_questions_are_counted_by_themselves(tmp_path: Path) -> None:
-    """More of them are no more work for the driver."""
+    """More questions are no more work for the driver."""
     before, after = recorded.stock(), recorded.statistics()
     after["hip"]["hipPointerGetAttributes"] = {"calls": 5000, "ns": 2_000_000}
     shown = report(tmp_path, a=before, b=after)
@@ -391,7 +392,7 @@ def test_questions_are_counted_by_themselves(tmp_path: Path) -> None:
 
 
 def test_a_longer_call_has_its_reason(tmp_path: Path) -> None:
-    """If another function has lost what this one takes more."""
+    """Another function may have lost the time that this one takes more."""
     wait, destroy = "mgpuStreamSynchronize", "mgpuStreamDestroy"
     before, after = recorded.stock(), recorded.statistics()
     before["abi"] |= {wait: {"calls": 9, "ns": 100}, destroy: {"calls": 9, "ns": 900_000}}
@@ -418,7 +419,7 @@ HOSTILE = [
 
 
 def hostile() -> dict[str, Any]:
-    """Statistics in which every name is a hostile one."""
+    """Returns statistics in which every name is hostile."""
     functions = {name: {"calls": 1, "ns": 10} for name in HOSTILE}
     whole = recorded.statistics(
         abi=functions,
@@ -507,7 +508,7 @@ def test_unwritable_paths_are_named(tmp_path: Path) -> None:
     check_writable(page)
     assert page.read_text() == "kept"
     os.mkfifo(tmp_path / "fifo")
-    check_writable(tmp_path / "fifo")  # somebody may read it later
+    check_writable(tmp_path / "fifo")  # a process may read it later
 
 
 def test_a_program_is_not_run_for_nothing(tmp_path: Path) -> None:

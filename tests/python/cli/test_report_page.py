@@ -1,5 +1,5 @@
-"""The page of `mgpu-rt compare --report` in a real browser: nothing is fetched, nothing complains,
-nothing sticks out, everything can be read."""
+"""The page of `mgpu-rt compare --report` in a real browser: it loads nothing, causes no error, fits
+the screen, and can be read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def page() -> Iterator[Page]:
 
 
 def written(folder: Path, **contents: object) -> Path:
-    """The page of such files."""
+    """Returns the page of such files."""
     paths = []
     for name, content in contents.items():
         paths.append(str(folder / name))
@@ -49,7 +49,7 @@ def written(folder: Path, **contents: object) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page of everything that there is."""
+    """Returns a page with every section."""
     details = {
         "process": recorded.process(),
         "kernels": {"count": {"launches": 100, "ns": 9000}},
@@ -85,7 +85,7 @@ def test_a_page_stands_alone_and_fits(page: Page, whole: Path, width: int, dark:
     assert [event["request"]["url"] for event in told] == [whole.as_uri()]
 
 
-#: Elements that reach beyond the screen, even if that would be cut off.
+#: Finds elements that reach beyond the screen, even if they would be cut off.
 TOO_WIDE = """[...document.querySelectorAll('main *')]
     .filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest('thead'))
     .map(e => e.outerHTML.slice(0, 80))"""
@@ -111,7 +111,7 @@ def test_hostile_names_are_only_text(page: Page, tmp_path: Path, width: int) -> 
 
 
 def test_a_screen_reader_knows_tables_and_charts(page: Page, whole: Path) -> None:
-    """This holds on a phone too, where rows are laid out as blocks."""
+    """The cells do so even on a phone, where rows are laid out as blocks."""
     page.show(whole, width=390)
     nodes = page.call("Accessibility.getFullAXTree")["nodes"]
     named: dict[str, list[str]] = {}
@@ -143,7 +143,7 @@ def test_a_page_can_be_printed(page: Page, whole: Path) -> None:
 
 
 def luminance(colour: str) -> float:
-    """The relative luminance of a colour, by the formula of WCAG."""
+    """Returns the relative luminance of a colour, by WCAG's formula."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -156,11 +156,11 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("scheme", (0, 1), ids=("light", "dark"))
 def test_colours_contrast_with_the_background(scheme: int) -> None:
-    """4.5 for text, 3 for what a chart shows: WCAG's level AA."""
+    """The contrast is 4.5 for text and 3 for charts: WCAG's level AA."""
     schemes = re.findall(r":root \{(.*?)\}", STYLE.read_text(), re.DOTALL)
     colours = dict(re.findall(r"--([\w-]+): (#\w{6})", schemes[scheme]))
     grounds = [colours.pop("page"), colours.pop("card")]
-    for decoration in ("line", "kept", "before-kept"):  # a line beside gives its edge
+    for decoration in ("line", "kept", "before-kept"):  # a line beside it gives its edge
         colours.pop(decoration)
     for name, colour in colours.items():
         least = 4.5 if name in ("text", "quiet", "after", "better", "worse") else 3

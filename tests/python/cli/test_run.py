@@ -1,4 +1,4 @@
-"""`mgpu-rt run`: what it does to a program, and what it says when it cannot."""
+"""`mgpu-rt run`: its effect on a program, and its messages when it fails."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from tests.support.patience import HANG, wait_until
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A program that uses a stream and ends with status 3. The library it is linked with, LLVM
-    19's, is not on this machine."""
+    """Builds a program that uses a stream and ends with status 3. Its library, LLVM 19's, is not on
+    this machine."""
     return stream_program(tmp_path_factory.mktemp("program"), f"{RUNTIME}.19.1")
 
 
@@ -61,14 +61,15 @@ def test_a_program_without_a_call_is_named(words: tuple[str, ...], tmp_path: Pat
 
 
 def test_only_the_process_that_was_started_is_named(program: Path) -> None:
-    """Neither one whose children may have called, nor these, nor one that was asked for nothing."""
+    """There is no line for a program whose children may have called, for these, or if nothing was
+    asked for."""
     for words in (
         ("run", "--", "true"),
         ("run", "--stats", "--", "sh", "-c", "true; cat /dev/null; :"),
         ("run", "--stats", "--", "sh", "-c", f"{program}; exit 3"),
     ):
         assert "called none" not in command(*words).stderr
-    done = command("run", "--stats", "--", "ls", "/dev/null")  # which has closed stderr by then
+    done = command("run", "--stats", "--", "ls", "/dev/null")  # it has closed stderr by then
     assert (done.returncode, done.stdout) == (0, "/dev/null\n")
 
 
@@ -108,7 +109,7 @@ def test_lazy_takes_exclusive() -> None:
 
 
 def test_the_program_replaces_the_command() -> None:
-    """The program's process id is the command's, so a signal reaches it."""
+    """The program's process id is the command's, so signals reach it."""
     words = [COMMAND, "run", "--", "cat"]
     process = subprocess.Popen(words, env=environment(), stdin=subprocess.PIPE)
     try:
@@ -122,7 +123,7 @@ def test_the_program_replaces_the_command() -> None:
 
 
 def test_signals_act_as_in_a_direct_run() -> None:
-    """Python ignores SIGPIPE, and a program would go on doing so."""
+    """Python ignores SIGPIPE, which a program would inherit."""
     words = ("grep", "^SigIgn", "/proc/self/status")
     direct = subprocess.run(words, capture_output=True, text=True)
     assert command("run", "--", *words).stdout == direct.stdout
@@ -163,7 +164,7 @@ def test_stats_prints_a_table(program: Path) -> None:
 
 
 def test_stats_json_is_written_where_the_command_was_called(program: Path, tmp_path: Path) -> None:
-    """A program that changes its directory makes no difference."""
+    """The program's change of directory does not matter."""
     words = [COMMAND, "run", "--stats-json", "stats-%p.json", "--", "sh", "-c", 'cd /; "$0"']
     subprocess.run([*words, program], cwd=tmp_path, env=environment(), timeout=HANG)
     (path,) = tmp_path.glob("stats-*.json")
@@ -185,7 +186,7 @@ def test_softgpu_is_put_into_the_environment() -> None:
 
 
 def test_a_program_runs_on_softgpu(program: Path) -> None:
-    """AMD's own HIP, with no GPU."""
+    """The HIP is AMD's own, without a GPU."""
     result = command("run", "--device", "softgpu", program, MGPU_RT_HIP="", MGPU_RT_VERBOSE="1")
     assert result.returncode == 3
     assert "libamdhip64.so.5, devices: 1;" in result.stderr
@@ -278,7 +279,7 @@ def test_a_program_in_this_folder_is_pointed_at(
     [("MGPU_RT_CACHES", "do you mean MGPU_RT_CACHE?"), ("MGPU_RT_FOO", "lists them all")],
 )
 def test_a_variable_that_is_no_option_is_named(program: Path, name: str, way: str) -> None:
-    """The run goes on without it."""
+    """The run continues without it."""
     result = command("run", "--", program, **{name: "off"})
     assert result.returncode == 3
     assert result.stderr.startswith(f"mgpu-rt: {name} is set, but there is no such option: ")
@@ -289,7 +290,7 @@ def test_a_variable_that_is_no_option_is_named(program: Path, name: str, way: st
 def test_a_program_for_another_machine_is_refused(tmp_path: Path, linked: tuple[str, ...]) -> None:
     path = compile_c(tmp_path / "foreign", "int main(void) { return 0; }", *linked)
     content = bytearray(path.read_bytes())
-    content[18:20] = (183).to_bytes(2, "little")  # what an ELF file for AArch64 says
+    content[18:20] = (183).to_bytes(2, "little")  # the machine of an ELF file for AArch64
     path.write_bytes(content)
     result = command("run", path)
     assert result.returncode == 126
@@ -298,7 +299,7 @@ def test_a_program_for_another_machine_is_refused(tmp_path: Path, linked: tuple[
 
 
 def test_a_misspelt_option_is_named(program: Path) -> None:
-    """A misspelt option is not taken for the program; what follows the program is the program's."""
+    """A misspelt option is not taken for the program; words after the program are the program's."""
     result = command("run", "--trcae", "x", "--", program)
     assert result.returncode == 2
     assert re.search("No such option:? '?--trcae.* Did you mean '?--trace", result.stderr)
@@ -338,7 +339,7 @@ def test_preload_obstacles_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert executable.obstacle(str(path)) is None
     assert executable.obstacle(__file__) is None
     path.chmod(0o755 | stat.S_ISUID)
-    assert executable.obstacle(str(path)) is None  # of this user: nothing is gained
+    assert executable.obstacle(str(path)) is None  # this user's file: no rights are gained
     monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
     assert "setuid" in (executable.obstacle(str(path)) or "")
     small = tmp_path / "small"
@@ -371,7 +372,7 @@ def test_a_missing_cuhip_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 @pytest.mark.parametrize("name", ("libmlir_cuda_runtime.so", "libmlir_cuda_runtime.so.22.1"))
 def test_a_program_runs_on_cuda(name: str, tmp_path: Path) -> None:
-    """A program that was linked with LLVM's own library for CUDA, which is not on this machine."""
+    """The program was linked with LLVM's own library for CUDA, which is not on this machine."""
     program = stream_program(tmp_path, name)
     result = command("run", "--device", "cuda", program, MGPU_RT_CUDA=str(CUSTUB), MGPU_RT_HIP="")
     assert (result.returncode, result.stdout, result.stderr) == (3, "done\n", "")
@@ -400,7 +401,7 @@ def test_nvidias_driver_is_found_or_named(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_a_machine_that_starts_no_process_is_named(
     monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    """The user is not told that HIP is missing."""
+    """The message does not blame a missing HIP."""
 
     def refuse(*_words: object, **_settings: object) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
@@ -410,17 +411,17 @@ def test_a_machine_that_starts_no_process_is_named(
     assert result.exit_code == (1 if words == ("doctor",) else 2)
     said = result.stdout + result.stderr
     assert "no process could be started: Resource temporarily unavailable; free memory" in said
-    assert "libamdhip64" not in said  # which no package would mend
+    assert "libamdhip64" not in said  # no package would mend that
 
 
 def test_doctor_keeps_a_path_whole() -> None:
-    """However narrow the terminal: people copy it."""
+    """People copy the path, so it stays whole even on a narrow terminal."""
     said = invoke("doctor", "--device", "softgpu", COLUMNS="40").stdout
     assert str(_layout.PREFIX / "lib" / _layout.LIBRARY) in said
 
 
 def test_doctor_blames_no_python_for_a_program_that_failed() -> None:
-    """The library looks for Python beside the program, and a slow program still runs."""
+    """The library looks for Python in parallel with the program, and a slow program still runs."""
     result = command("doctor", "--device", "hip", HIPSTUB_DEVICES="0")
     (line,) = (line for line in result.stdout.splitlines() if " Python " in line)
     assert "not looked for: the program had failed before" in line or "would manage" in line
@@ -454,7 +455,7 @@ def test_a_path_with_a_colon_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_library_in_a_path_with_a_space_is_preloaded(
     monkeypatch: pytest.MonkeyPatch, program: Path, tmp_path: Path
 ) -> None:
-    """LD_PRELOAD would end the name there."""
+    """LD_PRELOAD would end the name at the space."""
     folder = tmp_path / "größer als" / "lib"
     folder.mkdir(parents=True)
     for name in (RUNTIME, f"{RUNTIME}.19.1"):
@@ -469,7 +470,7 @@ def test_a_library_in_a_path_with_a_space_is_preloaded(
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A machine without a GPU; tmp_path/kfd and tmp_path/nvidiactl are those that it may get."""
+    """Sets up a machine without a GPU; tests may make tmp_path/kfd and tmp_path/nvidiactl."""
     monkeypatch.setattr(preload, "KFD", tmp_path / "kfd")
     monkeypatch.setattr(cuda, "GPUS", (tmp_path / "nvidiactl",))
     return tmp_path
@@ -534,7 +535,7 @@ def test_a_hip_that_is_not_there_is_refused_before_the_program_runs(
 
 @pytest.mark.parametrize("device", ["hip", "softgpu"])
 def test_a_hip_that_is_no_library_is_refused(device: str, tmp_path: Path) -> None:
-    """ROCm's folder is no library. With it 47 calls failed, and the status was 0."""
+    """ROCm's folder is no library. Before the check 47 calls failed, with status 0."""
     text = tmp_path / "text"
     text.write_text("INPUT(libamdhip64.so.6)")
     for path in (tmp_path, text):
@@ -544,7 +545,7 @@ def test_a_hip_that_is_no_library_is_refused(device: str, tmp_path: Path) -> Non
 
 
 def test_device_hip_without_a_hip_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loader may find one by its name only."""
+    """The loader may find one only by its name."""
     monkeypatch.setattr(preload._hip_search, "find", lambda _: [])
     result = invoke("run", "--device", "hip", "true")
     assert result.exit_code == 2

@@ -1,4 +1,4 @@
-"""mgpu_rt._cli.softgpu sets a child's environment, and names what is missing."""
+"""mgpu_rt._cli.softgpu sets a child's environment, and names missing parts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from mgpu_rt import _hip_search, _layout
 from mgpu_rt._cli import options, softgpu
 
-ELF = b"\x7fELF"  # as the files of libraries begin
+ELF = b"\x7fELF"  # the begin of library files
 
 
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A build directory with something in the driver's place, and no HIP that was fetched."""
+    """Makes a build directory with a file in the driver's place, and no fetched HIP."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     library = tmp_path / "build" / "softgpu" / softgpu.DRIVER
     library.parent.mkdir(parents=True)
@@ -64,7 +64,7 @@ def test_a_missing_hip_is_named(build: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_hip_that_cannot_be_emulated_is_named(
     build: Path, hip: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ROCr below it looks for neither of the libraries that stand in."""
+    """The ROCr below it loads neither of the libraries that softgpu replaces."""
     found = [_hip_search.Hip("/opt/rocm", hip)]
     monkeypatch.setattr(_hip_search, "LOADERS_FOLDERS", ())
     monkeypatch.setattr(_hip_search, "find", lambda _: found)
@@ -113,7 +113,7 @@ def test_a_device_that_there_is_not_is_named(build: Path, hip: str, name: str) -
 
 
 def _lay(folder: Path, name: str, knows: str) -> Path:
-    """A HIP and its ROCr, which knows these targets."""
+    """Makes a HIP and its ROCr, which knows these targets."""
     folder.mkdir(parents=True)
     (folder / _hip_search.HSA).write_text(f"libhsakmt.so.1 {knows}")
     (folder / name).write_bytes(ELF)
@@ -123,7 +123,7 @@ def _lay(folder: Path, name: str, knows: str) -> Path:
 def test_a_device_that_hip_does_not_know_wants_another_hip(
     build: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The one that `mgpu-rt doctor --install` has fetched is taken, for that device only."""
+    """The HIP that `mgpu-rt doctor --install` has fetched is used, for that device only."""
     old = _lay(tmp_path / "old", "libamdhip64.so.5", "gfx906 gfx90a")
     monkeypatch.setattr(_hip_search, "find", lambda _: [_hip_search.Hip("/opt/rocm", str(old))])
     (build / "softgpu" / "libhsakmt.so.1").touch()
@@ -144,7 +144,7 @@ def test_a_device_that_hip_does_not_know_wants_another_hip(
 def test_check_takes_the_newest_hip_5(
     build: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The checker's device stands in for the driver library, which HIP 6 and later do not load."""
+    """The checker's device replaces the driver library, which HIP 6 and later do not load."""
     newest = _lay(tmp_path / "7", "libamdhip64.so.7", "gfx942")
     (newest.parent / _hip_search.HSA).write_bytes(b"hsaKmtQueueRingDoorbell gfx942 gfx90a")
     middle = _lay(tmp_path / "5", "libamdhip64.so.5", "gfx942 gfx90a")

@@ -29,12 +29,12 @@ ON_SOFTGPU = {"MGPU_RT_HIP": ""}
 
 @pytest.fixture(scope="module")
 def forum() -> Path:
-    """The forum's program as LLVM 19 lowers it, linked with a plain runtime."""
+    """Builds the forum's program as LLVM 19 lowers it, linked with a plain runtime."""
     return build("forum", 19, LAUNCHES, STOCK)
 
 
 def run(program: Path, path: Path, **env: str) -> str:
-    """Writes a statistics file; returns what was printed besides."""
+    """Writes a statistics file; returns all other output."""
     words = ("run", "--device", "softgpu", "--stats", "--stats-json", path, "--", program)
     result = command(*words, **ON_SOFTGPU, **env)
     assert result.returncode >= 0, result.stderr
@@ -43,7 +43,7 @@ def run(program: Path, path: Path, **env: str) -> str:
 
 @pytest.fixture(scope="module")
 def files(forum: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Statistics of stock's behaviour, and with the cache."""
+    """Returns statistics of stock's behaviour, and with the cache."""
     folder = tmp_path_factory.mktemp("stats")
     run(forum, folder / "stock.json", MGPU_RT_CACHE="off")
     run(forum, folder / "ours.json")
@@ -111,7 +111,7 @@ def test_stats_shows_kernels_copies_and_images(tmp_path: Path) -> None:
     assert any("process" in line and "ended by exit" in line for line in lines)
 
 
-#: Needs the library, so that its destructor runs just before the library's.
+#: The program needs the library, so its destructor runs just before the library's.
 KILL_AT_EXIT = """
 #include <signal.h>
 extern const char *mgpu_rt_version(void);
@@ -188,7 +188,7 @@ def test_compare_json_has_ratios(files: tuple[Path, Path]) -> None:
 
 
 def test_hips_start_is_a_row_of_its_own_and_in_no_ratio(tmp_path: Path) -> None:
-    """Here it is longer than all calls, and another one on each side."""
+    """Here the start is longer than all calls, and differs between the sides."""
     runs = [recorded.stock(start={"ns": 299_000_000}), recorded.statistics(start={"ns": 0})]
     paths = [tmp_path / "stock.json", tmp_path / "ours.json"]
     for path, run in zip(paths, runs, strict=True):
@@ -228,7 +228,7 @@ def test_a_slow_start_is_in_neither_sides_calls(forum: Path) -> None:
 
 
 def test_compare_runs_a_program_twice(forum: Path) -> None:
-    """Settings of the caller for the library's caches and files change nothing."""
+    """The caller's settings for the library's caches and files have no effect."""
     hostile = {"MGPU_RT_CACHE": "off", "MGPU_RT_TRACE": "/nowhere/trace"}
     words = ("compare", "--device", "softgpu", "--json", "--", forum)
     result = command(*words, **ON_SOFTGPU, **hostile)
@@ -247,7 +247,7 @@ def test_compare_adds_up_processes(forum: Path, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert (
         result.stderr == "--json -- b\n" * 2
-    )  # what the program prints; its arguments are its own
+    )  # the program's output; its arguments are its own
     (row,) = (line for line in result.stdout.splitlines() if "mgpuLaunchKernel" in line)
     assert row.split()[1:3] == [str(2 * LAUNCHES)] * 2
 
@@ -271,7 +271,7 @@ def split(line: str) -> list[str]:
 
 
 def test_compare_names_the_word_that_changes_the_output(forum: Path, tmp_path: Path) -> None:
-    """The advice praises a word only where it changes nothing that the program prints."""
+    """The advice recommends an option only if it does not change the program's output."""
     script = tmp_path / "script"
     script.write_text(f'#!/bin/sh\necho "$MGPU_RT_SYNC"\n"{forum}"\n')
     script.chmod(0o755)
@@ -352,7 +352,7 @@ def test_bad_files_are_named(content: bytes, words: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("command", ("stats", "compare", "compare after"))
 def test_names_of_a_file_are_only_text(command: str, tmp_path: Path) -> None:
-    """None of them moves a terminal's cursor, adds a line, or takes more room than a name has."""
+    """No name moves a terminal's cursor, adds a line, or takes more room than a name has."""
     evil, plain = tmp_path / "evil.json", tmp_path / "plain.json"
     evil.write_text(json.dumps(hostile()["s"]))
     plain.write_text(json.dumps(recorded.stock()))
@@ -386,7 +386,7 @@ def test_caches_of_processes_are_added_up() -> None:
 
 
 def test_processes_that_met_different_kernels_of_one_name_are_added_up() -> None:
-    """One that has met a single `mark` shows it plain, and says whose it is."""
+    """A process with a single `mark` shows it plain, and tells whose it is."""
     plain = {"mark": {"launches": 2, "ns": 20, "module": "first"}}
     full = {
         "first::mark": {"launches": 1, "ns": 10, "module": "first"},
@@ -441,7 +441,7 @@ def test_a_set_uid_program_cannot_be_compared(
 
 
 def test_stdout_is_the_comparisons(tmp_path: Path) -> None:
-    """A program that prints does not disturb the JSON."""
+    """A program's output does not disturb the JSON."""
     program = build("globals", 22, LAUNCHES, STOCK)
     helper = str(print_library().parent)
     words = ("compare", "--device", "softgpu", "--json", "--", program)

@@ -11,5 +11,5 @@ DEVICE = Path(__file__).with_name("device.mlir")
 
 
 def library(program: Path, **options: object) -> mgpu_rt.Library:
-    """The library of one of these programs."""
+    """Returns the library of one of these programs."""
     return mgpu_rt.Library(mgpu_rt.lower(program, **options))  # type: ignore[arg-type]

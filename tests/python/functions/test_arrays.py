@@ -1,4 +1,4 @@
-"""Arrays that Python hands out: their interfaces, their lifetimes, and who may take them."""
+"""Arrays that Python hands out: their interfaces, their lifetimes, and their consumers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ on_softgpu = in_child(policies=("builtin",), backends=("softgpu",))
 
 
 class Owner:
-    """An owner of memory in this process, which tells when it is gone."""
+    """An owner of memory in this process that records its end."""
 
     def __init__(self, gone: list[int], size: int = 96) -> None:
         self.buffer = (ctypes.c_char * size)()
@@ -91,7 +91,7 @@ def test_a_capsule_ends_while_an_exception_is_on_its_way() -> None:
 
 
 def test_a_consumer_frees_memory_on_any_thread() -> None:
-    """Without the GIL, as PyTorch does: the deleter of the tensor takes it."""
+    """As PyTorch does, it frees without the GIL, which the tensor's deleter takes."""
     gone: list[int] = []
     capsule = host_array(gone).__dlpack__()
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
@@ -241,7 +241,7 @@ def test_arrays_that_do_not_fit_are_refused(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-#: An array that PyTorch or NumPy holds when the interpreter is over.
+#: PyTorch or NumPy holds an array when the interpreter ends.
 ENDS = """
 import ctypes, sys, numpy
 from mgpu_rt._arrays.arrays import HostArray

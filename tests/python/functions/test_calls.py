@@ -1,5 +1,4 @@
-"""Calls of functions that need no GPU: numbers, memrefs, results, and everything that does not
-fit."""
+"""Calls of functions that need no GPU: numbers, memrefs, results, and all mismatches."""
 
 from __future__ import annotations
 
@@ -59,7 +58,7 @@ def test_strides_of_any_kind_are_passed(host: mgpu_rt.Library, array: Any) -> No
 
 def test_a_tensor_on_the_host_is_passed_by_dlpack(host: mgpu_rt.Library) -> None:
     class Tensor:
-        """A tensor like PyTorch's, with neither a buffer nor NumPy's interface."""
+        """A tensor like PyTorch's, without a buffer and NumPy's interface."""
 
         def __dlpack_device__(self) -> tuple[int, int]:
             return 1, 0
@@ -89,7 +88,7 @@ def test_memrefs_without_a_rank_are_passed(host: mgpu_rt.Library) -> None:
 
 
 def test_an_offset_of_the_type_is_kept(host: mgpu_rt.Library) -> None:
-    """The array's first element is the memref's, however lowered code finds it."""
+    """The array's first element is the memref's, for any way in which lowered code finds it."""
     numbers = numpy.arange(20, dtype="f4")
     assert host.at_offset(numbers[3:11:2]) == 5
 
@@ -127,7 +126,7 @@ def test_results_are_numbers_and_arrays(host: mgpu_rt.Library) -> None:
 
 
 def freed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The addresses that are freed from now on."""
+    """Records the addresses that are freed from now on."""
     from mgpu_rt._arrays import memory
 
     found: list[int] = []
@@ -182,7 +181,7 @@ def test_results_outlive_the_library() -> None:
         _ = opened.double
     gc.collect()
     assert own.tolist() == [0, 2, 4, 6, 8] and table.tolist() == [1, 2, 3]
-    assert function(ROW).tolist() == own.tolist()  # keeps the library
+    assert function(ROW).tolist() == own.tolist()  # it keeps the library alive
 
 
 # ---- what does not fit ----
@@ -343,7 +342,7 @@ def test_threads_call_one_library_and_close_it(host: mgpu_rt.Library) -> None:
     assert wrong == []
 
 
-#: An array, a view of it, a library and a thread that calls live on at the interpreter's end.
+#: An array, a view of it, a library and a thread that calls exist at the interpreter's end.
 ENDS = """
 import sys, threading, numpy, mgpu_rt
 library = mgpu_rt.Library(sys.argv[1])
@@ -387,7 +386,7 @@ def test_floats_come_back_as_they_went(text: str) -> None:
 
 def test_bfloat16_is_rounded_to_the_nearest_even() -> None:
     kind = Scalar("bf16")
-    just_more = 1.00390625 + 2**-40  # of which a float of 32 bits knows nothing
+    just_more = 1.00390625 + 2**-40  # a float of 32 bits cannot tell the difference
     pairs = ((1.00390625, 1.0), (1.01171875, 1.015625), (just_more, 1.0078125), (2**-133, 2**-133))
     for given, wanted in pairs:
         assert values.decode(bytes(values.encode(given, kind)), kind) == wanted

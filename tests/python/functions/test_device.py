@@ -1,4 +1,4 @@
-"""Lowered functions on memory of the device's, on the emulated device and on a GPU."""
+"""Lowered functions on device memory, on the emulated device and on a GPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COUNT = 1000
 
 
 def device_library(mgpu: Mgpu, **options: Any) -> mgpu_rt.Library:
-    """PTX, which the driver compiles, serves any of NVIDIA's GPUs."""
+    """PTX, which the driver compiles, runs on all of NVIDIA's GPUs."""
     on_cuda = {"chip": CHIP, "image": "isa"} if mgpu.on_cuda else {}
     return library(DEVICE, **on_cuda, **options)
 
@@ -35,7 +35,7 @@ def numbers(begin: int = 0) -> numpy.ndarray:
 
 
 def allocated() -> int:
-    """Bytes of device memory that the program holds."""
+    """Returns the bytes of device memory that the program holds."""
     return mgpu_rt.stats()["memory"]["0"]["allocated"]
 
 
@@ -64,7 +64,7 @@ def test_device_arrays_are_passed_where_they_lie(mgpu: Mgpu) -> None:
     array.copy_from(numbers(7))
     assert (array.to_host() == numbers(7)).all()
     with pytest.raises(mgpu_rt.HipError, match="hipErrorInvalidValue"):
-        functions.scale(mgpu_rt.empty(0), 1)  # a grid of no block
+        functions.scale(mgpu_rt.empty(0), 1)  # a grid without a block
     del array
     gc.collect()
     assert allocated() == 0
@@ -142,7 +142,7 @@ def test_work_goes_to_a_lent_stream(mgpu: Mgpu) -> None:
 @on_devices
 def test_a_function_becomes_a_graph(mgpu: Mgpu) -> None:
     functions, array = device_library(mgpu), mgpu_rt.to_device(numbers())
-    functions.scale(array, 1)  # makes what is made once
+    functions.scale(array, 1)  # does the one-time work
     with mgpu_rt.graph() as graph:
         functions.scale(array, 2)
         functions.scale(array, 3)
@@ -154,7 +154,7 @@ def test_a_function_becomes_a_graph(mgpu: Mgpu) -> None:
 
 @on_devices
 def test_arrays_may_end_while_a_graph_is_built(mgpu: Mgpu) -> None:
-    """Finalizers of arrays put off what they give back: it is no part of the graph."""
+    """Finalizers of arrays delay their releases, which are no part of the graph."""
     functions, array = device_library(mgpu), mgpu_rt.to_device(numbers())
     others = [mgpu_rt.to_device(numbers()), mgpu_rt.Stream(), mgpu_rt.Event()]
     with mgpu_rt.use_stream(mgpu_rt.Stream()):
@@ -233,7 +233,8 @@ def test_threads_call_on_arrays_of_their_own(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-#: A library that launches, its arrays on the device, and a child of fork, at the end of a process.
+#: A library that launches, its arrays on the device, and a child of fork exist at the end of a
+#: process.
 ENDS = """
 import os, sys, numpy, mgpu_rt
 functions = mgpu_rt.Library(sys.argv[1])

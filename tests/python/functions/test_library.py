@@ -1,4 +1,4 @@
-"""mgpu_rt.lower, and the functions of the runtime with numbers for pointers."""
+"""mgpu_rt.lower, and the runtime's functions with numbers for pointers."""
 
 from __future__ import annotations
 

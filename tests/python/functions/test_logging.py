@@ -1,4 +1,4 @@
-"""Lines of the C library through Python's logging, in place of stderr."""
+"""Lines of the C library go through Python's logging instead of stderr."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FAILED = "'event' failed with 'hipErrorInvalidValue'"
 
 
 class Seen(logging.Handler):
-    """Keeps the lines, each with its level."""
+    """A handler that keeps the lines, each with its level."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class Seen(logging.Handler):
 
 @contextmanager
 def handler(new: logging.Handler | None = None, patience: int = 1000 * HANG) -> Iterator[Seen]:
-    LOGGER.propagate = False  # pytest has handlers of its own
+    LOGGER.propagate = False  # pytest has its own handlers
     LOGGER.setLevel(logging.INFO)
     _logging.PATIENCE_MS = patience
     mgpu_rt.load().use_logging()
@@ -77,7 +77,7 @@ def test_a_line_goes_to_stderr_where_nobody_logs(mgpu: Mgpu) -> None:
     fail()
     with handler():
         pass
-    fail()  # the handler is gone
+    fail()  # the handler has ended
     assert mgpu.stderr() == f"{FAILED}\n" * 2
     with handler() as seen:
         mgpu_rt.load().use_logging(False)
@@ -144,7 +144,7 @@ def test_a_handler_may_call_the_library(mgpu: Mgpu) -> None:
 
 
 class Waiting(Seen):
-    """A handler that waits for a lock; `entered` says that it does."""
+    """A handler that waits for a lock; `entered` tells that it does."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -157,7 +157,7 @@ class Waiting(Seen):
 
 
 def until(event: threading.Event, caller: Callable[[], object]) -> None:
-    """Calls until the handler has begun: a busy machine may come too late to a line."""
+    """Calls until the handler has begun, as a busy machine may come too late to a line."""
     while not event.is_set():
         caller()
 
@@ -168,7 +168,7 @@ def test_a_handler_that_waits_for_the_caller_ends_its_wait(mgpu: Mgpu) -> None:
     with handler(waiting, patience=50):
         until(waiting.entered, fail)
         mgpu.stderr()
-        fail()  # does not wait again
+        fail()  # it does not wait again
         assert (mgpu.stderr(), waiting.lines) == (f"{FAILED}\n", [])
         waiting.free.set()
         waiting.lines.clear()
@@ -202,7 +202,7 @@ void wait_with_the_gil(void) {
 
 @on_stub
 def test_a_lock_of_the_caller_and_the_gil_are_no_deadlock(mgpu: Mgpu) -> None:
-    """Python may have the line in its hands: then it is logged once the lock is free."""
+    """If Python already has the line, it is logged once the lock is free."""
     with tempfile.TemporaryDirectory() as folder, handler(patience=50) as seen:
         runtime = mgpu_rt.load()
         path = compile_c(Path(folder) / "crossed.so", CROSSED, "-shared", "-fPIC", runtime.path)

@@ -29,7 +29,7 @@ WEIGHTS = [
 
 
 def lowered(variant: Variant, chip: str | None = None, image: str | None = None) -> Path:
-    """The model's forward pass without its main, which fills its buffers and repeats it."""
+    """Lowers the model's forward pass without its main, which fills its buffers and repeats it."""
     text = program.source(MODEL, variant)
     pass_of_it = text[text.index("func.func @forward") : text.index("func.func @main")]
     return shared_library.lower(pass_of_it, chip=chip, image=image, first=variant.passes)
@@ -48,7 +48,7 @@ def test_a_model_is_called_from_numpy(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-#: The weights, and every buffer of the model, are tensors of PyTorch's.
+#: The weights, and every buffer of the model, are PyTorch's tensors.
 TORCH = """
 import sys, numpy, torch, mgpu_rt
 from bench.models import reference
@@ -88,7 +88,7 @@ except TypeError as error:
 
 
 def on_gpu(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Runs Python code in a process of its own, over NVIDIA's driver."""
+    """Runs Python code in its own process, over NVIDIA's driver."""
     return subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
         env=environment("cuda", PYTHONPATH=str(ROOT)),
@@ -107,7 +107,7 @@ def test_a_model_is_called_from_pytorch_on_a_gpu() -> None:
     assert "failed with" not in result.stderr
 
 
-#: CuPy takes arrays of ours without a copy, in both ways, and keeps their memory alive.
+#: CuPy takes this package's arrays without a copy, in both ways, and keeps their memory alive.
 CUPY = """
 import cupy, numpy, mgpu_rt
 

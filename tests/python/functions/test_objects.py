@@ -59,7 +59,7 @@ def test_handles_end_with_their_objects(mgpu: Mgpu) -> None:
     del stream
     gc.collect()
     again = mgpu_rt.Stream()
-    assert again.handle == handle  # the library had it back
+    assert again.handle == handle  # the library had released it
     again.close()
     again.close()
     with event:
@@ -92,7 +92,7 @@ def test_events_order_streams_and_have_times(mgpu: Mgpu) -> None:
     assert (array.to_host() == 6 * numpy.arange(1000)).all()
     assert end.milliseconds_since(start) >= 0
     with pytest.raises(mgpu_rt.HipError, match="there is no time between the events"):
-        mgpu_rt.Event().milliseconds_since(start)  # was never recorded
+        mgpu_rt.Event().milliseconds_since(start)  # the event was never recorded
     first.synchronize()
 
 
@@ -172,9 +172,9 @@ def test_a_browser_shows_statistics(tmp_path: Path) -> None:
 def test_lines_of_hooks_go_to_pythons_logging(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the program has set it up; else they are lines on stderr."""
+    """Messages go to Python's logging if the program has set it up, and to stderr if not."""
     logger = logging.getLogger("mgpu_rt")
-    monkeypatch.setattr(logger, "propagate", False)  # pytest has handlers of its own
+    monkeypatch.setattr(logger, "propagate", False)  # pytest has its own handlers
     hooks.say("a line")
     assert capfd.readouterr().err == "a line\n"
     seen: list[logging.LogRecord] = []

@@ -88,7 +88,7 @@ def test_other_texts_are_no_functions(text: str) -> None:
 
 
 def test_the_functions_of_a_program_are_found() -> None:
-    """Declarations and the functions of nested modules are left out."""
+    """Declarations and functions of nested modules are left out."""
     found = function_types(HOST.read_text())
     assert function_types(HOST.read_text(), 19) == found
     assert found["sum"] == "(memref<?x?xf32, strided<[?, ?], offset: ?>>) -> f32"
@@ -97,7 +97,7 @@ def test_the_functions_of_a_program_are_found() -> None:
 
 
 def test_types_survive_the_linker(tmp_path: Path) -> None:
-    """The library is made of two objects and stripped. Names have quotes and other letters."""
+    """The library is made of two objects and stripped. Names contain quotes and other letters."""
     functions = (
         {"a": "() -> i1", 'q"\\uote\n': "() -> ()"},
         {"naïve": "(i32) -> i32", "b": "() -> ()"},

@@ -75,7 +75,7 @@ void launch(int64_t number, void *pointer);
 
 
 def run(directory: Path, llvm: int, main: str, program: str | None = None) -> list[str]:
-    """The calls that a hoisted program makes."""
+    """Returns the calls of a hoisted program."""
     hoisted = hoist(program or before_21(), llvm).program
     compiled = directory / "program.o"
     compiled.write_bytes(object_files.compile_dialect(hoisted, llvm))
@@ -109,7 +109,8 @@ def test_a_program_that_launches_nothing_asks_for_nothing(tmp_path: Path) -> Non
 
 
 def test_recursion_has_a_stream_at_each_depth(tmp_path: Path) -> None:
-    """The first is busy while the second is asked for, which may have to run at the same time."""
+    """The first stream is busy while the second is requested, whose work may have to run at the
+    same time."""
     main = """
     static void again(void) { during = NULL; launch(0, 0); }
     int main(void) { during = again; launch(0, 0); during = again; launch(0, 0); return 0; }
@@ -117,7 +118,7 @@ def test_recursion_has_a_stream_at_each_depth(tmp_path: Path) -> None:
     twice = ["launch 1 on 3", "wait 3", "wait 2"]
     assert run(tmp_path, 22, main) == [
         *("load 1", "look up f in 1", "create 2", "launch 1 on 2", "create 3", *twice),
-        # The inner one came back first, so it is the first to be taken.
+        # The inner one was released first, so it is taken first.
         *("launch 1 on 3", "launch 1 on 2", "wait 2", "wait 3", "unload 1"),
         *("destroy 2", "destroy 3"),
     ]
@@ -136,7 +137,7 @@ def test_more_streams_than_are_kept_are_destroyed(tmp_path: Path) -> None:
 
 
 def test_threads_have_streams_of_their_own_and_one_module(tmp_path: Path) -> None:
-    """A stream that two held at once would be given back twice, and so destroyed twice."""
+    """A stream that two threads held at once would be released twice, and so destroyed twice."""
     main = """
     static pthread_barrier_t barrier;
     static void meet(void) { pthread_barrier_wait(&barrier); }
@@ -160,10 +161,10 @@ def test_threads_have_streams_of_their_own_and_one_module(tmp_path: Path) -> Non
     said = run(tmp_path, 22, main)
     calls = Counter(line.split()[0] for line in said)
     assert calls["launch"] == calls["wait"] == 8 * 200
-    # All launch at the same time, so there are as many streams as threads.
+    # All threads launch at the same time, so there are as many streams as threads.
     assert calls["create"] == calls["destroy"] == 8
     assert len({line for line in said if line.startswith("destroy")}) == 8
-    # The thread that loads second gives back its module, and uses the first one.
+    # The thread that loads second unloads its module, and uses the first one.
     assert calls["load"] == calls["unload"]
     assert len({line.split()[1] for line in said if line.startswith("launch")}) == 1
 
@@ -221,7 +222,7 @@ def test_a_launch_from_another_exit_handler_still_works(tmp_path: Path) -> None:
 
 
 def test_a_load_that_failed_is_tried_again(tmp_path: Path) -> None:
-    """Each launch reports the failure, and the first that can load the module does."""
+    """Each launch reports the failure, and the first launch that can load the module does."""
     main = "int main(void) { last = -1; launch(0, 0), launch(0, 0); return 0; }"
     said = run(tmp_path, 22, main)
     assert [line for line in said if line.startswith(("load", "look"))] == [

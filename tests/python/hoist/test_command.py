@@ -1,4 +1,4 @@
-"""The command `mgpu-rt hoist`: files and streams, what it says, bad input."""
+"""The command `mgpu-rt hoist`: files and streams, its messages, bad input."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_file_is_hoisted_in_place(program: Path) -> None:
     assert program.read_bytes() == hoist(given, 22).program
 
 
-#: The page's blocks: commands, what they say, commands for LLVM IR.
+#: The page's blocks: commands, their output, commands for LLVM IR.
 COMMANDS, SAID, FOR_IR = (
     re.sub("^    ", "", block, flags=re.MULTILINE)
     for block in re.findall(r"(?:^    .*\n)+", PAGE, re.MULTILINE)
@@ -212,7 +212,7 @@ def test_a_tool_that_fails_silently_is_named(
 def test_tools_of_different_releases_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The line that a tool names is not one of the user's."""
+    """The line number in a tool's message is not one of the user's."""
     error = "echo 'x:7:1: error: no such thing' >&2; exit 1"
     script = f'#!/bin/sh\n[ "$1" = --mlir-to-llvmir ] || {{ {error}; }}\n'
     for name in ("mlir-opt", "mlir-translate"):

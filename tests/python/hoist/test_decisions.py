@@ -1,4 +1,4 @@
-"""Hoisting moves some calls and leaves others: small programs each break one condition."""
+"""Hoisting moves some calls and leaves others: each small program violates one condition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GLOBALS = f"""
   }}
 """
 
-#: A launch as LLVM 19 makes it. The names in capitals are where a program is broken.
+#: A launch as LLVM 19 lowers it. The names in capitals mark the places that tests change.
 BEFORE_21 = f"""
 module {{{GLOBALS}  llvm.func @mgpuModuleLoad(!llvm.ptr, i64) -> !llvm.ptr
   llvm.func @mgpuModuleLoadJIT(!llvm.ptr, i32, i64) -> !llvm.ptr
@@ -60,7 +60,7 @@ module {{{GLOBALS}  llvm.func @mgpuModuleLoad(!llvm.ptr, i64) -> !llvm.ptr
 }}
 """
 
-#: A launch as LLVM 22 makes it.
+#: A launch as LLVM 22 lowers it.
 SINCE_21 = f"""
 module {{{GLOBALS}  llvm.mlir.global_ctors CONSTRUCTORS
   llvm.func @mgpuModuleLoad(!llvm.ptr, i64) -> !llvm.ptr
@@ -127,7 +127,7 @@ def test_a_launch_of_llvm_20_is_hoisted(llvm: int) -> None:
 
 
 def launch(hoisted: Hoisted) -> str:
-    """The body of the function that launches."""
+    """Returns the body of the function that launches."""
     return hoisted.program.decode().partition("@launch(")[2].partition("\n  }")[0]
 
 
@@ -158,12 +158,12 @@ BYTE = "%b = llvm.mlir.constant(0 : i8) : i8\n"
             before_21(stream="llvm.store %stream, %place : !llvm.ptr, !llvm.ptr"),
             "it goes to llvm.store",
         ),
-        # A stream in the place of an event; LLVM 22 and older do so.
+        # A stream is in the place of an event, as in LLVM 22 and older.
         (
             before_21(done="llvm.call @mgpuEventSynchronize(%stream) : (!llvm.ptr) -> ()"),
             "it goes to mgpuEventSynchronize",
         ),
-        # In another place of a call that takes it.
+        # The stream is another argument of a call that takes one.
         (
             before_21().replace("%stream,\n        %null", "%stream,\n        %stream"),
             "it goes to mgpuLaunchKernel",
@@ -215,7 +215,7 @@ OTHER_LOOK_UP = f"{THE_LOAD}its module goes to mgpuModuleGetFunction"
         (before_21().replace("%module, %name)", "%module, %module)"), OTHER_LOOK_UP),
         (before_21().replace("%image, %one", "%pointer, %one"), NO_CONSTANT),
         (before_21().replace("internal constant @image", "internal @image"), NO_CONSTANT),
-        # The linker may put another one in its place.
+        # The linker may replace it by another one.
         (before_21().replace("internal constant @image", "weak constant @image"), NO_CONSTANT),
         (
             before_21().replace("%image, %one", "%image, %number"),
@@ -246,7 +246,7 @@ def test_a_load_that_compiles_is_moved_too() -> None:
 
 @pytest.mark.parametrize("declared", ["", "llvm.func @atexit(!llvm.ptr) -> i32"])
 def test_functions_that_the_added_text_calls_are_declared_once(declared: str) -> None:
-    """A program that never unloads does not declare the unload either."""
+    """A program that never unloads does not declare the unload."""
     program = before_21(top=declared)
     for line in (
         "llvm.func @mgpuModuleUnload(!llvm.ptr)\n",
@@ -272,9 +272,9 @@ NO_VARIABLE = "its module is not one for all launches"
         {"body": "llvm.store %place, %pointer : !llvm.ptr, !llvm.ptr"},
         {"constructor": "llvm.store %place, %image : !llvm.ptr, !llvm.ptr"},
         {"body": CALL_ELSEWHERE.format("%place")},
-        # The constructor is not only a function for constructing.
+        # The constructor is also called as a function.
         {"body": "llvm.call @load() : () -> ()"},
-        # The function's address is known to another variable.
+        # Another variable has the function's address.
         {
             "top": "llvm.mlir.global external @other() : !llvm.ptr {\n"
             "%0 = llvm.mlir.addressof @place : !llvm.ptr\n llvm.return %0 : !llvm.ptr }"

@@ -1,5 +1,5 @@
-"""Programs that MLIR has lowered are hoisted, over a runtime that asks HIP at each call. The
-results are the same, and the driver is asked once."""
+"""Programs that MLIR has lowered are hoisted, and run over a runtime that asks HIP at each call.
+The results are equal, and the driver is asked once."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tests.support.suites import in_check
 PROGRAMS = in_check(
     [(name, llvm) for name in PRINTED for llvm in RELEASES], lambda name, llvm: llvm < 22
 )
-#: With a loop, a launch an iteration: how many of each.
+#: For programs with a loop that launches once an iteration: the number of each call.
 COUNTED = [("forum", 1, 1, 1, 1), ("many", 50, 5, 50, 1), ("overlap", 2, 1, 1, 2)]
 
 
 def run(program: str, llvm: int, iterations: int | None, backend: str = "stub") -> Outcome:
     hoisted = hoist(dialect(program, llvm, iterations), llvm)
     env = run_environment(Way(STOCK), backend, llvm, "builtin")
-    if backend != "stub":  # where stock's finds HIP
+    if backend != "stub":  # the place where stock finds HIP
         env["LD_LIBRARY_PATH"] += os.pathsep + str(Path(env["MGPU_RT_HIP"]).parent)
     return execute([str(build(hoisted.program, llvm))], env)
 
@@ -67,19 +67,20 @@ def test_the_driver_is_asked_once(
 
 @pytest.mark.parametrize("program", [name for name in PRINTED if name != "globals"])
 def test_kept_objects_go_back_before_hip_is_gone(program: str) -> None:
-    """LLVM 19 puts no destructor into programs, so this is the hoisting's own release."""
+    """LLVM 19 gives programs no destructor, so this release is the hoisting's own."""
     hoisted = hoist(dialect(program, 19, rounds(program)), 19)
     env = run_environment(Way(STOCK), "stub", 19, "builtin", HIPSTUB_TEARDOWN="1")
     outcome = execute([str(build(hoisted.program, 19))], env)
     good(outcome)
     calls = Counter(call["name"] for call in outcome.calls)
     assert calls["hipModuleLoadData"] == calls["hipModuleUnload"]
-    if program != "events":  # which leaks streams, as lowered
+    if program != "events":  # it leaks streams, as lowered
         assert calls["hipStreamCreate"] == calls["hipStreamDestroy"]
 
 
 def test_an_image_with_writable_globals_is_loaded_each_time() -> None:
-    """LLVM 19 loads it for each launch, so that each sees fresh globals; the streams are moved."""
+    """LLVM 19 loads the module for each launch, so that each has fresh globals; the streams are
+    moved."""
     hoisted = hoist(dialect("globals", 19, 7), 19)
     assert (
         "step: left the load of @kernels_bin_cst: kernels can write to globals of it, which each "

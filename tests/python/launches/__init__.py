@@ -1,4 +1,4 @@
-"""The package as a Python program uses it: modules, arguments, streams, errors, the examples."""
+"""The package in a Python program: modules, arguments, streams, errors, the examples."""
 
 import subprocess
 from pathlib import Path
@@ -10,7 +10,7 @@ KERNELS = EXAMPLES / "kernels.mlir"
 
 
 def run(*words: object, env: dict[str, str], cwd: Path = EXAMPLES) -> tuple[str, str]:
-    """Runs a command and returns its stdout and stderr. Fails if it fails."""
+    """Runs a command and returns its stdout and stderr. It fails if the command fails."""
     result = subprocess.run(
         [str(word) for word in words],
         cwd=cwd,

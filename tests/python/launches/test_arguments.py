@@ -1,4 +1,4 @@
-"""The kernel gets each kind of argument in the size that its image gives."""
+"""The kernel gets each kind of argument in the size that its image states."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def value(size: int) -> Argument:
 
 
 class Device:
-    """The library, as far as arguments need it: memory is handed out from 0x10000 on."""
+    """A stand-in for the library with the functions that arguments need: memory is handed out from
+    0x10000 on."""
 
     def __init__(self) -> None:
         self.ffi = FFI()
@@ -64,7 +65,7 @@ def passed(
 
 
 def content(parameter: Argument, argument: Any) -> bytes:
-    """The bytes that a kernel with that one parameter gets."""
+    """Returns the bytes that a kernel with that one parameter gets."""
     given, device = passed([parameter], argument)
     given.to_device()
     params = given.params
@@ -73,11 +74,11 @@ def content(parameter: Argument, argument: Any) -> bytes:
 
 
 def number(argument: Any) -> int:
-    """The address that a kernel gets."""
+    """Returns the address that a kernel gets."""
     return int.from_bytes(content(POINTER, argument), "little")
 
 
-#: Whose second field's references a copy to the device and back would lose.
+#: A copy to the device and back would lose the references in the record's second field.
 RECORD = numpy.dtype([("number", "i4"), ("object", "O")])
 SHORT = {"shape": (4,), "typestr": "|u1", "version": 3, "data": b"abc"}
 BITS = {"shape": (4,), "typestr": "|t8", "version": 3, "data": b"abcd"}
@@ -179,7 +180,7 @@ def test_a_wrong_count_of_memrefs_is_refused() -> None:
 
 
 def test_without_a_description_values_state_their_sizes() -> None:
-    """Values have to state their sizes, and a launch takes any number of them."""
+    """Values must state their sizes, and a launch takes any number of them."""
     given, device = passed(None, numpy.int16(3), MemRef(numpy.zeros(3)), ctypes.c_float(1.5))
     assert len(given.params) == 7
     assert bytes(device.ffi.buffer(given.params[4], 8)) == struct.pack("<q", 3)
@@ -191,7 +192,7 @@ def test_without_a_description_values_state_their_sizes() -> None:
 
 
 class Interface:
-    """An array on a device, by __cuda_array_interface__."""
+    """An array on a device with __cuda_array_interface__."""
 
     def __init__(self, address: int | None, shape: tuple[int, ...], **more: Any) -> None:
         said = {"data": (address, False), "shape": shape, "typestr": "<f4", "version": 3}
@@ -199,7 +200,7 @@ class Interface:
 
 
 class Tensor:
-    """NumPy's array, said to be on a device of DLPack's."""
+    """A NumPy array that claims to be on a device of DLPack's."""
 
     def __init__(self, array: numpy.ndarray, device: int) -> None:
         self.array, self.device = array, device
@@ -243,7 +244,8 @@ def test_dlpack_gets_the_stream_of_use(device: int, stream: int) -> None:
 
 
 def test_dlpack_without_strides_is_dense() -> None:
-    """Without strides, which are C's then, and with an offset: NumPy's have it the other way."""
+    """Strides are missing, which means C's order, and there is an offset; NumPy's arrays have it
+    the other way."""
 
     class Terse(Tensor):
         def __dlpack__(self, *, stream: Any) -> Any:
@@ -282,7 +284,7 @@ def test_dlpacks_null_stream_is_hips(device: int, stream: int) -> None:
 
 
 def test_dlpack_on_the_host_is_copied() -> None:
-    """A tensor of PyTorch's in host memory: its data_ptr() would be no address of the device."""
+    """PyTorch's tensor is in host memory: its data_ptr() is no address on the device."""
     tensor = Tensor(numpy.zeros(3), 1)
     tensor.data_ptr = lambda: 0x1234  # type: ignore[attr-defined]
     given, device = passed([POINTER], tensor)
@@ -296,7 +298,7 @@ def test_dlpack_on_the_host_is_copied() -> None:
 
 
 def test_a_launch_waits_for_the_owners_stream() -> None:
-    """A launch waits for each stream once; 1 is the null stream's name in the interface."""
+    """A launch waits for each stream once; in the interface 1 is the null stream."""
     arrays = [Interface(64, (3,), stream=stream) for stream in (0x77, 0x77, 1, STREAM, None)]
     given, device = passed([POINTER] * 5, *arrays)
     given.to_device()
@@ -347,7 +349,7 @@ def test_host_memrefs_have_sizes_and_strides() -> None:
 
 
 def moved(*arguments: Any) -> list[tuple[Any, ...]]:
-    """Returns the calls of the library for host arrays: sizes of allocations, and copies."""
+    """Returns the library's calls for host arrays: sizes of allocations, and copies."""
     given, device = passed([POINTER] * len(arguments), *arguments)
     assert given.on_host
     given.to_device()
@@ -414,5 +416,5 @@ def test_arrays_may_leave_out_what_has_a_default() -> None:
 
 
 def test_arrays_without_a_buffer_are_refused() -> None:
-    """Dates, as bfloat16 of ml_dtypes: NumPy knows where they lie."""
+    """Dates, as well as bfloat16 of ml_dtypes, are refused, though NumPy knows their address."""
     assert moved(numpy.zeros(3, "M8[s]"))[0] == ("alloc", 24)

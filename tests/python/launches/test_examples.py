@@ -1,4 +1,4 @@
-"""examples/python as users run them."""
+"""Runs examples/python as users do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ needs_mlir = pytest.mark.skipif(
 
 @pytest.mark.parametrize("name", (*HERE, pytest.param("jit", marks=needs_mlir)))
 def test_examples_run_by_the_command(name: str, tmp_path: Path) -> None:
-    """The command runs in another folder, as the documents say."""
+    """The command runs in another folder, as the documents show."""
     env = {key: value for key, value in environment().items() if not key.startswith("MGPU_RT_")}
     words = (COMMAND, "run", "--device", "softgpu", "--", sys.executable, EXAMPLES / f"{name}.py")
     assert run(*words, env=env, cwd=tmp_path) == (RESULTS.get(name, RESULT), "")
@@ -49,12 +49,12 @@ def test_examples_run_on_a_gpu(name: str, image: str) -> None:
     pytest.importorskip("torch" if name == "tensors" else "numpy")
     compiled = lower.lower(KERNELS, llvm=22, chip=CHIP, image=image)
     env = environment("cuda", OBJECT=str(compiled), PYTHONPATH=str(ROOT))
-    out, said = run(sys.executable, f"{name}.py", env=env)  # PyTorch may have something to say
+    out, said = run(sys.executable, f"{name}.py", env=env)  # PyTorch may print lines of its own
     assert "1000 right results" in out
     assert "failed with" not in said
 
 
-#: A kernel of CuPy's, one of ours, and CuPy's again, on a stream of CuPy's; then DLPack.
+#: A kernel of CuPy's, one of ours, and one of CuPy's run on a stream of CuPy's; then DLPack.
 CUPY = """
 import sys, cupy, mgpu_rt
 from mgpu_rt import MemRef

@@ -41,7 +41,7 @@ def test_types_by_their_names_are_known(name: str, size: int) -> None:
 
 
 def bound() -> Any:
-    """hip-python, over the HIP that is open."""
+    """Binds hip-python to the open HIP."""
     mgpu_rt.load()
     hip = Hip.of_process()
     assert hip.binding == "hip-python"
@@ -65,7 +65,7 @@ def test_its_streams_are_lent(mgpu: Mgpu) -> None:
 
 @in_child(**on_softgpu)
 def test_its_device_arrays_are_arguments(mgpu: Mgpu) -> None:
-    """Device arrays are memrefs and addresses here, on a stream of hip-python."""
+    """Device arrays are passed as memrefs and addresses, on a stream of hip-python."""
     hip = bound()
     host = numpy.arange(COUNT, dtype="f4")
     stream, block = good(hip.hipStreamCreate()), good(hip.hipMalloc(host.nbytes))
@@ -74,7 +74,7 @@ def test_its_device_arrays_are_arguments(mgpu: Mgpu) -> None:
         scale = kernels["scale"]
         array = block.configure(typestr="float32", shape=(COUNT,))
         scale(4, 256, mgpu_rt.MemRef(array), 2.0, COUNT, stream=stream)
-        pointer = type(stream).fromObj(int(block))  # no array: an address alone
+        pointer = type(stream).fromObj(int(block))  # an address without an array
         scale(4, 256, pointer, pointer, 0, COUNT, 1, 2.0, COUNT, stream=stream)
         good(hip.hipStreamSynchronize(stream))
     result = numpy.empty_like(host)
@@ -84,7 +84,7 @@ def test_its_device_arrays_are_arguments(mgpu: Mgpu) -> None:
 
 
 class InHipPython(Runtime):
-    """Returns its objects, and passes on handles that are ints."""
+    """A binding that returns hip-python's objects, and passes on handles that are ints."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""mgpu_rt.Module: images, results, what is loaded how long."""
+"""mgpu_rt.Module: images, results, lifetimes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_public_names_are_exported() -> None:
 
 
 def scaled(module: mgpu_rt.Module, **options: Any) -> None:
-    """Launches on arrays, and compares."""
+    """Launches on arrays, and compares the results."""
     array = numpy.arange(COUNT, dtype=numpy.float32)
     module["scale"](4, 256, MemRef(array), 2.0, COUNT, **options)
     assert (array == numpy.arange(COUNT) * 2).all()
@@ -66,7 +66,7 @@ def test_kernels_compute_right_results(mgpu: Mgpu) -> None:
         assert (a == a_before).all()
         scaled(module)
         stream = mgpu.StreamCreate()
-        scaled(module, stream=stream)  # filled when it returns, on whatever stream
+        scaled(module, stream=stream)  # complete when it returns, on any stream
         scaled(module, stream=0)
     assert mgpu.stats()["memory"]["0"]["allocated"] == 0
     assert mgpu.stderr() == ""
@@ -99,7 +99,7 @@ def test_a_device_array_is_passed_by_address(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), backends=("custub",))
 def test_modules_load_on_nvidias_driver(mgpu: Mgpu) -> None:
-    """Is given what AMD's HIP is; PTX says what its kernels take."""
+    """CUDA gets the image that AMD's HIP gets; PTX states its kernels' arguments."""
     module = mgpu_rt.Module(lower.lower(KERNELS, llvm=22, chip="sm_90", image="isa"))
     with pytest.raises(TypeError, match="'scale' takes 7 arguments, and got 6"):
         module["scale"](1, 1, *[64] * 6)
@@ -115,7 +115,7 @@ def test_modules_load_on_nvidias_driver(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), backends=("softgpu",), MGPU_RT_CACHE="off")
 def test_modules_work_without_caches(mgpu: Mgpu) -> None:
-    """Without the cache HIP is given the image itself, here one that is gone afterwards."""
+    """Without the cache HIP gets the image itself, which is freed afterwards."""
     large = bytearray(bundle(image(), bytes(1 << 22)))  # its memory goes back to the system
     module = mgpu_rt.Module(large)
     large[:] = bytes(len(large))
@@ -152,7 +152,7 @@ def test_every_kind_of_image_is_loaded(mgpu: Mgpu) -> None:
             assert list(module) == ["add", "scale"]
             assert ("add" in module, "sub" in module, len(module)) == (True, False, 2)
             module["add"](1, 1, *[0] * 16)
-    assert mgpu.count("hipModuleLoadData") == 2  # the bundle's bytes are others
+    assert mgpu.count("hipModuleLoadData") == 2  # the bundle has other bytes
     assert mgpu.stderr() == ""
 
 
@@ -194,7 +194,7 @@ def test_holding_chooses_one_of_several_images(mgpu: Mgpu) -> None:
 def test_other_objects_are_refused_as_images(
     given: Any, error: type[Exception], words: str
 ) -> None:
-    """Said before HIP is asked."""
+    """The refusal comes before HIP is called."""
     with pytest.raises(error, match=words):
         mgpu_rt.Module(given)
 
@@ -234,12 +234,12 @@ def test_wrong_launches_are_refused(mgpu: Mgpu) -> None:
     assert mgpu.count("hipModuleLaunchKernel") == 0
     kernel(1, 1, *zeros)
     assert mgpu.count("hipModuleLaunchKernel") == 1
-    assert mgpu.count("hipStreamCreate") == 1  # and given back by those that failed
+    assert mgpu.count("hipStreamCreate") == 1  # and the failed launches have released it
 
 
 @in_child(policies=("builtin",))
 def test_launches_hit_the_caches(mgpu: Mgpu) -> None:
-    """A module, a function and a stream, however often they are asked for."""
+    """A module, a function and a stream are hits, however often they are requested."""
     for _ in range(5):
         with mgpu_rt.Module(image("gfx90a")) as module:
             for _ in range(5):
@@ -254,7 +254,7 @@ def test_launches_hit_the_caches(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_a_closed_module_is_refused(mgpu: Mgpu) -> None:
-    module = mgpu_rt.Module(code_object("globals", None, "gfx90a"))  # which is never shared
+    module = mgpu_rt.Module(code_object("globals", None, "gfx90a"))  # it is never shared
     (name,) = module
     kernel = module[name]
     assert not module.closed
@@ -280,7 +280,7 @@ def test_a_kernel_keeps_its_module(mgpu: Mgpu) -> None:
     assert mgpu.count("hipModuleUnload") == 1
 
 
-#: Modules that are open when the interpreter ends, in a thread, in a global, in a cycle.
+#: Modules are open when the interpreter ends: in a thread, in a global, in a cycle.
 OPEN_AT_EXIT = """
 import os, sys, threading
 import mgpu_rt
@@ -308,7 +308,7 @@ def test_open_modules_end_quietly(backend: str, cache: str, tmp_path: Path) -> N
     place = tmp_path / "image"
     place.write_bytes(image("gfx90a"))
     env = environment(backend, MGPU_RT_CACHE=cache, PYTHONPATH=str(ROOT))
-    quiet = ("-W", "ignore::DeprecationWarning")  # of a fork with threads, since Python 3.12
+    quiet = ("-W", "ignore::DeprecationWarning")  # about a fork with threads, since Python 3.12
     words = [sys.executable, *quiet, "-c", textwrap.dedent(OPEN_AT_EXIT), str(place)]
     result = subprocess.run(words, env=env, capture_output=True, text=True, timeout=HANG)
     assert (result.returncode, result.stdout, result.stderr) == (0, "ended\n", "")

@@ -1,4 +1,4 @@
-"""docs/python.md, "The API": its examples run, one after the other, as they stand."""
+"""The examples of docs/python.md, "The API", run one after the other, as they stand."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ module attributes {gpu.container_module} {
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program that no one else lowers, and a place of its own for what is kept."""
+    """Makes a program that no other test lowers, and its own folder for the cache."""
     monkeypatch.setattr(cache, "OBJECTS", tmp_path / "objects")
     path = tmp_path / "small.mlir"
     path.write_text(KERNEL)
@@ -45,7 +45,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the tools that were run."""
+    """Records the names of the tools that were run."""
     tools: list[str] = []
     run = toolchain.run
 
@@ -65,7 +65,7 @@ def test_a_second_request_runs_no_tool(program: Path, made: list[str]) -> None:
 
 
 def test_comments_count_as_text(program: Path) -> None:
-    """The key is the text itself: nothing has to be understood to be safe."""
+    """The key is the text itself, so safety does not depend on understanding it."""
     first = lower.lower_to_llvm_dialect(program, 22)
     program.write_text("// new\n" + KERNEL)
     assert lower.lower_to_llvm_dialect(program, 22) != first
@@ -79,7 +79,7 @@ def test_every_option_is_part_of_the_key(program: Path, change: dict) -> None:
     first = lower.lower_to_llvm_dialect(program, **options)
     other = lower.lower_to_llvm_dialect(program, **(options | change))
     assert other != first
-    if "llvm" in change:  # it shows when the dialect is translated: what calls a launch takes
+    if "llvm" in change:  # it shows when the dialect is translated: the calls of a launch
         first, other = (lower.lower(program, **o) for o in (options, options | change))
     assert other.read_bytes() != first.read_bytes()
 
@@ -135,7 +135,7 @@ KERNELS = "  gpu.module @k {\n    scf.for %a = %c0 to %c9 step %c1  : i32 {\n   
 
 
 def test_iterations_without_a_name_are_those_of_the_hosts_loop() -> None:
-    """Not of a loop in a kernel, of one in another, or in a comment; of its type."""
+    """The loop is not one in a kernel, in another loop, or in a comment; its type is kept."""
     nested = HOST.replace("{\n", "{\n    scf.for %b = %c0 to %c5 step %c1 {\n    }\n")
     text = f"// scf.for %x = %a to %b step %c {{\n{KERNELS}{nested}"
     found = lower.with_iterations(text, 7)
@@ -179,7 +179,7 @@ def test_every_loop_of_the_programs_can_be_set() -> None:
 def test_a_missing_tool_is_named_with_its_package(
     name: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The line shows apt-get's command if the machine has it, else Debian's names of the
+    """The line shows apt-get's command if the machine has it, or else Debian's names of the
     packages."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(toolchain.ToolchainMissing) as missing:
@@ -222,7 +222,7 @@ def test_a_tool_without_a_release_counts_by_its_version(
 def test_a_tool_that_cannot_be_run_is_named(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tool is for another machine or was cut off. No traceback shows."""
+    """The tool is for another machine or was cut off. No traceback is shown."""
     broken = tmp_path / "mlir-opt"
     broken.write_bytes(b"\x7fELF")
     broken.chmod(0o755)
@@ -265,12 +265,12 @@ def test_code_objects_have_the_names_of_their_modules() -> None:
 
 
 def image_in(compiled: bytes) -> bytes:
-    """The device image inside a host object: the second ELF file in it."""
+    """Returns the device image in a host object, which is the second ELF file in it."""
     return compiled[compiled.index(b"\x7fELF", 4) :]
 
 
 def check_image(image: bytes, chip: str) -> None:
-    """A whole code object of version 4, the newest that HIP 5.2.3 loads."""
+    """Checks for a whole code object of version 4, the newest that HIP 5.2.3 loads."""
     elf = ELFFile(io.BytesIO(image))
     assert elf["e_machine"] == "EM_AMDGPU"
     assert image[7:9] == bytes([64, 2])  # OS ABI: HSA; ABI version: 2, which is code object v4
@@ -291,7 +291,8 @@ def test_code_object_is_for_its_chip(chip: str) -> None:
 
 @pytest.mark.parametrize("llvm", RELEASES)
 def test_host_objects_have_the_habits_of_their_release(llvm: int) -> None:
-    """22 loads modules in a constructor and unloads them in a destructor; older ones do not."""
+    """LLVM 22 loads modules in a constructor and unloads them in a destructor; older ones do
+    not."""
     with lower.lower(FORUM, llvm=llvm).open("rb") as file:
         elf = ELFFile(file)
         assert (elf["e_machine"], elf["e_type"]) == ("EM_X86_64", "ET_REL")
@@ -311,7 +312,7 @@ def test_host_objects_have_the_habits_of_their_release(llvm: int) -> None:
 def test_other_releases_lower_where_their_tools_are(
     llvm: int, steps: list[str], program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stand-ins, which run 22's tools. 20 and 21 let 22 make the device code, as 19 does."""
+    """Stand-ins run LLVM 22's tools. LLVM 20 and 21 let 22 make the device code, as 19 does."""
     noted = tmp_path / "noted"
     for name in ("mlir-opt", "mlir-translate", "llc", "ld.lld"):
         for release in (llvm, 22):
@@ -352,7 +353,8 @@ def test_print_library_brings_nothing_along(
 def test_forums_command_needs_a_namespace(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld; where neither is there, the way is named."""
+    """LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld; if both are missing, the message names the
+    way."""
     if Path("/opt/rocm/llvm/bin/ld.lld").exists():
         pytest.skip("this machine has ROCm's own linker")
     monkeypatch.setattr(shutil, "which", lambda _name: None)
@@ -371,7 +373,7 @@ def test_ptx_is_made_for_nvidia() -> None:
 
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_ptx_ends_with_a_0(llvm: int) -> None:
-    """Both kinds of image end so, or what follows in the program would be read as PTX."""
+    """Both kinds of image end with a 0, or the bytes after it would be read as PTX."""
     host = lower.lower(FORUM, llvm=llvm, chip="sm_90", image="isa").read_bytes()
     ptx = lower.code_object(FORUM, "sm_90", image="isa").rstrip(b"\0")
     assert host[host.index(ptx) + len(ptx)] == 0
@@ -394,7 +396,7 @@ module attributes {gpu.container_module} {
 
 
 def test_nvidias_device_library_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a variable that says where CUDA is; what computes an exponential is in it."""
+    """No variable names CUDA's folder, which has the code for exponentials."""
     if not any(Path(home, "nvvm", "libdevice").exists() for home in pipelines.CUDA_HOMES):
         pytest.skip("no CUDA toolkit here")
     for variable in pipelines.CUDA_VARIABLES:
@@ -430,7 +432,7 @@ def test_llvm_15_lowers_for_amd_only() -> None:
 def test_carried_objects_serve_without_tools(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A machine with MLIR made the objects; nothing else was carried."""
+    """A machine with MLIR made the objects, and only they were carried."""
     made = lower.lower(program, llvm=22)
 
     def missing(name: str, llvm: int) -> Path:

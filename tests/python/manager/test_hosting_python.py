@@ -1,4 +1,4 @@
-"""Programs in Python: their interpreter is theirs, in every version and every state."""
+"""Programs in Python: the interpreter stays theirs, in every version and every state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.hosting import (
     run_program,
 )
 
-#: For every Python from 2.7 on: the library through ctypes, and images that are like no other.
+#: For every Python from 2.7 on: the library through ctypes, and unique images.
 PRELUDE = """
 import ctypes, itertools, json, os, sys, threading, time
 lib = ctypes.CDLL(sys.argv[1])
@@ -75,7 +75,7 @@ def wait_until_served():
 def python(
     script: str, *flags: str, interpreter: str = sys.executable, **env: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a program that has the prelude; it must say ok."""
+    """Runs a program with the prelude, which must print ok."""
     code = PRELUDE + textwrap.dedent(script) + "\nprint('ok')\n"
     command = [interpreter, *flags, "-c", code, str(library()), str(image()), KERNEL]
     result = run_program(command, promptly(**env), cwd="/")
@@ -105,7 +105,7 @@ def test_python_with_any_flags_is_served(flags: tuple[str, ...]) -> None:
     ["2.7", "3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.14t"],
 )
 def test_every_python_is_served(version: str) -> None:
-    """Point 6: one that is too old, or lacks a function, is no less a host."""
+    """Point 6: a Python that is too old, or lacks a function, is still a host."""
     interpreter = other_python(version)
     if interpreter is None:
         pytest.skip(f"no Python {version} on this machine")
@@ -118,7 +118,7 @@ def test_a_host_without_cffi_is_served() -> None:
 
 
 def test_children_of_multiprocessing_are_served() -> None:
-    """fork, spawn and forkserver: children get answers and managers of their own, or none."""
+    """With fork, spawn and forkserver, children get answers and their own managers, or none."""
     script = """
     import multiprocessing
     def child(results):
@@ -178,7 +178,7 @@ def test_asyncio_programs_are_served() -> None:
 
 
 def test_the_program_sees_its_own_children_only() -> None:
-    """wait(-1), SIGCHLD and subprocess see the program's children only."""
+    """wait(-1), SIGCHLD and subprocess see only the program's children."""
     python("""
     import signal, subprocess
     seen = []
@@ -252,7 +252,7 @@ def test_sub_interpreters_are_served(version: str) -> None:
 
 
 def test_no_signal_is_lost() -> None:
-    """Point 1: an exception of a handler's reaches the program, and no load fails for it."""
+    """Point 1: a handler's exception reaches the program, and no load fails for it."""
     result = python("""
     import signal
     class Interrupt(Exception):
@@ -288,9 +288,9 @@ def gil() -> Path:
 
 
 def test_the_gil_is_held_throughout(gil: Path) -> None:
-    """Points 2 and 11: a thread that loads modules needs no GIL, before the first call nor after.
+    """Points 2 and 11: a thread that loads modules needs no GIL, before or after the first call.
 
-    The proof that no thread which calls mgpu* enters the interpreter: it could not.
+    No thread that calls mgpu* enters the interpreter, as here it could not.
     """
     python(f"""
     holder = ctypes.PyDLL({str(gil)!r})
@@ -375,7 +375,7 @@ def libpython(version: str) -> Path | None:
 @pytest.mark.parametrize("mode", ["late", "workers", "again"])
 @pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
 def test_an_embedded_python_is_served(version: str, mode: str, embed: Path) -> None:
-    """Points 4 and 5: Python that comes after the library, ends before it, or does so often."""
+    """Points 4 and 5: Python starts after the library, ends before it, or does so repeatedly."""
     path = libpython(version)
     if path is None:
         pytest.skip(f"no libpython {version} on this machine")

@@ -1,4 +1,4 @@
-"""The library's thread, the ring and the services under ThreadSanitizer."""
+"""Runs the library's thread, the ring and the services under ThreadSanitizer."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_threads_do_not_race(mode: str, policy: str, library: Path, tmp_path: Pa
 
 
 def suppressions() -> Path:
-    """The stub is not compiled for it: what happens inside is invisible, so not to be judged."""
+    """The stub is not compiled for it: its accesses are invisible, and so not judged."""
     out = folder("hosting") / "tsan.suppressions"
-    # The loader, whose list read_path reads, is not built with TSan: its locks are not seen.
+    # The loader, whose list read_path reads, is not built with TSan: its locks are invisible.
     out.write_text("called_from_lib:libamdhip64.so.5\nrace:libamdhip64.so\nrace:read_path\n")
     return out

@@ -1,4 +1,5 @@
-"""The manager and its policies: what they are told, what is carried out, how they can fail."""
+"""The manager and its policies: their events, the effects of their decisions, and their
+failures."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ CHANNEL_FD = 3
 
 
 class Program:
-    """A program that does what it is told, line by line: Python, with the prelude of the hosts."""
+    """A Python program that obeys orders line by line, with the prelude of the hosts."""
 
     def __init__(
         self, directory: Path, policy: str, folder: Path | None = None, **env: str
@@ -68,14 +69,14 @@ class Program:
         self.process.communicate()
 
     def do(self, line: str) -> None:
-        """Runs a line of Python in it, and waits until that is done."""
+        """Runs a line of Python in it, and waits for the end."""
         assert self.process.stdin and self.process.stdout
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
         assert self.process.stdout.readline() == "done\n", self.said()
 
     def end(self) -> int:
-        """Lets it end; its exit status."""
+        """Lets it end; returns its exit status."""
         self.process.communicate(timeout=HANG)
         return self.process.returncode
 
@@ -101,7 +102,7 @@ class Program:
 
 
 def test_a_policy_may_pin_everything_and_log(tmp_path: Path) -> None:
-    """The policy is told of each object that HIP makes; no limit takes an object that it pins."""
+    """The policy is told of each object that HIP makes; no limit evicts an object that it pins."""
     with Program(tmp_path, "PinAll", MGPU_RT_MODULE_LIMIT="20K") as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(program.notes)
@@ -137,7 +138,8 @@ def test_a_policy_may_pin_everything_and_log(tmp_path: Path) -> None:
 
 
 def test_a_policy_may_evict_everything(tmp_path: Path) -> None:
-    """The policy names everything: held things stay, unknown ones do no harm, the rest is gone."""
+    """The policy names all objects: held ones stay, unknown ones do no harm, the others are
+    evicted."""
     with Program(tmp_path, "EvictAll") as program:
         program.do("stream = lib.mgpuStreamCreate()")
         program.do("module = lib.mgpuModuleLoad(new_image(), 0); wait_until_served()")
@@ -153,7 +155,7 @@ def test_a_policy_may_evict_everything(tmp_path: Path) -> None:
 
 
 def test_an_eviction_spoils_no_capture(tmp_path: Path) -> None:
-    """In HIP's global mode no other thread may give memory back, unless it is in relaxed mode."""
+    """In HIP's global mode no other thread may free memory, unless it is in relaxed mode."""
     with Program(tmp_path, "EvictAll") as program:
         program.do("hip, to = ctypes.CDLL(os.environ['MGPU_RT_HIP']), ctypes.byref")
         program.do("own, graph = ctypes.c_void_p(), ctypes.c_void_p()")
@@ -188,7 +190,7 @@ def test_a_policy_may_set_limits(tmp_path: Path) -> None:
 
 
 def test_lost_events_are_reported_to_the_policy(tmp_path: Path) -> None:
-    """Then nothing is waited for: the policy is told that it was not told all."""
+    """The program does not wait: the policy is told that events are missing."""
     with Program(tmp_path, "PinAll", MGPU_RT_MODULE_LIMIT="10K", HIPSTUB_MODE="fast") as program:
         program.do("launch(); wait_until_served()")
         process = program.manager()
@@ -197,7 +199,7 @@ def test_lost_events_are_reported_to_the_policy(tmp_path: Path) -> None:
         program.do("[miss() for _ in range(3000)]")
         turns = len(program.notes())
         os.kill(process, signal.SIGCONT)
-        program.wait_for(lambda: len(program.notes()) > turns + 1)  # it may be in the midst of one
+        program.wait_for(lambda: len(program.notes()) > turns + 1)  # it may be in the middle of one
         assert not all(note["complete"] for note in program.notes()[turns:])
         program.do("launch()")
         assert program.end() == 0
@@ -250,7 +252,7 @@ def test_a_policy_may_ask_from_many_threads(tmp_path: Path) -> None:
 
 
 def test_a_policys_output_goes_to_the_programs_stderr(tmp_path: Path) -> None:
-    """Goes to the program's stderr, a line at a time."""
+    """The manager's message goes to the program's stderr, a line at a time."""
     with Program(tmp_path, "Chatty") as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(lambda: "mgpu_rt: said\n" in program.said())
@@ -259,7 +261,7 @@ def test_a_policys_output_goes_to_the_programs_stderr(tmp_path: Path) -> None:
 
 
 def test_the_manager_calls_no_hip_after_its_end(tmp_path: Path) -> None:
-    """No call of HIP's is made for the manager once the exit handlers ran."""
+    """No call to HIP is made for the manager once the exit handlers ran."""
     (tmp_path / "policies.py").write_text((HOSTS / "policies.py").read_text())
     env = promptly(
         PYTHONPATH=str(tmp_path),
@@ -273,7 +275,7 @@ def test_the_manager_calls_no_hip_after_its_end(tmp_path: Path) -> None:
 
 
 def test_a_childs_calls_are_not_the_parents(tmp_path: Path) -> None:
-    """A child of fork has no manager: its parent's must not hear of it."""
+    """A child of fork has no manager, and its parent's must not hear of its calls."""
     with Program(tmp_path, "PinAll", HIPSTUB_MODE="fast") as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(program.notes)
@@ -287,7 +289,7 @@ def test_a_childs_calls_are_not_the_parents(tmp_path: Path) -> None:
 
         program.wait_for(lambda: len(loaded()) >= 2)
         assert program.end() == 0
-        assert len(loaded()) == 2  # the program's own, and none of the child's 40
+        assert len(loaded()) == 2  # the program's, and none of the child's 40
 
 
 # ---- failing ------------------------------------------------------------------------------------
@@ -307,7 +309,8 @@ def test_a_childs_calls_are_not_the_parents(tmp_path: Path) -> None:
     ],
 )
 def test_a_failed_policy_is_replaced(policy: str, reason: str, tmp_path: Path) -> None:
-    """Point 12: said once, and the one that ships goes on; no call of the program's fails."""
+    """Point 12: a line reports it once, the default policy continues, and no call of the program
+    fails."""
     with Program(tmp_path, policy) as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(lambda: "the policy that ships goes on" in program.said())
@@ -333,7 +336,7 @@ def test_a_policy_is_found_from_the_folder_of_the_program(path: str, tmp_path: P
 
 
 def test_a_missing_policy_is_named_with_the_folders(tmp_path: Path) -> None:
-    """The way out stands in the line: put it into one of them."""
+    """The line has the way out: put it into one of these folders."""
     with Program(tmp_path, "nowhere:Policy", tmp_path, PYTHONPATH="mine:/yours") as program:
         program.do("launch()")
         program.wait_for(lambda: "nowhere:Policy" in program.said())
@@ -343,14 +346,14 @@ def test_a_missing_policy_is_named_with_the_folders(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["Dies", "kill"])
 def test_the_library_goes_on_without_its_manager(how: str, tmp_path: Path) -> None:
-    """Said once; the library goes on by itself."""
+    """A line reports it once, and the library continues by itself."""
     with Program(tmp_path, "Dies" if how == "Dies" else "PinAll") as program:
         program.do("launch()")
         if how == "kill":
             os.kill(program.manager(), signal.SIGKILL)
         program.wait_for(lambda: "the manager in Python has ended" in program.said())
         program.do("launch()")
-        program.do("while state() == 'serving': time.sleep(0.01)")  # it is said a moment before
+        program.do("while state() == 'serving': time.sleep(0.01)")  # the line comes a moment before
         program.do("launch(); assert state() == 'ended', state()")
         assert program.end() == 0
         assert program.said().count("has ended") == 1
@@ -358,7 +361,7 @@ def test_the_library_goes_on_without_its_manager(how: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("policy", ["Hangs", "HoldsTheGil"])
 def test_the_program_waits_for_no_policy(policy: str, tmp_path: Path) -> None:
-    """The program neither waits for it, nor at its end; and it does not outlive the program."""
+    """The program does not wait for it, even at its end; and it does not outlive the program."""
     with Program(tmp_path, policy) as program:
         program.do("launch(); wait_until_served()")
         process = program.manager()
@@ -382,7 +385,7 @@ def test_exit_does_not_wait_for_a_stopped_manager(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_failures_of_managers_harm_no_program(seed: int, tmp_path: Path) -> None:
-    """Managers that come up, raise, hang, are stopped, killed or forked away from, at random."""
+    """Managers start, raise, hang, are stopped, killed or left behind by fork, at random."""
     dice = random.Random(seed)
     policy = dice.choice(["", "PinAll", "EvictAll", "RaisesLater", "Hangs", "HoldsTheGil", "Dies"])
     env = {"MGPU_RT_MODULE_LIMIT": "50K"}
@@ -411,7 +414,7 @@ def test_random_failures_of_managers_harm_no_program(seed: int, tmp_path: Path) 
 
 
 def test_a_policy_that_is_named_starts_at_once_and_says_so(tmp_path: Path) -> None:
-    """The things that were there before are its first events, and its output is seen."""
+    """Objects that existed before are its first events, and its output is shown."""
     (tmp_path / "told.py").write_text(TELLS)
     with Program(tmp_path, "told:Tells", MGPU_RT_VERBOSE="", MGPU_RT_MANAGER="") as program:
         program.do("launch()")
@@ -463,7 +466,7 @@ def test_a_manager_started_by_hand_refuses() -> None:
 
 
 def test_a_program_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
-    """The program may end before it has set the channel up, for which its manager waits."""
+    """The program may end before it has set up the channel for which its manager waits."""
     source = (
         '#include "telemetry/channel.h"\nint main(void) { printf("%zu", sizeof(struct channel)); }'
     )

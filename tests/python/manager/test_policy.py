@@ -1,4 +1,4 @@
-"""Python decides which modules, streams and blocks stay. And what C holds to without it."""
+"""Python decides which modules, streams and blocks stay. Without Python, C keeps its limits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KERNEL = "test_func"
 
 
 def variant(number: int) -> bytes:
-    """A code object like no other: the number stands in the padding of its ELF identification."""
+    """Returns a unique code object: the number is in the padding of its ELF identification."""
     image = bytearray(code_object("forum"))
     image[9:13] = number.to_bytes(4, "little")
     return bytes(image)
@@ -71,7 +71,7 @@ class World:
     def memory(self, device: int) -> Memory | None:
         return Memory(self.free[device], 1000) if device in self.free else None
 
-    # The acts of the program.
+    # The program's actions.
 
     def get(self, handle: int, size: int = 100, device: int = 0, *, told: bool = True) -> None:
         self.table[handle] = CachedObject(handle, size, 1, device, True)
@@ -93,10 +93,10 @@ class World:
     def tell(self, what: int, handle: int, size: int, device: int) -> None:
         self.events.append(Event(EventKind(what), handle, size, device, 0))
 
-    # The decisions of the cache.
+    # The cache's decisions.
 
     def turn(self, seconds: float = 1.0, *, complete: bool = True) -> list[Decision]:
-        """Lets time pass and has the cache decide; carries its evictions out."""
+        """Lets time pass and the cache decide; carries out its evictions."""
         self.now += seconds
         events, self.events = self.events, []
         self.cache.note(events, complete)
@@ -153,7 +153,7 @@ def test_looks_are_rare_while_nothing_happens() -> None:
 
 
 def test_modules_that_come_back_are_pinned() -> None:
-    """A flood of modules that are used once does not drive them out."""
+    """A flood of modules that are used once does not evict them."""
     world = World(Kind.MODULE)
     world.get(1)
     world.get(2)
@@ -191,7 +191,7 @@ def test_pins_take_half_of_the_limit_at_most() -> None:
 
 
 def test_surplus_modules_leave_least_recently_used_first() -> None:
-    """The library could not unload them when it was time to."""
+    """The library could not unload them when it was time."""
     world = World(Kind.MODULE)
     for handle in range(1, 13):
         world.get(handle)
@@ -246,7 +246,7 @@ def test_idle_modules_are_bounded(mgpu: Mgpu) -> None:
     """A program of ever new images does not fill the device: two fit, of 53 KB each."""
     for number in range(80):
         mgpu.ModuleUnload(mgpu.load(mgpu.image(variant(number))))
-        assert mgpu.stub.hipstub_live(b"modules") <= 2 + 16  # it looks every 16 misses
+        assert mgpu.stub.hipstub_live(b"modules") <= 2 + 16  # it checks at every 16 misses
     assert mgpu.count("hipModuleLoadData") == 80
     assert mgpu.stub.hipstub_misuse() == 0
 
@@ -279,7 +279,8 @@ def test_running_kernel_keeps_its_module(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_MODULE_LIMIT="1")
 def test_evicted_image_is_loaded_again(mgpu: Mgpu) -> None:
-    """The image has the same address and bytes, but the slot that remembers it must not serve."""
+    """The image has an equal address and equal bytes, but the slot that remembers it must not
+    serve."""
     buffers = [mgpu.image(variant(number)) for number in range(4)]
     for _ in range(3):
         for buffer in buffers:
@@ -288,7 +289,7 @@ def test_evicted_image_is_loaded_again(mgpu: Mgpu) -> None:
             mgpu.StreamSynchronize(mgpu.null)
             mgpu.ModuleUnload(module)
     assert mgpu.stub.hipstub_misuse() == 0
-    assert "failed" not in mgpu.stderr()  # that the limit gives way may be said
+    assert "failed" not in mgpu.stderr()  # a line may tell that the limit is raised
     assert mgpu.count("hipModuleUnload") > 4
 
 
@@ -326,7 +327,7 @@ def test_empty_cache_gives_back_what_nobody_holds(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_events_are_reused_across_threads(mgpu: Mgpu) -> None:
-    """One thread creates, another destroys: the common pool brings them back."""
+    """One thread creates, another destroys: the common pool passes them back."""
     import queue
     import threading
 

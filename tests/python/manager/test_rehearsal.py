@@ -1,4 +1,4 @@
-"""A policy on a recorded list of events, without a program."""
+"""Rehearses a policy on a recorded list of events, without a program."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def event(what: EventKind, handle: int, seconds: float = 0, size: int = 100) -> 
 
 
 class Looks:
-    """Says when it was asked, and what it then saw."""
+    """A policy that prints when it was asked, and what it saw."""
 
     seen: list[tuple[list[int], list[int]]]
 
@@ -83,7 +83,7 @@ def test_decisions_are_carried_out_and_come_back() -> None:
 
 
 def test_the_policy_that_ships_goes_by_the_time_of_the_events() -> None:
-    """Blocks that were unused for ten seconds go back where the device is short of memory."""
+    """Blocks that were unused for ten seconds are evicted if the device is short of memory."""
     events = [event(EventKind.BLOCK_ALLOCATED, 1, 0, 1 << 20)]
     short = {0: Memory(10, 1000)}
     decided = rehearse(DefaultPolicy, events, memory=short, seconds_after=60)

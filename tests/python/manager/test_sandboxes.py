@@ -25,7 +25,7 @@ def test_the_first_process_of_a_container_has_no_manager() -> None:
     assert "docker run --init" in only_line(result.stderr)
 
 
-#: A process 1 that runs its arguments, and says what is left when they have ended.
+#: A process 1 that runs its arguments, and prints what remains when they have ended.
 FIRST = """
 import os, signal, subprocess, sys, time
 reaps = sys.argv[1] == "reaps"
@@ -57,7 +57,7 @@ sys.exit(program.returncode)
 
 
 def in_container(first: str, mode: str) -> subprocess.CompletedProcess[str]:
-    """Runs the host below a process 1 of its own."""
+    """Runs the host below its own process 1."""
     probe = ["unshare", "--pid", "--fork", "--mount-proc"]
     if subprocess.run([*probe, "true"], capture_output=True).returncode != 0:
         pytest.skip("no right to make a namespace of processes")
@@ -80,8 +80,8 @@ def test_a_container_with_an_init_has_a_manager() -> None:
     assert (result.returncode, result.stdout) == (0, "ok\nleft: 0\n"), result.stderr
 
 
-#: System calls of the library's own thread and of the process that becomes the manager, with their
-#: numbers on x86-64. The flag tells whether there is a manager without.
+#: The system calls of the library's own thread and of the process that becomes the manager, with
+#: their numbers on x86-64. The flag tells whether there is a manager without the call.
 REFUSED = {
     "clone": (56, False),
     "dup": (32, False),
@@ -101,7 +101,7 @@ REFUSED = {
 
 
 def refuse(number: int) -> None:
-    """From now on a system call is answered with EPERM (seccomp)."""
+    """Makes a system call return EPERM from now on (seccomp)."""
     load, equal, answer = 0x20, 0x15, 0x06
     code = [(load, 0, 0, 0), (equal, 0, 1, number), (answer, 0, 0, 0x50000 | errno.EPERM)]
     code.append((answer, 0, 0, 0x7FFF0000))

@@ -1,4 +1,4 @@
-"""Runtimes and hooks that go wrong, for test_failing.py. Each is named for what it does."""
+"""Runtimes and hooks with faults, for test_failing.py. Each is named for its fault."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class CallsItself(Runtime):
 
 
 class Forks(Runtime):
-    """The child goes on by the library."""
+    """The child continues with the library."""
 
     def stream_create(self) -> int:
         if child := os.fork():
@@ -176,7 +176,7 @@ class Forks(Runtime):
 
 
 class Number(int):
-    """A number like NumPy's, which is no int."""
+    """A number like NumPy's, which is not an int."""
 
 
 class ReturnsNumber(Runtime):

@@ -1,4 +1,4 @@
-"""Programs that hooks look at, and the recordings of their launches."""
+"""Programs for hooks, and the recordings of their launches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 def program(
     source: Path = HERE / "nan.mlir", iterations: int | None = None, *, lines: bool = False
 ) -> Path:
-    """Linked with the library."""
+    """Builds a program, linked with the library."""
     parts = [library(), print_library()]
     return object_files.link(
         [lower.lower(source, llvm=22, iterations=iterations, lines=lines)],
@@ -43,7 +43,7 @@ def replay(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def launches_of(recording: Path) -> list[dict[str, Any]]:
-    """The launches in a manifest, as JSON has them."""
+    """Returns the launches in a manifest, as JSON has them."""
     lines = (recording / "manifest.jsonl").read_bytes().splitlines()
     return [json.loads(line) for line in lines]
 
@@ -55,7 +55,7 @@ def write_launches(recording: Path, launches: list[Any]) -> None:
 
 
 def changed(recording: Path, to: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    """A copy of a recording, with its first launch changed."""
+    """Returns a copy of a recording with its first launch changed."""
     shutil.copytree(recording, to)
     launches = launches_of(to)
     change(launches[0])

@@ -1,4 +1,4 @@
-"""Runtimes for the tests: found by MGPU_RT_RUNTIME with this folder on the PYTHONPATH."""
+"""Runtimes for the tests, which MGPU_RT_RUNTIME finds with this folder on the PYTHONPATH."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mgpu_rt.runtime._base import METHODS
 
 
 class PassAll(Runtime):
-    """Every function through Python and back."""
+    """Passes every function through Python and back."""
 
 
 def _pass(method: str) -> Any:
@@ -28,7 +28,7 @@ for _method in set(METHODS.values()):
 
 
 class Names(Runtime):
-    """Says each launch."""
+    """Prints each launch."""
 
     def launch_kernel(self, launch: Launch) -> None:
         print(launch, file=sys.stderr, flush=True)
@@ -46,7 +46,7 @@ class Forgets(Names):
 
 
 class Both(Names, CachedRuntime):
-    """A hook before the caches."""
+    """Combines a hook and the caches."""
 
 
 class SlowToMake(PlainRuntime):
@@ -93,7 +93,7 @@ class NoRuntime:
 
 
 class Surroundings(Runtime):
-    """Says what the interpreter has of the program's."""
+    """Prints the program's settings that the interpreter has."""
 
     def stream_create(self) -> int:
         words = (sys.flags.utf8_mode, os.environ.get("PYTHONHOME"), sys.prefix)

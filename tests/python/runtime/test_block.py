@@ -23,14 +23,14 @@ from tests.support.patience import HANG
 pytestmark = pytest.mark.check  # a whole model with hooks
 
 BLOCK = next(model for model in MODELS if model.name == "block")
-#: In both normalisations: what keeps the root's argument above zero.
+#: In both normalisations it keeps the root's argument above zero.
 SMALL = "%small = arith.constant 1.000000e-05 : f32"
 BELOW_ZERO = "%small = arith.constant -1.000000e+06 : f32"
 
 
 @functools.cache
 def block(text: str) -> Path:
-    """The model's program, of this source."""
+    """Builds the model's program, of this source."""
     source = folder("block") / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.mlir"
     source.write_text(text)
     compiled = lower.lower(source, llvm=22, chip="gfx90a", first=CHAIN.passes)
@@ -54,7 +54,7 @@ def run(text: str, *words: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_nan_in_one_kernel_is_named() -> None:
-    """All kernels before it are clean, and the program does not come to those behind."""
+    """All earlier kernels are clean, and the program does not reach the later ones."""
     text = program.source(BLOCK, CHAIN)
     assert text.count(SMALL) == 2
     first, between, last = text.split(SMALL)
@@ -81,12 +81,12 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = run(program.source(BLOCK, CHAIN), "run", "--record", out)
     assert done.returncode == 0, done.stderr
     products = [x for x in launches_of(out) if [b["size"] for b in x["blocks"]] == SIZES]
-    write_launches(out, products[:1])  # of all kernels' first launches
+    write_launches(out, products[:1])  # the first launches of all kernels
     return out
 
 
 def test_a_matrix_product_replays_with_the_same_result(recording: Path) -> None:
-    """32x64 and 64x64 elements into 32x64, by itself."""
+    """The product is of 32x64 and 64x64 elements into 32x64, by itself."""
     (launch,) = launches_of(recording)
     assert launch["not_recorded"] == []
     changed = [block["before"] != block["after"] for block in launch["blocks"]]
@@ -96,7 +96,7 @@ def test_a_matrix_product_replays_with_the_same_result(recording: Path) -> None:
 
 
 def test_a_matrix_product_with_another_input_differs(recording: Path, tmp_path: Path) -> None:
-    """One element of the first matrix, and so one row of the result."""
+    """One element of the first matrix changes, and so one row of the result."""
     copy = tmp_path / "copy"
     shutil.copytree(recording, copy)
     launches = launches_of(copy)

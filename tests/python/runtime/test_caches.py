@@ -1,7 +1,6 @@
 """CachedRuntime and Singleton keep only what their checks allow.
 
-tests/proofs/mutants takes one check out at a time: then the tests of its row in docs/proofs.md
-fail.
+tests/proofs/mutants removes one check at a time: the tests of its row in docs/proofs.md then fail.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ alone = {"policies": ("builtin",)}
 
 @in_child(**alone)
 def test_an_image_is_loaded_once(mgpu: Mgpu) -> None:
-    """Known by its bytes, wherever it lies; so are its functions."""
+    """An image's bytes identify it, at any address, and with it its functions."""
     content = code_object("forum")
     with mgpu_rt.intercept(CachedRuntime()):
         for image in (mgpu.image(content), mgpu.image(content)):
@@ -73,9 +72,9 @@ def test_functions_of_a_module_that_hip_has_back_are_forgotten(mgpu: Mgpu) -> No
 
 @in_child(HIPSTUB_REUSE="1", **alone)
 def test_a_handle_that_hip_hands_out_anew_is_unknown(mgpu: Mgpu) -> None:
-    """The program has unloaded our module by HIP. The next load gets the handle. First it is of an
-    equal image, whose functions are others. Then it is of an image that kernels write into, which
-    nobody else may have."""
+    """The program has unloaded the runtime's module by calling HIP. The next load gets the handle.
+    First the handle is of an equal image, whose functions differ. Then it is of an image that
+    kernels write into, which may not be shared."""
     first, second = (mgpu.image(code_object(name)) for name in ("forum", "globals"))
     with mgpu_rt.intercept(CachedRuntime()):
         module = mgpu.load(first)
@@ -107,7 +106,8 @@ def test_a_stream_at_work_serves_nobody_else(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1", **alone)
 def test_a_stream_of_another_kind_is_not_kept(mgpu: Mgpu) -> None:
-    """The program has destroyed ours by HIP, and has got its handle for one that does not wait."""
+    """The program has destroyed the runtime's stream by calling HIP, and has got its handle for a
+    non-blocking one."""
     with mgpu_rt.intercept(CachedRuntime()):
         stream = mgpu.StreamCreate()
         mgpu.stub.hipStreamDestroy(mgpu.for_stub(stream))
@@ -154,7 +154,7 @@ def test_a_singleton_serves_all(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_a_singleton_makes_one_stream_for_threads_that_begin_at_once(mgpu: Mgpu) -> None:
-    """Each made one, and those that lost theirs gave it back while others used it."""
+    """Each thread made one, and those that lost released theirs while others used it."""
     mgpu.stub.hipstub_set_delay(b"hipStreamCreate:20000")
     with mgpu_rt.intercept(Singleton()):
         threads = [threading.Thread(target=mgpu.StreamCreate) for _ in range(4)]
@@ -189,7 +189,8 @@ def test_an_event_at_work_serves_nobody_else(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="2", **alone)
 def test_an_event_is_not_kept_under_the_handle_of_a_stream(mgpu: Mgpu) -> None:
-    """The program has destroyed ours by HIP, and has made an event there, which got its handle."""
+    """The program has destroyed the runtime's stream by calling HIP, and has made an event, which
+    got its handle."""
     with mgpu_rt.intercept(CachedRuntime()):
         stream = mgpu.StreamCreate()
         mgpu.stub.hipStreamDestroy(mgpu.for_stub(stream))
@@ -202,7 +203,7 @@ def test_an_event_is_not_kept_under_the_handle_of_a_stream(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="70253211", **alone)
 def test_hip_7_is_never_asked_about_an_event(mgpu: Mgpu) -> None:
-    """HIP 7 reads the stream that the event was recorded on, which somebody may have destroyed."""
+    """HIP 7 reads the stream on which the event was recorded, which may be destroyed."""
     with mgpu_rt.intercept(CachedRuntime()):
         mgpu.EventDestroy(mgpu.EventCreate())
         mgpu.EventDestroy(mgpu.EventCreate())
@@ -228,7 +229,7 @@ def test_a_block_serves_its_stream_and_size_again(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", **alone)
 def test_a_free_waits_while_another_stream_is_at_work(mgpu: Mgpu) -> None:
-    """Perhaps on the block: HIP frees it, as with stock."""
+    """Another stream may use the block, so HIP frees it, as with stock."""
     with mgpu_rt.intercept(CachedRuntime()):
         stream = mgpu.StreamCreate()
         for other in (mgpu.StreamCreate(), mgpu.null):
@@ -241,7 +242,7 @@ def test_a_free_waits_while_another_stream_is_at_work(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_DEVICES="2", **alone)
 def test_a_free_waits_for_the_null_stream_of_the_block(mgpu: Mgpu) -> None:
-    """HIP is asked about the current device's only."""
+    """HIP is asked only about the current device's."""
     with mgpu_rt.intercept(CachedRuntime()):
         stream = mgpu.StreamCreate()
         block = mgpu.MemAlloc(64, stream, False)
@@ -254,7 +255,7 @@ def test_a_free_waits_for_the_null_stream_of_the_block(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", **alone)
 def test_memory_that_a_stream_of_the_program_used_goes_to_hip(mgpu: Mgpu) -> None:
-    """Perhaps that stream is still at work on it: HIP waits."""
+    """The stream may still be using the block, so HIP waits."""
     made = mgpu.stub_ffi.new("void **")
     assert mgpu.stub.hipStreamCreate(made) == 0
     theirs = mgpu.from_stub(made[0], "hipStream_t")
@@ -305,7 +306,7 @@ def test_kept_blocks_go_back_where_memory_is_short(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_a_handle_given_up_twice_serves_one_owner(mgpu: Mgpu) -> None:
-    """The second time is refused, in the words of stock."""
+    """The second time is refused, in stock's words."""
     image = mgpu.image(code_object("forum"))
 
     def streams() -> tuple:
@@ -350,7 +351,8 @@ def test_handles_from_before_a_reset_are_forgotten(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_threads_share_one_runtime(mgpu: Mgpu) -> None:
-    """As many streams as were asked for, none twice at once: HIP's answer lets others in."""
+    """There are as many streams as were requested, and none twice at once: HIP's answer lets other
+    threads in."""
     held: set[int] = set()
     twice: list[int] = []
     mgpu.stub.hipstub_set_delay(b"hipStreamQuery:200")

@@ -1,5 +1,5 @@
-"""A kernel runs in blocks of the size that it was compiled for, even if a launch asks HIP for
-another. So another size is refused, and the compiled one is named."""
+"""A kernel runs in blocks of its compiled size, even if a launch asks HIP for another. So another
+size is refused, and the message names the compiled one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_limits_are_named() -> None:
 
 
 def launch_of(content: bytes) -> Launch:
-    """A launch of the kernel fill with blocks of 64."""
+    """Returns a launch of the kernel fill with blocks of 64."""
     from mgpu_rt._runtime import ffi
 
     runtime, kept = Runtime(), ffi.new("char[]", content)  # a 0 ends it
@@ -45,7 +45,7 @@ def launch_of(content: bytes) -> Launch:
 
 @functools.cache
 def ptx(directive: bytes) -> bytes:
-    """PTX as NVVM writes it, with another directive for the block's size."""
+    """Returns PTX as NVVM writes it, with another directive for the block's size."""
     return lower.code_object(EXACT, CHIP, image="isa").replace(b".maxntid 64, 1, 1", directive)
 
 
@@ -79,7 +79,7 @@ def test_a_hook_cannot_change_the_compiled_size(directive: bytes, words: str | N
 
 
 def test_a_hook_cannot_launch_a_kernel_that_was_compiled_for_another_size() -> None:
-    """HIP judges the block that the program itself has asked for."""
+    """HIP judges the block size of the program itself."""
     known = launch_of(lower.code_object(EXACT, corpus.AMD)).runtime
     other, fill = 3, 2
     launch = CalledLaunch(known, other, (1, 1, 1), (8, 8, 1), 0, 0, 0)

@@ -1,5 +1,5 @@
-"""A hook or a runtime that goes wrong ends the program with a status that says failure. The program
-never goes on with a call that was lost."""
+"""A faulty hook or runtime ends the program with a status that means failure. The program never
+continues after a lost call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.images import code_object
 
 alone = {"policies": ("builtin",)}
 
-#: How a program ends: its status, and words on stderr.
+#: How a program ends: its status, and text on stderr.
 ENDS = {
     "AsyncHook": (1, "Mine.on_launch is async"),
     "AsyncLaunch": (1, "Mine.launch_kernel is async"),
@@ -101,7 +101,7 @@ def test_a_failure_at_the_end_changes_the_status(name: str, status: int) -> None
 
 
 def test_exit_handlers_run_after_a_failure_at_the_end() -> None:
-    """Exit handlers may write what the program has computed."""
+    """Exit handlers may write the program's results."""
     done = run("failing:EndRaises", "late")
     assert (done.returncode, done.stdout) == (1, "ok\nlate failed\n")
 
@@ -116,7 +116,7 @@ def test_a_status_of_the_programs_own_stays() -> None:
     [("CallsItself", 1, 2), ("Forks", 3, 4), ("ReturnsNumber", 1, 0)],
 )
 def test_a_program_goes_on(name: str, out: int, asked_for: int) -> None:
-    """A child goes on as the program does: one of each of two forks, and one of both."""
+    """A child continues as the program does: one of each of two forks, and one of both."""
     done = run(f"failing:{name}")
     assert (done.returncode, done.stdout) == (0, "ok\n" * out), done.stderr
     assert done.stderr.count("asked") == asked_for
@@ -151,7 +151,7 @@ def run_redirected(runtime: str, redirected: str) -> subprocess.CompletedProcess
 def test_a_stream_that_cannot_be_written_changes_no_ending(
     name: str, redirected: str, status: int, out: str
 ) -> None:
-    """Nothing that is for stderr comes to stdout, which may be a file of results."""
+    """No text for stderr goes to stdout, which may be a file of results."""
     done = run_redirected(f"failing:{name}", redirected)
     assert (done.returncode, done.stdout) == (status, out)
 
@@ -159,7 +159,7 @@ def test_a_stream_that_cannot_be_written_changes_no_ending(
 @pytest.mark.parametrize("hook", ["Trace", "Time"])
 @pytest.mark.parametrize(("redirected", "status"), [("2>&-", 0), ("2>/dev/full", 1)])
 def test_a_hook_that_ships_lets_the_program_go_on(hook: str, redirected: str, status: int) -> None:
-    """The hook's lines are lost, which the status says where somebody may have wanted them."""
+    """The hook's lines are lost; the status tells so if a user may have wanted them."""
     done = run_redirected(f"mgpu_rt.hooks:{hook}", redirected)
     assert (done.returncode, done.stdout) == (status, "ok\n")
 
@@ -190,7 +190,7 @@ def test_a_fault_that_did_not_come_is_named() -> None:
 
 @in_child(**alone)
 def test_the_nan_hook_names_a_kernel_that_it_cannot_look_at(mgpu: Mgpu) -> None:
-    """A kernel that was looked up before the hook was there is named once."""
+    """A kernel that was looked up before the hook was set is named once."""
     image = mgpu.image(code_object("forum"))
     function = mgpu.function(mgpu.load(image), "test_func")
     with mgpu_rt.intercept(NanCheck()):
@@ -205,7 +205,7 @@ def test_the_nan_hook_names_a_kernel_that_it_cannot_look_at(mgpu: Mgpu) -> None:
 
 
 def launch_with(*sizes: int) -> Launch:
-    """One whose kernel takes arguments of these sizes, and has them."""
+    """Returns a launch whose kernel takes arguments of these sizes."""
     arguments = [Argument(None, size, None) for size in sizes]
     kernel = SimpleNamespace(label="k", arguments=arguments, description=None)
     runtime: Any = SimpleNamespace(kernel_of=lambda _function: kernel)
@@ -216,7 +216,7 @@ def launch_with(*sizes: int) -> Launch:
 
 @pytest.mark.parametrize("raw", [[], [b"12345678"], [b"12345678", b"123"], [8, 4], "12345678"])
 def test_raw_arguments_of_other_sizes_are_refused(raw: Any) -> None:
-    """HIP reads as many bytes as the image says."""
+    """HIP reads as many bytes as the image states."""
     launch = launch_with(8, 4)
     before = launch.raw
     with pytest.raises((ValueError, TypeError)):
@@ -225,7 +225,7 @@ def test_raw_arguments_of_other_sizes_are_refused(raw: Any) -> None:
 
 
 def test_a_launch_without_params_has_no_arguments_to_look_at() -> None:
-    """The arguments may lie in `extra`, HIP's other way to pass them."""
+    """The arguments may be in `extra`, HIP's other way to pass them."""
     launch = launch_with(8)
     launch.params = 0
     assert (launch.raw, launch.values, [*launch.buffers()]) == ([], [], [])
@@ -236,7 +236,7 @@ def test_a_launch_without_params_has_no_arguments_to_look_at() -> None:
 
 @in_child(**alone)
 def test_intercept_leaves_all_as_it_was_if_it_cannot_install(mgpu: Mgpu) -> None:
-    """A property that raises does, and a class that is no class of methods."""
+    """A property may raise, and so may a class that is no class of methods."""
     for kind in (failing.RaisingProperty, failing.NoMethod, failing.AsyncStream):
         with pytest.raises((ZeroDivisionError, TypeError)), mgpu_rt.intercept(kind()):
             pass
@@ -289,7 +289,7 @@ if child := os.fork():
     ],
 )
 def test_a_runtime_ends_with_a_python_program(runtime: str, status: int, said: str) -> None:
-    """The runtime does not end with a child, which goes on without it."""
+    """A child does not end the runtime, and continues without it."""
     env = asked(runtime, LIBRARY=str(library()))
     done = run_program([sys.executable, "-c", ENDS_IN_PYTHON], env)
     assert done.returncode == status
@@ -321,7 +321,7 @@ def go():
 
 
 def test_python_without_room_to_say_how_it_failed_ends_the_program() -> None:
-    """At the limit of recursion neither a method can be called nor what handles its exception."""
+    """At the limit of recursion neither a method nor its exception's handler can be called."""
     env = asked("runtimes:PassAll", LIBRARY=str(library()))
     done = run_program([sys.executable, "-c", f"{DEEP}go(); print('went on')"], env)
     assert (done.returncode, done.stdout) == (1, "")

@@ -1,4 +1,4 @@
-"""The folder of a recording: nobody else reads it or leads it elsewhere; its files are whole."""
+"""The folder of a recording: no other user reads or replaces it; its files are whole."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_only_its_owner_enters_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("planted", ["", BLOBS])
 def test_a_folder_of_others_is_refused(planted: str, tmp_path: Path) -> None:
-    """The folder was made before the first launch, by another user who may write there."""
+    """Another user who may write there made the folder before the first launch."""
     out, elsewhere = tmp_path / "recording", tmp_path / "elsewhere"
     elsewhere.mkdir(0o700)
     if planted:
@@ -105,7 +105,8 @@ def test_a_new_recording_takes_an_empty_folder(tmp_path: Path) -> None:
 
 
 def test_a_line_costs_its_own_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This holds for any number: 1000 launches took 55 s, as each wrote all before it again."""
+    """The cost of a launch does not grow: 1000 launches took 55 s when each wrote all earlier ones
+    again."""
     moved = {"read": 0, "written": 0}
 
     def pread(number: int, size: int, at: int) -> bytes:
@@ -149,7 +150,7 @@ def appending(out: Path, count: int) -> subprocess.Popen[bytes]:
 
 
 def test_processes_that_record_in_one_folder_lose_no_launch(tmp_path: Path) -> None:
-    """Ranks of MPI record so."""
+    """Ranks of MPI record in this way."""
     processes = [appending(tmp_path / "recording", 50) for _ in range(4)]
     assert [process.wait(HANG) for process in processes] == [0] * 4
     *whole, end = lines(tmp_path / "recording")
@@ -177,7 +178,7 @@ def test_a_process_that_is_killed_leaves_what_was_complete(tmp_path: Path) -> No
 def test_processes_that_enter_launches_are_waited_for(
     entering: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However long they take together; one that enters nothing is given up."""
+    """Many processes may take long together; one that enters nothing is given up."""
     looks = itertools.count()
     with Folder(tmp_path / "recording") as made:
         made.append(b"first")
@@ -222,7 +223,7 @@ with Folder(sys.argv[1]) as made:
 
 
 def test_a_limit_on_the_size_of_files_ends_no_program(tmp_path: Path) -> None:
-    """Writes of the program itself beyond the limit end it, as before."""
+    """Writes of the program beyond the limit end it, as before."""
     out = tmp_path / "recording"
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, out], env=environment(), capture_output=True

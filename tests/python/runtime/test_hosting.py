@@ -1,4 +1,4 @@
-"""A runtime in Python that MGPU_RT_RUNTIME names, in programs that know nothing of Python."""
+"""A runtime in Python that MGPU_RT_RUNTIME names, in programs that do not know Python."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RUNTIMES = ["runtimes:PassAll", *(f"mgpu_rt.runtime:{name}" for name in SHIPPED)
 
 
 def asked(runtime: str, **changes: str) -> dict[str, str]:
-    """An environment in which a runtime is asked for, and no manager comes."""
+    """Returns an environment with a runtime and without a manager."""
     given = {"MGPU_RT_MANAGER": "delay=100000", "PYTHONPATH": HERE, "MGPU_RT_RUNTIME": runtime}
     return environment(**{**given, **changes})
 
@@ -70,7 +70,7 @@ def counts(tmp_path: Path, runtime: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("runtime", ["", *RUNTIMES])
 def test_a_caching_runtime_asks_hip_once(runtime: str, tmp_path: Path) -> None:
-    """Two launches: a runtime that caches loads and creates once, a plain one twice."""
+    """The program launches twice: a caching runtime loads and creates once, a plain one twice."""
     found = counts(tmp_path, runtime)
     times = 2 if runtime.endswith("PlainRuntime") else 1
     for function in ("hipModuleLoadData", "hipModuleGetFunction", "hipStreamCreate"):
@@ -94,7 +94,7 @@ def test_settings_have_the_types_of_their_attributes() -> None:
 
 
 def test_calls_are_counted_once(tmp_path: Path) -> None:
-    """Calls of a runtime to the library are not calls of the program."""
+    """A runtime's calls to the library are not calls of the program."""
     path = tmp_path / "stats.json"
     assert run("runtimes:PassAll", MGPU_RT_STATS=str(path)).returncode == 0
     stats = json.loads(path.read_text())
@@ -106,7 +106,7 @@ def test_calls_are_counted_once(tmp_path: Path) -> None:
 def test_statistics_tell_of_calls_of_the_driver_that_were_not_counted(
     runtime: str, tmp_path: Path
 ) -> None:
-    """A hook's calls go on to the library, which counts what it calls of the driver."""
+    """A hook's calls go on to the library, which counts its driver calls."""
     path = tmp_path / "stats.json"
     done = run(runtime, MGPU_RT_STATS=f"1,{path}")
     stats = json.loads(path.read_text())
@@ -146,7 +146,7 @@ def test_no_python_is_loaded_unless_asked_for(tmp_path: Path) -> None:
 
 
 def test_first_calls_of_threads_wait_for_the_runtime() -> None:
-    """None escapes it: 8 threads and main, each creates a stream."""
+    """No call escapes it: 8 threads and main each create a stream."""
     done = run("runtimes:SlowToMake", "threads")
     assert (done.returncode, done.stderr.count("asked")) == (0, 9)
 
@@ -210,7 +210,7 @@ def test_system_exit_ends_the_program() -> None:
 
 def test_a_hip_error_gives_null_and_the_line_of_stock() -> None:
     done = run("runtimes:Refuses")
-    assert done.stdout == "failed\n"  # the host's word for a null
+    assert done.stdout == "failed\n"  # the host's text for a null
     assert "'hipStreamCreate(&stream)' failed with 'hipErrorOutOfMemory'" in done.stderr
 
 
@@ -264,7 +264,7 @@ def test_the_interpreter_ignores_the_environment_of_the_program() -> None:
 
 
 def test_signals_end_the_program_as_before() -> None:
-    """No handler of Python's is set, also where the runtime imports signal: SIGINT ends it."""
+    """Python sets no handler, even if the runtime imports signal: SIGINT ends the program."""
     command = [str(host()), str(library()), str(image()), KERNEL, "served-until"]
     env = asked("runtimes:Waits")
     with subprocess.Popen(command, env=env, stderr=subprocess.PIPE) as program:
@@ -308,7 +308,7 @@ def test_a_python_program_hosts_in_its_own_interpreter(version: str) -> None:
     env = asked("runtimes:PassAll,runtimes:SlowToMake", LIBRARY=str(library()))
     done = run_program([python, "-c", PROGRAM], {**env, "PYTHONPATH": f"{HERE}:{ROOT}"})
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
-    assert done.stderr.count("asked") == 5  # the child goes on by the library
+    assert done.stderr.count("asked") == 5  # the child continues with the library
 
 
 def test_an_exception_ends_a_python_program_that_was_asked_for_by_name() -> None:

@@ -58,7 +58,7 @@ def test_the_inner_runtime_ends_first(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_threads_may_leave_in_any_order(mgpu: Mgpu) -> None:
-    """The first to come is the first to go: the other one stays, and then none."""
+    """The first leaves first: the other one stays, and then none."""
     first, second = mgpu_rt.intercept(Streams()), mgpu_rt.intercept(Streams())
     outer, inner = first.__enter__(), second.__enter__()
     first.__exit__(None, None, None)
@@ -126,7 +126,7 @@ def test_an_unknown_setting_is_refused() -> None:
 
 
 class Changes(Runtime):
-    """Doubles the grid, makes each launch twice, and leaves out those of one block."""
+    """A hook that doubles the grid, launches twice, and skips grids of one block."""
 
     def launch_kernel(self, launch: Launch) -> None:
         if launch.grid == (1, 1, 1):
@@ -172,7 +172,7 @@ def test_each_kind_of_launch_is_told_apart(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_each_kind_of_launch_goes_on_to_the_library(mgpu: Mgpu) -> None:
-    """All arguments arrive: messages of the library stay unchanged."""
+    """All arguments arrive, as the library's messages are unchanged."""
 
     def launch() -> str:
         null = mgpu.null
@@ -190,7 +190,7 @@ def test_each_kind_of_launch_goes_on_to_the_library(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_memrefs_come_back_through_python(mgpu: Mgpu) -> None:
-    """Functions that return a struct, and take one, go both ways."""
+    """Functions that return a struct, and that take one, are called both ways."""
     host = mgpu.ffi.new("float[4]")
     mgpu.keep(host)
     mgpu.MemHostRegister(host, 16)
@@ -208,13 +208,13 @@ def test_images_are_known_by_their_bytes(mgpu: Mgpu) -> None:
     address = [int(mgpu.ffi.cast("uintptr_t", place)) for place in (first, second)]
     assert Image.at(address[0]) is Image.at(address[1])
     assert Image.at(address[0]).content == content
-    first[9] = b"\7"  # the same address, other bytes
+    first[9] = b"\7"  # an equal address with other bytes
     assert Image.at(address[0]) is not Image.at(address[1])
     assert Image.at(address[1]).is_constant
 
 
 def check_binding(mgpu: Mgpu, *, hip_python: bool) -> None:
-    """One HIP in the process, whose handles are the library's."""
+    """Checks that the process has one HIP, whose handles are the library's."""
     from mgpu_rt.runtime import Hip, HipError
 
     mgpu.MemFree(mgpu.null, mgpu.null)
@@ -254,7 +254,7 @@ def test_hip_python_uses_the_open_library(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_a_c_function_can_replace_a_function(mgpu: Mgpu) -> None:
-    """A name chooses the function, None restores it, and other names are refused."""
+    """A name selects the function, None restores it, and other names are refused."""
     ffi, lib = mgpu.ffi, mgpu.lib
     own = ffi.cast("hipStream_t (*)(void)", lib.mgpu_rt_native(b"mgpuStreamCreate"))
     asked = []
@@ -295,7 +295,7 @@ lib.override(b"mgpuStreamCreate", True)
 
 
 def test_a_method_outside_of_a_program_does_nothing() -> None:
-    """The method does nothing, and says so once."""
+    """The method does nothing, and prints that once."""
     code = [sys.executable, "-c", BY_ITSELF]
     done = subprocess.run(code, capture_output=True, text=True, env=environment(), timeout=HANG)
     assert (done.returncode, done.stdout) == (0, "0 0 ('', '')\n0 None None\n"), done.stderr

@@ -1,4 +1,4 @@
-"""Hooks and recordings of NVIDIA's kernels, whose images do not call each pointer one."""
+"""Hooks and recordings of NVIDIA's kernels, whose images do not mark all pointers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Known(Runtime):
 
 @pytest.mark.parametrize("image", ["bin", "isa"])
 def test_pointers_of_a_kernel_are_found(image: str) -> None:
-    """By HIP's word where the image has none; sizes and indices are no addresses."""
+    """HIP decides if the image does not tell; sizes and indices are no addresses."""
     from mgpu_rt._runtime import ffi
 
     runtime = Known()
@@ -45,7 +45,7 @@ def test_pointers_of_a_kernel_are_found(image: str) -> None:
 
 
 def _spoiled(mgpu: Mgpu, image: str) -> None:
-    """Halves 64 numbers, then spoils one, on the GPU."""
+    """Returns a kernel that halves 64 numbers and then spoils one, on the GPU."""
     content = lower.code_object(NAN, CHIP, image=image)
     module = mgpu.load(mgpu.image(content + b"\0"))
     stream = mgpu.StreamCreate()
@@ -74,7 +74,7 @@ def test_a_nan_is_named(mgpu: Mgpu) -> None:
 @pytest.mark.gpu
 @in_child(policies=("builtin",), backends=("cuda",))
 def test_a_recording_replays_with_the_same_result(mgpu: Mgpu) -> None:
-    """A replay with another block size agrees too; a changed kernel does not."""
+    """A replay with another block size agrees, too; a changed kernel does not."""
     for image in ("bin", "isa"):
         with TemporaryDirectory() as folder:
             with mgpu_rt.intercept(Record(output=folder, kernel="halve")):

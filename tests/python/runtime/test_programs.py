@@ -1,4 +1,4 @@
-"""The programs of bench/programs over each runtime in Python: what they print is the library's."""
+"""The output of the programs in bench/programs is the library's over each runtime in Python."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.python.runtime.test_hosting import HERE, RUNTIMES
 from tests.runtime.programs.test_programs import PRINTED, good, printed, rounds
 from tests.support import programs
 
-NAMES = [name for name in PRINTED if name != "spin"]  # which waits for a GPU's clock
+NAMES = [name for name in PRINTED if name != "spin"]  # it waits for a GPU's clock
 RUNS = [(name, 22, runtime) for name in NAMES for runtime in RUNTIMES]
 RUNS += [
     pytest.param(name, llvm, RUNTIMES[2], marks=pytest.mark.check)

@@ -32,7 +32,7 @@ def test_a_kernel_that_shares_its_name_is_recorded_by_the_full_one(tmp_path: Pat
 def test_recording_and_replaying_need_no_numpy(
     tmp_path: Path, without_numpy: dict[str, str]
 ) -> None:
-    """pip brings none."""
+    """pip installs no NumPy."""
     words = ("run", "--device", "softgpu", "--kernel", "halve", "--record", tmp_path / "recording")
     done = command(*words, "--", program(), **without_numpy)
     assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
@@ -82,7 +82,7 @@ TIMES = 3
 
 
 def fill(mgpu: Mgpu) -> None:
-    """Launches a kernel some times, on 512 bytes."""
+    """Launches a kernel several times, on 512 bytes."""
     module = mgpu.load(mgpu.image(lower.code_object(EXACT, corpus.AMD)))
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(512, stream, False)
@@ -106,8 +106,8 @@ NOT_RECORDED = {
 
 
 def record_with_faults(mgpu: Mgpu) -> None:
-    """Each launch is made, and recorded but for the first. A hook's copy is no call of the
-    program's."""
+    """Records launches of which the first fails to be recorded. A hook's copy is no call of the
+    program."""
     for fault, words in NOT_RECORDED.items():
         with TemporaryDirectory() as folder:
             mgpu.stub.hipstub_reset()
@@ -130,12 +130,12 @@ def test_a_launch_is_not_recorded_if_a_copy_failed_or_itself(mgpu: Mgpu) -> None
 
 @in_child(policies=("builtin",), HIPSTUB_VERSION="70253211")
 def test_a_launch_is_not_recorded_where_errors_stay(mgpu: Mgpu) -> None:
-    """HIP 7's last error, which a call that succeeds does not take away."""
+    """HIP 7's last error survives a successful call."""
     record_with_faults(mgpu)
 
 
 class Cooperates(Runtime):
-    """Makes each launch cooperative."""
+    """A hook that makes each launch cooperative."""
 
     def launch_kernel(self, launch: Launch) -> None:
         launch.cooperative = True

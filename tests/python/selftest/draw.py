@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.proofs.random import cases, runner
 
 SEQUENCES, SEED = 300, 28
-#: Sequences that reset the device are kept apart: they are for --harsh.
+#: Sequences that reset the device are separate: they are for --harsh.
 HARSH = 60
 
 

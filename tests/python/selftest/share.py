@@ -1,12 +1,12 @@
-"""Sees which proofs the selftest notices the lack of, on the emulated device.
+"""Finds which proofs' lack the selftest notices, on the emulated device.
 
     python -m tests.python.selftest.share [--rest] [PROOF ...]
 
 The command builds the library without each proof of docs/proofs.md, and plays the programs of
-csrc/selftest/programs. Some of them need two devices, or reset one. The first check that calls the
-library wrong becomes the proof's witness `selftest CHECK` in that table. If no check does, the row
-says why not. It says "selftest: open" until somebody knows, which a test refuses. The table is
-written after each proof, so that --rest goes on where a run was ended.
+csrc/selftest/programs. Some of them need two devices, or reset one. The first check that reports
+the library as wrong becomes the proof's witness `selftest CHECK` in that table. If no check does,
+the row tells why. It has "selftest: open" until the reason is known, which a test refuses. The
+table is written after each proof, so that --rest continues an interrupted run.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from tests.support.variants import without
 
 TWO = "gfx90a,gfx90a"
 WITNESS = re.compile(r"(?:, )?`selftest[^`]*`")
-#: Why no check notices; docs/proofs.md says what each word means.
+#: The reason why no check notices; docs/proofs.md explains each word.
 REASON = re.compile(r", selftest: (\w+)")
 REASONS = ("race", "failure", "cost", "device", "words", "outside")
 
 
 def checks_of(library: Path, folder: Path, names: Sequence[str] = ()) -> list[right.Check]:
-    """The checks of a selftest with that library: all of the proofs, or these."""
+    """Returns the checks of a selftest with that library: all of the proofs, or these."""
     read = bundle.read()
     found = find("softgpu", None, read, library, base=environment("softgpu", MGPU_RT_SOFTGPU=TWO))
     read.lay_out(found.chip, folder)
@@ -49,34 +49,35 @@ def checks_of(library: Path, folder: Path, names: Sequence[str] = ()) -> list[ri
 
 
 def _one(found: Machine) -> Machine:
-    """One of the two emulated devices, for all that needs one."""
+    """Returns one of the two emulated devices, for checks that need one."""
     alone = {**found.environment, "MGPU_RT_SOFTGPU": TWO.partition(",")[0]}
     return dataclasses.replace(found, environment=alone, both=found.environment)
 
 
 def _pins(found: Machine) -> Machine:
-    """The stub of HIP, which copies from and to the pages that were registered, as a GPU may."""
+    """Returns the stub of HIP, which copies from and to the registered pages, as a GPU may."""
     stub = environment("stub", HIPSTUB_PINS="1")
     search = found.environment["LD_LIBRARY_PATH"].partition(":")[0]
     return dataclasses.replace(found, environment={**stub, "LD_LIBRARY_PATH": search}, both=None)
 
 
 def calls_wrong(check: right.Check) -> bool:
-    """Whether a check calls the library wrong; its stock's behaviour is the library, too."""
+    """Returns whether a check reports the library as wrong; stock's behaviour is the library's
+    here, too."""
     parts: list[Part] = []
     right.perform([check], parts, math.inf, lambda text: None, "")
     return any(wrong.side != HIP for wrong in parts[0].wrong)
 
 
 def noticed_by(library: Path) -> str:
-    """The first check that calls it wrong; "" if none does."""
+    """Returns the first check that reports it as wrong; "" if none does."""
     with tempfile.TemporaryDirectory() as folder:
         checks = checks_of(library, Path(folder))
         return next((check.name for check in checks if calls_wrong(check)), "")
 
 
 def write(proof: str, check: str) -> None:
-    """Puts a witness into the row of a proof, or keeps its reason for having none."""
+    """Puts a witness into the row of a proof, or keeps the reason why there is none."""
     text = table.PAGE.read_text(encoding="utf-8")
     row = _row(text, proof)
     reason = REASON.search(row)

@@ -1,4 +1,4 @@
-"""The bundle is what the sources give, and small."""
+"""The bundle equals what the sources give, and is small."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mgpu_rt._selftest import bundle
 from mgpu_rt._selftest.sequences import Case
 
 AGAIN = "run `python -m csrc.selftest.bundle`, and commit what it makes"
-LARGEST = 400_000  # bytes in the wheel; what is compiled for it adds 60,000
+LARGEST = 400_000  # bytes in the wheel; compiled files for it add 60,000
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_every_chip_has_every_kernel(read: bundle.Bundle) -> None:
 
 
 def laid_out(read: bundle.Bundle, folder: Path) -> dict[str, bytes]:
-    """Lays out images that say their names, and whose sections begin at 0; returns them."""
+    """Lays out images that contain their names, and whose sections begin at 0; returns them."""
     named = {
         name: f"image of {name}".encode().ljust(40) + bytes(8) + bytes(256).replace(b"\0", b".")
         for name in read.kernels("gfx90a")

@@ -1,4 +1,4 @@
-"""`mgpu-rt selftest` on the emulated device: what it says, keeps and refuses."""
+"""`mgpu-rt selftest` on the emulated device: its output, its files and its refusals."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ COMMAND = (sys.executable, "-m", "mgpu_rt", "selftest", "--device", "softgpu")
 
 
 def selftest(*words: object, **changes: str) -> subprocess.CompletedProcess[str]:
-    """The command, on the emulated gfx90a."""
+    """Runs the command on the emulated gfx90a."""
     return subprocess.run(
         [*COMMAND, *map(str, words)],
         env={**environment("softgpu"), **changes},
@@ -55,7 +55,7 @@ def selftest(*words: object, **changes: str) -> subprocess.CompletedProcess[str]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict, str]:
-    """Returns the output of a selftest, its file and its page."""
+    """Returns a selftest's output, its file and its page."""
     folder = tmp_path_factory.mktemp("a folder of somebody's")
     file, page = folder / "found.json", folder / "page.html"
     words = ("--only", "programs-15", "--only", "calm-00", "--only", "time", "--minutes", "0.2")
@@ -144,7 +144,7 @@ def interrupted(at: str, *words: object) -> tuple[int, str, str]:
     for line in process.stderr:
         if at in line:
             break
-    os.killpg(process.pid, signal.SIGINT)  # which a terminal does
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     out, err = process.communicate(timeout=HANG)
     return process.returncode, out, err
 
@@ -162,7 +162,7 @@ def interrupted(at: str, *words: object) -> tuple[int, str, str]:
 def test_an_interrupt_keeps_the_results_so_far(
     at: str, only: tuple[str, ...], checked: list[int], tmp_path: Path
 ) -> None:
-    """A step that ends before it is interrupted counts, too."""
+    """A step that ends before the interrupt counts, too."""
     file = tmp_path / "found.json"
     words = [word for name in only for word in ("--only", name)]
     status, said, _ = interrupted(at, *words, "--json", file)
@@ -245,13 +245,13 @@ def test_all_proofs_are_compared_and_right(chips: str, tmp_path: Path) -> None:
 
 
 def test_proofs_are_right(tmp_path: Path) -> None:
-    """Two of the groups; the others are for `make check`."""
+    """Two groups run here; `make check` runs the others."""
     part = proofs_played(tmp_path, "proofs-shared", "proofs-memory-others")
     assert (part.compared, part.total, part.wrong) == (2, 2, [])
 
 
 def test_the_emulated_device_is_held_against_a_gpu_of_its_kind(tmp_path: Path) -> None:
-    """An emulated gfx90a takes the place of the GPU, as far as diff can tell."""
+    """An emulated gfx90a replaces the GPU, as far as diff can tell."""
     read = bundle.read()
     emulated = machine.find("softgpu", None, read, base=environment("softgpu"))
     assert not [*emulator.commands(read, emulated, tmp_path)]
@@ -309,7 +309,7 @@ WELL: tuple[sequences.Output, list[str]] = (sequences.Output(), [])
 
 
 def played(stock: list, library: list) -> right.Findings:
-    """Returns the findings on a sequence whose plays end so in turn, then well."""
+    """Returns the findings on a sequence whose plays first end so, and then succeed."""
     plays = {"stock": iter(stock), "library": iter(library)}
     return right.sequence_compared(lambda side, _=None: next(plays.get(side, iter(())), WELL))
 
@@ -340,7 +340,7 @@ def test_wrong_results_are_no_failure_of_hip() -> None:
 
 
 def found_so(*parts: result.Part, **fields: object) -> result.Result:
-    """Returns what a selftest found: these parts."""
+    """Returns a selftest's findings of these parts."""
     found = result.Result("1", "2026-01-01", dict.fromkeys(result.schema["device"], 1))
     found.right = list(parts)
     return dataclasses.replace(found, **fields)  # type: ignore[arg-type]
@@ -406,7 +406,7 @@ def test_only_what_was_compared_is_right(
 
 
 def as_file() -> dict:
-    """Returns the file of a selftest in which all was right."""
+    """Returns the file of a successful selftest."""
     device = {"kind": "", "name": "", "target": "", "devices": 1, "hip": "", "driver": ""}
     return found_so(dataclasses.replace(ALL), device={**device, "memory": 1}).document()
 
@@ -446,7 +446,7 @@ def test_no_check_in_too_little_time_is_not_known(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_part_in_python_that_compares_nothing_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As does a module of that name which is somebody else's."""
+    """A foreign module of that name counts as none."""
     found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
     for out, wrong in (("", True), ("compared 0\n", True), ("compared 5\n", False)):
         ended = children.Ended(0, out, "")
@@ -460,7 +460,7 @@ def test_a_part_in_python_that_compares_nothing_is_wrong(monkeypatch: pytest.Mon
 def test_a_program_whose_calls_fail_is_wrong_with_stock_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Calls that fail once main has returned only have to fail as with stock's behaviour."""
+    """Calls that fail after main's return must only fail as with stock's behaviour."""
     found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
     failed = "'hipModuleLaunchKernel' failed with 'hipErrorInvalidValue'\n"
     read = Bundle({}, {"programs": {"22": ["forum"]}, "chips": []})
@@ -506,7 +506,7 @@ def test_a_refused_call_has_no_last_error_of_nvidias_driver() -> None:
 
 
 def test_failures_once_nvidias_driver_has_ended_are_not_counted() -> None:
-    """A thread that is still at work meets as many as the moment has."""
+    """A thread that is still active meets an arbitrary number of them."""
     failed = "'hipFree(ptr)' failed with 'hipErrorInvalidValue'"
     ended = "'hipEventCreate(&event)' failed with 'hipErrorDeinitialized'"
     said = [sequences.Output() for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Copies of the library that get lent streams and graphs wrong are called wrong by the selftest."""
+"""The selftest reports libraries as wrong that handle lent streams and graphs wrongly."""
 
 from __future__ import annotations
 

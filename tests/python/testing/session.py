@@ -1,4 +1,4 @@
-"""Tests of a user's, which test_plugin.py runs by pytest. Each says how it has to end."""
+"""A user's tests, which test_plugin.py runs by pytest. Each docstring has the expected end."""
 
 import ctypes
 import os
@@ -82,7 +82,7 @@ def test_failed_it_is_not_there(mgpu):
 
 @pytest.fixture(scope="module")
 def module_wide():
-    """Is made in each process, and torn down there."""
+    """The fixture is made in each process, and torn down there."""
     yield os.getpid()
     print("torn down in", os.getpid())
 

@@ -1,4 +1,4 @@
-"""The pytest plugin (mgpu_rt/_testing), as a user has it: by pytest in a folder of tests."""
+"""The pytest plugin (mgpu_rt/_testing) in use: pytest runs in a folder of tests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *words: object, **env: str) -> subprocess.CompletedProcess[str]:
-    """Runs pytest there, over the stub of HIP unless `env` says otherwise."""
+    """Runs pytest there, over the stub of HIP unless `env` names another."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *map(str, words)]
     changes = {"PYTEST_ADDOPTS": "", "PYTEST_XDIST_WORKER": "", "COLUMNS": "200", **env}
     clean = {k: v for k, v in environment(**changes).items() if v or not k.startswith("PYTEST")}
@@ -58,7 +58,8 @@ def run(folder: Path, *words: object, **env: str) -> subprocess.CompletedProcess
 
 
 def outcomes(file: Path) -> dict[str, tuple[str, str]]:
-    """The outcome of each test in a file of --junitxml, and its message with what was captured."""
+    """Returns the outcome of each test in a file of --junitxml, and its message with the captured
+    output."""
     found = {}
     for case in ElementTree.parse(file).iter("testcase"):
         parts = {part.tag: f"{part.get('message')}\n{part.text}" for part in case}
@@ -111,7 +112,7 @@ def test_a_missing_gpu_is_named(tmp_path: Path) -> None:
 
 
 def test_a_device_that_is_not_there_fails_the_tests(tmp_path: Path, programs: Path) -> None:
-    """Without --mgpu-device too: a skipped test would look like a good one."""
+    """The test fails without --mgpu-device, too, as a skipped test would look like a good one."""
     text = "import pytest\ndef test_one(mgpu): pass\n@pytest.mark.mgpu\ndef test_two(): pass\n"
     (tmp_path / "test_it.py").write_text(text)
     done = run(tmp_path, "-q", MGPU_RT_HIP="/nowhere")
@@ -156,7 +157,7 @@ module attributes {gpu.container_module} {
 
 
 def test_a_fault_of_the_emulated_device_ends_its_test(tmp_path: Path) -> None:
-    """In an environment that names nothing: the loader finds the device at the server's start."""
+    """The environment names nothing: the loader finds the device when the server starts."""
     (tmp_path / "far.mlir").write_text(FAR)
     lower.lower(tmp_path / "far.mlir", llvm=22, chip="gfx908", out=tmp_path / "far.o")
     (tmp_path / "test_it.py").write_text(
@@ -191,7 +192,7 @@ def test_a_file_that_is_not_collected_again_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.check
 def test_it_goes_with_what_pytest_has(tmp_path: Path) -> None:
-    """Options of the user's, another way to import, a class of unittest, other folders."""
+    """Sessions with a user's options, another import mode, a class of unittest, other folders."""
     (tmp_path / "a/b c").mkdir(parents=True)
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib --own=1\n")
     (tmp_path / "conftest.py").write_text(

@@ -1,6 +1,6 @@
-"""The harness of the benchmarks: that it runs, says what it means, and draws what it measured.
+"""The harness of the benchmarks runs, prints correct text, and draws its measurements.
 
-No figure is judged here: those are of a machine, and `make bench` shows them.
+No figure is judged here, as figures depend on the machine; `make bench` shows them.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def test_hoisted_makes_the_same_launches(stub: device.Device, tmp_path: Path) ->
 
 @pytest.mark.parametrize("program", ["forum", "many", "churn", "vecadd", "overlap"])
 def test_programs_by_hand_run_on_libcuda(program: str) -> None:
-    """A stand-in for NVIDIA's driver takes any image."""
+    """A stand-in for NVIDIA's driver accepts any image."""
     library = native.ROOT / "build" / "custub" / "libcuda.so.1"
     words = [library, program, 2, *build.images(program, CHIP), "--", time.monotonic_ns(), 3]
     env = {**native.plain_environment(), "BENCH_WAIT": f"{library},cuCtxSynchronize"}
@@ -83,7 +83,7 @@ def test_programs_by_hand_run_on_libcuda(program: str) -> None:
 
 
 def test_breakdown_is_of_the_steady_state(stub: device.Device) -> None:
-    """Figures of loading and creating once stand apart from those of each iteration."""
+    """Figures of one-time loading and creation are separate from those of each iteration."""
     rows = breakdown.run(stub, quiet).data
     calls = {
         (row["llvm"], row["side"], row["function"]): row["calls"] / row["iterations"]
@@ -103,7 +103,7 @@ def test_breakdown_is_of_the_steady_state(stub: device.Device) -> None:
 def test_no_process_of_a_comparison_outlives_it(
     stub: device.Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Processes end too if another process of the comparison breaks."""
+    """Processes also end if another process of the comparison fails."""
     started = []
 
     def start(*process: object) -> Runner:
@@ -158,7 +158,7 @@ def test_prepared_programs_run_without_the_tools(
 
 
 def test_prepared_programs_find_the_library_beside_them(tmp_path: Path) -> None:
-    """The copy lies in another place, so the path is relative."""
+    """The copy is in another place, so the path is relative."""
     executable = build.executable("forum", 22, CHIP, 2)
     root = native.ROOT / "build"
     for path in (executable, native.RUNTIME, native.STUB):

@@ -48,7 +48,7 @@ def test_estimates_are_never_negative_and_never_too_exact(
 
 
 def test_one_disturbed_run_does_not_move_the_estimate() -> None:
-    """One run that was disturbed does not move the value, only what is believed of it."""
+    """One disturbed run does not change the value, but only its error."""
     quiet = each([100, 101, 102], [1100, 1101, 1102], 11)
     disturbed = each([100, 101, 902], [1100, 1101, 1102], 11)
     assert quiet.value == disturbed.value == 100

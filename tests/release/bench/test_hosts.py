@@ -20,7 +20,7 @@ def stub() -> device.Device:
 
 
 def test_every_host_runs_every_side(stub: device.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loop by hand runs in a Python process too, like the programs."""
+    """The loop by hand runs in a Python process, too, like the programs."""
     monkeypatch.setattr(measured, "MOST", 3)
     result = measured.run(stub, 2, None, lambda _: None)
     taken = {(row["host"], row["side"]) for row in result.data if "us" in row}

@@ -1,4 +1,4 @@
-"""The allocation traces in bench/traces are those of the programs as they are."""
+"""The allocation traces in bench/traces match the present programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents show the figures of bench/results, and nothing else."""
+"""The documents show the figures of bench/results, and no others."""
 
 from __future__ import annotations
 

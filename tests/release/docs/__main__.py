@@ -1,4 +1,4 @@
-"""Writes the pages that a program writes: `python -m tests.release.docs`."""
+"""Writes the generated pages: `python -m tests.release.docs`."""
 
 from tests.release.docs.generated import PAGES
 from tests.support.child import ROOT

@@ -1,4 +1,4 @@
-"""The rules of sentences that a program can check, for docstrings and pages."""
+"""Rules about sentences that a program can check, for docstrings and pages."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ SAME = re.compile(
     r"|under|until|when|where|with|without)\b)",
     re.IGNORECASE,
 )
-#: A paragraph begins with the noun, and not with a word for one that the reader has not met.
+#: A paragraph begins with a noun, and not with a pronoun for an unknown one.
 PRONOUN = re.compile(
     r"[*(\"]*(It|Its|They|Them|Theirs?|Those|The same|The others?|And|Or|So|Else|Likewise)\b"
     r"|[*(\"]*These (?!\w+s\b)"
 )
-#: A full stop, also within a bracket; three of them leave something out.
+#: A full stop, even within a bracket; three of them mark an omission.
 END = re.compile(r"(?<=[.!?])(?<!\.\.\.)[\")*]*\s+")
 
 
 def sentences(paragraph: str) -> list[str]:
-    """The sentences of a paragraph, in which a piece of code is one word."""
+    """Returns the sentences of a paragraph, with a piece of code as one word."""
     return END.split(re.sub(r"`[^`]*`", "`code`", " ".join(paragraph.split())))
 
 
 def faults(paragraph: str) -> list[str]:
-    """The sentences that are too long or hide who acts."""
+    """Returns the sentences that are too long or hide who acts."""
     return [
         sentence
         for sentence in sentences(paragraph)
@@ -57,14 +57,15 @@ def unclear(paragraph: str) -> list[str]:
 
 
 def of_docstring(text: str) -> Iterator[str]:
-    """The plain paragraphs of a docstring, without code and lists."""
+    """Yields the plain paragraphs of a docstring, without code and lists."""
     for paragraph in re.split(r"\n\s*\n", text):
         if not re.match(r"\s{4}|\s*[-*]\s", paragraph):
             yield paragraph
 
 
 def of_page(text: str) -> Iterator[str]:
-    """The paragraphs and items of a page, without tables, headings, code, pictures, addresses."""
+    """Yields the paragraphs and items of a page, without tables, headings, code, pictures,
+    addresses."""
     text = re.sub(r"<!--.*?-->|^```.*?^```|!\[[^\]]*\]\([^)]*\)", "", text, flags=re.S | re.M)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     paragraph: list[str] = []
@@ -79,6 +80,6 @@ def of_page(text: str) -> Iterator[str]:
 
 
 def cells(text: str) -> Iterator[str]:
-    """The cells of a page's tables; they are no sentences, but use the same words."""
+    """Yields the cells of a page's tables, which are no sentences, but use the same words."""
     for row in re.findall(r"^\|(.*)\|$", text, re.MULTILINE):
         yield from row.split("|")

@@ -1,6 +1,6 @@
-"""Programs write some parts of docs/: the ABI, the options, the rule's table, the man page.
+"""Writes the generated parts of docs/: the ABI, the options, the rule's table, the man page.
 
-`python -m tests.release.docs` writes them; test_docs.py sees that they are up to date.
+`python -m tests.release.docs` writes them; test_docs.py checks that they are up to date.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ with the values in force. In a program with rights that its caller lacks (set-ui
 |---|---|---|
 """
 
-#: Before the rows of the rule's table, and after them.
+#: The text before the rows of the rule's table, and after them.
 SHORTCUTS = "|---|---|---|\n", "<!-- end: from docs/proofs.md -->\n"
 
 
@@ -53,7 +53,7 @@ def options_page() -> str:
 
 
 def rule_page() -> str:
-    """docs/rule.md: the rows of its first table stand in docs/proofs.md."""
+    """Returns docs/rule.md: docs/proofs.md has the rows of its first table."""
     begin, end = SHORTCUTS
     text = (ROOT / "docs" / "rule.md").read_text(encoding="utf-8")
     before, _, rest = text.partition(begin)
@@ -65,7 +65,7 @@ def rule_page() -> str:
 
 
 def man_page() -> str:
-    """docs/mgpu-rt.1, in troff."""
+    """Returns docs/mgpu-rt.1, in troff."""
     group = main.main
     lines = [
         f'.TH MGPU-RT 1 "" "mgpu_rt {__version__}"',
@@ -93,7 +93,7 @@ def man_page() -> str:
 
 
 def _command(name: str, command: click.Command) -> Iterator[str]:
-    if command.hidden:  # of the release before
+    if command.hidden:  # a command of an earlier release
         return
     context = click.Context(command, info_name=name)
     usage = " ".join(command.collect_usage_pieces(context))
@@ -123,7 +123,7 @@ def _escaped(text: str) -> str:
     return rf"\&{text}" if text.startswith((".", "'")) else text
 
 
-#: Each page by its place.
+#: Each page by its path.
 PAGES = {
     "docs/abi.md": abi_page,
     "docs/options.md": options_page,

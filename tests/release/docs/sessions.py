@@ -1,8 +1,8 @@
-"""The sessions that pages show: commands after a "$", and what they print.
+"""The sessions that pages show: commands after a "$", and their output.
 
-A block of code in a language is a file, whose name the text before it ends with: `mine.py`. A page
-may leave out lines, as "...". Times, addresses and dates are of one run, so they are not compared,
-nor is the order of a table's rows, which times decide.
+A block of code in a language is a file, whose name ends the text before it: `mine.py`. A page may
+omit lines, as "...". Times, addresses and dates belong to one run, so they are not compared, nor is
+the order of a table's rows, which depends on times.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True)
 class File:
-    """A file that the page has the reader write."""
+    """A file that the page tells the reader to write."""
 
     name: str
     text: str
@@ -33,14 +33,14 @@ class File:
 
 @dataclass
 class Command:
-    """A command, and the lines that it prints."""
+    """A command, and its output."""
 
     line: str
     shown: list[str] = field(default_factory=list)
 
 
 def parts(page: Path) -> Iterator[File | Command]:
-    """The files and commands of a page, in its order."""
+    """Returns the files and commands of a page, in order."""
     for part in _PART.finditer(page.read_text(encoding="utf-8")):
         if part["name"]:
             yield File(part["name"], part["text"])
@@ -61,7 +61,7 @@ def _commands(lines: list[str]) -> Iterator[Command]:
         yield command
 
 
-#: Parts that differ from run to run, and their stand-ins.
+#: Parts that differ between runs, and their stand-ins.
 _VARIES = (
     (r"(?:\d+\.\d{3}|–) +(?:\d+\.\d{3}|–)(?: +[\d.–]+)?$", "TIMES"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "DATE"),
@@ -71,7 +71,7 @@ _VARIES = (
 
 
 def fixed(lines: list[str]) -> Counter[str]:
-    """The lines without what differs from run to run, each as often as it is there."""
+    """Counts the lines without the parts that differ between runs."""
     found: Counter[str] = Counter()
     for line in lines:
         for pattern, name in _VARIES:
@@ -82,8 +82,8 @@ def fixed(lines: list[str]) -> Counter[str]:
 
 
 def missing(shown: list[str], printed: list[str]) -> list[str]:
-    """Returns the lines that a page shows and the command has not printed. If the page leaves out
-    none, these include lines that the command has printed beyond them."""
+    """Returns the lines that a page shows and the command has not printed. If the page omits none,
+    these include additional lines of the command."""
     there = fixed(printed)
     wanted = fixed([line for line in shown if line.strip() != LEFT_OUT])
     lacking = wanted - there

@@ -12,7 +12,7 @@ from tests.support.child import ROOT
 
 #: A text or a character, which may look like a comment, or a comment.
 TOKEN = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|/\*(.*?)\*/", re.DOTALL)
-#: Columns, as tables have them, a list, code and a heading.
+#: Columns of a table, a list, code and a heading.
 NO_SENTENCES = re.compile(r"\S {2,}\S|^(?:\s{4}|\s*[-*] |----)", re.MULTILINE)
 FILES = [
     str(path.relative_to(ROOT))
@@ -23,7 +23,7 @@ FILES = [
 
 
 def comments(source: str) -> Iterator[str]:
-    """The plain paragraphs of its comments, without tables, lists and code."""
+    """Yields the plain paragraphs of its comments, without tables, lists and code."""
     for found in TOKEN.finditer(source):
         text = re.sub(r"^[ \t]*\*? ?", "", found[1] or "", flags=re.MULTILINE)
         for paragraph in re.split(r"\n\s*\n", text.strip()):
@@ -43,7 +43,7 @@ FUNCTION = re.compile(
     r"(?!typedef)[A-Za-z_][\w \t*]*?[\s*](?!__)(\w+)\s*\([^;{}#=]*?\)[^;{}()]*[;{]",
     re.DOTALL | re.MULTILINE,
 )
-#: A verb in the third person, which no noun of the code's looks like.
+#: A verb in the third person, which looks like no noun of the code.
 NOUNS = "This|Its|As|Bytes|Threads|Streams|Blocks|Events|Modules"
 VERB = re.compile(rf"(?!(?:{NOUNS})\b)[A-Z][a-z]+s\b(?!')")
 

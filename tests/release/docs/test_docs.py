@@ -1,4 +1,4 @@
-"""The documents: what is generated is up to date, links lead somewhere, commands run."""
+"""The documents: generated parts are up to date, links lead somewhere, commands run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LISTED = subprocess.run(
     check=True,
 ).stdout
 DOCUMENTS = [ROOT / name for name in LISTED.splitlines() if (ROOT / name).is_file()]
-LOTS = ("tests", "softgpu")  # that have tests
+LOTS = ("tests", "softgpu")  # these have tests
 NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
 
 
@@ -52,7 +52,7 @@ def without_code(text: str) -> str:
 
 
 def anchors(path: Path) -> set[str]:
-    """Returns the anchors that a page of GitHub's gives its headings."""
+    """Returns the anchors that GitHub gives the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     plain = (re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)
     return set(plain)
@@ -102,7 +102,7 @@ def test_tests_that_are_named_are_there(document: Path) -> None:
 
 @functools.cache
 def _tests() -> list[str]:
-    """The names of all tests and of the files that have them."""
+    """Returns the names of all tests and of their files."""
     files = [path for lot in LOTS for path in (ROOT / lot).rglob("test_*.py")]
     texts = [path.read_text(encoding="utf-8") for path in files]
     names = [name for text in texts for name in re.findall(r"^def (test_\w+)", text, re.MULTILINE)]
@@ -133,8 +133,8 @@ def test_the_condition_that_stock_does_not_have_is_said_first() -> None:
 
 
 def test_the_readmes_gains_are_those_of_the_figures() -> None:
-    """The least and the most over all models and variants: unchanged, with one word, as a graph.
-    One run has them all."""
+    """The least and the most over all models and variants: unchanged, with the option, as a graph.
+    All of them come from one run."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert _shown("models") == _shown("graphs")
     span = r"(\S+ to \S+)"
@@ -152,7 +152,7 @@ def test_the_readmes_gains_are_those_of_the_figures() -> None:
 
 
 def _shown(kind: str) -> str:
-    """The results that figures.md shows."""
+    """Returns the results that figures.md shows."""
     figures = (ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")
     (name,) = re.findall(rf"<!-- table {kind} (\S+) cuda -->", figures)
     return name
@@ -186,14 +186,14 @@ def test_the_index_says_of_every_page_what_it_is_for() -> None:
 
 # ---- commands ----
 
-#: A line of a code block that is a command, without the words behind it.
+#: A line of a code block that is a command, without the comment after it.
 COMMAND_LINE = re.compile(
     r"^    ((?:mgpu-rt(?!:)|make|cc|pip|pkg-config|cmake|mlir-runner|LD_PRELOAD=|\.venv/bin/)"
     r"(?:[^\n#]|(?<=\S)#)*?)\s*(?:\s# .*)?$",
     re.MULTILINE,
 )
 
-#: Commands that cannot run here as they stand, and their tests: another test, or a GPU's suite.
+#: By command that cannot run here unchanged: its other test, or a GPU's suite.
 ELSEWHERE = {
     "mgpu-rt diff -- ./before -- ./after": "tests/python/cli/test_diff.py",
     'cc program.o -L"$RUNTIME" -Wl,-rpath,"$RUNTIME" -lmlir_rocm_runtime -o program': (
@@ -238,8 +238,8 @@ CUT_OFF = b"int main(void) { mgpuStreamSynchronize(0); _exit(0); }"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what the documents name: a program, its object file, LLVM's dialect, the
-    statistics and traces of two runs."""
+    """Makes a folder with the files that the documents name: a program, its object file, LLVM's
+    dialect, the statistics and traces of two runs."""
     directory = tmp_path_factory.mktemp("documents")
     forum = PROGRAMS / "forum.mlir"
     shutil.copy(forum, directory / "program.mlir")
@@ -267,7 +267,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def surroundings(directory: Path) -> dict[str, str]:
-    """The environment, with the command in PATH and the emulated device for other programs."""
+    """Returns the environment, with the command in PATH and the emulated device for other
+    programs."""
     env = {**os.environ, **softgpu.environment()}
     env["PATH"] = f"{directory / 'bin'}:{COMMAND.parent}:{os.environ['PATH']}"
     return env
@@ -275,7 +276,7 @@ def surroundings(directory: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(("name", "line"), [shown for shown in SHOWN if shown[1] not in ELSEWHERE])
 def test_a_command_runs(name: str, line: str, place: Path) -> None:
-    """The command runs as it stands; make only shows its commands."""
+    """The command runs unchanged; make only shows its commands."""
     line = line.replace("...", "-e main --entry-point-result=void")
     if line.startswith("make"):
         words = ["make", "-n", *line.split()[1:]]
@@ -284,7 +285,7 @@ def test_a_command_runs(name: str, line: str, place: Path) -> None:
         result = subprocess.run(
             ["sh", "-c", line], cwd=place, env=surroundings(place), capture_output=True, text=True
         )
-    # MLIR's main returns nothing, so a program's status says nothing; these are the command's own.
+    # MLIR's main returns nothing, so a program's status means nothing; these are the command's own.
     of_command = (126, 127) if "./program" in line else range(1, 256)
     assert result.returncode >= 0 and result.returncode not in of_command, result.stderr
     assert "failed with" not in result.stderr and not result.stderr.startswith("usage:")

@@ -1,4 +1,4 @@
-"""Docstrings, comments and names of tests keep to the rules of English."""
+"""Docstrings, comments and names of tests follow the rules of English."""
 
 from __future__ import annotations
 

@@ -20,13 +20,13 @@ from tests.support.folders import locked
 from tests.support.patience import HANG
 
 PAGES = ("README.md", "docs/commands.md", "docs/diff.md", "docs/check.md")
-CI = pytest.param("docs/ci.md", marks=pytest.mark.check)  # tests/release/examples has its steps
-TUTORIAL = pytest.param("docs/tutorial.md", marks=pytest.mark.check)  # ten minutes of a reader's
+CI = pytest.param("docs/ci.md", marks=pytest.mark.check)  # tests/release/examples runs its steps
+TUTORIAL = pytest.param("docs/tutorial.md", marks=pytest.mark.check)  # ten minutes for a reader
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The folder of a reader of the pages: a checkout, with an object file to look at."""
+    """Makes the folder of a reader of the pages: a checkout, with an object file to inspect."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     shutil.copy(lower.lower(PROGRAMS / "globals.mlir", llvm=22), tmp_path / "globals.o")
     return tmp_path
@@ -41,7 +41,7 @@ def test_a_session_prints_what_the_page_shows(page: str, folder: Path) -> None:
 def test_the_session_with_an_mi300_prints_what_the_page_shows(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fetches HIP once, 60 MB."""
+    """The session fetches HIP once, 60 MB."""
     data = packages.cache() / "data"
     monkeypatch.setenv("XDG_DATA_HOME", str(data))
     try:

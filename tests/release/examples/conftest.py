@@ -1,5 +1,5 @@
-"""The examples as a user runs them: with mgpu_rt as `make install` lays it, and nothing of the
-checkout but the examples themselves."""
+"""Runs the examples as a user does: with mgpu_rt from `make install`, and nothing of the checkout
+but the examples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def shown(example: str) -> str:
-    """The command that examples/README.md shows for an example."""
+    """Returns the command that examples/README.md shows for an example."""
     row = re.search(rf"^\| \[{re.escape(example)}\].*?`([^`]*)` \|$", INDEX, re.MULTILINE)
     assert row, example
     return row[1]
@@ -30,7 +30,7 @@ def shown(example: str) -> str:
 
 @pytest.fixture(scope="session")
 def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder in which mgpu_rt is installed."""
+    """Returns the folder in which mgpu_rt is installed."""
     place = tmp_path_factory.mktemp("examples") / "usr"
     words = ["make", "-C", ROOT, f"PREFIX={place}", f"INSTALL_PYTHON={sys.executable}", "install"]
     result = subprocess.run(words, capture_output=True, text=True)
@@ -40,8 +40,8 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run(prefix: Path) -> Run:
-    """Runs a command in a copy of the folder, with the installed mgpu-rt in PATH; it has to end
-    well."""
+    """Runs a command in a copy of the folder, with the installed mgpu-rt in PATH; it must
+    succeed."""
     folder = prefix.parent / "examples"
     shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("build*"))
 

@@ -1,4 +1,4 @@
-"""The examples in C and C++, built by CMake with the installed library."""
+"""Tests the examples in C and C++, which CMake builds with the installed library."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ PROGRAMS = {
 
 @pytest.fixture(scope="module")
 def built(run: Run, prefix: Path) -> Path:
-    """The folder in which the command of the index leaves the programs."""
+    """Returns the folder in which the index's command leaves the programs."""
     run("sh", "-c", shown("c/CMakeLists.txt"))
     return prefix.parent / "examples" / "build"
 
 
 def promised(source: str) -> str:
-    """The output that the comment at a program's top promises."""
+    """Returns the output that the comment at a program's top promises."""
     text = (EXAMPLES / "c" / source).read_text(encoding="utf-8")
     block = re.search(r"Prints:\n(?:(?: \*|//)\n)((?:(?: \*|//)     .*\n)+)", text)
     assert block

@@ -1,4 +1,5 @@
-"""The small project of examples/ci, as its workflow tests it without a GPU, from a fresh clone."""
+"""Tests the small project of examples/ci as its workflow does, without a GPU, from a fresh
+clone."""
 
 from __future__ import annotations
 
@@ -20,17 +21,17 @@ PROJECT = EXAMPLES / "ci"
 PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
 WORKFLOW = (PROJECT / ".github/workflows/gpu.yml").read_text(encoding="utf-8")
 
-#: A step that runs commands: its name, and these in one line or in a block.
+#: A step that runs commands: its name, and the commands in one line or in a block.
 _STEP = re.compile(r"- name: (\w+)\n +run: (?:\|\n((?: {10}.*\n)+)|(.*)\n)")
 
 
 def steps() -> dict[str, str]:
-    """The commands of each step of the workflow."""
+    """Returns the commands of each step of the workflow."""
     return {name: textwrap.dedent(block) or line for name, block, line in _STEP.findall(WORKFLOW)}
 
 
 def clone(folder: Path) -> Path:
-    """Makes the example a repository of its own, and clones that."""
+    """Makes the example a repository of its own, and clones it."""
     shutil.copytree(PROJECT, folder / "origin", ignore=shutil.ignore_patterns("__pycache__"))
     git = ["git", "-C", folder / "origin", "-c", "user.name=a", "-c", "user.email=a@b.invalid"]
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"]):
@@ -73,14 +74,14 @@ def test_a_step_of_the_workflow_ends_well(step: str, project: Path) -> None:
 
 
 def set_up() -> list[str]:
-    """The commands of the page's first block: packages, an environment, what pip installs."""
+    """Returns the commands of the page's first block: packages, an environment, pip's packages."""
     found = re.search(r"## Set up\n[^#]*?\n((?: {4}.*\n)+)", PAGE)
     assert found
     return textwrap.dedent(found[1]).splitlines()
 
 
 def installs(place: str) -> str:
-    """The commands by which a place has packages installed."""
+    """Returns the commands by which a place installs packages."""
     if place == "Dockerfile":
         text = (ROOT / "csrc/packaging/Dockerfile").read_text(encoding="utf-8")
         return "\n".join(re.findall(r"apt-get install [^&]*", text.replace("\\\n", "")))
@@ -89,7 +90,7 @@ def installs(place: str) -> str:
 
 @pytest.mark.parametrize("place", ["workflow", "page", "Dockerfile"])
 def test_debian_12_has_the_packages(place: str, tmp_path: Path) -> None:
-    """apt-get installs them in a simulation, which takes no root and no network."""
+    """apt-get installs them in a simulation, without root and network."""
     release = Path("/etc/os-release").read_text() if Path("/etc/os-release").exists() else ""
     if 'VERSION_ID="12"' not in release or "ID=debian" not in release:
         pytest.skip("this is no Debian 12")

@@ -1,4 +1,4 @@
-"""examples/README.md lists what is there."""
+"""examples/README.md lists all examples."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""docs/ci.md on LLVM's own integration tests: its lines let a suite in their style run without a
-GPU. twice.mlir is such a test."""
+"""docs/ci.md on LLVM's own integration tests: its lines let such a suite run without a GPU.
+twice.mlir is such a test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINKS = re.findall(r"^ {4}((?:mkdir|ln) .*)$", PAGE, re.MULTILINE)
 
 
 def lit_configuration(llvm: Path) -> str:
-    """A suite's lit.cfg.py, with what LLVM's own has for these tests."""
+    """Returns a suite's lit.cfg.py, with the settings of LLVM's own for these tests."""
     return f"""
 import os, lit.formats
 config.name, config.suffixes, config.test_format = "suite", [".mlir"], lit.formats.ShTest()
@@ -36,7 +36,7 @@ config.substitutions += [
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
-    """The page's lines, with a folder of the test's in place of /tmp/rocm."""
+    """Returns the page's lines, with a folder of the test in place of /tmp/rocm."""
     llvm = toolchain.tool("mlir-opt", 22).resolve().parents[1]
     place = tmp_path / "rocm"
     links = "\n".join(LINKS).replace("/tmp/rocm", str(place))

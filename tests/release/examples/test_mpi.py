@@ -22,12 +22,12 @@ TWO_DEVICES = {"MGPU_RT_SOFTGPU": "gfx90a,gfx90a"}
 
 
 def part(rank: int, ranks: int) -> int:
-    """The sum of the squares of a rank's numbers."""
+    """Returns the sum of the squares of a rank's numbers."""
     return sum(n * n for n in range(1 + NUMBERS * rank // ranks, 1 + NUMBERS * (rank + 1) // ranks))
 
 
 def test_three_ranks_on_two_devices(run: Run) -> None:
-    """As docs/mpi.md shows it: the table, and one line about sharing."""
+    """The output is as docs/mpi.md shows it: the table, and one line about sharing."""
     result = run("sh", "-c", shown("mpi"))
     head, *rows, end = result.stdout.splitlines()
     assert head.split() == ["rank", "device", "PCI", "bus", "sum", "us", "a", "call"]
@@ -41,7 +41,7 @@ def test_three_ranks_on_two_devices(run: Run) -> None:
 
 
 def test_the_script_for_two_gpus_runs(run: Run, tmp_path: Path) -> None:
-    """With AMD's HIP on emulated devices in the place of NVIDIA's driver: 1, 2 and 3 ranks."""
+    """AMD's HIP on emulated devices replaces NVIDIA's driver: 1, 2 and 3 ranks."""
     script, folder = EXAMPLES / "mpi" / "two_gpus.sh", tmp_path / "packed"
     run("sh", script, "pack", FOLDER=str(folder), CHIP="gfx90a")
     shutil.copy(softgpu.hip(), folder / "libamdhip64.so.5")
@@ -65,7 +65,7 @@ def test_the_page_has_the_table_of_launchers() -> None:
 
 
 def test_the_run_on_two_gpus_was_right() -> None:
-    """The run by hand that docs/mpi.md shows."""
+    """The run by hand is the one that docs/mpi.md shows."""
     (record,) = (EXAMPLES / "mpi" / "results").glob("*.json")
     runs = json.loads(record.read_text(encoding="utf-8"))["runs"]
     assert [len(run["ranks"]) for run in runs] == [1, 2, 3]

@@ -1,4 +1,4 @@
-"""The example for LLVM's JIT runners."""
+"""Tests the example for LLVM's JIT runners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples' scripts that cannot run print one sentence and return status 2."""
+"""Examples' scripts that cannot run print one sentence and return status 2."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def said(script: str, *arguments: str, **env: str) -> str:
 
 @pytest.fixture
 def bare(tmp_path: Path) -> str:
-    """A PATH with what any shell script needs, and mgpu-rt."""
+    """Returns a PATH with the needs of any shell script, and mgpu-rt."""
     for tool in ("dirname", "mktemp", "readlink", "rm"):
         (tmp_path / tool).symlink_to(shutil.which(tool) or tool)
     (tmp_path / "mgpu-rt").symlink_to(COMMAND)

@@ -1,4 +1,4 @@
-"""A wheel, which the tests of this folder install. It is built once."""
+"""A wheel, which the tests in this folder install. It is built once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def wheel(folder: Path) -> Path:
-    """A wheel of the sources, compiled by this machine's compiler; the copy is gone."""
+    """Builds a wheel of the sources with this machine's compiler; their copy is removed."""
     tree = machine.copy_sources(folder / "ein größerer ordner")
     built = machine.build(tree, folder / "dist", "wheel")
     shutil.rmtree(tree)

@@ -1,5 +1,5 @@
 """Shared parts of the tests of installing. They copy sources, find Pythons, make environments, and
-hold what every installation must do."""
+check every installation."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ UNWANTED = ("MGPU_RT_", "HIPSTUB_", "PYTHON", "LD_", "VIRTUAL_ENV", "CONDA", "MA
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """A user's environment, with nothing of this checkout or of the tests."""
+    """Returns a user's environment, without anything of this checkout or of the tests."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(UNWANTED)}
     return {**clean, **changes}
 
 
 def run(*words: object, cwd: Path | None = None, **changes: str) -> str:
-    """Runs a command and returns its stdout. Fails with all that it wrote if it fails."""
+    """Runs a command and returns its stdout. If it fails, the test fails with all its output."""
     result = attempt(*words, cwd=cwd, **changes)
     said = f"{result.stdout[-4000:]}\n{result.stderr[-4000:]}"
     assert result.returncode == 0, f"{words}\n{said}"
@@ -43,7 +43,7 @@ def run(*words: object, cwd: Path | None = None, **changes: str) -> str:
 def attempt(
     *words: object, cwd: Path | None = None, **changes: str
 ) -> subprocess.CompletedProcess[str]:
-    """A command that may fail."""
+    """Runs a command that may fail."""
     return subprocess.run(
         [str(word) for word in words],
         cwd=cwd or "/",
@@ -56,14 +56,14 @@ def attempt(
 
 
 def open_folder() -> Path:
-    """A new folder that every user may read."""
+    """Makes a new folder that every user may read."""
     folder = Path(tempfile.mkdtemp(prefix="mgpu_rt-install-"))
     folder.chmod(0o755)
     return folder
 
 
 def copy_sources(to: Path) -> Path:
-    """Copies the files that git has or would take."""
+    """Copies the files that git has or would add."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, names.split("\0")):
@@ -89,7 +89,7 @@ VERSIONS = tuple(f"3.{minor}" for minor in range(10, 16))
 
 @functools.cache
 def interpreters() -> dict[str, Path]:
-    """The Pythons of this machine by their version, "3.12": one of each."""
+    """Returns the Pythons of this machine by their version, "3.12": one of each."""
     names = [f"python{version}" for version in VERSIONS]
     candidates = [Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")]
     candidates += [Path(path) for path in map(shutil.which, names) if path]
@@ -107,30 +107,30 @@ def interpreters() -> dict[str, Path]:
 
 
 def forum() -> Path:
-    """The forum's program, lowered by LLVM 22, as an object file."""
+    """Returns the forum's program, lowered by LLVM 22, as an object file."""
     return lower.lower(PROGRAMS / "forum.mlir", llvm=22, iterations=LAUNCHES)
 
 
 @dataclass(frozen=True)
 class Installed:
-    """An installation: its command, and a Python in which the package can be imported."""
+    """An installation: its command, and a Python that can import the package."""
 
     command: Path
     python: Path
 
     def ask(self, *words: object, **changes: str) -> str:
-        """Returns the answer of the command."""
+        """Returns the output of the command."""
         return run(self.command, *words, **changes)
 
     def doctor(self, *words: object, **changes: str) -> dict:
-        """The report of `mgpu-rt doctor`."""
+        """Returns the report of `mgpu-rt doctor`."""
         return json.loads(attempt(self.command, "doctor", "--json", *words, **changes).stdout)
 
 
 def install(
     interpreter: Path, folder: Path, *what: object, options: tuple[str, ...] = ()
 ) -> Installed:
-    """A new environment in `folder` with what pip makes of `what`."""
+    """Makes a new environment in `folder` and installs `what` by pip."""
     run(interpreter, "-m", "venv", folder)
     python = folder / "bin" / "python"
     run(python, "-m", "pip", "install", "--disable-pip-version-check", *options, *what)
@@ -138,7 +138,7 @@ def install(
 
 
 def unpack(wheel: Path, folder: Path) -> Path:
-    """A wheel's files, without installing them."""
+    """Unpacks a wheel's files, without installing them."""
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder)
     for program in (folder / "mgpu_rt" / "lib").iterdir():
@@ -173,11 +173,11 @@ def _check_doctor(installed: Installed, python: str | None) -> None:
 
 
 def _check_forum(installed: Installed, program: Path, work: Path) -> None:
-    """The program launches on the software GPU, and hits the caches."""
+    """Checks that the program launches on the software GPU, and hits the caches."""
     stats = work / "stats.json"
     words = ("run", "--device", "softgpu", "--stats-json", stats, "--", program)
     result = attempt(installed.command, *words)
-    # The lowered main returns nothing, so that any status will do that is no signal's.
+    # The lowered main returns nothing, so any status that means no signal will do.
     assert (result.returncode >= 0, result.stderr) == (True, ""), result.stderr
     counted = json.loads(stats.read_text())
     assert counted["abi"]["mgpuLaunchKernel"]["calls"] == LAUNCHES

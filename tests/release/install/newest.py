@@ -1,4 +1,5 @@
-"""A Python host: four threads load, launch and unload through a library that is then managed."""
+"""A Python host in which four threads load, launch and unload through a library that is then
+managed."""
 
 import ctypes
 import sys

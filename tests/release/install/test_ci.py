@@ -1,5 +1,5 @@
-"""docs/ci.md and the workflow of examples/ci, from an empty folder, with the wheel. Nothing of this
-checkout is in PATH."""
+"""docs/ci.md and the workflow of examples/ci, from an empty folder, with the wheel. PATH has
+nothing of this checkout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.release.install import machine
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """An empty folder, where pip and the system's Python can make an environment."""
+    """Makes an empty folder, if pip and the system's Python can make an environment."""
     words = ("-m", "pip", "download", "-q", "--no-deps", "-d", str(tmp_path / "tried"), "iniconfig")
     if subprocess.run([sys.executable, *words], capture_output=True).returncode:
         pytest.skip("pip reaches no package")
@@ -28,7 +28,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def as_a_user(folder: Path, script: str, home: Path, **env: str) -> str:
-    """Runs commands with nothing of this checkout in PATH."""
+    """Runs commands without this checkout in PATH."""
     words = ("env", f"HOME={home}", "PATH=/usr/bin:/bin", "sh", "-ec", script)
     return machine.run(*words, cwd=folder, **env)
 

@@ -1,8 +1,8 @@
-"""Installing, from a copy of the sources that is gone when the programs run.
+"""Installs from a copy of the sources that is removed before the programs run.
 
-`make test` has the sample: a wheel that this machine's compiler built, in one environment, and what
-stands in the way. `make check-install` has the rest: the wheel for every Linux, the source archive,
-every Python of this machine, make install, and a Debian 13.
+`make test` has a sample: a wheel from this machine's compiler, in one environment, and failures.
+`make check-install` has the rest: the wheel for every Linux, the source archive, every Python of
+this machine, make install, and a Debian 13.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.support.patience import HANG
 
 THIS = f"{sys.version_info[0]}.{sys.version_info[1]}"
 INSTALLED_SIZE = 4_300_000  # bytes, of which the device of `check` has a fifth
-SELFTEST_SIZE = 400_000  # of it, what the selftest carries
+SELFTEST_SIZE = 400_000  # the selftest's part of it
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_a_wheel_has_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path
 
 @pytest.mark.check
 def test_the_wheel_tests_a_gpu_without_a_checkout(installed: Installed, tmp_path: Path) -> None:
-    """The wheel carries little for that."""
+    """The wheel is small nevertheless."""
     file = tmp_path / "found.json"
     words = ("--only", "programs-22", "--only", "programs-15", "--json", file)
     said = run(
@@ -85,7 +85,7 @@ def test_the_wheel_tests_a_gpu_without_a_checkout(installed: Installed, tmp_path
 def test_llvms_names_lead_to_one_runtime(
     name: str, preloaded: bool, installed: Installed, tmp_path: Path
 ) -> None:
-    """A filter of a few KB each, no copies: a process maps one runtime."""
+    """Each name is a filter of a few KB and no copy, so a process maps one runtime."""
     library = Path(installed.ask("config", "--path").strip())
     assert (library / name).stat().st_size < 8192
     program = stream_program(tmp_path, name)
@@ -124,7 +124,7 @@ def test_the_installed_command_lowers_into_an_executable(
 
 
 def assert_is_report(page: str) -> None:
-    """Asserts that a page has calls, and the style sheet, which is no Python file."""
+    """Asserts that a page has calls, and a style sheet, which is no Python file."""
     assert "prefers-color-scheme: dark" in page
     assert "hipModuleLaunchKernel" in page
 
@@ -159,7 +159,7 @@ def test_a_library_that_does_not_fit_is_named(
 def test_pip_refuses_a_wheel_of_another_machine(
     wheel: Path, installed: Installed, tmp_path: Path
 ) -> None:
-    """Is for pip to refuse, and nothing of it is installed."""
+    """pip must refuse it, and installs nothing of it."""
     other = tmp_path / wheel.name.replace("x86_64", "aarch64")
     shutil.copyfile(wheel, other)
     target = tmp_path / "target"
@@ -185,7 +185,8 @@ def test_doctor_names_a_missing_package_of_python(wheel: Path, tmp_path: Path) -
 
 @pytest.mark.check
 def test_the_plain_wheel_reads_images(wheel: Path, installed: Installed, tmp_path: Path) -> None:
-    """In the command and in the API; an installation without pip's dependencies says what lacks."""
+    """The command and the API name it; an installation without pip's dependencies tells what is
+    missing."""
     image = tmp_path / "image"
     image.write_bytes(code_object("globals", None, "gfx90a"))
     words = ("inspect", "--no-device", image)
@@ -216,7 +217,7 @@ def test_a_user_without_a_home_can_run_programs(installed: Installed, folder: Pa
 
 @pytest.mark.check
 def test_missing_tools_are_named(tmp_path: Path) -> None:
-    """By what is there, not by a list of packages; and where to say that it lies elsewhere."""
+    """Files are searched, not packages; the message names the variable for another place."""
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in ("sh", "tr", "id", "sed", "printf"):
@@ -240,7 +241,7 @@ def test_missing_tools_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.check
 def test_make_install_can_be_moved_and_undone(tmp_path: Path, installed: Installed) -> None:
-    """Into a staging folder that is then moved to its place; and out again."""
+    """The package is installed into a staging folder, moved to its place, and removed."""
     stage, prefix = tmp_path / "stage", tmp_path / "usr"
     words = ("make", "-C", ROOT, f"PREFIX={prefix}", f"INSTALL_PYTHON={installed.python}")
     run(*words, "install", f"DESTDIR={stage}")
@@ -281,7 +282,7 @@ def test_a_failed_make_install_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def dist(folder: Path) -> Path:
-    """The files that make dist makes, in a copy that is gone."""
+    """Returns the files that make dist makes, in a copy that is removed."""
     tree = machine.copy_sources(folder / "tree")
     venv = Path(sys.executable).parent.parent
     run("make", "-C", tree, f"VENV={venv}", "dist")
@@ -319,7 +320,7 @@ def test_the_python_examples_run_beside_a_wheel(dist: Path, folder: Path) -> Non
 
 @pytest.mark.check_install
 def test_two_builds_are_identical(dist: Path, folder: Path) -> None:
-    """Elsewhere, and from nothing but the archive's contents."""
+    """The second build is elsewhere, and from the archive's contents only."""
     (archive,) = dist.glob("*.tar.gz")
     (built,) = dist.glob("*.whl")
     elsewhere = folder / "somewhere" / "else, far away"
@@ -334,7 +335,8 @@ def test_two_builds_are_identical(dist: Path, folder: Path) -> None:
 
 @pytest.mark.check_install
 def test_pip_installs_from_the_source_archive(dist: Path, folder: Path) -> None:
-    """pip compiles it, with the user's flags; then editable, from what the archive holds."""
+    """pip compiles it, with the user's flags; then an editable install follows, from the archive's
+    content."""
     (archive,) = dist.glob("*.tar.gz")
     place = machine.install(Path(sys.executable), folder / "from source", archive)
     check(place, folder / "work source", THIS)
@@ -349,7 +351,7 @@ def test_pip_installs_from_the_source_archive(dist: Path, folder: Path) -> None:
 @pytest.mark.check_install
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a root of another Debian")
 def test_debian_13_can_use_the_wheel(dist: Path, folder: Path) -> None:
-    """Debian 13 has its own Python, compiler and HIP. Tried as root, and as another user."""
+    """Debian 13 has its own Python, compiler and HIP. root tries it, and another user."""
     root = folder / "trixie"
     packages = "python3,python3-venv,python3-dev,gcc,libc6-dev,binutils,make,libhsakmt-dev"
     more = "libamdhip64-5,cmake,pkg-config"

@@ -73,7 +73,7 @@ def test_exports_are_exactly_the_declared_names(elf: ELFFile) -> None:
 
 
 def test_the_library_needs_only_libc(elf: ELFFile) -> None:
-    """Neither libpython nor libamdhip64: both are found when they are needed."""
+    """The library needs neither libpython nor libamdhip64: both are found when they are needed."""
     needed = {tag.needed for tag in _dynamic(elf, "DT_NEEDED")}
     assert "libc.so.6" in needed
     assert needed <= {"libc.so.6", "ld-linux-x86-64.so.2"}
@@ -97,7 +97,7 @@ def test_links_have_exactly_the_names_of_stock() -> None:
 
 @pytest.mark.parametrize("soname", [RUNTIME, *SONAME_LINKS])
 def test_a_program_linked_with_any_llvm_is_served(soname: str, tmp_path: Path) -> None:
-    """One that was linked with the library of some LLVM."""
+    """The program was linked with the library of some LLVM."""
     env = environment(
         LD_LIBRARY_PATH=str(LIB), MGPU_RT_MANAGER="off", HIPSTUB_LOG=str(tmp_path / "log")
     )
@@ -127,7 +127,7 @@ def test_header_compiles(compiler: str, standard: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("header", HEADERS)
 def test_header_declares_what_cffi_does(header: str, tmp_path: Path) -> None:
-    """Declared twice, a function whose types differ is an error of the compiler."""
+    """A function that is declared twice with different types is an error of the compiler."""
     text = re.sub(r"/\*.*?\*/", "", (INCLUDE / header).read_text(), flags=re.DOTALL)
     named = re.findall(r"\b(mgpu_rt_\w+)\(", HEADERS[header])
     assert re.findall(r"\b(mgpu_rt_\w+)\(", text) == named
@@ -141,8 +141,8 @@ def test_header_declares_what_cffi_does(header: str, tmp_path: Path) -> None:
 # ---- what old callers do not pass ----
 
 #: The functions that got arguments after LLVM 12, as LLVM 12 to 17 declared them. One of them is in
-#: use with two arguments and with three. JIT has its
-#: arguments since 22; clusters have theirs in all of LLVM, and AMD's fork passes one more.
+#: use with two arguments and with three. JIT has its arguments since 22; clusters have theirs in
+#: all of LLVM, and AMD's fork passes one more.
 OLD = {
     "mgpuModuleLoad": "hipModule_t (*)(void *)",
     "mgpuModuleLoadJIT": "hipModule_t (*)(void *, int)",
@@ -162,7 +162,7 @@ def test_every_late_argument_is_tested() -> None:
 
 
 def _late(mgpu: Mgpu, name: str, garbage: int | None):
-    """The function with something in its last argument; None: as an old caller calls it."""
+    """Returns the function with a value for its last argument; None: as an old caller calls it."""
     function = getattr(mgpu.lib, name)
     if garbage is None:
         return mgpu.ffi.cast(OLD[name], function)
@@ -184,7 +184,7 @@ def _calls(mgpu: Mgpu, image: bytes, garbage: int | None) -> list[tuple]:
     stub.cdef("char *hipstub_json(void); void hipstub_reset(void);")
     record = stub.dlopen(str(STUB))
     stream = lib.mgpuStreamCreate()
-    lib.mgpuEventElapsedTime(ffi.NULL, ffi.NULL, ffi.NULL)  # from here on events have a time
+    lib.mgpuEventElapsedTime(ffi.NULL, ffi.NULL, ffi.NULL)  # from here on events have times
     record.hipstub_reset()
     module = _late(mgpu, "mgpuModuleLoad", garbage)(mgpu.image(image))
     _late(mgpu, "mgpuModuleLoadJIT", garbage)(mgpu.image(image), 2)
@@ -229,7 +229,7 @@ EMITTERS = {
 
 @pytest.mark.parametrize("release", EMITTERS)
 def test_every_name_that_llvm_emits_is_served(release: int) -> None:
-    """The table also says that this release calls it."""
+    """The table also tells that this release calls it."""
     data = EMITTERS[release].read_bytes()
     emitted = {name.decode() for name in re.findall(rb"\0(mgpu[A-Z]\w+)(?=\0)", data)}
     served = {f.name for f in _abi.functions() if f.first_llvm <= release <= f.last_llvm}

@@ -1,8 +1,8 @@
-"""Bad input: stock's line, one further line that helps, and the program goes on.
+"""Bad input gets stock's line and one helpful line, and the program goes on.
 
 Each test runs over the recording stub and over AMD's HIP 5.2.3 on the emulated device, with both
-policies. With -m gpu it runs on NVIDIA's GPU too. Each ends with a good launch: the mistake before
-has broken nothing.
+policies. With -m gpu it runs on NVIDIA's GPU too. Each ends with a good launch, as the earlier
+mistake must not break anything.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ def _forum(mgpu: Mgpu):
 
 
 def _expect(mgpu: Mgpu, expression: str, *helpful: str) -> None:
-    """The last call printed stock's line for this expression, and one more with these words."""
+    """Asserts that the last call printed stock's line for this expression, and one more with these
+    words."""
     said = mgpu.stderr().splitlines()
     assert len(said) == 2, said
     assert said[0].startswith(f"'{expression}' failed with 'hipError"), said
@@ -31,7 +32,7 @@ def _expect(mgpu: Mgpu, expression: str, *helpful: str) -> None:
 
 
 def _still_works(mgpu: Mgpu) -> None:
-    """A good launch, which prints no line."""
+    """Makes a good launch, which prints no line."""
     function = mgpu.function(_forum(mgpu), KERNEL)
     stream = mgpu.StreamCreate()
     mgpu.launch(function, stream)
@@ -65,7 +66,7 @@ def test_a_null_function_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_the_null_stream_serves_everywhere_but_for_destroying(mgpu: Mgpu) -> None:
-    """NULL is HIP's null stream, a good one everywhere but for destroying."""
+    """NULL is HIP's null stream, which is valid everywhere except for destroying."""
     function = mgpu.function(_forum(mgpu), KERNEL)
     mgpu.launch(function, mgpu.null)
     mgpu.StreamSynchronize(mgpu.null)
@@ -94,7 +95,8 @@ def test_an_unknown_kernel_name_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_a_truncated_image_is_refused(mgpu: Mgpu) -> None:
-    """Cut at many places, at the end of a mapping: the next byte cannot even be read."""
+    """The image is cut at many places, at the end of a mapping: the next byte cannot even be
+    read."""
     image = code_object("forum")
     page = mmap.PAGESIZE
     size = (len(image) + page - 1) // page * page
@@ -133,7 +135,7 @@ def test_foreign_images_are_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_an_image_for_another_gpu_harms_nothing(mgpu: Mgpu) -> None:
-    """Refused by AMD's HIP and by NVIDIA's driver; the stub takes it."""
+    """AMD's HIP and NVIDIA's driver refuse it; the stub accepts it."""
     module = mgpu.load(mgpu.image(code_object("forum", None, "gfx1100")))
     if not mgpu.on_stub:
         assert not module
@@ -197,7 +199,8 @@ def test_a_stream_used_after_destroy_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_an_event_used_after_destroy_is_refused(mgpu: Mgpu) -> None:
-    """From HIP 6 on AMD's has it back, and judges its use: some releases crash, with stock too."""
+    """From HIP 6 on AMD's HIP has destroyed it, and judges its use: some releases crash, with
+    stock, too."""
     version = mgpu.stub_ffi.new("int *")
     assert mgpu.stub.hipRuntimeGetVersion(version) == 0
     if version[0] >= HIP_6:
@@ -249,7 +252,7 @@ def test_impossible_sizes_and_foreign_addresses_are_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_missing_clusters_are_named(mgpu: Mgpu) -> None:
-    """A line says so if the GPU has none; those of gfx1250 are in test_inquiry.py."""
+    """A line tells so if the GPU has none; test_inquiry.py tests those of gfx1250."""
     function = mgpu.function(_forum(mgpu), KERNEL)
     null = mgpu.null
     mgpu.LaunchClusterKernel(function, 2, 1, 1, 2, 1, 1, 1, 1, 1, 0, null, null, null, 0xBAD0)
@@ -268,7 +271,7 @@ def test_missing_clusters_are_named(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_HIP="/nowhere/libamdhip64.so", backends=("stub",))
 def test_calls_without_hip_fail_and_one_line_says_what_to_do(mgpu: Mgpu) -> None:
-    """Every call fails as it would on a machine without a device; one line says what to do."""
+    """Every call fails as on a machine without a device; one line tells what to do."""
     assert not mgpu.lib.mgpuStreamCreate()
     said = mgpu.stderr()
     assert "'hipStreamCreate(&stream)' failed with 'hipErrorSharedObjectInitFailed'" in said

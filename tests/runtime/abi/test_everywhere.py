@@ -1,5 +1,5 @@
-"""Every function of mgpu_rt.h where nobody would call it (tests/support/hosts/everything.c): no
-crash, and no wait without an end."""
+"""Calls every function of mgpu_rt.h at unusual places (tests/support/hosts/everything.c): no crash,
+and no endless wait."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_no_function_hangs_or_crashes(
 def test_no_function_hangs_or_crashes_on_the_emulated_device(
     mode: str, program: Path, tmp_path: Path
 ) -> None:
-    """HIP reads what a stream points to, where it is asked about one that is none."""
+    """HIP reads what a stream points to, even for an address that is none."""
     env = environment("softgpu", MGPU_RT_MANAGER="off")
     done = subprocess.run(
         [program, mode], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANG
@@ -77,7 +77,7 @@ print("both")
 
 
 def test_two_libraries_in_a_process_share_nothing(tmp_path: Path) -> None:
-    """Managers and recordings; each takes the other's stream for the program's."""
+    """Managers and recordings run; each takes the other's stream for the program's."""
     folder = tmp_path / "build" / "lib"
     folder.mkdir(parents=True)
     copy = shutil.copy(library(), folder)

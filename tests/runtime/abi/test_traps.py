@@ -1,7 +1,7 @@
-"""The traps of the mgpu* ABI, each by a test that fails without its proof.
+"""The traps of the mgpu* ABI: each has a test that fails without its proof.
 
-The numbers are those of docs/record/traps.md. tests/proofs/mutants takes out one
-proof at a time, and sees these tests fail.
+The numbers are those of docs/record/traps.md. tests/proofs/mutants removes one proof at a time, and
+checks that these tests fail.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.support.patience import HANG
 
 
 def busy_stream(mgpu: Mgpu):
-    """A stream with a launch, which is pending where the stub holds streams."""
+    """Returns a stream with a launch, which is pending if the stub holds streams."""
     stream = mgpu.StreamCreate()
     mgpu.launch(forum(mgpu), stream)
     return stream
@@ -63,7 +63,7 @@ def test_01_same_bytes_at_two_addresses_are_one_module(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_01_a_module_that_is_held_serves_nobody_else(mgpu: Mgpu) -> None:
-    """Only the program knows what it does with a handle of its own: it may have HIP unload it."""
+    """Only the program knows how it uses its own handle: it may have HIP unload it."""
     image = mgpu.image(code_object("forum"))
     first, second = mgpu.load(image), mgpu.load(image)
     assert first != second
@@ -76,7 +76,7 @@ def test_01_a_module_that_is_held_serves_nobody_else(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_01_the_caller_may_free_its_copy_of_an_image(mgpu: Mgpu) -> None:
-    """A JIT's own copy lives shorter than the module, which HIP and the cache go on reading."""
+    """A JIT's own copy ends before the module, which HIP and the cache still read."""
     image = code_object("forum")
     buffer = mgpu.image(image)
     module = mgpu.load(buffer)
@@ -98,13 +98,13 @@ def test_02_one_name_in_two_modules_gives_two_functions(mgpu: Mgpu) -> None:
         assert mgpu.function(first, name) != mgpu.function(second, name)
     assert mgpu.count("hipModuleGetFunction") == 2
     image = mgpu.image(code_object("samename", "first"))
-    modules = [mgpu.load(image) for _ in range(60)]  # as many that some share their slots
+    modules = [mgpu.load(image) for _ in range(60)]  # so many that some share their slots
     assert len({mgpu.function(module, name) for module in modules}) == 60
 
 
 @in_child()
 def test_02_another_name_at_the_same_address_gives_another_function(mgpu: Mgpu) -> None:
-    """The name's bytes count, not where they lie."""
+    """The name's bytes count, not their address."""
     module = mgpu.load(mgpu.image(code_object("many", "part0")))
     name = mgpu.ffi.new("char[]", b"kernel00")
     first = mgpu.ModuleGetFunction(module, name)
@@ -136,7 +136,7 @@ def test_03_two_live_loads_have_separate_globals(mgpu: Mgpu) -> None:
 
 
 def _constant(mgpu: Mgpu, module) -> list:
-    """The address of the constant of exports_a_constant, and where the test has a copy of it."""
+    """Returns the address of exports_a_constant's constant, and of the test's copy."""
     address, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
     assert mgpu.stub.hipModuleGetGlobal(address, size, mgpu.for_stub(module), b"factor") == 0
     assert size[0] == 4
@@ -165,12 +165,12 @@ def test_03_constants_are_shared_if_nobody_else_calls_hip(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_03_constants_are_not_shared_from_the_first_override_on(mgpu: Mgpu) -> None:
-    """The override may set constants through HIP: of a module that is held, or of the next load."""
+    """The override may set constants through HIP: of a held module, or of the next load."""
     buffer = mgpu.image(exports_a_constant())
     held = mgpu.load(buffer)
     mgpu.ModuleUnload(mgpu.load(buffer))
     mgpu.passes_on("mgpuMemset16")
-    assert mgpu.count("hipModuleUnload") == 1  # of the one that was idle
+    assert mgpu.count("hipModuleUnload") == 1  # of the idle one
     for module in (held, mgpu.load(buffer)):
         address, value = _constant(mgpu, module)
         assert mgpu.stub.hipMemcpy(address, value, 4, 1) == 0
@@ -196,7 +196,7 @@ def test_03_a_bundle_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
     buffer = mgpu.image(bundle(code_object("globals")))
     assert mgpu.load(buffer) != mgpu.load(buffer)
     mgpu.ModuleUnload(mgpu.load(buffer))
-    assert mgpu.count("hipModuleUnload") == 1  # the next load is to see fresh ones
+    assert mgpu.count("hipModuleUnload") == 1  # the next load must have fresh ones
 
 
 # ---- 4: a stream that is busy is nobody else's ---------------------------------------------------
@@ -204,7 +204,7 @@ def test_03_a_bundle_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_04_a_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
-    """async.execute destroys a stream with work pending; the next one must not queue behind it."""
+    """async.execute destroys a stream with work pending; the next work must not wait behind it."""
     first = busy_stream(mgpu)
     assert mgpu.pending(first) == 1
     mgpu.StreamDestroy(first)
@@ -212,14 +212,14 @@ def test_04_a_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
     assert second != first
     mgpu.StreamDestroy(second)
     mgpu.stub.hipDeviceSynchronize()
-    # Now both are idle and serve again: no third one is ever created.
+    # Now both are idle and are used again: a third is never created.
     assert {mgpu.StreamCreate(), mgpu.StreamCreate()} == {first, second}
     assert mgpu.count("hipStreamCreate") == 2
 
 
 @in_child(HIPSTUB_ASYNC="0")
 def test_04_two_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
-    """Only on two streams do both run."""
+    """Both run only on two streams."""
     meeting = threading.Barrier(2, timeout=HANG)
     met = []
 
@@ -238,7 +238,7 @@ def test_04_two_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
 
 
 def assert_busy_until(ending: threading.Event, stream, mgpu: Mgpu) -> None:
-    """Nobody else gets the stream, whose kernel goes on until then."""
+    """Asserts that no other caller gets the stream, whose kernel runs until then."""
     mgpu.StreamDestroy(stream)
     second = mgpu.StreamCreate()
     ending.set()
@@ -275,7 +275,7 @@ def test_04_a_wait_does_not_cover_a_launch_that_comes_meanwhile(mgpu: Mgpu) -> N
 
 @in_child(HIPSTUB_ASYNC="0")
 def test_04_a_wait_does_not_cover_another_threads_first_launch(mgpu: Mgpu) -> None:
-    """Each thread's first launch: the wait for the one says nothing of the other."""
+    """Each thread launches for the first time: the wait for one tells nothing of the other."""
     ending = threading.Event()
     waits = [lambda: None, lambda: ending.wait(HANG)]
 
@@ -307,7 +307,7 @@ def one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_04_one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
-    """HIP is asked each time whether others have left work on it."""
+    """HIP is asked each time whether other code has left work on it."""
     one_stream_serves_a_synchronous_loop(mgpu)
     assert mgpu.count("hipStreamQuery") == 99
 
@@ -328,7 +328,7 @@ def test_04_concurrent_streams_are_several(mgpu: Mgpu) -> None:
 
 
 def busy_free(mgpu: Mgpu, stream):
-    """A block that was given back while its stream still fills it."""
+    """Frees a block while its stream still fills it."""
     block = mgpu.MemAlloc(4096, stream, False)
     mgpu.Memset32(block, 7, 1024, stream)
     mgpu.MemFree(block, stream)
@@ -357,7 +357,7 @@ def test_05_a_synchronise_before_the_free_does_not_count(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_05_an_event_after_the_free_does_not_count(mgpu: Mgpu) -> None:
-    """The program may have recorded it on another stream since, by HIP itself."""
+    """The program may have recorded it on another stream since, by calling HIP."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     block = busy_free(mgpu, first)
     event = mgpu.EventCreate()
@@ -393,7 +393,7 @@ def test_06_a_free_on_a_destroyed_stream_waits_for_all(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_06_a_free_on_an_unknown_stream_waits_for_all(mgpu: Mgpu) -> None:
-    """HIP never sees the handle: it may be dead, and stock does not look at it either."""
+    """HIP never gets the handle: it may be dead, and stock does not look at it either."""
     busy = mgpu.StreamCreate()
     block = mgpu.MemAlloc(4096, busy, False)
     mgpu.Memset32(block, 7, 1024, busy)
@@ -412,7 +412,7 @@ def test_06_work_on_the_null_stream_is_waited_for(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_08_a_stream_that_comes_back_keeps_its_memory_in_order(mgpu: Mgpu) -> None:
-    """The handle's next owner works on the same stream of HIP, so its memory is safe to take."""
+    """The handle's next owner works on HIP's same stream, so its memory is safe to take."""
     stream = mgpu.StreamCreate()
     block = busy_free(mgpu, stream)
     mgpu.StreamSynchronize(stream)
@@ -447,7 +447,7 @@ def test_07_streams_have_the_default_flag(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_08_an_event_at_work_is_not_handed_out(mgpu: Mgpu) -> None:
-    """A wait for it would wait for what the owner before has recorded."""
+    """A wait for it would wait for the earlier owner's record."""
     busy, event = busy_stream(mgpu), mgpu.EventCreate()
     mgpu.EventRecord(event, busy)
     mgpu.EventDestroy(event)
@@ -455,14 +455,14 @@ def test_08_an_event_at_work_is_not_handed_out(mgpu: Mgpu) -> None:
     assert mgpu.EventCreate() != event
     mgpu.StreamSynchronize(busy)
     assert mgpu.EventCreate() == event
-    mgpu.EventSynchronize(event)  # HIP knows: the program may have recorded it by HIP itself
+    mgpu.EventSynchronize(event)  # HIP knows: the program may have recorded it by calling HIP
     assert mgpu.count("hipEventSynchronize") == 1
 
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_08_a_reused_event_is_as_never_recorded(mgpu: Mgpu) -> None:
-    """Waiting for an event that its owner has not recorded is no wait, even if it was recorded by
-    an earlier owner."""
+    """A wait for an event that its owner has not recorded is no wait, even if an earlier owner
+    recorded it."""
     busy, other, event = busy_stream(mgpu), mgpu.StreamCreate(), mgpu.EventCreate()
     mgpu.EventRecord(event, busy)
     mgpu.EventDestroy(event)
@@ -478,7 +478,7 @@ def test_08_a_reused_event_is_as_never_recorded(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_STREAM_LIMIT="0")
 def test_08_a_stream_beyond_the_limit_is_forgotten(mgpu: Mgpu) -> None:
-    """A stream that HIP has destroyed is unknown, even if its handle comes back from elsewhere."""
+    """A stream that HIP has destroyed is unknown, even if its handle is used again."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     mgpu.StreamDestroy(first)
     assert mgpu.count("hipStreamDestroy") == 1
@@ -521,18 +521,18 @@ def test_11_null_module_is_explained_once(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_12_the_last_error_is_left_alone(mgpu: Mgpu) -> None:
-    """Looking whether a busy stream is done must not leave hipErrorNotReady behind."""
+    """Asking whether a busy stream is done must not leave hipErrorNotReady behind."""
     first = busy_stream(mgpu)
     mgpu.StreamDestroy(first)
     second = mgpu.StreamCreate()
-    assert second != first or not mgpu.on_stub  # a device may be done by now
+    assert second != first or not mgpu.on_stub  # on a device it may be done by now
     assert mgpu.count("hipStreamQuery") == 1
     assert mgpu.stub.hipGetLastError() == 0
 
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_MODULE_LIMIT="60K")  # room for one module
 def test_12_an_eviction_leaves_no_error(mgpu: Mgpu) -> None:
-    """The eviction asks whether streams are at work, and no call that succeeds comes after it."""
+    """The eviction asks whether streams are busy, and no successful call follows."""
     image = mgpu.image(code_object("forum"))
     module, stream = mgpu.load(image), mgpu.StreamCreate()
     mgpu.launch(mgpu.function(module, KERNEL), stream)
@@ -545,13 +545,13 @@ def test_12_an_eviction_leaves_no_error(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_VERSION="70253211")
 def test_12_a_pending_error_survives(mgpu: Mgpu) -> None:
-    """From HIP 7 on an error stays until it is read, even if other calls succeed."""
+    """From HIP 7 on an error stays until it is read, even after successful calls."""
     first = busy_stream(mgpu)
     mgpu.StreamDestroy(first)
     pending = mgpu.stub.hipSetDevice(77)
     assert pending != 0
     second = mgpu.StreamCreate()
-    assert second != first or not mgpu.on_stub  # a device may be done by now
+    assert second != first or not mgpu.on_stub  # on a device it may be done by now
     assert mgpu.stub.hipGetLastError() == pending
 
 
@@ -576,7 +576,7 @@ def test_15_sizes_of_zero_are_as_with_stock(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2")
 def test_16_each_thread_has_its_device(mgpu: Mgpu) -> None:
-    """Modules and streams belong to a device; what one thread chooses is not the other's."""
+    """Modules and streams belong to a device; one thread's choice is not another's."""
     buffer = mgpu.image(code_object("forum"))
     found: dict[int, set] = {0: set(), 1: set()}
     turns = threading.Barrier(2, timeout=HANG)
@@ -603,7 +603,7 @@ def test_16_each_thread_has_its_device(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2")
 def test_16_a_device_chosen_through_hip_counts(mgpu: Mgpu) -> None:
-    """The program may call hipSetDevice itself, behind the library's back."""
+    """The program may itself call hipSetDevice, unseen by the library."""
     buffer = mgpu.image(code_object("forum"))
     here = mgpu.load(buffer), mgpu.StreamCreate()
     mgpu.ModuleUnload(here[0])
@@ -616,7 +616,7 @@ def test_16_a_device_chosen_through_hip_counts(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2", MGPU_RT_DEVICE="1")
 def test_16_the_device_named_by_the_option_counts_before_main(mgpu: Mgpu) -> None:
-    """LLVM 21 and later load modules before main, where no mgpuSetDefaultDevice can come first."""
+    """LLVM 21 and later load modules before main, before any mgpuSetDefaultDevice."""
     buffer = mgpu.image(code_object("forum"))
     module = mgpu.load(buffer)
     mgpu.ModuleUnload(module)

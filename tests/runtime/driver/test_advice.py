@@ -24,7 +24,7 @@ HIP_5_2, HIP_5_7, HIP_6_4, HIP_7_2 = "50221153", "50731921", "60443484", "702532
 
 
 def _advice(mgpu: Mgpu) -> list[str]:
-    """The lines of advice since the last call."""
+    """Returns the lines of advice since the last call."""
     return [line for line in mgpu.stderr().splitlines() if line.startswith("mgpu_rt: ")]
 
 
@@ -73,7 +73,7 @@ for _ in range(int(sys.argv[2])):
 
 
 def _lines(calls: int, **env: str) -> list[str]:
-    """Returns the lines of a process that calls so often in vain."""
+    """Returns the lines of a process that makes so many failing calls."""
     code = [sys.executable, "-c", DROWNED, library(), str(calls)]
     variables = environment(MGPU_RT_MANAGER="off", **env)
     result = subprocess.run(code, env=variables, capture_output=True, text=True, timeout=HANG)
@@ -91,7 +91,7 @@ def _lines(calls: int, **env: str) -> list[str]:
     ],
 )
 def test_hip_counts_the_devices(env: dict[str, str], words: str) -> None:
-    """A count of 0 differs from a count that is not known."""
+    """A count of 0 differs from an unknown count."""
     (line,) = [line for line in _lines(1, MGPU_RT_VERBOSE="1", **env) if "HIP: " in line]
     assert f", {words};" in line
 
@@ -104,7 +104,7 @@ NO_HIP = {"MGPU_RT_HIP": "/nowhere/libamdhip64.so"}
     ("env", "words"), [(NO_GPU, "HIP finds no GPU here"), (NO_HIP, "no HIP library")]
 )
 def test_a_cause_out_of_sight_is_repeated_at_the_end(env: dict[str, str], words: str) -> None:
-    """Later lines have driven the cause out of sight."""
+    """Later lines have moved the cause out of sight."""
     lines = _lines(1000, **env)
     said = [number for number, line in enumerate(lines) if words in line]
     assert said == [min(said), len(lines) - 1] and min(said) <= 1
@@ -118,7 +118,7 @@ def test_a_cause_in_sight_is_not_repeated(env: dict[str, str]) -> None:
 
 
 def test_a_fifo_is_not_opened_as_hip(tmp_path: Path) -> None:
-    """The loader would wait for who writes to it."""
+    """The loader would wait for a writer."""
     os.mkfifo(tmp_path / "libamdhip64.so.5")
     lines = _lines(1, MGPU_RT_HIP=str(tmp_path / "libamdhip64.so.5"))
     assert "(it is a FIFO)" in lines[0]
@@ -127,7 +127,7 @@ def test_a_fifo_is_not_opened_as_hip(tmp_path: Path) -> None:
 @in_child(policies=("builtin",))
 @in_folder
 def test_a_fifo_is_not_waited_for(mgpu: Mgpu) -> None:
-    """For the guard: a process that opens it finds the other end open, and something to read."""
+    """The guard: a process that opens it finds the other end open, and data to read."""
     os.mkfifo("libamdhip64.so.5")
     os.write(os.open("libamdhip64.so.5", os.O_RDWR), bytes(4096))
     assert "(it is a FIFO)" in _lines(1, MGPU_RT_HIP=os.path.abspath("libamdhip64.so.5"))[0]
@@ -135,7 +135,7 @@ def test_a_fifo_is_not_waited_for(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_a_hostile_name_does_not_control_a_terminal(mgpu: Mgpu) -> None:
-    """A kernel's name may come from an image, or from the author of the program."""
+    """A kernel's name may come from an image, or from the program's author."""
     assert not mgpu.function(
         mgpu.load(mgpu.image(code_object("forum"))), "a\x1b[31m\nb\x9bc\u202ed"
     )
@@ -158,7 +158,7 @@ def _without_gpu(mgpu: Mgpu) -> None:
 
 
 def _refused(image: bytes) -> bytes:
-    """The stub refuses it, as its first section is none; nothing else is wrong with it."""
+    """The stub refuses it because its first section is invalid; all else is right."""
     changed = bytearray(image)
     at = int.from_bytes(changed[40:48], "little")
     changed[at + 4] = 1
@@ -182,14 +182,14 @@ def test_one_wrong_name_gives_one_advice(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_two_causes_give_two_advices(mgpu: Mgpu) -> None:
-    """An explanation of images says nothing of a block."""
+    """An explanation of images does not explain a block."""
     mgpu.load(mgpu.image(_refused(code_object("forum"))))
     mgpu.MemFree(mgpu.image(bytes(64)), mgpu.null)
     assert len(_advice(mgpu)) == 2
 
 
 def _of_version(number: int) -> bytes:
-    """A code object of a version, which the stub refuses."""
+    """Returns a code object of a version, which the stub refuses."""
     image = bytearray(_refused(code_object("forum", None, "gfx90a")))
     image[8] = number - 2  # EI_ABIVERSION
     return bytes(image)
@@ -219,7 +219,7 @@ def _versions(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION=HIP_5_2)
 def test_a_right_version_is_not_named(mgpu: Mgpu) -> None:
-    """The image is for this chip, so no chip to compile for is named either."""
+    """The image is for this chip, so the advice names no chip to compile for."""
     mgpu.load(mgpu.image(_of_version(4)))
     (said,) = _advice(mgpu)
     assert "HIP 5.2 refused" in said and "AMD_LOG_LEVEL" in said
@@ -256,7 +256,7 @@ def test_an_unknown_target_is_not_named(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_FAULT="hipModuleLoadData:*:209")
 def test_the_targets_of_a_bundle_are_named(mgpu: Mgpu) -> None:
-    """HIP 5.2 ends the process where a bundle has no entry for the GPU; later ones refuse it."""
+    """HIP 5.2 ends the process if a bundle has no entry for the GPU; later ones refuse it."""
     mgpu.load(mgpu.image(bundle(b"no code").replace(b"hsa--gfx90a", b"hsa--gfx908")))
     (said,) = _advice(mgpu)
     assert "a clang offload bundle for gfx908, on gfx90a:sramecc+:xnack-. Compile it" in said, said
@@ -264,7 +264,7 @@ def test_the_targets_of_a_bundle_are_named(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_the_device_is_asked_once(mgpu: Mgpu) -> None:
-    """Another thread asks, so that the last error of this thread stays that of the refusal."""
+    """Another thread asks, so that this thread's last error stays that of the refusal."""
     for _ in range(3):
         mgpu.load(mgpu.image(_for_gfx908()))
         assert mgpu.stub.hipPeekAtLastError() == INVALID_IMAGE
@@ -354,7 +354,7 @@ def test_a_launch_with_another_mistake_gets_no_advice_on_blocks(mgpu: Mgpu) -> N
 
 
 def _image_for_hip(mgpu: Mgpu, image: bytes) -> bytes:
-    """Returns the image that HIP was given."""
+    """Returns the image that HIP got."""
     mgpu.load(mgpu.image(image))
     calls = json.loads(mgpu.stub_ffi.string(mgpu.stub.hipstub_json()))["calls"]
     (load,) = [call for call in calls if call["name"] == "hipModuleLoadData"]

@@ -1,4 +1,4 @@
-"""Failed calls: the exit status that MGPU_RT_ERRORS=fail gives, and what is counted of them."""
+"""Failed calls: the exit status of MGPU_RT_ERRORS=fail, and their counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.compiled import compile_c
 from tests.support.folders import in_folder
 from tests.support.patience import HANG
 
-#: Fails by freeing what is no memory, and ends as its argument says.
+#: A program that fails by freeing an invalid address, and ends as its argument tells.
 PROGRAM = r"""
 #include <pthread.h>
 #include <signal.h>
@@ -154,7 +154,7 @@ def test_a_process_with_a_failed_call_ends_with_1(program: Path, how: str) -> No
     assert done.stderr.count(SAID) == (ENDS[how] == 1) + of_child
 
 
-#: Opens the library after it has registered a handler, which is then called after HIP's.
+#: The program opens the library after it has registered a handler, which then runs after HIP's.
 LATE = r"""
 #include <dlfcn.h>
 #include <stdlib.h>

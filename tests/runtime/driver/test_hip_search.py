@@ -1,4 +1,4 @@
-"""Which HIP a program gets: found by what is there, the newest first."""
+"""Which HIP a program gets: an existing file, the newest first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.patience import HANG
 
 
 def lay(folder: Path, name: str, real: str = "") -> Path:
-    """A HIP of its own in a folder; with `real` the name is a link to that."""
+    """Puts a HIP into a folder; with `real` the name is a link to that."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(STUB, folder / (real or name))
     if real:
@@ -25,7 +25,7 @@ def lay(folder: Path, name: str, real: str = "") -> Path:
 
 
 def bare(**changes: str) -> dict[str, str]:
-    """An environment that names no HIP."""
+    """Returns an environment that names no HIP."""
     clean = environment(**changes)
     for name in ("MGPU_RT_HIP", "ROCM_PATH", "HIP_PATH", "VIRTUAL_ENV", "CONDA_PREFIX"):
         if name not in changes:
@@ -34,7 +34,7 @@ def bare(**changes: str) -> dict[str, str]:
 
 
 def found(below: Path, **changes: str) -> list[tuple[str, str]]:
-    """The places and names of what is found below a folder."""
+    """Returns the places and names of libraries below a folder."""
     return [
         (hip.origin, os.path.relpath(hip.path, below))
         for hip in _hip_search.find(bare(**changes))
@@ -43,7 +43,7 @@ def found(below: Path, **changes: str) -> list[tuple[str, str]]:
 
 
 def test_any_version_number_is_found(tmp_path: Path) -> None:
-    """Versioned names only, as in ROCm's wheels; a number that nobody has seen yet; lib64."""
+    """Only versioned names, as in ROCm's wheels; an unknown number; lib64."""
     lay(tmp_path / "lib", "libamdhip64.so.8")
     lay(tmp_path / "lib", "libamdhip64.so.11")
     lay(tmp_path / "lib64", "libamdhip64.so.9")
@@ -110,7 +110,7 @@ def test_releases_in_opt_are_found(tmp_path: Path) -> None:
 
 
 def test_the_newest_that_works_serves(tmp_path: Path) -> None:
-    """One that cannot be opened and one that lacks a function are passed over, and taken out."""
+    """A library that cannot be opened and one that lacks a function are skipped, and closed."""
     program = stream_program(tmp_path, RUNTIME)
     lib = tmp_path / "lib"
     good = lay(lib, "libamdhip64.so.6")
@@ -135,7 +135,7 @@ def test_each_unusable_hip_is_named_with_its_fault(tmp_path: Path) -> None:
 
 
 def test_two_hips_in_one_process_are_named(tmp_path: Path) -> None:
-    """The program is linked with one, MGPU_RT_HIP names another."""
+    """The program is linked with one, and MGPU_RT_HIP names another."""
     program = stream_program(tmp_path, RUNTIME)
     mine = lay(tmp_path, "libamdhip64.so.6")
     env = bare(LD_LIBRARY_PATH=str(Path(_hip_search.probe()).parent), LD_PRELOAD=str(mine))

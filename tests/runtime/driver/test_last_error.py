@@ -1,10 +1,8 @@
-"""After each call, the thread's last error and the lines printed are those of stock.
+"""After each call, the thread's last error and the printed lines equal stock's.
 
-Each mgpu* function in each situation (tests/runtime/last_error/situations) leaves what stock
-leaves, on the same release of HIP. Each situation is played with and without an error of the
-program before it.
-The releases are the stub as HIP 5 and as HIP 7, AMD's HIP 5.2.3, and later ones by `make
-check-rocm`.
+Each mgpu* function in each situation (tests/runtime/last_error/situations) leaves stock's error, on
+one release of HIP. Each situation is played with and without an error of the program before it. The
+releases are the stub as HIP 5 and as HIP 7, AMD's HIP 5.2.3, and later ones by `make check-rocm`.
 """
 
 from __future__ import annotations
@@ -42,14 +40,14 @@ DEVICES = {
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference that is to be: situations, where, and why."""
+    """An intended difference: situations, devices, and the reason."""
 
-    pattern: str  # of the whole name
+    pattern: str  # matches the whole name
     why: str
-    backend: str = ""  # on this one only
+    backend: str = ""  # only on this one
     below: int = NEVER  # before this version of HIP
-    pending: bool = False  # only where an error was pending
-    certain: bool = True  # it is always there; else stock's result is chance
+    pending: bool = False  # only if an error was pending
+    certain: bool = True  # it is always there; otherwise stock's result is chance
 
     def holds(self, name: str, backend: str, hip: int, pending: str) -> bool:
         return (
@@ -97,11 +95,11 @@ DIFFERENCES = (
     ),
 )
 
-#: AMD's HIP ends the process here in some release, and this library with it. Only HIP knows what it
-#: would make of a handle or of an image that can be read.
+#: AMD's HIP ends the process here in some release, with this library, too. Only HIP knows its
+#: result for a handle or for an image that can be read.
 FATAL = re.compile(r".*_unknown(_stream)?|load_(elf_(half|half_header|header)|bundle_.*)")
 
-#: From HIP 6 on it has a destroyed event back, and judges its use.
+#: From HIP 6 on it has really destroyed the event, and judges its use.
 EVENTS = re.compile(r"(event_synchronize|record|wait_event|event_destroy)_(destroyed|twice)")
 
 
@@ -131,7 +129,7 @@ def test_every_situation_ends_as_with_stock(device: str, pending: str) -> None:
 
 @pytest.mark.parametrize("device", in_check(DEVICES, lambda name: name == "softgpu"))
 def test_the_library_ends_the_process_only_where_stock_does(device: str) -> None:
-    """The library does not end it where HIP would read what cannot be read."""
+    """The library does not end it where HIP would read unreadable memory."""
     ours, stocks = _played(False, device, "none"), _played(True, device, "none")
     assert ours.ended() <= stocks.ended()
     others = {name for name in ours.ended() if not FATAL.fullmatch(name)}
@@ -176,7 +174,7 @@ def test_the_stub_serves_all_situations() -> None:
 
 
 def _refused(mgpu: Mgpu) -> int:
-    """The last call was reported; the thread's last error."""
+    """Asserts that the last call was reported; returns the thread's last error."""
     assert " failed with 'hipError" in mgpu.stderr()
     return mgpu.stub.hipGetLastError()
 
@@ -191,7 +189,7 @@ def test_a_memset_on_a_destroyed_stream_leaves_the_error_of_stock(mgpu: Mgpu) ->
 
 @in_child(HIPSTUB_VERSION="70253211")
 def test_a_memset_on_a_destroyed_stream_leaves_the_error_of_hip_7(mgpu: Mgpu) -> None:
-    """HIP 7 would read what a stream's handle points to, but for a launch."""
+    """HIP 7 would read what a stream's handle points to, except for a launch."""
     stream = mgpu.StreamCreate()
     mgpu.StreamDestroy(stream)
     mgpu.Memset32(mgpu.MemAlloc(64, mgpu.null, False), 0, 16, stream)
@@ -204,7 +202,7 @@ def test_a_memset_on_a_destroyed_stream_leaves_the_error_of_hip_7(mgpu: Mgpu) ->
 
 @in_child()
 def test_a_wait_for_a_destroyed_stream_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
-    """The wait succeeds, and up to HIP 6 clears the error that was reported."""
+    """The wait succeeds, and up to HIP 6 clears the reported error."""
     stream = mgpu.StreamCreate()
     mgpu.StreamDestroy(stream)
     mgpu.StreamSynchronize(stream)
@@ -237,7 +235,7 @@ def test_a_freed_block_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_truncated_image_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
-    """HIP would read beyond it: it says instead what it thinks of no image."""
+    """HIP would read beyond it: instead it gives its answer to bytes that are no image."""
     image = bytearray(code_object("forum"))
     image[40:48] = (1 << 40).to_bytes(8, "little")
     assert not mgpu.load(mgpu.image(bytes(image)))

@@ -1,4 +1,4 @@
-"""MGPU_RT_DEVICE: which device a process of several gets, by each launcher's variable."""
+"""MGPU_RT_DEVICE: the device of a process among several, by each launcher's variable."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tests.support.child import ROOT, STUB, Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
-#: The variables that are known, as csrc/runtime/process/local_rank.def lists them: innermost first.
+#: The known variables, as csrc/runtime/process/local_rank.def lists them: innermost first.
 LISTED = (ROOT / "csrc" / "runtime" / "process" / "local_rank.def").read_text(encoding="utf-8")
 LAUNCHERS = dict(re.findall(r'^LAUNCHER\("(\w+)", "([^"]+)"\)$', LISTED, re.MULTILINE))
 
-#: Says on which device its first stream was made; an argument is chosen by the program before.
+#: Prints the device of its first stream; the program chooses an argument's device before.
 PROGRAM = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(program: Path, *arguments: int, devices: int = 2, **env: str) -> tuple[int, str]:
-    """The device of the program's first stream, and the lines printed."""
+    """Returns the device of the program's first stream, and the printed lines."""
     clean = {name: value for name, value in environment().items() if name not in LAUNCHERS}
     changes = {"HIPSTUB_DEVICES": str(devices), "MGPU_RT_MANAGER": "off", **env}
     result = subprocess.run(
@@ -72,7 +72,7 @@ def test_a_launchers_rank_is_the_device(variable: str, program: Path) -> None:
 
 
 def test_the_innermost_of_nested_launchers_counts(program: Path) -> None:
-    """mpirun in a batch job of Slurm's, where SLURM_LOCALID is 0 for every rank."""
+    """mpirun runs in a batch job of Slurm's, where SLURM_LOCALID is 0 for every rank."""
     outer = {"SLURM_LOCALID": "0", "FLUX_TASK_LOCAL_ID": "0"}
     assert run(program, **outer, OMPI_COMM_WORLD_LOCAL_RANK="1") == (1, "")
     assert run(program, **outer, LOCAL_RANK="1") == (1, "")
@@ -107,7 +107,7 @@ def test_a_missing_launcher_is_named_in_one_sentence(program: Path) -> None:
 
 @pytest.mark.parametrize("cache", ["on", "off"])
 def test_more_ranks_than_devices_share_them(cache: str, program: Path) -> None:
-    """By modulo. One rank of a machine says so for all: the first that has to share."""
+    """By modulo. One rank of a machine reports it for all: the first that shares."""
     spoken = []
     for rank in range(6):
         device, said = run(program, OMPI_COMM_WORLD_LOCAL_RANK=str(rank), MGPU_RT_CACHE=cache)

@@ -1,6 +1,6 @@
-"""Each allocation of the library's fails in turn: the program runs as with stock, which has none.
+"""Each allocation of the library fails in turn: the program runs as with stock, which makes none.
 
-HIP itself has memory. The library keeps only what it has memory to note; all other calls go to HIP.
+HIP itself has memory. The library caches only what it has memory for; all other calls go to HIP.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PROGRAMS = (
     "loopargs",
 )
 ROUNDS = 3
-#: The program sees which of these came, and in which order.
+#: The program sees which of these calls were made, and in which order.
 WORK = ("hipModuleLaunchKernel", "hipMemcpyAsync", "hipMemsetD32Async", "hipMemsetD16Async")
 
 
@@ -58,7 +58,7 @@ def assert_as_stock(program: str, outcome: Outcome) -> None:
 
 
 def allocations(program: str, log: Path, **changes: str) -> int:
-    """The number of allocations that the library makes."""
+    """Returns the number of allocations that the library makes."""
     assert_as_stock(program, play(program, ways()["linked"], **allocator.settings(log), **changes))
     return allocator.read(log).count
 
@@ -94,7 +94,7 @@ def test_a_thread_without_memory_chooses_its_device_once(tmp_path: Path) -> None
         assert [call["name"] for call in outcome.calls].count("hipSetDevice") == 1
 
 
-#: More events than the first table has places for.
+#: Makes more events than the first table has places for.
 MANY_EVENTS = """
 #include <stdio.h>
 void *mgpuEventCreate(void);
@@ -124,8 +124,8 @@ def test_a_table_that_cannot_grow_leaves_the_rest_to_hip(mgpu: Mgpu) -> None:
 
 # ---- a stream that the library has no memory to know ---------------------------------------------
 
-#: Frees a block on one stream while another one, made later, is at work on it. Stock's hipFree
-#: waits for that one, too, so the next owner of the memory keeps what it writes.
+#: A program that frees a block on one stream while another one, made later, uses it. Stock's
+#: hipFree waits for that stream, too, so the memory's next owner keeps what it writes.
 EARLY_FREE = """
 #include <stdio.h>
 void *mgpuStreamCreate(void);
@@ -155,7 +155,7 @@ int main(void) {
 
 @in_child(policies=("builtin",))
 def test_a_free_waits_for_a_stream_that_no_memory_was_left_to_record(mgpu: Mgpu) -> None:
-    del mgpu  # the program is the test's own: its allocations are counted from the first on
+    del mgpu  # the program is the test's own: its allocations count from the first on
     at = folder("early_free")
     path, log = compiled(at, EARLY_FREE), at / "log"
 
@@ -170,7 +170,8 @@ def test_a_free_waits_for_a_stream_that_no_memory_was_left_to_record(mgpu: Mgpu)
             assert printed(fails=fails) == ("7\n", ""), fails
 
 
-#: How often a free waits for the device after a reset: with one stream, that the library knows.
+#: Prints how often a free waits for the device after a reset, with one stream, which the library
+#: knows.
 AFTER_RESET = """
 #include <stdint.h>
 #include <stdio.h>
@@ -210,8 +211,8 @@ def test_a_reset_ends_the_streams_that_no_memory_was_left_to_record(mgpu: Mgpu) 
 
 # ---- a module that HIP had back from the program itself ------------------------------------------
 
-#: The program unloads a module by HIP, and HIP gives its handle to the next. Prints how often HIP
-#: loaded an image, and how often a function of a module that is gone was launched.
+#: The program unloads a module by calling HIP, which gives its handle to the next. Prints how often
+#: HIP loaded an image, and how often a function of an unloaded module was launched.
 HANDLE_AGAIN = """
 #include <stdint.h>
 #include <stdio.h>

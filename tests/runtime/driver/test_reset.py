@@ -1,4 +1,5 @@
-"""hipDeviceReset of one of several devices: what was its own is unknown, the others' stays."""
+"""hipDeviceReset of one of several devices: its objects are unknown afterwards, the others'
+stay."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ def reset(mgpu: Mgpu, device: int) -> None:
 
 
 def fill_and_read(mgpu: Mgpu, block, size: int, stream, word: int) -> None:
-    """Fails if anybody else has the block, or it is no memory any more."""
+    """Fails if another caller has the block, or it is no longer memory."""
     out = mgpu.ffi.new("uint32_t[]", size // 4)
     mgpu.Memset32(block, word, size // 4, stream)
     mgpu.Memcpy(out, block, size, stream)
@@ -43,7 +44,7 @@ def test_a_job_after_a_reset_gets_new_memory(mgpu: Mgpu) -> None:
             job(mgpu, 2 * number + device)
         reset(mgpu, number % 2)
         own = mgpu.stub_ffi.new("void **")
-        assert mgpu.stub.hipMalloc(own, 64 * KIB) == 0  # perhaps where the block was
+        assert mgpu.stub.hipMalloc(own, 64 * KIB) == 0  # perhaps at the block's address
         job(mgpu, 100 + number)
         mgpu.stub.hipFree(own[0])
     assert mgpu.stderr() == ""
@@ -52,12 +53,12 @@ def test_a_job_after_a_reset_gets_new_memory(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS, MGPU_RT_EXCLUSIVE="on", **TWO)
 def test_a_reset_by_an_override_is_seen(mgpu: Mgpu) -> None:
-    """The override ends MGPU_RT_EXCLUSIVE, so memory that was cached before serves nobody."""
+    """The override ends MGPU_RT_EXCLUSIVE, so memory that was cached before is not used again."""
     job(mgpu, 1)
     mgpu.passes_on("mgpuMemset16")
     reset(mgpu, 0)
     own = mgpu.stub_ffi.new("void **")
-    assert mgpu.stub.hipMalloc(own, 64 * KIB) == 0  # perhaps where the block was
+    assert mgpu.stub.hipMalloc(own, 64 * KIB) == 0  # perhaps at the block's address
     job(mgpu, 2)
     assert mgpu.stderr() == ""
     assert not mgpu.on_stub or mgpu.stub.hipstub_misuse() == 0
@@ -78,10 +79,10 @@ def test_a_reset_of_one_device_keeps_the_others_cache(mgpu: Mgpu) -> None:
     made = ("hipMalloc", "hipStreamCreate", "hipModuleLoadData")
     before = mgpu.counts(*made, "hipMallocManaged")
     reset(mgpu, 1)
-    all_of(1)  # which shows the reset
+    all_of(1)  # this shows the reset
     after = mgpu.counts(*before)
     assert {name: after[name] - before[name] for name in made} == dict.fromkeys(made, 1)
-    # AMD's 5.2.3 to 7.2.4 keep managed memory where there are several devices.
+    # AMD's 5.2.3 to 7.2.4 keep managed memory if there are several devices.
     assert after["hipMallocManaged"] == before["hipMallocManaged"]
     all_of(0)
     assert mgpu.counts(*before) == after
@@ -91,7 +92,7 @@ def test_a_reset_of_one_device_keeps_the_others_cache(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_a_reset_is_noticed_before_anything_is_reused(mgpu: Mgpu) -> None:
-    """By the call that hands it out: HIP has memory of the program in its place by now."""
+    """The call that hands it out notices: HIP has the program's memory in its place by now."""
     image = mgpu.image(code_object("forum"))
     reset_by = {
         "hipModuleLoadData": lambda: mgpu.ModuleUnload(mgpu.load(image)),
@@ -118,7 +119,7 @@ def test_a_reset_is_noticed_before_anything_is_reused(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_MEMORY=str(MIB), HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1")
 def test_memory_from_before_a_reset_is_not_freed_to_make_room(mgpu: Mgpu) -> None:
-    """The block's address is memory of the program by now; the room is wanted on another device."""
+    """The program's memory has the block's address by now; another device needs the room."""
     on(mgpu, 1)
     mgpu.MemFree(mgpu.MemAlloc(64 * KIB, mgpu.null, False), mgpu.null)
     reset(mgpu, 1)
@@ -144,7 +145,7 @@ def test_jobs_that_each_reset_do_not_pile_up_memory(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS, MGPU_RT_STREAM_LIMIT="0", **TWO)
 def test_large_copies_of_several_devices_share_pinned_memory(mgpu: Mgpu) -> None:
-    """In pieces, each with an event, which is of one device."""
+    """Each copy goes in pieces, each with an event, which belongs to one device."""
     size = MIB
     for number in range(40):
         on(mgpu, number // 20)
@@ -154,7 +155,7 @@ def test_large_copies_of_several_devices_share_pinned_memory(mgpu: Mgpu) -> None
 
 @in_child(HIPSTUB_DEVICES="2")
 def test_a_thread_that_changes_devices_gets_its_streams_back(mgpu: Mgpu) -> None:
-    """The thread keeps the last stream for itself; the one before is for all that ask."""
+    """The thread keeps its last stream; any thread may take the one before."""
     for number in range(20):
         mgpu.SetDefaultDevice(number % 2)
         mgpu.StreamDestroy(mgpu.StreamCreate())
@@ -163,14 +164,14 @@ def test_a_thread_that_changes_devices_gets_its_streams_back(mgpu: Mgpu) -> None
 
 @in_child(**TWO)
 def test_a_stream_that_hip_made_anew_on_another_device_serves_that_one(mgpu: Mgpu) -> None:
-    """The stream's handle lies in the queue of the device whose reset has ended it."""
+    """The stream's handle is in the queue of the device whose reset has ended it."""
 
     def streams(device: int) -> None:
         on(mgpu, device)
         made = [mgpu.StreamCreate() for _ in range(4)]
         for stream in made:
             event = mgpu.EventCreate()
-            mgpu.EventRecord(event, stream)  # which HIP refuses on another device's
+            mgpu.EventRecord(event, stream)  # HIP refuses it on another device's stream
             mgpu.StreamSynchronize(stream)
             mgpu.EventDestroy(event)
         for stream in made:

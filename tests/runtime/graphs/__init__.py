@@ -1,1 +1,1 @@
-"""Graphs: those that the library builds, and those that programs capture."""
+"""Graphs that the library builds, and graphs that programs capture."""

@@ -1,11 +1,12 @@
-"""Random sequences of calls, as a lowered function makes them, run plainly and as a graph.
+"""Runs random sequences of calls, as a lowered function makes them, plainly and as a graph.
 
     python -m tests.runtime.graphs.randomly SEED COUNT [--single]
 
-in the environment of a child (tests/support/child.py); --single: no other threads are at work.
+The program runs in the environment of a child (tests/support/child.py); --single: no other threads
+are active.
 
-A sequence is in order by streams, events, waits of the host's and the null stream: it has one
-result. Its inputs are the host's; each replay has others. Other threads may be at work at that
+A sequence is ordered by streams, events, waits of the host and the null stream, so it has one
+result. Its inputs are on the host, and differ for each replay. Other threads may be active at that
 time.
 """
 
@@ -27,7 +28,7 @@ Call = Callable[[], None]
 
 
 class Sequence:
-    """One sequence: what it reads, what it writes, and its calls."""
+    """One sequence: its inputs, its outputs, and its calls."""
 
     def __init__(self, mgpu: Mgpu, images: dict[str, object], seed: int) -> None:
         self.mgpu, self.images, self.seed = mgpu, images, seed
@@ -50,12 +51,12 @@ class Sequence:
         Run(self, random.Random(self.seed)).run()
 
     def results(self) -> list[bytes]:
-        """Returns the bits of the results: what fills have left may be no number."""
+        """Returns the bits of the results, as the bits of fills may be no number."""
         return [bytes(self.mgpu.ffi.buffer(array)) for array in self.outputs]
 
 
 class Run:
-    """One run of a sequence: who uses which block last is known, and waited for."""
+    """One run of a sequence: it knows, and waits for, the last user of each block."""
 
     def __init__(self, sequence: Sequence, chance: random.Random) -> None:
         self.s, self.chance, self.mgpu = sequence, chance, sequence.mgpu
@@ -85,7 +86,7 @@ class Run:
     # ---- order ----
 
     def on(self, *places: object):
-        """A stream on which these places are used next."""
+        """Returns a stream on which these places are used next."""
         stream = self.chance.choice(self.streams)
         for place in places:
             before = self.last.get(place)
@@ -111,7 +112,7 @@ class Run:
         self.mgpu.StreamSynchronize(self.chance.choice(self.streams))
 
     def renew(self) -> None:
-        """A stream is destroyed, and another one created."""
+        """Destroys a stream, and creates another."""
         at = self.chance.randrange(len(self.streams))
         old = self.streams[at]
         self.mgpu.StreamSynchronize(old)
@@ -181,7 +182,7 @@ class Run:
         self.mgpu.launch(function, self.on(*blocks), block=(WORDS, 1, 1), params=params)
 
     def launch(self) -> None:
-        """layer(from, to, count) writes what it reads, and one more."""
+        """Launches layer(from, to, count), which writes what it reads plus one."""
         if len(self.blocks) < 2:
             return
         source, target = self.chance.sample(self.blocks, 2)
@@ -196,11 +197,11 @@ class Run:
 
 
 def check(mgpu: Mgpu, images: dict[str, object], seed: int) -> None:
-    """Raises AssertionError where a replay differs from a plain run."""
+    """Raises AssertionError if a replay differs from a plain run."""
     sequence = Sequence(mgpu, images, seed)
     sequence.set_inputs(0)
     if seed % 2:
-        sequence.run()  # so that much lies in the caches
+        sequence.run()  # so that the caches are full
     assert mgpu.lib.mgpu_rt_graph_begin() == 0
     sequence.run()
     graph = mgpu.lib.mgpu_rt_graph_end()
@@ -221,7 +222,7 @@ def check(mgpu: Mgpu, images: dict[str, object], seed: int) -> None:
 
 
 def other_work(mgpu: Mgpu, image, over: threading.Event) -> None:
-    """The work of a second thread, with its own streams and blocks of the same sizes."""
+    """The work of a second thread, with its own streams and blocks of equal sizes."""
     while not over.is_set():
         stream = mgpu.StreamCreate()
         module = mgpu.load(image)
@@ -256,4 +257,4 @@ if __name__ == "__main__":
     try:
         run(mgpu, int(sys.argv[1]), int(sys.argv[2]), single="--single" in sys.argv)
     finally:
-        os.write(1, mgpu.stderr().encode())  # stderr is read by the test
+        os.write(1, mgpu.stderr().encode())  # the test reads stderr

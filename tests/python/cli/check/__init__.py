@@ -1,1 +1,1 @@
-"""`mgpu-rt check`: a program of right accesses, and one of wrong ones."""
+"""`mgpu-rt check`: a program with right accesses, and one with wrong ones."""

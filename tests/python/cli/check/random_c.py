@@ -1,4 +1,4 @@
-"""`mgpu-rt check` on random C programs of Csmith's, which have no fault.
+"""Runs `mgpu-rt check` on random C programs of Csmith's, which have no fault.
 
     python -m tests.python.cli.check.random_c              # seeds 0 to 1159, a quarter of an hour
     python -m tests.python.cli.check.random_c 17 4711      # some, by their seeds
@@ -25,7 +25,7 @@ from tests.python.cli.check.test_check import check
 
 CHIP = "gfx90a,budget=1000000000"
 RIGHT, ENDLESS, UNBUILT = "no report", "does not end", "was not compiled"
-#: Programs that clang 22 compiles wrongly, and why.
+#: By seed: programs that clang 22 compiles wrongly, and why.
 MISCOMPILED = {
     156: "func_20 overwrites all lanes of v40, where program keeps its return address, and saves "
     "the active ones only",
@@ -33,7 +33,7 @@ MISCOMPILED = {
 
 
 def outcome(csmith: Csmith, seed: int) -> str:
-    """RIGHT, ENDLESS, UNBUILT, or the first line of what check says of a program."""
+    """Returns RIGHT, ENDLESS, UNBUILT, or the first line of check's output for a program."""
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch, f"seed_{seed}.c")
         try:
@@ -50,7 +50,7 @@ def outcome(csmith: Csmith, seed: int) -> str:
 
 
 def record(image: bytes, out: Path) -> Path:
-    """A launch of a kernel `run`, which writes its sum to 8 bytes, as if it had been recorded."""
+    """Makes a recording of a launch of a kernel `run`, which writes its sum to 8 bytes."""
     with Folder(out) as folder:
         before = folder.keep(bytes(8))
         launch = RecordedLaunch(
@@ -68,7 +68,7 @@ def record(image: bytes, out: Path) -> Path:
 
 
 def outcomes(seeds: Iterable[int], workers: int = 1) -> dict[int, str]:
-    """The outcome of each seed. Raises PackagesMissing."""
+    """Returns the outcome of each seed. Raises PackagesMissing."""
     csmith = fetch()
     with ThreadPoolExecutor(workers) as pool:
         return dict(pool.map(lambda seed: (seed, outcome(csmith, seed)), seeds))

@@ -1,7 +1,8 @@
-"""`mgpu-rt check` finds the faults of LLVM's own lowering: streams in the place of events.
+"""`mgpu-rt check` finds two faults of LLVM's own lowering: streams in the place of events.
 
-LLVM 22 lowers a gpu.wait on a loop's token so. Some builds recorded no event behind a launch in
-an async.execute (llvm #170833). Debian's LLVM 22 records it, so the test takes the event out.
+LLVM 22 lowers a gpu.wait on a loop's token in this way. Some builds recorded no event behind a
+launch in an async.execute (llvm #170833). Debian's LLVM 22 records it, so the test takes the event
+out.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ EVENT = re.compile(
 
 
 def optimise(text: str, folder: Path, *passes: str) -> str:
-    """Puts MLIR through passes; LLVM looks for its linker in the folder."""
+    """Runs passes on MLIR; LLVM looks for its linker in the folder."""
     command = [toolchain.tool("mlir-opt", 22), "-", *passes]
     done = subprocess.run(
         command, input=text, capture_output=True, text=True, env={"ROCM_PATH": str(folder)}
@@ -67,7 +68,7 @@ def optimise(text: str, folder: Path, *passes: str) -> str:
 
 
 def calls(folder: Path) -> str:
-    """The program with calls of the runtime, and with async.execute still in it."""
+    """Returns the program with calls of the runtime, and with async.execute still in it."""
     tools = folder / "llvm" / "bin"
     tools.mkdir(parents=True)
     (tools / "ld.lld").symlink_to(str(shutil.which("ld.lld-22")))
@@ -76,7 +77,7 @@ def calls(folder: Path) -> str:
 
 
 def without_event(text: str) -> str:
-    """The faulty lowering: the region yields its stream."""
+    """Makes the faulty lowering, in which the region yields its stream."""
     found = EVENT.search(text)
     assert found
     event, stream = found.groups()

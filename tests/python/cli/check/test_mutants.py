@@ -24,7 +24,7 @@ def test_a_seeded_fault_is_found(mutant: Mutant) -> None:
 
 
 def table() -> str:
-    """The table of docs/check.md: how many faults of each sort there are, and where."""
+    """The table in docs/check.md shows how many faults of each sort there are, and where."""
     groups = {
         "20 kernels": kernels.MUTANTS,
         "streams and waves": (*streams.MUTANTS, *waves.MUTANTS),

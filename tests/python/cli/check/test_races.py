@@ -14,7 +14,7 @@ from tests.python.runtime.hooked import program
 
 HERE = Path(__file__).parent
 
-#: The races of races.mlir: the kernel, and what both sides do, in either order; the memory.
+#: The races of races.mlir: the kernel, the accesses of both sides, in either order, and the memory.
 RACES = [
     ("no_barrier", {"memref.load %tile", "memref.store %x, %tile"}, "workgroup"),
     ("barrier_too_few", {"memref.load %tile", "memref.store %z, %tile"}, "workgroup"),
@@ -30,7 +30,7 @@ RACES = [
 
 @functools.cache
 def races() -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
-    """A run of races.mlir, and its reports."""
+    """Runs races.mlir, and returns its reports."""
     built = program(HERE / "races.mlir", lines=True)
     out = built.with_suffix(".json")
     done = check("--json", out, "--", built, **THREADS)

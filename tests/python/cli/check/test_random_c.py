@@ -1,4 +1,4 @@
-"""A sample of the random C programs under `mgpu-rt check`: random_c.py has them all."""
+"""A sample of the random C programs under `mgpu-rt check`: random_c.py runs them all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mgpu-rt check` finds work without an order, and calls of the wrong handle, also on a GPU."""
+"""`mgpu-rt check` finds work without an order, and wrong handles in calls, on a GPU, too."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THREADS = {"MGPU_RT_SOFTGPU": "gfx90a,threads=4"}
 
 
 def check_calls(*words: object) -> subprocess.CompletedProcess[str]:
-    """check on a HIP that is no emulated device."""
+    """Runs check on a HIP that is not the emulated device's."""
     return command("check", "--device", "hip", *words, MGPU_RT_HIP=str(STUB), MGPU_RT_MANAGER="off")
 
 
@@ -29,7 +29,7 @@ def test_work_in_order_is_no_race() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-#: The host memory of a copy to the device is written by a copy on another stream.
+#: A copy on another stream writes the host memory that is being copied to the device.
 REUSED = """
 func.func @main() -> i32 {{
   %zero = arith.constant 0 : i32
@@ -96,7 +96,7 @@ def test_a_fault_of_calls_is_found_on_a_gpu(
     assert f"({kind}.mlir:{number})" in done.stderr
 
 
-#: Fills memory on two streams. Between the fills it asks HIP itself for a wait, past the library.
+#: Fills memory on two streams. Between the fills it asks HIP for a wait, past the library.
 FILLS = """
 import ctypes, sys
 mgpu, wait = ctypes.CDLL(None), sys.argv[1:]

@@ -21,29 +21,29 @@ Report = dict[str, Any]
 
 @dataclass(frozen=True)
 class Mutant:
-    """A fault: in `source`, behind the text `after`, `old` becomes `new`.
+    """A fault: in `source`, after the text `after`, `old` becomes `new`.
 
-    check has to report `kind` at a line that holds `line`, and nothing of another kind."""
+    check must report `kind` at a line that contains `line`, and nothing of another kind."""
 
     source: str  # a file of MLIR in the project
-    what: str  # was done, as "barrier taken out"; a class of the table in docs/check.md
-    kind: str  # of the reports
+    what: str  # its description, such as "barrier taken out"; a class in the table of docs/check.md
+    kind: str  # kind of the reports
     old: str
     new: str
-    line: str  # a part of the line that one of the reports, or its other side, names
+    line: str  # a part of the line that a report, or its other side, must name
     after: str = ""
-    also: tuple[str, ...] = ()  # kinds that may be reported beside it
+    also: tuple[str, ...] = ()  # other kinds that may be reported as well
 
     @property
     def name(self) -> str:
         return f"{Path(self.source).stem} {self.after} {self.what}"
 
     def original(self) -> str:
-        """The source without the fault."""
+        """Returns the source without the fault."""
         return (ROOT / self.source).read_text()
 
     def text(self) -> str:
-        """The source with the fault."""
+        """Returns the source with the fault."""
         text = self.original()
         begin = text.index(self.after)
         at = text.index(self.old, begin)
@@ -52,16 +52,16 @@ class Mutant:
         return changed
 
     def command(self, folder: Path) -> list[object]:
-        """The command that runs it, with its files in the folder."""
+        """Returns the command that runs it, with its files in the folder."""
         return [built(self.text(), folder)]
 
     def environment(self) -> dict[str, str]:
-        """The variables of its run."""
+        """Returns the variables of its run."""
         return THREADS
 
 
 def reports_of(command: list[object], folder: Path, **environment: str) -> list[Report]:
-    """The reports of check on a program."""
+    """Returns check's reports on a program."""
     out = folder / "reports.json"
     done = check("--json", out, "--", *command, **environment)
     assert out.exists(), done.stderr
@@ -69,10 +69,10 @@ def reports_of(command: list[object], folder: Path, **environment: str) -> list[
 
 
 def built(text: str, folder: Path) -> Path:
-    """A program of MLIR, with lines."""
+    """Builds a program of MLIR, with line tables."""
     source = folder / f"mutant{os.getpid()}.mlir"
     source.write_text(text)
-    return program.__wrapped__(source, lines=True)  # another file each time
+    return program.__wrapped__(source, lines=True)  # a new file each time
 
 
 @cache
@@ -81,8 +81,8 @@ def _lines(text: str) -> list[str]:
 
 
 def lines_of(mutant: Mutant, report: Report) -> list[str]:
-    """The lines of the program that a report names: of the access, of the other side, of the call
-    and of the calls around it."""
+    """Returns the lines of the program that a report names: the access, the other side, the call
+    and the calls around it."""
     places = [report.get("line"), report.get("other", {}).get("line")]
     places += [frame.get("line") for frame in report.get("place", [])]
     places += [frame.get("line") for frame in report.get("other", {}).get("place", [])]

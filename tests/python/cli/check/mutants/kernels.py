@@ -14,13 +14,13 @@ SOURCE = f"{FOLDER}/kernels.mlir"
 
 @cache
 def kernels() -> dict[str, str]:
-    """The text of each kernel by its name."""
+    """Returns the text of each kernel by its name."""
     _, *texts = (ROOT / SOURCE).read_text().split("gpu.func @")
     return {text.partition("(")[0]: f"gpu.func @{text}" for text in texts}
 
 
 def program(kernel: str) -> str:
-    """The program that runs a kernel by itself."""
+    """Returns the program that runs one kernel."""
     host = (ROOT / FOLDER / "host.mlir").read_text().replace("@KERNEL", f"@{kernel}")
     return (
         "module attributes {gpu.container_module} {\n"
@@ -50,7 +50,7 @@ def _of(
 
 # ---- the host's code ----
 
-#: The places of an array's allocation and of its fill, up to the next operation's token.
+#: Returns the places of an array's allocation and of its fill, up to the next operation's token.
 ALLOCATED = {
     "in": "%t1 = gpu.alloc async [%t0] (%count)",
     "out": "%t3 = gpu.alloc async [%t2] (%count)",

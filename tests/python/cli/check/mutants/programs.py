@@ -13,7 +13,7 @@ from tests.python.cli.check.mutants.form import Mutant
 
 @dataclass(frozen=True)
 class ProgramMutant(Mutant):
-    """A fault in a program, which makes two iterations."""
+    """A fault in a program, which then makes two iterations."""
 
     def original(self) -> str:
         return (
@@ -25,7 +25,7 @@ class ProgramMutant(Mutant):
 
 @dataclass(frozen=True)
 class ModelMutant(Mutant):
-    """A fault in a model, which makes one pass."""
+    """A fault in a model, which then makes one pass."""
 
     def original(self) -> str:
         return seeded.source(self.source)
@@ -67,7 +67,7 @@ def _fill_left_out(model: str, filled: str) -> Mutant:
 
 
 def _result(text: str) -> str:
-    """The copy of a model's result."""
+    """Returns the copy of a model's result."""
     found = re.findall(r"gpu.memcpy async \[%\w+\] (%host_\w+, %\w+) :", text)
     return next(each for each in found if each.startswith("%host_t"))
 

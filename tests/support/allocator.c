@@ -37,7 +37,7 @@ static size_t first_failure = SIZE_MAX, last_failure, allocations, largest = SIZ
 static int descriptor = -1;
 static __thread const void *held[MOST_HELD];
 static __thread int held_count;
-static __thread bool in_fork, outside; /* outside: this file's own doing */
+static __thread bool in_fork, outside; /* outside: this file's own calls */
 
 static void say(const char *format, ...) {
     char line[128];
@@ -82,7 +82,7 @@ static int (*real_lock)(pthread_mutex_t *), (*real_unlock)(pthread_mutex_t *);
 static pthread_mutex_t arena = PTHREAD_MUTEX_INITIALIZER;
 static bool has_lock;
 
-/* Others have the time to come and wait for it, with what they hold. */
+/* Lets other threads come and wait for the lock, with the locks that they hold. */
 static void before_fork(void) {
     real_lock(&arena);
     usleep(2000);
@@ -99,7 +99,7 @@ static void enter_arena(void) {
     }
 }
 
-/* After the library's: prepare handlers run last in, first out. */
+/* Registers after the library: prepare handlers run last in, first out. */
 static void register_handlers(void) {
     static bool registered;
     if (registered || !getenv("ALLOCATOR_LOCK"))
@@ -213,7 +213,7 @@ void free(void *address) {
     __libc_free(address);
 }
 
-/* What allocates within libc for its caller. */
+/* These functions of libc allocate for their caller. */
 char *strdup(const char *text) {
     const size_t size = strlen(text) + 1;
     char *copy = FAILS() ? NULL : __libc_malloc(size);
@@ -270,7 +270,7 @@ __attribute__((constructor)) static void begin(void) {
     }
 }
 
-/* A fork at the end says which locks a fork waits for. */
+/* Forks at the end, to see which locks a fork waits for. */
 __attribute__((destructor)) static void end(void) {
     if (descriptor < 0)
         return;

@@ -18,13 +18,13 @@ _LINE = re.compile(r"(held|fork|count) (\w+)")
 
 @functools.cache
 def preload() -> Path:
-    """The allocator, for LD_PRELOAD."""
+    """Returns the allocator, for LD_PRELOAD."""
     out = folder("allocator") / "liballocator.so"
     return compile_c(out, _SOURCE.read_text(), "-shared", "-fPIC", "-O1", "-Wall", "-Wextra")
 
 
 def settings(log: Path, **changes: str) -> dict[str, str]:
-    """The environment of a process whose allocations are watched."""
+    """Returns the environment of a process whose allocations are watched."""
     return {
         "LD_PRELOAD": str(preload()),
         "ALLOCATOR_LIBRARY": str(library()),
@@ -43,12 +43,12 @@ class Watched:
 
     @property
     def under_locks_of_forks(self) -> dict[str, int]:
-        """How often it was called under locks that a fork waits for."""
+        """Returns how often it was called under locks that a fork waits for."""
         return {lock: times for lock, times in self.held.items() if lock in self.forks}
 
 
 def read(log: Path) -> Watched:
-    """Reads what the processes of a log have said."""
+    """Reads the processes' lines in a log."""
     found: dict[str, Counter[str]] = {"held": Counter(), "fork": Counter(), "count": Counter()}
     for kind, value in _LINE.findall(log.read_text()):
         found[kind][value] += 1

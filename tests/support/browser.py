@@ -1,4 +1,4 @@
-"""A Chromium without a screen, spoken to through its DevTools protocol over a pair of pipes."""
+"""Speaks to a Chromium without a screen through its DevTools protocol, over a pair of pipes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-#: The browser's names, by system; `make test` installs the first.
+#: Names of the browser, by system; `make test` installs the first.
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 FLAGS = (
     "--headless",
     "--remote-debugging-pipe",
-    "--no-sandbox",  # which root cannot have
+    "--no-sandbox",  # root cannot have a sandbox
     "--disable-gpu",
     "--disable-quic",
     "--disable-dev-shm-usage",
@@ -41,7 +41,7 @@ TOLD = (
 
 
 def find() -> str | None:
-    """The browser's path; None if there is none."""
+    """Returns the browser's path; None if there is none."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
@@ -64,7 +64,7 @@ class Page:
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Asks, and waits for the answer."""
+        """Calls a method of the browser, and returns its answer."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -80,7 +80,7 @@ class Page:
             self.events.append(message)
 
     def _next(self) -> dict[str, Any]:
-        """The browser's next message; each ends with a zero byte."""
+        """Returns the browser's next message; each ends with a zero byte."""
         while b"\0" not in self._unread:
             part = self._from.read(1 << 20)
             assert part, "the browser has ended"
@@ -89,7 +89,7 @@ class Page:
         return json.loads(message)
 
     def show(self, path: Path, *, width: int, height: int = 900, dark: bool = False) -> None:
-        """Loads a file as a screen of that width has it."""
+        """Loads a file as a screen of that width shows it."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         size = {"width": width, "height": height, "deviceScaleFactor": 1}
@@ -114,7 +114,7 @@ class Page:
 
 @contextmanager
 def page() -> Iterator[Page]:
-    """A page in a browser of its own."""
+    """Opens a page in a browser of its own."""
     browser = find()
     assert browser
     its_input, to = os.pipe()

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def build(session: pytest.Session, makefile: str) -> None:
-    """Makes what a session needs; a moment if it is there."""
+    """Makes everything that a session needs; takes a moment if it is there already."""
     inner = "PYTEST_XDIST_WORKER" in os.environ or "MGPU_RT_TEST_LIBRARY" in os.environ
     if inner or session.config.option.collectonly:
         return

@@ -6,8 +6,8 @@ with the environment it names, and reports its failure here. The function gets a
 library, and the recording stub of HIP below it.
 
 The library under test is build/lib's, or the one that MGPU_RT_TEST_LIBRARY names. So
-tests/proofs/mutants runs the same tests with libraries that lack a proof. MGPU_RT_TEST_PYTHON
-names the interpreter that hosts the policy of a library that was built on another machine.
+tests/proofs/mutants runs the same tests with libraries that lack a proof. MGPU_RT_TEST_PYTHON names
+the interpreter for the policy of a library that was built on another machine.
 """
 
 from __future__ import annotations
@@ -34,19 +34,18 @@ from tests.support import nursery
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 STUB = BUILD / "hipstub" / "libamdhip64.so.5"
-CUSTUB = BUILD / "custub" / "libcuda.so.1"  # of NVIDIA's driver, below cuhip
+CUSTUB = BUILD / "custub" / "libcuda.so.1"  # the stub of NVIDIA's driver, below cuhip
 
-#: A child's exit status where a tool is missing, which it names.
+#: A child's exit status if a tool is missing; the child names the tool.
 LACKING = 78
 
-#: Every test of the runtime is made with the manager in Python, which comes up during it, and
-#: without.
+#: Every test of the runtime runs with the manager in Python, which starts during it, and without.
 POLICIES = ("python", "builtin")
 #: `make test` has the manager's own tests, and all programs run with it.
 PYTHON_IN_CHECK = (pytest.param("python", marks=pytest.mark.check), "builtin")
 AT_ONCE = {"MGPU_RT_MANAGER": f"{os.environ.get('MGPU_RT_TEST_PYTHON', 'on')},delay=0"}
 
-#: The backend: the recording stub, or AMD's HIP 5.2.3 on the emulated device.
+#: Backends: the recording stub, and AMD's HIP 5.2.3 on the emulated device.
 BACKENDS = ("stub", "softgpu")
 
 ParameterSet = type(pytest.param())
@@ -57,13 +56,14 @@ BACKENDS_WITH_GPU = (*BACKENDS, pytest.param("cuda", marks=pytest.mark.gpu))
 
 
 def library() -> Path:
-    """The library under test."""
+    """Returns the path of the library under test."""
     named = os.environ.get("MGPU_RT_TEST_LIBRARY")
     return Path(named) if named else BUILD / "lib" / "libmlir_rocm_runtime.so"
 
 
 def environment(backend: str = "stub", **changes: str) -> dict[str, str]:
-    """The environment of a child: none of the caller's options, the backend's, and `changes`."""
+    """Returns the environment of a child: none of the caller's options, the backend's, and
+    `changes`."""
     clean = {
         key: value
         for key, value in os.environ.items()
@@ -102,15 +102,15 @@ class Mgpu:
 
     @property
     def null(self):
-        """A null pointer."""
+        """Returns a null pointer."""
         return self.ffi.NULL
 
     def count(self, function: str) -> int:
-        """Calls of one of HIP's functions so far."""
+        """Returns how often one of HIP's functions was called so far."""
         return self.stub.hipstub_count(function.encode())
 
     def counts(self, *functions: str) -> dict[str, int]:
-        """Calls of several functions so far."""
+        """Returns how often several functions were called so far."""
         return {function: self.count(function) for function in functions}
 
     def stderr(self) -> str:
@@ -121,46 +121,47 @@ class Mgpu:
         return text
 
     def image(self, content: bytes, room: int = 0):
-        """An image in memory of its own (at least `room` bytes); kept for the life of the test."""
+        """Returns an image in memory of its own (at least `room` bytes), kept for the life of the
+        test."""
         buffer = self.ffi.new("char[]", max(room, len(content)))
         self.ffi.memmove(buffer, content, len(content))
         self.keep(buffer)
         return buffer
 
     def keep(self, thing: object) -> None:
-        """Keeps it for the life of the test."""
+        """Keeps an object for the life of the test."""
         self._kept.append(thing)
 
     def load(self, image):
-        """mgpuModuleLoad as LLVM 17 and older call it: with garbage for the size."""
+        """Calls mgpuModuleLoad as LLVM 17 and older do: with garbage for the size."""
         return self.lib.mgpuModuleLoad(image, 0xBAD0BAD0BAD0)
 
     def function(self, module, name: str):
-        """mgpuModuleGetFunction; the name stays at one address, as a constant does."""
+        """Calls mgpuModuleGetFunction; the name stays at one address, as a constant does."""
         return self.lib.mgpuModuleGetFunction(module, self.name(name))
 
     @functools.cache  # noqa: B019 - one object a process
     def name(self, text: str):
-        """The address of a C string that lives as long as the process."""
+        """Returns the address of a C string that lives as long as the process."""
         return self.ffi.new("char[]", text.encode())
 
     def launch(self, function, stream=None, grid=(1, 1, 1), block=(1, 1, 1), params=None) -> None:
-        """mgpuLaunchKernel as LLVM 17 and older call it: with garbage for the parameter count."""
+        """Calls mgpuLaunchKernel as LLVM 17 and older do: with garbage for the parameter count."""
         null = self.ffi.NULL
         self.lib.mgpuLaunchKernel(
             function, *grid, *block, 0, stream or null, params or null, null, 0xBAD0BAD0
         )
 
     def for_stub(self, pointer, kind: str = "void *"):
-        """A pointer of the library's, as the stub's declarations want it."""
+        """Converts a pointer of the library's to the type of the stub's declarations."""
         return self.stub_ffi.cast(kind, int(self.ffi.cast("uintptr_t", pointer)))
 
     def from_stub(self, pointer, kind: str = "void *"):
-        """A pointer of the stub's, as the library's declarations want it."""
+        """Converts a pointer of the stub's to the type of the library's declarations."""
         return self.ffi.cast(kind, int(self.stub_ffi.cast("uintptr_t", pointer)))
 
     def pending(self, stream) -> int:
-        """Operations submitted to a stream and not done yet."""
+        """Returns how many operations were submitted to a stream and are not done yet."""
         return self.stub.hipstub_pending(self.for_stub(stream))
 
     def set_kernel(self, name: str, body) -> None:
@@ -169,7 +170,7 @@ class Mgpu:
         self.stub.hipstub_set_kernel(name.encode(), body, self.stub_ffi.NULL, 0)
 
     def passes_on(self, function: str) -> None:
-        """Sets an override that calls the library's own function: the least that one can do."""
+        """Sets an override that calls the library's own function: the simplest possible."""
         name = function.encode()
         assert self.lib.mgpu_rt_intercept(name, self.lib.mgpu_rt_native(name)) == 0
 
@@ -179,13 +180,13 @@ class Mgpu:
 
 
 def stub_header() -> str:
-    """tests/devices/hipstub/hipstub.h for cffi: what a test can say to the stub."""
+    """Returns tests/devices/hipstub/hipstub.h for cffi: what a test can tell the stub."""
     text = (ROOT / "tests" / "devices" / "hipstub" / "hipstub.h").read_text()
     plain = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     return re.sub(r"^#.*", "", plain, flags=re.MULTILINE)
 
 
-#: HIP's functions, as far as tests of the runtime call them: they know of no handle's type.
+#: HIP's functions, as far as tests of the runtime call them: their handles have no types.
 _HIP_DECLARATIONS = """
 int hipStreamCreateWithFlags(void **stream, unsigned flags);
 int hipEventCreateWithFlags(void **event, unsigned flags);
@@ -220,7 +221,8 @@ int hipGraphDestroy(void *graph);
 
 @functools.cache
 def declarations() -> tuple[FFI, FFI]:
-    """The functions of the library, and of HIP with the stub's own; to read them takes 20 ms."""
+    """Declares the library's and HIP's functions, with the stub's own; cffi takes 20 ms to read
+    them."""
     ours, stubs = FFI(), FFI()
     ours.cdef(_abi.cdef())
     stubs.cdef(stub_header() + _HIP_DECLARATIONS)
@@ -228,7 +230,7 @@ def declarations() -> tuple[FFI, FFI]:
 
 
 def _case(policy: Parameter, backend: Parameter) -> ParameterSet:
-    """Returns both as one. A test that needs a GPU is not for `make check`."""
+    """Returns both as one. Tests that need a GPU are not for `make check`."""
     one, other = (p if isinstance(p, ParameterSet) else pytest.param(p) for p in (policy, backend))
     return pytest.param(*one.values, *other.values, marks=other.marks or one.marks)
 

@@ -34,7 +34,7 @@ def invoke(*arguments: str, **env: str | None) -> Result:
 
 
 def assert_sentence(status: int, stderr: str, words: str) -> None:
-    """A command has failed with one line that names the cause."""
+    """Checks that a command has failed with one line that names the cause."""
     assert status == 2
     assert stderr.startswith("mgpu-rt: ")
     assert stderr.count("\n") == 1
@@ -42,6 +42,6 @@ def assert_sentence(status: int, stderr: str, words: str) -> None:
 
 
 def python(*words: str) -> tuple[str, ...]:
-    """A program that prints what the words compute, as JSON."""
+    """Returns a program that prints the result of a Python expression, as JSON."""
     code = f"import json, os, sys; print(json.dumps({' '.join(words)}))"
     return ("run", "--", sys.executable, "-c", code)

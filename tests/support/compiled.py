@@ -32,7 +32,8 @@ def compile_c(out: Path, source: str, *flags: str) -> Path:
 
 
 def stream_program(directory: Path, soname: str = RUNTIME) -> Path:
-    """STREAM_PROGRAM, linked with a library whose SONAME is `soname` and which is not there."""
+    """Builds STREAM_PROGRAM, linked with a library whose SONAME is `soname` and which does not
+    exist."""
     stand_in = compile_c(
         directory / "stand_in.so",
         "void *mgpuStreamCreate(void) { return 0; } void mgpuStreamDestroy(void *s) { (void)s; }",

@@ -10,7 +10,8 @@ from tests.support.folders import folder
 
 
 def constants(mgpu: Mgpu, images: Mapping[str, bytes]) -> dict[str, object]:
-    """Returns the address of each image in a library that is never unloaded. Once a process."""
+    """Returns the address of each image in a library that is never unloaded. Builds the library
+    once a process."""
     place = folder("constant_images")
     source = ""
     for name, image in images.items():

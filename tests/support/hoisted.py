@@ -19,7 +19,7 @@ RELEASES = (22, 19)
 
 @functools.cache
 def dialect(program: str, llvm: int, iterations: int | None) -> bytes:
-    """A program of bench/programs in the LLVM dialect."""
+    """Returns a program of bench/programs in the LLVM dialect."""
     source = PROGRAMS / f"{program}.mlir"
     return lower.lower_to_llvm_dialect(source, llvm, iterations=iterations).read_bytes()
 
@@ -31,7 +31,7 @@ def hoist(given: bytes | str, llvm: int) -> rewrite.Hoisted:
 
 @functools.cache
 def build(given: bytes, llvm: int) -> Path:
-    """The executable of a program in the LLVM dialect, linked with stock."""
+    """Builds the executable of a program in the LLVM dialect, linked with stock."""
     tools = [toolchain.tool(name, llvm) for name in ("mlir-translate", "llc")]
     compiled = cache.kept(
         "hoisted",

@@ -1,5 +1,5 @@
-"""Shared parts of the tests of hosting. They are programs, the environment in which the manager
-starts at once, and ways to see that it came and went."""
+"""Shared parts of the tests of hosting. This file has the programs, the environment in which the
+manager starts at once, and ways to see that it came and went."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ MANAGER = re.compile(r"manager: Python (\S+), process (\d+)")
 
 @functools.cache
 def other_python(version: str) -> str | None:
-    """An interpreter of that version ("3.14t": without the GIL); None if there is none here."""
+    """Returns an interpreter of that version ("3.14t": without the GIL); None if there is none
+    here."""
     versions = Path.home() / ".pyenv" / "versions"
     found = sorted(versions.glob(f"{version}.*/bin/python")) if version[-1] != "t" else []
     uv = Path.home() / ".local" / "share" / "uv" / "python"
@@ -44,7 +45,8 @@ PACKAGES = "lib/python*/site-packages"
 
 @functools.cache
 def python_with_cffi(version: str) -> str | None:
-    """A Python with cffi, in a virtual environment; None if there is no such interpreter."""
+    """Returns a Python with cffi, in a virtual environment; None if there is no such
+    interpreter."""
     interpreter = other_python(version)
     if interpreter is None:
         return None
@@ -52,7 +54,7 @@ def python_with_cffi(version: str) -> str | None:
     python = venv / "bin" / "python"
     with locked(venv):
         if not next(venv.glob(f"{PACKAGES}/_cffi_backend*"), None):
-            # This environment's pip serves all: to unpack one takes 4 s.
+            # This environment's pip is used in all: unpacking one takes 4 s.
             empty = [interpreter, "-m", "venv", "--without-pip", str(venv)]
             subprocess.run(empty, check=True, timeout=HANG)
             install = [sys.executable, "-m", "pip", "install", "-q", "--only-binary=:all:"]
@@ -63,7 +65,7 @@ def python_with_cffi(version: str) -> str | None:
 
 @functools.cache
 def bare_python() -> Path:
-    """An interpreter without cffi."""
+    """Returns an interpreter without cffi."""
     venv = BUILD / "tests" / "bare"
     with locked(venv):
         if not (venv / "bin" / "python").exists():
@@ -72,13 +74,14 @@ def bare_python() -> Path:
 
 
 def promptly(**changes: str) -> dict[str, str]:
-    """An environment in which the manager is started at the first call, and tells of itself."""
+    """Returns an environment in which the manager starts at the first call, and prints its version
+    and process."""
     return environment(**{"MGPU_RT_VERBOSE": "1", "MGPU_RT_MANAGER": "delay=0", **changes})
 
 
 @functools.cache
 def image() -> Path:
-    """The forum's kernel, as a file."""
+    """Returns a file with the forum's kernel."""
     out = folder("hosting") / "forum.hsaco"
     out.write_bytes(code_object("forum"))
     return out
@@ -98,7 +101,7 @@ def host(*flags: str) -> Path:
 def run_program(
     command: list[str], env: dict[str, str], **more: object
 ) -> subprocess.CompletedProcess[str]:
-    """Runs it to its end and returns what it said."""
+    """Runs a program to its end and returns its outcome."""
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG, **more)  # type: ignore[call-overload]
 
 
@@ -108,14 +111,15 @@ def run_host(mode: str, env: dict[str, str], **more: object) -> subprocess.Compl
 
 
 def manager_of(said: str) -> tuple[str, int]:
-    """The version of Python and the process of the manager that a program told of."""
+    """Returns the version of Python and the process of the manager that a program named."""
     found = MANAGER.search(said)
     assert found, said
     return found[1], int(found[2])
 
 
 def is_running(process: int) -> bool:
-    """False, too, for one that has ended and that nobody has asked about."""
+    """Returns whether a process runs: False, too, for one that has ended and not been waited
+    for."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -124,12 +128,13 @@ def is_running(process: int) -> bool:
 
 
 def ends(process: int) -> bool:
-    """Waits for it; False if it goes on."""
+    """Waits for a process to end; False if it goes on."""
     return wait_until(lambda: not is_running(process))
 
 
 def managers(home: Path = ROOT, programs: set[int] | None = None) -> set[int]:
-    """The processes that run the manager of a checkout; only those of some programs, by number."""
+    """Returns the processes that run the manager of a checkout; only those of some programs, by
+    number."""
     found = set()
     for entry in os.listdir("/proc"):
         if entry.isdigit() and is_running(int(entry)):
@@ -144,7 +149,7 @@ def managers(home: Path = ROOT, programs: set[int] | None = None) -> set[int]:
 
 
 def good(mode: str, **env: str) -> str:
-    """Runs the host with the manager started at once; it must say ok. Returns its stderr."""
+    """Runs the host with the manager started at once; it must print ok. Returns its stderr."""
     result = run_host(mode, promptly(**env))
     assert result.returncode == 0, result.stdout + result.stderr
     assert "ok" in result.stdout.splitlines()
@@ -152,7 +157,7 @@ def good(mode: str, **env: str) -> str:
 
 
 def only_line(said: str) -> str:
-    """The one line that says why there is no manager."""
+    """Returns the one line that says why there is no manager."""
     lines = [line for line in said.splitlines() if "no Python to manage the caches" in line]
     assert len(lines) == 1, said
     return lines[0]

@@ -22,17 +22,20 @@ PROGBITS, SYMTAB, STRTAB, NOTE = 1, 2, 3, 4
 
 @functools.cache
 def code_object(program: str, module: str | None = None, chip: str = CHIP) -> bytes:
-    """The code object of bench/programs/<program>.mlir, or of the gpu.module named in it."""
+    """Returns the code object of bench/programs/<program>.mlir, or of the gpu.module named in
+    it."""
     return lower.code_object(PROGRAMS / f"{program}.mlir", chip, module=module)
 
 
 def exports_a_constant(chip: str = CHIP) -> bytes:
-    """The code object of constant.mlir, whose constant `factor` the program can set through HIP."""
+    """Returns the code object of constant.mlir; the program can set its constant `factor` through
+    HIP."""
     return lower.code_object(Path(__file__).with_name("constant.mlir"), chip)
 
 
 def bundle(*images: bytes) -> bytes:
-    """A clang offload bundle of some code objects for amdgcn, behind an empty host entry."""
+    """Returns a clang offload bundle of some code objects for amdgcn, behind an empty host
+    entry."""
     names = [b"host-x86_64-unknown-linux--"]
     names += [b"hipv4-amdgcn-amd-amdhsa--gfx90a"] * len(images)
     contents = [b"", *images]
@@ -51,8 +54,8 @@ def elf_of(
     content: bytes = b"",
     names: int = 0,
 ) -> bytes:
-    """Returns an ELF file with `content` and sections (type, flags, offset, size). Their names all
-    begin with the second byte of the section `names`; `segments` are notes of all of the
+    """Returns an ELF file with `content` and sections (type, flags, offset, size). Section names
+    all begin with the second byte of the section `names`; `segments` are notes of all of the
     content."""
     begin = HEADER.size
     end = begin + len(content)

@@ -1,9 +1,9 @@
-"""Random programs of allocations, copies, fills, kernels, events and frees, beside a model.
+"""Plays random programs of allocations, copies, fills, kernels, events and frees, beside a model.
 
 Each thread works on streams and buffers of its own and now and then hands a buffer to another
 thread. Work on a buffer from another stream than the last waits for an event first, as MLIR's
-asynchronous lowering has it. It waits for nothing else. So memory that the library gives away too
-early, or waits for too late, shows as a wrong number in what is copied back.
+asynchronous lowering has it. The program waits for nothing else. If the library gives memory away
+too early, or waits too late, a copy back has a wrong number.
 
 All data are float32 with small whole values: every operation on them is exact.
 """
@@ -24,7 +24,7 @@ KERNEL = "increment"  # adds one to each of the first n elements
 COUNTS = (1, 60, 64, 300, 1000, 70_000)  # elements; several of the first share a size of block
 HELD = 10  # buffers of a thread
 
-#: The library's difference to any HIP: the stub's own copies are not complete when they return.
+#: The library differs from any HIP here: the stub's own copies are not complete when they return.
 COMPLETE = os.environ.get("MGPU_RT_CACHE") != "off"
 
 
@@ -33,7 +33,7 @@ class Buffer:
     address: object
     content: np.ndarray
     stream: object | None  # the last that used it; None: idle
-    known: np.ndarray  # which elements were ever written
+    known: np.ndarray  # the elements that were ever written
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Worker:
         return self.random.choice(self.streams)
 
     def order(self, stream, *buffers: Buffer) -> None:
-        """Lets a stream's next work come after the last of these buffers."""
+        """Orders a stream's next work after the last of these buffers."""
         for last in {buffer.stream for buffer in buffers} - {stream, None}:
             event = self.mgpu.EventCreate()
             self.mgpu.EventRecord(event, last)
@@ -108,7 +108,7 @@ class Worker:
         self.buffers.append(Buffer(address, content, stream, known))
 
     def free(self, buffer: Buffer) -> None:
-        """On the stream that used it last, on another one behind it, or on none."""
+        """The work is on the stream that used it last, on another one behind it, or on none."""
         choice = self.random.random()
         self.buffers.remove(buffer)
         if choice < 0.15 or buffer.stream is None:
@@ -128,7 +128,7 @@ class Worker:
         buffer.content[:count], buffer.known[:count] = value, True
 
     def upload(self, buffer: Buffer) -> None:
-        """The source is the caller's again when the call returns."""
+        """Copies to the device; the source is the caller's again at return."""
         stream, count = self.stream(), self.random.randint(1, len(buffer.content))
         source = np.full(count, self.random.randint(0, 1000), np.float32)
         source[:: self.random.randint(1, 9)] += 1
@@ -183,7 +183,7 @@ class Worker:
         self.mgpu.EventDestroy(event)
 
     def renew_stream(self) -> None:
-        """Destroyed with work pending, behind an event, as async.execute regions are."""
+        """Destroys a stream with work pending, behind an event, as async.execute regions do."""
         if len(self.streams) < 2:
             return
         old = self.streams.pop(self.random.randrange(len(self.streams)))
@@ -194,7 +194,7 @@ class Worker:
         self.streams.append(self.mgpu.StreamCreate())
 
     def hand_over(self) -> None:
-        """Hands a block to the next owner after a synchronise, which is what a program would do."""
+        """Hands a block to the next owner after a synchronise, as a program would do."""
         buffer = self.random.choice(self.buffers)
         if buffer.stream is not None:
             self.mgpu.StreamSynchronize(buffer.stream)
@@ -207,7 +207,8 @@ class Worker:
 
 
 def run(mgpu: Mgpu, seed: int, threads: int, streams: int, steps: int) -> int:
-    """Runs one program; returns how often contents were compared. Raises what a thread raised."""
+    """Runs one program; returns how often contents were compared. Raises the exceptions of its
+    threads."""
     exchange = Exchange()
     workers = [Worker(mgpu, 1000 * seed + i, streams, exchange) for i in range(threads)]
     running = [threading.Thread(target=worker.run, args=(steps,)) for worker in workers]

@@ -1,9 +1,9 @@
 """Starts the processes of tests by fork: 0.03 s of a core each, where a new Python takes 0.19 s.
 
-A nursery is a process that has imported what every child does and read cffi's declarations, and has
-loaded neither the library nor HIP. A child is a fork of it, with the environment and the output
-that were asked for; it ends as any Python does. The dynamic loader and patience.py read variables
-when a process starts, so each value of these has a nursery of its own.
+A nursery is a process that has imported what every child needs and read cffi's declarations, but
+loaded neither the library nor HIP. A child is a fork of the nursery, with the environment and the
+output that the test asks for; it ends as any Python does. The dynamic loader and patience.py read
+variables when a process starts, so each value of these has a nursery of its own.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Variables of an environment that are read before a program runs.
 AT_START = ("LD_", "GLIBC_", "MALLOC_", "PYTHON", "MGPU_RT_TEST_HANG")
 
-#: False where something stands before each program that is started (tests/devices/rocm/plugin.py).
+#: False if another command stands before each program that is started
+#: (tests/devices/rocm/plugin.py).
 forks = True
 
 
 class Nursery:
-    """In the tests' process: a nursery for what an environment has of AT_START."""
+    """In the tests' process: returns the nursery for an environment's variables of AT_START."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.process = subprocess.Popen(
@@ -86,7 +87,7 @@ def run(command: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedP
 
 
 def main() -> None:
-    """In a nursery: forks a child for each line of the standard input, and tells how it ended."""
+    """In a nursery: forks a child for each line of the standard input, and prints how it ended."""
     from tests.support import child
 
     child.declarations()
@@ -102,7 +103,7 @@ def main() -> None:
 
 
 def become(env: Mapping[str, str], out: Sequence[str]) -> None:
-    """Takes a child's environment and output."""
+    """Takes over a child's environment and output."""
     os.environ.clear()
     os.environ.update(env)
     for number, path in enumerate([os.devnull, *out]):

@@ -15,7 +15,7 @@ class Page(HTMLParser):
         self._table: dict[str, list[str]] = {}
         self._row: list[str] = []
         self._parts: list[str] = []
-        self._cell: int | None = None  # where the text of the cell at hand begins
+        self._cell: int | None = None  # where the text of the current cell begins
         self.feed(html)
         self.text = " ".join("".join(self._parts).split())
 

@@ -19,7 +19,7 @@ from tests.support.patience import HANG
 
 RELEASES = toolchain.TESTED
 
-#: The programs that LLVM 15 lowers by the forum's command; later ones lower all.
+#: Programs that LLVM 15 lowers by the forum's command; later releases lower all.
 FORUMS_COMMAND = ("forum", "loopargs", "globals", "samename")
 
 #: Programs are linked against one library and run with another before it, or with that one.
@@ -36,7 +36,7 @@ def releases(program: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Way:
-    """A way of using a library: what the program is linked with, what stands before that."""
+    """A way of using a library: the one that the program is linked with, and the one before it."""
 
     linked: Path
     preload: Path | None = None
@@ -48,16 +48,16 @@ def ways() -> dict[str, Way]:
     return {
         "linked": Way(library()),
         "preloaded": Way(STOCK, preload=library()),
-        # Stock's is in the process too: the program asks for it by a name that ours does not have.
+        # Stock is in the process too: the program asks for it by a name that ours does not have.
         "preloaded-22.1": Way(STOCK_22, preload=library()),
-        # No preloading: the name that the program asks for leads to ours.
+        # Without preloading the name that the program asks for leads to ours.
         "named-22.1": Way(STOCK_22, search=BUILD / "lib"),
     }
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run went. Exit statuses of these programs are garbage: only signals count."""
+    """The outcome of a run. Exit statuses of these programs are garbage: only signals count."""
 
     signal: int  # that ended it; 0: none
     stdout: str
@@ -66,13 +66,13 @@ class Outcome:
     stats: dict | None  # what MGPU_RT_STATS wrote, if it was asked for
 
     def hip(self, function: str) -> int:
-        """Calls that the driver got, as MGPU_RT_STATS counts them."""
+        """Returns the calls that the driver got, as MGPU_RT_STATS counts them."""
         assert self.stats is not None
         return self.stats["hip"].get(function, {"calls": 0})["calls"]
 
     @property
     def calls(self) -> list[dict]:
-        """Calls that the stub got, in order."""
+        """Returns the calls that the stub got, in order."""
         assert self.log is not None
         return self.log["calls"]
 
@@ -100,12 +100,12 @@ def build(
 
 
 def run_environment(way: Way, backend: str, llvm: int, policy: str, **changes: str) -> dict:
-    """The environment of a run."""
+    """Returns the environment of a run."""
     env = environment(backend.removesuffix("-ptx"))
     search = [str(way.search)] if way.search else []
     if backend == "stub":
         env["HIPSTUB_KERNELS"] = str(_BODIES)
-        search.append(str(STUB.parent))  # where stock's finds HIP
+        search.append(str(STUB.parent))  # stock finds HIP there
     elif backend in TARGETS:
         search.append(str(BUILD / "cuhip"))
     elif llvm == 15:
@@ -121,7 +121,7 @@ def run_environment(way: Way, backend: str, llvm: int, policy: str, **changes: s
 
 
 def execute(command: list[str], env: dict[str, str], *, stats: bool = False) -> Outcome:
-    """Runs a command. With `stats` every call is counted, and so takes the library's slow entry."""
+    """Runs a command. With `stats` the library counts every call, and so takes its slow entry."""
     with tempfile.TemporaryDirectory() as scratch:
         log_path, stats_path = Path(scratch, "log"), Path(scratch, "stats")
         if stats:

@@ -8,7 +8,7 @@ PID = 7
 
 
 def statistics(**changes: Any) -> dict[str, Any]:
-    """Returns statistics of 100 launches that the caches served."""
+    """Returns statistics of 100 launches that the caches answered."""
     caches = ("modules", "functions", "streams", "events", "memory", "registrations")
     hit = {"hits": 99, "misses": 1, "evictions": 1}
     return {
@@ -56,19 +56,19 @@ def module(**changes: Any) -> dict[str, Any]:
 def call(
     name: str, begin: float, duration: float = 1.0, layer: str = "program", **args: Any
 ) -> dict[str, Any]:
-    """An event of a trace; times are in microseconds."""
+    """Returns an event of a trace; times are in microseconds."""
     place = {"pid": PID, "tid": PID, "ts": begin, "dur": duration}
     return {"ph": "X", "name": name, "cat": layer, **place, **({"args": args} if args else {})}
 
 
 def memory(moment: float, allocated: int, cached: int, pid: int = PID) -> dict[str, Any]:
-    """An event of a trace that counts device memory; the moment is in microseconds."""
+    """Returns an event of a trace that counts device memory; the moment is in microseconds."""
     args = {"allocated": allocated, "cached": cached}
     return {"ph": "C", "name": "device memory", "pid": pid, "ts": moment, "args": args}
 
 
 def trace(*events: dict[str, Any], lost: int = 0) -> dict[str, Any]:
-    """A trace file's content."""
+    """Returns a trace file's content."""
     name = {"ph": "M", "name": "process_name", "pid": PID, "args": {"name": "forum"}}
     kept = len(events)
     return {"traceEvents": [name, *events], "otherData": {"kept": kept, "lost": lost}}

@@ -1,11 +1,11 @@
-"""Repeats the tests under load, and says which of them failed how often.
+"""Repeats the tests under load, and prints which of them failed how often.
 
     python -m tests.support.stress [RUNS] [TEST...] [--jobs N] [--check]
 
-A test that counts on time fails then. The loads take turns from run to run (LOADS). N runs go on at
-once and are each other's load; a single one has busy processes beside it. The output of a failed
-run is kept under build/stress. Without tests it repeats those of `make test`, or with --check those
-of `make check`, and adds each run to the record, bench/results/suites/stress.json. CONTRIBUTING.md
+Tests that count on time fail then. Loads alternate from run to run (LOADS). N runs go on at once
+and are each other's load; a single one has busy processes beside it. The output of a failed run is
+kept under build/stress. Without tests it repeats those of `make test`, or with --check those of
+`make check`, and adds each run to the record, bench/results/suites/stress.json. CONTRIBUTING.md
 says from it how many have passed since the last failure. build/stress/runs.json has each run as it
 ends. Exit status 1 if anything failed.
 """
@@ -41,7 +41,8 @@ CORES = os.cpu_count() or 1
 
 #: Neither outlives this process.
 SPIN = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
-#: Small files that must reach the disk, one after the other, in the folder that its argument names.
+#: Writes small files that must reach the disk, one after the other, in the folder that its argument
+#: names.
 WRITE = """
 import os, sys
 parent = os.getppid()
@@ -54,7 +55,7 @@ while os.getppid() == parent:
 
 @dataclass(frozen=True)
 class Load:
-    """The load beside a run of the tests, and its command."""
+    """Loads beside a run of the tests, and their commands."""
 
     name: str
     prefix: tuple[str, ...] = ()
@@ -76,7 +77,7 @@ OPTIONS = {"test": ["-n", "auto"], "check": ["-n", "auto", "-m", "check"]}
 
 @contextlib.contextmanager
 def loaded(load: Load, busy: int) -> Iterator[None]:
-    """The load goes on as long as this is inside, with so many processes that are always busy."""
+    """Keeps the load up while this is inside, with so many processes that are always busy."""
     with tempfile.TemporaryDirectory(dir=OUT) as folder:
         commands = [[sys.executable, "-S", "-c", SPIN]] * busy
         for number in range(load.writing):
@@ -95,7 +96,7 @@ def loaded(load: Load, busy: int) -> Iterator[None]:
 class Run:
     """The outcome of one run, as it goes on record."""
 
-    target: str  # of make's: test, check
+    target: str  # of `make`: test, check
     date: str
     commit: str
     cores: int
@@ -115,8 +116,8 @@ def _name(case: ElementTree.Element) -> str:
 
 
 def read(report: Path) -> tuple[int, list[str]]:
-    """How many tests ran and which failed, of pytest's report in JUnit's format. A run that did not
-    write one has failed as a whole."""
+    """Reads how many tests ran and which failed, from pytest's report in JUnit's format. Runs that
+    did not write one have failed as a whole."""
     if not report.exists():
         return 0, ["the run itself"]
     cases = list(ElementTree.parse(report).iter("testcase"))
@@ -152,7 +153,7 @@ def _commit() -> str:
 
 
 def stress(runs: int, target: str, tests: list[str], jobs: int, turn: int = 0) -> Iterator[Run]:
-    """Runs as they end; `turn` is the number of the first one's load."""
+    """Yields runs as they end; `turn` is the number of the first one's load."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
     _commit()
@@ -166,7 +167,7 @@ def stress(runs: int, target: str, tests: list[str], jobs: int, turn: int = 0) -
 
 
 def recorded(path: Path) -> list[Run]:
-    """The runs on record, the oldest first."""
+    """Returns the runs on record, the oldest first."""
     return [Run(**one) for one in records.load(path)]
 
 
@@ -195,7 +196,7 @@ def sentences(runs: list[Run]) -> str:
 
 
 def held(page: str) -> str:
-    """The sentences that stand in the page."""
+    """Returns the sentences that stand in the page."""
     return page.partition(BEGIN)[2].partition(END)[0]
 
 

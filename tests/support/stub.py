@@ -18,7 +18,7 @@ from tests.support.child import environment, stub_header
 
 
 class Stub(Hip):
-    """HIP as the stub has it, and what a test can say to the stub."""
+    """HIP as the stub has it, and the test's ways to steer the stub."""
 
     def __init__(self) -> None:
         super().__init__(os.environ["MGPU_RT_HIP"])
@@ -36,14 +36,14 @@ class Stub(Hip):
         return json.loads(self.ffi.string(self.lib.hipstub_json()))
 
     def misuse(self) -> list[str]:
-        """The texts of what was misused, without addresses; they are forgotten then."""
+        """Returns the texts of the misuses so far, without addresses, and forgets them."""
         texts = self.record()["misuse"]
         assert self.lib.hipstub_misuse() == len(texts)
         self.lib.hipstub_reset()
         return [re.sub(r"0x[0-9a-f]+", "@", text) for text in texts]
 
     def bytes_at(self, address, count: int) -> bytes:
-        """Device memory of the stub, read behind its back."""
+        """Reads device memory of the stub, without a call of HIP."""
         return self.ffi.buffer(self.ffi.cast("char *", address), count)[:]
 
     def kernel_body(self, name: str, body: Callable, *sizes: int) -> None:

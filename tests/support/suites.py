@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
     from xdist.scheduler import LoadScopeScheduling
 
-#: Tests that share what is made once a session, so that one worker runs them.
+#: Tests that share files made once a session, so that one worker runs them.
 TOGETHER = (
     "tests/release/examples/",  # `make install`
     "tests/release/install/",
@@ -33,32 +33,34 @@ APART = (
     "softgpu/tests/isa/test_decoder.py",
 )
 
-#: The workers of `-n auto`. A third of a test's time it waits: for a child to start, for a stream.
+#: The workers of `-n auto`. Tests wait for a third of their time: for a child to start, for a
+#: stream.
 CORES = len(os.sched_getaffinity(0))
 WORKERS = min(CORES + (CORES + 1) // 2, 12)
 
-#: On CI every tool is there, so a test that lacks one fails.
+#: CI has every tool, so a test that lacks one fails there.
 ON_CI = os.environ.get("CI") == "true"
 LACKS = " is missing"  # the words of every reason to skip that names a tool or a package
 
 
 def pytest_configure() -> None:
-    """Lets SIGINT end what the tests start: a shell's job in the background has it ignored, and so
-    has each of its children. A program that ends by a signal leaves no core file beside its own."""
+    """Lets SIGINT end the programs that tests start: a shell's job in the background has it
+    ignored, and so has each of its children. Programs that end by a signal leave no core file
+    beside themselves."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def in_check(values: Iterable, chosen: Callable[..., bool]) -> list[ParameterSet]:
-    """Returns parameters for a test, which only `make check` runs with those that are chosen."""
+    """Returns parameters for a test; only `make check` runs it with the chosen ones."""
     rows = [value if isinstance(value, tuple) else (value,) for value in values]
     marks = pytest.mark.check
     return [pytest.param(*row, marks=marks if chosen(*row) else ()) for row in rows]
 
 
 def scope(test: str) -> str:
-    """Returns the name of all that one worker runs: a file, unless the lists above say
+    """Returns the name of the group that one worker runs: a file, unless the lists above say
     otherwise."""
     for folder in TOGETHER:
         if test.startswith(folder):

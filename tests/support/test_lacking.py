@@ -1,4 +1,4 @@
-"""A test that lacks a tool is skipped and says which; on CI it fails."""
+"""Tests that lack a tool are skipped and say which; on CI they fail."""
 
 from __future__ import annotations
 

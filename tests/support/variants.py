@@ -24,7 +24,7 @@ ELSEWHERE = ("cuhip", "forward", "packaging", "__pycache__")
 
 
 def make(home: Path, flags: tuple[str, ...]) -> Path:
-    """Makes the library of the checkout `home`, as csrc/runtime/build.mk does but for flags."""
+    """Makes the library of the checkout `home`, as csrc/runtime/build.mk does, with other flags."""
     library = home / "build" / "lib" / NAME
     command = ["make", "-s", "-j2", "-f", "csrc/runtime/build.mk", "LTO=", "LDFLAGS="]
     made = str(library.relative_to(home))
@@ -36,9 +36,9 @@ def make(home: Path, flags: tuple[str, ...]) -> Path:
 
 @functools.cache
 def checkout(flags: tuple[str, ...]) -> Path:
-    """The sources in a checkout of their own, compiled: what changes later is compiled again.
+    """Compiles the sources in a checkout of their own: what changes later is compiled again.
 
-    All workers have the one that the first made.
+    All workers share the one that the first made.
     """
     home = BUILD / "variants" / ("unchanged" + "".join(flags).replace("/", "_"))
     with locked(home):
@@ -59,7 +59,7 @@ def checkout(flags: tuple[str, ...]) -> Path:
 
 
 def _sources() -> Iterator[Path]:
-    """The files of this checkout that the library is made of."""
+    """Returns the files of this checkout from which the library is made."""
     for folder in ("csrc", "mgpu_rt"):
         for path in (ROOT / folder).rglob("*"):
             if path.is_file() and not set(ELSEWHERE) & set(path.relative_to(ROOT).parts):
@@ -72,7 +72,7 @@ def _take(source: str, target: str) -> None:
 
 
 def build(name: str, flags: tuple[str, ...] = ("-O1",)) -> Path:
-    """The library in a checkout of its own, compiled with these flags."""
+    """Builds the library in a checkout of its own, compiled with these flags."""
     home = BUILD / "variants" / name
     shutil.rmtree(home, ignore_errors=True)
     shutil.copytree(checkout(flags), home, copy_function=_take)
@@ -80,18 +80,18 @@ def build(name: str, flags: tuple[str, ...] = ("-O1",)) -> Path:
 
 
 def control() -> Path:
-    """The library of which `without` leaves out a proof, with all of them."""
+    """Builds the library of which `without` leaves out a proof, with all of them."""
     return checkout((*PLAIN, "-DWITHOUT=none")) / "build" / "lib" / NAME
 
 
-#: The object that knows which proof is left out (csrc/runtime/proof.h): the others serve every
-#: library that lacks one.
+#: The object that knows which proof is left out (csrc/runtime/proof.h): all libraries that lack one
+#: share the others.
 KNOWS = Path("process") / "state.o"
 
 
 @contextmanager
 def without(proof: str) -> Iterator[Path]:
-    """The library without one proof, in a checkout of its own."""
+    """Builds the library without one proof, in a checkout of its own."""
     home = BUILD / "variants" / f"without-{proof}"
     shutil.rmtree(home, ignore_errors=True)
     shutil.copytree(checkout((*PLAIN, "-DWITHOUT=none")), home, copy_function=_take)
@@ -112,7 +112,7 @@ def make_explorer(folder: Path, proof: str = "") -> Path:
 
 @contextmanager
 def explorer_without(proof: str) -> Iterator[Path]:
-    """The explorer without one proof."""
+    """Builds the explorer without one proof."""
     home = BUILD / "variants" / f"explorer-without-{proof}"
     shutil.rmtree(home, ignore_errors=True)
     shared = make_explorer(BUILD / "variants" / "explorer", "none").parent

@@ -245,9 +245,7 @@ def test_compare_adds_up_processes(forum: Path, tmp_path: Path) -> None:
     words = ("compare", "--device", "softgpu", "--", script, "--json", "--", "b")
     result = command(*words, **ON_SOFTGPU)
     assert result.returncode == 0, result.stderr
-    assert (
-        result.stderr == "--json -- b\n" * 2
-    )  # the program's output; its arguments are its own
+    assert result.stderr == "--json -- b\n" * 2  # the program's output; its arguments are its own
     (row,) = (line for line in result.stdout.splitlines() if "mgpuLaunchKernel" in line)
     assert row.split()[1:3] == [str(2 * LAUNCHES)] * 2
 

@@ -1,4 +1,4 @@
-"""A lent stream that the program captures: torch.cuda.graph, CuPy, hipStreamBeginCapture."""
+"""The program captures a stream that it has lent: torch.cuda.graph, CuPy, hipStreamBeginCapture."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GLOBAL, THREAD_LOCAL, RELAXED = range(3)
 
 
 class Capture:
-    """A stream that the program made, lent, and the graph that it has captured."""
+    """Yields a stream that the program made and lent, and the graph that it has captured."""
 
     def __init__(self, mgpu: Mgpu) -> None:
         self.mgpu = mgpu
@@ -47,7 +47,7 @@ class Capture:
 
 
 def first(mgpu: Mgpu, block) -> int:
-    """The first word of device memory, by HIP's own copy."""
+    """Returns the first word of device memory, by HIP's own copy."""
     word = mgpu.stub_ffi.new("int *")
     assert mgpu.stub.hipMemcpy(word, mgpu.for_stub(block), 4, 4) == 0
     return word[0]
@@ -61,7 +61,7 @@ def allocate_and_fill(mgpu: Mgpu, stream, value: int):
 
 @in_child(backends=("stub", "softgpu"))
 def test_a_block_freed_in_a_capture_serves_nobody_else(mgpu: Mgpu) -> None:
-    """The block came from the cache; whenever the graph runs it writes to the block."""
+    """The block came from the cache; whenever the graph runs, it writes to the block."""
     capture = Capture(mgpu)
     block = mgpu.MemAlloc(KIB, capture.stream, False)
     with capture():
@@ -77,7 +77,7 @@ def test_a_block_freed_in_a_capture_serves_nobody_else(mgpu: Mgpu) -> None:
 
 @in_child(backends=("stub", "softgpu"))
 def test_a_block_of_a_capture_that_is_freed_later_serves_nobody_else(mgpu: Mgpu) -> None:
-    """The program frees blocks on the stream of the capture, and on one of the library."""
+    """The program frees some blocks on the captured stream, and some on one of the library's."""
     capture = Capture(mgpu)
     with capture():
         blocks = [allocate_and_fill(mgpu, capture.stream, 5) for _ in range(2)]
@@ -85,7 +85,7 @@ def test_a_block_of_a_capture_that_is_freed_later_serves_nobody_else(mgpu: Mgpu)
     capture.return_stream()
     ours = mgpu.StreamCreate()
     mgpu.MemFree(blocks[1], ours)
-    mgpu.MemFree(mgpu.MemAlloc(64 * KIB, mgpu.null, False), mgpu.null)  # waits for the device
+    mgpu.MemFree(mgpu.MemAlloc(64 * KIB, mgpu.null, False), mgpu.null)  # this waits for the device
     mine = [allocate_and_fill(mgpu, ours, 9) for _ in range(3)]
     mgpu.StreamSynchronize(ours)
     capture.replay()
@@ -97,7 +97,7 @@ def test_a_block_of_a_capture_that_is_freed_later_serves_nobody_else(mgpu: Mgpu)
 
 
 def counted(mgpu: Mgpu) -> tuple[int, int]:
-    """The bytes that the program holds, and the blocks that it does not hold."""
+    """Returns the bytes that the program holds, and how many blocks it does not hold."""
     recording = mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"stats.json"))
     memory = json.loads(recording)["memory"]["0"]
     assert memory == mgpu.stats()["memory"]["0"]
@@ -138,7 +138,7 @@ def test_a_capture_has_blocks_of_its_own(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_capture_reuses_its_blocks(mgpu: Mgpu) -> None:
-    """Reuse follows the order of the stream. The next capture gets other blocks."""
+    """Blocks are used again in the order of the stream. The next capture gets other blocks."""
     capture = Capture(mgpu)
     used = []
     for _ in range(2):
@@ -151,7 +151,7 @@ def test_a_capture_reuses_its_blocks(mgpu: Mgpu) -> None:
 
 @in_child(backends=("stub", "softgpu"))
 def test_a_capture_waits_for_nothing(mgpu: Mgpu) -> None:
-    """A lowered function waits; the capture goes on, in the mode that forbids most."""
+    """A lowered function waits, and the capture goes on, even in the strictest mode."""
     capture = Capture(mgpu)
     with capture(GLOBAL):
         stream = mgpu.StreamCreate()
@@ -196,7 +196,7 @@ def test_a_capture_waits_for_an_earlier_event(mgpu: Mgpu) -> None:
 
 @in_child(backends=("stub", "softgpu"))
 def test_a_capture_has_hips_own_copies(mgpu: Mgpu) -> None:
-    """Through pinned memory a replay would copy what lies there by then."""
+    """Through pinned memory a replay would copy the bytes that lie there by then."""
     capture = Capture(mgpu)
     source = mgpu.ffi.new("int[256]", [3] * 256)
     target = mgpu.ffi.new("int[256]")
@@ -213,7 +213,8 @@ def test_a_capture_has_hips_own_copies(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="60000000")
 def test_a_module_unloaded_in_a_capture_stays_loaded(mgpu: Mgpu) -> None:
-    """Other loads may have it; HIP does not get it back. Nor one with globals, which nobody has."""
+    """Other loads may use the module, so HIP does not get it back. HIP does not get back a module
+    with globals either, although no load uses it."""
     capture = Capture(mgpu)
     kernels = {"forum": KERNEL, "globals": "count"}
     for program, kernel in kernels.items():
@@ -232,7 +233,7 @@ def test_a_module_unloaded_in_a_capture_stays_loaded(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_CACHE="off")
 def test_a_capture_with_the_cache_off_is_as_with_stock(mgpu: Mgpu) -> None:
-    """Which waits, and so ends the capture."""
+    """An unload waits then, and so ends the capture."""
     capture = Capture(mgpu)
     assert mgpu.stub.hipStreamBeginCapture(capture.own[0], THREAD_LOCAL) == 0
     mgpu.StreamSynchronize(capture.stream)
@@ -241,7 +242,7 @@ def test_a_capture_with_the_cache_off_is_as_with_stock(mgpu: Mgpu) -> None:
 
 @in_child(backends=("softgpu",))
 def test_a_release_that_leaves_launches_out_says_so_once(mgpu: Mgpu) -> None:
-    """HIP 5.2.3 runs such launches at once."""
+    """HIP 5.2.3 runs such launches at once instead of capturing them."""
     capture = Capture(mgpu)
     function = forum(mgpu)
     assert mgpu.stub.hipStreamBeginCapture(capture.own[0], THREAD_LOCAL) == 0

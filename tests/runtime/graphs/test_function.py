@@ -1,4 +1,4 @@
-"""`mgpu-rt lower --graph`: a function that replays itself for arguments that it knows."""
+"""`mgpu-rt lower --graph`: a lowered function that replays itself for arguments that it knows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DECLARATIONS = "".join(
 
 
 def compiled(names: tuple[str, ...], llvm: int) -> Path:
-    """The object in which these functions are replayed."""
+    """Returns the object in which these functions are replayed."""
     text = SOURCE.read_text()
     pipeline = pipelines.pipeline(llvm)
     return cache.kept(
@@ -46,7 +46,8 @@ def compiled(names: tuple[str, ...], llvm: int) -> Path:
 
 
 class Functions:
-    """The functions of SOURCE, `names` of them replayed, over the library of this process."""
+    """Returns the functions of SOURCE over this process's library; those in `names` are
+    replayed."""
 
     def __init__(self, *names: str, llvm: int = 22) -> None:
         self._scratch = tempfile.TemporaryDirectory()
@@ -62,7 +63,7 @@ class Functions:
         return self.ffi.new(f"float[{WORDS}]")
 
     def check(self, array, begin: float, factor: float, name: str = "scale", *more: int) -> None:
-        """One call on fresh numbers, and what comes of it."""
+        """Calls the function on new numbers, and checks the result."""
         for i in range(WORDS):
             array[i] = begin + i
         getattr(self.lib, name)(array, array, 0, WORDS, 1, factor, *more)
@@ -71,13 +72,14 @@ class Functions:
 
 
 def counted(mgpu: Mgpu) -> tuple[int, int, int]:
-    """Graphs built, their launches, and calls that ran plainly."""
+    """Returns how many graphs were built, how often they were launched, and how many calls ran
+    plainly."""
     graphs = mgpu.stats()["graphs"]
     return graphs["built"], graphs["launches"], graphs["plain"]
 
 
 def right_while_the_same(mgpu: Mgpu, llvm: int) -> None:
-    """Each replay works on the current content of the memory."""
+    """Each replay uses the content that the memory has then."""
     functions = Functions("scale", llvm=llvm)
     array = functions.array()
     for call in range(10):
@@ -110,7 +112,7 @@ def test_changed_arguments_build_the_graph_anew(mgpu: Mgpu) -> None:
 
 @in_child(**COUNTED)
 def test_each_order_of_rotating_buffers_has_a_graph(mgpu: Mgpu) -> None:
-    """Two, three and four: double buffers, and the time steps of a wave."""
+    """Buffers in twos, threes and fours: double buffers, and the time steps of a wave."""
     functions = Functions("scale")
     built = launches = 0
     for orders in (2, 3, 4):
@@ -125,7 +127,7 @@ def test_each_order_of_rotating_buffers_has_a_graph(mgpu: Mgpu) -> None:
 
 @in_child(**COUNTED)
 def test_arguments_that_are_long_ago_give_way(mgpu: Mgpu) -> None:
-    """Two sets of arguments that take turns keep their graphs, even if others come between."""
+    """Two sets of arguments that alternate keep their graphs, even if others come between."""
     functions = Functions("scale")
     array = functions.array()
     for call in range(40):
@@ -165,14 +167,15 @@ SCARCE = {"policies": ("builtin",), "MGPU_RT_STATS": "/dev/null", "HIPSTUB_MEMOR
 
 
 def leave_nothing(mgpu: Mgpu) -> None:
-    """The program takes all memory that there is by HIP itself."""
+    """The program takes all the device's memory, by HIP itself."""
     address = mgpu.stub_ffi.new("void **")
     free = (1 << 20) - mgpu.stub.hipstub_live(b"bytes")
     assert mgpu.stub.hipMalloc(address, free) == 0
 
 
 def graph_after_graph(mgpu: Mgpu, first: Functions, second: Functions) -> None:
-    """The device has memory for one graph. The newer graph is built, and no call has failed."""
+    """The device has memory for only one graph. HIP builds the newer graph, and no call has
+    failed."""
     arrays = [first.array(), second.array()]
     second.lib.scale(arrays[1], arrays[1], 0, WORDS, 1, 2)
     mgpu.lib.mgpu_rt_empty_cache()
@@ -183,7 +186,7 @@ def graph_after_graph(mgpu: Mgpu, first: Functions, second: Functions) -> None:
         second.lib.scale(arrays[1], arrays[1], 0, WORDS, 1, 2)
     graphs, misuse = mgpu.stats()["graphs"], mgpu.stub.hipstub_misuse()
     assert (graphs["built"], graphs["refused"], misuse, mgpu.stderr()) == (2, 0, 0, "")
-    first.lib.scale(arrays[0], arrays[0], 0, WORDS, 1, 2)  # memory serves this one again
+    first.lib.scale(arrays[0], arrays[0], 0, WORDS, 1, 2)  # the old memory is used again
     assert mgpu.stub.hipstub_misuse() == 0
     assert mgpu.stderr() == ""
 
@@ -201,7 +204,7 @@ def test_a_graph_of_the_same_function_gives_way_to_a_graph(mgpu: Mgpu) -> None:
 
 @in_child(**SCARCE)
 def test_graphs_that_have_no_memory_become_rare(mgpu: Mgpu) -> None:
-    """Two orders take turns, and memory lasts for one of them: no graph is built at each call."""
+    """Two orders alternate, and the memory is enough for one: graphs are not built at each call."""
     functions = Functions("scale")
     arrays = [functions.array() for _ in range(2)]
     functions.lib.scale(arrays[0], arrays[0], 0, WORDS, 1, 2)
@@ -215,15 +218,15 @@ def test_graphs_that_have_no_memory_become_rare(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_STATS="/dev/null")
 def test_memory_that_comes_back_as_another_builds_the_graph_anew(mgpu: Mgpu) -> None:
-    """The memory's address is as before, but HIP 6 and 7 look up what lies there when a node is
-    made."""
+    """The memory's address is the old one, but HIP 6 and 7 look up what lies there when they make a
+    node."""
     functions = Functions("scale")
     array = functions.array()
     host = mgpu.ffi.cast("void *", int(functions.ffi.cast("uintptr_t", array)))
 
     def calls(times: int) -> int:
         for call in range(times):
-            if mgpu.on_stub:  # which runs no kernel
+            if mgpu.on_stub:  # the stub runs no kernel
                 functions.lib.scale(array, array, 0, WORDS, 1, 2)
             else:
                 functions.check(array, call, 2)
@@ -234,7 +237,7 @@ def test_memory_that_comes_back_as_another_builds_the_graph_anew(mgpu: Mgpu) -> 
     assert calls(20) == 2
     mgpu.MemHostUnregister(host)
     assert calls(20) == 3
-    mgpu.MemHostRegister(host, 4 * WORDS)  # registered as before, but by another call
+    mgpu.MemHostRegister(host, 4 * WORDS)  # registered as before, but in another call
     assert calls(20) == 4
     mgpu.MemHostUnregister(host)
     assert mgpu.stderr() == ""
@@ -242,7 +245,8 @@ def test_memory_that_comes_back_as_another_builds_the_graph_anew(mgpu: Mgpu) -> 
 
 @in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null", MGPU_RT_EXCLUSIVE="on")
 def test_memory_that_hip_has_registered_for_nobody_is_no_graphs(mgpu: Mgpu) -> None:
-    """Before a replay it goes back to HIP, and a node of HIP 7 would read what is not there."""
+    """The memory goes back to HIP before a replay, and a node of HIP 7 would read unmapped
+    memory."""
     functions = Functions("scale")
     array = functions.array()
     host = mgpu.ffi.cast("void *", int(functions.ffi.cast("uintptr_t", array)))
@@ -269,13 +273,14 @@ def test_arguments_that_always_change_run_plainly(mgpu: Mgpu) -> None:
 
 @in_child(**COUNTED)
 def test_graphs_that_do_not_pay_become_rare(mgpu: Mgpu) -> None:
-    """Pairs of the same arguments: a graph that one call uses is not built again and again."""
+    """Calls come in pairs of the same arguments; a graph that only one call uses is not always
+    built again."""
     functions = Functions("scale")
     array = functions.array()
     for call in range(200):
         functions.check(array, call, 2 + call // 2 % 5)
     assert counted(mgpu) == (4, 4, 196)
-    for call in range(20):  # a longer run with the same ones is worth another try
+    for call in range(20):  # after a longer run of the same ones another try is worth it
         functions.check(array, call, 7)
     assert counted(mgpu) == (5, 8, 212)
 
@@ -286,7 +291,7 @@ def test_calls_within_a_graph_are_part_of_the_graph(mgpu: Mgpu) -> None:
     array = functions.array()
     for call in range(10):
         functions.check(array, call, 2, "twice")
-    # The first call of `twice` runs plainly, and the second `scale` in it makes a graph.
+    # The first call of `twice` runs plainly; the second `scale` in it builds a graph.
     graphs = mgpu.stats()["graphs"]
     assert (graphs["built"], graphs["launches"], graphs["nodes"]) == (2, 10, 3 + 9 * 6)
 
@@ -333,7 +338,7 @@ def test_a_function_that_cannot_be_in_a_graph_runs_plainly(mgpu: Mgpu) -> None:
     HIPSTUB_FAULT="hipGraphAddKernelNode:1:2",
 )
 def test_a_node_that_hip_refuses_is_no_failure_of_the_program(mgpu: Mgpu) -> None:
-    """The function runs plainly, so the process ends with the status of the program."""
+    """The function runs plainly, so the program decides the status of the process."""
     functions = Functions("scale")
     array = functions.array()
     for _ in range(3):
@@ -398,7 +403,7 @@ def test_a_function_runs_plainly_without_caches(mgpu: Mgpu) -> None:
 
 @in_child(**COUNTED)
 def test_threads_have_right_results(mgpu: Mgpu) -> None:
-    """One of them replays at a time; where HIP cannot bear a graph beside a launch, none does."""
+    """One graph replays at a time; where HIP crashes on a graph beside a launch, none replays."""
     functions = Functions("scale")
     wrong: list[BaseException] = []
 
@@ -422,7 +427,7 @@ def test_threads_have_right_results(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_STATS="/dev/null")
 def test_old_releases_run_plainly_beside_other_threads(mgpu: Mgpu) -> None:
-    """Graphs of old releases may go wrong beside another thread that launches the same kernel."""
+    """Graphs of old releases may go wrong while another thread launches the same kernel."""
     functions = Functions("scale")
     array = functions.array()
     ended, calls = threading.Event(), threading.Event()
@@ -494,7 +499,7 @@ def test_a_reset_builds_the_graph_anew(mgpu: Mgpu) -> None:
 
 
 def test_a_function_runs_over_another_library(tmp_path: Path) -> None:
-    """Stock knows nothing of graphs."""
+    """Stock has no functions for graphs."""
     out = tmp_path / "functions.so"
     toolchain.run([toolchain.compiler(), "-shared", compiled(("scale",), 22), STOCK, "-o", out])
     program = f"""
@@ -525,7 +530,7 @@ def command(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_statistics_and_the_report_say_how_often_it_was_replayed(tmp_path: Path) -> None:
-    """Ten calls: one plainly, nine of three nodes."""
+    """The first of ten calls runs plainly, and nine replay three nodes each."""
     program, counted = tmp_path / "program", tmp_path / "stats.json"
     lowered = command("lower", SOURCE, "--graph", "scale", "--emit", "executable", "-o", program)
     assert lowered.returncode == 0, lowered.stderr

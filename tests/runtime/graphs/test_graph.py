@@ -1,4 +1,4 @@
-"""Graphs that the library builds: what becomes a node, what an edge, and what ends the building."""
+"""Graphs that the library builds: their nodes, their edges, and what ends the building."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KERNELS = str(BUILD / "hipstub" / "kernels.so")
 
 @contextmanager
 def built(mgpu: Mgpu) -> Iterator[list]:
-    """The graph of what is called within; None if there is none."""
+    """Returns the graph of the calls within; None if there is none."""
     graph: list = []
     assert mgpu.lib.mgpu_rt_graph_begin() == 0
     yield graph
@@ -44,8 +44,8 @@ def dot(mgpu: Mgpu, graph) -> str:
 
 
 def params(mgpu: Mgpu, block, amount: float):
-    """Parameters of add(data, amount) in bench/programs/overlap.mlir: a memref<64xf32> and a
-    number."""
+    """Returns the parameters of add(data, amount) in bench/programs/overlap.mlir: a memref<64xf32>
+    and a number."""
     ffi = mgpu.ffi
     words = [ffi.new("void **", block), ffi.new("void **", block)]
     words += [ffi.new("int64_t *", value) for value in (0, 64, 1)]
@@ -57,7 +57,7 @@ def params(mgpu: Mgpu, block, amount: float):
 
 
 def lowered(mgpu: Mgpu, source, target, amount: float = 1.0) -> None:
-    """A function as MLIR lowers it: it creates, waits for and destroys everything itself."""
+    """Calls a function as MLIR lowers it: it creates, waits for and destroys everything itself."""
     stream = mgpu.StreamCreate()
     module = mgpu.load(IMAGES.setdefault(id(mgpu), mgpu.image(code_object("overlap"))))
     block = mgpu.MemAlloc(256, stream, False)
@@ -79,7 +79,8 @@ IMAGES: dict[int, object] = {}
 
 @in_child(backends=BOTH, HIPSTUB_KERNELS=KERNELS)
 def test_a_lowered_function_is_replayed(mgpu: Mgpu) -> None:
-    """A replay reads the source's current content. Nothing runs while the graph is built."""
+    """A replay reads the content that the source has then. HIP runs nothing while the graph is
+    built."""
     source, target = mgpu.ffi.new("float[64]"), mgpu.ffi.new("float[64]")
     lowered(mgpu, source, target)
     assert list(target) == [3.0] * 64
@@ -107,7 +108,8 @@ def test_a_graph_is_one_submission(mgpu: Mgpu) -> None:
     calls = mgpu.stub.hipstub_calls()
     assert mgpu.lib.mgpu_rt_graph_launch(graph[0], stream) == 0
     assert mgpu.count("hipGraphLaunch") == 1
-    # The library asks whether the device was reset, and what the source and the target are.
+    # The library asks whether the device was reset, and what kinds of memory the source and the
+    # target are.
     assert mgpu.stub.hipstub_calls() <= calls + 2 + 2 * 2
     mgpu.StreamSynchronize(stream)
     assert target[0] == 3.0
@@ -130,7 +132,7 @@ def test_memory_of_a_graph_serves_nobody_else(mgpu: Mgpu) -> None:
         mgpu.Memset32(other, 4, 1, inner)
         mgpu.Memset32(left, 6, KIB // 4, inner)
         mgpu.StreamDestroy(inner)
-    assert left == block  # it serves again in the graph
+    assert left == block  # used again in the graph
     mgpu.MemFree(left, stream)
     mgpu.MemFree(other, stream)
     mine = [mgpu.MemAlloc(KIB, stream, False) for _ in range(3)]
@@ -166,7 +168,7 @@ def test_a_destroyed_graph_leaves_the_program_what_it_holds(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_destroying_a_running_graph_waits_for_it(mgpu: Mgpu) -> None:
-    """The graph's memory serves others from then on."""
+    """From then on the graph's memory is free for others."""
     stream = mgpu.StreamCreate()
     with built(mgpu) as graph:
         block = mgpu.MemAlloc(KIB, stream, False)
@@ -195,7 +197,7 @@ def test_a_module_of_a_graph_stays_loaded(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_module_with_globals_of_a_graph_stays_loaded(mgpu: Mgpu) -> None:
-    """The module was loaded before, and is unloaded after."""
+    """The program loads the module before the graph, and unloads it after."""
     stream = mgpu.StreamCreate()
     module = mgpu.load(mgpu.image(code_object("globals")))
     function = mgpu.function(module, "count")
@@ -212,7 +214,7 @@ def edges(mgpu: Mgpu, graph) -> set[str]:
 
 
 def two_fills(mgpu: Mgpu, between) -> set[str]:
-    """Fills on two streams; what is called between the two."""
+    """Fills on two streams; the test makes a call between the two."""
     streams = [mgpu.StreamCreate() for _ in range(2)]
     block = mgpu.MemAlloc(KIB, streams[0], False)
     with built(mgpu) as graph:
@@ -241,7 +243,7 @@ def test_an_event_is_an_edge(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="60400000")
 def test_a_graph_is_a_chain_where_hip_crashes_over_forks(mgpu: Mgpu) -> None:
-    """HIP 6.4.3 and 7.2.4 crash at the launch of such a graph."""
+    """HIP 6.4.3 and 7.2.4 crash when such a graph is launched."""
     assert two_fills(mgpu, lambda _a, _b: None) == {"0 -> 1"}
 
 
@@ -285,7 +287,7 @@ def test_the_null_stream_is_in_order_with_all(mgpu: Mgpu) -> None:
 
 
 def refused(mgpu: Mgpu, call, words: str) -> None:
-    """The call ends the building with one line; nothing of it was done and nothing is left."""
+    """The call ends the building with one line; none of it was done, and nothing is left."""
     block = mgpu.MemAlloc(KIB, mgpu.null, False)
     live = mgpu.stub.hipstub_live(b"graphs") if mgpu.on_stub else 0
     instantiated = mgpu.count("hipGraphInstantiate") if mgpu.on_stub else 0
@@ -376,7 +378,7 @@ def test_a_graph_within_a_graph_ends_the_building(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_the_end_of_its_thread_ends_the_building(mgpu: Mgpu) -> None:
-    """The graph is gone, and the next one is built as if there had been none."""
+    """HIP destroys the graph, and the next one is built as if it had never existed."""
 
     def build() -> None:
         assert mgpu.lib.mgpu_rt_graph_begin() == 0
@@ -426,7 +428,8 @@ def test_work_on_too_many_streams_ends_the_building(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_EXCLUSIVE="on", HIPSTUB_PINS="1")
 def test_a_replay_finds_no_memory_registered_that_the_program_has_not(mgpu: Mgpu) -> None:
-    """HIP would read the pages that lay there when it was registered. Nor does the building."""
+    """HIP would read the pages that lay there when the memory was registered. The building does not
+    find any either."""
     pages = mmap.mmap(-1, 8 * KIB, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     host = mgpu.ffi.from_buffer(pages)
     block, stream = mgpu.MemAlloc(KIB, mgpu.null, False), mgpu.StreamCreate()
@@ -443,7 +446,7 @@ def test_a_replay_finds_no_memory_registered_that_the_program_has_not(mgpu: Mgpu
 
 @in_child(backends=BOTH, policies=("builtin",), MGPU_RT_STATS="/dev/null")
 def test_a_graph_whose_memory_changed_is_refused(mgpu: Mgpu) -> None:
-    """HIP 6 and 7 leave out a copy to memory that was registered since."""
+    """HIP 6 and 7 leave out a copy to memory that the program has registered since."""
     stream, pages = mgpu.StreamCreate(), mmap.mmap(-1, 8 * KIB, mmap.MAP_PRIVATE | mmap.MAP_ANON)
     host = mgpu.ffi.from_buffer(pages)
     block = mgpu.MemAlloc(KIB, stream, False)
@@ -451,7 +454,7 @@ def test_a_graph_whose_memory_changed_is_refused(mgpu: Mgpu) -> None:
     def graph_of(copy) -> object:
         with built(mgpu) as graph:
             copy()
-            copy()  # each address is asked about once
+            copy()  # each address is looked up once
         replay(mgpu, graph[0], stream)
         return graph[0]
 
@@ -472,16 +475,16 @@ def test_a_graph_whose_memory_changed_is_refused(mgpu: Mgpu) -> None:
     mgpu.MemHostUnregister(host)
     refused_for(graph)
     mgpu.MemHostRegister(host, 8 * KIB)
-    refused_for(graph)  # by another call
+    refused_for(graph)  # captured by another call
     mgpu.MemHostUnregister(host)
 
     other = mgpu.MemAlloc(KIB, stream, False)
     graph = graph_of(lambda: mgpu.Memset32(other, 7, 1, stream))
     replay(mgpu, graph, stream)
     mgpu.MemFree(other, stream)
-    refused_for(graph)  # it is idle
+    refused_for(graph)  # the graph is idle
     assert mgpu.MemAlloc(KIB, stream, False) == other
-    refused_for(graph)  # the address has another owner
+    refused_for(graph)  # the address has a new owner
     graph = graph_of(lambda: mgpu.Memset32(other, 7, 1, stream))
     assert mgpu.stub.hipFree(mgpu.for_stub(other)) == 0
     refused_for(graph)
@@ -493,7 +496,8 @@ def test_a_graph_whose_memory_changed_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=("stub", "softgpu"), policies=("builtin",))
 def test_a_graph_is_no_part_of_a_capture(mgpu: Mgpu) -> None:
-    """Which would use its memory once it is destroyed. 5.2.3 runs it at once."""
+    """The captured graph would use this graph's memory after its destruction. HIP 5.2.3 runs the
+    graph at once."""
     capture = Capture(mgpu)
     block = mgpu.MemAlloc(KIB, capture.stream, False)
     with built(mgpu) as graph:
@@ -515,7 +519,7 @@ def test_another_device_ends_the_building(mgpu: Mgpu) -> None:
 
 @in_child(backends=("softgpu",), policies=("builtin",), MGPU_RT_SOFTGPU="gfx90a,gfx90a")
 def test_a_graph_is_launched_from_any_device_on_streams_of_its_own(mgpu: Mgpu) -> None:
-    """HIP 5.2.3 crashes where the current device, or the stream's, is another one."""
+    """HIP 5.2.3 crashes if the current device, or the stream's, is another one."""
     source, target = mgpu.ffi.new("float[64]"), mgpu.ffi.new("float[64]")
     stream = mgpu.StreamCreate()
     with built(mgpu) as graph:
@@ -539,7 +543,7 @@ def test_a_graph_is_launched_from_any_device_on_streams_of_its_own(mgpu: Mgpu) -
 
 @in_child(MGPU_RT_CACHE="modules,functions")
 def test_memory_that_is_not_cached_ends_the_building(mgpu: Mgpu) -> None:
-    """Somebody else would get it, once the program has freed it."""
+    """HIP would give the memory to another owner once the program has freed it."""
 
     def allocate(stream) -> None:
         assert mgpu.MemAlloc(0, stream, False) == mgpu.null

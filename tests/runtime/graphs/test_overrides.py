@@ -1,5 +1,5 @@
 """Graphs, lent streams, MGPU_RT_SYNC=lazy and MGPU_RT_EXCLUSIVE beside hooks and runtimes: who
-answers a call, and what cannot be combined (csrc/runtime/abi/override.h)."""
+answers a call, and which of these exclude each other (csrc/runtime/abi/override.h)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ANSWERS = "a hook or runtime (--hook, --runtime, mgpu_rt.intercept) answers its 
 
 
 class Reads(runtime.Runtime):
-    """A hook that looks at memory: what fills leave there."""
+    """A hook that reads memory: it sees what fills leave there."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class Reads(runtime.Runtime):
 
 @contextmanager
 def overridden(mgpu: Mgpu, function: str = "mgpuStreamCreate") -> Iterator[list[int]]:
-    """A function in C in the place of the library's; a 1 for each of its calls."""
+    """Replaces one of the library's functions by one in C; writes a 1 for each of its calls."""
     asked: list[int] = []
     name, ffi = function.encode(), mgpu.ffi
     own = ffi.cast("void *(*)(void *)", mgpu.lib.mgpu_rt_native(name))
@@ -59,7 +59,7 @@ def overridden(mgpu: Mgpu, function: str = "mgpuStreamCreate") -> Iterator[list[
 
 @in_child(**COUNTED)
 def test_a_function_runs_plainly_and_right_under_each_hook_and_runtime(mgpu: Mgpu) -> None:
-    """A hook sees all launches so: the one to be recorded is a launch, and equal when it is
+    """A hook sees every launch that way: the recorded launch, and the same launch when it is
     replayed."""
     with tempfile.TemporaryDirectory() as scratch:
         recording = str(Path(scratch, "recording"))
@@ -72,7 +72,7 @@ def test_a_function_runs_plainly_and_right_under_each_hook_and_runtime(mgpu: Mgp
             runtime.Singleton(),
         ):
             with mgpu_rt.intercept(override):
-                functions = Functions("scale")  # which loads its module
+                functions = Functions("scale")  # this loads its module
                 array = functions.array()
                 for call in range(4):
                     functions.check(array, call, 2)
@@ -121,7 +121,7 @@ def test_no_graph_is_begun_beside_an_override(mgpu: Mgpu) -> None:
 
 @in_child(backends=BOTH, **alone)
 def test_a_graph_in_python_is_refused_under_a_hook_or_runtime(mgpu: Mgpu) -> None:
-    """An exception says so, and the calls run."""
+    """The program gets an exception, and its calls run."""
     block = mgpu.MemAlloc(KIB, mgpu.null, False)
     for kind in (Reads, runtime.PlainRuntime, runtime.CachedRuntime):
         with mgpu_rt.intercept(kind()):
@@ -166,7 +166,7 @@ def lend(mgpu: Mgpu) -> Any:
 
 @in_child(backends=BOTH, **alone)
 def test_a_lent_stream_is_every_runtimes(mgpu: Mgpu) -> None:
-    """The stream stays the program's: nobody destroys it."""
+    """The stream stays the program's: no runtime destroys it."""
     for kind in (Reads, runtime.PlainRuntime, runtime.CachedRuntime, runtime.Singleton):
         with mgpu_rt.intercept(kind()):
             own = mgpu.StreamCreate()
@@ -216,8 +216,8 @@ def test_no_override_is_asked_for_a_lent_stream(mgpu: Mgpu) -> None:
 
 @in_child(backends=BOTH, **alone)
 def test_the_library_answers_while_a_lent_stream_captures(mgpu: Mgpu) -> None:
-    """A hook would read nothing yet, into memory that each replay then writes; a cache would hand
-    out memory of the graph."""
+    """A hook would read memory that a replay has not yet written; a cache would hand out memory of
+    the graph."""
     for kind in (Reads, runtime.PlainRuntime, runtime.CachedRuntime):
         with mgpu_rt.intercept(kind()) as override:
             capture = Capture(mgpu)
@@ -254,7 +254,7 @@ def test_no_override_is_asked_while_a_lent_stream_captures(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="60000000", **alone)
 def test_a_hook_looks_at_no_launch_that_is_captured(mgpu: Mgpu) -> None:
-    """The stream was not lent to the library, which knows nothing of it."""
+    """The program did not lend the stream, so the library knows nothing of it."""
     capture = Capture(mgpu)
     capture.return_stream()
     with mgpu_rt.intercept(hooks.Time()) as hook:
@@ -287,7 +287,7 @@ def test_nothing_is_put_off_that_an_override_may_see(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on", **alone)
 def test_an_override_ends_the_word_that_nobody_else_calls_hip(mgpu: Mgpu) -> None:
-    """As a runtime in Python does, it submits by HIP's own functions."""
+    """A runtime in Python does so: it submits work by HIP's own functions."""
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     with overridden(mgpu):

@@ -1,4 +1,4 @@
-"""Random sequences, replayed from a graph with other inputs, end as the plain run does."""
+"""Random sequences that a graph replays on other inputs give the plain run's results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KERNELS = str(BUILD / "hipstub" / "kernels.so")
 
 @in_child(HIPSTUB_KERNELS=KERNELS)
 def test_random_graphs_replay_right_on_the_stub(mgpu: Mgpu) -> None:
-    """Which does the nodes of a graph in any order that its edges allow."""
+    """The stub runs a graph's nodes in any order that the edges allow."""
     randomly.run(mgpu, 0, 60, single=True)
 
 
@@ -33,7 +33,7 @@ def test_random_graphs_replay_right_on_the_emulated_device(mgpu: Mgpu) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("single", (True, False))
 def test_random_graphs_replay_right_on_a_gpu(single: bool) -> None:
-    """1,000 of them: half beside another thread's work."""
+    """This plays 1,000 of them: half beside another thread's work."""
     words = ["--single"] if single else []
     done = subprocess.run(
         [sys.executable, "-m", "tests.runtime.graphs.randomly", "3000", "500", *words],

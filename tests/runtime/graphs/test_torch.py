@@ -14,9 +14,9 @@ from tests.support.child import ROOT, environment
 
 pytestmark = pytest.mark.gpu
 
-#: Allocates, copies both ways, launches, frees and waits while PyTorch captures. Nothing of it may
-#: end the capture, and nobody else may get the memory while the graph can be replayed. Between
-#: replays the function runs plainly on other numbers, and PyTorch allocates.
+#: The program allocates, copies both ways, launches, frees and waits while PyTorch captures.
+#: None of these may end the capture, and no other owner may get the memory while the graph can be
+#: replayed. Between replays the function runs plainly on other numbers, and PyTorch allocates.
 CAPTURED = """
 import ctypes, lowered, torch, mgpu_rt
 from descriptor import Memref

@@ -18,12 +18,12 @@ AMD, NVIDIA = "gfx90a", "sm_90"
 
 
 def kinds() -> list[bytes]:
-    """One of each, but for LLVM's bitcode, which no driver takes."""
+    """Returns an image of each kind except LLVM's bitcode, which no driver takes."""
     return [image for image in seeds.images() if not image.startswith(b"BC")]
 
 
 def images() -> dict[str, bytes]:
-    """The images, each under a name that describes it."""
+    """Returns the images by name; each name describes its image."""
     found = {f"kind {number}": image for number, image in enumerate(kinds())}
     for program in ("vecadd", "spin", "churn", "globals", "layers"):
         for module, image in lower.code_objects(PROGRAMS / f"{program}.mlir", AMD).items():
@@ -63,7 +63,7 @@ def images() -> dict[str, bytes]:
 
 
 def _unended(image: bytes) -> bytes:
-    """A code object whose table of sections' names lacks its last 0."""
+    """Returns a code object whose section name table lacks its last 0."""
     with io.BytesIO(image) as file:
         elf = ELFFile(file)
         names = elf.get_section(elf.header["e_shstrndx"])
@@ -76,8 +76,8 @@ def _changed(image: bytes, at: int, number: int) -> bytes:
 
 
 def fatbin(*entries: tuple[int, bytes]) -> bytes:
-    """NVIDIA's, of (kind, content): 1 is PTX, 2 a cubin. Their headers name sm_90, as a compiler's
-    do."""
+    """Returns a fatbin of NVIDIA's from (kind, content) pairs: kind 1 is PTX, 2 a cubin. The
+    entries' headers name sm_90, as a compiler's do."""
     body = b"".join(
         struct.pack("<HHIQIIHHI", kind, 0x101, 64, len(content), 0, 0, 3, 8, 90).ljust(64, b"\0")
         + content
@@ -87,7 +87,7 @@ def fatbin(*entries: tuple[int, bytes]) -> bytes:
 
 
 def holder(folder: Path, image: bytes, section: str = ".rodata", *flags: str) -> Path:
-    """Compiles a file with an image in a section of its data: an object file, unless the flags make
+    """Compiles a file with an image in a data section: an object file, unless the flags make
     another kind."""
     content, out = folder / "image", folder / "holder"
     content.write_bytes(image)

@@ -1,6 +1,6 @@
-"""Files whose tables name the same bytes again and again, 1 MB each: a reader comes to an end.
+"""Tables in these files name the same bytes again and again, 1 MB each: a reader comes to an end.
 
-Without the bound each takes from many minutes to days.
+Without the bound each file takes from many minutes to days.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def _shared_notes() -> bytes:
 
 
 def _long_names() -> bytes:
-    """The name of each section has a megabyte."""
+    """Each section's name has a megabyte."""
     content = b"a" * (SIZE // 2)
     return elf_of(elf.AMDGPU, [(STRTAB, 0, HEADER.size, len(content))] * 16_000, content=content)
 
 
 def _long_symbols() -> bytes:
-    """Each symbol's name is of a megabyte."""
+    """Each symbol's name has a megabyte."""
     names = b"\0.symtab\0" + b"a" * (SIZE // 2) + b"\0"
     symbols = struct.pack("<IBBHQQ", 9, 0, 0, 1, 0, 4) * (SIZE // 2 // 24)
     begin = HEADER.size
@@ -39,12 +39,13 @@ def _long_symbols() -> bytes:
 
 
 def _shared_sections() -> bytes:
-    """Returns a host's file with sections that each cover all its bytes."""
+    """Returns a host's file whose sections each cover all its bytes."""
     return elf_of(62, [(PROGBITS, elf.ALLOC, 0, SIZE // 2)] * 16_000, content=bytes(SIZE // 2))
 
 
 def _headers_everywhere() -> bytes:
-    """In a host's data, each with a table of 60,000 rows, a late one of which is damaged."""
+    """Each of the code objects in a host's data has a table of 60,000 rows, and a late row is
+    damaged."""
     table = bytes(20_000 * SECTION.size) + b"\xff" * SECTION.size
     table += bytes(30_000 * SECTION.size)
     one = HEADER.pack(
@@ -63,7 +64,7 @@ def _bundle_of_itself() -> bytes:
 
 
 def _bundle_of_one() -> bytes:
-    """Each of its entries is the same code object."""
+    """Returns a bundle whose entries are all the same code object."""
     entries, code = 1000, elf_of(elf.AMDGPU, [(STRTAB, 0, 0, 1)] * 30_000)
     start = len(image.BUNDLE_MAGIC) + 8 + 24 * entries
     one = struct.pack("<QQQ", start, len(code), 0)
@@ -119,7 +120,7 @@ def test_parameters_end_before_the_next_entry() -> None:
 
 
 def test_a_false_length_takes_no_memory() -> None:
-    """At each depth, for as many as the note has bytes."""
+    """The note claims, at each depth, as many elements as it has bytes."""
     metadata = b"\xdd\x00\x0f\xff\xff" * 500 + bytes(1 << 20)
     note = struct.pack("<III", 0, len(metadata), 32) + metadata
     code = elf_of(elf.AMDGPU, [(STRTAB, 0, 0, 1)], 1, note)

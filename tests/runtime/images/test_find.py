@@ -45,7 +45,7 @@ def only(images: list[ImageDescription]) -> ImageDescription:
 
 # ---- what is read of an image ----
 
-#: LLVM's words for what the metadata say, and ours.
+#: LLVM's words for the fields of the metadata, and ours.
 WORDS = {
     ".sgpr_count": "sgprs",
     ".vgpr_count": "vgprs",
@@ -107,7 +107,7 @@ def test_a_code_object_that_is_not_for_hsa_has_no_version(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("abi_version", "flags"), [(7, 90 << 16 | 90), (8, 90 << 8 | 6)])
 def test_cubins_of_both_abis_have_targets(abi_version: int, flags: int, tmp_path: Path) -> None:
-    """CUDA 13 puts the target into other bits of the flags."""
+    """CUDA 13 stores the target in other bits of the flags."""
     content = bytearray(code_object("forum", None, corpus.AMD))
     content[8] = abi_version
     struct.pack_into("<H", content, 18, elf.CUDA)
@@ -117,7 +117,7 @@ def test_cubins_of_both_abis_have_targets(abi_version: int, flags: int, tmp_path
 
 
 def test_variables_that_kernels_can_write() -> None:
-    """A section without symbols stands for itself; workgroup memory is none of them."""
+    """A section without symbols counts as one symbol; workgroup memory does not count."""
     both = elf.WRITE | elf.ALLOC
     names = (".bss", ".data", ".nv.shared.kernel", ".dynamic", ".rodata")
     sections = [
@@ -148,11 +148,11 @@ def test_a_bundle_has_its_entries(tmp_path: Path) -> None:
     image = only(read(tmp_path, bundle(code_object("forum", None, "gfx1100"), globals_)))
     assert [entry.target for entry in image.entries] == ["gfx1100", "gfx90a"]
     assert [len(entry.globals) for entry in image.entries] == [0, 1]
-    assert image.entries[0].entry == "hipv4-amdgcn-amd-amdhsa--gfx90a"  # whatever it holds
+    assert image.entries[0].entry == "hipv4-amdgcn-amd-amdhsa--gfx90a"  # with any content
 
 
 def test_a_damaged_entry_of_a_bundle_is_named(tmp_path: Path) -> None:
-    """The driver may never look at it, so the rest is shown."""
+    """The driver may never look at the entry, so the rest is shown."""
     content = bytearray(bundle(code_object("forum"), code_object("globals")))
     second = content.index(b"hipv4", content.index(b"hipv4") + 1)
     struct.pack_into("<QQ", content, second - 24, 1 << 40, 5000)
@@ -162,7 +162,7 @@ def test_a_damaged_entry_of_a_bundle_is_named(tmp_path: Path) -> None:
 
 
 def test_a_bundle_that_holds_itself_has_no_image_within(tmp_path: Path) -> None:
-    """The bundle's table was overwritten so that it names the bundle itself."""
+    """Some bytes in the bundle's table were overwritten, so it names the bundle itself."""
     content = bytearray(bundle(code_object("forum")))
     struct.pack_into("<Q", content, content.index(b"hipv4") - 24, 0)
     image = only(read(tmp_path, bytes(content)))
@@ -190,7 +190,7 @@ def test_ptx_variables_have_sizes(tmp_path: Path) -> None:
     assert image.globals[1:] == [Global("table", 32), Global("open", None)]
 
 
-#: An 8-bit number, 12 bytes aligned to 8, a double: (offset, size).
+#: The arguments are an 8-bit number, 12 bytes aligned to 8, a double: (offset, size).
 ODD_ARGUMENTS = [(0, 1), (8, 12), (24, 8)]
 
 
@@ -209,7 +209,7 @@ def test_ptx_arguments_have_offsets(tmp_path: Path) -> None:
     assert [a.kind for a in copy.arguments] == ["pointer", None, None]
 
 
-#: The kernel's attributes as ptxas 13.0 writes them, the last argument first.
+#: Returns the kernel's attributes as ptxas 13.0 writes them, the last argument first.
 ODD_ATTRIBUTES = bytes.fromhex(
     "0437040082000000" "04170c00000000000200180000f02100" "04170c00000000000100080000f03100"
     "04170c00000000000000000000f00500" "03500000" "031bff00" "035f0101" "041c040010000000"
@@ -229,7 +229,7 @@ def test_cubin_arguments_have_offsets() -> None:
 
 
 def test_incomplete_arguments_are_not_described() -> None:
-    """Are not told: a launch would pass the wrong number."""
+    """The command does not show them: a launch would pass the wrong number."""
     assert nvidia._cubins_kernel("odd", b"").argument_bytes is None
     for end in range(len(ODD_ATTRIBUTES)):
         found = nvidia._cubins_kernel("odd", ODD_ATTRIBUTES[:end])
@@ -253,7 +253,7 @@ def test_overwritten_entries_of_a_fatbin_are_named(tmp_path: Path) -> None:
 
 
 def test_packed_entries_of_a_fatbin_are_named(tmp_path: Path) -> None:
-    """NVIDIA's compiler packs entries so; the header names the GPU."""
+    """NVIDIA's compiler packs entries this way; the header names the GPU."""
     image = only(read(tmp_path, corpus.fatbin((1, b"\x90" * 32), (2, b"\x91" * 32))))
     packed = "it is packed"
     entries = [(entry.kind, entry.target, entry.unread) for entry in image.entries]
@@ -273,7 +273,7 @@ def test_images_of_an_object_file_are_found(llvm: int, name: str) -> None:
 
 
 def test_images_of_a_program_are_found(tmp_path: Path) -> None:
-    """A program without symbols has its images found too."""
+    """The reader finds the images of a program without symbols, too."""
     program = build("many", 22, 1, STOCK)
     images = find.read(program).images
     assert [image.where.partition(" ")[2] for image in images] == [
@@ -325,14 +325,14 @@ NONE = "holds no image of device code"
 
 
 def test_words_of_formats_are_no_images(tmp_path: Path) -> None:
-    """A program that reads images holds what they begin with."""
+    """A program that reads images contains the magic numbers with which they begin."""
     for path in (library(), corpus.holder(tmp_path, b"CCOB\2\0\1\0" + bytes(64))):
         with pytest.raises(find.NothingFound, match=NONE):
             find.read(path)
 
 
 def test_a_section_that_is_not_loaded_is_no_image(tmp_path: Path) -> None:
-    """Debuggers read such sections."""
+    """Debuggers read sections of this kind."""
     path = corpus.holder(tmp_path, code_object("forum"), ".kept")
     find.read(path)
     words = ["objcopy", "--set-section-flags", ".kept=contents,readonly", path]

@@ -1,4 +1,4 @@
-"""Kernels of one name in several images have a name that tells them apart."""
+"""Kernels with the same name in several images get names that tell them apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plays the situations with a runtime on a device, and says what each left behind."""
+"""Plays the situations with a runtime on a device, and prints the state after each."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ _MARKED = re.compile(r"^\[(\w+)\n(.*?)^\]$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Left:
-    """The state after a call: the last error, peeked at and read, and its lines but for advice."""
+    """The state after a call: the last error, peeked at and read, and the call's lines except
+    advice."""
 
     peeked: int
     read: int
     said: tuple[str, ...]
 
 
-#: A situation that ended the process, and one of which the runtime or HIP has nothing.
+#: The outcomes of a situation that ended the process, and of one whose function the runtime or HIP
+#: lacks.
 ENDED = "ended the process"
 NOT_CALLED = "was not called"
 Result = Left | str
@@ -37,7 +39,7 @@ Result = Left | str
 
 @functools.cache
 def _made() -> Path:
-    """The folder with the program and its images."""
+    """Returns the folder with the program and its images."""
     made = folder("last_error")
     images.write(made)
     flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror"]
@@ -50,13 +52,13 @@ def _made() -> Path:
 def _environment(backend: str, **changes: str) -> dict[str, str]:
     env = environment(backend, MGPU_RT_MANAGER="off", **changes)
     if backend == "stub":
-        env["LD_LIBRARY_PATH"] = str(STUB.parent)  # where stock's finds HIP
+        env["LD_LIBRARY_PATH"] = str(STUB.parent)  # stock finds HIP there
     return env
 
 
 @dataclass
 class Played:
-    """The outcomes of the situations on a release of HIP, in order."""
+    """Outcomes of the situations on a release of HIP, in order."""
 
     hip: int  # hipRuntimeGetVersion's number
     results: dict[str, Result]
@@ -66,7 +68,7 @@ class Played:
 
 
 def play(runtime: Path, backend: str, pending: str, **changes: str) -> Played:
-    """Plays all. After a situation that ends the process the next process goes on."""
+    """Plays all. A situation may end the process; the next process then goes on behind it."""
     played = Played(0, {})
     first = 0
     while True:
@@ -105,8 +107,8 @@ def _read(played: Played, lines: list[str], stderr: str) -> None:
 
 
 def differences(ours: Played, stocks: Played) -> dict[str, tuple[Result, Result]]:
-    """Returns the situations in which they differ. Anything is right where stock ends the process
-    or was not called."""
+    """Returns the situations in which the two runtimes differ. Every outcome is right if stock ends
+    the process there, or was not called."""
     return {
         name: (ours.results[name], theirs)
         for name, theirs in stocks.results.items()

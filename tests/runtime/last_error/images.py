@@ -1,4 +1,4 @@
-"""The images of the situations: good ones, and each kind of a wrong one."""
+"""Images of the situations: good ones, and wrong ones of each kind."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def _bundle_head(entries: int) -> bytes:
 
 
 def _compressed(size: int, content: bytes) -> bytes:
-    """Version 2, by zstd: the size of it all, the size of the content, its hash."""
+    """Returns the header of version 2, with zstd: the whole size, the content's size, its hash."""
     return b"CCOB" + struct.pack("<HHIIQ", 2, 1, size, 4096, 0) + content
 
 
 def images() -> dict[str, bytes]:
-    """All of them, by name."""
+    """Returns all images, by name."""
     good = code_object("forum", None, CHIP)
     both = bundle(good)
     with open("/proc/self/exe", "rb") as file:

@@ -1,10 +1,10 @@
-/* Goes through the situations, and says what each leaves behind.
+/* Plays the situations, and prints the state after each.
  *
  *     program RUNTIME FOLDER PENDING FIRST
  *
- * RUNTIME is a libmlir_rocm_runtime.so, and FOLDER holds the images. PENDING is the error of the
- * program's own before each call: none, device or memory. FIRST is the situation to begin with, as
- * a situation may end the process, which is a result too. */
+ * RUNTIME is a libmlir_rocm_runtime.so, and FOLDER holds the images. PENDING names the program's
+ * own error before each call: none, device or memory. FIRST is the first situation to play, as a
+ * situation may end the process, which is a result too. */
 #include "situation.h"
 
 #include <dlfcn.h>
@@ -86,9 +86,9 @@ void *situation_file(const char *name, bool at_end) {
     return at;
 }
 
-/* What a runtime lacks is not called: see main. */
+/* The program does not call what a runtime lacks: see main. */
 static void load(const char *path) {
-    void *runtime = dlopen(path, RTLD_LAZY); /* AMD's 5.2.3 lacks a function that stock's calls */
+    void *runtime = dlopen(path, RTLD_LAZY); /* AMD's 5.2.3 lacks a function that stock calls */
     if (runtime == NULL)
         give_up(path);
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
@@ -123,5 +123,5 @@ int main(int argc, char **argv) {
     }
     puts("done");
     fflush(stdout);
-    _exit(0); /* what handlers and destructors do is not looked at here */
+    _exit(0); /* handlers and destructors are not tested here */
 }

@@ -1,4 +1,4 @@
-/* What several situations begin with. */
+/* Preparations that several situations share. */
 #ifndef LAST_ERROR_SETTING_H
 #define LAST_ERROR_SETTING_H
 
@@ -8,11 +8,11 @@ enum { KIB = 1 << 10 };
 
 extern const char kernel_name[];
 extern char host[64 * KIB];
-extern uint64_t nothing[512]; /* no handle, no device memory */
+extern uint64_t nothing[512]; /* neither a handle nor device memory */
 
 #define UNKNOWN(type) ((type)(void *)nothing)
 
-/* Returns an image that was not loaded before: its code, with another number in the header's
+/* Returns an image that was not loaded before: the same code, with another number in the header's
  * padding. */
 void *new_image(void);
 hipModule_t load(void *image);

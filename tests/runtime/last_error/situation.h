@@ -1,4 +1,4 @@
-/* A call of one of the mgpu* functions in one situation, and what it leaves behind. */
+/* One call of an mgpu* function in one situation, and the state after it. */
 #ifndef LAST_ERROR_SITUATION_H
 #define LAST_ERROR_SITUATION_H
 
@@ -24,14 +24,15 @@ struct mgpu_memref_int32 {
     int64_t offset, size, stride;
 };
 
-/* The runtime under test; NULL for a function that it does not have. */
+/* The runtime's function; NULL if it does not have it. */
 #define MGPU_FN(result, name, params, args, first, last, ...) extern result(*name) params;
 #define MGPU_VOID(name, params, args, first, last, ...) extern void(*name) params;
 #include "../../../csrc/abi.def"
 #undef MGPU_FN
 #undef MGPU_VOID
 
-/* Defines a situation: the statements that lead to it, CALL(...) once, and what clears it away. */
+/* Defines a situation: the statements before the call, CALL(...) once, and the statements that
+ * clean up. */
 #define SITUATION(name)                                                                            \
     static void name(void);                                                                        \
     __attribute__((constructor)) static void add_##name(void) {                                    \
@@ -39,8 +40,8 @@ struct mgpu_memref_int32 {
     }                                                                                              \
     static void name(void)
 
-/* The call that is looked at: with the error before it that the program was asked for, and its
- * lines on stderr between marks. */
+/* Makes the call of a situation: sets the error that the program was asked for before it, and marks
+ * its lines on stderr. */
 #define CALL(...)                                                                                  \
     do {                                                                                           \
         situation_before();                                                                        \
@@ -52,12 +53,12 @@ void situation_add(const char *name, void (*run)(void));
 void situation_before(void);
 void situation_after(void);
 
-/* HIP's own function of a name; the process ends if there is none. */
+/* HIP's own function of that name; the process ends if there is none. */
 #define HIP(name, ...) ((int (*)(__VA_ARGS__))situation_hip(#name))
 void (*situation_hip(const char *name))(void);
 
-/* Returns the bytes of a file of the folder, in memory of their own. If `at_end`, nothing can be
- * read behind them. */
+/* Returns the bytes of a file of the folder, in memory of their own. If `at_end`, no memory behind
+ * them can be read. */
 void *situation_file(const char *name, bool at_end);
 
 #endif

@@ -1,8 +1,9 @@
-"""The fast path by counts: instructions, functions, driver calls. No clock, so no busy machine.
+"""Counts of the fast path: instructions, functions, driver calls. Counts, unlike times, are the
+same on a busy machine.
 
 Both loops are the forum's against the stub, as bench/native/calls.c runs them. Bounds of
-instructions are 10 % above what GCC 12 makes of it: room for another compiler, not for one more
-lock or lookup.
+instructions are 10 % above the counts with GCC 12: room for another compiler, not for one more lock
+or lookup.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from bench.setup import build, device, native
 
 RUNTIME = native.RUNTIME.name
 
-#: Calls an iteration, and the bound of the runtime's own instructions, memcmp and strcmp aside:
-#: what those take depends on what the processor's vectors are.
+#: Maps the calls of an iteration to the bound of the runtime's own instructions, without memcmp and
+#: strcmp: their counts depend on the processor's vectors.
 BOUNDS = [(7, 374), (5, 282)]
 
-#: Bounds where image and name are no constants: with what it takes to call memcmp and strcmp.
+#: Bounds if image and name are no constants: they include the calls of memcmp and strcmp.
 COPY_BOUNDS = [(7, 406), (5, 291)]
 
-#: Instructions of memcmp and strcmp over the image's 4.4 KB: at most 5 for each 16 bytes,
-#: and something to begin and end with. More would be a second comparison, or one byte by byte.
+#: Instructions of memcmp and strcmp over the image's 4.4 KB: at most 5 for each 16 bytes, and some
+#: to begin and end. A higher count would be a second comparison, or a comparison byte by byte.
 COMPARISONS = {7: 1400, 5: 100}
 
 FORBIDDEN = (
@@ -41,7 +42,7 @@ needs_valgrind = pytest.mark.skipif(
 
 @functools.cache
 def profile(calls: int, copy: bool = False) -> instructions.Profile:
-    """Profiles a process in which nobody else calls HIP: HIP's answers to questions are not
+    """Profiles a process with MGPU_RT_EXCLUSIVE=on: HIP's own instructions for questions are not
     counted."""
     return instructions.count(calls, copy=copy, variables={"MGPU_RT_EXCLUSIVE": "on"})
 
@@ -73,10 +74,10 @@ def test_writable_images_are_compared_once(calls: int) -> None:
 @needs_valgrind
 @pytest.mark.parametrize(("llvm", "bound"), [(19, 374), (22, 282)])
 def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
-    """50 kernels in 5 modules find room beside each other: the bounds are those of one kernel.
+    """The library keeps 50 kernels of 5 modules side by side: their bounds are those of one kernel.
 
-    If two names lead to one slot, one of them lies beside it (function_probe_thread): 130
-    instructions more. By the addresses that modules have in the stub's heap that is 7 of 50."""
+    Two names may hash to one slot: one of them then lies beside it (function_probe_thread), 130
+    instructions more. At the addresses that modules have in the stub's heap, 7 of 50 do."""
     iterations, launches = 4, 50
     on = device.find("stub")
     program = build.executable("many", llvm, on.chip, iterations)
@@ -95,10 +96,11 @@ def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
 @needs_valgrind
 @pytest.mark.parametrize(("llvm", "bound"), [(19, 1235), (22, 1150)])
 def test_memory_and_copies_keep_to_their_instructions(llvm: int, bound: int) -> None:
-    """A step of churn: an allocation, two staged copies, a launch, a wait, a free.
+    """Returns the instructions of a step of churn: an allocation, two staged copies, a launch, a
+    wait, a free.
 
-    The bounds are 4 % above what GCC 12 makes of it. A second caller of a hit's function costs
-    more, as the compiler then inlines less of it."""
+    Bounds are 4 % above the counts with GCC 12. With a second caller a hit's function costs more,
+    as the compiler then inlines less of it."""
     iterations = 4
     on = device.find("stub")
     env = {**on.environment, "MGPU_RT_MANAGER": "off", "MGPU_RT_EXCLUSIVE": "on"}
@@ -109,14 +111,15 @@ def test_memory_and_copies_keep_to_their_instructions(llvm: int, bound: int) -> 
 
 
 def names(profile: instructions.Profile) -> set[str]:
-    """The functions' names without what the compiler and the linker append (.isra.0, @GLIBC)."""
+    """Returns the functions' names without the suffixes of the compiler and the linker (.isra.0,
+    @GLIBC)."""
     return {re.split(r"[.@']", name)[0] for name in profile.functions}
 
 
 @needs_valgrind
 @pytest.mark.parametrize("calls", [7, 5])
 def test_a_hit_calls_nothing_slow(calls: int) -> None:
-    """No allocation, no lock, no system call, nothing of Python's and no slow path."""
+    """The loop calls no allocator, lock, system call, function of Python's or slow path."""
     ran = names(profile(calls))
     assert {"mgpuModuleGetFunction", "mgpuStreamCreate", "hipModuleLaunchKernel"} <= ran
     assert not ran & set(FORBIDDEN)
@@ -127,7 +130,7 @@ def test_a_hit_calls_nothing_slow(calls: int) -> None:
 
 @needs_valgrind
 def test_the_profile_shows_a_slow_path() -> None:
-    """The counts are of the loop: the cache switched off shows what it otherwise spares."""
+    """Counts are of the loop: with the cache off it makes the calls that the cache spares."""
     off = names(instructions.count(7, variables={"MGPU_RT_CACHE": "off"}))
     assert {"hipModuleLoadData", "load_slow"} <= off
 
@@ -136,7 +139,8 @@ def test_the_profile_shows_a_slow_path() -> None:
 @pytest.mark.parametrize("calls", [7, 5])
 @pytest.mark.parametrize("word", ["on", "off"])
 def test_a_hit_makes_only_the_necessary_driver_calls(calls: int, python: str, word: str) -> None:
-    """A launch and a synchronise; unless nobody else calls HIP, whether what was kept is there."""
+    """HIP gets a launch and a synchronise, and without MGPU_RT_EXCLUSIVE a question about the
+    stream."""
     iterations = 10
     exclusive = {"MGPU_RT_EXCLUSIVE": word}
     env = native.stub_environment(HIPSTUB_MODE="record", MGPU_RT_MANAGER=python, **exclusive)

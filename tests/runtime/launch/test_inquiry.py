@@ -1,5 +1,4 @@
-"""Questions of compilers other than LLVM: clusters on AMD's GPUs, occupancy, globals, trace
-buffers."""
+"""Calls of compilers other than LLVM: clusters on AMD's GPUs, occupancy, globals, trace buffers."""
 
 from __future__ import annotations
 
@@ -66,7 +65,7 @@ def test_clusters_of_one_workgroup_are_launched_plainly(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_occupancy_loads_an_image_once(mgpu: Mgpu) -> None:
-    """HIP 5.2.3 divides by 0 for a kernel without vector registers: not one of those."""
+    """HIP 5.2.3 divides by 0 for a kernel without vector registers, so this one has some."""
     image = mgpu.image(code_object("vecadd"))
     answers = {mgpu.ModuleOccupancyMaxActiveBlocks(image, b"vecadd", 256, 0) for _ in range(10)}
     assert len(answers) == 1 and answers.pop() > 0
@@ -110,7 +109,7 @@ def test_an_absent_global_is_named(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_module_whose_global_was_asked_for_is_not_kept(mgpu: Mgpu) -> None:
-    """The program may have written there, even if the image calls it constant."""
+    """The program may have written to the global, even if the image calls it constant."""
     image = mgpu.image(code_object("forum"))
     module = mgpu.load(image)
     _global(mgpu, module, b"absent")
@@ -122,8 +121,8 @@ def test_a_module_whose_global_was_asked_for_is_not_kept(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_a_module_whose_global_was_asked_for_leaves_the_table_of_images(mgpu: Mgpu) -> None:
-    """If the table kept the module, then once HIP returned its handle again, the image's chain
-    would lead from the entry to itself."""
+    """If the table kept the module and HIP returned its handle again, the image's chain would lead
+    from the entry to itself."""
     image = mgpu.image(code_object("forum"))
     first = mgpu.load(image)
     _global(mgpu, first, b"absent")
@@ -154,7 +153,7 @@ def _hips_function(mgpu: Mgpu, module, name: bytes):
 
 @in_child(backends=BACKENDS)
 def test_hip_finds_the_kernels_of_a_module_that_is_shared(mgpu: Mgpu) -> None:
-    """HIP is asked after a miss, after a hit, and with two modules loaded."""
+    """The test asks HIP after a miss, after a hit, and with two modules loaded."""
     image = mgpu.image(code_object("forum"))
     for _ in range(3):
         module = mgpu.load(image)
@@ -174,7 +173,7 @@ def test_hip_finds_the_kernels_of_a_module_that_is_shared(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_hip_finds_no_constant_that_is_the_images_own(mgpu: Mgpu) -> None:
-    """Images that have only such constants are shared."""
+    """The library shares images that only have such constants."""
     module = mgpu.load(mgpu.image(exports_a_constant()))
     address, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
     for name, found in ((b"factor", True), (b"own", False)):
@@ -183,7 +182,7 @@ def test_hip_finds_no_constant_that_is_the_images_own(mgpu: Mgpu) -> None:
 
 
 def _set(mgpu: Mgpu, module, name: bytes, value: int) -> None:
-    """As FlyDSL's processors: by HIP's functions, of which the library sees nothing."""
+    """FlyDSL's programs do so by HIP's functions, and the library does not see these calls."""
     address, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
     assert mgpu.stub.hipModuleGetGlobal(address, size, mgpu.for_stub(module), name) == 0
     assert size[0] == 4
@@ -191,7 +190,7 @@ def _set(mgpu: Mgpu, module, name: bytes, value: int) -> None:
 
 
 def _result(mgpu: Mgpu, module, kernel: str) -> int:
-    """The int that a kernel of one memref<1xi32> leaves there."""
+    """Returns the int that a kernel of one memref<1xi32> leaves there."""
     out, found = mgpu.MemAlloc(4, mgpu.null, False), mgpu.ffi.new("int *")
     pointer = mgpu.ffi.new("void **", out)
     words = [mgpu.ffi.new("int64_t *", word) for word in (0, 1, 1)]
@@ -205,13 +204,13 @@ def _result(mgpu: Mgpu, module, kernel: str) -> int:
 
 @in_child(backends=("softgpu",))
 def test_a_global_that_was_set_by_hip_is_seen_by_launches_of_its_module_only(mgpu: Mgpu) -> None:
-    """A constant, and a variable that the kernel counts in."""
+    """The image has a constant, and a variable that the kernel counts in."""
     for image, name, kernel, fresh, after in (
         (exports_a_constant(), b"factor", "read", 1, 7),
         (code_object("globals"), GLOBAL, "count", 1, 8),
     ):
         buffer = mgpu.image(image)
-        for _ in range(2):  # nor does a later load see it
+        for _ in range(2):  # a later load does not see it either
             module, second = mgpu.load(buffer), mgpu.load(buffer)
             _set(mgpu, module, name, 7)
             assert (_result(mgpu, module, kernel), _result(mgpu, second, kernel)) == (after, fresh)
@@ -225,7 +224,7 @@ def test_a_global_that_was_set_by_hip_is_seen_by_launches_of_its_module_only(mgp
 
 @in_child(backends=BACKENDS)
 def test_a_trace_buffer_is_cleared_and_read(mgpu: Mgpu) -> None:
-    """The buffer may have any number of bytes, and nothing beyond it is touched."""
+    """The buffer may have any number of bytes, and the library writes nothing beyond it."""
     buffer = mgpu.MemAlloc(64, mgpu.null, False)
     sent, got = mgpu.ffi.new("char[]", b"x" * 64), mgpu.ffi.new("char[]", 64)
     mgpu.Memcpy(buffer, sent, 64, mgpu.null)

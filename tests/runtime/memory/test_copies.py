@@ -1,4 +1,5 @@
-"""Copies: in the stream's order, the source free at return, what came back complete at return."""
+"""Copies: in the stream's order, with the source free at return and a copy back complete at
+return."""
 
 from __future__ import annotations
 
@@ -7,9 +8,10 @@ from tests.support.images import code_object
 
 KIB, MIB = 1 << 10, 1 << 20
 
-#: To the device: staged, the largest that is, one beyond. Odd, so that the last piece is no whole.
+#: Sizes to the device: staged, the largest staged one, and one byte more. Sizes are odd, so that
+#: the last piece is not a whole one.
 UP = [1, 4001, 512 * KIB, 512 * KIB + 1]
-#: From the device: at once, in pieces, the largest in pieces, one beyond.
+#: Sizes from the device: at once, in pieces, the largest in pieces, and one byte more.
 DOWN = [1, 256 * KIB, 256 * KIB + 1, 3 * MIB + 7, 16 * MIB, 16 * MIB + 1]
 
 
@@ -19,7 +21,7 @@ def pattern(mgpu: Mgpu, size: int, seed: int = 0):
 
 
 def read(mgpu: Mgpu, block, size: int, stream) -> bytes:
-    """Returns a block's contents; as from pageable memory, they are complete when mgpuMemcpy
+    """Returns a block's contents; the copy is to pageable memory, so complete when mgpuMemcpy
     returns."""
     out = mgpu.ffi.new("char[]", size)
     mgpu.Memcpy(out, block, size, stream)
@@ -39,7 +41,8 @@ def test_copies_come_back_unchanged(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_the_program_may_overwrite_a_source_after_the_call(mgpu: Mgpu) -> None:
-    """The stub's streams read what they are given late: pinned memory must not be used again."""
+    """Streams of the stub read their sources late: the library must not use the pinned memory again
+    too early."""
     stream = mgpu.StreamCreate()
     for size in UP:
         data, block = pattern(mgpu, size), mgpu.MemAlloc(size, stream, False)
@@ -51,7 +54,7 @@ def test_the_program_may_overwrite_a_source_after_the_call(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_copies_never_overrun_the_ring(mgpu: Mgpu) -> None:
-    """More than the ring holds, while nothing of it has been copied on yet."""
+    """The program copies more than the ring holds, before the device has read any of it."""
     stream, size = mgpu.StreamCreate(), 400 * KIB
     blocks = [mgpu.MemAlloc(size, stream, False) for _ in range(6)]
     data = [pattern(mgpu, size, seed) for seed in range(6)]
@@ -84,7 +87,8 @@ def test_a_copy_waits_for_earlier_work(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_copy_out_may_follow_a_copy_back_at_once(mgpu: Mgpu) -> None:
-    """Through host memory from block to block, without a synchronise, on two streams."""
+    """The data go through host memory from block to block, without a synchronise, on two
+    streams."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     for size in (KIB, 3 * MIB, 17 * MIB):
         one, two = mgpu.MemAlloc(size, first, False), mgpu.MemAlloc(size, second, False)
@@ -104,7 +108,7 @@ def test_the_null_stream_copies_too(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", backends=BACKENDS_WITH_GPU)
 def test_registered_memory_is_copied_directly(mgpu: Mgpu) -> None:
-    """The copy does not block: the device reads it when the stream gets there, as with stock."""
+    """The copy does not block: the device reads the source in the stream's order, as with stock."""
     stream, data = mgpu.StreamCreate(), pattern(mgpu, 64 * KIB)
     block = mgpu.MemAlloc(64 * KIB, stream, False)
     mgpu.MemHostRegister(data, 64 * KIB)
@@ -119,8 +123,8 @@ def test_registered_memory_is_copied_directly(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_PAGEABLE="1", HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_a_source_that_a_kernel_may_write_is_not_read_early(mgpu: Mgpu) -> None:
-    """On a device that reaches pageable memory: only while no kernel is before the copy. Work
-    submitted since does not hide that kernel."""
+    """A device that reaches pageable memory may read it only while no kernel is before the copy.
+    Work that was submitted since does not hide that kernel."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
@@ -150,7 +154,8 @@ def test_a_source_that_a_kernel_of_the_null_stream_may_write_is_not_read_early(m
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_hip_is_asked_once_about_a_pointer(mgpu: Mgpu) -> None:
-    """An address in no table is not host memory for that; HIP's answer holds while nothing maps."""
+    """An address in no table is not yet known as host memory; HIP's answer holds while nothing is
+    mapped."""
     stream = mgpu.StreamCreate()
     block, host = mgpu.MemAlloc(KIB, stream, False), pattern(mgpu, KIB)
     for _ in range(10):
@@ -165,7 +170,7 @@ def test_hip_is_asked_once_about_a_pointer(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_hip_is_asked_about_memory_where_others_call_hip(mgpu: Mgpu) -> None:
-    """Memory that the program has from HIP itself is copied by HIP, and no error stays behind."""
+    """HIP copies memory that the program has from HIP itself, and no error stays behind."""
     own = mgpu.stub_ffi.new("void **")
     mgpu.stub.hipMalloc(own, KIB)
     foreign = mgpu.from_stub(own[0])
@@ -184,7 +189,7 @@ def test_hip_is_asked_about_memory_where_others_call_hip(mgpu: Mgpu) -> None:
 def test_hip_refuses_a_copy_beyond_a_block(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
-    if not mgpu.on_cuda:  # NVIDIA's driver knows the 2 MB that it cuts such blocks from
+    if not mgpu.on_cuda:  # NVIDIA's driver knows the 2 MB from which it cuts such blocks
         mgpu.Memcpy(pattern(mgpu, 1 << 16), block, 1 << 16, stream)
         said = mgpu.stderr()
         assert "'hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)' failed" in said
@@ -199,7 +204,7 @@ def test_without_pinned_memory_hip_copies(mgpu: Mgpu) -> None:
     for _ in range(3):
         mgpu.Memcpy(block, pattern(mgpu, KIB), KIB, stream)
         assert read(mgpu, block, KIB, stream) == mgpu.ffi.buffer(pattern(mgpu, KIB))[:]
-    assert mgpu.count("hipHostMalloc") >= 2  # a failure is not the program's
+    assert mgpu.count("hipHostMalloc") >= 2  # the program does not see a failure
     assert mgpu.stub.hipPeekAtLastError() == 0
     assert mgpu.stderr() == ""
 
@@ -216,7 +221,7 @@ def test_an_error_of_earlier_work_shows_in_the_copy(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_VERSION="70253211")
 def test_a_copy_back_is_complete_with_an_error_pending(mgpu: Mgpu) -> None:
-    """The error stays, as with stock from HIP 7 on: no question of ours fails there."""
+    """From HIP 7 on the error stays, as with stock: none of the library's questions fails there."""
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     mgpu.Memset32(block, 0x03030303, 256, stream)

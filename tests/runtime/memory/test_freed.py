@@ -1,4 +1,4 @@
-"""When freed memory serves again, and how much of it is kept."""
+"""When the cache hands out freed memory again, and how much of it it keeps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def alloc(mgpu: Mgpu, size: int, stream):
 
 
 def at_work(mgpu: Mgpu, block, size: int):
-    """A stream that works on a block."""
+    """Yields a stream that works on a block."""
     stream = mgpu.StreamCreate()
     mgpu.Memset32(block, 0x07070707, size // 4, stream)
     return stream
@@ -29,7 +29,8 @@ def at_work(mgpu: Mgpu, block, size: int):
 
 # ---- the walk of a free over the streams ----
 
-#: In each call, frees while there are three streams; before the first, others went back to HIP.
+#: Each call frees blocks while there are three streams; before the first call, others went back to
+#: HIP.
 FREES = """
 #include <stdlib.h>
 void *mgpuStreamCreate(void);
@@ -67,7 +68,7 @@ def test_a_free_queries_no_stream_that_hip_destroyed(tmp_path: Path) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_wait_for_the_device_covers_streams_that_hip_destroyed(mgpu: Mgpu) -> None:
-    """The program has destroyed them by HIP itself, and a block waits for what was done on them."""
+    """The program has destroyed the streams by HIP itself, and a block waits for their work."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     others = [at_work(mgpu, block, KIB) for _ in range(3)]
@@ -100,7 +101,7 @@ def test_a_block_that_another_stream_works_on_waits_for_it(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_FAULT="hipDeviceSynchronize:*:900")
 def test_a_block_that_hip_cannot_wait_for_is_not_kept(mgpu: Mgpu) -> None:
-    """HIP refuses to wait while another thread captures: the free is stock's then."""
+    """HIP refuses to wait while another thread captures: stock's path then frees the block."""
     block = alloc(mgpu, KIB, mgpu.null)
     at_work(mgpu, block, KIB)
     mgpu.MemFree(block, mgpu.null)
@@ -150,7 +151,7 @@ def test_a_third_stream_waits_for_both_others(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_third_stream_waits_for_work_of_others_on_the_stream_of_the_free(mgpu: Mgpu) -> None:
-    """Nothing was submitted there by the library, so the stream looks idle."""
+    """The library has submitted nothing to that stream, so it looks idle."""
     stream, third = mgpu.StreamCreate(), mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     other = at_work(mgpu, block, KIB)
@@ -188,9 +189,9 @@ def test_shared_memory_waits_for_every_stream_too(mgpu: Mgpu) -> None:
 
 
 def free_at_work(mgpu: Mgpu, other, end: Callable[[], object] | None = None) -> None:
-    """Frees a block on a stream while another one works on it, which may end before the free.
-    Nobody gets the block before a wait for the device. HIP may have the other handle for another
-    stream by now, so a wait for that one proves nothing."""
+    """Frees a block on a stream while another one works on it; that work may end before the free.
+    The cache does not hand out the block before a wait for the device. HIP may have given the other
+    handle to another stream by now, so a wait for that stream proves nothing."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     mgpu.Memset32(block, 0x07070707, KIB // 4, other)
@@ -206,7 +207,7 @@ def free_at_work(mgpu: Mgpu, other, end: Callable[[], object] | None = None) -> 
 
 
 def made_by_hip(mgpu: Mgpu):
-    """A stream that does not wait for the null stream, as PyTorch's do not."""
+    """Returns a stream that does not wait for the null stream, as PyTorch's do not."""
     own = mgpu.stub_ffi.new("void **")
     assert mgpu.stub.hipStreamCreateWithFlags(own, 1) == 0
     return mgpu.from_stub(own[0], "hipStream_t")
@@ -233,7 +234,8 @@ def test_a_stream_of_the_programs_may_be_of_another_device_than_the_current_one(
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_block_waits_for_the_null_stream(mgpu: Mgpu) -> None:
-    """A null stream never ends. So HIP is asked about it, and a wait for it counts."""
+    """A null stream is never destroyed. The library therefore asks HIP about it, and counts a wait
+    for it."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     for synchronize in (
@@ -285,7 +287,7 @@ def test_a_block_waits_for_a_stream_that_hip_destroyed_at_work(mgpu: Mgpu) -> No
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_REUSE="1")
 def test_a_block_waits_for_a_stream_whose_handle_hip_handed_out_anew(mgpu: Mgpu) -> None:
-    """The program has destroyed ours by HIP itself, at work."""
+    """The program has destroyed our stream by HIP itself, while it was at work."""
     other = mgpu.StreamCreate()
 
     def end() -> None:
@@ -343,7 +345,7 @@ def test_a_stream_of_another_device_is_not_waited_for(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS, HIPSTUB_ASYNC="2000")
 def test_a_chain_of_early_frees_computes_what_stock_computes(mgpu: Mgpu) -> None:
-    """Each block is freed on one stream as soon as the other has its work on it."""
+    """Each block is freed on one stream while the other still works on it."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     size, rounds = 64 * KIB, 12
     results = [mgpu.ffi.new("uint32_t[]", size // 4) for _ in range(rounds)]
@@ -395,7 +397,7 @@ def test_the_option_raises_the_bound(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_MEMORY_LIMIT="8M")
 def test_beyond_the_bound_only_the_rest_costs_what_stock_costs(mgpu: Mgpu) -> None:
-    """25 MB that each round frees, of which 8 are kept: 144 allocations are HIP's, 56 are hits."""
+    """Each round frees 25 MB, of which 8 are kept: HIP makes 144 allocations, and 56 are hits."""
     stream = mgpu.StreamCreate()
     for _ in range(10):
         before = mgpu.counts("hipMalloc", "hipFree")
@@ -431,7 +433,7 @@ def test_frees_before_the_bound_was_reached_count(mgpu: Mgpu) -> None:
         for block in blocks:
             mgpu.MemFree(block, stream)
 
-    free_both(3 * MIB)  # 6 MB, of which nobody keeps count
+    free_both(3 * MIB)  # 6 MB that no count includes
     free_both(3 * MIB + 256)
     assert mgpu.stub.hipstub_live(b"bytes") <= 8 * MIB
 

@@ -1,4 +1,4 @@
-"""Device memory: what the cache keeps, what it gives back, and what it says."""
+"""Device memory: the blocks that the cache keeps and gives back, and its messages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_block_is_never_split(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_many_blocks_of_one_size_are_all_reused(mgpu: Mgpu) -> None:
-    """More than the ways of a set: the others are chained, none is lost."""
+    """There are more blocks than a set has ways: the others are chained, and none is lost."""
     stream = mgpu.StreamCreate()
     for _ in range(3):
         blocks = [alloc(mgpu, KIB, stream) for _ in range(50)]
@@ -86,7 +86,7 @@ def test_devices_have_pools_of_their_own(mgpu: Mgpu) -> None:
     second = mgpu.StreamCreate()
     there = alloc(mgpu, KIB, second)
     assert there != block
-    free(mgpu, there, first)  # its own device's, though the stream is another's
+    free(mgpu, there, first)  # goes to its own device, though the stream is another's
     assert alloc(mgpu, KIB, second) == there
     mgpu.SetDefaultDevice(0)
     assert alloc(mgpu, KIB, first) == block
@@ -94,7 +94,7 @@ def test_devices_have_pools_of_their_own(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1", MGPU_RT_STREAM_LIMIT="0")
 def test_a_handle_that_comes_back_on_another_device_is_another_stream(mgpu: Mgpu) -> None:
-    """HIP may give a handle that it got back to the next stream, wherever that is."""
+    """HIP may give the handle of a destroyed stream to the next one, on any device."""
     first = mgpu.StreamCreate()
     here = alloc(mgpu, KIB, first)
     free(mgpu, here, first)
@@ -117,8 +117,8 @@ def test_a_handle_that_comes_back_on_another_device_is_another_stream(mgpu: Mgpu
 
 @in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="held")
 def test_a_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None:
-    """The program has destroyed it by HIP itself, with work pending that HIP did not wait for.
-    Memory freed on it is not in the order of the stream that has its handle now."""
+    """The program has destroyed the stream by HIP itself, with work pending, and HIP did not wait
+    for it. Memory freed on the old stream is not in the order of the new stream with its handle."""
     first = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, first)
     mgpu.Memset32(block, 1, KIB // 4, first)
@@ -131,7 +131,7 @@ def test_a_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None
 
 @in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="held")
 def test_a_lent_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None:
-    """A stream of the program, which memory was freed on while it was lent, comes back too."""
+    """The program lent a stream, and freed memory on it; that memory comes back too."""
     own = mgpu.stub_ffi.new("void **")
     assert mgpu.stub.hipStreamCreate(own) == 0
     lent = mgpu.from_stub(own[0], "hipStream_t")
@@ -184,10 +184,10 @@ def test_the_host_reads_and_writes_shared_memory(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-#: 801: not supported, as HIP 5 to 7 have it.
+#: Error 801: not supported, which is the answer of HIP 5 to 7.
 @in_child(HIPSTUB_FAULT="hipMallocManaged:*:801", backends=("stub",))
 def test_without_managed_memory_shared_memory_is_that_of_stock(mgpu: Mgpu) -> None:
-    """Device memory, of which it says nothing; HIP 7 keeps an error until it is read."""
+    """HIP says nothing of device memory, and HIP 7 keeps an error until it is read."""
     block = shared(mgpu, 1000)
     assert block and mgpu.count("hipMalloc") == 1
     free(mgpu, block)
@@ -213,7 +213,7 @@ def shared(mgpu: Mgpu, size: int):
 
 @in_child()
 def test_the_shared_flag_counts_without_a_stream_only(mgpu: Mgpu) -> None:
-    """LLVM 17 and older leave garbage there, but pass a stream."""
+    """LLVM 17 and older pass garbage for the flag, but pass a stream."""
     stream = mgpu.StreamCreate()
     free(mgpu, mgpu.MemAlloc(100, stream, True), stream)
     assert mgpu.counts("hipMalloc", "hipMallocManaged") == {"hipMalloc": 1, "hipMallocManaged": 0}
@@ -239,7 +239,8 @@ def test_shared_memory_is_handed_out_again(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_shared_memory_waits_for_its_stream(mgpu: Mgpu) -> None:
-    """The host may write to it at once, so the stream's own next work has to wait as well."""
+    """The host may write to the memory at once, so the stream's own next work has to wait as
+    well."""
     stream = mgpu.StreamCreate()
     block = shared(mgpu, 4 * KIB)
     mgpu.Memset32(block, 7, KIB, stream)
@@ -249,13 +250,13 @@ def test_shared_memory_waits_for_its_stream(mgpu: Mgpu) -> None:
     assert shared(mgpu, 4 * KIB) == block
     mgpu.Memset32(block, 7, KIB, stream)
     free(mgpu, block)
-    assert mgpu.pending(stream) == 0  # without a stream all are waited for
+    assert mgpu.pending(stream) == 0  # without a stream the library waits for all
     assert shared(mgpu, 4 * KIB) == block
 
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_shared_memory_of_an_idle_stream_waits_for_nothing(mgpu: Mgpu) -> None:
-    """The block of an idle stream is handed out again, without a synchronise of HIP."""
+    """The cache hands out the block of an idle stream again, without a synchronise of HIP."""
     stream = mgpu.StreamCreate()
     for _ in range(4):
         free(mgpu, shared(mgpu, KIB), stream)
@@ -302,7 +303,8 @@ def test_shared_memory_is_forgotten_at_a_reset(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_smaller_shared_memory_at_the_same_address_is_another_block(mgpu: Mgpu) -> None:
-    """The program has freed it by a call of its own, and frees here what HIP has put there."""
+    """The program has freed the block by HIP itself; then it frees the one that HIP has put
+    there."""
     stream = mgpu.StreamCreate()
     block = shared(mgpu, 4 * KIB)
     assert mgpu.stub.hipFree(mgpu.for_stub(block)) == 0
@@ -387,7 +389,7 @@ def test_an_unknown_address_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_MEMORY=str(MIB))
 def test_a_lack_of_memory_gives_back_all_that_is_cached(mgpu: Mgpu) -> None:
-    """Blocks of all streams go back, busy streams included, and no error is left behind."""
+    """Blocks of all streams go back, even of busy ones, and no error is left behind."""
     streams = [mgpu.StreamCreate() for _ in range(3)]
     for stream in streams:
         block = alloc(mgpu, 256 * KIB, stream)
@@ -418,7 +420,7 @@ def test_absurd_sizes_are_refused(mgpu: Mgpu) -> None:
 
 
 def churn(mgpu: Mgpu, stream, data, sizes=(KIB, 3 * KIB)) -> None:
-    """Allocates, copies in, copies out and frees; checks what comes back, if there was memory."""
+    """Allocates, copies in, copies out and frees; checks the copied data, if there was memory."""
     for size in sizes:
         block = alloc(mgpu, size, stream)
         if not block:
@@ -435,7 +437,8 @@ def churn(mgpu: Mgpu, stream, data, sizes=(KIB, 3 * KIB)) -> None:
 @pytest.mark.parametrize("point", range(1, 5))
 @pytest.mark.parametrize("function", ["hipMalloc", "hipHostMalloc", "hipMemcpyAsync", "hipFree"])
 def test_each_failure_leaves_no_leak_and_no_lost_block(function: str, point: int) -> None:
-    """No leak, no lost block: afterwards the same work is done, and all is given back."""
+    """No block leaks or is lost: afterwards the work succeeds again, and everything goes back to
+    HIP."""
     env = environment(HIPSTUB_FAULT=f"{function}:{point}:2", MGPU_RT_EXCLUSIVE="on")
     run_child(__name__, "_survives", env)
 

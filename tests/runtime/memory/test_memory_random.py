@@ -1,6 +1,6 @@
-"""The memory cache under random programs, on every back end, beside a model on the host.
+"""Plays random programs over the memory cache, on every back end, beside a model on the host.
 
-The stub delays each stream differently, so that a wait that is missing shows as a wrong number.
+The stub delays each stream differently, so a missing wait shows as a wrong number.
 """
 
 from __future__ import annotations

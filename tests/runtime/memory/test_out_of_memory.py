@@ -28,7 +28,7 @@ def ask(mgpu: Mgpu, make_room: Callable[[int, int], None]) -> None:
 
 
 def asked_and_freeing(mgpu: Mgpu) -> list[tuple[int, int]]:
-    """Holds 600 KiB that `make_room` frees; returns the list of its calls."""
+    """Holds 600 KiB, which `make_room` frees; returns the list of its calls."""
     held, asked = [alloc(mgpu, 600 * KIB)], []
 
     def make_room(device: int, size: int) -> None:
@@ -46,7 +46,7 @@ def test_the_program_is_asked_before_an_allocation_fails(mgpu: Mgpu) -> None:
 
     def make_room(device: int, size: int) -> None:
         asked.append((device, size))
-        assert alloc(mgpu, 4 * MIB) == mgpu.null  # which asks nobody
+        assert alloc(mgpu, 4 * MIB) == mgpu.null  # this asks no listener
         if held:
             mgpu.MemFree(held.pop(), mgpu.null)
 
@@ -55,7 +55,7 @@ def test_the_program_is_asked_before_an_allocation_fails(mgpu: Mgpu) -> None:
     assert asked == [(0, MIB)]
     assert mgpu.stub.hipPeekAtLastError() == 0
     mgpu.stderr()
-    assert alloc(mgpu, MIB) == mgpu.null  # nothing is left to be freed
+    assert alloc(mgpu, MIB) == mgpu.null  # nothing is left that could be freed
     assert asked == [(0, MIB)] * 2
     assert mgpu.stub.hipPeekAtLastError() != 0
     mgpu.stderr()
@@ -114,7 +114,7 @@ def test_memory_is_the_devices_that_it_leaves(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2", **SMALL)
 def test_a_failed_allocation_leaves_hips_error_beside_other_devices(mgpu: Mgpu) -> None:
-    """There the library asks HIP which device it is, and a call that succeeds clears the error."""
+    """The library asks HIP there for the device, and a call that succeeds clears the error."""
     assert alloc(mgpu, 2 * MIB) == mgpu.null
     assert mgpu.stub.hipPeekAtLastError() == 2
     ask(mgpu, lambda _device, _size: None)
@@ -154,7 +154,7 @@ def test_a_graph_asks_nobody(mgpu: Mgpu) -> None:
 def test_a_child_of_fork_asks_too(mgpu: Mgpu) -> None:
     asked: list[int] = []
     ask(mgpu, lambda _device, size: asked.append(size))
-    child = os.fork()  # before the first call, so that HIP serves the child
+    child = os.fork()  # before the first call, so that HIP works in the child
     alloc(mgpu, 2 * MIB)
     if child == 0:
         os._exit(0 if asked == [2 * MIB] else 1)
@@ -183,7 +183,7 @@ def test_a_function_of_pythons_is_asked(mgpu: Mgpu) -> None:
 
 
 class Freeing(Runtime):
-    """Frees what it holds when it is asked."""
+    """A listener that frees the memory it holds when it is asked."""
 
     held: list[int]
 
@@ -214,7 +214,7 @@ class FreeingCached(Freeing, CachedRuntime):
 
 @in_child(**SMALL)
 def test_a_runtime_is_asked_once(mgpu: Mgpu) -> None:
-    """Whether the library, HIP or a cache in Python has the memory."""
+    """The library asks once, whether it, HIP or a cache in Python has the memory."""
     for kind in (Freeing, FreeingHook, FreeingPlain, FreeingCached):
         with mgpu_rt.intercept(kind()) as runtime:
             block = alloc(mgpu, 600 * KIB)
@@ -227,7 +227,7 @@ def test_a_runtime_is_asked_once(mgpu: Mgpu) -> None:
             assert runtime.asked == [(0, MIB), (0, 2 * MIB)]
             assert mgpu.stderr().count("failed with 'hipErrorOutOfMemory'") == 1
         mgpu_rt.load().empty_cache()
-        assert alloc(mgpu, 2 * MIB) == mgpu.null  # which does not ask it any more
+        assert alloc(mgpu, 2 * MIB) == mgpu.null  # this does not ask the listener any more
         assert len(runtime.asked) == 2
         mgpu.stderr()
 

@@ -1,7 +1,7 @@
 """Registrations of host memory that outlive their unregister (MGPU_RT_EXCLUSIVE=on).
 
 tests/support/hosts/registered has the programs. The stub of HIP keeps the pages that it was given,
-as a GPU does. So the use of a registration whose pages were replaced shows as wrong bytes.
+as a GPU does. A registration whose pages were replaced thus shows as wrong bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.support.refused import REFUSE_USERFAULTFD
 KIB = 1 << 10
 PAGE = 4 * KIB
 
-#: The cases whose only word would be that the device saw other memory.
+#: Cases in which only the device would show that it saw other memory.
 CASES = (
     "moved",
     "unmapped",
@@ -44,7 +44,7 @@ CASES = (
     "exit",
 )
 
-#: Stock's lines for a second unregister, a second register and a third unregister.
+#: Returns stock's lines for a second unregister, a second register and a third unregister.
 ERRORS = """\
 'hipHostUnregister(ptr)' failed with 'hipErrorHostMemoryNotRegistered'
 'hipHostRegister(ptr, sizeBytes, 0)' failed with 'hipErrorHostMemoryAlreadyRegistered'
@@ -58,7 +58,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(path: Path, *words: object, exclusive: str = "on", **variables: str) -> tuple[str, dict]:
-    """Returns what the program wrote to stderr, and the record of the stub."""
+    """Returns the program's stderr, and the record of the stub."""
     log = path.with_suffix(".json")
     settings = {"MGPU_RT_EXCLUSIVE": exclusive, "MGPU_RT_MANAGER": "off", **variables}
     done = run_program(path, *words, HIPSTUB_PINS="1", HIPSTUB_LOG=str(log), **settings)
@@ -79,7 +79,7 @@ def test_a_case(path: Path, case: str) -> None:
 
 
 def test_random_programs(path: Path) -> None:
-    """`make soak` plays 20,000."""
+    """`make soak` plays 20,000 of them."""
     _, record = run(path, "walk", 1, 150)
     _, plain = run(path, "walk", 1, 150, exclusive="off")
     assert registrations(record) < 0.8 * registrations(plain)
@@ -107,14 +107,15 @@ def test_registered_memory_on_a_gpu(path: Path, words: tuple[str, ...]) -> None:
 
 
 def test_a_race(path: Path) -> None:
-    """munmap drops pages before its event is read, so another thread may map them first."""
+    """munmap drops pages before the library reads its event, so another thread may map them
+    first."""
     _, record = run(path, "race", 1000)
     assert registrations(record) < 1000 * 1.5
 
 
 @pytest.mark.check
 def test_a_long_race(path: Path) -> None:
-    """The moment between an event's reading and its mark is short."""
+    """The moment between the reading of an event and its mark is short."""
     run(path, "race", 200_000)
 
 
@@ -140,7 +141,7 @@ def test_without_the_users_word_every_call_is_hips(path: Path, variables: dict) 
 
 
 def test_idle_registrations_are_bounded(path: Path) -> None:
-    """The least recently used go first."""
+    """The library gives back the least recently used first."""
     _, record = run(path, "case", "limit", MGPU_RT_MEMORY_LIMIT="64K")
     assert record["live"]["registrations"] == 16
     assert record["counts"]["hipHostUnregister"] == 48 - 16
@@ -158,7 +159,8 @@ def test_errors_are_those_of_stock(path: Path) -> None:
 
 
 def kept(path: Path, *words: str, tmp: Path, **variables: str) -> tuple[dict, dict, str]:
-    """Returns what the statistics say: of the cache, of what is kept, and the line for people."""
+    """Returns the statistics: of the cache, of the registrations that are kept, and the line for
+    people."""
     file = tmp / "stats.json"
     run(path, *words, MGPU_RT_STATS=str(file), **variables)
     said = json.loads(file.read_text())
@@ -186,7 +188,7 @@ def test_statistics_say_why_registrations_went(path: Path, tmp_path: Path) -> No
 
 
 def test_statistics_count_no_miss_where_nothing_is_kept(path: Path, tmp_path: Path) -> None:
-    """HIP serves what is not kept: of a file, and without the word."""
+    """HIP registers memory that is not kept: a file's, and all without the word."""
     nothing = {"hits": 0, "misses": 0, "evictions": 0}
     assert kept(path, "case", "shared-memory", tmp=tmp_path) == (
         nothing,

@@ -1,4 +1,5 @@
-"""Scratch buffers: lazy, grown on demand, moved but never copied, the old one kept on failure."""
+"""Scratch buffers: they are lazy, grow on demand, move but are never copied, and stay if a growth
+fails."""
 
 from __future__ import annotations
 

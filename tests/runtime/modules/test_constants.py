@@ -1,8 +1,8 @@
-"""The library does not compare constants again, and takes nothing else for a constant.
+"""The library does not compare constants again, and treats no other image as a constant.
 
-Each program changes one byte of an image between two loads. Images that were constants for good are
-changed, which breaks a promise. The second load then gives the module of the first one, and so
-shows that nothing was compared. Everywhere else the change must be seen.
+Each program changes one byte of an image between two loads. Images that are constants for good are
+changed, which breaks a promise. The second load then returns the module of the first one, and so
+shows that nothing was compared. In all other programs the library must notice the change.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tests.support.images import code_object
 from tests.support.patience import HANG
 
 HOST = ROOT / "tests" / "support" / "hosts" / "constants.c"
-BUILTIN = ("builtin",)  # where an image lies is not the policy's business
+BUILTIN = ("builtin",)  # the policy does not care where an image lies
 
 
 @functools.cache
 def _image() -> str:
-    """The flag that names the code object's file."""
+    """Returns the flag that names the code object's file."""
     path = folder("constants") / "forum.hsaco"
     path.write_bytes(code_object("forum"))
     return f'-DIMAGE_FILE="{path}"'
@@ -78,7 +78,7 @@ def test_constants_of_a_library_that_can_be_closed_are_compared(mgpu: Mgpu) -> N
 
 @in_child(BUILTIN)
 def test_constants_at_the_address_of_a_closed_library_are_compared(mgpu: Mgpu) -> None:
-    """Another image lies at the address of a constant of a library that is gone."""
+    """Another image lies at the address of a constant, whose library was closed."""
     assert _second_load(_program(), "closed", _library()) == "other"
 
 
@@ -91,13 +91,13 @@ def test_constants_that_the_loader_relocated_are_compared(mgpu: Mgpu) -> None:
 
 @in_child(BUILTIN)
 def test_a_constant_is_not_taken_for_the_module_that_has_its_handle(mgpu: Mgpu) -> None:
-    """HIP unloaded the constant's module, and has its handle for another image by now."""
+    """HIP has unloaded the constant's module, and given its handle to another image."""
     assert _second_load(_program(), "evicted", HIPSTUB_REUSE="1") == "other"
 
 
 @in_child(BUILTIN)
 def test_constants_of_the_program_are_not_copied(mgpu: Mgpu) -> None:
-    """HIP may read them as long as it likes; of all others the module has a copy."""
+    """HIP may read constants at any time; for all other images the module has a copy."""
     words = _second_load(_program(), "allocated", HIPSTUB_MODE="fast")
     constant, data = map(int, words.split())
     assert constant < 1000

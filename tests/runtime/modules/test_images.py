@@ -1,7 +1,8 @@
-"""The library reads of an image only what is there. And nothing is refused that HIP would take.
+"""Reading images: the library reads only what is there. The library also refuses nothing that HIP
+would take.
 
-Over the stub and over AMD's HIP 5.2.3 on the emulated device, with images that end where reading
-ends.
+Tests run over the stub and over AMD's HIP 5.2.3 on the emulated device, with images at the end of
+readable memory.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tests.support.images import bundle, code_object
 KERNEL = "test_func"
 REFUSED = "'hipModuleLoadData(&module, data)' failed with 'hipError"
 PAGE = mmap.PAGESIZE
-NONE, READ_WRITE = 0, 3  # of mmap's protections
+NONE, READ_WRITE = 0, 3  # values of mmap's protections
 
 
 def _libc(mgpu: Mgpu):
@@ -31,7 +32,8 @@ def _libc(mgpu: Mgpu):
 
 
 def _at_the_edge(mgpu: Mgpu, content: bytes, mapped: int = READ_WRITE):
-    """A copy of an image that ends where reading ends: behind it lies a page without rights."""
+    """Returns a copy of an image at the end of readable memory: the page behind it has no
+    rights."""
     libc = _libc(mgpu)
     size = (len(content) + PAGE - 1) // PAGE * PAGE
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
@@ -44,7 +46,7 @@ def _at_the_edge(mgpu: Mgpu, content: bytes, mapped: int = READ_WRITE):
 
 
 def _load_and_unload(mgpu: Mgpu, image):
-    """The module that served it; the next load of the same bytes gets it again, if it is kept."""
+    """Returns the image's module; the next load of the same bytes gets it again, if it is kept."""
     module = mgpu.load(image)
     mgpu.ModuleUnload(module)
     return module
@@ -64,7 +66,7 @@ def _tables_first(content: bytes, gap: int = 0) -> bytes:
 
 
 def _fatbin(header_size: int, size: int = 64) -> bytes:
-    """NVIDIA's, of one entry that says where its content begins."""
+    """Returns a fatbin of NVIDIA's, of one entry whose header says where its content begins."""
     entry = struct.pack("<HHIQII", 2, 0x101, header_size, size, 0, 0)
     body = entry + b"\x7fELF" + bytes(size - 4)
     return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
@@ -72,7 +74,7 @@ def _fatbin(header_size: int, size: int = 64) -> bytes:
 
 @in_child(backends=BACKENDS)
 def test_a_fatbin_entrys_wrong_header_size_is_not_followed(mgpu: Mgpu) -> None:
-    """Nothing can be read at the place where the entry's content would begin by it."""
+    """By that header the entry's content would begin where nothing can be read."""
     for header_size in (0, 23, 24, 4096, 1 << 20, 0xFFFFFFFF):
         assert not mgpu.load(_at_the_edge(mgpu, _fatbin(header_size)))
         assert mgpu.stderr().startswith(REFUSED)
@@ -94,8 +96,7 @@ def test_an_empty_bundle_entrys_offset_is_ignored(mgpu: Mgpu) -> None:
 
 @in_child(backends=("softgpu",))
 def test_a_damaged_entry_for_another_gpu_is_ignored(mgpu: Mgpu) -> None:
-    """A damaged entry does not keep HIP from the entry for this GPU; only HIP knows which that
-    is."""
+    """HIP still finds the entry for this GPU beside a damaged one; only HIP knows which that is."""
     image = bytearray(bundle(code_object("forum"), code_object("forum", None, "gfx1100")))
     second = image.index(b"hipv4-amdgcn", image.index(b"hipv4-amdgcn") + 1)
     image[second : second + 31] = b"hipv4-amdgcn-amd-amdhsa--gfx110"
@@ -108,7 +109,7 @@ def test_a_damaged_entry_for_another_gpu_is_ignored(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_unreadable_memory_is_not_read(mgpu: Mgpu) -> None:
-    """Mapped, as far as msync says, but without the right to read."""
+    """The memory is mapped, so msync succeeds, but nobody has the right to read it."""
     for content in (code_object("forum"), bundle(code_object("forum")), _fatbin(24), bytes(5000)):
         assert not mgpu.load(_at_the_edge(mgpu, content, NONE))
         assert mgpu.stderr().startswith(REFUSED)
@@ -117,7 +118,7 @@ def test_unreadable_memory_is_not_read(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_nothing_is_read_beyond_a_mapped_files_end(mgpu: Mgpu) -> None:
-    """Reading behind the end of the file would be SIGBUS."""
+    """A read behind the end of the file would be SIGBUS."""
     libc = _libc(mgpu)
     file = libc.memfd_create(b"image", 0)
     content = code_object("forum")
@@ -134,7 +135,7 @@ def test_nothing_is_read_beyond_a_mapped_files_end(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_an_image_with_strings_behind_its_section_headers_is_shared(mgpu: Mgpu) -> None:
-    """Taken, kept and shared like any other; its writable globals are seen."""
+    """The library takes, keeps and shares it like any other; it sees the writable globals."""
     content = _tables_first(code_object("forum"))
     modules = {_load_and_unload(mgpu, _at_the_edge(mgpu, content)) for _ in range(3)}
     assert len(modules) == 1
@@ -150,8 +151,8 @@ def test_an_image_with_strings_behind_its_section_headers_is_shared(mgpu: Mgpu) 
 
 @in_child()
 def test_a_shorter_image_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
-    """The image's header has no size and equals that of the longer one before it. So the library
-    compares the table behind it before it reads anything by that table."""
+    """The header states no size and equals that of the longer image before it. The library
+    therefore compares the table behind it before it reads anything by that table."""
     short, long = _tables_first(code_object("forum")), _tables_first(code_object("forum"), PAGE)
     libc = _libc(mgpu)
     assert short[:64] == long[:64]
@@ -171,7 +172,7 @@ def test_a_shorter_image_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_shorter_bundle_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
-    """A bundle whose table is shorter than that of the one before it."""
+    """The program loads a bundle whose table is shorter than that of the one before it."""
     short, long = bundle(code_object("forum")), bundle(code_object("forum") + bytes(3 * PAGE))
     libc = _libc(mgpu)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
@@ -189,8 +190,8 @@ def test_a_shorter_bundle_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None
 
 @in_child(backends=BACKENDS)
 def test_images_with_a_false_size_of_a_section_are_not_shared(mgpu: Mgpu) -> None:
-    """AMD's HIP takes the image, as it reads other sections only. Each load is its own, since this
-    library cannot read all that the image claims to have."""
+    """AMD's HIP takes the image, as it reads other sections only. The library shares none of these
+    loads, as it cannot read all that the image claims to have."""
     content = code_object("forum")
     (at,) = struct.unpack_from("<Q", content, 40)
     for size in (1 << 40, 1 << 63, (1 << 64) - 1):
@@ -222,7 +223,7 @@ def test_images_with_a_false_offset_of_a_section_are_refused(mgpu: Mgpu) -> None
 
 @in_child()
 def test_tiny_images_at_the_end_of_memory_are_refused(mgpu: Mgpu) -> None:
-    """Only the stub survives all of them: AMD's HIP takes all that it does not know for an ELF."""
+    """Only the stub survives all of them: AMD's HIP reads every unknown image as an ELF."""
     for content in (
         b"CCOB" + struct.pack("<HH", 2, 1),
         b"CCOB" + struct.pack("<HHQ", 3, 1, (1 << 64) - 1),
@@ -266,7 +267,7 @@ long syscall(long number, ...) {
 
 
 def test_each_page_of_an_image_is_checked_once(tmp_path: Path) -> None:
-    """A miss costs a system call for each page of the image, a hit none."""
+    """Misses cost a system call for each page of the image, hits none."""
     counter = compile_c(
         tmp_path / "counter.so",
         "#include <errno.h>\n" + COUNTER,

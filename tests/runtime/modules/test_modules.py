@@ -8,7 +8,7 @@ from tests.runtime.shared.test_known_limits import distinct
 from tests.support.child import Mgpu, in_child
 
 COUNT = 200
-COPY = 8192  # bytes that a copy takes at least; what the stub frees beside it is less
+COPY = 8192  # bytes that a copy takes at least; the stub frees less beside it
 
 
 class Mallinfo(ctypes.Structure):
@@ -18,7 +18,7 @@ class Mallinfo(ctypes.Structure):
 
 
 def allocated() -> int:
-    """Bytes that malloc has handed out and not got back."""
+    """Returns how many bytes malloc has handed out and not got back."""
     libc = ctypes.CDLL(None)
     libc.mallinfo2.restype = Mallinfo
     return libc.mallinfo2().field7
@@ -55,7 +55,7 @@ def test_a_reset_frees_the_copies_of_modules_that_nobody_holds(mgpu: Mgpu) -> No
 
 @in_child()
 def test_a_reset_leaves_the_copy_of_a_module_that_the_program_holds(mgpu: Mgpu) -> None:
-    """A thread may compare it just now, and at the end of the process HIP reads it still."""
+    """Threads may be comparing it, and at the end of the process HIP still reads it."""
     _, kept = load_many(mgpu, unload=False)
     mgpu.stub.hipDeviceReset()
     mgpu.StreamDestroy(mgpu.StreamCreate())  # notices it

@@ -1,6 +1,6 @@
 """Images of 2 MB whose parts repeat each other: the library's readers come to an end.
 
-Without their bounds each takes minutes to hours, and the child is ended as one that hangs.
+Without their bounds each reader takes minutes to hours, and the test ends the child as hanging.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ QUEUE = b"\xab.value_kind\xb4hidden_default_queue"
 
 @in_child(policies=("builtin",))
 def test_repeated_words_are_read_in_bounded_time(mgpu: Mgpu) -> None:
-    """Whether each is an instruction's was asked of all before it."""
+    """Without the bound each word was checked against all words before it."""
     words = b".version 8.0 x" + b".global" * (SIZE // 7) + b"\0"
     mgpu.load(mgpu.image(words))
 
 
 @in_child(policies=("builtin",))
 def test_shared_notes_are_read_in_bounded_time(mgpu: Mgpu) -> None:
-    """HIP 5.2 is given a copy with other notes, which were written as often."""
+    """HIP 5.2 is given a copy with other notes, which was made just as often."""
     text = QUEUE * (SIZE // 2 // len(QUEUE) // 4 * 4)
     note = struct.pack("<III", 0, len(text), 32) + text
     mgpu.load(mgpu.image(elf_of(elf.AMDGPU, [(STRTAB, 0, 0, 1)], 30_000, note)))
@@ -32,7 +32,7 @@ def test_shared_notes_are_read_in_bounded_time(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_repeated_names_are_listed_in_bounded_time(mgpu: Mgpu) -> None:
-    """Names are listed where one is missing."""
+    """The library lists names where one is missing."""
     image = mgpu.image(elf_of(elf.AMDGPU, [(STRTAB, 0, 0, 1)], content=b".kd" * (SIZE // 3)))
     module = mgpu.load(image)
     mgpu.function(module, "none")

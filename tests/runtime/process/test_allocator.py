@@ -1,7 +1,8 @@
-"""No allocator is called under a lock that a fork waits for.
+"""The library calls no allocator under a lock that a fork waits for.
 
-An allocator has a lock of its own, which a fork takes too. If its handlers ran first, a thread that
-allocates under the library's lock would wait for the fork. The fork would wait for that lock.
+An allocator has a lock of its own, which a fork takes too. Handlers of the allocator may run first:
+a thread that allocates under the library's lock then waits for the fork. The fork in turn would
+wait for the library's lock.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tests.support.programs import run, ways
 
 PROGRAMS = ("forum", "churn", "layers", "overlap", "samename", "events", "globals", "many")
 
-#: Many of each kind, in several threads, and all of it given back.
+#: Creates many of each kind in several threads, and gives all of them back.
 _MANY = """
 import threading
 from tests.support.child import Mgpu
@@ -54,7 +55,7 @@ for thread in threads:
 runtime.lib.mgpu_rt_empty_cache()
 """
 
-#: A thread has HIP make blocks while another one forks.
+#: One thread has HIP make blocks while another one forks.
 _FORKS = """
 import os
 import threading
@@ -83,7 +84,7 @@ print("done")
 
 
 def play(source: str, env: dict[str, str]) -> subprocess.CompletedProcess:
-    """Runs a program in Python; it ends, or the test fails."""
+    """Runs a program in Python; fails the test if it does not end."""
     command = [sys.executable, "-c", source]
     return subprocess.run(
         command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANG, check=False

@@ -1,4 +1,4 @@
-"""Programs that call late, on threads, from another namespace, or with another runtime beside."""
+"""Programs that call late, on threads, from another namespace, or beside another runtime."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def run_late(path: Path, backend: str, **variables: str) -> subprocess.Completed
 def test_03_exit_handlers_and_destructors_use_the_device(
     tmp_path: Path, backend: str, runtime: str
 ) -> None:
-    """HIP is opened when a program that imports mgpu* is loaded, so it ends after all of these."""
+    """Loading a program that imports mgpu* opens HIP, so HIP ends after all of these."""
     image = tmp_path / "image"
     image.write_bytes(code_object("forum"))
     at = STOCK if runtime == "stock" else library()
@@ -133,7 +133,7 @@ int main(void) {
 def test_03_memory_that_a_destructor_unregisters_is_pageable_again(
     tmp_path: Path, backend: str, runtime: str
 ) -> None:
-    """A copy from it has read it when it returns: HIP would read registered memory later."""
+    """HIP has read it when the copy returns: it would read registered memory later."""
     at = STOCK if runtime == "stock" else library()
     path = program(tmp_path, REGISTERED, runtime=at)
     off = {"MGPU_RT_CACHE": "off"} if runtime == "off" else {}

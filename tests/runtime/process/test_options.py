@@ -1,4 +1,4 @@
-"""The values of the environment's variables, and the programs that ignore them."""
+"""Values of the environment's variables, and the programs that ignore them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROBE = LIB / "mgpu-rt-probe"
 
 
 def _probe(directory: Path, **changes: str) -> str:
-    """Runs the smallest program; what it wrote to stderr."""
+    """Runs the smallest program; returns what it wrote to stderr."""
     result = subprocess.run(
         [PROBE],
         cwd=directory,
@@ -115,7 +115,7 @@ def test_valid_limits_are_taken(value: str, tmp_path: Path) -> None:
 NAMES = ("modules", "functions", "streams", "events", "memory", "registrations", "staging")
 WITH_A_WORD = {"registrations"}  # tests/runtime/memory/test_registered.py has them
 KERNEL = "test_func"
-#: HIP's calls in three rounds of everything, by the cache that saves two of the calls.
+#: Counts HIP's calls in three rounds of everything, by the cache that saves two of the calls.
 SAVED = {
     "modules": "hipModuleLoadData",
     "functions": "hipModuleGetFunction",
@@ -126,7 +126,7 @@ SAVED = {
 
 
 def _three_rounds(mgpu: Mgpu) -> None:
-    """Uses everything that a cache serves; a copy from pageable memory is last."""
+    """Calls everything that a cache can answer; a copy from pageable memory is last."""
     image, host = mgpu.image(code_object("forum")), mgpu.image(bytes(4096))
     for _ in range(3):
         stream, module = mgpu.StreamCreate(), mgpu.load(image)
@@ -145,7 +145,7 @@ def _three_rounds(mgpu: Mgpu) -> None:
 
 
 def _once(mgpu: Mgpu) -> set[str]:
-    """The caches that spared HIP the second and the third round."""
+    """Returns the caches that spared HIP the second and the third round."""
     calls = mgpu.counts(*SAVED.values())
     assert set(calls.values()) <= {1, 3}, calls
     on = {cache for cache, function in SAVED.items() if calls[function] == 1}
@@ -166,7 +166,7 @@ def test_only_named_caches_are_on(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="functions,events,memory")
 def test_a_cache_without_the_one_that_it_builds_on_does_nothing(mgpu: Mgpu) -> None:
-    """Functions are known by their module."""
+    """The function cache finds functions by their module."""
     _three_rounds(mgpu)
     assert _once(mgpu) == {"events", "memory"}
 
@@ -179,8 +179,8 @@ def test_copies_of_pageable_memory_may_go_hips_way(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="modules,memory,events,staging")
 def test_single_caches_can_be_left_out(mgpu: Mgpu) -> None:
-    """Two caches are left out, to see that each is by itself. Nothing is staged without a stream of
-    ours."""
+    """The tests leave out two caches, to see that each works by itself. The library stages nothing
+    without a stream of its own."""
     _three_rounds(mgpu)
     assert _once(mgpu) == {"modules", "memory", "events"}
 
@@ -222,12 +222,12 @@ NOBODY = 65534
 
 @contextmanager
 def _open_directory() -> Iterator[Path]:
-    """One that another user can look into; pytest's own are closed to others."""
+    """A folder that another user can look into; pytest's own are closed to others."""
     with tempfile.TemporaryDirectory(prefix="mgpu-rt-test-") as name:
         directory = Path(name)
         directory.chmod(0o755)
         (directory / "out").mkdir()
-        (directory / "out").chmod(0o777)  # whatever it is written by
+        (directory / "out").chmod(0o777)  # any user may write there
         yield directory
 
 
@@ -251,7 +251,7 @@ def _marking_python(path: Path, mark: Path) -> Path:
 
 
 def _variables(directory: Path) -> dict[str, str]:
-    """Each of the variables that name code or files, with something that leaves a file."""
+    """Each variable that names code or files, set to something that leaves a file."""
     out = directory / "out"
     _marking_library(directory / "rocm/lib/libamdhip64.so.5", out / "ROCM_PATH")
     _marking_library(directory / "hip/lib/libamdhip64.so.5", out / "HIP_PATH")
@@ -286,7 +286,7 @@ int main(int argc, char **argv) {
 
 
 def _left_by(program: Path, out: Path, patience: float, awaited: str, **env: str) -> set[str]:
-    """The files that a run of a program by another user leaves; it waits for one of them."""
+    """Returns the files that another user's run of a program leaves; waits for one of them."""
     env = {"PATH": os.environ["PATH"], "MGPU_RT_MANAGER": "delay=0", **env}
     command = [program, out / awaited, str(round(patience * 100))]
     result = subprocess.run(command, env=env, user=NOBODY, group=NOBODY, timeout=HANG)

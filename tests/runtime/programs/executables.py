@@ -1,6 +1,6 @@
-"""Kernel programs as whole programs: host code that allocates, copies, launches and prints.
+"""Runs kernel programs as whole programs: host code allocates, copies, launches and prints.
 
-The inputs of a launch become globals of the host, so that nothing but the executable is needed.
+The launch's inputs become globals of the host, so the executable needs nothing else.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KINDS = {
 
 
 def build(module: Module, name: str, launch: Launch, llvm: int, directory: Path) -> Path:
-    """The executable, linked against stock; raises what its lowering raises."""
+    """Builds the executable, linked against stock; raises what its lowering raises."""
     source = TEXTS / f"{module.name}-{name}-host.mlir"
     write_whole(source, host_program(module, name, launch))
     helper = print_library()
@@ -36,7 +36,8 @@ def build(module: Module, name: str, launch: Launch, llvm: int, directory: Path)
 
 
 def host_program(module: Module, name: str, launch: Launch) -> str:
-    """A main that launches the kernel once and prints the bits of every array it should change."""
+    """Returns a main that launches the kernel once and prints the bits of every array it should
+    change."""
     program = module.programs[name]
     arrays = [
         (number, value)
@@ -82,7 +83,7 @@ def host_program(module: Module, name: str, launch: Launch) -> str:
 
 
 def printed(launch: Launch, output: str) -> dict[int, np.ndarray]:
-    """The arrays that a run printed, by their numbers."""
+    """Returns the arrays that a run printed, by their numbers."""
     words = np.array([int(word) for word in output.split()], np.int64)
     results = {}
     for number in sorted(launch.expected):

@@ -1,7 +1,7 @@
 """MLIR's JIT in one process with HIP: two LLVMs meet, and the results are right.
 
-A program that mlir-runner compiles is the one that test_programs.py runs ahead of time: it prints
-as much and asks the driver for as much.
+mlir-runner compiles the program that test_programs.py runs ahead of time: it prints as much and
+makes as many driver calls.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ def good(outcome: Outcome) -> None:
 
 @pytest.mark.parametrize(("program", "llvm"), in_check(PROGRAMS, lambda program, llvm: llvm < 22))
 def test_jit_is_as_ahead_of_time(program: str, llvm: int) -> None:
-    """The output and the number of calls of each function of the driver are the same.
+    """Returns the output, and how often each function of the driver was called.
 
-    There is one exception. The runner runs global destructors before the process ends, so it
-    unloads the module of globals while HIP lives. Nothing is kept of that module; ahead of time its
-    unload comes too late (trap 10). The others' modules are kept, and nothing is given back at
-    exit.
+    The test makes one exception. The runner runs global destructors before the process ends, so it
+    unloads the module of globals while HIP lives. The library does not keep that module; ahead of
+    time its unload comes too late (trap 10). The library keeps the other modules, and gives nothing
+    back at exit.
     """
     policy = "python" if llvm == 22 else "builtin"
     options = {"backend": "softgpu", "policy": policy, "iterations": rounds(program)}
@@ -102,15 +102,15 @@ def test_jit_is_as_ahead_of_time(program: str, llvm: int) -> None:
 
 
 def calls(outcome: Outcome) -> dict[str, int]:
-    """Each function of HIP, and how often it was called, but for the questions whose number depends
-    on whether the device was still at work."""
+    """Returns how often each function of HIP was called, except the questions whose number depends
+    on the device's state."""
     assert outcome.stats is not None
     counted = {name: counter["calls"] for name, counter in outcome.stats["hip"].items()}
     return {k: v for k, v in counted.items() if k not in ("hipStreamQuery", "hipGetLastError")}
 
 
 def numbers(text: str) -> list[float]:
-    """The data of a memref as LLVM's own printMemrefF32 prints it."""
+    """Returns the data of a memref as LLVM's own printMemrefF32 prints it."""
     _, found, data = text.partition("data = \n[")
     assert found, text
     return [float(word) for word in data.rstrip("]\n").split(",")]
@@ -125,7 +125,8 @@ def test_llvms_own_helpers_serve_beside_the_library() -> None:
 
 @pytest.mark.parametrize("named", [True, False])
 def test_the_command_runs_the_runner(named: bool) -> None:
-    """Preloaded; the runner finds the runtime's functions whether it is named to it or not."""
+    """The library is preloaded; the runner finds its functions whether it names the library or
+    not."""
     outcome = jit(
         "vecadd",
         22,
@@ -142,7 +143,7 @@ def test_the_command_runs_the_runner(named: bool) -> None:
 
 @dataclass(frozen=True)
 class Mapped:
-    """Libraries of a process: for each file, how often its code is mapped."""
+    """A process's libraries: for each file, how often its code is mapped."""
 
     code: dict[str, int]
 
@@ -168,8 +169,7 @@ def write_maps(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("linked", [False, True])
 def test_the_process_has_one_hip(linked: bool, write_maps: Path, tmp_path: Path) -> None:
-    """The manager is in none of the program's; and a HIP of the program's is taken, with its
-    compiler kept apart."""
+    """No program has the manager; a program's own HIP is taken, with its compiler kept apart."""
     maps = tmp_path / "maps"
     helpers = [print_library(), write_maps, *([softgpu.hip({})] if linked else [])]
     changes = {"MGPU_RT_HIP": ""} if linked else {}
@@ -177,7 +177,7 @@ def test_the_process_has_one_hip(linked: bool, write_maps: Path, tmp_path: Path)
     assert (outcome.signal, outcome.stdout) == (0, printed("vecadd", 22))
     mapped = Mapped.read(maps)
     assert mapped.of("libamdhip64") == mapped.of("libLLVM-15") == [1]
-    assert mapped.of("libamd_comgr") == [1, 1]  # the emulated device's, and AMD's behind it
+    assert mapped.of("libamd_comgr") == [1, 1]  # the emulated device's library, and AMD's behind it
     assert mapped.of("libLLVM.so.22") == mapped.of("libMLIR.so.22") == [1]
 
 
@@ -188,7 +188,8 @@ def test_the_guard_proves_something() -> None:
 
 
 def test_the_compiler_is_the_one_that_hip_would_take(tmp_path: Path) -> None:
-    """By HIP's own search: LD_LIBRARY_PATH first. Another one would be taken in its stead."""
+    """The library searches as HIP does: LD_LIBRARY_PATH first. Otherwise HIP would take another
+    compiler instead."""
     compiler = softgpu.driver().parent / COMPILER
     other = tmp_path / COMPILER
     other.symlink_to(softgpu.hip({}).parent / COMPILER)
@@ -214,7 +215,8 @@ def test_a_hip_without_a_compiler_may_be_kept_apart() -> None:
 
 
 def test_hip_is_not_kept_apart_from_a_foreign_allocator(tmp_path: Path) -> None:
-    """HIP cannot be kept apart then; said once. LLVM 19's runner has no names that collide."""
+    """HIP cannot be kept apart then; one line says so. LLVM 19's runner has no names that
+    collide."""
     allocator = compile_c(tmp_path / "liballocator.so", ALLOCATOR, "-shared", "-fPIC")
     outcome = jit("vecadd", 19, LD_PRELOAD=str(allocator))
     assert (outcome.signal, outcome.stdout) == (0, printed("vecadd", 19))
@@ -223,7 +225,7 @@ def test_hip_is_not_kept_apart_from_a_foreign_allocator(tmp_path: Path) -> None:
 
 
 def test_llvm_15s_runner_shares_the_llvm_of_hip() -> None:
-    """LLVM 15 is both the program's and HIP's: one library serves the two."""
+    """LLVM 15 is both the program's and HIP's: one library is enough for the two."""
     outcome = jit("globals", 15, MGPU_RT_TEST_SYMBOLS="own")
     good(outcome)
     assert outcome.stdout == printed("globals", 15)

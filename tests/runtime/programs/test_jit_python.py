@@ -1,7 +1,7 @@
-"""Python's ExecutionEngine: MLIR's JIT, this library and HIP in an interpreter's process.
+"""Runs Python's ExecutionEngine: MLIR's JIT, this library and HIP in an interpreter's process.
 
 Debian has no Python bindings of MLIR, and those on PyPI take 480 MB. `make check-jit` installs them
-and runs this file; `make test` skips it where they are missing.
+and runs this file; `make test` skips it if they are missing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ pytestmark = pytest.mark.skipif(
     reason="MLIR's Python bindings are not installed: make check-jit",
 )
 
-#: Compiles and runs each program in turn. Says on its last line what the process has mapped.
+#: Compiles and runs each program in turn. The last line names the libraries that the process has
+#: mapped.
 HOST = """
 import ctypes, json, sys
 from mlir import ir
@@ -46,7 +47,7 @@ print(json.dumps([path.rpartition("/")[2] for path in code]))
 
 
 def jit(*programs: str, initialize: bool = True, **changes: str) -> tuple[str, list[str], str]:
-    """Runs programs in one process: what they printed, the libraries mapped, stderr."""
+    """Runs programs in one process; returns their output, the mapped libraries and stderr."""
     compiled = [
         lower.lower_to_llvm_dialect(PROGRAMS / f"{name}.mlir", 22, iterations=rounds(name))
         for name in programs
@@ -78,7 +79,7 @@ def test_engines_print_what_programs_do(program: str) -> None:
 
 
 def test_engines_work_one_after_the_other() -> None:
-    """Each gives its memory back, which the next one's images may take (trap 1)."""
+    """Each program gives its memory back, and the next one's images may lie there (trap 1)."""
     programs = ("samename", "globals", "overlap", "globals", "vecadd", "samename")
     out, mapped, said = jit(*programs)
     assert (out, said) == ("".join(printed(program, 22) for program in programs), "")
@@ -91,7 +92,7 @@ def test_the_process_has_one_hip() -> None:
 
 
 def test_11_a_missing_initialize_is_named_once() -> None:
-    """LLVM 22 loads modules in constructors, which nobody has run then."""
+    """LLVM 22 loads modules in constructors, and nobody has run them then."""
     out, _, said = jit("globals", initialize=False)
     assert out == "0\n"
     assert said.count("call initialize() before invoke()") == 1

@@ -46,7 +46,7 @@ def run(
 
 
 def good(outcome: Outcome) -> None:
-    """Every line was printed once, and the kernel did its work."""
+    """Checks that every line was printed once, and that the kernel did its work."""
     assert (outcome.signal, outcome.stderr) == (0, "")
     *printed, result = outcome.stdout.splitlines()
     assert sorted(printed) == sorted(lanes() + WIDE)
@@ -62,12 +62,12 @@ def test_printf_prints_from_all_lanes(llvm: int, chip: str, tmp_path: Path) -> N
 
 
 def test_printf_works_when_one_thread_runs_all_workgroups(tmp_path: Path) -> None:
-    """A wave that waits for the host lets the others run."""
+    """Waves that wait for the host let the others run."""
     good(run(PRINTF, tmp_path, MGPU_RT_SOFTGPU="gfx90a,threads=1"))
 
 
 def edited(name: str, directory: Path, old: str, new: str) -> Path:
-    """A program with something else in the place of `old`."""
+    """Returns a program with other text in place of `old`."""
     text = (PROGRAMS / name).read_text()
     assert old in text
     program = directory / name
@@ -76,14 +76,13 @@ def edited(name: str, directory: Path, old: str, new: str) -> Path:
 
 
 def test_printf_works_from_two_streams(tmp_path: Path) -> None:
-    """On one queue of the device: with two, HIP 5.2.3 hears the newer one only."""
+    """The test uses one queue of the device: with two, HIP 5.2.3 listens to the newer one only."""
     program = edited("printf.mlir", tmp_path, "func.call @one_stream", "func.call @two_streams")
     good(run(program, tmp_path, GPU_MAX_HW_QUEUES="1"))
 
 
 def test_a_failed_check_ends_the_program(tmp_path: Path) -> None:
-    """The check's message comes out, although abort() drops what stdio holds, and then the
-    place."""
+    """The check's message comes out before the place, although abort() drops what stdio holds."""
     outcome = run(PROGRAMS / "abort.mlir", tmp_path)
     assert outcome.signal == signal.SIGABRT
     assert outcome.stdout == "item 42 is out of bounds\n"
@@ -93,7 +92,7 @@ def test_a_failed_check_ends_the_program(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_printf_works_without_optimisation(policy: str, tmp_path: Path) -> None:
-    """Kernels that ask for a queue of OpenCL's: csrc/runtime/modules/image/metadata.h."""
+    """Kernels that ask for OpenCL's queue: csrc/runtime/modules/image/metadata.h."""
     assert b"hidden_default_queue" in lower.code_object(VECADD, opt_level=0)
     python = {"MGPU_RT_MANAGER": "off"} if policy == "builtin" else {}
     outcome = run(VECADD, tmp_path, opt_level=0, **python)
@@ -105,14 +104,14 @@ def test_printf_works_without_optimisation(policy: str, tmp_path: Path) -> None:
 def test_hip_crashes_where_it_gets_the_image_of_the_program(
     program: Path, opt_level: int, tmp_path: Path
 ) -> None:
-    """As stock gives it."""
+    """HIP gets the image unchanged, as stock gives it."""
     outcome = run(program, tmp_path, opt_level=opt_level, MGPU_RT_CACHE="off")
     assert outcome.signal == signal.SIGSEGV
 
 
 @in_child(backends=("stub",))
 def test_hip_judges_damaged_notes(mgpu: Mgpu) -> None:
-    """Lengths in them may be anything."""
+    """Lengths in the notes may have any value."""
     image = lower.code_object(VECADD, opt_level=0)
     begin = image.index(b"AMDGPU\0") - 12
     bytes_of = random.Random(4)
@@ -126,8 +125,8 @@ def test_hip_judges_damaged_notes(mgpu: Mgpu) -> None:
 
 
 def test_cf_assert_is_not_lowered_by_llvm_22(tmp_path: Path) -> None:
-    """LLVM 22 puts the message outside of the gpu.module; softgpu/REFERENCE.md says what to
-    write."""
+    """LLVM 22 puts the message outside of the gpu.module; softgpu/REFERENCE.md gives the way
+    out."""
     program = tmp_path / "assert.mlir"
     text = (PROGRAMS / "abort.mlir").read_text()
     begin, end = text.index("scf.if"), text.index("gpu.return")

@@ -1,4 +1,4 @@
-"""Programs that real MLIR has lowered, end to end: what they print and what the driver is asked."""
+"""Programs that real MLIR has lowered, end to end: their output and their driver calls."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.support.programs import (
 LAUNCHES = 1000
 ROUNDS = 7
 
-#: The output of each program after ROUNDS rounds; vecadd and events have no rounds.
+#: Returns each program's output after ROUNDS rounds; vecadd and events have no rounds.
 PRINTED = {
     "forum": "",
     "spin": "",
@@ -52,13 +52,13 @@ PROGRAMS = [(name, llvm) for name in PRINTED for llvm in releases(name)]
 #: Ways of use, each with a policy.
 SIDES = [*((way, "python") for way in ways()), ("linked", "builtin"), ("preloaded", "builtin")]
 
-#: The emulated device takes ten times as long to start, so there each release has one way only.
+#: The emulated device takes ten times as long to start, so each release has only one way there.
 DEVICE_SIDES = {22: ("linked", "python"), 19: ("preloaded", "builtin"), 15: ("linked", "builtin")}
 
 RUNS = [(*program, "stub", *side) for program in PROGRAMS for side in SIDES]
 RUNS += [(name, llvm, "softgpu", *DEVICE_SIDES[llvm]) for name, llvm in PROGRAMS]
 
-#: The sides on NVIDIA's GPU: programs of LLVM 22 and 19, with cubins and with PTX.
+#: Cases on NVIDIA's GPU: programs of LLVM 22 and 19, with cubins and with PTX.
 GPU_SIDES = (("cuda", "linked", "python"), ("cuda", "preloaded-22.1", "builtin"))
 GPU_SIDES += (("cuda-ptx", "preloaded", "python"), ("cuda-ptx", "named-22.1", "builtin"))
 GPU_PROGRAMS = [(name, llvm) for name, llvm in PROGRAMS if llvm != 15]
@@ -91,7 +91,7 @@ def rounds(program: str) -> int | None:
 
 
 def good(outcome: Outcome) -> None:
-    """No line was printed, nothing went wrong, HIP was not misused."""
+    """Checks that no line was printed, nothing went wrong and HIP was not misused."""
     assert (outcome.signal, outcome.stderr) == (0, "")
     if outcome.log is not None:
         assert outcome.log["misuse"] == []
@@ -115,7 +115,7 @@ def test_programs_print_what_they_should(
 
 @functools.cache
 def stocks(program: str, llvm: int, backend: str) -> Outcome:
-    """The outcome of a run over stock."""
+    """Returns the outcome of a run over stock."""
     return run(program, llvm, Way(STOCK), backend=backend, iterations=rounds(program))
 
 
@@ -159,7 +159,8 @@ def test_forum_asks_the_driver_for_launches_only(
 
 @pytest.mark.parametrize("llvm", RELEASES)
 def test_forum_calls_what_its_llvm_calls(llvm: int) -> None:
-    """7 calls a launch up to LLVM 20, 5 since, and a load and an unload by the constructors."""
+    """A launch takes 7 calls up to LLVM 20 and 5 since; the constructors add a load and an
+    unload."""
     outcome = run("forum", llvm, ways()["linked"], iterations=LAUNCHES, stats=True)
     made = {name: counter["calls"] for name, counter in outcome.stats["abi"].items()}
     loads = 1 if llvm > 20 else LAUNCHES
@@ -187,7 +188,7 @@ def test_forum_calls_what_its_llvm_calls(llvm: int) -> None:
 def test_each_dependency_of_a_launch_is_an_event(
     hip: str, exclusive: str, created: int, asked: int
 ) -> None:
-    """From HIP 6 on the library makes each: docs/decisions.md has what that costs."""
+    """From HIP 6 on the library makes each event: docs/decisions.md has the cost."""
     changes = {"HIPSTUB_VERSION": hip, "MGPU_RT_EXCLUSIVE": exclusive}
     outcome = run("fanin", 22, ways()["linked"], iterations=ROUNDS, stats=True, **changes)
     good(outcome)
@@ -206,9 +207,10 @@ def test_each_dependency_of_a_launch_is_an_event(
 def test_churn_asks_the_driver_for_memory_once(
     llvm: int, backend: str, way: str, policy: str
 ) -> None:
-    """Allocate, copy in, launch, copy out, free: no memory and one wait each time after the first.
+    """A round allocates, copies in, launches, copies out and frees: after the first, no allocation
+    and one wait.
 
-    Both copies go through pinned memory, which is asked for once; none to the device blocks.
+    Both copies go through pinned memory, which HIP allocates once; no copy to the device blocks.
     """
     outcome = run(
         "churn",
@@ -225,8 +227,8 @@ def test_churn_asks_the_driver_for_memory_once(
     assert outcome.hip("hipMemcpyAsync") == 2 * LAUNCHES
     assert (outcome.hip("hipMalloc"), outcome.hip("hipFree")) == (1, 0)
     assert (outcome.hip("hipHostMalloc"), outcome.hip("hipHostFree")) == (2, 0)
-    assert outcome.hip("hipStreamSynchronize") <= LAUNCHES + 1  # and once before it is destroyed
-    assert outcome.hip("hipPointerGetAttributes") <= 4  # each end of each copy, once
+    assert outcome.hip("hipStreamSynchronize") <= LAUNCHES + 1  # and once before the destroy
+    assert outcome.hip("hipPointerGetAttributes") <= 4  # once for each end of each copy
     assert outcome.stats["cache"]["memory"] == {
         "hits": LAUNCHES - 1,
         "misses": 1,
@@ -238,7 +240,8 @@ def test_churn_asks_the_driver_for_memory_once(
 
 
 def comparable(calls: list[dict]) -> list[tuple]:
-    """Calls with each handle and device address named by the call that made it, others left out."""
+    """Returns the calls, with each handle and device address named by the call that made it; others
+    are left out."""
     names: dict[int, str] = {}
     result = []
     for number, call in enumerate(calls):
@@ -254,7 +257,7 @@ def comparable(calls: list[dict]) -> list[tuple]:
 
 @pytest.mark.parametrize(("program", "llvm"), PROGRAMS)
 def test_cache_off_is_stock_call_for_call(program: str, llvm: int) -> None:
-    """To the end: what LLVM 21 and later unload after main is unloaded, too."""
+    """LLVM 21 and later unload after main, and that is also done to the end."""
     ours = run(program, llvm, ways()["linked"], iterations=rounds(program), MGPU_RT_CACHE="off")
     good(ours)
     assert comparable(ours.calls) == comparable(stocks(program, llvm, "stub").calls)
@@ -276,7 +279,7 @@ def test_10_a_global_destructor_may_unload(program: str, way: str, policy: str) 
 
 @pytest.mark.parametrize("program", PRINTED)
 def test_10_stock_dies_in_a_global_destructor(program: str) -> None:
-    """The test above proves something: without the guard a program ends like this."""
+    """Without the guard a program ends like this, so the test above proves something."""
     outcome = run(program, 22, Way(STOCK), iterations=rounds(program), HIPSTUB_TEARDOWN="1")
     assert outcome.signal == signal.SIGABRT
     assert "HIP used after teardown: hipModuleUnload" in outcome.stderr
@@ -313,7 +316,7 @@ def test_13_hip_and_its_llvm_stay_apart(backend: str, policy: str) -> None:
     mapped_before, visible_before, mapped_after, visible_after = json.loads(done.stdout)
     assert mapped_before == visible_before == visible_after == []
     assert len([name for name in mapped_after if "amdhip64" in name]) == 1
-    # AMD's brings an LLVM, so there was something to keep apart.
+    # AMD's HIP brings an LLVM, so there was something to keep apart.
     assert any("LLVM" in name for name in mapped_after) == (backend == "softgpu")
 
 
@@ -330,7 +333,7 @@ def with_8_mb_of_stack(llvm: int, iterations: int, way: Way) -> Outcome:
     """A kernel with arguments in a loop: its lowering overflows the stack near 32,000 rounds."""
     executable = build("loopargs", llvm, iterations, way.linked)
     env = run_environment(way, "stub", llvm, "python", HIPSTUB_MODE="fast")
-    del env["HIPSTUB_KERNELS"]  # they choose the mode that records
+    del env["HIPSTUB_KERNELS"]  # these set the mode that records
     return execute(["sh", "-c", 'ulimit -s 8192 && exec "$0"', str(executable)], env, stats=True)
 
 
@@ -353,7 +356,7 @@ def test_17_the_stack_was_small_enough() -> None:
 @pytest.mark.parametrize("program", ["forum", "samename", "globals", "churn"])
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_runners_print_what_they_should(llvm: int, program: str, policy: str) -> None:
-    """mlir-runner, and mlir-cpu-runner of 19, which bring an LLVM of their own."""
+    """Runners mlir-runner, and mlir-cpu-runner of 19, bring an LLVM of their own."""
     text = lower.lower_to_llvm_dialect(bench.PROGRAMS / f"{program}.mlir", llvm, iterations=ROUNDS)
     shared = f"--shared-libs={library()},{print_library()}"
     command = [str(toolchain.runner(llvm)), str(text), "-e", "main", "--entry-point-result=void"]
@@ -368,6 +371,6 @@ def test_runners_print_what_they_should(llvm: int, program: str, policy: str) ->
 
 
 def test_every_program_is_tested() -> None:
-    """Every program is tested, but for the one that ROCm's runtime cannot serve."""
+    """Every program is tested, except the one that ROCm's runtime cannot run."""
     assert {path.stem for path in bench.PROGRAMS.glob("*.mlir")} == {*PRINTED, "cluster"}
     assert bench.PROGRAMS.is_relative_to(ROOT)

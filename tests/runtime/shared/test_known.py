@@ -1,7 +1,7 @@
-"""A cache acts on what is known only: what other code has done to HIP since changes no result.
+"""Caches act on what is known only: what other code has done to HIP since changes no result.
 
 "Not in a table", "not seen so far" and "was mine once" prove nothing. Each test here, and in
-test_known_limits.py and test_known_hosts.py, is of a program that stock survives.
+test_known_limits.py and test_known_hosts.py, runs a program that stock survives.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KIB = 1 << 10
 
 @in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_ASYNC="held")
 def test_01_device_memory_of_others_is_not_host_memory(mgpu: Mgpu) -> None:
-    """The CPU would read a module's global, for instance, before the kernel has run."""
+    """The CPU would for instance read a module's global before the kernel has run."""
     own = mgpu.stub_ffi.new("void **")
     mgpu.stub.hipMalloc(own, KIB)
     foreign = mgpu.from_stub(own[0])
@@ -36,7 +36,8 @@ def test_01_device_memory_of_others_is_not_host_memory(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_01_a_modules_global_is_not_host_memory(mgpu: Mgpu) -> None:
-    """AMD's 5.2.3 calls its address an invalid pointer, just as it does one of pageable memory."""
+    """AMD's 5.2.3 calls the global's address an invalid pointer, as it does one of pageable
+    memory."""
     function, module = forum(mgpu), mgpu.load(mgpu.image(code_object("globals")))
     found, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
     assert mgpu.stub.hipModuleGetGlobal(found, size, mgpu.for_stub(module), b"launches") == 0
@@ -163,9 +164,9 @@ def test_06_a_foreign_module_at_our_address_is_not_ours(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_06_a_stream_with_other_flags_at_our_address_is_not_ours(mgpu: Mgpu) -> None:
-    """One that does not wait for the null stream is not to be handed out as one that does."""
+    """A stream that does not wait for the null stream is not handed out as one that does."""
     non_blocking = 1
-    for held in (1, 2):  # it is the thread's last stream, or another one
+    for held in (1, 2):  # the thread's last stream, or another one
         ours = mgpu.StreamCreate()
         others = [mgpu.StreamCreate() for _ in range(1, held)]
         assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(ours)) == 0
@@ -204,7 +205,8 @@ def test_06_on_hip_7_a_foreign_event_at_our_streams_address_is_an_event(mgpu: Mg
 
 @in_child(HIPSTUB_REUSE="2")
 def test_06_a_foreign_event_at_our_streams_address_is_an_event(mgpu: Mgpu) -> None:
-    """Not a stream that LLVM 22 passes as an event: the program has destroyed that one by HIP."""
+    """LLVM 22 passes a stream as an event; this is not such a stream: the program has destroyed it
+    by HIP."""
     an_event_at_an_address_of_our_stream(mgpu)
 
 
@@ -231,7 +233,8 @@ def an_event_at_an_address_of_our_stream(mgpu: Mgpu) -> None:
 
 @in_child(backends=("stub", "softgpu"))
 def test_07_a_reset_ends_what_is_cached_without_a_word(mgpu: Mgpu) -> None:
-    """Everything cached is gone with it; new requests get new objects, and no line is printed."""
+    """Everything cached is gone after the reset; new requests get new objects, and no line is
+    printed."""
     for byte in range(3):
         stream = mgpu.StreamCreate()
         block = mgpu.MemAlloc(KIB, stream, False)
@@ -292,7 +295,7 @@ def test_17_a_lowered_destroy_leaves_a_lent_stream_of_ours(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1", MGPU_RT_EXCLUSIVE="on")
 def test_17_stale_ranges_give_way(mgpu: Mgpu) -> None:
-    """Memory that HIP hands out again was given back by somebody: one slip is not for good."""
+    """HIP handed the memory out again, so it was given back: one slip does not last."""
     stream = mgpu.StreamCreate()
     small = [mgpu.MemAlloc(KIB, stream, False) for _ in range(8)]
     for block in small:

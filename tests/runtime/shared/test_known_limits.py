@@ -1,4 +1,4 @@
-"""The caches are bounded, give memory back where it is needed, and cost no search."""
+"""Caches are bounded, give memory back where it is needed, and cost no search."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ KIB = 1 << 10
 
 
 def distinct(number: int) -> bytes:
-    """An image that no other number has: the same code with other padding behind it."""
+    """Returns an image that no other number has: the same code with other padding behind it."""
     image = bytearray(code_object("forum"))
     at = image.index(b"AMDGPU\0") - 12  # the note that names the metadata; HIP's stub ignores it
-    image[8:16] = number.to_bytes(8, "little")  # e_ident's padding, which says nothing
+    image[8:16] = number.to_bytes(8, "little")  # e_ident's padding, which has no meaning
     assert at > 0
     return bytes(image)
 
@@ -48,7 +48,7 @@ def test_04_a_load_without_memory_is_tried_again(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_04_a_load_that_fails_as_in_5_2_3_is_tried_again(mgpu: Mgpu) -> None:
-    """HIP 5.7.1 answers so too, by a name that says nothing of memory."""
+    """HIP 5.7.1 answers so too, with an error whose name does not mention memory."""
     _fails_once(mgpu, "hipModuleLoadData", "303")
     assert mgpu.load(mgpu.image(code_object("forum")))
     assert mgpu.stderr() == ""
@@ -125,7 +125,7 @@ def test_05_streams_destroyed_with_work_pending_are_bounded(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="70253211", HIPSTUB_ASYNC="0")
 def test_05_an_error_that_is_pending_changes_nothing(mgpu: Mgpu) -> None:
-    """HIP 7 keeps an error until the program reads it: no reason to take no stream again."""
+    """HIP 7 keeps an error until the program reads it: that is no reason to refuse streams."""
     function = forum(mgpu)
     mgpu.stub.hipSetDevice(99)
     for _ in range(50):
@@ -154,7 +154,7 @@ def test_08_one_leaked_stream_does_not_stop_eviction(mgpu: Mgpu) -> None:
     for number in range(300):
         mgpu.ModuleUnload(mgpu.load(mgpu.image(distinct(number))))
     assert mgpu.stub.hipstub_live(b"modules") * len(distinct(0)) < 192 * KIB
-    os._exit(0)  # the kernel would be waited for
+    os._exit(0)  # exit would wait for the kernel
 
 
 # ---- 9: pinned memory ----------------------------------------------------------------------------
@@ -174,7 +174,8 @@ def test_09_pinned_memory_has_one_bound_for_the_process(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_09_pinned_memory_in_use_is_not_taken(mgpu: Mgpu) -> None:
-    """More streams copy at once than there is pinned memory for: the others go HIP's way."""
+    """More streams copy at once than there is pinned memory for: HIP itself copies for the
+    others."""
     size, count = 64 * KIB, 24
     streams = [mgpu.StreamCreate() for _ in range(count)]
     blocks = [mgpu.MemAlloc(size, stream, False) for stream in streams]
@@ -274,7 +275,8 @@ def test_10_above_the_limit_costs_what_stock_costs(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_MODULE_LIMIT="64K")
 def test_18_a_limit_that_costs_loads_gives_way(mgpu: Mgpu) -> None:
-    """300 images in turn, as a network of 100 layers has: at last each load is a hit."""
+    """The program loads 300 images in turn, as a network of 100 layers has: at last each load is a
+    hit."""
     images = [mgpu.image(distinct(number)) for number in range(300)]
     for _ in range(40):
         before = mgpu.count("hipModuleLoadData")
@@ -286,7 +288,8 @@ def test_18_a_limit_that_costs_loads_gives_way(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_MODULE_LIMIT="8M")
 def test_18_the_limit_counts_what_a_module_costs(mgpu: Mgpu) -> None:
-    """HIP keeps 38 KB for a module of 4.4 KB: 8 MB hold 160 of them, and what is not looked at."""
+    """HIP keeps 38 KB for a module of 4.4 KB: 8 MB hold 160 of them, and the parts that the test
+    ignores."""
     for number in range(1000):
         mgpu.ModuleUnload(mgpu.load(mgpu.image(distinct(number))))
     assert mgpu.stub.hipstub_live(b"modules") <= 160 + 20

@@ -1,4 +1,4 @@
-"""Which file knows of which: downwards only, and in no circle.
+"""Includes and calls between files: only downwards, and in no circle.
 
 The layers are csrc/runtime/README.md's. A file and the header of its name are one.
 """
@@ -20,14 +20,15 @@ from tests.support.patience import HANG
 CSRC = ROOT / "csrc"
 RUNTIME = CSRC / "runtime"
 
-#: From top to bottom, "" being csrc/runtime itself. A file includes its own folder and those below.
+#: Layers from top to bottom; "" is csrc/runtime itself. A file includes its own folder and those
+#: below.
 LAYERS = (
     *("abi", "python", "telemetry/recording", "manager"),
     *("graphs", "sparse", "launch", "memory", "modules", "streams"),
     *("shared", "driver", "modules/image", "telemetry", "process", ""),
 )
 
-#: Folders, and whose headers they may include beside their own.
+#: Folders, and those whose headers they may include beside their own.
 TREES = {
     "csrc/runtime": {"csrc", "csrc/include"},
     "softgpu/src": {"softgpu/src/isa", "softgpu/src/check"},
@@ -37,7 +38,7 @@ TREES = {
     "csrc/cuhip": {"csrc"},
 }
 
-#: Folders whose objects make has built already, and where these lie.
+#: Folders whose objects make has built already, and the objects' places.
 OBJECTS = {"softgpu/src": BUILD / "softgpu" / "obj", "csrc/cuhip": BUILD / "cuhip" / "obj"}
 
 INCLUDE = re.compile(r'^#include "([^"]+\.h)"', re.MULTILINE)
@@ -51,7 +52,7 @@ def sources(tree: str, suffixes: str = "ch") -> list[Path]:
 
 
 def included(path: Path, root: Path) -> Iterator[Path]:
-    """The project's headers that a file includes, as the compiler would find them."""
+    """Returns the project's headers that a file includes, as the compiler would find them."""
     for name in INCLUDE.findall(path.read_text()):
         places = (path.parent, root, CSRC / "include")
         found = next((place / name for place in places if (place / name).exists()), None)
@@ -59,7 +60,7 @@ def included(path: Path, root: Path) -> Iterator[Path]:
         yield found.resolve()
 
 
-#: A function's definition: what stands before its name, the name, the parameters.
+#: Matches a function's definition: the text before its name, the name, the parameters.
 DEFINITION = re.compile(r"^(\w[\w \t\n*()\",]*?)\b(\w+)(\([^;{}]*\)) \{$", re.MULTILINE)
 
 
@@ -135,7 +136,8 @@ def symbols(objects: list[Path]) -> dict[str, tuple[set[str], set[str]]]:
 
 
 def objects(tree: str, files: list[Path], scratch: Path) -> list[Path]:
-    """The objects of files. The runtime is compiled again: its own objects are the linker's."""
+    """Returns the objects of the files. The test compiles the runtime again: its own objects are
+    the linker's."""
     for part, made in OBJECTS.items():
         if tree.startswith(part):
             return [made / path.relative_to(ROOT / part).with_suffix(".o") for path in files]
@@ -181,7 +183,7 @@ def test_the_readme_has_the_file_of_each_call() -> None:
 
 
 def test_a_file_says_first_what_it_holds() -> None:
-    """A source has its header for that, if there is one."""
+    """A source includes its own header first, if it has one."""
     silent = []
     for path in sources("csrc/runtime"):
         header = path.with_suffix(".h")
@@ -202,7 +204,7 @@ def test_a_static_function_has_its_name_for_itself() -> None:
 
 
 def test_no_function_has_more_than_five_parameters() -> None:
-    """Functions of the ABI have what MLIR passes."""
+    """Functions of the ABI have the parameters that MLIR passes."""
     wide = [
         f"{unit(path)}: {name}"
         for path in sources("csrc/runtime")

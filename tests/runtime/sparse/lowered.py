@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-#: How MLIR names the formats; positions and coordinates have 32 bits.
+#: MLIR's names of the formats; positions and coordinates have 32 bits.
 ENCODINGS = {
     "coo": "(d0 : compressed(nonunique), d1 : singleton(soa))",
     "csr": "(d0 : dense, d1 : compressed)",
@@ -137,8 +137,8 @@ _SAMPLED = """  func.func @product(%s: tensor<8x8x{type}, #S>, %a: tensor<8x8x{t
 
 
 def program(op: str, form: str, type: str, times: int = 1) -> str:
-    """Returns the MLIR. `op` is matmul or matvec (A by what is dense), spgemm (A by A), or sddmm
-    (dense by dense, added to the elements of A)."""
+    """Returns the MLIR. `op` is matmul or matvec (A times a dense factor), spgemm (A by A), or
+    sddmm (dense by dense, added to the elements of A)."""
     vector = op == "matvec"
     words = {
         "encoding": ENCODINGS[form],
@@ -157,7 +157,7 @@ def program(op: str, form: str, type: str, times: int = 1) -> str:
 
 
 def lower(text: str, out: Path, chip: str = "gfx90a") -> Path:
-    """The program in LLVM's dialect, ready for mlir-runner-22."""
+    """Lowers the program to LLVM's dialect, ready for mlir-runner-22."""
     source, result = out / "program.mlir", out / "program.llvm.mlir"
     source.write_text(text)
     passes = f"enable-runtime-library=true enable-gpu-libgen {TARGETS[chip]}"

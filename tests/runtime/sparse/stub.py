@@ -10,7 +10,7 @@ FOLDER = BUILD / "sparsestub"
 HIPSPARSE_5, HIPSPARSE_6 = "libhipsparse.so.0", "libhipsparse.so.1"
 CUSPARSE, CUSPARSELT = "libcusparse.so.12", "libcusparseLt.so.0"
 
-#: cudaDataType_t and cusparseIndexType_t.
+#: Values of cudaDataType_t and cusparseIndexType_t.
 F32, F64, F16, C64, I32, BF16 = 0, 1, 2, 4, 10, 14
 INDEX_32, INDEX_64 = 2, 3
 
@@ -44,16 +44,17 @@ class SparseStub:
         return getattr(self.lib, f"sparsestub_{name}")
 
     def count(self, function: str) -> int:
-        """Calls of a function, named without "hipsparse"."""
+        """Returns the calls of a function, named without "hipsparse"."""
         return self.lib.sparsestub_count(function.encode())
 
     def fail(self, function: str, status: int, times: int = 1) -> None:
-        """The next calls of a function answer this status."""
+        """Makes the next calls of a function return this status."""
         self.lib.sparsestub_fail(function.encode(), status, times)
 
 
 class Sums:
-    """Descriptors as a lowered program makes them, and products of them. Nothing is computed."""
+    """Descriptors as a lowered program makes them, and products of them. The stub computes
+    nothing."""
 
     def __init__(self, mgpu: Mgpu, type: int = F32) -> None:
         self.mgpu, self.type = mgpu, type
@@ -66,7 +67,7 @@ class Sums:
         self.vector = mgpu.CreateDnVec(4, memory, type, self.stream)
 
     def spmm(self, stream=None) -> None:
-        """Size, buffer, product: what one linalg.matmul becomes."""
+        """Asks the size, allocates a buffer and multiplies: the calls of one linalg.matmul."""
         stream = stream or self.stream
         size = self.mgpu.SpMMBufferSize(0, 0, self.csr, self.dense, self.dense, self.type, stream)
         buffer = self.mgpu.MemAlloc(size, stream, False)

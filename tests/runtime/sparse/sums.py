@@ -26,7 +26,7 @@ INDEX = {np.dtype(np.int32): 2, np.dtype(np.int64): 3}
 
 
 def pack(values: np.ndarray, type: str) -> np.ndarray:
-    """Values as the device is to have them; a bf16 is the upper half of a float."""
+    """Returns the values for the device; a bf16 is the upper half of a float."""
     if type != "bf16":
         return np.ascontiguousarray(values, DTYPES[type])
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
@@ -41,7 +41,7 @@ def unpack(values: np.ndarray, type: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Shape:
-    """The factors: rows × inner by inner × columns, and the share of elements."""
+    """Describes the factors: rows × inner by inner × columns, and the share of elements."""
 
     rows: int
     inner: int
@@ -112,7 +112,7 @@ class Device:
 
 
 def describe(device: Device, matrix, form: str, type: str, index: type = np.int32):
-    """A sparse matrix's descriptor."""
+    """Returns a sparse matrix's descriptor."""
     mgpu, stream = device.mgpu, device.stream
     rows, columns = matrix.shape
     number = INDEX[np.dtype(index)]
@@ -132,7 +132,7 @@ def describe(device: Device, matrix, form: str, type: str, index: type = np.int3
 
 
 def differs(got: np.ndarray, wanted: np.ndarray, type: str) -> float:
-    """The largest error beyond what the type allows; 0 if there is none."""
+    """Returns the largest error beyond what the type allows; 0 if there is none."""
     if not wanted.size:
         return 0.0
     error = np.abs(unpack(got, type).astype(np.complex128) - wanted)
@@ -141,7 +141,7 @@ def differs(got: np.ndarray, wanted: np.ndarray, type: str) -> float:
 
 
 def spmv(device: Device, shape: Shape, form: str, type: str, transposed: bool = False) -> float:
-    """y = y + A x; the error."""
+    """Computes y = y + A x; returns the error."""
     rng = np.random.default_rng(1)
     mgpu, stream = device.mgpu, device.stream
     matrix = shape.sparse(rng, type)
@@ -165,14 +165,14 @@ def spmv(device: Device, shape: Shape, form: str, type: str, transposed: bool = 
 
 
 def compute_type(type: str) -> int:
-    """Halves are added up as floats."""
+    """Returns the type in which products are added up: halves as floats."""
     return TYPES["f32" if type in ("f16", "bf16") else type]
 
 
 def spmm(
     device: Device, shape: Shape, form: str, type: str, index=np.int32, transposed: bool = False
 ) -> float:
-    """C = C + A B; the error."""
+    """Computes C = C + A B; returns the error."""
     rng = np.random.default_rng(2)
     mgpu, stream = device.mgpu, device.stream
     matrix = shape.sparse(rng, type)
@@ -196,7 +196,7 @@ def spmm(
 
 
 def sddmm(device: Device, shape: Shape, form: str, type: str) -> float:
-    """S = S + (A B where S has elements); the error."""
+    """Computes S = S + (A B where S has elements); returns the error."""
     rng = np.random.default_rng(3)
     mgpu, stream = device.mgpu, device.stream
     where = shape.sparse(rng, type, shape.rows, shape.columns)
@@ -225,7 +225,8 @@ def sddmm(device: Device, shape: Shape, form: str, type: str) -> float:
 
 
 def sddmm_blocks(device: Device, shape: Shape, block: int, type: str) -> float:
-    """S = S + (A B in the blocks of S), the one sum of BSR that MLIR emits; the error."""
+    """Computes S = S + (A B in the blocks of S), the one sum of BSR that MLIR emits; returns the
+    error."""
     rng = np.random.default_rng(5)
     mgpu, stream, put = device.mgpu, device.stream, device.put
     sizes = (shape.rows, shape.inner, shape.columns)
@@ -256,7 +257,8 @@ def sddmm_blocks(device: Device, shape: Shape, block: int, type: str) -> float:
 
 
 def two_to_four(device: Device, rows: int, inner: int, columns: int, prune: int) -> float:
-    """C = C + A B of halves, where A is made 2:4 sparse by the library if `prune`; the error."""
+    """Computes C = C + A B of halves; the library makes A 2:4 sparse if `prune`; returns the
+    error."""
     rng = np.random.default_rng(6)
     mgpu, stream, type = device.mgpu, device.stream, "f16"
     ffi, kind = mgpu.ffi, TYPES[type]
@@ -286,7 +288,7 @@ def two_to_four(device: Device, rows: int, inner: int, columns: int, prune: int)
 
 
 def spgemm(device: Device, shape: Shape, form: str, type: str) -> float:
-    """C = A B, all of them CSR, in the steps that LLVM lowers it to; the error."""
+    """Computes C = A B, all of them CSR, in the steps that LLVM lowers it to; returns the error."""
     rng = np.random.default_rng(4)
     mgpu, stream, null = device.mgpu, device.stream, device.mgpu.null
     left = shape.sparse(rng, type)
@@ -323,7 +325,8 @@ def spgemm(device: Device, shape: Shape, form: str, type: str) -> float:
 
 
 def hold(sum: Callable, mgpu: Mgpu, *cases: tuple) -> None:
-    """Every case of every shape is right, and the library says nothing. Raises AssertionError."""
+    """Checks that every case of every shape is right, and that the library says nothing. Raises
+    AssertionError."""
     found = list(_wrong(sum, mgpu, *cases))
     assert not found, "\n".join(found)
 

@@ -1,5 +1,5 @@
-"""Only NVIDIA's libraries compute these: halves, blocks and 2:4. On a machine with an NVIDIA GPU,
-SciPy, cuSPARSE and cuSPARSELt."""
+"""Only NVIDIA's libraries compute these: halves, blocks and 2:4. The tests need a machine with an
+NVIDIA GPU, SciPy, cuSPARSE and cuSPARSELt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ ON_A_GPU = {"policies": ("builtin",), "backends": (pytest.param("cuda", marks=py
 
 
 def _cusparselt() -> str:
-    """The folder of cuSPARSELt that Python has, which comes with PyTorch; else the loader's."""
+    """Returns the folder of cuSPARSELt that Python has, which comes with PyTorch; else the
+    loader's."""
     found = importlib.util.find_spec("nvidia")
     folders = found.submodule_search_locations if found else ()
     return ":".join(f"{folder}/cusparselt/lib" for folder in folders or ())

@@ -1,4 +1,4 @@
-"""mgpuEventElapsedTime: one symbol for both signatures, and events that have a time for it."""
+"""mgpuEventElapsedTime: one symbol for both signatures, and events with a time for it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ int mgpuEventElapsedTime(float *milliseconds, void *start, void *stop) {
 
 
 def flags_of_events(log: Path) -> list[int]:
-    """The flags that HIP's events were made with, and how often it destroyed one."""
+    """Returns the flags with which HIP's events were made, and how many HIP destroyed."""
     record = json.loads(log.read_text())
     made = [c["args"]["flags"] for c in record["calls"] if c["name"] == "hipEventCreateWithFlags"]
     assert record["misuse"] == []
@@ -109,7 +109,7 @@ def test_a_program_that_imports_it_has_times_in_both_signatures(
 
 
 def test_a_library_that_is_opened_later_may_ask(tmp_path: Path) -> None:
-    """A spare event from before has no time."""
+    """An event that was kept before has no time."""
     (tmp_path / "image").write_bytes(code_object("forum"))
     linked = (str(library()), f"-Wl,-rpath,{library().parent}")
     late = compile_c(tmp_path / "late.so", ASKS, "-shared", "-fPIC", *linked)
@@ -125,7 +125,8 @@ def test_a_library_that_is_opened_later_may_ask(tmp_path: Path) -> None:
 
 
 def test_a_programs_own_function_answers_as_with_stock(tmp_path: Path) -> None:
-    """Although this library has one too, before it: mlir-air's clock prints."""
+    """The program's function counts, although this library has one too, before it: mlir-air's clock
+    prints."""
     stub = environment()["MGPU_RT_HIP"]
     own = compile_c(tmp_path / "own.so", OWN, "-shared", "-fPIC", stub)
     linked = ("-Wl,--no-as-needed", str(own))
@@ -176,13 +177,13 @@ def test_a_process_that_asks_by_a_call_has_times_from_there_on(mgpu: Mgpu) -> No
     said = mgpu.stderr()
     assert "'hipEventElapsedTime(&milliseconds, start, stop)' failed with" in said
     assert "link with mgpuEventElapsedTime" in said
-    assert mgpu.count("hipEventDestroy") == 1  # the spare one: it has no time
+    assert mgpu.count("hipEventDestroy") == 1  # the kept one: it has no time
     after = recorded(mgpu, stream)
     found = mgpu.EventElapsedTime(*after, null)
     assert (found.error, found.milliseconds >= 0) == (0, True)
     for event in (*before, *after):
         mgpu.EventDestroy(event)
-    assert mgpu.stub.hipstub_live(b"events") == 0  # nor is one kept that has
+    assert mgpu.stub.hipstub_live(b"events") == 0  # nor is one kept that has a time
     assert (mgpu.stderr(), mgpu.stub.hipstub_misuse()) == ("", 0)
 
 
@@ -221,7 +222,7 @@ def test_nothing_is_done_with_what_is_no_event(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="70200000")
 def test_hip_7_has_times_too(mgpu: Mgpu) -> None:
-    """No event is kept there, so none had to be known."""
+    """No event is kept there, so the library did not have to know."""
     mgpu.EventElapsedTime(mgpu.null, mgpu.null, mgpu.null)
     events = recorded(mgpu, mgpu.StreamCreate())
     assert mgpu.EventElapsedTime(mgpu.ffi.new("float *"), *events).error == 0

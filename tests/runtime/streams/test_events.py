@@ -11,7 +11,7 @@ from tests.support.known import program, run_program
 
 FORUM_KERNEL = "test_func"
 
-#: A thread asks HIP about its spare event, and main returns before HIP has answered.
+#: A thread asks HIP about its kept event, and main returns before HIP has answered.
 EXIT = """
 #include <dlfcn.h>
 #include <pthread.h>
@@ -65,7 +65,7 @@ def test_an_event_that_is_destroyed_twice_serves_one_owner(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_an_event_that_hip_destroyed_is_forgotten(mgpu: Mgpu) -> None:
-    """The event's handle is somebody else's by now: HIP is to judge what is done with it."""
+    """HIP has given the event's handle to another owner by now, so HIP judges its use."""
     event = mgpu.EventCreate()
     mgpu.EventDestroy(event)
     assert mgpu.lib.mgpu_rt_empty_cache() == 1
@@ -114,7 +114,8 @@ def test_an_event_at_work_is_reused_once_it_is_over(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="70253211")
 def test_hip_7_is_never_asked_about_an_event(mgpu: Mgpu) -> None:
-    """HIP 7 reads the stream that the event was recorded on, which somebody may have destroyed."""
+    """HIP 7 reads the stream that the event was recorded on, and the program may have destroyed
+    it."""
     stream = mgpu.StreamCreate()
     for event in [mgpu.EventCreate() for _ in range(20)]:  # more than a thread's slots
         mgpu.EventRecord(event, stream)
@@ -145,7 +146,8 @@ def test_hip_7_is_not_asked_about_an_event_once_an_override_may_call_it(mgpu: Mg
 
 @in_child(HIPSTUB_REUSE="1")
 def test_a_reset_makes_events_unknown(mgpu: Mgpu) -> None:
-    """The program makes one by HIP itself, which gets the handle: it is no spare one."""
+    """The program makes an event by HIP itself, which gets the handle: the library does not keep
+    it."""
     mgpu.StreamDestroy(mgpu.StreamCreate())
     spare = mgpu.EventCreate()
     mgpu.EventDestroy(spare)
@@ -159,7 +161,8 @@ def test_a_reset_makes_events_unknown(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_an_event_that_the_program_records_by_hip_itself_passes_no_mark(mgpu: Mgpu) -> None:
-    """HIP waits for its last record, on a stream that is done: the first one is still at work."""
+    """HIP waits for the event's last record, on a stream that is done: the first stream is still at
+    work."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
     first, second, third = (mgpu.StreamCreate() for _ in range(3))
     block = mgpu.MemAlloc(4096, first, False)

@@ -25,11 +25,11 @@ def program() -> Path:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("threads", ["2", "5"])
 def test_random_use_of_streams_by_threads_goes_well(program: Path, threads: str, seed: int) -> None:
-    """Created, used, handed on, synchronised and destroyed at random."""
+    """Threads create, use, hand on, synchronise and destroy streams at random."""
     tight = {"MGPU_RT_STREAM_LIMIT": "1"} if seed % 2 else {}
     env = environment(
         HIPSTUB_ASYNC="20,0,100,5",  # microseconds of each operation, by stream
-        MGPU_RT_EXCLUSIVE="on",  # or every stream would be asked for
+        MGPU_RT_EXCLUSIVE="on",  # otherwise HIP would be asked about every stream
         MGPU_RT_MANAGER="off",
         **tight,
     )

@@ -1,4 +1,5 @@
-"""Synchronisation: what is known to be finished is not asked again; lazy mode puts off the rest."""
+"""Synchronisation: the library does not ask again what it knows to be finished; lazy mode puts off
+the rest."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def test_each_kind_of_work_is_waited_for(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_every_synchronise_asks_hip_where_others_call_hip(mgpu: Mgpu) -> None:
-    """A library may have submitted to the stream without our knowing."""
+    """A library may have submitted to the stream without our knowledge."""
     stream = mgpu.StreamCreate()
     for _ in range(3):
         mgpu.StreamSynchronize(stream)
@@ -111,7 +112,7 @@ LAZY = {"MGPU_RT_SYNC": "lazy", "MGPU_RT_EXCLUSIVE": "on"}
 
 
 def loop(mgpu: Mgpu, function, iterations: int = 5):
-    """LLVM 22's calls of a synchronous launch."""
+    """Makes LLVM 22's calls of a synchronous launch."""
     for _ in range(iterations):
         stream = mgpu.StreamCreate()
         mgpu.launch(function, stream)
@@ -165,7 +166,7 @@ def test_lazy_waits_where_memory_is_shared(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY)
 def test_lazy_waits_for_kernels_that_print(mgpu: Mgpu) -> None:
-    """The image of such kernels names HIP's buffer for printing in its metadata."""
+    """Images of such kernels name HIP's buffer for printing in their metadata."""
     image = code_object("forum") + b"hidden_hostcall_buffer"
     head = bytearray(image)
     note = image.find(b"amdhsa.")
@@ -195,7 +196,7 @@ def test_work_on_another_stream_waits_for_a_deferred_wait(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY)
 def test_concurrent_streams_do_not_wait_for_each_other(mgpu: Mgpu) -> None:
-    """Making up for one would wait for what came since, and the streams would not overlap."""
+    """A wait for one would also wait for later work, and the streams would not overlap."""
     function, first, second = kernel(mgpu), mgpu.StreamCreate(), mgpu.StreamCreate()
     for stream in (first, second):
         mgpu.launch(function, stream)
@@ -205,7 +206,7 @@ def test_concurrent_streams_do_not_wait_for_each_other(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY, HIPSTUB_ASYNC="held")
 def test_two_concurrent_streams_stay_concurrent(mgpu: Mgpu) -> None:
-    """A deferred wait happens before more work comes on its stream, not after."""
+    """The library makes a deferred wait before more work comes on its stream, not after."""
     function = kernel(mgpu)
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     for _ in range(3):
@@ -239,7 +240,8 @@ def test_memory_of_a_deferred_wait_serves_nobody_else(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY, HIPSTUB_ASYNC="held")
 def test_a_destroyed_stream_with_later_work_is_busy(mgpu: Mgpu) -> None:
-    """Put off once, but more was submitted since: a new owner must not queue behind that."""
+    """The wait was put off, but more was submitted since: a new owner must not queue behind that
+    work."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     mgpu.launch(function, stream)
     mgpu.StreamSynchronize(stream)

@@ -1,4 +1,4 @@
-"""The library also counts kernels and images; each process counts for itself."""
+"""Counts of kernels and images; each process counts for itself."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_no_call_with_the_cache_off_includes_hips_start(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), **COUNTED, HIPSTUB_DEVICES="2")
 def test_only_the_first_chosen_device_is_started(mgpu: Mgpu) -> None:
-    """The context of an unused device would take its memory for nothing."""
+    """Contexts of an unused device would take its memory for nothing."""
     mgpu.SetDefaultDevice(1)
     assert mgpu.count("hipFree") == 0
     assert mgpu.stats()["device"]["name"] is None
@@ -107,7 +107,7 @@ def by_loads(stats: dict) -> list[dict]:
 
 @in_child(policies=("builtin",), **COUNTED)
 def test_launches_of_foreign_functions_are_counted_as_others(mgpu: Mgpu) -> None:
-    """HIP's own function, and a kernel's symbol in the host's code."""
+    """Foreign functions are HIP's own, and a kernel's symbol in the host's code."""
     null = mgpu.ffi.NULL
     mgpu.launch(mgpu.ffi.cast("hipFunction_t", 0x1230))
     mgpu.LaunchKernelRT(mgpu.ffi.cast("void *", 0x4560), *[1] * 6, 0, null, null, null, 0)
@@ -131,7 +131,7 @@ def test_the_reason_of_reloads_is_shown(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="off", **COUNTED)
 def test_counts_are_the_same_without_the_cache(mgpu: Mgpu) -> None:
-    """This allows two runs to be compared."""
+    """Equal counts allow two runs to be compared."""
     image = mgpu.image(code_object("forum"))
     for _ in range(3):
         run_kernel(mgpu, image, FORUM)
@@ -146,7 +146,7 @@ MANY = 1200  # kernels; there are 1024 rows
 
 @in_child(policies=("builtin",), HIPSTUB_MODE="fast", **COUNTED)
 def test_kernels_without_a_row_are_counted_as_others(mgpu: Mgpu) -> None:
-    """Kernels that find no row are counted as others: none is lost, none counted twice."""
+    """Kernels that find no row are counted as others: none is lost, and none counts twice."""
     functions = [f"gpu.func @kernel{number}() kernel {{ gpu.return }}" for number in range(MANY)]
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "many.mlir")
@@ -190,7 +190,7 @@ def test_threads_count_together(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), MGPU_RT_TRACE="trace.json")
 @in_folder
 def test_a_miss_outside_the_abi_is_counted_for_no_call(mgpu: Mgpu) -> None:
-    """A scratch buffer's memory was a miss, the load after it is a hit."""
+    """The allocation of a scratch buffer was a miss, the load after it is a hit."""
     image = mgpu.image(code_object("forum"))
     run_kernel(mgpu, image, FORUM)
     scratch = mgpu.ffi.new("struct mgpu_rt_scratch *")
@@ -202,7 +202,7 @@ def test_a_miss_outside_the_abi_is_counted_for_no_call(mgpu: Mgpu) -> None:
 
 
 def recorded_memory(mgpu: Mgpu) -> dict[str, int]:
-    """The memory in the recording that a process leaves if it is killed here."""
+    """Returns the memory in the recording that a process leaves if it is killed here."""
     recording = mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"stats.json"))
     return json.loads(recording)["memory"]["0"]
 
@@ -236,7 +236,7 @@ FILES = {"policies": ("builtin",), "HIPSTUB_MODE": "fast", "MGPU_RT_STATS": "sta
 @in_child(**FILES)
 @in_folder
 def test_a_child_of_fork_leaves_its_parents_file_alone(mgpu: Mgpu) -> None:
-    """The child's counts begin at 0, in memory of its own."""
+    """Counts of the child begin at 0, in memory of its own."""
     mgpu.StreamDestroy(mgpu.StreamCreate())
     before = Path("stats.json").read_bytes()
     child = os.fork()
@@ -267,7 +267,7 @@ def test_a_living_process_keeps_its_file(mgpu: Mgpu) -> None:
 @in_child(**FILES)
 @in_folder
 def test_a_recording_stays_below_the_limit_of_file_sizes(mgpu: Mgpu) -> None:
-    """A write beyond it would end most programs by SIGXFSZ; Python ignores that."""
+    """Most programs would end by SIGXFSZ at a write beyond it; Python ignores that."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
     mgpu.StreamCreate()
     assert mgpu.stderr() == ""

@@ -1,4 +1,4 @@
-"""MGPU_RT_TRACE=gpu,PATH: the trace has when the GPU worked, unnoticed by the program."""
+"""MGPU_RT_TRACE=gpu,PATH: the trace shows when the GPU worked, and the program does not notice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.images import code_object
 from tests.support.patience import HANG
 from tests.support.programs import run, ways
 
-RING = 1024  # of pairs of events
+RING = 1024  # pairs of events
 OFF = {"policies": ("builtin",), "MGPU_RT_TRACE": "trace.json"}
 ON = {**OFF, "MGPU_RT_TRACE": "gpu,trace.json"}
 KERNEL = "test_func"
@@ -31,14 +31,14 @@ def kernel(mgpu: Mgpu):
 
 
 def recorded(mgpu: Mgpu) -> tuple[list[dict], int]:
-    """The GPU's rows so far, and of how much the times are lost."""
+    """Returns the GPU's rows so far, and how many operations lost their times."""
     trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
     rows = [event for event in trace["traceEvents"] if event.get("cat") == "gpu"]
     return rows, trace["otherData"]["gpu_lost"]
 
 
 def made(mgpu: Mgpu) -> tuple[int, ...]:
-    """Events created and recorded, and waits for one."""
+    """Returns how many events were created and recorded, and how often one was waited for."""
     names = ("hipEventCreateWithFlags", "hipEventRecord", "hipEventSynchronize")
     return tuple(mgpu.counts(*names).values())
 
@@ -64,8 +64,8 @@ def test_no_event_goes_to_a_stream_that_hip_has_destroyed(mgpu: Mgpu) -> None:
 @in_child(**ON)
 @in_folder
 def test_a_pair_of_events_is_used_again(mgpu: Mgpu) -> None:
-    """The events are read then. Beside them there is the one that was looked at until it was done,
-    twice."""
+    """The library has read the pair's events by then. HIP makes one event more: the one that was
+    looked at twice until it was done."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     for _ in range(3):
         mgpu.launch(function, stream)
@@ -84,7 +84,7 @@ def test_a_pair_of_events_is_used_again(mgpu: Mgpu) -> None:
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_a_full_ring_is_not_waited_for(mgpu: Mgpu) -> None:
-    """Launches that find no place are made, too."""
+    """The program makes launches that find no place, too."""
     function, stream, go_on = kernel(mgpu), mgpu.StreamCreate(), threading.Event()
     body = mgpu.ffi.callback("void(void **)", lambda _: go_on.wait() and None)
     mgpu.set_kernel(KERNEL, body)
@@ -103,7 +103,7 @@ def test_a_full_ring_is_not_waited_for(mgpu: Mgpu) -> None:
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_a_slow_stream_does_not_keep_out_others(mgpu: Mgpu) -> None:
-    """Only what comes upon its place has no time."""
+    """Only an operation that comes upon the slow stream's place has no time."""
     function, go_on = kernel(mgpu), threading.Event()
     slow, fast = mgpu.StreamCreate(), mgpu.StreamCreate()
     memory = mgpu.MemAlloc(4, fast, False)
@@ -165,9 +165,9 @@ def test_a_child_of_fork_times_nothing(mgpu: Mgpu) -> None:
 
 
 def occupy(mgpu: Mgpu, function, stream) -> threading.Event:
-    """A kernel, submitted by HIP itself, that ends when the program says so."""
+    """Yields a kernel, submitted by HIP itself, that ends when the program says so."""
     go_on = threading.Event()
-    signal.alarm(40)  # one that hangs ends
+    signal.alarm(40)  # ends one that hangs
     body = mgpu.ffi.callback("void(void **)", lambda _: go_on.wait() and None)
     mgpu.keep(body)
     mgpu.set_kernel(KERNEL, body)
@@ -179,7 +179,8 @@ def occupy(mgpu: Mgpu, function, stream) -> threading.Event:
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_a_first_stream_that_waits_for_the_program_is_abandoned(mgpu: Mgpu) -> None:
-    """The stream's first event is looked at for a second; what is submitted then has no time."""
+    """The thread looks at the stream's first event for a second; what is submitted then has no
+    time."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     memory = mgpu.MemAlloc(4, stream, False)
     go_on = occupy(mgpu, function, stream)
@@ -213,13 +214,13 @@ def test_no_thread_waits_for_another_that_reads_an_event(mgpu: Mgpu) -> None:
 @in_child(**ON, HIPSTUB_FAULT="hipModuleLaunchKernel:1:98")
 @in_folder
 def test_timing_keeps_the_error_of_a_launch(mgpu: Mgpu) -> None:
-    """Up to HIP 6 a call that succeeds clears it."""
+    """Up to HIP 6 a call that succeeds clears the error."""
     mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
     assert mgpu.stub.hipGetLastError() == 98
     assert recorded(mgpu) == ([], 0)
 
 
-#: The reference, before the launch, after it.
+#: Events of the reference, before the launch, after it.
 RECORDS = ("hipEventRecord:1:2", "hipEventRecord:3:2", "hipEventRecord:4:2")
 
 
@@ -251,7 +252,8 @@ def test_the_program_sees_no_error_without_an_event(mgpu: Mgpu) -> None:
 @in_child(**ON, backends=("softgpu",))
 @in_folder
 def test_a_function_that_hip_lacks_is_not_timed(mgpu: Mgpu) -> None:
-    """As 5.2.3 lacks cooperative launches: up to HIP 6 an event would clear the last error."""
+    """HIP 5.2.3 lacks cooperative launches; an event around one would clear the last error, up to
+    HIP 6."""
     stream = mgpu.StreamCreate()
     error = mgpu.stub.hipSetDevice(99)
     mgpu.LaunchKernelCooperative(mgpu.null, *[1] * 9, 0, stream, mgpu.null, mgpu.null)
@@ -303,7 +305,7 @@ def test_a_quick_exit_reads_finished_events(mgpu: Mgpu) -> None:
 @pytest.mark.parametrize("backend", ["stub", "softgpu"])
 @pytest.mark.parametrize("program", ["forum", "churn"])
 def test_work_is_after_its_call_and_in_order(program: str, backend: str, tmp_path: Path) -> None:
-    """On the emulated device by AMD's own HIP: launches are rows of their streams."""
+    """The emulated device runs the launches by AMD's own HIP: they are rows of their streams."""
     path = tmp_path / "trace.json"
     way, trace = ways()["linked"], f"gpu,{path}"
     outcome = run(program, 22, way, backend=backend, iterations=3, MGPU_RT_TRACE=trace)
@@ -318,7 +320,7 @@ def test_work_is_after_its_call_and_in_order(program: str, backend: str, tmp_pat
     assert all(row["ts"] >= call["ts"] for row, call in zip(launches, calls, strict=True))
     ends: dict[int, float] = {}
     for row in rows:
-        assert row["ts"] >= ends.get(row["tid"], 0) - 0.1  # of microseconds: HIP answers in floats
+        assert row["ts"] >= ends.get(row["tid"], 0) - 0.1  # in microseconds: HIP answers in floats
         ends[row["tid"]] = row["ts"] + row["dur"]
     named = {(e["pid"], e["tid"]) for e in trace["traceEvents"] if e["name"] == "thread_name"}
     assert {(row["pid"], row["tid"]) for row in rows} <= named

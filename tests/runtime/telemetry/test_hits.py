@@ -1,4 +1,4 @@
-"""A hit is a call of which a cache has said so: no refused, failed or answered call is one."""
+"""Hits are calls that a cache answered: refused, failed and foreign calls are none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def hits_and_misses(mgpu: Mgpu, cache: str) -> tuple[int, int]:
 
 
 def results(mgpu: Mgpu, function: str) -> list[str | None]:
-    """The trace's word for each call."""
+    """Returns the trace's word for each call."""
     trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
     calls = [event for event in trace["traceEvents"] if event.get("cat") == "program"]
     return [call["args"].get("result") for call in calls if call["name"] == function]
@@ -27,7 +27,7 @@ def results(mgpu: Mgpu, function: str) -> list[str | None]:
 @in_child(**COUNTED)
 @in_folder
 def test_a_refused_image_is_no_hit(mgpu: Mgpu) -> None:
-    """A truncated one, which HIP is not to read."""
+    """The image is truncated, and HIP must not read it."""
     assert not mgpu.load(mgpu.image(code_object("forum")[:100], room=200))
     assert not mgpu.load(mgpu.image(b"no image"))
     assert hits_and_misses(mgpu, "modules") == (0, 0)
@@ -74,7 +74,7 @@ def test_compiled_text_counts_as_a_load(mgpu: Mgpu) -> None:
 @in_child(**COUNTED)
 @in_folder
 def test_a_failed_call_is_neither_hit_nor_miss(mgpu: Mgpu) -> None:
-    """HIP has nothing left."""
+    """HIP has no memory left."""
     stream = mgpu.StreamCreate()
     for _ in range(2):
         mgpu.MemFree(mgpu.MemAlloc(512, stream, False), stream)
@@ -95,7 +95,7 @@ def test_a_failed_call_is_neither_hit_nor_miss(mgpu: Mgpu) -> None:
 @in_child(**COUNTED)
 @in_folder
 def test_calls_that_become_part_of_a_graph_are_hits_where_a_cache_serves_them(mgpu: Mgpu) -> None:
-    """Memory that the graph has freed is its own, which it takes again."""
+    """Memory that the graph has freed is its own, and the graph takes it again."""
     image = mgpu.image(code_object("forum"))
     mgpu.ModuleUnload(mgpu.load(image))
     mgpu.StreamDestroy(mgpu.StreamCreate())
@@ -125,7 +125,7 @@ def test_a_call_that_the_user_answers_is_a_hit_only_if_a_cache_has_served_it(mgp
     @ffi.callback("hipStream_t (*)(void)")
     def passes_on():
         stream = native()
-        allocate(100, stream, False)  # of its own: no call of the program's
+        allocate(100, stream, False)  # of the graph's own: no call of the program's
         return stream
 
     @ffi.callback("hipStream_t (*)(void)")
@@ -140,5 +140,5 @@ def test_a_call_that_the_user_answers_is_a_hit_only_if_a_cache_has_served_it(mgp
             mgpu.StreamDestroy(mgpu.StreamCreate())
     assert results(mgpu, "mgpuStreamCreate") == ["miss", "hit", None]
     assert hits_and_misses(mgpu, "streams") == (1, 1)
-    assert hits_and_misses(mgpu, "memory") == (0, 2)  # its own blocks
+    assert hits_and_misses(mgpu, "memory") == (0, 2)  # the graph's own blocks
     assert mgpu.stats()["overridden"] == 1

@@ -1,4 +1,4 @@
-"""Kernels of one name in several images are told apart wherever kernels are counted."""
+"""Wherever kernels are counted, those of one name in several images are told apart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.images import code_object
 COUNTED = {"MGPU_RT_STATS": "/dev/null"}
 ROUNDS = 5
 
-#: A constant as MLIR's: static, and named by the gpu.module.
+#: A constant as MLIR makes it: static, and named by the gpu.module.
 CONSTANT = """
 __asm__(".section .rodata\\n.balign 4096\\n.type {symbol}, @object\\n{symbol}:\\n"
         ".incbin \\"{path}\\"\\n.size {symbol}, . - {symbol}\\n.text\\n");
@@ -30,7 +30,7 @@ const void *image(void) {{
 
 
 def constant(out: Path, symbol: str, module: str, *flags: str) -> Path:
-    """A shared library that holds an image of samename.mlir."""
+    """Builds a shared library that holds an image of samename.mlir."""
     image, source = out.with_suffix(".image"), out.with_suffix(".c")
     image.write_bytes(code_object("samename", module))
     source.write_text(CONSTANT.format(symbol=symbol, path=image))
@@ -139,7 +139,7 @@ def test_modules_of_one_name_in_two_libraries_are_told_apart_by_their_hash(mgpu:
 @in_child(policies=("builtin",), **COUNTED)
 @in_folder
 def test_a_library_that_was_replaced_names_nothing(mgpu: Mgpu) -> None:
-    """The new file's symbols are of another file than the one that is mapped."""
+    """Symbols of the new file belong to another file than the one that is mapped."""
     one = constant(Path.cwd() / "one.so", "first_binary", "first")
     ctypes.CDLL(str(one))
     fresh = constant(Path.cwd() / "fresh.so", "other_binary", "first", "-Wl,-z,separate-code")
@@ -154,7 +154,8 @@ def test_a_library_that_was_replaced_names_nothing(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), **COUNTED)
 @in_folder
 def test_a_table_of_symbols_without_an_end_is_ignored(mgpu: Mgpu) -> None:
-    """A file that was changed after it was mapped has tables of 800 MB, the names at their ends."""
+    """The file was changed after it was mapped, and has tables of 800 MB with the names at their
+    ends."""
     one = constant(Path.cwd() / "one.so", "first_binary", "first")
     ctypes.CDLL(str(one))
     with one.open("r+b") as file:

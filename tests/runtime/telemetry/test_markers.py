@@ -29,7 +29,7 @@ int roctxRangePushA(const char *text) { tell("begin ", text); return 0; }
 int roctxRangePop(void) { tell("end", ""); return 0; }
 """
 
-#: Two launches, one that fails, and other calls.
+#: Makes two launches, one that fails, and other calls.
 PROGRAM = """
 import sys, numpy, mgpu_rt
 functions = mgpu_rt.Library(sys.argv[1])
@@ -47,7 +47,7 @@ LACKING = "mgpu_rt: MGPU_RT_TRACE=markers: there is no libroctx64.so or librocpr
 
 @pytest.fixture(scope="module", params=("libroctx64.so.4", "librocprofiler-sdk-roctx.so.1"))
 def roctx(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the library."""
+    """Builds the stand-in; returns its folder."""
     folder = tmp_path_factory.mktemp("roctx")
     command = [
         toolchain.compiler(),
@@ -64,7 +64,7 @@ def roctx(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def run(folder: Path, **variables: str) -> tuple[list[str], str]:
-    """Runs the program in a folder of libraries; returns what one was told, and stderr."""
+    """Runs the program in a folder of libraries; returns the stand-in's lines, and stderr."""
     told = folder / "told"
     told.unlink(missing_ok=True)
     env = environment("softgpu", PYTHONPATH=str(ROOT), ROCTX_TOLD=str(told), **variables)

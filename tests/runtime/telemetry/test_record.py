@@ -1,4 +1,4 @@
-"""The counts are there however the program ended. MGPU_RT_STATS and MGPU_RT_TRACE record in files,
+"""Counts are there however the program ended. MGPU_RT_STATS and MGPU_RT_TRACE record in files,
 which an ordinary exit replaces by JSON."""
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ int main(int argc, char **argv) {
 }
 """
 
-#: How the program ends without exit, and its status.
+#: The ways in which the program ends without exit, and its status.
 CUT_OFF = {
     "_exit": 0,
     "abort": -signal.SIGABRT,
@@ -128,7 +128,7 @@ CALLS = {
 
 
 def build_program() -> Path:
-    """PROGRAM, linked with the library under test."""
+    """Builds PROGRAM, linked with the library under test."""
     out = folders.folder("record") / "recorded"
     flags = (str(library()), f"-Wl,-rpath,{library().parent}")
     return compile_c(out, PROGRAM, *flags)
@@ -140,7 +140,7 @@ def program() -> Path:
 
 
 def run(program: Path, folder: Path, how: str = "", **env: str) -> subprocess.CompletedProcess[str]:
-    """In a folder, to which relative paths are relative."""
+    """Runs in a folder, to which relative paths are relative."""
     wanted = {"MGPU_RT_MANAGER": "off", "HIPSTUB_MODE": "fast", **env}
     return subprocess.run(
         [program, how],
@@ -232,7 +232,7 @@ def test_a_recording_has_the_numbers_of_the_json(program: Path, tmp_path: Path) 
 
 
 def test_a_child_of_fork_has_a_file_of_its_own(program: Path, tmp_path: Path) -> None:
-    """A child that made no call has none."""
+    """Children that made no call have none."""
     run(program, tmp_path, "fork", MGPU_RT_STATS="stats.json", MGPU_RT_TRACE="trace")
     files = {path.name: path for path in tmp_path.iterdir()}
     assert len(files) == 4
@@ -334,7 +334,7 @@ def test_a_limit_of_file_sizes_does_not_end_the_program(program: Path, tmp_path:
 
 @contextmanager
 def room_for(size: str, folder: Path) -> Iterator[None]:
-    """A file system of that size."""
+    """Yields a file system of that size."""
     if os.geteuid() != 0:
         pytest.skip("only root mounts a file system")
     if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder]).returncode:
@@ -346,7 +346,8 @@ def room_for(size: str, folder: Path) -> Iterator[None]:
 
 
 def test_a_full_disk_is_named_at_the_first_call(program: Path, tmp_path: Path) -> None:
-    """The disk's room is taken at the first call: later nothing can be lost for want of room."""
+    """The library takes the disk's room at the first call: later nothing can be lost for want of
+    room."""
     with room_for("64k", tmp_path):
         done = run(program, tmp_path, MGPU_RT_STATS="stats.json")
         assert done.returncode == 0
@@ -356,7 +357,7 @@ def test_a_full_disk_is_named_at_the_first_call(program: Path, tmp_path: Path) -
 
 
 def test_a_disk_that_is_full_at_exit_keeps_the_recording(program: Path, tmp_path: Path) -> None:
-    """The recording stays: as large as it is, nothing else has room."""
+    """The recording stays: it fills the disk, so the JSON has no room."""
     run(program, tmp_path, "SIGKILL", MGPU_RT_STATS="size")
     with room_for(str((tmp_path / "size").stat().st_size), tmp_path):
         done = run(program, tmp_path, MGPU_RT_STATS="stats.json")

@@ -1,4 +1,4 @@
-"""Places that somebody else has prepared: FIFOs, links, files that others hold or have left."""
+"""Files that somebody else has prepared: FIFOs, links, and files that others hold or have left."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_reader_of_a_fifo_gets_everything(variable: str, program: Path, tmp_
         with open(opened) as reader:
             got.append(reader.read())
 
-    keep = os.open(tmp_path / "fifo", os.O_WRONLY)  # so that the reader waits for the program
+    keep = os.open(tmp_path / "fifo", os.O_WRONLY)  # the reader then waits for the program
     thread = threading.Thread(target=read)
     thread.start()
     done = run(program, tmp_path, **{variable: "fifo"})
@@ -71,7 +71,7 @@ def test_the_reader_of_a_fifo_gets_everything(variable: str, program: Path, tmp_
 
 
 def test_a_reader_that_takes_nothing_is_given_up(program: Path, tmp_path: Path) -> None:
-    """After ten seconds in which a full FIFO stays full."""
+    """The library waits ten seconds for a full FIFO."""
     path = tmp_path / "fifo"
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -105,7 +105,7 @@ def test_a_reader_that_leaves_ends_no_program(program: Path, tmp_path: Path) -> 
 
 
 def test_a_fifo_with_the_second_name_is_passed_over(program: Path, tmp_path: Path) -> None:
-    """The first name is a living process's."""
+    """A living process has the first name."""
     os.mkfifo(tmp_path / "stats.2.json")
     run(program, tmp_path, "exec", MGPU_RT_STATS="stats.json")
     assert names(tmp_path) == ["stats.2.json", "stats.3.json", "stats.json"]
@@ -113,7 +113,7 @@ def test_a_fifo_with_the_second_name_is_passed_over(program: Path, tmp_path: Pat
 
 
 def test_the_output_of_the_program_stays_where_it_went(program: Path, tmp_path: Path) -> None:
-    """/dev/stdout may be a file: what comes is added to it."""
+    """/dev/stdout may be a file: the program's output is appended to it."""
     with open(tmp_path / "out", "w") as out:
         out.write("before\n")
         out.flush()
@@ -133,7 +133,7 @@ def test_the_output_of_the_program_stays_where_it_went(program: Path, tmp_path: 
 
 
 def limit_files(size: int) -> None:
-    """SIGXFSZ, which Python ignores, is as in other programs."""
+    """Limits files; SIGXFSZ, which Python ignores, is as in other programs."""
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
@@ -235,7 +235,7 @@ input()
 
 
 def begin(folder: Path, *command: str) -> subprocess.Popen[str]:
-    """A process that calls once it is told, and ends when it is told again."""
+    """Starts a process that calls once it is told, and ends when it is told again."""
     return subprocess.Popen(
         [*command, sys.executable, "-c", BOTH, library()],
         env=environment(MGPU_RT_STATS="stats.json", MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
@@ -247,7 +247,7 @@ def begin(folder: Path, *command: str) -> subprocess.Popen[str]:
 
 
 def tell(*processes: subprocess.Popen[str]) -> None:
-    """All of them, then waits until each is ready."""
+    """Tells all of them, then waits until each is ready."""
     for process in processes:
         assert process.stdin
         process.stdin.write("\n")
@@ -261,7 +261,7 @@ def listen(*processes: subprocess.Popen[str]) -> None:
 
 
 def test_concurrent_starts_over_an_old_file_lose_none(tmp_path: Path) -> None:
-    """Each has a file, be they ever so close."""
+    """Each process has a file, even if they start at once."""
     for _ in range(5):
         for path in tmp_path.iterdir():
             path.unlink()
@@ -293,7 +293,7 @@ def test_a_process_of_another_container_keeps_its_file(tmp_path: Path) -> None:
 
 
 def test_an_exit_overwrites_no_file_of_another_process(tmp_path: Path) -> None:
-    """Somebody has moved the recording, and another process has the name by then."""
+    """The recording was moved, and another process has the name by then."""
     first = begin(tmp_path)
     listen(first)
     tell(first)
@@ -371,7 +371,7 @@ OTHER = "import ctypes, os, sys; ctypes.CDLL(sys.argv[1]).mgpuStreamCreate(); os
 
 
 def run_other() -> None:
-    """Another process over the same name."""
+    """Runs another process over the same name."""
     subprocess.run([sys.executable, "-c", OTHER, library()], check=True, timeout=HANG)
 
 
@@ -418,7 +418,8 @@ def test_a_program_without_memory_for_a_trace_goes_on(mgpu: Mgpu) -> None:
 @in_child(**FILES)
 @in_folder
 def test_a_locked_file_is_not_taken_over(mgpu: Mgpu) -> None:
-    """By a process whose number means nothing here, or that is just taking its place."""
+    """Another process holds the file: its number means nothing here, or it is just taking its
+    place."""
     with Path("stats.json").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         mgpu.StreamCreate()
@@ -476,7 +477,7 @@ exec(sys.argv[2])
 
 
 def exits(last: str, **more: object) -> int:
-    """The status of a process that calls, does something, and ends."""
+    """Returns the status of a process that calls, does something, and ends."""
     code = [sys.executable, "-c", EXITS, library(), last]
     return subprocess.run(code, timeout=HANG, stderr=subprocess.DEVNULL, **more).returncode  # type: ignore[call-overload]
 

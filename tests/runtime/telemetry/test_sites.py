@@ -1,4 +1,5 @@
-"""Which places of a program hold device memory at its peak: memory_history, `peak` in the JSON."""
+"""The places of a program that hold device memory at its peak: memory_history, `peak` in the
+JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MGPU_RT_TRACE: every call is there, where it belongs, and a line names what is lost."""
+"""MGPU_RT_TRACE: every call is there, in its row, and a line names the lost ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.programs import Outcome, build, run, run_environment, ways
 
 
 def read(path: Path) -> tuple[list[dict], dict[str, int]]:
-    """The calls of a trace, and what it says of itself."""
+    """Returns the calls of a trace, and its metadata."""
     trace = json.loads(path.read_text())
     events = trace["traceEvents"]
     assert trace["otherData"]["ended"] == "exit"
@@ -33,7 +33,7 @@ def read(path: Path) -> tuple[list[dict], dict[str, int]]:
 
 @pytest.mark.parametrize("cache", ["on", "off"])
 def test_hips_start_is_before_the_first_call(cache: str, tmp_path: Path) -> None:
-    """With the cache and without, and in no call's time."""
+    """The trace shows it with the cache and without, and in no call's time."""
     path = tmp_path / "trace.json"
     delay = {"HIPSTUB_DELAY": "hipInit:300000,hipFree:100000", "MGPU_RT_CACHE": cache}
     run("forum", 22, ways()["linked"], iterations=3, stats=True, MGPU_RT_TRACE=str(path), **delay)
@@ -47,7 +47,7 @@ def test_hips_start_is_before_the_first_call(cache: str, tmp_path: Path) -> None
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, Path]:
-    """A program run with statistics and a trace."""
+    """Returns a program's run with statistics and a trace."""
     path = tmp_path_factory.mktemp("recorded") / "trace.json"
     outcome = run("churn", 19, ways()["linked"], iterations=7, stats=True, MGPU_RT_TRACE=str(path))
     return outcome, path
@@ -64,12 +64,12 @@ def traced(recorded: tuple[Outcome, Path]) -> tuple[Outcome, list[dict]]:
 
 @pytest.fixture(scope="module")
 def events(recorded: tuple[Outcome, Path]) -> list[dict]:
-    """All that the trace holds."""
+    """Returns all events of the trace."""
     return json.loads(recorded[1].read_text())["traceEvents"]
 
 
 def test_a_trace_has_every_call(traced: tuple[Outcome, list[dict]]) -> None:
-    """As often as the statistics count it, the calls that Python makes included."""
+    """Calls are there as often as the statistics count them, those of Python included."""
     outcome, calls = traced
     assert outcome.stats is not None
     for layer, key in (("program", "abi"), ("driver", "hip")):
@@ -100,7 +100,7 @@ def test_events_keep_to_the_format(events: list[dict]) -> None:
 
 
 def test_each_stream_is_a_row(events: list[dict]) -> None:
-    """A stream's row has the work that the program submits; a launch has the name of its kernel."""
+    """Work that the program submits is in its stream's row; a launch has the name of its kernel."""
     rows = [event for event in events if event.get("cat") == "stream"]
     assert rows
     assert {row["tid"] for row in rows} == {1}
@@ -112,7 +112,7 @@ def test_each_stream_is_a_row(events: list[dict]) -> None:
 
 
 def test_caches_show_their_decisions(events: list[dict]) -> None:
-    """7 iterations: one miss each, then hits."""
+    """The program runs 7 iterations: each cache misses once, then hits."""
     told: dict[str, list[str]] = {}
     for event in events:
         if event.get("cat") == "program" and "result" in event["args"]:
@@ -130,8 +130,7 @@ def test_a_trace_counts_device_memory(events: list[dict]) -> None:
     assert values[-1] == {"allocated": 0, "cached": 0}
 
 
-#: The findings of the browser's own reader of traces, that of its panel for them: each row's name,
-#: and the names in it.
+#: Findings of the browser's own reader of traces: each row's name, and the names in it.
 READ = """(async () => {
     const reader = await import("devtools://devtools/bundled/models/trace/trace.js");
     const model = reader.TraceModel.Model.createWithAllHandlers();
@@ -145,7 +144,8 @@ READ = """(async () => {
 
 @pytest.mark.skipif(not browser.find(), reason="there is no Chromium")
 def test_a_browser_reads_a_trace(events: list[dict]) -> None:
-    """In Chromium, whose chrome://tracing Debian's lacks: its developer tools read traces too."""
+    """The test uses Chromium, whose chrome://tracing Debian's lacks: its developer tools read
+    traces too."""
     trace = json.dumps({"traceEvents": events})
     with browser.page() as page:
         page.call("Page.navigate", url="devtools://devtools/bundled/devtools_app.html")
@@ -164,7 +164,7 @@ def test_a_browser_reads_a_trace(events: list[dict]) -> None:
 
 
 def test_driver_calls_lie_within_calls_of_the_program(traced: tuple[Outcome, list[dict]]) -> None:
-    """Save those at exit; and the program's come one after the other."""
+    """Only at exit do some lie outside; the program's calls come one after the other."""
     _, calls = traced
     program = sorted((c for c in calls if c["cat"] == "program"), key=lambda c: c["ts"])
     for call, following in itertools.pairwise(program):
@@ -210,7 +210,8 @@ int main(int argc, char **argv) {
 
 @pytest.fixture(scope="module")
 def threads() -> Path:
-    """A program, with a name that JSON has to escape, whose two threads make so many calls."""
+    """Builds a program whose name JSON has to escape; each of its two threads makes so many
+    calls."""
     out = folder("trace") / 'two "threads"'
     flags = (str(library()), f"-Wl,-rpath,{library().parent}", "-pthread")
     return compile_c(out, THREADS, *flags)
@@ -245,7 +246,7 @@ def test_the_newest_million_events_are_kept(threads: Path, tmp_path: Path) -> No
 @in_child(policies=("builtin",), HIPSTUB_MODE="fast", MGPU_RT_TRACE="trace.json")
 @in_folder
 def test_a_stream_beyond_the_last_row_has_none(mgpu: Mgpu) -> None:
-    """One that has no row has none at each of its calls, and nobody else's."""
+    """A stream without a row has none at each of its calls, and shares no other stream's."""
     streams = [mgpu.StreamCreate() for _ in range(4500)]
     for _ in range(2):
         for stream in streams:
@@ -298,7 +299,7 @@ def test_a_child_of_fork_has_a_trace_of_its_own(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_a_trace_where_it_was_called(tmp_path: Path) -> None:
-    """A relative path is the command's, even if the program goes to another directory."""
+    """Paths are relative to the command's directory, even if the program goes to another one."""
     executable = build("forum", 22, 3, ways()["linked"].linked)
     command = [str(Path(sys.executable).parent / "mgpu-rt"), "run", "--trace", "here.json"]
     env = {**os.environ, **environment()}
@@ -315,7 +316,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 
 def results(mgpu: Mgpu) -> list[str | None]:
-    """How the program's copies went, by the trace."""
+    """Returns the results of the program's copies, by the trace."""
     trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
     calls = [e for e in trace["traceEvents"] if e.get("cat") == "program"]
     return [call["args"].get("result") for call in calls if call["name"] == "mgpuMemcpy"]
@@ -324,7 +325,8 @@ def results(mgpu: Mgpu) -> list[str | None]:
 @in_child(**TRACED)
 @in_folder
 def test_a_copy_shows_its_way(mgpu: Mgpu) -> None:
-    """Through pinned memory up to 512 KiB there and 16 MiB back, else HIP's own."""
+    """Copies go through pinned memory up to 512 KiB there and 16 MiB back, else HIP itself
+    copies."""
     stream = mgpu.StreamCreate()
     block, host = mgpu.MemAlloc(17 * MIB, stream, False), mgpu.ffi.new("char[]", 17 * MIB)
     for size in (KIB, MIB):
@@ -338,8 +340,8 @@ def test_a_copy_shows_its_way(mgpu: Mgpu) -> None:
 @in_child(**TRACED)
 @in_folder
 def test_a_copy_without_pinned_memory_shows_no_way(mgpu: Mgpu) -> None:
-    """Such copies are those on the device, those from and to registered memory, and those within
-    the host's."""
+    """HIP's own copies are those on the device, those from and to registered memory, and those
+    within the host's."""
     stream = mgpu.StreamCreate()
     block, other = (mgpu.MemAlloc(KIB, stream, False) for _ in range(2))
     host = mgpu.ffi.new("char[]", KIB)
@@ -354,7 +356,7 @@ def test_a_copy_without_pinned_memory_shows_no_way(mgpu: Mgpu) -> None:
 @in_child(**TRACED)
 @in_folder
 def test_a_refused_copy_is_shown_as_one(mgpu: Mgpu) -> None:
-    """On a stream that was destroyed."""
+    """The program copies on a stream that was destroyed."""
     stream, gone = mgpu.StreamCreate(), mgpu.StreamCreate()
     block, host = mgpu.MemAlloc(KIB, stream, False), mgpu.ffi.new("char[]", KIB)
     mgpu.StreamDestroy(gone)
@@ -366,7 +368,7 @@ def test_a_refused_copy_is_shown_as_one(mgpu: Mgpu) -> None:
 @in_child(backends=("custub",), **TRACED)
 @in_folder
 def test_nvidias_driver_does_small_copies(mgpu: Mgpu) -> None:
-    """Which takes the bytes at once: pinned memory is of no use."""
+    """NVIDIA's driver takes the bytes at once: pinned memory is of no use."""
     stream = mgpu.StreamCreate()
     block, host = mgpu.MemAlloc(MIB, stream, False), mgpu.ffi.new("char[]", MIB)
     for size in (16 * KIB, MIB):

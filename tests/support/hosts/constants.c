@@ -52,7 +52,7 @@ static char *find_image(const char *mode, const char *path) {
     return image;
 }
 
-/* The pages that the image lies in, in `saved`'s place if the library is gone. */
+/* Returns the pages that the image lies in, in place of `saved` if the library is gone. */
 static void make_writable(char *image, size_t size, const char *saved) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     char *begin = (char *)((uintptr_t)image & ~(page - 1));
@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
         load(in_constants, size);
         in_data[size / 2] ^= 1;
         const size_t before = mallinfo2().uordblks;
-        load(in_constants, size); /* the first one is held */
+        load(in_constants, size); /* the program holds the first one */
         const size_t between = mallinfo2().uordblks;
         load(in_data, size);
         printf("%zu %zu\n", between - before, mallinfo2().uordblks - between);

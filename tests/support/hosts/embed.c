@@ -72,7 +72,7 @@ static void read_image(const char *path) {
     fclose(file);
 }
 
-/* An image like no other. */
+/* Returns an image like no other. */
 static bool miss(char *copy, uint32_t number) {
     memcpy(copy, image, image_size);
     memcpy(copy + 9, &number, sizeof number);

@@ -34,7 +34,7 @@ enum { HANG = 60 /* seconds */, NOBODY = 65534 };
 
 static const char no_image[64] = "no image at all";
 static char content[1 << 16];
-static void *wild; /* an address of nothing, for what takes one */
+static void *wild; /* an address of nothing, for functions that take one */
 
 static void lend(void) {
     mgpu_rt_use_stream(wild);
@@ -169,7 +169,7 @@ static void be_child(enum how how) {
         everything();
     else if (how == FORKS)
         _exit(wait(&status) < 0 || status);
-    if (how == ENDS) /* what the parent builds, and begins another one */
+    if (how == ENDS) /* ends the parent's graph, and begins another one */
         mgpu_rt_graph_destroy(mgpu_rt_graph_end());
     if (how == ENDS)
         mgpu_rt_graph_begin();
@@ -280,7 +280,7 @@ __attribute__((destructor)) static void at_the_end(void) {
 
 static void after_exit(void) {
     late = true;
-    atexit(after_main); /* which runs after the library's own, that its first call registers */
+    atexit(after_main); /* runs after the library's own handler, which its first call registers */
     mgpu_rt_graph_begin();
     mgpuMemcpy(mgpuMemAlloc(64, NULL, false), content, 64, NULL);
     kept = mgpu_rt_graph_end();

@@ -36,7 +36,7 @@ static void *work(void *unused) {
     return NULL;
 }
 
-/* Returns once the thread holds the mutex; it loads once gil_wait has been called. */
+/* Returns once the thread holds the mutex; the thread loads once gil_wait has been called. */
 void gil_start(void *load_module, void *unload_module, char *bytes, size_t count, int loads) {
     pthread_t thread;
     *(void **)&load = load_module;

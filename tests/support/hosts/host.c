@@ -1,7 +1,7 @@
-/* A program that is no Python, for the tests of hosting: host LIBRARY IMAGE KERNEL MODE.
+/* A program without Python, for the tests of hosting: host LIBRARY IMAGE KERNEL MODE.
  *
- * Prints "ok" when everything it asked for was answered. It reaches the library by dlopen, so that
- * one binary tests every way of loading. */
+ * Prints "ok" when every call was answered. The program opens the library by dlopen, so one binary
+ * tests every way of loading. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -67,7 +67,7 @@ static void read_image(const char *path) {
     fclose(file);
 }
 
-/* One launch as LLVM 20 and older make it; true if everything was answered. */
+/* Launches once as LLVM 20 and older do; true if every call was answered. */
 static bool launch_once(void) {
     void *module = mgpu.ModuleLoad(image, 0);
     void *function = mgpu.ModuleGetFunction(module, kernel);
@@ -114,7 +114,7 @@ static void *miss_for_ever(void *unused) {
 #define HANG 600 /* seconds: tests/support/patience.py */
 #endif
 
-/* Forks and says whether the child's own launch went well; a child that hangs is a failure. */
+/* Forks; returns whether the child's own launch went well; a child that hangs is a failure. */
 static bool in_child(void) {
     fflush(NULL);
     const pid_t child = fork();
@@ -141,7 +141,7 @@ static bool fork_while_busy(void) {
     return good;
 }
 
-/* Until the library's manager in Python serves, or will not come. */
+/* Waits until the library's manager in Python works, or will not come. */
 static bool manager_is(const char *wanted) {
     for (;; usleep(5000)) {
         char *text = stats_json();
@@ -169,7 +169,7 @@ static void count_signal(int number) {
     child_signals++;
 }
 
-/* The descriptors and what they lead to, by number. */
+/* Writes the descriptors, by number, and the files that they lead to. */
 static void describe_descriptors(char *out, size_t size) {
     char name[64], target[256];
     size_t used = 0;
@@ -228,7 +228,7 @@ static bool keeps_host_state(void) {
     static struct host_state before, after;
     setlocale(LC_ALL, "");
     signal(SIGCHLD, count_signal);
-    const bool first = launch_once(); /* HIP opens what it wants */
+    const bool first = launch_once(); /* HIP opens its files */
     note_state(&before);
     const bool served = is_served();
     note_state(&after);
@@ -253,7 +253,7 @@ static bool keeps_locale_meanwhile(void) {
     char *own = strdup(setlocale(LC_ALL, "C"));
     pthread_create(&watcher, NULL, watch_locale, own);
     const bool good = launch_once();
-    (void)is_served(); /* what starts it is over then, whether it came or not */
+    (void)is_served(); /* the start of the manager is over then, whether it came or not */
     stop = true;
     pthread_join(watcher, NULL);
     return good && !locale_lost;
@@ -273,7 +273,7 @@ static bool end_at_once(const char *how) {
     return false;
 }
 
-/* Whether no thread of the process takes a signal of the set. */
+/* Returns whether no thread of the process takes a signal of the set. */
 static bool all_threads_block(uint64_t set) {
     char path[300], line[256];
     uint64_t blocked;
@@ -294,7 +294,7 @@ static bool all_threads_block(uint64_t set) {
     return threads > 1 && blocking == threads;
 }
 
-/* Signals that every thread of the program's blocks stay pending. */
+/* Counts signals; those that every thread of the program blocks stay pending. */
 static _Atomic int signals_taken;
 static void take_signal(int number) {
     (void)number;
@@ -318,7 +318,7 @@ static bool leaves_signals_alone(void) {
            all_threads_block(UINT64_C(1) << (SIGUSR1 - 1) | UINT64_C(1) << (SIGALRM - 1));
 }
 
-/* main ends, and then the last thread: that ends the program, with 0. */
+/* Launches after main has ended: this thread is the last, and its end ends the program, with 0. */
 static void *launch_and_end(void *unused) {
     (void)unused;
     const bool good = launch_once() && is_served();
@@ -333,7 +333,7 @@ static bool end_main_first(void) {
     pthread_exit(NULL);
 }
 
-/* Four threads miss for a while, beside a manager. */
+/* Lets four threads miss for a while, beside a manager. */
 static bool miss_together(void) {
     pthread_t threads[4];
     const bool good = launch_once() && is_served();
@@ -364,7 +364,7 @@ static bool ends_slowly(void) {
     return good && launch_once();
 }
 
-/* A thread with the smallest stack there may be makes the first call. */
+/* Makes the first call on a thread with the smallest possible stack. */
 static bool on_a_small_stack(void) {
     pthread_t thread;
     pthread_attr_t attributes;
@@ -377,7 +377,7 @@ static bool on_a_small_stack(void) {
     return good;
 }
 
-/* Children are made while other threads are in their first call. */
+/* Forks children while other threads are in their first call. */
 static bool fork_in_first_call(void) {
     pthread_t threads[4];
     bool good[4], all = true;

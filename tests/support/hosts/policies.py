@@ -15,7 +15,7 @@ from mgpu_rt.manager import Caches, Decision, Event, Evict, Kind, Limit, Pin
 
 
 def note(**what: object) -> None:
-    """A line of JSON for the test."""
+    """Writes a line of JSON for the test."""
     directory = os.environ["MGPU_RT_POLICY_PATH"].split(os.pathsep)[0]
     with open(Path(directory, "policy.log"), "a", encoding="utf-8") as log:
         log.write(json.dumps(what) + "\n")
@@ -44,7 +44,7 @@ class PinAll:
 
 
 class EvictAll(PinAll):
-    """Gives back all that it can, and what is not there."""
+    """Gives back every module that it can, and ones that do not exist."""
 
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
         yield Evict(Kind.MODULE, 0xDEAD)

@@ -1,9 +1,9 @@
-"""Runs many one-launch programs, and says how many crashed, hung or were not answered.
+"""Runs many one-launch programs, and prints how many crashed, hung or were not answered.
 
     python -m tests.support.hosts.soak COUNT
 
-The manager starts later in each run: before the first call is over, while the program ends, or not
-at all.
+Each run starts the manager later: before the first call is over, while the program ends, or not at
+all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DELAYS = ("0", "0", "1", "3", "10", "1000")
 def run_one(number: int, dice: random.Random, processes: set[int]) -> str | None:
     """Returns the mistake of a program, or None. Notes the program's process."""
     mode, delay = MODES[number % len(MODES)], dice.choice(DELAYS)
-    if mode == "end-exit":  # which waits for its manager
+    if mode == "end-exit":  # this mode waits for its manager
         mode, delay = ("served", "0") if number % 10 == 0 else ("plain", "0")
     command = [str(host()), str(library()), str(image()), KERNEL, mode]
     env = environment(MGPU_RT_MANAGER=f"delay={delay}")

@@ -1,4 +1,4 @@
-"""Plays the random programs of registered/ over registered memory, and says what went wrong.
+"""Plays the random programs of registered/ over registered memory, and prints each fault.
 
     python -m tests.support.hosts.walks COUNT [--backend cuda] [--seed S]
 
@@ -26,22 +26,23 @@ MOST = 250  # programs of a process
 
 
 def compiled(directory: Path) -> Path:
-    """The program, linked with the library."""
+    """Compiles the program, linked with the library."""
     others = (str(SOURCES / name) for name in ("memory.c", "cases.c"))
     text = (SOURCES / "walk.c").read_text()
     return program(directory, text, "-D_GNU_SOURCE", f"-I{SOURCES}", *others)
 
 
 def settings(backend: str = "stub", **changes: str) -> dict[str, str]:
-    """The environment in which registrations are kept, and the stub holds pages as a GPU does."""
+    """Returns an environment in which registrations are kept, and the stub holds pages as a GPU
+    does."""
     env = environment(backend, MGPU_RT_EXCLUSIVE="on", MGPU_RT_MANAGER="off", HIPSTUB_PINS="1")
-    if backend != "softgpu":  # which finds HIP by itself
+    if backend != "softgpu":  # softgpu finds HIP by itself
         env["LD_LIBRARY_PATH"] = str(Path(env["MGPU_RT_HIP"]).parent)
     return {**env, **changes}
 
 
 def _played(path: Path, seed: int, count: int, env: dict[str, str]) -> str | None:
-    """Plays the programs of some seeds; returns what went wrong, or None."""
+    """Plays the programs of some seeds; returns the fault, or None."""
     command = [str(path), "walk", str(seed), str(count)]
     try:
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)
@@ -53,7 +54,7 @@ def _played(path: Path, seed: int, count: int, env: dict[str, str]) -> str | Non
 
 
 def failures(path: Path, count: int, env: dict[str, str], seed: int = 1) -> list[str]:
-    """Plays so many programs on all cores; returns what went wrong."""
+    """Plays so many programs on all cores; returns the faults."""
 
     def parts() -> Iterator[tuple[int, int]]:
         for first in range(0, count, MOST):

@@ -25,7 +25,7 @@ SITUATION(event_create_after_a_record) {
     mgpuStreamDestroy(stream);
 }
 
-/* A stream of the program's own, since one of the runtime's may be kept. */
+/* The program makes the stream itself, since the cache may keep one of the runtime's. */
 SITUATION(event_create_after_a_record_on_a_stream_that_is_gone) {
     hipStream_t stream;
     hipEvent_t event = mgpuEventCreate();

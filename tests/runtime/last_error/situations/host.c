@@ -1,4 +1,4 @@
-/* mgpuMemHost*, and the calls that neither allocate nor submit. */
+/* Situations of mgpuMemHost*, and of the functions that neither allocate nor submit. */
 #include "../setting.h"
 
 /* ---- host memory ---- */

@@ -1,4 +1,4 @@
-/* mgpuModule*: loads, unloads, look-ups. */
+/* Situations of mgpuModule*: loads, unloads, look-ups. */
 #include "../setting.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ SITUATION(load_null) {
     CALL(load(NULL));
 }
 
-/* ... and those of wrong images, of which each may lie before memory that can be read, or not. */
+/* Defines two situations for a wrong image: memory behind it can be read, or cannot. */
 #define WRONG_IMAGE(name)                                                                          \
     SITUATION(load_##name) {                                                                       \
         void *image = situation_file(#name, false);                                                \

@@ -1,4 +1,5 @@
-/* Single cases: what takes the pages of registered memory away, and what may be registered. */
+/* Single cases: events that take the pages of registered memory away, and memory that may be
+ * registered. */
 #include "memory.h"
 
 #include <pthread.h>
@@ -19,7 +20,7 @@ static void case_moved(void) {
     pass(at);
 }
 
-/* munmap, and other memory at its address. */
+/* Calls munmap, and maps other memory at the address. */
 static void case_unmapped(void) {
     const struct range at = {window, 2 * PAGE};
     map(at);
@@ -37,7 +38,7 @@ static void case_dropped(void) {
     pass(at);
 }
 
-/* The end of the heap goes down and up again. */
+/* Moves the end of the heap down and up again. */
 static void case_brk(void) {
     char *const begin = (char *)(((uintptr_t)sbrk(0) + PAGE - 1) / PAGE * PAGE);
     const struct range at = {begin, 2 * PAGE};
@@ -67,7 +68,7 @@ static void case_huge(void) {
     munmap(all, 2 * HUGE);
 }
 
-/* Pages that hugetlbfs has set aside, where a machine has some. */
+/* Uses pages that hugetlbfs has set aside, if a machine has some. */
 static void case_hugetlb(void) {
     enum { HUGE = 2 << 20 };
     for (int i = 0; i < 2; i++) {
@@ -82,7 +83,7 @@ static void case_hugetlb(void) {
     }
 }
 
-/* Of two that touch one goes; the other one is kept. */
+/* Unmaps one of two ranges that touch; the library keeps the other one. */
 static void case_touching(void) {
     const struct range first = {window, 2 * PAGE}, second = {window + 2 * PAGE, 2 * PAGE};
     map((struct range){window, 4 * PAGE});
@@ -94,7 +95,7 @@ static void case_touching(void) {
     pass(first);
 }
 
-/* A mapping that grows where it lies keeps its pages. */
+/* Grows a mapping where it lies; it keeps its pages. */
 static void case_grown(void) {
     const struct range at = {window, 2 * PAGE}, whole = {window, 4 * PAGE};
     map(at);
@@ -106,7 +107,7 @@ static void case_grown(void) {
     pass(whole);
 }
 
-/* Two in one page, of which one is HIP's again: the other one is watched still. */
+/* Registers two ranges in one page; HIP gets one back, and the library still watches the other. */
 static void share_page(struct range goes, struct range stays, struct range page) {
     map(page);
     pass(goes);
@@ -157,7 +158,7 @@ static void case_forked(void) {
     pass(at);
 }
 
-/* Work is pending at the unregister. */
+/* Unregisters while work is pending. */
 static void case_pending(void) {
     const struct range at = {window, 2 * PAGE};
     map(at);
@@ -165,7 +166,8 @@ static void case_pending(void) {
     check_wait(0);
 }
 
-/* Other bytes from the same address, and a part: HIP would refuse them while it has the first. */
+/* Registers other bytes from the same address, and a part: HIP would refuse them while it has the
+ * first. */
 static void case_other_bytes(void) {
     map((struct range){window, 8 * PAGE});
     pass((struct range){window, 4 * PAGE});
@@ -174,7 +176,7 @@ static void case_other_bytes(void) {
     pass((struct range){window, 8 * PAGE});
 }
 
-/* Unregistered memory is pageable again, though HIP has it still. */
+/* Unregistered memory is pageable again, though HIP still has it. */
 static void case_pageable(void) {
     const struct range at = {window, 2 * PAGE};
     map(at);
@@ -182,7 +184,7 @@ static void case_pageable(void) {
     check_pageable(at);
 }
 
-/* The device address of what is not registered any more is none. */
+/* Asks for the device address of memory that is no longer registered: there is none. */
 static void case_errors(void) {
     const struct range at = {window, PAGE};
     map(at);
@@ -194,7 +196,7 @@ static void case_errors(void) {
     mgpuMemHostUnregister(at.address);
 }
 
-/* Registers equal bytes each time: the library asks HIP once. */
+/* Registers the same ranges each time: the library asks HIP once. */
 static void case_passes(void) {
     map((struct range){window, BYTES});
     for (int i = 0; i < 100; i++) {

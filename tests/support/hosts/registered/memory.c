@@ -12,7 +12,8 @@ void *stream, *block;
 uint64_t seed;
 
 static bool mapped[PAGES];
-static struct range held[RANGES], known[RANGES]; /* registered now; lately, to be so again */
+static struct range held[RANGES],
+    known[RANGES]; /* registered now; registered lately, to be so again */
 static int held_count, known_count;
 static char scratch[BYTES], before[BYTES];
 static uint64_t now = 1;
@@ -94,7 +95,7 @@ void map(struct range at) {
     fill(at.address, at.bytes);
 }
 
-/* The address space stays the program's: what is unmapped may not be another's. */
+/* The address space stays the program's: no other memory may lie where it has unmapped. */
 void unmap(struct range at) {
     release_in(at.address, at.address + at.bytes);
     if (munmap(at.address, at.bytes) != 0 ||
@@ -112,7 +113,7 @@ void drop(struct range at) {
     fill(at.address, at.bytes);
 }
 
-/* Each page by itself: neighbours may be other mappings. */
+/* Moves each page by itself: neighbours may be other mappings. */
 static void move(struct range from, struct range to) {
     if (from.address + from.bytes > to.address && to.address + to.bytes > from.address)
         return;
@@ -129,7 +130,7 @@ static void move(struct range from, struct range to) {
     unmap((struct range){from.address, bytes});
 }
 
-/* A range that was registered before, as programs do, or some other. */
+/* Returns a range that was registered before, as programs do, or some other. */
 static struct range some_range(void) {
     if (known_count && below(3))
         return known[below((unsigned)known_count)];
@@ -147,7 +148,7 @@ void acquire(struct range at) {
     known[known_count < RANGES ? known_count++ : (int)below(RANGES)] = at;
 }
 
-/* Up, and back into memory that is nobody's: what the device saw. */
+/* Copies to the device, and back into memory that has no owner: checks what the device saw. */
 void check_up(const struct range *at) {
     mgpuMemcpy(block, at->address, at->bytes, stream);
     mgpuMemcpy(scratch, block, at->bytes, stream);
@@ -177,7 +178,7 @@ void check_wait(int which) {
         fail("work was pending after an unregister", at.address, at.bytes);
 }
 
-/* What is not registered has been read when the copy returns. */
+/* Checks that memory which is not registered has been read when the copy returns. */
 void check_pageable(struct range at) {
     if (!is_mapped(at.address, at.address + at.bytes) || is_held(at.address, at.address + at.bytes))
         return;
@@ -190,8 +191,8 @@ void check_pageable(struct range at) {
         fail("a copy from pageable memory read it late", at.address, at.bytes);
 }
 
-/* While a child shares the pages, the parent writes: it may get copies of them. What is registered
- * then is HIP's matter, and the kernel's; what was registered before is the library's. */
+/* Writes in the parent while a child shares the pages: it may get copies of them. Memory that is
+ * registered then is up to HIP and the kernel; what was registered before is the library's. */
 void split(void) {
     int ends[2];
     char byte = 0;

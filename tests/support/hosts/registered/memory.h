@@ -1,5 +1,5 @@
 /* A model of an address space: memory is mapped, unmapped, moved, dropped and written, registered,
- * copied to the device and back, and unregistered. The device must see what the host wrote, always;
+ * copied to the device and back, and unregistered. The device must always see what the host wrote;
  * else the process exits with 1 and one line.
  *
  *     registered walk SEED PROGRAMS    PROGRAMS random programs, each from a seed of its own
@@ -29,7 +29,7 @@ struct range {
     size_t bytes;
 };
 
-extern char *window;         /* PAGES pages; none of them is anybody else's */
+extern char *window;         /* PAGES pages, with no other owner */
 extern void *stream, *block; /* of the device: BYTES */
 extern uint64_t seed;        /* of the random program; 0 outside */
 
@@ -38,8 +38,8 @@ void begin_program(uint64_t with);
 _Noreturn void fail(const char *what, const void *address, size_t bytes);
 void fill(char *at, size_t bytes);
 
-/* Does to memory what a program does. Memory that goes away is unregistered first. Memory that goes
- * away is unregistered first. */
+/* Maps, unmaps, moves, drops or writes memory, as a program does. Memory that goes away is
+ * unregistered first. Memory that goes away is unregistered first. */
 void map(struct range at);
 void unmap(struct range at);
 void drop(struct range at);
@@ -47,7 +47,8 @@ void acquire(struct range at);
 void release_in(const char *begin, const char *end);
 void split(void);
 
-/* Checks what the device and the host see. `which` counts what is registered now. */
+/* Checks that the device and the host see equal bytes. `which` counts the memory that is registered
+ * now. */
 void check_up(const struct range *at);
 void check_wait(int which);
 void check_pageable(struct range at);
@@ -55,7 +56,7 @@ void check_pageable(struct range at);
 /* Registers, checks and unregisters. */
 void pass(struct range at);
 
-/* Does one of these, or moves memory, by chance. */
+/* Takes one of these steps, or moves memory, by chance. */
 void step(void);
 
 int run_case(const char *name);

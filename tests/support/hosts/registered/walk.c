@@ -1,4 +1,4 @@
-/* The walk of random programs, and the race of two threads for an address. */
+/* Random programs, and the race of two threads for an address. */
 #include "memory.h"
 
 #include <pthread.h>
@@ -21,10 +21,10 @@ static void walk(uint64_t first, unsigned programs) {
 
 /* ---- two threads, one address ----
  *
- * munmap takes pages away before anybody is told. So the other thread may map, write and register
+ * munmap takes pages away before anybody is told. The other thread may thus map, write and register
  * the address while the first one's munmap goes on. */
 
-static _Atomic unsigned turn; /* whose memory lies at the address: that of the thread turn % 2 */
+static _Atomic unsigned turn; /* the thread turn % 2 has its memory at the address */
 static unsigned rounds;
 
 static void race_round(unsigned round) {

@@ -1,7 +1,7 @@
 /* emulator HIP IMAGE LONG DRIVER ROUNDS: prints times of launches on the software device, as JSON.
  *
- * IMAGE has the kernels of kernels/emulator.mlir; LONG has a kernel of many instructions, whose
- * first launch shows the cost of decoding; DRIVER is the library that counts instructions. */
+ * IMAGE has the kernels of kernels/emulator.mlir. LONG has a kernel of many instructions, whose
+ * first launch shows the cost of decoding. DRIVER is the library that counts instructions. */
 #include "hip.h"
 
 enum { SIZE = 65536, STEPS = 40, DIM = 256, TILE = 16, COPIES = 32 };

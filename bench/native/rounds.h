@@ -4,10 +4,10 @@
  *     PROGRAM                  reads a number of calls a line, makes them, writes their ns
  *     PROGRAM BEGIN N...       JSON: ns since BEGIN (CLOCK_MONOTONIC) after each number of calls
  *
- * What is still under way on the device at the end of a round counts: BENCH_WAIT names a library
- * and a function in it that waits for everything, separated by a comma. BENCH_CPU, if set, is the
- * processor on which this thread stays after the first round. Threads of the driver that were
- * started in that round may run elsewhere. */
+ * Work that the device has not finished at the end of a round counts. BENCH_WAIT names a library
+ * and, after a comma, its function that waits for everything. BENCH_CPU, if set, is the processor
+ * on which this thread stays after the first round. Threads of the driver that were started in that
+ * round may run elsewhere. */
 #ifndef BENCH_ROUNDS_H
 #define BENCH_ROUNDS_H
 

@@ -1,6 +1,6 @@
 /* Copies and fills. Device and pinned memory is read and written when the stream executes the
- * operation, so a missing wait shows as a wrong byte. As with HIP, the bytes of a copy from
- * pageable memory are taken at the call, and a copy to pageable memory returns when it is done. */
+ * operation, so a missing wait shows as a wrong byte. As with HIP, a copy from pageable memory
+ * takes the bytes at the call, and a copy to pageable memory returns when it is done. */
 #include "calls.h"
 #include "graph.h"
 #include "memory.h"

@@ -1,7 +1,7 @@
 /* Graphs: operations that each launch repeats, and streams that capture them.
  *
- * The nodes of a launch run one by one, each time in another order that their edges permit: a
- * missing edge shows as a wrong byte. All functions here need the stub's lock. */
+ * Each launch runs the nodes one by one, in another order that their edges permit: a missing edge
+ * shows as a wrong byte. All functions here need the stub's lock. */
 #ifndef HIPSTUB_GRAPH_H
 #define HIPSTUB_GRAPH_H
 

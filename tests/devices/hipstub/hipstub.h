@@ -37,9 +37,9 @@
  *
  * LOG, FAULT, DELAY, ASYNC, KERNELS and TEARDOWN each choose record mode by themselves.
  *
- * Differences from AMD's HIP on purpose, each the harsher choice: handles and device addresses do
- * not come back after they were destroyed or freed, unless HIPSTUB_REUSE is set; a use after that
- * is an error and counted as misuse; new device memory holds 0xA5, freed memory 0xDB.
+ * The stub differs from AMD's HIP on purpose, and is harsher. Handles and device addresses do not
+ * come back after they were destroyed or freed, unless HIPSTUB_REUSE is set. A use after that is an
+ * error and counted as misuse. New device memory holds 0xA5, freed memory 0xDB.
  *
  * All functions below may be called from any thread and work in record mode only. */
 #ifndef HIPSTUB_H

@@ -16,8 +16,8 @@ hipError_t image_copy(const void *image, unsigned char **copy, size_t *bytes);
 /* Returns whether the image has a kernel of that name; a compressed one may have any. */
 bool image_has_kernel(const unsigned char *image, size_t bytes, const char *name);
 
-/* Returns the size of a global variable and, unless it is zeroed memory, its initial value; false
- * if the symbol table of this type lacks it: SHT_DYNSYM has exports, SHT_SYMTAB all that its
+/* Finds the size of a global variable and, unless it is zeroed memory, its initial value. Returns
+ * false if the symbol table of this type lacks it: SHT_DYNSYM has exports, SHT_SYMTAB all that its
  * kernels know. */
 bool image_global(const unsigned char *image, size_t bytes, unsigned table, const char *name,
                   size_t *size, const unsigned char **value);

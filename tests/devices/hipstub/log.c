@@ -111,7 +111,7 @@ size_t stub_log_begin(enum stub_function function, const char *argument_names,
     return number;
 }
 
-/* Up to release 6 each call sets the thread's last error, even a good one; from 7 on an error stays
+/* Up to release 6 each call sets the thread's last error, even a good one. From 7 on an error stays
  * until it is read, and "not ready" is none. */
 static void note_error(hipError_t result) {
     if (stub_version < 70000000 || (result != hipSuccess && result != hipErrorNotReady))

@@ -206,7 +206,7 @@ hipError_t emu_hipFree(void *address) {
         return hipErrorInvalidValue;
     if (graph_forbids())
         return hipErrorStreamCaptureUnsupported;
-    stream_wait_all(false); /* as AMD's does; the lock was free meanwhile, so check again */
+    stream_wait_all(false); /* as AMD's does; this unlocks, so check again */
     struct block *block = releasable("hipFree", address, MEMORY_DEVICE, MEMORY_MANAGED);
     if (block == NULL)
         return hipErrorInvalidValue;

@@ -1,7 +1,7 @@
 /* The object behind each HIP handle in record mode, and the table of all handles ever made.
  *
- * A handle is the address of its object. Objects are never freed, so that a handle is never used
- * again and a dead one differs from an unknown one; with HIPSTUB_REUSE the next of its kind gets
+ * A handle is the address of its object. Objects are never freed, so a handle is never used again,
+ * and a dead one differs from an unknown one. With HIPSTUB_REUSE the next object of its kind gets
  * it. All of it needs the stub's lock. */
 #ifndef HIPSTUB_OBJECTS_H
 #define HIPSTUB_OBJECTS_H

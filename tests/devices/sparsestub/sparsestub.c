@@ -1,4 +1,4 @@
-/* A stand-in for hipSPARSE and cuSPARSE (-DPREFIX), and for cuSPARSELt (-DLT): computes nothing,
+/* A stand-in for hipSPARSE and cuSPARSE (-DPREFIX), and for cuSPARSELt (-DLT). It computes nothing,
  * counts its calls, fails on demand, and notes wrong uses of a library.
  *
  * The functions are those of csrc/runtime/sparse/sparse.def and sparselt.def. Thread-safe. */

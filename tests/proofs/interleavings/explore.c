@@ -8,8 +8,8 @@
 
 extern const struct scenario *const scenarios[];
 
-/* For each thread. Aligned, so that no variable of the explorer's, which come last, shares a cache
- * line with one of the runtime's, whose values change with the state. */
+/* For each thread. The explorer's variables come last, and are aligned: none shares a cache line
+ * with one of the runtime's, whose values change with the state. */
 static int operations[THREADS] __attribute__((aligned(64)));
 static unsigned first_operations[THREADS];
 
@@ -93,8 +93,8 @@ void explore_fail(const char *what) {
     _exit(1);
 }
 
-/* Of threads with equal numbers of operations and equal first ones, the lower number begins first,
- * as their order makes no difference. */
+/* If threads have as many operations and the same first one, the lower number begins first: their
+ * order makes no difference. */
 static bool waits_for_its_turn(int thread) {
     return thread && is_new(&now, thread) && is_new(&now, thread - 1) &&
            operations[thread - 1] == operations[thread] &&

@@ -1,9 +1,9 @@
 /* Plays all interleavings of a few threads over the runtime's own code.
  *
  * The runtime is compiled with -fsanitize=thread: at each access to memory the compiler then calls
- * functions of this scheduler. Threads are coroutines: at an access to shared memory, at a lock and
- * at a call to HIP the scheduler continues with each of them in turn. An earlier state is not
- * examined again. */
+ * functions of this scheduler. Threads are coroutines. At an access to shared memory, a lock or a
+ * call of HIP the scheduler continues with each of them in turn. An earlier state is not examined
+ * again. */
 #ifndef EXPLORE_H
 #define EXPLORE_H
 

@@ -3,7 +3,7 @@
 
 #include "program.h"
 
-/* The program's own stream: HIP's newest. */
+/* A stream that the program made: HIP's newest. */
 enum { OWN = MOST_STREAMS - 1 };
 
 static void create(unsigned object) {

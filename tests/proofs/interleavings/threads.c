@@ -209,9 +209,8 @@ void explore_prune(void) {
 
 /* ---- what several threads use ----
  *
- * Only an access to that is a point: a word that several threads access, one of them to write it,
- * and not all of them under one lock. A place that is found to be shared later restarts the
- * exploration. */
+ * Only accesses to shared words are points: several threads access the word, one writes it, and not
+ * all do so under one lock. A place that is found to be shared later restarts the exploration. */
 
 static struct word {
     uintptr_t at; /* / 8; 0: none */

@@ -26,8 +26,7 @@ def distinct(number: int) -> bytes:
     return bytes(image)
 
 
-# ---- 4: what the cache holds is given back where memory is wanted
-# ---------------------------------
+# ---- 4: the cache gives its memory back where the program wants it ----
 
 
 def _fails_once(mgpu: Mgpu, function: str, answer: str = "2") -> None:

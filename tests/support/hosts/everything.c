@@ -1,7 +1,7 @@
-/* Calls every function of mgpu_rt.h and mgpu_rt_private.h, and mgpu* functions that fail, where
- * nobody would: before the first call and after exit, in children of fork, in threads that are
- * cancelled, with pointers to nothing, without processes. `everything MODE`; a hang ends it by
- * SIGALRM. */
+/* Calls every function of mgpu_rt.h and mgpu_rt_private.h, and mgpu* functions that fail, in
+ * unusual places. The places: before the first call and after exit, in children of fork, in
+ * cancelled threads, with pointers to nothing, and without processes. `everything MODE`; a hang
+ * ends it by SIGALRM. */
 #define _GNU_SOURCE
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"

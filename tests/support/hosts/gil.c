@@ -1,5 +1,5 @@
-/* A mutex of the program's own, and a thread that holds it while it loads modules. Python calls
- * gil_wait without letting go of the GIL (ctypes.PyDLL). */
+/* The program has a mutex, and a thread that holds it while it loads modules. Python calls gil_wait
+ * without letting go of the GIL (ctypes.PyDLL). */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>

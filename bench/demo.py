@@ -221,7 +221,7 @@ def check(llvm: int, driver: Mapping[str, int]) -> None:
         "hipModuleLoadData": (0, 1),
         "hipModuleGetFunction": (0, 1),
         "hipStreamCreate": (0, 1),
-        # None in the loop; one at the end destroys the shared stream.
+        # No destroy is in the loop; one at the end destroys the shared stream.
         "hipStreamDestroy": (0, 1),
         "hipModuleLaunchKernel": (LAUNCHES, LAUNCHES),
         "hipStreamSynchronize": (LAUNCHES, LAUNCHES),

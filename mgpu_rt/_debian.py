@@ -36,9 +36,9 @@ def unpack(
 ) -> None:
     """Unpacks packages of some of Debian's suites, the first preferred, into a new folder.
 
-    ``newest`` are packages that come from the last suite, although an earlier one has them. Their
-    dependencies come too, unless ``dependencies`` is false. The folder appears whole or not at all.
-    Raises PackagesMissing.
+    ``newest`` are packages that come from the last suite, although an earlier one has them. The
+    packages' dependencies come too, unless ``dependencies`` is false. The folder appears whole or
+    not at all. Raises PackagesMissing.
     """
     for tool in ("apt-get", "dpkg-deb"):
         if not shutil.which(tool):

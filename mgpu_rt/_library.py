@@ -152,7 +152,7 @@ class RuntimeLibrary:
 
     def on_out_of_memory(self, make_room: Callable[[int, int], object] | None) -> None:
         """Calls `make_room(device, bytes)` before mgpuMemAlloc fails for want of device memory; the
-        library then tries once more. None removes the function.
+        library then tries once more. `make_room=None` removes the function.
 
         The function runs on the thread that allocates, perhaps on several at once, and must leave
         the thread's device unchanged. An exception in it is printed, and the library tries the
@@ -188,7 +188,8 @@ class RuntimeLibrary:
     def memory_summary(self) -> str:
         """Returns a table of device memory by device, in bytes, with blocks and the cache's hits.
 
-        The program holds the allocated bytes, and the library the reserved ones. Both have a peak.
+        The program holds the allocated bytes, and the library the reserved ones. Both numbers have
+        a peak.
 
         `peak_allocated` is 0, and hits are not shown, unless MGPU_RT_STATS was set at the first
         call.
@@ -283,7 +284,7 @@ class Scratch:
             address = scratch.reserve(bytes)
 
     The buffer is released in the order of its stream, which must live longer. One thread at a time
-    may use it. It is moved, never copied.
+    may use it. The buffer is moved, never copied.
     """
 
     def __init__(self, library: RuntimeLibrary, stream: Any = 0) -> None:

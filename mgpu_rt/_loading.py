@@ -19,9 +19,9 @@ class NotFound(ImportError):
 def load_class(name: str, paths: Iterable[str] = ()) -> Any:
     """Returns the class that "package.module:Class" names.
 
-    The module is looked for in `paths` first, so it may have the name of one of Python's. Its
-    imports are looked for there last, since `paths` are appended to sys.path. Raises NotFound, and
-    the exceptions of the module's import.
+    The module is looked for in `paths` first, so it may have the name of one of Python's. The
+    module's imports are looked for there last, since `paths` are appended to sys.path. Raises
+    NotFound, and the exceptions of the module's import.
     """
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):

@@ -1,7 +1,7 @@
 """Releases of AMD's HIP that Debian has, for the software GPU: `mgpu-rt doctor --install`.
 
-The releases lie in the user's folder. Their libraries are those of Debian's packages. If this
-machine's C library is older, `older_libc` makes them ask for its functions.
+The releases lie in the user's folder. The releases' libraries are those of Debian's packages. If
+this machine's C library is older, `older_libc` makes them ask for its functions.
 """
 
 from __future__ import annotations

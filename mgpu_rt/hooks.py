@@ -115,7 +115,7 @@ def say(text: str) -> None:
 
 
 class Time(LaunchHook):
-    """Prints at the end how long each kernel took. It waits for each launch, so nothing
+    """Prints at the end how long each kernel took. The hook waits for each launch, so nothing
     overlaps."""
 
     def __init__(self, **settings: Any) -> None:

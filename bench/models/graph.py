@@ -86,7 +86,7 @@ class Graph:
 
         The letters beside an operand name the loops that index it; those of ``result`` index the
         result. In the body, the operands' elements are %a, %b, %c ... and the result's old element
-        is %old. Its last line is the new element's value, which is %a without a body.
+        is %old. The body's last line is the new element's value, which is %a without a body.
         """
         sizes = {
             letter: size

@@ -1,6 +1,6 @@
-/* The frame around a lowered model (bench/models). It fills the model's buffers with numbers, and
- * makes forward passes as the other end of a pipe asks for them (rounds.h). It ends the program if
- * a round's output differs from NumPy's, which is in EXPECTED_FILE as floats.
+/* The frame around a lowered model (bench/models). The frame fills the model's buffers with
+ * numbers, and makes forward passes as the other end of a pipe asks for them (rounds.h). The frame
+ * ends the process if a round's output differs from NumPy's, which is in EXPECTED_FILE as floats.
  *
  * With BENCH_GRAPH a pass becomes a graph (graph.h): the first answer is the time of building it,
  * the others are times of replays. */

@@ -2,8 +2,8 @@
  * runtime can take.
  *
  * Each module is loaded once, there is one stream, freed memory is handed out again, registered
- * memory stays registered, and nothing is asked or checked. It serves only the programs of
- * bench/models, which load constants, use one stream at a time, call from one thread, and wait
+ * memory stays registered, and nothing is asked or checked. It serves only the programs
+ * of bench/models, which load constants, use one stream at a time, call from one thread, and wait
  * before they free.
  *
  * A pass as a graph is a chain of nodes, one for each call, built by mgpu_rt.h's functions for

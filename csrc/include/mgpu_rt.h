@@ -19,9 +19,9 @@ extern "C" {
 struct ihipStream_t; /* hipStream_t is a pointer to it */
 
 /* Makes mgpuStreamCreate on the calling thread return `stream` instead of one of the library's own;
- * NULL ends that. The caller keeps the stream, and mgpuStreamDestroy does not destroy it. It must
- * live until the thread has called this again with another value or has ended. Returns 0, or -1 if
- * memory ran out. */
+ * NULL ends that. The caller keeps the stream, and mgpuStreamDestroy does not destroy it. The
+ * stream must live until the thread has called this again with another value or has ended. Returns
+ * 0, or -1 if memory ran out. */
 int mgpu_rt_use_stream(struct ihipStream_t *stream);
 
 /* Returns HIP's name of the error of the last mgpu* call on the calling thread that failed, such as
@@ -40,11 +40,11 @@ int mgpu_rt_empty_cache(void);
  * empty by then. If the second try fails too, the call fails as stock's does. NULL removes the
  * function.
  *
- * `make_room` runs on the thread that allocates, so on several threads at once. It may free memory
- * by mgpuMemFree or HIP, and must return, with the device of the thread as it was. It is not called
- * for an allocation that it makes itself, nor for the memory of a graph. If a function of
- * mgpu_rt_intercept makes the allocation, calls that `make_room` makes go past such functions. A
- * child of fork calls it, too. */
+ * `make_room` runs on the thread that allocates, so on several threads at once. `make_room` may
+ * free memory by mgpuMemFree or HIP, and must return, with the device of the thread as it was.
+ * `make_room` is not called for an allocation that it makes itself, nor for the memory of a graph.
+ * If a function of mgpu_rt_intercept makes the allocation, calls that `make_room` makes go past
+ * such functions. A child of fork calls it, too. */
 void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
 
 /* Returns the statistics so far as JSON; the caller frees it with free(). Returns NULL if memory
@@ -147,9 +147,9 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
 struct mgpu_rt_graph;
 
 /* Begins a graph: from here on the calling thread builds it on its current device. Returns 0; or
- * -1, with a line on stderr, if it is building one already, or cannot. It cannot without caches,
- * nor while a function of the user answers calls (mgpu_rt_intercept). If the thread ends first,
- * there is no graph. */
+ * -1, with a line on stderr, if it is building one already, or cannot. No thread can without
+ * caches, nor while a function of the user answers calls (mgpu_rt_intercept). If the thread ends
+ * first, there is no graph. */
 int mgpu_rt_graph_begin(void);
 
 /* Returns the graph that the calling thread has built, which the caller owns; NULL if there is
@@ -158,10 +158,10 @@ struct mgpu_rt_graph *mgpu_rt_graph_end(void);
 
 /* Submits a graph to a stream of its device, even while an earlier launch of it runs: one runs
  * after the other. Another device may be the current one. Returns 0; or -1 with a line on stderr,
- * and no work runs. It fails if the graph is NULL, the stream is another device's, HIP refuses it,
- * or the device was reset. It also fails if the program has registered, unregistered, freed or
- * reallocated memory that the graph copies or fills. It asks HIP about that memory, once for each
- * allocation. */
+ * and no work runs. A launch fails if the graph is NULL, the stream is another device's, HIP
+ * refuses it, or the device was reset. A launch also fails if the program has registered,
+ * unregistered, freed or reallocated memory that the graph copies or fills. The library asks HIP
+ * about that memory, once for each allocation. */
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, struct ihipStream_t *stream);
 
 /* Ends a graph (NULL: nothing); no thread may use it any more. Waits for the device if the graph

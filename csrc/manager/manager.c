@@ -29,8 +29,8 @@ static void ring_library(void) {
     channel_ring(&channel->doorbell);
 }
 
-/* Holds the manager's mutex for life, and ends the process when the program's is free. It needs no
- * GIL, so a policy that never returns does not outlive its program. */
+/* Holds the manager's mutex for life, and ends the process when the program's is free. The thread
+ * needs no GIL, so a policy that never returns does not outlive its program. */
 static void *watch(void *unused) {
     (void)unused;
     pthread_mutex_lock(&channel->manager);

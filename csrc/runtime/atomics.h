@@ -2,7 +2,7 @@
  *
  * The orders are used as follows. Relaxed: counters and hints. Acquire and release: one thread
  * publishes to another. seq_cst: two threads each write one word and read the other's. They are
- * macros, as they serve words of every type. */
+ * macros, as they access words of every type. */
 #ifndef MGPU_RT_ATOMICS_H
 #define MGPU_RT_ATOMICS_H
 

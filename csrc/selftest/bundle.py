@@ -3,10 +3,10 @@
     python -m csrc.selftest.bundle
     python -m csrc.selftest.bundle --chip gfx1251 kernels.tar.xz  # for `selftest --image`
 
-The bundle holds the programs of bench/programs as LLVM 22, 19 and 15 lower their host code. It also
-holds their kernels for every chip, programs that notice a missing proof, and sequences that the
-tests' random driver drew. git has it, as builders of the wheel have no LLVM: test_bundle.py
-compares it with the sources.
+The bundle holds the programs of bench/programs as LLVM 22, 19 and 15 lower their host code. The
+bundle also holds their kernels for every chip, programs that notice a missing proof, and sequences
+that the tests' random driver drew. git has it, as builders of the wheel have no LLVM:
+test_bundle.py compares it with the sources.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ void print_questions(void);
 /* Prints HIP's facts about itself and each device: lines of name, tab, value. */
 void print_devices(void);
 
-/* Prints the current device's memory in bytes, free and total. This call starts the device. */
+/* Prints the current device's memory in bytes, free and total. The function starts the device. */
 void print_memory(void);
 
 #endif

@@ -9,7 +9,7 @@
  *     measure hand NAME ITERATIONS IMAGE   the same of the loop by hand on HIP
  *     measure questions                    what each question to HIP costs
  *
- * MGPU_RT_HIP names HIP. LIBRARY is the bundle's programs.so. It calls the runtime that this
+ * MGPU_RT_HIP names HIP. LIBRARY is the bundle's programs.so. LIBRARY calls the runtime that this
  * program is linked with; this file has the functions that it prints with. */
 #include "hip.h"
 

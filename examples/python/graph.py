@@ -24,7 +24,7 @@ with runtime.scratch(stream) as scratch, mgpu_rt.use_stream(stream):
     address = scratch.reserve(array.nbytes)
     device = runtime.ffi.cast("void *", address)
 
-    # Nothing runs here: two copies and a kernel become three nodes.
+    # No work runs here: two copies and a kernel become three nodes.
     with mgpu_rt.graph() as graph:
         runtime.mgpuMemcpy(device, runtime.ffi.from_buffer(array), array.nbytes, stream)
         memref = Memref(address, COUNT)

@@ -1,7 +1,8 @@
 """HIP over NVIDIA's driver: the needs of a process that runs programs lowered to NVVM.
 
-The library under ``cuhip`` (layout.DEVICES) has HIP's functions and calls NVIDIA's libcuda. It
-opens libcuda at its first call. Programs call the same mgpu* functions on AMD's and NVIDIA's GPUs.
+The library under ``cuhip`` (layout.DEVICES) has HIP's functions and calls NVIDIA's libcuda. The
+library opens libcuda at its first call. Programs call the same mgpu* functions on AMD's and
+NVIDIA's GPUs.
 """
 
 from __future__ import annotations

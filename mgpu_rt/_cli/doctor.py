@@ -303,8 +303,8 @@ def _python(
     )
 
 
-#: A child runs this with the path of a HIP library. It prints the devices' names, and the error if
-#: HIP cannot count them, as JSON. It uses hipDeviceGetName, since the layout of
+#: A child runs this with the path of a HIP library. The child prints the devices' names, and the
+#: error if HIP cannot count them, as JSON. The child uses hipDeviceGetName, since the layout of
 #: hipGetDeviceProperties depends on the release. hipErrorNoDevice counts as no device.
 _LIST_DEVICES = """
 import ctypes, json, sys

@@ -110,7 +110,7 @@ def lower(
 ) -> None:
     """Lower an MLIR program to an object file.
 
-    This machine's LLVM does it. PROGRAM is text with gpu.launch, or with gpu.module and
+    The LLVM of this machine does it. PROGRAM is text with gpu.launch, or with gpu.module and
     gpu.launch_func; "-" reads it from stdin:
 
     \b

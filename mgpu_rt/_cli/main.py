@@ -150,8 +150,9 @@ def run(
     """Run PROGRAM with mgpu_rt preloaded.
 
     The program takes the place of this command: its exit status is the result, and signals reach
-    it. Its child processes have mgpu_rt preloaded too. Status 2: the run could not be prepared; the
-    message says why. 127 and 126, as from a shell: PROGRAM is not there, or cannot be executed.
+    it. The program's child processes have mgpu_rt preloaded too. Status 2: the run could not be
+    prepared; the message says why. 127 and 126, as from a shell: PROGRAM is not there, or cannot be
+    executed.
     """
     from mgpu_rt._cli import executable, files, options, overrides, preload
 

@@ -26,7 +26,7 @@ SHOWN_OF = "MGPU_RT_RUN_PROCESS"
 
 KINDS = ("auto", "hip", "softgpu", "cuda")
 
-#: Variables that choose GPUs by number. These have no meaning for an emulated device.
+#: Variables that choose GPUs by number. Such variables have no meaning for an emulated device.
 _NUMBERS_OF_GPUS = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 

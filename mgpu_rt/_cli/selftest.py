@@ -46,9 +46,9 @@ def selftest(
 ) -> None:
     """Test mgpu_rt on this machine's GPU: are results stock's, and what is gained?
 
-    The selftest runs programs as LLVM 22, 19 and 15 lower them, and saved sequences of calls. It
-    compares stock's behaviour with the library's. Then it times loops in five ways. FILE says
-    nothing of who ran it or where, and can be sent. No more than a tenth of the free memory is
+    The selftest runs programs as LLVM 22, 19 and 15 lower them, and saved sequences of calls. The
+    selftest compares stock's behaviour with the library's. Then it times loops in five ways. FILE
+    says nothing of who ran it or where, and can be sent. No more than a tenth of the free memory is
     taken.
 
     Exit status 0: all is right; 1: something is wrong, as the lines say; 2: not all of it could be

@@ -25,7 +25,7 @@ class Library:
 
     `mgpu-rt lower` writes the types of the functions into what it makes. For another library give
     the types as MLIR writes them, functions={"forward": "(memref<?x4xf32>, index) -> f32"}. Or give
-    its program in MLIR as `source`, whose types mlir-opt of LLVM 22 reads.
+    the library's program in MLIR as `source`, whose types mlir-opt of LLVM 22 reads.
 
     close() unloads the library, once no call is at work. The end of `with` does so too, and the end
     of the process or of the last reference to the library and its functions. Work on a lent stream

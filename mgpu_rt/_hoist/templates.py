@@ -1,8 +1,8 @@
 """The text that hoisting adds to a program, in the LLVM dialect as releases 19 to 22 print it.
 
 The text makes each module, function and stream at its first use, not before main: the program may
-choose its device, or fork, earlier. An exit handler releases them. It runs before HIP's own
-handlers; a destructor in the program would run after them.
+choose its device, or fork, earlier. An exit handler releases them. The handler runs before HIP's
+own handlers; a destructor in the program would run after them.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ class In:
 
 @dataclass(frozen=True, eq=False)
 class Out:
-    """A host array that the kernel fills. It is not copied to the device: an element that the
-    kernel does not write is undefined."""
+    """A host array that the kernel fills. The array is not copied to the device: an element that
+    the kernel does not write is undefined."""
 
     array: Any
 

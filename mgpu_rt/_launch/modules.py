@@ -28,8 +28,8 @@ class Module:
             module["vecadd"](grid, block, *arguments)
 
     `image` is a code object, an offload bundle, a fatbin, a cubin or PTX, as bytes or another
-    buffer. It may also be the path of such a file, or of an object file, library or program that
-    contains one. If a file has several images, `holding` names a kernel of the one to load. If
+    buffer. `image` may also be the path of such a file, or of an object file, library or program
+    that contains one. If a file has several images, `holding` names a kernel of the one to load. If
     several have a kernel of that name, give the full name that `mgpu-rt inspect` shows:
     "main_kernel_0::main_kernel".
 

@@ -17,7 +17,8 @@ _CALLS = {
     "@mgpu_rt_graph_leave(": "declare extern_weak i32 @mgpu_rt_graph_leave(ptr)\n",
 }
 
-#: The wrapper of a function. It packs the arguments, so that every byte of them is written.
+#: The wrapper of a function. The wrapper packs the arguments, so that every byte of them is
+#: written.
 _WRAPPER = """
 {name} = private unnamed_addr constant [{length} x i8] c"{text}\\00"
 {graph} = internal global {{ ptr, ptr }} {{ ptr {name}, ptr null }}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 PATH = Path(__file__).with_name("bundle.tar.xz")
 
-#: The bytes for an image in the host code. They begin with the marker.
+#: The bytes for an image in the host code. The image's bytes begin with the marker.
 ROOM = 16384
 
 #: All later NVIDIA GPUs can compile this.
@@ -26,8 +26,8 @@ def marker(program: str, module: str) -> bytes:
     return f"mgpu_rt selftest image of {program}.{module};".encode()
 
 
-#: Images that are made from others, for AMD's chips. These are cell0 in a bundle, plain0 with a
-#: name that kernels which print have, and plain0 with a section that claims to be endless.
+#: Images that are made from others, for AMD's chips. One is cell0 in a bundle. The others are
+#: plain0, with a name of kernels that print, and with a section that claims to be endless.
 OFFLOAD, PRINTING, ENDLESS = MADE = ("offload-cell0", "printing-plain0", "endless-plain0")
 AMDGCN = "amdgcn-amd-amdhsa"
 

@@ -160,8 +160,8 @@ schema: dict[str, Any] = {
 
 
 def faults(document: Any) -> list[str]:
-    """Returns the places where a document, which may come from anyone, violates the schema. Its
-    verdict and its numbers must follow from the rest."""
+    """Returns the places where a document, which may come from anyone, violates the schema. The
+    document's verdict and its numbers must follow from the rest."""
     found = _unlike(document, schema, "")
     if found:
         return found

@@ -89,7 +89,8 @@ def here(config: pytest.Config) -> Device:
 
 
 def unwanted(item: pytest.Item, device: Device) -> str:
-    """Returns why a test is skipped on this device; empty if it is not. Its marks name devices."""
+    """Returns why a test is skipped on this device; empty if it is not. The test's marks name
+    devices."""
     for mark in item.iter_markers("mgpu"):
         for word in mark.args:
             if why := preload.not_a_device(str(word)):

@@ -72,7 +72,7 @@ class Programs:
         """Runs a program to its end and returns its output and calls.
 
         The test fails if a signal ends the program, if it takes longer than `timeout` seconds, or
-        if it calls none of the library's functions. It also fails at another exit status than
+        if it calls none of the library's functions. The test also fails at another exit status than
         `status`, unless that is None, and if a call failed, unless `errors` is true.
         """
         __tracebackhide__ = True

@@ -50,7 +50,7 @@ class Channel:
         """Yields an arrival for each object that existed before the first event, and the events
         since then.
 
-        Returns False if some events are missing. It must be called before `events`."""
+        Returns False if some events are missing. The manager calls it before `events`."""
         later, complete = self.events(0)
         there = {
             Kind.MODULE: self.modules(),

@@ -12,7 +12,7 @@ from mgpu_rt.manager._protocol import Caches, Decision, Event
 class DefaultPolicy:
     """Decides through two caches, each a mirror of the library's.
 
-    The library keeps its limits by itself, in the order of last use. This policy adds two decisions
+    The library keeps its limits by itself, in the order of last use. The policy adds two decisions
     that take longer. Modules in repeated use survive a flood of modules that are used once. Blocks
     that were long unused are evicted if their device is short of memory.
     """

@@ -1,8 +1,8 @@
 """The manager: a process that the library starts beside a program, to manage its caches.
 
-The library reports the caches' events to it. It asks a policy, whose decisions the library carries
-out. The library runs this file by its path, since the interpreter may have another package of this
-name. The manager ends with the program.
+The library reports the caches' events to it. The manager asks a policy, whose decisions the library
+carries out. The library runs this file by its path, since the interpreter may have another package
+of this name. The manager ends with the program.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The events that a policy gets, and the decisions that it may make.
 
-A policy is a class that `MGPU_RT_POLICY=package.module:Class` names. It runs in the manager, a
-process beside the program (docs/python.md), so it may take its time. While it decides, the C
-library serves the program's calls, and keeps its limits in the order of last use.
+A policy is a class that `MGPU_RT_POLICY=package.module:Class` names. The policy runs in the
+manager, a process beside the program (docs/python.md), so it may take its time. While it decides,
+the C library serves the program's calls, and keeps its limits in the order of last use.
 """
 
 from __future__ import annotations

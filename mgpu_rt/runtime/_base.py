@@ -156,7 +156,7 @@ class Runtime:
         """Called before an allocation of `size` bytes fails for want of device memory: memory that
         it frees may serve, as the allocation is tried again.
 
-        The method runs on the thread that allocates. Its own allocations do not call it.
+        The method runs on the thread that allocates. The method's own allocations do not call it.
         """
 
     def end(self) -> None:

@@ -1,6 +1,6 @@
 """The runtime in readable Python, over HIP: as LLVM's own, and with the caches of mgpu_rt.
 
-This code is for reading and for changes: the C library does equal work faster, with shortcuts. Each
+The code is for reading and for changes: the C library does equal work faster, with shortcuts. Each
 cache is a few lines of two methods, one that hands out objects and one that takes them back. The
 rule is the library's: a cache acts on positive knowledge only, and asks HIP otherwise.
 """

@@ -1,7 +1,7 @@
 """HIP for runtimes in Python: through hip-python, or through ctypes where that is missing.
 
-Both use the library that mgpu_rt has open. By itself hip-python opens libamdhip64.so of its own
-search path. A second HIP in the process would not know the first one's streams.
+Each of them uses the library that mgpu_rt has open. By itself hip-python opens libamdhip64.so of
+its own search path. A second HIP in the process would not know the first one's streams.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class Image:
     def label(self) -> tuple[str, str]:
         """Returns the gpu.module of the image's origin ("" if the program's symbols do not tell),
         and digits of its hash, as statistics show them. Both tell its kernels from others of their
-        name. It must be called while the image is at its address."""
+        name. The function must be called while the image is at its address."""
         name = ffi.new("char[]", 256)
         image_hash = lib.image_name(self.address, name, len(name)) if self.content else 0
         digits = f"{image_hash >> 32:08x}" if image_hash else ""

@@ -142,7 +142,7 @@ class Recording:
 
     def run(self, number: int) -> None:
         """Makes a recorded launch once, on memory of the sizes that the program requested, and
-        copies the results back. It compares nothing: `mgpu-rt check` examines the accesses.
+        copies the results back. A replay compares nothing: `mgpu-rt check` examines the accesses.
 
         Raises as `replay` does.
         """

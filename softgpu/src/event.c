@@ -144,8 +144,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtResetEvent(HsaEvent *event) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Takes the events if they satisfy the caller's wait. They satisfy it if they are raised now, or
- * were woken more than `wakes` times since the caller slept. As with the driver, an event that
+/* Takes the events if they satisfy the caller's wait. The events satisfy it if they are raised now,
+ * or were woken more than `wakes` times since the caller slept. As with the driver, an event that
  * resets itself wakes all its sleepers. */
 static bool take(HsaEvent *events[], const uint64_t *wakes, HSAuint32 count, bool all) {
     HSAuint32 happened = 0;

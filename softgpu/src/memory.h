@@ -15,7 +15,7 @@ struct softgpu_mapping {
     uint64_t va, size;
     char *host;
     /* The address and size that the program registered, to the byte; only for its own memory. NULL
-     * otherwise. Its va is a reservation that the host cannot read, as with a real GPU. */
+     * otherwise. The range's va is a reservation that the host cannot read, as with a real GPU. */
     char *user;
     uint64_t user_size;
     unsigned registrations; /* how often this user range is registered */

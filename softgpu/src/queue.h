@@ -38,7 +38,7 @@ struct softgpu_patience {
     uint32_t sleep_ns;
 };
 
-/* Waits a little before the caller looks again for another thread's change. It first spins, as most
+/* Waits a little before the caller looks again for another thread's change. Spins first, as most
  * waits are short, and then sleeps longer each time. Returns false when the queue is to stop. */
 bool softgpu_queue_wait(struct softgpu_queue *queue, struct softgpu_patience *patience);
 

@@ -39,7 +39,7 @@ BEGIN, END = "<!-- make stress-tests -->\n", "<!-- end -->"
 RUNS = 20
 CORES = os.cpu_count() or 1
 
-#: Neither outlives this process.
+#: Neither load outlives this process.
 SPIN = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
 #: Writes small files that must reach the disk, one after the other, in the folder that its argument
 #: names.

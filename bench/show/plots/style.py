@@ -71,8 +71,8 @@ def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
 
 
 def log_scale(axes: Axes) -> None:
-    """Draws a log scale of the values, with whole numbers beside it. Such a scale has no zero, so
-    it has dots and no bars."""
+    """Draws a log scale of the values, with whole numbers beside it. A log scale has no zero, so it
+    has dots and no bars."""
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:,.0f}")
 

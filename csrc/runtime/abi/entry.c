@@ -113,8 +113,8 @@ static void end_slow(const struct call *outer, const void *result) {
 #undef MGPU_FN
 #undef MGPU_VOID
 
-/* This library's functions for the user's runtime. They take the slow entry: with a second caller
- * of the implementations, less of the fast path would be inlined. */
+/* Functions of this library for the user's runtime. The user's runtimes get the slow entry: with a
+ * second caller of the implementations, less of the fast path would be inlined. */
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     static result native_##name params {                                                           \
         const bool before = override_inside;                                                       \

@@ -93,8 +93,8 @@ static void in_child(void) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* This comes before any call: another thread's first call holds a lock that a child would wait
- * for. */
+/* The function runs before any call: another thread's first call holds a lock that a child would
+ * wait for. */
 __attribute__((constructor)) static void watch_forks(void) {
     pthread_atfork(before_fork, in_parent, in_child);
 }
@@ -143,7 +143,7 @@ static void run_exit(void) {
     cancel_allow(before);
 }
 
-/* Exit handlers run last in, first out. This one is registered before HIP is opened, so it runs
+/* Exit handlers run last in, first out. This handler is registered before HIP is opened, so it runs
  * after all that HIP registers. */
 static void note_late(void) {
     fetch_or_release(&runtime_mode, MODE_LATE);
@@ -307,8 +307,8 @@ static __attribute__((noinline)) void find_on_stack(void) {
     find_into(&library);
 }
 
-/* The path is on the heap, as it is too large for a thread with a stack of 16 KB. It is on the
- * stack if there is no memory.
+/* The path is on the heap, as it is too large for a thread with a stack of 16 KB. The path is on
+ * the stack if the heap has no memory.
  */
 static void find_and_install(void) {
     struct hip_library *library = malloc(sizeof *library);

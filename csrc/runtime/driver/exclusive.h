@@ -1,6 +1,6 @@
 /* Tells whether this process calls HIP through this library only.
  *
- * Nothing in a process can prove that: a plug-in may open HIP at any time, and a handle that dlsym
+ * Nothing in a process can prove it: a plug-in may open HIP at any time, and a handle that dlsym
  * returned leaves no trace. So the user declares it (MGPU_RT_EXCLUSIVE=on); it is off by default.
  * If it is on, the runtime need not ask HIP whether a stream is idle, or whether a block still
  * exists. While nothing new is mapped, it need not ask what an address is either. An override may

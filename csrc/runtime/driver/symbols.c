@@ -38,7 +38,8 @@ static const char *foreign_allocator(void) {
     return dladdr(allocate, &info) ? info.dli_fname : "unknown";
 }
 
-/* This frame is gone before HIP is opened, as a first call may be made on a stack of 16 KB. */
+/* The function's frame is gone before HIP is opened, as a first call may be made on a stack of 16
+ * KB. */
 static __attribute__((noinline)) bool compiler_is_mapped(void) {
     char compiler[PATH_MAX];
     return mapped_library("libamd_comgr", compiler, sizeof compiler) != NULL;

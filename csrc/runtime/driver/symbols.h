@@ -13,9 +13,9 @@
  * beside one that the program uses.
  *
  * RTLD_DEEPBIND has a price. A library that is bound so uses libc's allocator although the program
- * may have another one. It then frees memory that the program's allocator has handed out: strdup's
- * results, for instance. So the flag is used only where an LLVM is present and the allocator is
- * libc's. */
+ * may have another one. A library that is bound so then frees memory that the program's allocator
+ * has handed out: strdup's results, for instance. So the flag is used only where an LLVM is present
+ * and the allocator is libc's. */
 #ifndef MGPU_RT_SYMBOLS_H
 #define MGPU_RT_SYMBOLS_H
 

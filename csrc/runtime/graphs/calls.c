@@ -361,7 +361,7 @@ static const mgpu_rt_function built[ABI_COUNT] = {
     [ABI_mgpuSetDefaultDevice] = (mgpu_rt_function)built_set_device,
 };
 
-/* None of these calls is the GPU's work. */
+/* The library counts none of these calls as the GPU's work. */
 static bool is_hosts_alone(enum abi_index function) {
     switch (function) {
     case ABI_mgpuStreamCreate:

@@ -1,5 +1,5 @@
-/* Finds the Python that runs the manager. It is found when the manager is started; nothing is
- * compiled in. */
+/* Finds the Python that runs the manager. The Python is found when the manager is started; nothing
+ * is compiled in. */
 #ifndef MGPU_RT_INTERPRETER_H
 #define MGPU_RT_INTERPRETER_H
 

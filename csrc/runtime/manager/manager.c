@@ -120,8 +120,8 @@ static char *variable(const char *name, const char *value) {
     return value && asprintf(&text, "%s=%s", name, value) > 0 ? text : NULL;
 }
 
-/* The environment of the manager. It lacks LD_PRELOAD, which would load this library, and all
- * options but the policy's. Made once. */
+/* The environment of the manager. The environment lacks LD_PRELOAD, which would load this library,
+ * and all options but the policy's. Made once. */
 static char **make_environment(void) {
     const struct {
         const char *name, *value;

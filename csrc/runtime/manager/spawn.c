@@ -2,8 +2,8 @@
  *
  * The first clone is a process whose end is signalled to nobody (exit signal 0), so that the
  * program's wait does not see it. exec would restore the signal, so the second clone becomes the
- * new program. When the first clone has ended, the second is init's child. Both run while the
- * calling thread stands still (CLONE_VFORK), on stacks of their own. The clones have their own
+ * new program. When the first clone has ended, the second is init's child. Both clones run while
+ * the calling thread stands still (CLONE_VFORK), on stacks of their own. The clones have their own
  * table of descriptors, so the program never sees which they close and open. No handler of
  * pthread_atfork runs and no page table is copied: MPI libraries that forbid fork need not mind.
  *
@@ -83,9 +83,10 @@ static bool is_init(const struct first *first) {
            PROOF(init_waits_for_signals, has(first->blocked, SIGTERM));
 }
 
-/* Returns true if process 1 is known to wait for all that it adopts, so that no zombie stays. It
- * does if it is the machine's init, or ignores SIGCHLD, or sleeps with SIGCHLD and SIGTERM blocked,
- * as an init of a container does. An application may wait for its own children only. */
+/* Returns true if process 1 is known to wait for all that it adopts, so that no zombie stays.
+ * It does if it is the machine's init, or ignores SIGCHLD, or sleeps with SIGCHLD and
+ * SIGTERM blocked, as an init of a container does. An application may wait for its own children
+ * only. */
 static bool adopter_waits(void) {
     if (is_link_to("/proc/self/ns/pid", machines_namespace))
         return true;
@@ -172,7 +173,8 @@ UNWATCHED static int arrange_descriptors(struct spawn *spawn) {
     return spawn->memory != NULL;
 }
 
-/* The process writes no core file. Its scheduling class is that of the library's thread. */
+/* The process writes no core file. The manager's scheduling class is that of the library's
+ * thread. */
 UNWATCHED static void be_modest(void) {
     const struct rlimit no_core = {0, 0};
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);

@@ -14,10 +14,10 @@ struct spawn {
     int error; /* errno, if there is none */
 };
 
-/* Runs a program beside this one. It is no child of this process (no SIGCHLD, nothing for wait) and
- * has its own session. It has none of the descriptors but CHANNEL_FD, the shared memory, none of
- * the signal handlers, and a lower priority. This process's table of descriptors is not touched,
- * not even for a moment. Returns false if it cannot be started. */
+/* Runs a program beside this one. The program is no child of this process (no SIGCHLD, nothing for
+ * wait) and has its own session. The program has none of the descriptors but CHANNEL_FD, the shared
+ * memory, none of the signal handlers, and a lower priority. This process's table of descriptors is
+ * not touched, not even for a moment. Returns false if it cannot be started. */
 int spawn_detached(struct spawn *spawn);
 
 #endif

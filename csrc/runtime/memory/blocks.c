@@ -398,10 +398,10 @@ size_t block_reserved(int device) {
  * are freed, as stock's hipFree waits for the device there, too. An allocation evicts nothing
  * unless HIP has no memory.
  *
- * Nothing is counted while a device holds no more of HIP's memory than the limit. Above the limit,
- * the sizes of freed blocks are added up. When their sum reaches the limit, the library looks at
- * all blocks. It evicts the least recently used blocks until seven eighths of the limit are idle:
- * the next look comes an eighth later. */
+ * The library counts nothing while a device holds no more of HIP's memory than the limit. Above the
+ * limit, the sizes of freed blocks are added up. When their sum reaches the limit, the library
+ * looks at all blocks. This look evicts the least recently used blocks until seven eighths of the
+ * limit are idle: the next look comes an eighth later. */
 
 static size_t
     freed[MOST_DEVICES]; /* no less than what is idle, where the device is over its limit */
@@ -603,8 +603,8 @@ static hipError_t ask_hip(void **address, size_t size, bool shared) {
                   : hip.Malloc(address, size);
 }
 
-/* Nothing is evicted for a request that is larger than the device. HIP is not asked for that size
- * here: a call that succeeds would clear the error that the program is to meet. */
+/* The library evicts nothing for a request that is larger than the device. HIP is not asked for
+ * that size here: a call that succeeds would clear the error that the program is to meet. */
 static void *allocate_new(size_t size, int device, bool shared, hipError_t *error) {
     const size_t total = load_relaxed(&totals[device]);
     void *address = NULL;
@@ -705,7 +705,7 @@ void block_put_done(struct block *block) {
 
 /* Waits for the device where no fence says when the block is idle. No fence does if the program
  * named the null stream, a destroyed one, one of another device, or one that is not in the table.
- * It also waits if too many blocks have several fences. */
+ * The free also waits if too many blocks have several fences. */
 struct block_freed block_free(void *address, struct stream *stream) {
     struct block *block = block_find(address);
     struct block_freed freed = {FREE_DONE, hipSuccess};

@@ -1,9 +1,9 @@
 /* mgpuMemcpy, mgpuMemset16, mgpuMemset32.
  *
- * A copy has the effect that stock's has. It comes in the stream's order. When the call returns,
- * pageable source memory has been read, and pageable target memory is filled. Copies between
- * pageable memory and a block of this library go through pinned memory (staging.h); HIP makes all
- * others.
+ * A copy has the effect that stock's has. The copy comes in the stream's order. When the call
+ * returns, pageable source memory has been read, and pageable target memory is filled. Copies
+ * between pageable memory and a block of this library go through pinned memory (staging.h); HIP
+ * makes all others.
  *
  * An address that no table has does not count as host memory: it may be a module's global, another
  * library's, managed or mapped memory. HIP is asked, where the answer matters: only for a copy that
@@ -49,8 +49,8 @@ static bool hip_calls_pageable(const void *address) {
            (error == hipSuccess && !pointer.is.device_pointer && !pointer.is.is_managed);
 }
 
-/* Whether these bytes are pageable host memory, by HIP's word. Both ends are asked about: what HIP
- * knows may begin behind the first byte. */
+/* Whether these bytes are pageable host memory, by HIP's word. The library asks about both ends:
+ * what HIP knows may begin behind the first byte. */
 static bool is_pageable(struct thread *thread, const void *address, size_t bytes) {
     const uintptr_t begin = (uintptr_t)address, end = begin + bytes;
     const uint64_t mappings = ranges_now() + 1; /* never 0, which an empty slot has */
@@ -74,7 +74,7 @@ static bool is_block(const void *address, size_t bytes) {
     return ranges_find(address, bytes) == RANGE_DEVICE;
 }
 
-/* Nothing that writes memory is pending on a stream, nor on the null stream, which it waits for. */
+/* No work that writes memory is pending on a stream, nor on the null stream, which it waits for. */
 static bool is_quiet(struct stream *stream) {
     if (stream_has_kernels(stream) || stream_state(stream) != STREAM_LIVE)
         return false;
@@ -83,7 +83,7 @@ static bool is_quiet(struct stream *stream) {
     return device_answered(hip.StreamQuery(NULL)) && stream_ask(stream) == hipSuccess;
 }
 
-/* True if the source has its last value already, so that it may be read now. Nothing that comes
+/* True if the source has its last value already, so that it may be read now. No work that comes
  * before the copy in the stream's order can write it. NVIDIA's driver knows what its kernels write.
  * AMD's calls a module's global an invalid pointer, just as it does pageable memory, so there the
  * stream has to have nothing pending. So too where kernels reach pageable memory. */

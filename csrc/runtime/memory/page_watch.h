@@ -16,9 +16,9 @@
 #include <stdint.h>
 
 /* Starts the thread that reads events and calls `changed` for each, with the pages that were taken
- * away. `changed` may take tables_lock. It must not call HIP or an allocator: a call that unmaps
- * memory would wait for this very thread. Returns NULL, or the reason why pages cannot be watched
- * here. Called once. */
+ * away. `changed` may take tables_lock. The function must not call HIP or an allocator: a call that
+ * unmaps memory would wait for this very thread. Returns NULL, or the reason why pages cannot be
+ * watched here. Called once. */
 const char *page_watch_open(void (*changed)(uintptr_t begin, size_t bytes));
 
 /* Begins to watch the pages that hold these bytes. False if the kernel cannot: a mapping of a file,

@@ -120,8 +120,8 @@ static void count_idle(ptrdiff_t bytes) {
     (void)fetch_add_relaxed(&counts.kept.bytes, bytes);
 }
 
-/* Unregisters an idle registration that the caller has taken. It counts as idle until HIP has
- * unregistered it, as a copy waits for that (registrations_yield). */
+/* Unregisters an idle registration that the caller has taken. The registration counts as idle until
+ * HIP has unregistered it, as a copy waits for that (registrations_yield). */
 static void unregister_idle(struct registration *registration) {
     const hipError_t error = hip.HostUnregister(address_of(registration));
     if (error != hipSuccess)

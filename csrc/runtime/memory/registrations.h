@@ -1,9 +1,9 @@
 /* Host memory that is registered with HIP (mgpuMemHostRegister).
  *
- * With MGPU_RT_EXCLUSIVE=on a registration may outlive its unregister. It is idle then, and the
- * next register of these bytes is a hit. The proof is that no page was replaced since before HIP
- * pinned them (page_watch.h). Without that option, and where pages cannot be watched, every call
- * goes to HIP.
+ * With MGPU_RT_EXCLUSIVE=on a registration may outlive its unregister. The registration is idle
+ * then, and the next register of these bytes is a hit. The proof is that no page was replaced since
+ * before HIP pinned them (page_watch.h). Without that option, and where pages cannot be watched,
+ * every call goes to HIP.
  *
  * HIP calls the memory of an idle registration pinned; for the program it is pageable. So the
  * registration is released before HIP is given an address of such memory. */

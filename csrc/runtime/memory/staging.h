@@ -27,8 +27,8 @@ enum {
         16 /* of both, in the process: 32 MB of pinned memory at most, for any number of streams */
 };
 
-/* NVIDIA's driver takes the bytes of a small copy to the device and goes on. Nothing blocks there,
- * and pinned memory would only add a copy (0.7 of 16 µs in churn on an H100). */
+/* NVIDIA's driver takes the bytes of a small copy to the device and goes on. The driver does not
+ * block, and pinned memory would only add a copy (0.7 of 16 µs in churn on an H100). */
 enum { STAGING_CUDA_TAKES = 16 << 10 };
 
 /* A copy as the program asked for it. */

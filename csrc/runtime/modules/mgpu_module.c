@@ -80,7 +80,7 @@ static struct load *hit(struct load *load, const struct module *module) {
     return load;
 }
 
-/* Nothing is known of this image: the driver loads it, and no table has the module. */
+/* The library knows nothing of this image: the driver loads it, and no table has the module. */
 static struct load *load_uncached(struct load *load) {
     load->how = CALL_BYPASS;
     lazy_end();

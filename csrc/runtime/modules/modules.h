@@ -4,7 +4,7 @@
  * Until then only the cache has it. A hit costs about 30 instructions, one of them locked. A module
  * that the program holds serves no other load. The address only finds the candidate: a JIT reuses
  * addresses, so the bytes decide. A load compares the bytes (0.05 to 0.1 µs for 5 KB, 0.2 with cold
- * caches). It need not if the loader's tables proved, when the slot was filled, that the bytes
+ * caches). A load need not if the loader's tables proved, when the slot was filled, that the bytes
  * cannot change. The images of a lowered program are its constants. */
 #ifndef MGPU_RT_MODULES_H
 #define MGPU_RT_MODULES_H

@@ -1,9 +1,9 @@
 /* Eviction of modules.
  *
  * Stock unloads a module when the program does, right after the launch in programs of LLVM 20 and
- * older. The library does so later, so no kernel is in more danger. But an unload may wait for work
- * where stock would not have waited. So modules are evicted while no stream is at work; if idle
- * ones hold twice the limit, they are evicted at once, as with stock. */
+ * older. The library does so later, so no kernel is in more danger. But the library's unload may
+ * wait for work where stock would not have waited. So modules are evicted while no stream is at
+ * work; if idle ones hold twice the limit, they are evicted at once, as with stock. */
 #include "modules/modules_limit.h"
 #include "atomics.h"
 #include "driver/hip.h"

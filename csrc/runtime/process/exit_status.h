@@ -4,7 +4,7 @@
 
 /* Notes that a call of this process failed. If its own status is 0, exit, quick_exit and a return
  * from main end it with 1, and a line on stderr tells so. A failure within an exit handler counts
- * too. Nothing changes a status given to _exit or by exec. A child of fork answers for its own
+ * too. A status given to _exit or by exec stays as it is. A child of fork answers for its own
  * failures only. Thread-safe; takes no lock of this library's. */
 void exit_status_fails(void);
 

@@ -38,7 +38,7 @@ unsigned long long mapped_objects(void);
  */
 bool mapped_home(char *path, size_t size);
 
-/* Returns true if these bytes stay unchanged, at their address, for the life of the process. They
+/* Returns true if these bytes stay unchanged, at their address, for the life of the process. Bytes
  * do in a segment that the loader mapped from a file and left unwritable. The segment belongs to
  * the program itself, or to a library that is marked as never to be unloaded (-z nodelete). Costs
  * about 1 µs, so it is for misses only. Other libraries may be closed and others mapped in their

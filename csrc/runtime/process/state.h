@@ -1,5 +1,5 @@
-/* The state that every part of the runtime may know. It tells how far the process is, holds the
- * lock of the tables, and lets upper layers serve lower ones. */
+/* The state that every part of the runtime may know. The state tells how far the process is, holds
+ * the lock of the tables, and lets upper layers serve lower ones. */
 #ifndef MGPU_RT_STATE_H
 #define MGPU_RT_STATE_H
 
@@ -48,8 +48,8 @@ static inline bool runtime_counting(void) {
  * started may have been busy in a thread that the child lacks. */
 extern bool runtime_forked;
 
-/* Guards all tables: of modules, streams and their queues, events, blocks, ranges and threads. It
- * is held for short stretches of this library's own code only, never while HIP, Python or the
+/* Guards all tables: of modules, streams and their queues, events, blocks, ranges and threads. The
+ * lock is held for short stretches of this library's own code only, never while HIP, Python or the
  * loader is called. No other lock is taken under it. */
 extern pthread_mutex_t tables_lock;
 
@@ -66,12 +66,13 @@ enum { ASKED_PROGRAM, ASKED_OVERRIDE, ASKED };
 extern void (*asked_for_memory[ASKED])(int device, size_t bytes);
 
 /* Registers the exit handler so that it runs before all that HIP has registered so far: lifecycle.c
- * sets this function before HIP is first called. It is called again after each first use of a part
- * of HIP, as exit handlers run last in, first out. */
+ * sets this function before HIP is first called. The function is called again after each first use
+ * of a part of HIP, as exit handlers run last in, first out. */
 extern void (*register_exit)(void);
 
 /* Starts the manager if there is none yet, when a cache has reached its limit or a device has no
- * memory left. An upper layer sets this, too. It is called without a lock of the runtime's. */
+ * memory left. An upper layer sets this, too. The function is called without a lock of the
+ * runtime's. */
 extern void (*limit_reached)(void);
 
 #endif

@@ -96,8 +96,9 @@ bool caches_make_room(hipError_t error) {
  * their addresses out again. A handle that exists again proves nothing. The proof is an allocation
  * by the runtime in the memory of that device, with the number that HIP gives to each. Pinned and
  * managed memory prove nothing: they outlive the reset of one of several devices in 5.2.3, 5.7.1,
- * 6.4.3 and 7.2.4. It is made by a function of HIP that nothing else here calls, so that the counts
- * of hipMalloc are the program's. (A reset of NVIDIA's devices ends LLVM's own runtime as well.) */
+ * 6.4.3 and 7.2.4. The block is made by a function of HIP that nothing else here calls, so that the
+ * counts of hipMalloc are the program's. (A reset of NVIDIA's devices ends LLVM's own runtime as
+ * well.) */
 static struct watch {
     bool claimed; /* a thread has set it up, or is doing so */
     void *memory;

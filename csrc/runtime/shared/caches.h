@@ -54,7 +54,7 @@ struct cache {
 };
 
 /* Sets the one table of caches, which NULL ends: they are trimmed in its order, and invalidated in
- * the reverse order. It is set before HIP is first called, and stays. */
+ * the reverse order. The table is set before HIP is first called, and stays. */
 void caches_set(const struct cache *const *table);
 
 /* Has HIP release all idle objects; returns how many. */
@@ -114,10 +114,10 @@ void limits_set(void);
 void device_watch(int device);
 
 /* Returns true if no code has reset the device since device_watch. If it was reset, invalidates all
- * that the caches hold on it. It is called before a cache looks for an object there: all that it
- * then finds is valid. A call afterwards is too late: another thread may have seen the reset and
- * watch the device again. On AMD's devices it costs a question to HIP (0.1 µs), unless no other
- * code in the process calls HIP. */
+ * that the caches hold on it. The check is called before a cache looks for an object there: all
+ * that it then finds is valid. A call afterwards is too late: another thread may have seen the
+ * reset and watch the device again. On AMD's devices it costs a question to HIP (0.1 µs), unless no
+ * other code in the process calls HIP. */
 bool device_kept(int device);
 /* Calls device_kept for every device. */
 void device_ask_all(void);

@@ -3,7 +3,8 @@
  * A lookup takes no lock: about 9 instructions and two cache lines, however many entries there are.
  * Entries are never removed or freed, so a reader may look at any of them at any time. The owner of
  * an object marks its entry when the object is destroyed. HIP may hand that handle out again, as
- * allocators do; the entry is then used again. It costs 64 to 256 bytes for each handle ever seen.
+ * allocators do; the entry is then used again. An entry costs 64 to 256 bytes for each handle ever
+ * seen.
  *
  * A table is an array of pointers, at most half full, that is searched from a key's place on. A
  * larger table replaces it with all its entries. The old table stays, for late readers: they find

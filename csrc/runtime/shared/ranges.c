@@ -1,7 +1,7 @@
 /* A treap by address: a binary tree that is a heap of the addresses' hashes. So the tree's depth is
- * logarithmic for any order of addresses. Its nodes lie in the entries of blocks and of registered
- * memory, which are never freed. So the tree allocates nothing, and readers may walk it without a
- * lock. A sequence number tells readers whether it was written in between. */
+ * logarithmic for any order of addresses. The tree's nodes lie in the entries of blocks and of
+ * registered memory, which are never freed. So the tree allocates nothing, and readers may walk it
+ * without a lock. A sequence number tells readers whether it was written in between. */
 #include "shared/ranges.h"
 #include "process/state.h"
 

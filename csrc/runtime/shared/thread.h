@@ -35,13 +35,13 @@ struct thread {
 };
 
 /* NULL until the thread's first call. The initial-exec model makes it one load. The default model
- * of a shared library calls __tls_get_addr (3 to 5 ns). Its 8 bytes fit into the space that the
- * loader reserves for libraries that are opened later. */
+ * of a shared library calls __tls_get_addr (3 to 5 ns). The block's 8 bytes fit into the space that
+ * the loader reserves for libraries that are opened later. */
 extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
 
 /* Stands for a thread's block when there is no memory for one: no slot of it serves, and no thread
- * writes it. Such a thread's calls go to the tables and to HIP; its next call asks for memory
- * again. */
+ * writes it. A thread without memory sends its calls to the tables and to HIP; its next call asks
+ * for memory again. */
 extern struct thread thread_none;
 
 static inline bool thread_is_none(const struct thread *thread) {

@@ -44,10 +44,11 @@ struct thread;
  *            RETIRED
  *
  * This way a handle begins no second life while a thread has its first one in hand. Only HIP knows
- * which handles it hands out in between (stream_insert). It lies in a queue if and only if `queue`
- * is set; a stream there may be held again. stream_pool_total == the number of streams that are not
- * GONE, LOST or EXTERNAL. external_users == the number of threads that use a stream as their
- * external stream. fences_done <= fences. All submitted work is done if completed == submitted. */
+ * which handles it hands out in between (stream_insert). A stream lies in a queue if and only if
+ * `queue` is set; a stream there may be held again. stream_pool_total == the number of streams that
+ * are not GONE, LOST or EXTERNAL. external_users == the number of threads that use a stream as
+ * their external stream. fences_done <= fences. All submitted work is done if completed ==
+ * submitted. */
 enum stream_state {
     STREAM_GONE,     /* HIP has destroyed it: nothing is known of the handle any more */
     STREAM_LOST,     /* gone too; but a thread that had taken it before must still drop it */
@@ -252,8 +253,8 @@ struct block {
     struct block *next_overflow;
 };
 
-/* The clock that finds the least recently used block. It counts the blocks that HIP was asked for,
- * and beyond the limit the frees. */
+/* The clock that finds the least recently used block. The clock counts the blocks that HIP was
+ * asked for, and beyond the limit the frees. */
 extern uint64_t block_clock;
 
 /* Idle blocks. A block is in one way or in one chain; the thread that takes it out owns it. A block

@@ -108,8 +108,8 @@ int environment_trim(int device) {
     return destroy_beyond(0);
 }
 
-/* No environment of the device is used again or destroyed. Those that no call uses are freed after
- * the lock. */
+/* No environment of the device is used again or destroyed. Environments that no call uses are freed
+ * after the lock. */
 static void invalidate_environments(int device) {
     struct environment *stale = NULL;
     pthread_mutex_lock(&tables_lock);

@@ -27,8 +27,8 @@ struct stream_acquired {
 };
 
 /* Finds a stream where stream_lookup_thread has found none: the thread's external stream, an idle
- * one of the device, or a new one, which is inserted. It then becomes the thread's last stream. May
- * wait for the device. */
+ * one of the device, or a new one, which is inserted. The stream then becomes the thread's last
+ * stream. May wait for the device. */
 struct stream_acquired stream_acquire(struct thread *thread, int device);
 
 /* Puts a stream back that HIP reports as busy, or notes the reset if HIP reports it as gone.
@@ -39,8 +39,8 @@ bool stream_refuse(struct stream *stream, hipError_t error);
  * code may have used it. If it is not, it is put back.
  *
  * NVIDIA's driver is not asked: its answer takes 1.6 of a launch's 9 µs. Little is at stake: other
- * code may leave work on a stream that it destroys without waiting. Such work comes before the next
- * owner's. */
+ * code may leave work on a stream that it destroys without waiting. Work of other code comes before
+ * the next owner's. */
 static inline bool stream_confirm(struct stream *stream) {
     if (exclusive_hip() || cuda_present())
         return true;
@@ -65,7 +65,7 @@ static inline struct stream *stream_lookup_thread(struct thread *thread, int dev
 }
 
 /* Returns true for the hit of a destroy. The stream is the thread's last, held by the program and
- * idle, while no more exist than may lie idle. It becomes IDLE and stays the thread's. */
+ * idle, while no more exist than may lie idle. The stream becomes IDLE and stays the thread's. */
 static inline bool stream_stays_cached(const struct stream *stream, hipStream_t handle) {
     return stream && stream_handle(stream) == handle &&
            PROOF(kept_stream_is_idle, stream_is_idle(stream)) &&

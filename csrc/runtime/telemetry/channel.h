@@ -1,9 +1,9 @@
 /* The memory that this library shares with its manager, a Python process of its own.
  *
  * manager.c, publish.c and services.c are the program's side; csrc/manager is the manager's. Each
- * word has one writer unless said otherwise. Neither side trusts the other. A place is masked
- * before it is used, a handle is looked up before it is followed, and no side waits without a
- * limit.
+ * word has one writer unless said otherwise. The library and the manager do not trust each other. A
+ * place is masked before it is used, a handle is looked up before it is followed, and no side waits
+ * without a limit.
  *
  * CHANNEL_LAYOUT grows with every change here: a library and a package of different versions do not
  * talk (`version` tells which they are). */
@@ -79,7 +79,7 @@ struct channel {
      * mutex when its holder ends, in any way (exec, too). */
     pthread_mutex_t program, manager;
 
-    /* Either side rings it when the library's thread is to look. */
+    /* The library or the manager rings it when the library's thread is to look. */
     uint32_t doorbell;
     uint32_t asked, answered; /* requests so far */
     struct {

@@ -1,8 +1,8 @@
 /* A bounded queue of many writers and one reader, in memory that the manager shares.
  *
- * A writer takes a number, writes the place of that number and marks it as written. It waits for no
- * thread, not even for a writer that was stopped half way. A stopped writer's place is never read;
- * the ring fills up, and the manager reads the tables instead. */
+ * A writer takes a number, writes the place of that number and marks it as written. The writer
+ * waits for no thread, not even for a writer that was stopped half way. A stopped writer's place is
+ * never read; the ring fills up, and the manager reads the tables instead. */
 #include "telemetry/publish.h"
 #include "atomics.h"
 #include "likely.h"

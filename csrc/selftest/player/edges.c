@@ -39,7 +39,7 @@ struct hold {
     long long ms; /* it continues by itself after this time; 0: never */
 };
 
-/* Holds by their numbers. They are never freed: a stream may reach its hold after the sequence. */
+/* Holds by their numbers. Holds are never freed: a stream may reach its hold after the sequence. */
 static struct hold *holds[MOST_OBJECTS];
 
 static void wait_to_be_let(void *stream, int error, void *argument) {

@@ -24,8 +24,8 @@ THREAD_LOCAL, RELAXED = 1, 2
 
 
 def lend(p: Script) -> int:
-    """Creates a stream on which the program captures. It is not destroyed, as all streams must be
-    idle."""
+    """Creates a stream on which the program captures. The stream is not destroyed, as all streams
+    must be idle."""
     own = p.stream(1)
     p.lend(own)
     stream = p.stream()

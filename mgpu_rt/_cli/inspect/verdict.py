@@ -21,9 +21,9 @@ from mgpu_rt._images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, ImageDescript
 _TAKEN = ((60400000, (4, 5, 6)), (50700000, (4, 5)), (0, (4,)))
 _MAJOR, _MINOR = 10000000, 100000
 
-#: A child runs this; its stdin has the question and then the images. It finds a device's target in
-#: the properties by a pattern, since the offset depends on the release. It prints one line for HIP,
-#: then one for each image.
+#: A child runs this; its stdin has the question and then the images. The child finds a device's
+#: target in the properties by a pattern, since the offset depends on the release. The child prints
+#: one line for HIP, then one for each image.
 _ASK = """
 import ctypes, json, re, sys
 asked = json.loads(sys.stdin.buffer.readline())
@@ -137,9 +137,9 @@ def _ask(
 def _answers(
     image: ImageDescription, devices: list[list[str]], said: list[str] | None, version: int
 ) -> list[Answer]:
-    """Returns the answers on each device. `said` has the errors' names. It is empty for an image
-    that HIP was not asked about, and None once a driver has crashed. `version` is 0 over NVIDIA's
-    driver."""
+    """Returns the answers on each device. `said` has the errors' names. `said` is empty for an
+    image that HIP was not asked about, and None once a driver has crashed. `version` is 0 over
+    NVIDIA's driver."""
     answers = []
     for number, (name, target) in enumerate(devices):
         if said is None:

@@ -43,7 +43,7 @@ WAITING = (
     (*WAITS, "mgpuMemcpy"),
     ("hipStreamSynchronize", "hipEventSynchronize", "hipMemcpyAsync"),
 )
-#: These functions, and others that may wait, too.
+#: The functions that wait, and others that may wait.
 WAITED = (
     ("mgpuStreamDestroy", "mgpuMemFree", "mgpuModuleUnload", *WAITING[0]),
     ("hipStreamDestroy", "hipFree", "hipModuleUnload", *WAITING[1]),

@@ -1,5 +1,6 @@
 /* Copies and fills without a kernel: by the copy engine, or by the device in place of ROCr's
- * kernels. It also checks copies back to the host, which would show undefined bytes to the host. */
+ * kernels. This file also checks copies back to the host, which would show undefined bytes to the
+ * host. */
 #include "defined.h"
 #include "hooks.h"
 #include "report.h"

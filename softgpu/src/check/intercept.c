@@ -45,8 +45,8 @@ static void override_all(const struct softgpu_call *call) {
 }
 
 /* On the emulated device, the library opens HIP, which opens this library, at the program's start
- * or at its first call. On other devices this library is preloaded. Either way it is there before
- * the first call is answered. */
+ * or at its first call. On other devices this library is preloaded. In both cases the library is
+ * there before the first call is answered. */
 __attribute__((constructor)) static void stand_before(void) {
     *(void **)&find = dlsym(RTLD_DEFAULT, "mgpu_rt_native");
     *(void **)&intercept = dlsym(RTLD_DEFAULT, "mgpu_rt_intercept");

@@ -27,7 +27,7 @@ struct softgpu_clock {
 
 enum softgpu_op_kind { SOFTGPU_OP_UNKNOWN, SOFTGPU_OP_LAUNCH, SOFTGPU_OP_COPY, SOFTGPU_OP_FILL };
 
-/* The known facts of an op. Its number counts from 1; ops of kind UNKNOWN are ordered with all
+/* The known facts of an op. The op's number counts from 1; ops of kind UNKNOWN are ordered with all
  * others. */
 struct softgpu_op {
     enum softgpu_op_kind kind;

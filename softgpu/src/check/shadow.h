@@ -2,7 +2,7 @@
  *
  * A block stays in the map after its free, so that a report on a later access can name the free.
  * Addresses in no block belong to HIP, to code objects or to a program that calls HIP itself.
- * Such addresses are unknown, so an access there is a fault only if they are not mapped.
+ * Addresses in no block are unknown, so an access there is a fault only if they are not mapped.
  *
  * A block has cells for its dwords, which find races (race.h), and bits that tell which of its bits
  * were written (defined.h).

@@ -54,8 +54,8 @@ static inline uint16_t bits_of_f16(float x) {
     bias = bias > 142u << 23 ? 142u << 23 : bias;
     float magic = f32_of((bias + (13u << 23)) | sign); /* ... times 2^13 */
     uint32_t sum = bits_of_f32(x + magic);
-    /* The low bits of the sum's mantissa are x in units of the last place. These bits carry into
-     * the exponent by themselves. */
+    /* The low bits of the sum's mantissa are x in units of the last place. The mantissa's bits
+     * carry into the exponent by themselves. */
     uint32_t units = sum - bits_of_f32(magic);
     uint32_t exponent = (bias >> 23) - 113;
     uint32_t h = (exponent << 10) + units;

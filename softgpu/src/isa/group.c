@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* A wave's turn is long compared with the cost of a switch. It is short compared with a human's
+/* A wave's turn is long compared with the cost of a switch. A turn is short compared with a human's
  * patience with waves that wait for each other in a loop. A group's turn ends when its thread looks
  * whether other groups wait. */
 enum { WAVE_TURN = 20000, GROUP_TURN = 4000000 };
@@ -260,7 +260,7 @@ static void release_barrier(struct group *g) {
     CHECK_BARRIER(g);
 }
 
-/* Counts the instructions that waves run while others wait at a barrier. Such waves may loop for a
+/* Counts the instructions that waves run while others wait at a barrier. The others may loop for a
  * waiting wave, and would never end. */
 static void charge_barrier(struct group *g, uint64_t instructions) {
     const uint64_t budget = g->dispatch->barrier_budget;

@@ -86,7 +86,7 @@ TYPES: dict[str, type] = {
 }
 
 
-#: Both gfx908 and gfx90a have these.
+#: The chips gfx908 and gfx90a have these.
 SINCE_GFX908 = [
     Shape("f32", 32, 1, 2, 1),
     Shape("f32", 16, 1, 4, 1),

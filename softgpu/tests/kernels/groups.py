@@ -150,8 +150,8 @@ _SHUFFLED_TYPES = {"i32": np.int32, "f32": np.float32, "i64": np.int64, "f64": n
 
 
 def _shuffle_kernel(name: str, mode: str, kind: str, width: int) -> str:
-    """Returns the value of another lane; 1 if there is none. Its flag is ignored: the lowering
-    makes it true for every shuffle up."""
+    """Returns the value of another lane; 1 if there is none. The shuffle's flag is ignored: the
+    lowering makes it true for every shuffle up."""
     one = "1" if kind[0] == "i" else "1.0"
     return f"""
     gpu.func @{name}(%in: memref<?x{kind}>, %out: memref<?x{kind}>, %by: i32) kernel {{

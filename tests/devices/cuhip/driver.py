@@ -122,8 +122,8 @@ class Driver:
 
 
 def same(line: str, symbol: str, *arguments: int) -> bool:
-    """Returns True if a line of the record is that call. It compares only 32 bits of a number that
-    fits into them, as the rest of a register is undefined."""
+    """Returns True if a line of the record is that call. The function compares only 32 bits of a
+    number that fits into them, as the rest of a register is undefined."""
     name, *words = line.split()
     found = [int(word, 16) for word in words]
     return (

@@ -3,8 +3,8 @@
     python -m tests.devices.gpu.pack          writes build/gpu/pack.tar.gz; unpack it there, and run
     sh tests/devices/gpu/run.sh
 
-The archive holds the sources of the last commit, and the programs and libraries as built here. It
-also has wheels of the Python packages that Python there lacks.
+The archive holds the sources of the last commit, and the programs and libraries as built here. The
+archive also has wheels of the Python packages that Python there lacks.
 """
 
 from __future__ import annotations

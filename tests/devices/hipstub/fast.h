@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Each thread takes handles from its own range of 2^36, so that no two are equal. They are never
+/* Each thread takes handles from its own range of 2^36, so that no two are equal. Handles are never
  * dereferenced: no process maps that range. */
 static _Atomic uintptr_t fast_ranges = 1;
 static _Thread_local uintptr_t fast_next;

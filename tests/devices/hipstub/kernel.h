@@ -5,7 +5,7 @@
 #include "objects.h"
 
 /* Returns a module's global of that name, made at its first use; NULL if the image has none. The
- * caller has the lock. It lives as long as the process. */
+ * caller has the lock. The global lives as long as the process. */
 struct global *module_global(hipModule_t module, const char *name);
 
 /* Launches a kernel by the configuration of hipDrvLaunchKernelEx. The caller has the lock. */

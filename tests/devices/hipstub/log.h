@@ -35,7 +35,7 @@ void stub_unlock(void);
 int stub_function_index(const char *name);
 
 /* Records the begin of a call and returns its number, for stub_log_end. names is "(a, b)", the text
- * of the arguments. *fault gets the injected error. It aborts after teardown. */
+ * of the arguments. *fault gets the injected error. The call aborts after teardown. */
 size_t stub_log_begin(enum stub_function function, const char *names,
                       const struct stub_value *values, unsigned count, hipError_t *fault);
 

@@ -2,7 +2,7 @@
 
     python -m pytest -p tests.devices.rocm.plugin --rocm 7.2.4 -k softgpu tests/runtime/abi
 
-The tests themselves do not know the plugin. They get the release's environment when they ask
+The tests themselves do not know the plugin. The tests get the release's environment when they ask
 mgpu_rt._cli.softgpu for one, and the release's loader starts their programs.
 """
 

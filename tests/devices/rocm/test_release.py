@@ -146,8 +146,8 @@ def test_an_event_outlives_the_stream_that_it_was_recorded_on(run: Run, tmp_path
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
-#: Four streams are destroyed while busy, and as many events are done before the end. It waits for
-#: the device, as HIP 5.7.1's hipEventSynchronize reads the destroyed stream, and may crash.
+#: Four streams are destroyed while busy, and as many events are done before the end. The test waits
+#: for the device, as HIP 5.7.1's hipEventSynchronize reads the destroyed stream, and may crash.
 DESTROYED_AT_WORK = """
 #include <dlfcn.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* A stand-in for hipSPARSE and cuSPARSE (-DPREFIX), and for cuSPARSELt (-DLT). It computes nothing,
- * counts its calls, fails on demand, and notes wrong uses of a library.
+/* A stand-in for hipSPARSE and cuSPARSE (-DPREFIX), and for cuSPARSELt (-DLT). The stand-in
+ * computes nothing, counts its calls, fails on demand, and notes wrong uses of a library.
  *
  * The functions are those of csrc/runtime/sparse/sparse.def and sparselt.def. Thread-safe. */
 #include "hip_abi.h"

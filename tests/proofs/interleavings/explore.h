@@ -56,7 +56,7 @@ unsigned explore_lone(void);
 #define explore_require(condition, what) ((condition) ? (void)0 : explore_fail(what))
 void explore_fail(const char *what);
 
-/* The scenario's memory, which is a part of the state. It begins as zeros. */
+/* The scenario's memory, which is a part of the state. The memory begins as zeros. */
 extern struct world world;
 
 /* Returns true while a thread holds `lock`: its data may then be incomplete. */

@@ -44,7 +44,7 @@ void threads_make(const int *operations);
 /* Plays a thread up to the next point; returns false if no valid program would do so. */
 bool threads_run(int thread);
 
-/* A state of the machine to return to. It begins with its `struct machine`. */
+/* A state of the machine to return to. The state begins with its `struct machine`. */
 struct saved {
     size_t bytes, lines;
     char content[];

@@ -159,8 +159,8 @@ SOFTGPU_TWO = replace(
     options=(("MGPU_RT_SOFTGPU", "gfx90a,gfx90a"),),
     count=2,
 )
-#: This release also fails under stock after a reset and at the end of the process. It reads an
-#: image only when a kernel is looked up. It may then not find the kernel.
+#: This release also fails under stock after a reset and at the end of the process. HIP 7.2.4 reads
+#: an image only when a kernel is looked up. HIP may then not find the kernel.
 SOFTGPU_7 = Device(
     "softgpu 7.2.4",
     "gfx90a",

@@ -10,7 +10,7 @@ KERNELS = EXAMPLES / "kernels.mlir"
 
 
 def run(*words: object, env: dict[str, str], cwd: Path = EXAMPLES) -> tuple[str, str]:
-    """Runs a command and returns its stdout and stderr. It fails if the command fails."""
+    """Runs a command and returns its stdout and stderr. The function fails if the command fails."""
     result = subprocess.run(
         [str(word) for word in words],
         cwd=cwd,

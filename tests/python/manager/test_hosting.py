@@ -312,8 +312,8 @@ int main(void) {{
 def test_a_first_call_may_be_in_a_constructor(
     locale: str, tmp_path: Path, odd_locales: Path
 ) -> None:
-    """Point 13: the call is in dlopen, with the loader's lock held. It waits for no thread that
-    wants that lock."""
+    """Point 13: the call is in dlopen, with the loader's lock held. The call waits for no thread
+    that wants that lock."""
     content = ", ".join(map(str, image().read_bytes()))
     flags = ("-shared", "-fPIC", str(library()), f"-Wl,-rpath,{library().parent}")
     plugin = compile_c(tmp_path / "plugin.so", CONSTRUCTOR.format(content), *flags)

@@ -3,9 +3,9 @@
     python -m tests.python.selftest.share [--rest] [PROOF ...]
 
 The command builds the library without each proof of docs/proofs.md, and plays the programs of
-csrc/selftest/programs. Some of them need two devices, or reset one. The first check that reports
+csrc/selftest/programs. Some programs need two devices, or reset one. The first check that reports
 the library as wrong becomes the proof's witness `selftest CHECK` in that table. If no check does,
-the row tells why. It has "selftest: open" until the reason is known, which a test refuses. The
+the row tells why. The row has "selftest: open" until the reason is known, which a test refuses. The
 table is written after each proof, so that --rest continues an interrupted run.
 """
 

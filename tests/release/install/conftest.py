@@ -1,4 +1,4 @@
-"""A wheel, which the tests in this folder install. It is built once."""
+"""A wheel, which the tests in this folder install. The wheel is built once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Shared parts of the tests of installing. They copy sources, find Pythons, make environments, and
-check every installation."""
+"""Shared parts of the tests of installing. The functions copy sources, find Pythons, make
+environments, and check every installation."""
 
 from __future__ import annotations
 

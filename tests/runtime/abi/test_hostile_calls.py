@@ -93,8 +93,8 @@ def test_a_null_graph_crashes_no_function(mgpu: Mgpu) -> None:
     lib.mgpu_rt_graph_destroy(null)
 
 
-#: Names that a kernel may have, as HIP accepts any bytes but 0. They fit into the replaced name's
-#: place.
+#: Names that a kernel may have, as HIP accepts any bytes but 0. The names fit into the replaced
+#: name's place.
 HOSTILE_NAMES = [b'k"]; \\\n\x1bx', b"\xff\xfe\xe2\x82\x80<&>'"]
 
 

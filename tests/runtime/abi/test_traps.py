@@ -219,7 +219,7 @@ def test_04_a_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="0")
 def test_04_two_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
-    """Both run only on two streams."""
+    """Both kernels run only on two streams."""
     meeting = threading.Barrier(2, timeout=HANG)
     met = []
 

@@ -6,8 +6,8 @@ The program runs in the environment of a child (tests/support/child.py); --singl
 are active.
 
 A sequence is ordered by streams, events, waits of the host and the null stream, so it has one
-result. Its inputs are on the host, and differ for each replay. Other threads may be active at that
-time.
+result. The sequence's inputs are on the host, and differ for each replay. Other threads may be
+active at that time.
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ def test_churn_asks_the_driver_for_memory_once(
     """A round allocates, copies in, launches, copies out and frees: after the first, no allocation
     and one wait.
 
-    Both copies go through pinned memory, which HIP allocates once; no copy to the device blocks.
+    The two copies go through pinned memory, which HIP allocates once; no copy to the device blocks.
     """
     outcome = run(
         "churn",

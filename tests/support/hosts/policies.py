@@ -1,5 +1,5 @@
-"""Policies for the tests of MGPU_RT_POLICY. They write their notes to policy.log, in the first
-directory of PYTHONPATH."""
+"""Policies for the tests of MGPU_RT_POLICY. The policies write their notes to policy.log, in the
+first directory of PYTHONPATH."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ static bool has_writable(const struct image *image, const Elf64_Ehdr *header) {
 
 /* ---- constants that the host can set ----
  *
- * No kernel writes them. But HIP gives the addresses of constants by their names
+ * No kernel writes them. HIP also gives the addresses of constants by their names
  * (hipModuleGetGlobal), and copies to them. */
 
 static bool ends_with(const char *text, const char *end) {

@@ -1,7 +1,7 @@
 /* The metadata of AMD's code objects: their facts about kernels, and a correction for HIP 5.2.
  *
  * For each kernel, LLVM 15 and later note that it wants the device's default queue, unless they can
- * prove that it does not. They do not try at -O0, or if a kernel calls a function that is not
+ * prove that it does not. LLVM does not try at -O0, or if a kernel calls a function that is not
  * optimised (as printf is). HIP 5.2.3 then crashes at the launch: it reads a queue that only OpenCL
  * creates. So HIP is given a copy whose metadata says hidden_none there. The kernels stay as they
  * are; their argument stays 0, as it is without such a queue anyway. */

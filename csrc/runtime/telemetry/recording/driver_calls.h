@@ -1,4 +1,4 @@
-/* This library's calls of HIP, counted and timed. */
+/* Calls of this library to HIP, counted and timed. */
 #ifndef MGPU_RT_DRIVER_CALLS_H
 #define MGPU_RT_DRIVER_CALLS_H
 

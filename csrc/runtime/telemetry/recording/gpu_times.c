@@ -22,7 +22,8 @@ enum { RING = 1024, NEW_REFERENCE = 64000000 /* ns */ };
 static const uint64_t patience = 1000000000, respite = 60 * UINT64_C(1000000000);
 
 /* A piece of work that was submitted, between its events. Only the thread that has moved it to
- * TAKEN owns it. It calls HIP without a lock, as HIP may wait for room in a stream's queue. */
+ * TAKEN owns it. The owner calls HIP without a lock, as HIP may wait for room in a stream's
+ * queue. */
 enum state { FREE, TAKEN, SUBMITTED };
 struct work {
     int state;

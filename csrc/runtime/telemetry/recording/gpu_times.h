@@ -1,8 +1,8 @@
 /* MGPU_RT_TRACE=gpu,PATH: when the GPU ran the submitted work, as rows of the trace.
  *
- * Two timed events of HIP stand around each launch, copy and fill. They are read when their place
- * in a ring is wanted again, and at the end. The library waits only for a device's first event, by
- * which the device's clock is matched to the host's. */
+ * Two timed events of HIP stand around each launch, copy and fill. The library reads the events
+ * when their place in a ring is wanted again, and at the end. The library waits only for a device's
+ * first event, by which the device's clock is matched to the host's. */
 #ifndef MGPU_RT_GPU_TIMES_H
 #define MGPU_RT_GPU_TIMES_H
 

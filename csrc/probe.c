@@ -1,9 +1,10 @@
-/* mgpu-rt-probe: the smallest program that uses the library. `mgpu-rt doctor` runs it the way it
- * would run any other, to see what really happens; the library tells the rest (MGPU_RT_VERBOSE).
- * With the argument --hip it prints which HIP libraries a program would find, and opens none. With
- * --manager it waits until Python manages the caches, or will not. With --image it says why loads
- * must not share the image on its standard input, and nothing of one that they may share. With
- * --pages it says why registered memory cannot be kept here, and nothing where it can. */
+/* mgpu-rt-probe: the smallest program that uses the library. `mgpu-rt doctor` runs the probe as it
+ * would run any other program, to see what really happens; the library tells the rest
+ * (MGPU_RT_VERBOSE). With the argument --hip the probe prints which HIP libraries a program would
+ * find, and opens none. With --manager the probe waits until Python manages the caches, or will
+ * not. With --image the probe says why loads must not share the image on its standard input; it
+ * prints nothing if they may. With --pages the probe says why registered memory cannot be kept
+ * here; it prints nothing if it can. */
 #include "memory/page_watch.h"
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"

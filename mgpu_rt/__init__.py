@@ -193,8 +193,8 @@ def graph() -> "AbstractContextManager[Graph]":
         graph.replay()
 
     The calls of this thread become nodes, its streams and events become edges, and waits are left
-    out. A replay uses the same addresses and values. Use it for host code that only submits work;
-    docs/graphs.md says when.
+    out. A replay uses the same addresses and values. Use a graph for host code that only submits
+    work; docs/graphs.md says when.
 
     Raises HipError if the library cannot build the graph: a line on stderr tells why. No call has
     run then, so you can call the function without a graph.

@@ -49,12 +49,12 @@ class Graph:
 
     def replay(self, stream: Any = None) -> None:
         """Submits the graph to `stream`, or to the external stream (use_stream), without a wait.
-        Without either it runs on a stream of the library's, and is done on return.
+        Without a stream the graph runs on one of the library's, and is done on return.
 
-        While it runs, its copies read and write host memory. Raises HipError if HIP refuses it, or
-        the stream is of another device than the graph. Raises HipError, too, if the program has
-        registered, unregistered, freed or reallocated memory that the graph copies or fills: build
-        the graph again then. Raises ValueError if the graph is closed.
+        While the graph runs, its copies read and write host memory. Raises HipError if HIP refuses
+        it, or the stream is of another device than the graph. Raises HipError, too, if the program
+        has registered, unregistered, freed or reallocated memory that the graph copies or fills:
+        build the graph again then. Raises ValueError if the graph is closed.
         """
         library = self._library
         given = library.chosen_stream if stream is None else handle_of(stream)

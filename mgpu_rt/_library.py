@@ -19,7 +19,7 @@ from mgpu_rt._notebook import Statistics, Table
 
 
 def path() -> str:
-    """Returns the path of the library. Raises FileNotFoundError if it was not built."""
+    """Returns the path of the library. Raises FileNotFoundError if the library was not built."""
     library = _layout.PREFIX / "lib" / _layout.LIBRARY
     if not library.exists():
         raise FileNotFoundError(f"{library} was not built: run `make` in {_layout.CHECKOUT}")
@@ -41,7 +41,7 @@ class Life(NamedTuple):
     """The life of a library object: it ends with its process, or with a reset of its device."""
 
     process: int
-    epoch: int | None  # None: it survives a reset
+    epoch: int | None  # None: the object survives a reset
 
 
 class RuntimeLibrary:
@@ -73,7 +73,7 @@ class RuntimeLibrary:
         function = getattr(self.native, name)
         if not name.startswith("mgpu_rt_"):
             function = _taking_numbers(self.ffi, function)
-        self.__dict__[name] = function  # a later access finds it there
+        self.__dict__[name] = function  # a later access finds the function there
         return function
 
     def __dir__(self) -> list[str]:
@@ -155,8 +155,8 @@ class RuntimeLibrary:
         library then tries once more. `make_room=None` removes the function.
 
         The function runs on the thread that allocates, perhaps on several at once, and must leave
-        the thread's device unchanged. An exception in it is printed, and the library tries the
-        allocation. Raises TypeError if it cannot be called.
+        the thread's device unchanged. An exception in `make_room` is printed, and the library tries
+        the allocation. Raises TypeError if `make_room` cannot be called.
         """
         if make_room is not None and not callable(make_room):
             raise TypeError(f"{make_room!r} cannot be called: on_out_of_memory takes a function")
@@ -177,7 +177,7 @@ class RuntimeLibrary:
         logged as errors, advice as a warning, lines of MGPU_RT_VERBOSE as information. False ends
         the logging.
 
-        A thread logs them, and the call that wrote the line waits for it. Lines still go to stderr
+        A thread logs the lines, and the call that wrote one waits for it. Lines still go to stderr
         while logging is not set up, from threads that hold the GIL, and once Python ends. A child
         of fork writes to stderr until it calls this, too.
         """
@@ -225,8 +225,8 @@ class RuntimeLibrary:
         return getattr(self._thread, "stream", None)
 
     def choose_stream(self, stream: int | None) -> None:
-        """`use_stream`, and None ends it; 0 is the null stream, which only kernels that Python
-        launches can use: mgpuStreamCreate returns the library's own then."""
+        """`use_stream`, and None ends the loan; 0 is the null stream, which only kernels that
+        Python launches can use: mgpuStreamCreate returns the library's own then."""
         if self.native.mgpu_rt_use_stream(self.ffi.cast("hipStream_t", stream or 0)) != 0:
             raise MemoryError("mgpu_rt_use_stream")
         self._thread.stream = stream
@@ -341,5 +341,6 @@ class Scratch:
 
 @functools.cache
 def load() -> RuntimeLibrary:
-    """Loads the library once and returns it. Raises FileNotFoundError if it was not built."""
+    """Loads the library once and returns it. Raises FileNotFoundError if the library was not
+    built."""
     return RuntimeLibrary(path())

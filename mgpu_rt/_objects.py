@@ -189,8 +189,8 @@ class Event(_Handle):
         self.close()
 
     def record(self, stream: Any = None) -> None:
-        """Records it behind a stream's present work: by default the stream that this thread has
-        lent, or else the null stream."""
+        """Records the event behind a stream's present work: by default the stream that this thread
+        has lent, or else the null stream."""
         handle = (self._library.chosen_stream or 0) if stream is None else handle_of(stream)
         self._library.take_error()
         self._library.mgpuEventRecord(self.handle, handle)

@@ -1,9 +1,9 @@
 """Libraries that were linked against a newer C library than this machine's.
 
 A newer library names a version beside each function that it takes from the C library. The loader
-refuses it if that version is missing. Few functions have a new version. Since glibc 2.38 C23's
-strtol takes binary constants, and has its own name (__isoc23_strtol); fmod has dropped an old way
-to report errors. `fit` makes a library ask for the versions that every x86-64 glibc has.
+refuses the library if that version is missing. Few functions have a new version. Since glibc 2.38
+C23's strtol takes binary constants, and has its own name (__isoc23_strtol); fmod has dropped an old
+way to report errors. `fit` makes a library ask for the versions that every x86-64 glibc has.
 """
 
 from __future__ import annotations

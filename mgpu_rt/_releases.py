@@ -37,7 +37,8 @@ class Release:
         return f"hip-{self.hip}"
 
     def unpack(self, root: Path) -> None:
-        """Fetches its packages and unpacks them into a new folder. Raises PackagesMissing."""
+        """Fetches the release's packages and unpacks them into a new folder. Raises
+        PackagesMissing."""
         _debian.unpack(self.packages, root, suites=self.suites, newest=self.newest)
 
 
@@ -74,7 +75,8 @@ def installed() -> Iterator[Path]:
 
 
 def install(release: Release) -> Path:
-    """Fetches a release and installs it; returns its HIP library. Does nothing if it is installed.
+    """Fetches a release and installs it; returns its HIP library. Does nothing if the release is
+    installed.
 
     The folder appears whole or not at all. Raises PackagesMissing, LibraryTooOld or OSError.
     """
@@ -90,7 +92,7 @@ def install(release: Release) -> Path:
                 try:
                     Path(scratch, "fresh").rename(place)
                 except OSError:
-                    if not place.exists():  # if it exists, another process was faster
+                    if not place.exists():  # if the folder exists, another process was faster
                         raise
     return place / release.library
 

@@ -55,7 +55,7 @@ PROGRAMS = (
     Program("many", 50),
     Program("churn", 1),
     Program("vecadd", 1),
-    Program("events", 3, most=20),  # its streams and blocks are never destroyed
+    Program("events", 3, most=20),  # the program never destroys its streams and blocks
     Program("overlap", 2),
     Program("spin", 2),
 )
@@ -111,7 +111,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
     data: list[dict[str, Any]] = []
     for program in PROGRAMS:
         if program.name == "spin" and device.name == "stub":
-            continue  # nothing runs on it
+            continue  # no work runs on the stream
         for llvm in RELEASES:
             samples = measure(program, llvm, device, sides, repetitions, step)
             figures += _figures(program, llvm, device, samples)

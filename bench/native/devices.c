@@ -30,7 +30,7 @@ static pthread_barrier_t turn;
 struct worker {
     pthread_t thread;
     int number;
-    uint64_t began, ended;   /* times of its last round */
+    uint64_t began, ended;   /* times of the side's last round */
     handle function, stream; /* by hand, as is the block */
     void *block;
     char host[BYTES];

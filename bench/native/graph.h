@@ -1,5 +1,5 @@
 /* Builds a program's pass as a graph, for a process with BENCH_GRAPH set: it is built once and
- * replayed from then on. The process's runtime builds it: this project's, or
+ * replayed from then on. The runtime of the process builds it: this project's, or
  * bench/stock/byhand.c. */
 #ifndef BENCH_GRAPH_H
 #define BENCH_GRAPH_H

@@ -42,7 +42,7 @@ static size_t count_of(const struct unranked_memref *memref) {
     return count;
 }
 
-/* Fills it with the numbers of bench/models/numbers.py. */
+/* Fills the memref with the numbers of bench/models/numbers.py. */
 void _mlir_ciface_fill(struct unranked_memref *memref, int64_t seed, float scale) {
     const size_t count = count_of(memref);
     for (size_t i = 0; i < count; i++) {

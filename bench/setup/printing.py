@@ -16,8 +16,8 @@ def print_library() -> Path:
     """Builds a shared library with printF32, printI64, printMemrefF32 and the like, for some
     programs.
 
-    Programs link it, or mlir-runner's --shared-libs names it. Unlike LLVM's own library, it does
-    not bring LLVM.
+    Programs link the library, or mlir-runner's --shared-libs names it. Unlike LLVM's own library,
+    it does not bring LLVM.
     """
     kept = cache.kept(
         "libmgpu_print",

@@ -128,7 +128,7 @@ def _base(device: Device) -> dict[str, str]:
 
 def _llvm_environment(device: Device, base: Mapping[str, str], library: Path) -> Mapping[str, str]:
     environment = _preload(base, library, device.hip.parent)
-    if device.name == "cuda":  # it calls the driver itself, in its own context
+    if device.name == "cuda":  # the program calls the driver itself, in its own context
         environment["BENCH_WAIT"] = ON_LIBCUDA
     return environment
 

@@ -1,9 +1,9 @@
 /* A plain ROCm runtime for lowered programs: every mgpu* call goes to HIP, and nothing is kept.
  *
  * This library behaves as LLVM 23's runtime wrappers, failure lines included, and is linked against
- * libamdhip64 as they are. mgpu_rt is compared with it: in the demonstration, in the benchmarks,
- * and call for call in the tests. One library serves programs of LLVM 12 to 24, since later
- * arguments come last and are ignored. */
+ * libamdhip64 as they are. Benchmarks, the demonstration and the tests compare mgpu_rt with stock,
+ * call for call. One library serves programs of LLVM 12 to 24, since later arguments come last and
+ * are ignored. */
 #include "hip.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
-/* The functions that cuhip has beyond HIP. csrc/runtime finds them by name, and does without them
- * on AMD's HIP. */
+/* The functions that cuhip has beyond HIP. csrc/runtime finds these functions by name, and does
+ * without them on AMD's HIP. */
 #ifndef CUHIP_BEYOND_H
 #define CUHIP_BEYOND_H
 

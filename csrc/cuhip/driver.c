@@ -68,7 +68,7 @@ static bool open_one(struct cuda_functions *functions, const char *path) {
 }
 
 static bool open_driver(struct cuda_functions *functions) {
-    const char *named = secure_getenv("MGPU_RT_CUDA"); /* it names code */
+    const char *named = secure_getenv("MGPU_RT_CUDA"); /* the variable names code */
     if (named && named[0]) {
         if (open_one(functions, named))
             return true;

@@ -9,9 +9,9 @@ enum { MOST_THREADS = 1024 };
 
 /* ---- dynamic workgroup memory ---- */
 
-/* Beyond 48 KB less its static memory, a function needs permission for more: it is given once for
- * each function. An entry holds a function's address and, in its low 16 bits, the permitted memory
- * in units of 16 bytes. A function whose place is taken gets the permission again. */
+/* Beyond 48 KB less its static memory, a function needs permission for more: cuhip gives it once
+ * for each function. An entry holds a function's address and, in its low 16 bits, the permitted
+ * memory in units of 16 bytes. A function whose place is taken gets the permission again. */
 enum { ALLOWED = 512, UNIT = 16 };
 static _Atomic uint64_t allowed[ALLOWED];
 

@@ -87,9 +87,9 @@ char *mgpu_rt_stats_json(void);
 /* ---- scratch buffers ----
  *
  * Device memory that a program needs again and again for a moment, such as the arguments or the
- * results of a launch. Each owner has one buffer. The library allocates it at its first use, keeps
- * it, grows it on demand, and releases it in the order of its stream. Owners are moved, never
- * copied.
+ * results of a launch. Each owner has one buffer. The library allocates the buffer at its first
+ * use, keeps it, grows it on demand, and releases it in the order of its stream. Owners are moved,
+ * never copied.
  *
  *     struct mgpu_rt_scratch scratch = {.stream = stream};
  *     void *room = mgpu_rt_scratch_reserve(&scratch, bytes);
@@ -106,8 +106,8 @@ struct mgpu_rt_scratch {
 
 /* Returns device memory of at least `bytes` bytes, whose content is undefined after it has grown.
  * New work must not use earlier pointers into it (work in flight keeps what it has). Returns NULL
- * if there is no memory: the owner's buffer is then unchanged. For 0 bytes it returns the present
- * buffer. */
+ * if there is no memory: the owner's buffer is then unchanged. For 0 bytes the function returns the
+ * present buffer. */
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
 
 /* Releases the buffer in its stream's order. The owner is then empty and can be used again. */
@@ -187,7 +187,7 @@ struct mgpu_rt_graph_function {
 };
 
 enum mgpu_rt_graph_way {
-    MGPU_RT_GRAPH_DONE,     /* it was replayed, and its work is complete */
+    MGPU_RT_GRAPH_DONE,     /* the graph was replayed, and its work is complete */
     MGPU_RT_GRAPH_PLAINLY,  /* the function is to run */
     MGPU_RT_GRAPH_BUILDING, /* the function is to run, and then mgpu_rt_graph_leave */
 };

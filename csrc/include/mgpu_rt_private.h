@@ -11,8 +11,8 @@
 
 /* Returns the JSON of mgpu_rt_stats_json, or a trace's, from the recording at a path. MGPU_RT_STATS
  * or MGPU_RT_TRACE has left that recording of a process that did not end by exit. The caller frees
- * it with free(). Returns NULL with errno, which is EBADMSG if it is no whole recording of this
- * version.
+ * the text with free(). Returns NULL with errno, which is EBADMSG if it is no whole recording of
+ * this version.
  */
 char *mgpu_rt_recording_json(const char *path);
 
@@ -34,8 +34,8 @@ unsigned mgpu_rt_event_flags(void);
 
 /* Returns the HIP libraries of this machine in the order in which the first call tries them. The
  * first call tries none if the process has one or MGPU_RT_HIP names one. Each line has the way it
- * was found, a tab, and its path. Opens none. The caller frees it with free(). Returns NULL if
- * memory ran out. */
+ * was found, a tab, and its path. Opens none. The caller frees the path with free(). Returns NULL
+ * if memory ran out. */
 char *mgpu_rt_find_hip(void);
 
 /* Returns a number for the present life of the current device's handles and memory. */

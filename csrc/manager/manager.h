@@ -1,6 +1,6 @@
 /* The questions that the manager can ask of the library in the program. The C compiler reads this
- * and, without its preprocessor lines, cffi. One thread calls them at a time, unless a comment says
- * otherwise.
+ * and, without its preprocessor lines, cffi. One thread calls these functions at a time, unless a
+ * comment says otherwise.
  *
  * When the program ends, calls exec or stops its manager, this process ends at once, even in the
  * middle of its work.

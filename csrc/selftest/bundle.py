@@ -5,7 +5,7 @@
 
 The bundle holds the programs of bench/programs as LLVM 22, 19 and 15 lower their host code. The
 bundle also holds their kernels for every chip, programs that notice a missing proof, and sequences
-that the tests' random driver drew. git has it, as builders of the wheel have no LLVM:
+that the tests' random driver drew. git holds the bundle, as builders of the wheel have no LLVM:
 test_bundle.py compares it with the sources.
 """
 

@@ -1,5 +1,5 @@
 /* A memref<?xf32> of a function of MLIR's with llvm.emit_c_interface, which takes the address of
- * this. MLIR's own header of it (CRunnerUtils.h) is C++. */
+ * this. MLIR's own header of memrefs (CRunnerUtils.h) is C++. */
 #ifndef MEMREF_H
 #define MEMREF_H
 

@@ -52,7 +52,7 @@ int main(void) {
     hipStream_t stream;
     CHECK(hipStreamCreate(&stream));
 
-    if (mgpu_rt_use_stream(stream) != 0) /* it is this thread's stream from here on */
+    if (mgpu_rt_use_stream(stream) != 0) /* the stream is this thread's from here on */
         return 1;
     const int ours = stream_of_mlir() == stream;
     printf("MLIR's functions use the program's stream: %s\n", ours ? "yes" : "no");

@@ -20,7 +20,7 @@ functions.scale_on_host(x, 2.0)  # the function itself copies to the device and 
 functions.scale_on_device(mgpu_rt.InOut(x), 0.5)  # this function expects device memory
 assert (x == numpy.arange(COUNT)).all()
 
-array = mgpu_rt.to_device(x)  # PyTorch and CuPy take it without a copy
+array = mgpu_rt.to_device(x)  # PyTorch and CuPy take the array without a copy
 stream = mgpu_rt.Stream()
 with stream:
     functions.scale_on_device(array, 3.0)

@@ -32,7 +32,7 @@ with runtime.scratch(stream) as scratch, mgpu_rt.use_stream(stream):
         runtime.mgpuMemcpy(runtime.ffi.from_buffer(result), device, result.nbytes, stream)
 
     for number in range(REPLAYS):
-        array[:] = numpy.arange(COUNT) + number  # it is read when the graph runs
+        array[:] = numpy.arange(COUNT) + number  # the graph reads it when it runs
         graph.replay()
         runtime.mgpuStreamSynchronize(stream)
         assert (result == 3 * array).all()

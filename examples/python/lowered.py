@@ -14,7 +14,7 @@ from pathlib import Path
 SOURCE = Path(__file__).with_name("kernels.mlir")
 COMMAND = (sys.executable, "-m", "mgpu_rt")
 
-_folder = tempfile.TemporaryDirectory()  # it lives as long as the program
+_folder = tempfile.TemporaryDirectory()  # the folder lives as long as the program
 
 
 def _lower(emit: str, name: str) -> Path:

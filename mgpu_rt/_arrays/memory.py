@@ -15,7 +15,7 @@ _C.free.argtypes = (ctypes.c_void_p,)
 
 class Memory:
     """Memory of the host or the device that is freed when no reference to this object is left. At
-    exit it is freed with the process: another package's array may still use it."""
+    exit the memory is freed with the process: another package's array may still use it."""
 
     def __init__(self, address: int, *, on_device: bool, device: int = 0) -> None:
         self.address, self.on_device, self.device = address, on_device, device

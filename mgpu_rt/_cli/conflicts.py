@@ -20,7 +20,7 @@ def _preloaded(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Finds another preloaded runtime: ours comes first, but the constructors of both run."""
     ours = os.path.realpath(preload.runtime())
     for path in environment.get("LD_PRELOAD", "").split(":"):
-        # Without a folder it is ours: preload.with_library tells where it is.
+        # Without a folder the library is ours: preload.with_library tells where it is.
         name = os.path.basename(path)
         if name != path and name.startswith(LIBRARY) and os.path.realpath(path) != ours:
             yield f"LD_PRELOAD also names {path}", "take it out of LD_PRELOAD"

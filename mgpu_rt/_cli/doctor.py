@@ -1,8 +1,8 @@
 """`mgpu-rt doctor` makes a run and reports what a real run would do.
 
-A small C program (csrc/probe.c) runs as `mgpu-rt run` would run any other. The library in it
-reports what it found and decided (MGPU_RT_VERBOSE). Another child asks HIP for its devices: a
-broken driver may hang or crash, and this process has to report that.
+A small C program (csrc/probe.c) runs as `mgpu-rt run` would run any other. The library in the
+process reports what it found and decided (MGPU_RT_VERBOSE). Another child asks HIP for its devices:
+a broken driver may hang or crash, and this process has to report that.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ class _Request(NamedTuple):
         with tempfile.TemporaryDirectory() as scratch:
             Path(scratch, self._object).write_bytes(compiled)
             # The linker runs in the folder, so that its messages name the program without a path.
-            plain = {**os.environ, "LC_ALL": "C"}  # _refusal reads its messages
+            plain = {**os.environ, "LC_ALL": "C"}  # _refusal reads apt-get's messages
             toolchain.run(self._link([self._object], "program"), env=plain, folder=scratch)
             return Path(scratch, "program").read_bytes()
 

@@ -47,9 +47,9 @@ def selftest(
     """Test mgpu_rt on this machine's GPU: are results stock's, and what is gained?
 
     The selftest runs programs as LLVM 22, 19 and 15 lower them, and saved sequences of calls. The
-    selftest compares stock's behaviour with the library's. Then it times loops in five ways. FILE
-    says nothing of who ran it or where, and can be sent. No more than a tenth of the free memory is
-    taken.
+    selftest compares stock's behaviour with the library's. Then the selftest times loops in five
+    ways. FILE says nothing of who ran it or where, and can be sent. No more than a tenth of the
+    free memory is taken.
 
     Exit status 0: all is right; 1: something is wrong, as the lines say; 2: not all of it could be
     compared, or timed.

@@ -75,7 +75,7 @@ def with_targets(names: str, base: Mapping[str, str]) -> str:
 
 
 def _items(text: str) -> tuple[list[str], list[str]]:
-    """Splits it into the devices and the settings."""
+    """Splits the value into the devices and the settings."""
     items = text.split(",")
     return [item for item in items if "=" not in item], [item for item in items if "=" in item]
 

@@ -147,8 +147,8 @@ def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _depths(text: str) -> Iterator[tuple[int, str, int]]:
-    """Yields each position, its letter, and how many brackets are open after it. An arrow closes no
-    bracket."""
+    """Yields each position, its letter, and the number of open brackets after it. An arrow closes
+    no bracket."""
     depth = 0
     for place, letter in enumerate(text):
         if letter in "(<[{":

@@ -44,7 +44,7 @@ class Operation:
     result: str | None
     name: str
     operands: tuple[str, ...]
-    rest: str  # the rest of its line: properties, types
+    rest: str  # the rest of the operation's line: properties, types
 
     def symbol(self, attribute: str) -> str | None:
         """Returns the symbol in an attribute, as in `callee = @main`."""
@@ -86,7 +86,7 @@ class Global:
     name: str
     constant: bool
     private: bool  # no other program sees or replaces it
-    value: bytes  # empty if it is not given as a string
+    value: bytes  # empty if the attribute is not given as a string
 
 
 class Program:

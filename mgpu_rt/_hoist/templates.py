@@ -1,8 +1,8 @@
 """The text that hoisting adds to a program, in the LLVM dialect as releases 19 to 22 print it.
 
 The text makes each module, function and stream at its first use, not before main: the program may
-choose its device, or fork, earlier. An exit handler releases them. The handler runs before HIP's
-own handlers; a destructor in the program would run after them.
+choose its device, or fork, earlier. An exit handler releases the objects. The handler runs before
+HIP's own handlers; a destructor in the program would run after them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ $module
   }}""")
 
 # A loop over the slots of %all. The text between the two handles %slot and continues at ^next, or
-# leaves. The text after them runs if no slot is left.
+# leaves. The text after these lines runs if no slot is left.
 _EACH_SLOT = """\
     %none = llvm.mlir.zero : !llvm.ptr
     %start = llvm.mlir.constant(0 : i64) : i64

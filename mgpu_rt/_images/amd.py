@@ -46,7 +46,7 @@ def _features(flags: int) -> dict[str, str]:
 
 
 def _metadata(elf: Elf) -> dict[Any, Any]:
-    import msgpack  # without it an image's size and bytes are still known
+    import msgpack  # without msgpack an image's size and bytes are still known
 
     for kind, content in elf.notes:
         if kind != METADATA:

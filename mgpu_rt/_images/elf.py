@@ -189,8 +189,8 @@ def _notes(file: ELFFile) -> list[tuple[int, bytes]]:
 def _symbols(
     file: ELFFile, data: bytes, sections: list[Section], budget: Budget
 ) -> tuple[list[Symbol], list[str]]:
-    """Returns the symbols, and the undefined names. Reads them by struct: a program may have a
-    million, and pyelftools takes 30 µs for each."""
+    """Returns the symbols, and the undefined names. Reads the symbols by struct: a program may have
+    a million, and pyelftools takes 30 µs for each."""
     named = {section.name: section for section in reversed(sections)}
     table = named.get(".symtab") or named.get(".dynsym")
     if table is None or file.elfclass != 64 or not file.little_endian:

@@ -1,7 +1,7 @@
 """Full names distinguish kernels of equal names: `main_kernel_0::main_kernel`.
 
 MLIR's --gpu-kernel-outlining puts each kernel into its own gpu.module, and gives all kernels of a
-function one name. The image holds only its kernels' names. MLIR puts the image into a constant,
+function one name. The image holds its kernels' names only. MLIR puts the image into a constant,
 whose name is that of the gpu.module with an ending.
 """
 

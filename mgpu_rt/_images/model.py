@@ -77,9 +77,9 @@ class ImageDescription:
     kind: str
     content: bytes = field(repr=False)
     where: str = ""
-    module: str = ""  # the gpu.module of its origin, if the file tells
+    module: str = ""  # the gpu.module of the image's origin, if the file tells
     offset: int = 0  # in the file, or in the image that contains it
-    entry: str | None = None  # its name in a bundle
+    entry: str | None = None  # the image's name in a bundle
     target: str | None = None
     features: dict[str, str] = field(default_factory=dict)
     version: int | str | None = None  # of a code object; of PTX, as text

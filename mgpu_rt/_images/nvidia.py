@@ -87,7 +87,7 @@ _VALUE, _PAYLOAD = 3, 4  # formats of attributes
 _MOST_THREADS, _THREADS_EXACTLY = 0x05, 0x10  # their numbers
 _ARGUMENT, _ARGUMENT_BYTES = 0x17, 0x19
 _THREADS_ARE = {b"maxntid": _MOST_THREADS, b"reqntid": _THREADS_EXACTLY}  # PTX's names
-_POINTER = "pointer"  # if the image tells it; other arguments may be pointers, too
+_POINTER = "pointer"  # if the image says so; other arguments may be pointers, too
 
 
 Threads = dict[int, tuple[int, int, int]]  # the most threads of a block, or all, by number

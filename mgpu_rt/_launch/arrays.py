@@ -205,7 +205,7 @@ def _by_dlpack(value: Any, stream: int, *, gaps: bool) -> Array:
         itemsize,
         shape,
         _strides(steps and [step * itemsize for step in steps], shape, itemsize),
-        keep=capsule,  # at its end the tensor is released, as no other owner has taken it
+        keep=capsule,  # the capsule's end releases the tensor, as no other owner has taken it
         type=kind and _in_bits(kind, tensor.bits),
     )
     if on_host and not gaps and not _is_dense(shape, array.strides, itemsize):

@@ -34,8 +34,8 @@ class Module:
     "main_kernel_0::main_kernel".
 
     The bytes are copied. close() unloads the module. The end of `with` does too, and the end of the
-    process or of the last reference to the module and its kernels. The work of its kernels must be
-    done by then.
+    process or of the last reference to the module and its kernels. The work of the module's kernels
+    must be done by then.
 
     Raises ValueError, TypeError or OSError if there is no image, HipError if HIP refuses it.
     """
@@ -57,7 +57,7 @@ class Module:
         )
 
     def __getitem__(self, name: str) -> Kernel:
-        """Returns a kernel, by its name or by the full one. Raises KeyError if it is missing;
+        """Returns a kernel, by its name or by the full one. Raises KeyError if the image lacks it;
         HipError if only HIP can tell."""
         name = self._full.get(name, name)
         self._function(name)
@@ -87,7 +87,8 @@ class Module:
         return not self._end.alive
 
     def close(self) -> None:
-        """Unloads the module; the cache may keep it. The work of its kernels must be done."""
+        """Unloads the module; the cache may keep it. The work of the module's kernels must be
+        done."""
         self._end()
 
     def _function(self, name: str) -> Any:
@@ -188,8 +189,8 @@ class Kernel:
         - bytes, or a value of NumPy's or ctypes', passed as they are.
 
         `shared` is in bytes of dynamic workgroup memory. With `stream`, or an external stream
-        (use_stream), the call waits only if host arrays are among the arguments. Without either it
-        runs on a stream of the library's own, and is over when this returns.
+        (use_stream), the call waits only if host arrays are among the arguments. Without a stream
+        the kernel runs on one of the library's own, and is over when this returns.
 
         Raises ValueError or TypeError for arguments that do not fit, HipError if HIP refuses it.
         """
@@ -230,7 +231,7 @@ class Kernel:
             passed.to_host()
         finally:
             passed.release()
-            if wait or passed.on_host:  # also where it failed: a copy may still read its array
+            if wait or passed.on_host:  # also if the launch failed: a copy may still read its array
                 library.mgpuStreamSynchronize(stream)
         library.check(f"kernel '{self.name}' failed")
 

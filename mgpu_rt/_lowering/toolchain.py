@@ -13,7 +13,7 @@ from mgpu_rt._packages import how_to_install
 #: The releases that have pipelines, newest first.
 RELEASES = (23, 22, 21, 20, 19, 15)
 
-#: The releases that the tests run. Debian 12 has their packages.
+#: The releases that the tests run. The releases that are tested: Debian 12 has their packages.
 TESTED = (22, 19, 15)
 
 #: A tool of LLVM's by its name and release.

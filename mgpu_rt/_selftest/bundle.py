@@ -1,7 +1,7 @@
 """The file that the wheel carries: lowered programs, their kernels by chip, saved sequences.
 
-csrc/selftest/bundle.py makes it. Each LLVM has its own host code of a program, with room for its
-images; `Bundle.lay_out` fills that with a chip's.
+csrc/selftest/bundle.py makes the bundle. Each LLVM has its own host code of a program, with room
+for its images; `Bundle.lay_out` fills that with a chip's.
 """
 
 from __future__ import annotations

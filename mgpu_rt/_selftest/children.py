@@ -15,7 +15,7 @@ HUNG = "it did not end within its time limit: the GPU or its driver hangs, see d
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process ended. `status` is None if it was killed at its time limit."""
+    """How a process ended. `status` is None if the process was killed at its time limit."""
 
     status: int | None
     out: str
@@ -34,7 +34,8 @@ class Ended:
 def run(
     command: Sequence[str], env: Mapping[str, str], seconds: float, *, merged: bool = False
 ) -> Ended:
-    """Runs a process to its end, or kills it. With `merged`, `out` has its stderr, too."""
+    """Runs a process to its end, or kills it. With `merged`, `out` has the process's stderr,
+    too."""
     pipe = subprocess.PIPE
     process = subprocess.Popen(
         command,

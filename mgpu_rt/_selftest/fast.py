@@ -26,7 +26,8 @@ SIDES: dict[str, dict[str, str]] = {
     "lazy": {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": "lazy"},
     HAND: {},
 }
-#: The programs with their LLVM, the iterations of a call, and the module that is loaded by hand.
+#: Programs of the loops with their LLVM, the iterations of a call, and the module that is loaded by
+#: hand.
 LOOPS = (
     ("forum", 19, 20, "test_func"),
     ("forum", 22, 20, "test_func"),

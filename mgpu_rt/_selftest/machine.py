@@ -21,7 +21,7 @@ PLAYER, MEASURE = PROGRAMS / "player", PROGRAMS / "measure"
 
 START = 60.0  # seconds for HIP's first start on a machine
 NEEDED = 64 << 20  # bytes of device memory that the tests may take
-SHARE = 10  # they never take more than this part of the free memory
+SHARE = 10  # the checks never take more than this part of the free memory
 
 #: The variables that hide devices, by the kind of driver.
 _VISIBLE = {"cuda": "CUDA_VISIBLE_DEVICES", "hip": "HIP_VISIBLE_DEVICES"}

@@ -1,7 +1,7 @@
 """The pytest plugin: `--mgpu-device`, the fixture `mgpu` and the mark `mgpu` (docs/ci.md).
 
-pytest imports this file wherever mgpu_rt is installed. So it imports nothing else until a test or
-an option asks for a device.
+pytest imports this file wherever mgpu_rt is installed. So the plugin imports nothing else until a
+test or an option asks for a device.
 """
 
 from __future__ import annotations

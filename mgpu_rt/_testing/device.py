@@ -32,7 +32,7 @@ CHOSEN = pytest.StashKey[Device]()
 
 
 def of(config: pytest.Config) -> Device:
-    """Returns the session's device. Raises CommandError if it is missing."""
+    """Returns the session's device. Raises CommandError if the device is missing."""
     if CHOSEN not in config.stash:
         word = config.getoption("mgpu_device") or "auto"
         if why := preload.not_a_device(word):

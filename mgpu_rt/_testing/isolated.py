@@ -163,7 +163,7 @@ class _Server:
             file.unlink()
         self._connection.send(test)
         begun = self._connection.recv()
-        if isinstance(begun, str):  # the reason why it cannot run
+        if isinstance(begun, str):  # the reason why the test cannot run
             return _Answer(None, 0, ("", ""), begun)
         self._test = begun
         late = not self._connection.poll(limit)

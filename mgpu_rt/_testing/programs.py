@@ -102,7 +102,7 @@ class Programs:
 
 @dataclass(frozen=True)
 class _Ended:
-    status: int | None  # None: it was killed, as it took too long
+    status: int | None  # None: the program was killed, as it took too long
     stdout: str
     stderr: str
 

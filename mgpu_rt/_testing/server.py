@@ -37,7 +37,7 @@ def main() -> NoReturn:
     config.pluginmanager.register(_Loop(connection))
     try:
         config.hook.pytest_cmdline_main(config=config)
-    finally:  # its reports and caches belong to the session
+    finally:  # the device's reports and caches belong to the session
         os._exit(1)
 
 

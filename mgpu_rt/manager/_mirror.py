@@ -33,8 +33,8 @@ class Entry:
 class Mirror:
     """The objects of one kind, by handle, oldest first.
 
-    Events keep it up to date. A look at the library's list shows the uses since, and corrects the
-    mirror if events were lost.
+    Events keep the mirror up to date. A look at the library's list shows the uses since, and
+    corrects the mirror if events were lost.
     """
 
     #: The seconds between two looks; ten times as long while nothing happens.

@@ -100,8 +100,8 @@ class Caches(Protocol):
 
 
 class Evict(NamedTuple):
-    """Releases this object to HIP. The library keeps it if the program holds it or work may need
-    it."""
+    """Releases this object to HIP. The library keeps the object if the program holds it or work may
+    need it."""
 
     kind: Kind
     handle: int
@@ -127,14 +127,14 @@ Decision = Evict | Pin | Limit
 
 @runtime_checkable
 class Policy(Protocol):
-    """The interface of a class that MGPU_RT_POLICY names. The manager makes it once:
+    """The interface of a class that MGPU_RT_POLICY names. The manager makes the policy once:
     `Class(caches)`.
 
     The manager reports an exception once, and continues with the default policy.
     """
 
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
-        """The manager calls it after events, and once a second.
+        """The manager calls the method after events, and once a second.
 
         `events` are in order; the first ones stand for objects that existed before. `complete` is
         False if events were lost: then only the lists of `Caches` are right. The effect of a

@@ -32,7 +32,7 @@ from mgpu_rt.manager._protocol import (
 #: The library's default limits.
 LIMITS = Limits(module_bytes=256 << 20, streams=32, memory={})
 SECOND = 1_000_000_000  # in the unit of Event.time
-AT_ONCE = SECOND // 50  # events within it come in one turn
+AT_ONCE = SECOND // 50  # events within this time come in one turn
 
 
 class Record(DefaultPolicy):

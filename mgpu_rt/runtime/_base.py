@@ -198,7 +198,7 @@ class Runtime:
         if known is None or known.image is not image or known.name != name:
             if image is not None:
                 self._alike[name].add(image)
-                _ = image.label  # while its memory exists
+                _ = image.label  # while the image's memory exists
             self._kernels[function] = LoadedKernel(function, name, image, self._alike[name])
 
 

@@ -104,7 +104,7 @@ def _with_hip_python(path: str) -> Any:
     """Returns hip-python's module, bound to the file at `path`. Raises ImportError."""
     from rocm.bindings import hip
 
-    finder = types.ModuleType("rocm_sdk")  # hip-python asks it first, at its first call
+    finder = types.ModuleType("rocm_sdk")  # hip-python asks this module first, at its first call
     finder.find_libraries = lambda *_names: [path]  # type: ignore[attr-defined]
     with _binding:
         before = sys.modules.get("rocm_sdk")
@@ -180,8 +180,8 @@ class Hip:
     @classmethod
     @functools.cache
     def of_process(cls) -> Hip:
-        """Returns the HIP that the library in this process uses. Raises RuntimeError if it has
-        none."""
+        """Returns the HIP that the library in this process uses. Raises RuntimeError if the process
+        has none."""
         from mgpu_rt.runtime import _host
 
         path = _host.hip_path()

@@ -40,7 +40,7 @@ class _State:
 
     connected = False
     runtime: Runtime | None = None  # that answers
-    overridden: ClassVar[list[str]] = []  # the functions that it answers
+    overridden: ClassVar[list[str]] = []  # the functions that the class answers
     inside: ClassVar[list[Runtime]] = []  # all in a `with`, the innermost last
     failed: Runtime | None = None  # the runtime that has raised `error`
     error: BaseException | None = None
@@ -93,7 +93,7 @@ def hip_path() -> str:
     """Returns the file of the open HIP library; "" if there is none."""
     _connect()
     if not ffi.string(lib.hip_path()):
-        lib.mgpuMemFree(0, 0)  # the first call opens it
+        lib.mgpuMemFree(0, 0)  # the first call opens HIP
     return os.fsdecode(ffi.string(lib.hip_path()))
 
 
@@ -215,7 +215,7 @@ def make(wanted: str) -> Runtime:
     it."""
     names, _, settings = wanted.partition("?")
     paths = _named_paths()
-    with contextlib.suppress(OSError):  # it was removed
+    with contextlib.suppress(OSError):  # the current folder was removed
         paths.append(os.getcwd())
     kinds = [_loading.load_class(name.strip(), paths) for name in names.split(",")]
     for kind in kinds:
@@ -254,8 +254,8 @@ def _end(runtime: Runtime, process: int) -> None:
 
 
 def start(wanted: str, owned: bool, version: str, addresses: tuple[int, ...]) -> None:
-    """csrc/runtime/python/host.c calls it once. `owned`: the interpreter exists only for this. Ends
-    the program, after a line with the reason, if there will be no runtime."""
+    """csrc/runtime/python/host.c calls the function once. `owned`: the interpreter exists only for
+    this. Ends the program, after a line with the reason, if there will be no runtime."""
     lib.ends_program = True
     _State.connected = False
     try:

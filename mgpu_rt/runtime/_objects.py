@@ -90,7 +90,7 @@ class Image:
     @functools.cached_property
     def is_constant(self) -> bool:
         """Returns True if no kernel can write into the module of a load, and the program cannot set
-        its constants by name. All its loads may share one module."""
+        its constants by name. All loads of a constant may share one module."""
         parts = [self.description, *self.description.entries] if self.description else []
         return bool(parts) and not any(
             p.globals or p.settable or p.damage or p.unread for p in parts
@@ -187,7 +187,7 @@ def _sizes_of(name: str) -> Any:
 
 @dataclass(slots=True, eq=False)
 class Launch:
-    """A launch of a kernel. A method may change it before it passes it on.
+    """A launch of a kernel. A method may change the launch before it passes it on.
 
     `grid`, `block` and `cluster`, which may be None, are three sizes each. `shared` is in bytes;
     `stream`, `function`, `params` and `extra` are the ABI's handles and addresses. `symbol` tells
@@ -265,8 +265,8 @@ class Launch:
 
     @property
     def raw(self) -> list[bytes]:
-        """Returns the bytes of each argument; none if the launch has them in `extra`. Setting them
-        changes the launch. Raises ValueError if the image expects other sizes."""
+        """Returns the bytes of each argument; none if the launch has them in `extra`. The values
+        may be set, which changes the launch. Raises ValueError if the image expects other sizes."""
         params = ffi.cast("char **", self.params)
         return [
             ffi.buffer(params[i], argument.size or 0)[:]
@@ -323,7 +323,7 @@ class Launch:
                 yield number, buffer
 
     def finish(self) -> None:
-        """Waits for it, and for all earlier work of its stream."""
+        """Waits for the launch, and for all earlier work of its stream."""
         self.runtime.native.mgpuStreamSynchronize(self.stream)
 
     def __str__(self) -> str:

@@ -81,7 +81,7 @@ class Recording:
             raise Damaged(f"'{self.folder}' holds no launch: none was recorded to its end there")
 
     def blob(self, name: str) -> bytes:
-        """Returns the content with this hash. Raises Damaged if its hash has changed."""
+        """Returns the content with this hash. Raises Damaged if the file's hash has changed."""
         content = _files.read(self.folder / BLOBS / name)
         if hashlib.sha256(content).hexdigest() != name:
             raise Damaged(f"'{self.folder}': {name} is not what was recorded")

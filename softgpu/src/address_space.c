@@ -1,6 +1,6 @@
 /* Finds which mapping holds an address, by binary search in an array in order of GPU addresses.
- * Each dispatch looks up its ranges here once, and many paths of HIP ask here, so reading is shared
- * and cheap. Adding a mapping moves the array's tail, which costs less than mmap. */
+ * Each dispatch looks up its ranges in this table once, and many paths of HIP ask here, so reading
+ * is shared and cheap. Adding a mapping moves the array's tail, which costs less than mmap. */
 #include "memory.h"
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 static struct softgpu_mapping **mappings;
 static size_t count, capacity;
-static size_t user_count; /* number of them that are registered user ranges */
+static size_t user_count; /* number of the mappings that are registered user ranges */
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 
 void softgpu_address_space_lock(bool exclusive) {

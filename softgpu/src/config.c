@@ -121,7 +121,7 @@ static uint64_t physical_memory(void) {
 }
 
 /* The machine gives pages only when they are touched, but a device must not promise more than the
- * machine has. By default it has 4 GiB, or half of a small machine. */
+ * machine has. The device has 4 GiB by default, or half of a small machine. */
 static bool read_memory(void) {
     char text[SOFTGPU_SETTING_SIZE];
     host_memory = physical_memory();

@@ -12,7 +12,7 @@
 
 /* A target that the device can present, as MGPU_RT_SOFTGPU names it. */
 struct softgpu_target {
-    const char *name; /* "gfx90a", as LLVM spells it in -mcpu */
+    const char *name; /* the chip's name, "gfx90a", as LLVM spells it in -mcpu */
     uint32_t major, minor, stepping;
 };
 

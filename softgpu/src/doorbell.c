@@ -85,7 +85,7 @@ void softgpu_doorbell_sleep(struct softgpu_doorbell *doorbell) {
     };
     uint64_t kicks;
     if (poll(files, 2, -1) > 0 && files[1].revents && read(doorbell->kick, &kicks, 8) < 0)
-        return; /* another thread took it */
+        return; /* another thread took the store */
 }
 
 void softgpu_doorbell_kick(struct softgpu_doorbell *doorbell) {

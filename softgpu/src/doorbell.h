@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct softgpu_doorbell {
-    uint64_t *bell; /* a page of its own */
+    uint64_t *bell; /* a page that holds only the bell */
     int faults;     /* userfaultfd, or -1 if the kernel does not permit one */
     int kick;       /* eventfd */
     bool armed;

@@ -1,7 +1,7 @@
-/* ROCr 7's own hook for a driver in software. With HSA_ENABLE_DTIF=1 it loads libdtif.so and takes
- * the whole driver library from there, libdrm's functions among it, all by name. Doorbells ring by
- * a call, and interrupts are off: the host spins on its signals, and hears of a fault through the
- * queue only. */
+/* ROCr 7's own hook for a driver in software. With HSA_ENABLE_DTIF=1 ROCr loads libdtif.so and
+ * takes the whole driver library from there, libdrm's functions among it, all by name. Doorbells
+ * ring by a call, and interrupts are off: the host spins on its signals, and hears of a fault
+ * through the queue only. */
 #include "layout.h"
 #include "queue.h"
 

@@ -17,7 +17,7 @@ struct slot {
     bool manual_reset;
     _Atomic bool signaled;
     _Atomic unsigned sleepers;
-    uint64_t wakes; /* how often its sleepers were woken. Guarded by the lock. */
+    uint64_t wakes; /* how often the event's sleepers were woken. Guarded by the lock. */
 };
 
 static struct slot slots[MAX_EVENTS];

@@ -1,9 +1,9 @@
 /* Reports a kernel that could not continue.
  *
- * ROCr can learn of it in two ways, as on a GPU. After the memory event it prints its "Memory
- * access fault by GPU" line and aborts. After the queue's error signal HIP names the error and
- * aborts (5, 6) or returns it from then on (7). The whole message is printed here first, as neither
- * way can carry it. */
+ * ROCr can learn of a fault in two ways, as on a GPU. After the memory event ROCr prints its
+ * "Memory access fault by GPU" line and aborts. After the queue's error signal HIP names the error
+ * and aborts (5, 6) or returns it from then on (7). The whole message is printed here first, as
+ * neither way can carry it. */
 #include "check/hooks.h"
 #include "hsa_signal.h"
 #include "thunk.h"

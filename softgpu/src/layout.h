@@ -10,8 +10,8 @@
 
 enum softgpu_layout { SOFTGPU_LAYOUT_5, SOFTGPU_LAYOUT_7 };
 
-/* Sets the release that asks, before the first question: DtifCreate calls it. Until then it is
- * 5. */
+/* Sets the release that asks, before the first question: DtifCreate calls it. Until then the layout
+ * is that of 5. */
 void softgpu_layout_set(enum softgpu_layout layout);
 
 /* The fields that have a name since ROCr 6.1. */

@@ -183,8 +183,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtFreeMemory(void *memory, HSAuint64 size) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Gives the program's memory its own address on the device. With the host's address, HIP would keep
- * one record for both, and abort when it removes the second one at unregistering. */
+/* Gives the program's memory an address for the device. With the host's address, HIP would keep one
+ * record for both, and abort when it removes the second one at unregistering. */
 static HSAKMT_STATUS register_new(char *user, uint64_t size, HsaMemFlags flags) {
     uint64_t offset = (uintptr_t)user & (SOFTGPU_PAGE - 1), pages = round_up(offset + size);
     struct softgpu_mapping *mapping = calloc(1, sizeof *mapping);
@@ -230,7 +230,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterMemory(void *memory, HSAuint64 size) 
 
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterMemoryToNodes(void *memory, HSAuint64 size,
                                                          HSAuint64 count, HSAuint32 *nodes) {
-    (void)count, (void)nodes; /* every device reaches it */
+    (void)count, (void)nodes; /* every device reaches the memory */
     return hsaKmtRegisterMemoryWithFlags(memory, size, (HsaMemFlags){0});
 }
 
@@ -310,7 +310,7 @@ static void describe(const struct softgpu_mapping *mapping, HsaPointerInfo *info
     info->SizeInBytes = mapping->user ? mapping->user_size : mapping->size;
     info->NMappedNodes = mapping->node_count;
     info->MappedNodes =
-        mapping->nodes; /* ROCr copies them under the lock that guards their changes */
+        mapping->nodes; /* ROCr copies the nodes under the lock that guards their changes */
     info->UserData = mapping->user_data;
 }
 

@@ -23,7 +23,7 @@ struct softgpu_mapping {
     uint32_t node;          /* the node that the memory is on */
     HsaMemFlags flags;
     void *user_data;
-    uint32_t node_count; /* number of devices that it is mapped to */
+    uint32_t node_count; /* number of devices that the range is mapped to */
     HSAuint32 nodes[SOFTGPU_MAX_NODES];
 };
 

@@ -3,7 +3,8 @@
  * ROCr makes device-to-device copies, and moves each code object that it loads, by three kernels
  * that it contains as machine code. A hash of that code identifies them, and this file does their
  * work. A module load then costs microseconds, as on hardware, instead of the milliseconds that
- * interpreting thousands of lanes takes. copies=kernels in MGPU_RT_SOFTGPU has them interpreted. */
+ * interpreting thousands of lanes takes. copies=kernels in MGPU_RT_SOFTGPU has such kernels
+ * interpreted. */
 #include "native_copy.h"
 #include "check/hooks.h"
 #include "settings.h"

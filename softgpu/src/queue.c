@@ -109,7 +109,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateQueue(HSAuint32 node, HSA_QUEUE_TYPE ty
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Called since ROCr 7; it may also name the copy engine. */
+/* HIP calls the function since ROCr 7; it may also name the copy engine. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateQueueExt(HSAuint32 node, HSA_QUEUE_TYPE type,
                                                   HSAuint32 percentage, HSA_QUEUE_PRIORITY priority,
                                                   HSAuint32 engine, void *ring,

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 /* After its last work a queue spins, then naps, each nap longer than the one before, so that a
- * launch waits at most SHORT_NAP_NS. The queue spins only briefly and does not yield. On a core
- * that it shares with HIP, which spins too, a nap's timer gives it the core back within
- * microseconds. After a yield it waits for the scheduler's tick (120 us against 3 ms for launch and
- * wait). After IN_USE_NS the doorbell is armed; if that is not possible, the naps go on, up to
+ * launch waits at most SHORT_NAP_NS. The queue spins only briefly and does not yield. A core that
+ * the queue shares with HIP, which spins too, comes back within microseconds by a nap's timer.
+ * After a yield the queue waits for the scheduler's tick (120 us against 3 ms for launch and wait).
+ * After IN_USE_NS the doorbell is armed; if that is not possible, the naps go on, up to
  * LONG_NAP_NS. */
 enum {
     SPIN_NS = 10 * 1000,

@@ -1,6 +1,6 @@
 /* The copy engine: a ring of commands in AMD's SDMA format (version 4, as on GFX9), drained by the
- * queue's thread. Through it HIP copies between host and device at the speed of memcpy. With
- * HSA_ENABLE_SDMA=0 HIP uses copy kernels instead, which the interpreter then runs.
+ * queue's thread. HIP copies through the engine between host and device at the speed of memcpy.
+ * With HSA_ENABLE_SDMA=0 HIP uses copy kernels instead, which the interpreter then runs.
  *
  * ROCr sends only these few commands; any other one is a fault. */
 #include "check/hooks.h"
@@ -25,7 +25,7 @@ enum { COPY_LINEAR = 0, COPY_RECTANGLE = 4, ATOMIC_ADD64 = 47, MAX_WORDS = 13 };
 static unsigned command_words(uint32_t header) {
     unsigned operation = header & 0xff, variant = (header >> 8) & 0xff;
     switch (operation) {
-    case NOP: /* it contains the number of padding words that follow */
+    case NOP: /* the field contains the number of padding words that follow */
         return 1 + ((header >> 16) & 0x3fff);
     case COPY:
         return variant == COPY_LINEAR ? 7 : variant == COPY_RECTANGLE ? 13 : 0;

@@ -33,8 +33,8 @@ uint64_t softgpu_node_memory(uint32_t node);
 
 /* --- topology.c ---------------------------------------------------------------------------- */
 
-/* Stands for libdrm's handle of a device. ROCr 6.1 passes it to the real libdrm, which reads its
- * own structure there: one of zeros. */
+/* Stands for libdrm's handle of a device. ROCr 6.1 passes the device to the real libdrm, which
+ * reads its own structure there: one of zeros. */
 void *softgpu_drm_device(void);
 
 /* --- process.c ----------------------------------------------------------------------------- */

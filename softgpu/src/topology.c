@@ -28,7 +28,9 @@ static const struct model models[] = {
 /* Blit kernels size their grids by the compute units. A few units keep copies cheap to emulate, and
  * give cooperative launches a bound that a CPU can meet. */
 enum { COMPUTE_UNITS = 8, SIMDS_PER_UNIT = 4, GPU_CACHES = 2, GPU_BANKS = 3 };
-enum { FIRST_GPU_ID = 0x5000 }; /* the kernel's driver makes them of the hardware's place */
+enum {
+    FIRST_GPU_ID = 0x5000
+}; /* the kernel's driver makes these numbers from the hardware's place */
 
 static const struct model *find_model(const struct softgpu_target *target) {
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)

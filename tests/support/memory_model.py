@@ -32,7 +32,7 @@ COMPLETE = os.environ.get("MGPU_RT_CACHE") != "off"
 class Buffer:
     address: object
     content: np.ndarray
-    stream: object | None  # the last that used it; None: idle
+    stream: object | None  # the stream that used the buffer last; None: idle
     known: np.ndarray  # the elements that were ever written
 
 

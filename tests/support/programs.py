@@ -59,11 +59,11 @@ def ways() -> dict[str, Way]:
 class Outcome:
     """The outcome of a run. Exit statuses of these programs are garbage: only signals count."""
 
-    signal: int  # that ended it; 0: none
+    signal: int  # the signal that ended the run; 0: none
     stdout: str
     stderr: str
     log: dict | None  # the stub's record; none in its fast mode, none if a signal ended the run
-    stats: dict | None  # what MGPU_RT_STATS wrote, if it was asked for
+    stats: dict | None  # the file that MGPU_RT_STATS wrote, if it was asked for
 
     def hip(self, function: str) -> int:
         """Returns the calls that the driver got, as MGPU_RT_STATS counts them."""

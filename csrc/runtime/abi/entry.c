@@ -12,8 +12,8 @@
 #include "telemetry/call.h"
 #include "telemetry/recording/recorder.h"
 
-/* Returns whether a function only releases. At its end the process frees all that is held, and HIP
- * may no longer survive such calls (llvm #190563). */
+/* Returns whether a function only releases. The process frees everything at its end, and HIP may no
+ * longer survive such calls (llvm #190563). */
 static bool is_release(enum abi_index function) {
     switch (function) {
     case ABI_mgpuModuleUnload:
@@ -36,7 +36,7 @@ static struct advice hip_is_over = {
 static bool begin_slow(struct call *call) {
     runtime_start();
     call_enter(call);
-    if (LIKELY(!override_inside)) /* else it is part of a call, which is recorded */
+    if (LIKELY(!override_inside)) /* else the call is part of another one, which is recorded */
         recorder_begins(&call_now);
     if (LIKELY(!runtime_is(MODE_OVER)))
         return true;

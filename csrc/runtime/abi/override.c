@@ -248,7 +248,8 @@ static void answer_alone(void) {
 
 /* If the parent had not started Python, a forked child may. */
 void override_forked(void) {
-    host_lock = overrides_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread had them */
+    host_lock = overrides_lock =
+        (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread held the locks */
     if (begun || !load_acquire(&awaited)) {
         answer_alone();
         at_end = NULL;

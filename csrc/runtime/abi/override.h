@@ -2,8 +2,8 @@
  * the user's (mgpu_rt_intercept), or a graph. MGPU_RT_RUNTIME names a class in Python, whose
  * overrides the first call sets.
  *
- * Costs nothing until it is asked for. MODE_OVERRIDE, MODE_GRAPH and MODE_EXTERNAL are bits of
- * runtime_mode, so calls take the slow entry and ask here only if one is set. */
+ * The table costs nothing until an override is set. MODE_OVERRIDE, MODE_GRAPH and MODE_EXTERNAL are
+ * bits of runtime_mode, so calls take the slow entry and ask here only if one is set. */
 #ifndef MGPU_RT_OVERRIDE_H
 #define MGPU_RT_OVERRIDE_H
 
@@ -29,7 +29,7 @@ int override_set(const char *name, mgpu_rt_function instead);
  * would answer ends the building.
  *     2. The thread's external stream. mgpuStreamCreate returns this stream, and mgpuStreamDestroy
  * leaves it alive.
- *        While it captures, its capture answers every call.
+ *        While a thread captures, its capture answers every call.
  *     3. An override.
  *     4. The capture of another thread's external stream.
  *

@@ -53,8 +53,8 @@ extern bool hip_no_device;
 extern int hip_version;
 
 /* Returns the calling thread's current device. Costs nothing with one device. With several devices
- * it is a driver call (a read of a thread-local variable in HIP, 10 to 50 ns). The program may have
- * called hipSetDevice itself, so there is no other way to know. */
+ * the question is a driver call (a read of a thread-local variable in HIP, 10 to 50 ns). The
+ * program may have called hipSetDevice itself, so there is no other way to know. */
 static inline int hip_current_device(void) {
     int device = 0;
     if (__builtin_expect(hip_device_count > 1, 0) && hip.GetDevice(&device) != hipSuccess)

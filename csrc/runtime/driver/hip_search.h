@@ -9,7 +9,7 @@
 
 struct hip_candidate {
     char *path;
-    const char *place; /* how it was found, in words */
+    const char *place; /* the way in which it was found, in words */
     int rank;          /* of the place: what the user has said comes before what is merely there */
     int version[3];    /* of the file's real name, 0 where that has none */
     dev_t device;
@@ -26,7 +26,7 @@ struct hip_candidates {
 extern const char hip_places[];
 
 /* Finds the HIP libraries of this machine. The order of the places: ROCM_PATH, HIP_PATH,
- * LD_LIBRARY_PATH. After them comes the newest of: the loader's cache and default folders,
+ * LD_LIBRARY_PATH. The other places follow, newest first: the loader's cache and default folders,
  * /opt/rocm and other releases there, the Python packages of ROCm, CONDA_PREFIX. Opens no library;
  * reads some folders and the loader's cache, once a process. If memory runs out the list is
  * incomplete: the user may have meant one that is not in it. Works on a small stack. */

@@ -56,7 +56,7 @@ static unsigned explained; /* of enum consequence */
 /* ---- why nothing runs, said last as well as first ---- */
 
 enum { SCREEN = 24 }; /* lines that leave the first one in sight */
-static char *cause;   /* NULL: no message named it */
+static char *cause;   /* NULL: no message named the cause */
 static unsigned failures_since;
 
 void report_cause_again(void) {

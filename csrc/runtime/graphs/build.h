@@ -21,7 +21,7 @@ struct vector_clock {
 
 struct graph_stream {
     hipStream_t handle;        /* NULL: the null stream, which comes after and before all others */
-    struct vector_clock clock; /* of its next node */
+    struct vector_clock clock; /* of the stream's next node */
 };
 
 /* An entry of a graph's lists begins with a pointer to the next entry. */
@@ -66,10 +66,11 @@ struct graph_node {
 
 struct mgpu_rt_graph {
     hipGraph_t graph;
-    hipGraphExec_t executable; /* NULL: it has no nodes */
+    hipGraphExec_t executable; /* NULL: the graph has no nodes */
     int device;
-    bool of_function; /* mgpu-rt lower --graph: where it cannot be built, its calls run plainly */
-    bool failed;      /* it cannot be built: calls do nothing until its end */
+    bool of_function; /* mgpu-rt lower --graph: if the graph cannot be built, the function's calls
+                         run plainly */
+    bool failed;      /* the graph cannot be built: calls do nothing until its end */
     bool launched;    /* once at least */
     bool lost;        /* HIP no longer has any of it: the device was reset, or the process ends */
     struct graph_node *nodes;
@@ -93,7 +94,8 @@ void graph_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Notes that a call to HIP has failed, so that there is no graph. If the program is at fault, the
  * function's call fails again when it runs plainly. */
 void graph_fail_call(const char *expression, hipError_t error);
-/* Reports a failed call to HIP outside of the building. After it, a function runs plainly. */
+/* Reports a failed call to HIP outside of the building. After a failure, a function runs
+ * plainly. */
 void graph_report_failure(bool of_function, const char *expression, hipError_t error);
 
 /* Returns the stream of a handle; NULL without memory for one more, when the graph has failed. */

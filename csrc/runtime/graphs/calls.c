@@ -139,7 +139,7 @@ static void *built_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
 
 static void built_free(void *address, hipStream_t stream) {
     struct graph_block *block = block_of(address);
-    (void)stream; /* it comes after all nodes so far */
+    (void)stream; /* the node comes after all nodes so far */
     if (!address)
         return;
     if (!block ||
@@ -251,7 +251,7 @@ static bool hold_module_of(hipFunction_t function) {
         return false;
     for (const struct graph_module *held = graph_building->modules; held; held = held->next)
         if (held->module == module) {
-            module_let_go(module); /* it is held once already */
+            module_let_go(module); /* the graph holds the module already */
             return true;
         }
     struct graph_module *held = graph_list_add(&graph_building->modules, sizeof *held);

@@ -24,8 +24,8 @@ static struct advice no_memory_captured = {
 /* ---- does it capture? ---- */
 
 struct capture {
-    struct stream *stream;     /* NULL: it captures nothing */
-    unsigned long long number; /* no other capture has it; 0: HIP does not say */
+    struct stream *stream;     /* NULL: the thread captures nothing */
+    unsigned long long number; /* a number of this capture only; 0: HIP does not say */
 };
 
 /* Returns the capture of a thread's external stream. Does so even while a capture has failed and

@@ -36,14 +36,14 @@ struct known_call {
 
 struct replayed {
     struct replayed *next;
-    unsigned busy; /* one thread is in it; calls of other threads, and those within its own, run
-                      plainly */
+    unsigned busy; /* one thread is in the function; calls of other threads, and those within its
+                      own, run plainly */
     unsigned calls;
     unsigned wanted;  /* so many calls with the same arguments lead to a graph */
     unsigned unknown; /* calls in a row with arguments that no earlier call had */
-    bool refused;     /* its calls cannot be in a graph */
-    size_t bytes;     /* of its arguments */
-    struct known_call known[ORDERS], *built; /* the last of them that a graph was begun for */
+    bool refused;     /* the function's calls cannot be in a graph */
+    size_t bytes;     /* of the call's arguments */
+    struct known_call known[ORDERS], *built; /* the last call for which a graph was begun */
     unsigned char arguments[];
 };
 

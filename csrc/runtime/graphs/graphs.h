@@ -11,7 +11,8 @@
 struct cache;
 
 /* Serves the functions of mgpu_rt.h, once the runtime has started. */
-int graph_begin(bool of_function); /* of `mgpu-rt lower --graph`: it runs plainly if HIP fails */
+int graph_begin(
+    bool of_function); /* of `mgpu-rt lower --graph`: the function runs plainly if HIP fails */
 struct mgpu_rt_graph *graph_end(void);
 int graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream);
 void graph_destroy(struct mgpu_rt_graph *graph);

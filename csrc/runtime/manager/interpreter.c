@@ -101,7 +101,7 @@ static bool from_installation(char *path) {
 static bool from_option(const char *search, char *path) {
     if (strchr(options.python, '/') || !from_search(search, options.python, path))
         snprintf(path, PATH_MAX, "%s", options.python);
-    return true; /* starting it will tell what is wrong with it */
+    return true; /* the start will tell what is wrong with it */
 }
 
 /* ---- the order ---- */

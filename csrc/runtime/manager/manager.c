@@ -30,7 +30,7 @@
 enum {
     LOOK = 1000,     /* ms between two checks whether the manager still lives */
     GLANCE = 20,     /* ms between two checks whether it has begun */
-    BEGIN = 60000,   /* ms in which it has to begin */
+    BEGIN = 60000,   /* ms in which the manager has to begin */
     SLOW = 30000,    /* ms without a sign of it after which it is called slow */
     JOIN = 50000000, /* ns that the exit waits for the thread, which may be starting a process */
     STACK = 1 << 20,
@@ -293,7 +293,7 @@ static void serve(struct channel *from) {
             continue;
         }
         if (!PROOF(manager_lives, is_alive(from))) {
-            if (from->state == CHANNEL_SERVING) /* else it has said why */
+            if (from->state == CHANNEL_SERVING) /* otherwise the manager has said why */
                 report_once(&manager_gone);
             return;
         }
@@ -411,7 +411,7 @@ void manager_stop(void) {
         limit.tv_sec++;
     }
     if (pthread_timedjoin_np(thread, NULL, &limit) != 0)
-        pthread_detach(thread); /* it is between two checks, and ends by itself */
+        pthread_detach(thread); /* the thread is between two checks, and ends by itself */
 }
 
 void manager_forked(void) {

@@ -9,7 +9,7 @@
  *
  * If this process is init of its container, or adopts orphans itself, the second clone would be
  * this process's child after all. If process 1 does not wait for orphans (adopter_waits), the clone
- * would stay as a zombie. In both cases it is not started. */
+ * would stay as a zombie. In both cases the manager is not started. */
 #include "manager/spawn.h"
 #include "proof.h"
 #include "telemetry/channel.h"

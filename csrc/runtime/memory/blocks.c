@@ -406,7 +406,7 @@ size_t block_reserved(int device) {
 static size_t
     freed[MOST_DEVICES]; /* no less than what is idle, where the device is over its limit */
 
-static size_t totals[MOST_DEVICES]; /* bytes of its memory; 0: not known */
+static size_t totals[MOST_DEVICES]; /* bytes of a device's memory; 0: not known */
 
 static size_t limit_of(int device) {
     size_t limit = cache_limits.memory_bytes[device];

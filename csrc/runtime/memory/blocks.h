@@ -110,7 +110,7 @@ static inline struct block *block_pool_take_way(struct block **way, size_t size)
     struct block *block = load_acquire(way);
     if (!block || block_size(block) != size || !cas_acq_rel(way, &block, NULL))
         return NULL;
-    if (UNLIKELY(block->size != size)) { /* it was freed and came back as another block */
+    if (UNLIKELY(block->size != size)) { /* the block was freed and came back as another one */
         block_pool_put(block);
         return NULL;
     }
@@ -154,7 +154,7 @@ struct block_allocated block_allocate(uint64_t bytes, int device);
 /* The outcome of a free, and HIP's answer. */
 struct block_freed {
     enum block_verdict {
-        FREE_DONE,   /* it is in a pool, or a graph has it */
+        FREE_DONE,   /* the block is in a pool, or a graph has it */
         FREE_WAITED, /* the device was waited for; then it is in a pool, or HIP was given it */
         FREE_TO_HIP, /* HIP was given the address */
         FREE_TWICE,  /* nothing: the program has freed it before */

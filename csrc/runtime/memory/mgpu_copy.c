@@ -151,7 +151,7 @@ static __attribute__((noinline)) bool copy_bytes(void *to, const void *from, siz
     if (cached && copy_down(&copy))
         return true;
     submit_copy(&copy);
-    stream_launched(copy.thread, copy.stream); /* it may write host memory */
+    stream_launched(copy.thread, copy.stream); /* the kernel may write host memory */
     return false;
 }
 

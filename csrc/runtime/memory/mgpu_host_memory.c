@@ -50,7 +50,7 @@ void impl_mgpuMemHostRegisterMemRef(int64_t rank, struct mgpu_memref *descriptor
                                     int64_t elementSizeBytes) {
     const int64_t *sizes = descriptor->sizes_and_strides, *strides = sizes + rank;
     int64_t count = 1; /* elements */
-    bool dense = true; /* they follow each other without gaps */
+    bool dense = true; /* the elements follow each other without gaps */
     for (int64_t i = rank - 1; i >= 0; i--) {
         dense &= strides[i] == count || sizes[i] == 1;
         count *= sizes[i];

@@ -38,10 +38,10 @@
  * afterwards. After `stale` is set, its setter looks through the IDLE registrations. So one of the
  * two threads trims the registration. */
 enum registration_state {
-    REGISTRATION_GONE, /* HIP does not have it, as far as is known */
+    REGISTRATION_GONE, /* HIP does not have the registration, as far as is known */
     REGISTRATION_HELD, /* by the program */
-    REGISTRATION_IDLE, /* the program has unregistered it, and HIP has it still */
-    REGISTRATION_TAKEN /* a thread owns it and is moving it to another state */
+    REGISTRATION_IDLE, /* the program has unregistered the memory, and HIP still has it */
+    REGISTRATION_TAKEN /* a thread owns the registration and is moving it to another state */
 };
 
 struct registration {
@@ -52,7 +52,7 @@ struct registration {
     int state;       /* enum registration_state */
     bool stale;      /* other pages may lie there now */
     bool watched;    /* `stale` tells of every such change since before HIP pinned the pages */
-    unsigned wasted; /* how often it went stale since it was last used again */
+    unsigned wasted; /* how often the registration went stale since it was last used again */
     uint64_t last_use;
 };
 
@@ -155,7 +155,7 @@ void registrations_yield_to(const void *address, size_t bytes) {
         if (!found)
             return;
         while (load_seq_cst(&found->state) == REGISTRATION_TAKEN)
-            sched_yield(); /* another thread trims it, or has HIP register it */
+            sched_yield(); /* another thread trims the registration, or has HIP register it */
         (void)trim(found);
         end = (uintptr_t)address_of(found);
     }

@@ -69,7 +69,7 @@ static struct staging *take_staging(struct stream *stream) {
     if (own && !try_take_staging(staging))
         return NULL;
     if (own && UNLIKELY(owner_of(staging) != stream)) {
-        release_staging(staging); /* another stream has taken it over */
+        release_staging(staging); /* another stream has taken the memory over */
         staging = NULL;
     }
     if (!own || !staging)

@@ -17,10 +17,10 @@ struct cache;
  * µs against 16.3, 64 KB 82.6 against 36.9. 256 KB took 123 µs against 58, 1 MB 342 against 235. To
  * the device, staging does not pay beyond 512 KB. From the device, in overlapped pieces of 256 KB,
  * it pays up to 16 MB. (1 MB takes 129 against 95, 4 MB 473 against 424, 16 MB 1922 against 1660.)
- * At 64 MB it costs more (6.6 ms against 7.3). */
+ * A copy at 64 MB costs more that way (6.6 ms against 7.3). */
 enum {
     STAGING_UP = 1 << 20,         /* ring of a stream's copies to the device */
-    STAGING_UP_LIMIT = 1 << 19,   /* the largest of them */
+    STAGING_UP_LIMIT = 1 << 19,   /* the largest copy that is staged */
     STAGING_PIECE = 1 << 18,      /* of a copy from the device */
     STAGING_DOWN_LIMIT = 1 << 24, /* the largest copy from the device */
     STAGING_COUNT =

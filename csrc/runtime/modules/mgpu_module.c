@@ -264,7 +264,7 @@ hipModule_t told_mgpuModuleLoad(void *image, size_t late_size) {
 /* The outcome of an unload, and HIP's answer. */
 struct module_unloaded {
     enum module_verdict {
-        UNLOAD_DONE,   /* it stays cached, or a graph's */
+        UNLOAD_DONE,   /* the module stays cached, or a graph's */
         UNLOAD_TO_HIP, /* HIP was given the handle */
         UNLOAD_TWICE,  /* nothing: the program has unloaded it before */
     } verdict;
@@ -314,8 +314,8 @@ void impl_mgpuModuleUnload(hipModule_t handle) {
 }
 
 /* NVIDIA's driver compiles PTX when it loads it, so over that driver a compiled module stays cached
- * like any other. A later load finds it by its text: the level at which it was first compiled
- * stays. */
+ * like any other. A later load finds the module by its text: the level at which it was first
+ * compiled stays. */
 hipModule_t told_mgpuModuleLoadJIT(void *assembly, int level, size_t late_size) {
     if (cuda_present()) {
         cuda.jit_level(level);

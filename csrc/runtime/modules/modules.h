@@ -132,7 +132,7 @@ struct load {
     struct image image; /* NULL bytes if no thread has read it */
     int device;
     bool constant;       /* the image can neither change nor go away */
-    unsigned char *copy; /* of it, or NULL */
+    unsigned char *copy; /* of the image, or NULL */
     const void *for_hip; /* the image that HIP is to load */
 };
 
@@ -156,7 +156,7 @@ bool module_insert(const struct load *load);
 /* A module that the table has lost and that HIP still has. */
 struct removed_module {
     hipModule_t handle;
-    unsigned char *copy; /* of its image, to be freed once HIP has unloaded it */
+    unsigned char *copy; /* of the module's image, to be freed once HIP has unloaded it */
     size_t bytes;
     int device;
 };
@@ -165,7 +165,7 @@ struct removed_module {
  * false if it was unknown before. Under tables_lock. */
 bool module_remove(struct module *module, struct removed_module *removed);
 
-/* Has HIP unload it; returns HIP's answer. */
+/* Has HIP unload the module; returns HIP's answer. */
 hipError_t module_unload_removed(const struct removed_module *removed);
 
 /* Returns the function of this handle, and its module; NULL: none is known. Looks through all
@@ -175,8 +175,8 @@ const struct function *module_search(hipFunction_t handle, struct module **holde
 /* Lets no other load have the module once the program has unloaded it. Under tables_lock. */
 void module_make_private(struct module *module);
 
-/* Holds a module of the program's for a graph that launches its kernels. HIP does not unload it
- * until it has been let go as often as held. */
+/* Holds a module of the program's for a graph that launches its kernels. HIP does not unload the
+ * module until it has been let go as often as held. */
 void module_hold(struct module *module);
 void module_let_go(struct module *module);
 /* Holds the module that the program holds and that has this function; returns NULL if none is

@@ -167,7 +167,7 @@ void module_unshare_constants(void) {
         const bool taken = settable && take_out(module, &evicted);
         if (settable && !taken)
             (void)module_acquire(
-                module); /* a graph's module: it stays loaded, and no other load gets it */
+                module); /* a graph's module: the module stays loaded, and no other load gets it */
         pthread_mutex_unlock(&tables_lock);
         if (taken)
             (void)unload(&evicted);

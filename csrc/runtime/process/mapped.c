@@ -145,7 +145,7 @@ static const ElfW(Sym) * find_symbol(const struct dynamic *dynamic, const char *
         const ElfW(Sym) *symbol = &dynamic->symbols[at];
         if ((chain[at] | 1) == (hash | 1) && strcmp(dynamic->strings + symbol->st_name, name) == 0)
             return symbol;
-        if (chain[at] & 1) /* the last of its bucket */
+        if (chain[at] & 1) /* the last one of the bucket */
             return NULL;
     }
     return NULL;

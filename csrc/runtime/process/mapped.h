@@ -12,12 +12,12 @@ typedef int mapped_visit(const struct dl_phdr_info *info, void *data);
 int mapped_walk(mapped_visit *visit, void *data);
 
 /* Returns true if an object whose file name begins with `prefix` is mapped, other than the file
- * `but`. Writes its path to `path`. */
+ * `but`. Writes the library's path to `path`. */
 bool mapped_find(const char *prefix, const char *but, char *path, size_t size);
 
 /* Returns a handle (as of dlopen) on the first mapped library whose file name begins with `prefix`,
  * or NULL. Finds libraries opened with RTLD_LOCAL too, which dlsym(RTLD_DEFAULT) does not. Writes
- * its path to `path`. */
+ * the library's path to `path`. */
 void *mapped_library(const char *prefix, char *path, size_t size);
 
 /* Returns true if an object of the process imports a function whose name begins with `prefix`.

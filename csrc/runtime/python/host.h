@@ -5,7 +5,7 @@
 
 /* Makes the class that `wanted` names, which puts its methods in place of this library's functions.
  * If that fails, ends the program with status 1 and the reason: users who ask for a runtime want no
- * run without it. One thread calls it at a time. */
+ * run without it. One thread calls the function at a time. */
 void python_host(const char *wanted);
 
 /* Releases the GIL if the calling thread holds it; python_take_back takes it again. */

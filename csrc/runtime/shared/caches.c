@@ -100,7 +100,7 @@ bool caches_make_room(hipError_t error) {
  * counts of hipMalloc are the program's. (A reset of NVIDIA's devices ends LLVM's own runtime as
  * well.) */
 static struct watch {
-    bool claimed; /* a thread has set it up, or is doing so */
+    bool claimed; /* a thread has set the interpreter up, or is doing so */
     void *memory;
     uint64_t number;
     unsigned resets; /* resets that were seen so far */
@@ -139,7 +139,7 @@ static bool was_reset(void *of) {
            DOUBT(device_was_reset, !device_memory_number(memory, &number) || number != before);
 }
 
-/* A function of its own, as device_kept is inlined into hits. */
+/* This function is not inlined, as device_kept is inlined into hits. */
 static __attribute__((noinline)) bool ask_watch(int device) {
     if (!can_watch(device) || LIKELY(!was_reset(&watches[device])))
         return true;

@@ -20,10 +20,10 @@ struct thread;
 /* An object that a cache holds from HIP. */
 struct cached {
     void *handle;  /* of a module or a stream, or the address of a block */
-    size_t bytes;  /* its cost; 0 for a stream */
+    size_t bytes;  /* the object's cost; 0 for a stream */
     uint64_t uses; /* how often the program was given it */
     int device;
-    int held; /* 1: the program has it now */
+    int held; /* 1: the program holds it now */
 };
 
 /* Every function is thread-safe; NULL stands for one that does nothing. A device may be
@@ -116,8 +116,8 @@ void device_watch(int device);
 /* Returns true if no code has reset the device since device_watch. If it was reset, invalidates all
  * that the caches hold on it. The check is called before a cache looks for an object there: all
  * that it then finds is valid. A call afterwards is too late: another thread may have seen the
- * reset and watch the device again. On AMD's devices it costs a question to HIP (0.1 µs), unless no
- * other code in the process calls HIP. */
+ * reset and watch the device again. On AMD's devices the check costs a question to HIP (0.1 µs),
+ * unless no other code in the process calls HIP. */
 bool device_kept(int device);
 /* Calls device_kept for every device. */
 void device_ask_all(void);

@@ -11,7 +11,7 @@
 
 enum { BLOCKS = 8192, DEVICE_SHIFT = 56 };
 
-static uint64_t blocks[BLOCKS]; /* by their addresses */
+static uint64_t blocks[BLOCKS]; /* addresses of the blocks */
 static uint16_t rows[BLOCKS];   /* of the places that allocated the blocks */
 
 /* The name comes from the symbol table of the file, as a program's functions are seldom
@@ -74,7 +74,7 @@ void sites_count(const void *address, int device, ptrdiff_t change) {
     const size_t place = key_find(blocks, BLOCKS, (uintptr_t)address);
     struct site_counter *site = &counts.sites[place < BLOCKS ? load_relaxed(&rows[place]) : SITES];
     if (load_relaxed(&site->bytes) < bytes || load_relaxed(&counts.site_held[device]) < bytes)
-        return; /* it was taken before statistics began, as in a child of fork */
+        return; /* the block was taken before statistics began, as in a child of fork */
     if (exchange_relaxed(&counts.site_grows[device], 0))
         note_peak(device);
     fetch_sub_relaxed(&site->bytes, bytes);

@@ -22,9 +22,9 @@ struct host_slot {
 };
 
 struct thread {
-    struct stream *stream;   /* the stream it used last */
+    struct stream *stream;   /* the stream that the thread used last */
     struct stream *external; /* mgpu_rt_use_stream */
-    struct module *loaded;   /* what it loaded last */
+    struct module *loaded;   /* the image that the thread loaded last */
     struct slots modules, functions;
     struct event *events[EVENT_SLOTS]; /* idle, unless another thread has taken them since */
     unsigned event_count;
@@ -34,9 +34,9 @@ struct thread {
     struct thread *next; /* all threads, under tables_lock */
 };
 
-/* NULL until the thread's first call. The initial-exec model makes it one load. The default model
- * of a shared library calls __tls_get_addr (3 to 5 ns). The block's 8 bytes fit into the space that
- * the loader reserves for libraries that are opened later. */
+/* NULL until the thread's first call. The initial-exec model makes an access one load. The default
+ * model of a shared library calls __tls_get_addr (3 to 5 ns). The block's 8 bytes fit into the
+ * space that the loader reserves for libraries that are opened later. */
 extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
 
 /* Stands for a thread's block when there is no memory for one: no slot of it serves, and no thread

@@ -50,14 +50,14 @@ struct thread;
  * their external stream. fences_done <= fences. All submitted work is done if completed ==
  * submitted. */
 enum stream_state {
-    STREAM_GONE,     /* HIP has destroyed it: nothing is known of the handle any more */
+    STREAM_GONE,     /* HIP has destroyed the stream: nothing is known of the handle any more */
     STREAM_LOST,     /* gone too; but a thread that had taken it before must still drop it */
     STREAM_IDLE,     /* idle, to be handed out */
     STREAM_LIVE,     /* held by the program */
     STREAM_RETIRED,  /* the program is done with it, but it has work pending */
     STREAM_EXTERNAL, /* made by the program, and named by mgpu_rt_use_stream; or a null stream's, or
                         untracked work's */
-    STREAM_TAKEN,    /* a thread owns it and is moving it to another state */
+    STREAM_TAKEN,    /* a thread owns the stream and is moving it to another state */
 };
 
 /* Two threads on two streams share nothing; a hit touches only the first cache line. */
@@ -71,7 +71,7 @@ struct stream {
     bool has_waiters;             /* a block waits for a fence */
     uint64_t fences, fences_done; /* numbers of the last fence set, and of the last one done */
     struct block_pool *pool;    /* memory that was freed on the stream (blocks.h); NULL: none yet */
-    struct staging *staging;    /* the pinned memory of its last copy, or NULL */
+    struct staging *staging;    /* the pinned memory of the stream's last copy, or NULL */
     struct stream_queue *queue; /* the queue of idle streams that it is in; NULL: in none */
     struct stream *newer, *older; /* there */
     uint64_t asked, asked_fence;  /* `submitted`, and the fence, when a thread began to wait for the
@@ -132,8 +132,8 @@ struct event {
     struct handle handle;
     int state;               /* enum event_state */
     int device;              /* read by others as a hint */
-    struct stream *captured; /* the stream it was recorded on last, if that captured; maintained
-                                while a stream is external */
+    struct stream *captured; /* the stream that the event was recorded on last, if that captured;
+                                maintained while a stream is external */
     /* The common pool's, under tables_lock. */
     struct event *next_idle;
     bool queued;
@@ -162,7 +162,7 @@ struct event {
  * sum of module_cost over all modules that are not GONE. */
 enum module_state {
     MODULE_GONE,
-    MODULE_IDLE, /* the program has unloaded it; only the cache has it, and it is loaded */
+    MODULE_IDLE, /* the program has unloaded the module; only the cache has it, and it is loaded */
     MODULE_LIVE, /* loaded for the program, once */
 };
 
@@ -186,12 +186,12 @@ struct module {
     int device;
     /* Describes the served module's image; its bytes exist as long as the module is not GONE. */
     struct image image;
-    unsigned char *copy; /* holds these bytes, unless they are a constant of the program */
+    unsigned char *copy; /* holds the image's bytes, unless they are a constant of the program */
     bool shared;         /* the module may be cached and handed out again (image.h tells which) */
     uint64_t uses, last_use; /* the owner's */
     /* Under tables_lock. */
-    bool pinned;               /* no limit evicts it */
-    unsigned graphs;           /* graphs that launch its kernels: HIP does not unload it */
+    bool pinned;               /* no limit evicts the module */
+    unsigned graphs;           /* graphs that launch the module's kernels: HIP does not unload it */
     struct module *next_image; /* chain in the table of images */
     struct function *functions;
 };
@@ -217,9 +217,9 @@ struct module {
 enum { BLOCK_GRAIN = 256, POOL_SETS = 16, POOL_WAYS = 4 };
 
 enum block_state {
-    BLOCK_GONE,        /* HIP has freed it */
+    BLOCK_GONE,        /* HIP has freed the block */
     BLOCK_IDLE,        /* in a pool */
-    BLOCK_GRAPH_OWNED, /* the program has freed it; a graph still uses it */
+    BLOCK_GRAPH_OWNED, /* the program has freed the block; a graph still uses it */
     BLOCK_LIVE,        /* held by the program */
     BLOCK_SHARED, /* held, and managed memory: a state of its own, so that a free of device memory,
                      the hit, need not test for it */
@@ -241,14 +241,14 @@ struct block {
     int state;          /* enum block_state */
     bool shared;        /* managed memory, which the host reaches too */
     bool booked;        /* the device's account and the ranges have it; under tables_lock */
-    bool outlives;      /* it survives the reset that is being handled (invalidate_blocks) */
+    bool outlives;      /* the block survives the reset that is being handled (invalidate_blocks) */
     uint64_t number;    /* of shared memory: HIP's for it, 0 if it is not known */
-    struct fence fence; /* IDLE: the fences that it waits for. First comes the stream that it was
-                           freed on, then others that were at work. GRAPH_OWNED: only the stream
+    struct fence fence; /* IDLE: the fences that the block waits for. First comes the stream that it
+                           was freed on, then others that were at work. GRAPH_OWNED: only the stream
                            that it was freed on */
     uint64_t graph; /* GRAPH, GRAPH_OWNED: the number of the capture that it was made for, or 0 */
-    uint64_t uses;  /* how often it was handed out */
-    uint64_t last_use; /* block_clock at its last free */
+    uint64_t uses;  /* how often the block was handed out */
+    uint64_t last_use; /* block_clock at the block's last free */
     struct range range;
     struct block *next_overflow;
 };

@@ -96,7 +96,7 @@ void environment_release(struct environment *environment) {
     const bool stale = environment->stale;
     pthread_mutex_unlock(&tables_lock);
     if (stale)
-        free(environment); /* it is in no list; its handle is the reset device's */
+        free(environment); /* the environment is in no list; its handle is the reset device's */
     else
         (void)destroy_beyond(MOST_ENVIRONMENTS);
 }

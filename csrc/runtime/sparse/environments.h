@@ -17,7 +17,7 @@ struct environment {
     int device;
     bool stale; /* in use while its device was reset */
     bool taken;
-    uint64_t used; /* environment_uses at its last use */
+    uint64_t used; /* environment_uses at the last use */
     struct environment *next;
 };
 

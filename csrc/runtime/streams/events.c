@@ -26,7 +26,7 @@
 /* The kinds of handle that a call may pass as an event. */
 enum event_kind {
     EVENT_OURS,      /* an event that the program holds */
-    EVENT_FOREIGN,   /* unknown here: HIP judges it */
+    EVENT_FOREIGN,   /* an event that is unknown here: HIP judges it */
     EVENT_STREAM,    /* a stream that the library knows and HIP has */
     EVENT_DESTROYED, /* an event that the program has destroyed and HIP has */
 };
@@ -251,7 +251,7 @@ void event_insert(hipEvent_t handle, int device) {
     if (!event)
         return;
     store_release(&event->state,
-                  EVENT_GONE); /* it may be idle: the program has had HIP destroy it */
+                  EVENT_GONE); /* the event may be idle: the program has had HIP destroy it */
     store_relaxed(&event->device, device);
     event->captured = NULL;
     store_release(&event->state, PROOF_VALUE(new_event_is_held, EVENT_LIVE, EVENT_IDLE));
@@ -406,7 +406,7 @@ void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event_handle) {
     if (is_refused(found, event_handle, expression) || !may_be_recorded(found))
         return;
     REPORT(expression, hip.StreamWaitEvent(handle, event_handle, 0), NULL);
-    stream_launched(thread, stream); /* it may depend on kernels now */
+    stream_launched(thread, stream); /* the stream may depend on kernels now */
 }
 
 /* ---- mgpuEventElapsedTime ---- */

@@ -83,7 +83,7 @@ static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStr
         (void)stream_invalidate(stream);
     } else if (stream_release(stream)) {
         return;
-    } else if (stream_is_cached(stream)) { /* if not, it is another stream by now */
+    } else if (stream_is_cached(stream)) { /* if not, the handle is another stream's by now */
         REPORT(expression, refusal_of_stream(), &destroyed_twice, (void *)handle);
         return;
     }
@@ -126,8 +126,9 @@ static __attribute__((noinline)) void synchronize_slow(struct thread *thread, hi
     if (UNLIKELY(error != hipSuccess))
         report_failure(expression, error, &stream_fault);
     else if (UNLIKELY(!usable))
-        PROOF_STEP(wait_leaves_the_error,
-                   (void)refusal_of_stream()); /* up to HIP 6 it has cleared the last error */
+        PROOF_STEP(
+            wait_leaves_the_error,
+            (void)refusal_of_stream()); /* up to HIP 6 the question has cleared the last error */
 }
 
 void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression) {

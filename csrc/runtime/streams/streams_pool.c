@@ -167,7 +167,7 @@ static hipError_t destroy_taken(struct stream *stream) {
     }
     caches_stream_ends(stream);
     if (!PROOF(stream_is_unknown_before_hip_has_it, invalidate_taken(stream)))
-        return hipSuccess; /* a reset has ended it: HIP no longer has it */
+        return hipSuccess; /* a reset has ended the stream: HIP no longer has it */
     const hipError_t error = hip.StreamDestroy(stream_handle(stream));
     publish_event(STREAM_DESTROYED, stream->handle.key, 0, stream->device);
     return error;
@@ -319,7 +319,8 @@ bool stream_all_quiet(void) {
         const int state = stream_state(stream);
         const bool counts = state == STREAM_LIVE || state == STREAM_TAKEN || !stream_handle(stream);
         if (counts && !stream_is_idle(stream))
-            return false; /* HIP may not know it any more: the program may have destroyed it */
+            return false; /* HIP may not know the stream any more: the program may have destroyed it
+                           */
         if (state == STREAM_RETIRED && !stream_query_unheld(stream))
             return false;
     }
@@ -356,8 +357,9 @@ static void invalidate_streams(int device) {
         if (PROOF(reset_ends_its_own_streams, of_device(device, load_relaxed(&stream->device)))) {
             (void)stream_invalidate(stream);
             stream_complete_fence(
-                stream, PROOF_VALUE(completed_fence_was_set, stream_set_fence(stream),
-                                    stream_next_fence(stream))); /* its work is gone, too */
+                stream,
+                PROOF_VALUE(completed_fence_was_set, stream_set_fence(stream),
+                            stream_next_fence(stream))); /* the stream's work is gone, too */
             stream_complete_all(stream);
             store_release(&stream->has_waiters, false);
         }

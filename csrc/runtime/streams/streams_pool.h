@@ -83,7 +83,7 @@ bool stream_release(struct stream *stream);
 bool stream_query_unheld(struct stream *stream);
 
 /* Returns true if, as far as is known, no work is pending. HIP is asked about the streams that the
- * program does not hold. The streams that it holds were idle at their last synchronise. */
+ * program does not hold. The streams that the program holds were idle at their last synchronise. */
 bool stream_all_quiet(void);
 /* Destroys, as the process ends, the idle streams that the program does not hold, even those that
  * it destroyed with work pending. Then waits until HIP has released them, which takes as long as

@@ -12,18 +12,18 @@
 /* How a call was served. */
 enum call_how {
     CALL_PLAIN,   /* no cache has a part in it, or another function answered it */
-    CALL_HIT,     /* a cache served it; a copy went through pinned memory */
-    CALL_MISS,    /* HIP served it, and the cache keeps the object */
-    CALL_BYPASS,  /* HIP served it, and nothing is cached */
-    CALL_REFUSED, /* no one served it: the library knows that it is wrong */
-    CALL_FAILED,  /* no one served it: HIP refused it */
+    CALL_HIT,     /* a cache answered; a copy went through pinned memory */
+    CALL_MISS,    /* HIP answered, and the cache keeps the object */
+    CALL_BYPASS,  /* HIP answered, and nothing is cached */
+    CALL_REFUSED, /* no answer: the library knows that the call is wrong */
+    CALL_FAILED,  /* no answer: HIP refused the call */
     CALL_HOWS
 };
 
 struct call {
     enum abi_index function;
     bool begun;       /* if not, a failure is outside of any call */
-    bool overridden;  /* an override answers it (override.h) */
+    bool overridden;  /* an override answers the call (override.h) */
     bool native;      /* and has called this library */
     bool in_stream;   /* the call has a stream as an argument */
     const void *site; /* the call's return address in the program */

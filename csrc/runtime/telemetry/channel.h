@@ -52,7 +52,8 @@ struct channel_cached {
 /* The questions that the manager may ask. `answer` is a hipError_t; for a list it is the number of
  * entries. */
 enum channel_request {
-    REQUEST_LIST, /* objects of `kind`: their number is the answer, as many as fit go to `cached` */
+    REQUEST_LIST,   /* lists objects of `kind`: the answer is their number, and as many as fit go to
+                       `cached` */
     REQUEST_EVICT,  /* `handle` of `kind` */
     REQUEST_PIN,    /* pins the module `handle`; value: 1 or 0 */
     REQUEST_LIMITS, /* fills `limits` */

@@ -104,7 +104,7 @@ struct module_counter {
 struct process {
     int64_t id, rank; /* -1: none */
     uint64_t begin;   /* as clock_ns */
-    int64_t date;     /* of its begin, in seconds since 1970 */
+    int64_t date;     /* of the process's begin, in seconds since 1970 */
     char program[232];
 };
 
@@ -112,7 +112,7 @@ struct process {
 struct start {
     uint64_t nanoseconds;
     int64_t version;  /* hipRuntimeGetVersion's; 0: not known */
-    char device[232]; /* its name; "": not known */
+    char device[232]; /* the device's name; "": not known */
 };
 
 /* Host memory that HIP still has registered after the program's unregister. ranges and bytes are

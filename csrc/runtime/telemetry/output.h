@@ -30,7 +30,7 @@ struct output {
     char path[OUTPUT_PATH];        /* absolute */
     char beside[OUTPUT_PATH + 32]; /* the file that is to replace it */
     enum output_place place;
-    bool failed;               /* it cannot be written; a message has told why */
+    bool failed;               /* the file cannot be written; a message has told why */
     dev_t device;              /* of the recording */
     ino_t inode;               /* 0: none */
     struct output_write write; /* at exit */
@@ -49,7 +49,7 @@ void output_choose(struct output *output, const char *variable, const char *patt
  * The file's blocks are allocated from the start: a disk that fills up later takes nothing away. */
 void *output_record(struct output *output, const char *kind, void *content, size_t size);
 
-/* Writes nothing there from now on, because of this error. A message tells it. */
+/* Writes nothing there from now on, because of this error. A message says so. */
 void output_give_up(struct output *output, int error);
 
 /* Returns the file to write at exit, which takes the recording's place when it is closed whole.

@@ -36,7 +36,7 @@ static void play_on_device(const struct step *step) {
 
 struct hold {
     sem_t let;
-    long long ms; /* it continues by itself after this time; 0: never */
+    long long ms; /* the stream continues by itself after this time; 0: never */
 };
 
 /* Holds by their numbers. Holds are never freed: a stream may reach its hold after the sequence. */
@@ -55,7 +55,8 @@ static void wait_to_be_let(void *stream, int error, void *argument) {
         continue;
 }
 
-/* hold STREAM HOLD MS: its later work begins once it is released, or after that time */
+/* hold STREAM HOLD MS: the stream's later work begins once the hold is released, or after that
+ * time */
 static void play_hold(const struct step *step) {
     struct hold *hold = holds[ARGUMENT(1)] = malloc(sizeof *hold);
     sem_init(&hold->let, 0, 0);
@@ -249,7 +250,7 @@ enum busy_with {
 };
 
 struct busy {
-    uint32_t state; /* state of its random numbers */
+    uint32_t state; /* state of the thread's random numbers */
     unsigned kinds;
     int device;
 };

@@ -53,7 +53,7 @@ static void *bad_image(const struct step *step) {
         return at;
     default:
         at = image_at_end(content, bytes);
-        memset(at + 40, 0x7f, 6); /* the place of its sections */
+        memset(at + 40, 0x7f, 6); /* the place of the image's sections */
         return at;
     }
 }

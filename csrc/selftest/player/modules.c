@@ -163,7 +163,7 @@ static void play_launch(const struct step *step) {
         grid = block = 1;
     }
     launch(step, ARGUMENT(0), FUNCTION(1), grid, block, STREAM(3), arguments.params);
-    memset(&arguments, 0xEE, sizeof arguments); /* the caller may overwrite them */
+    memset(&arguments, 0xEE, sizeof arguments); /* the caller may overwrite the arguments */
 }
 
 void launch_mix(const struct step *step, void *function, void *stream, void *block, int64_t count,

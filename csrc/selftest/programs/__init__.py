@@ -1,7 +1,8 @@
 """Programs for the selftest's player whose results change if a proof of the library is missing.
 
 Each program succeeds with stock's behaviour, and its results are known. A held stream does no work
-until the program releases it. After a time it continues by itself, as calls of stock wait for it.
+until the program releases it. The stream continues by itself after a time, as calls of stock wait
+for it.
 """
 
 from __future__ import annotations

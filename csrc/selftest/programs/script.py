@@ -221,7 +221,7 @@ class Group:
     known: bool = False
     alone: bool = False  # no other code calls HIP
     devices: int = 1
-    harsh: bool = False  # it resets the device
+    harsh: bool = False  # the case resets the device
     amd: bool = False  # NVIDIA's driver is not asked, has other answers, or lacks the images
     pins: bool = False  # only a device that pins pages shows its result
     written: list[Written] = field(default_factory=list)

@@ -123,7 +123,7 @@ def a_wait_covers_work_on_a_lent_stream(p: Script) -> None:
     p.see(host, filled(7))
     p.unstream(stream)
     p.lend(NULL)
-    p.fill(host, 8, own)  # no call has destroyed it
+    p.fill(host, 8, own)  # no call has destroyed the stream
     p.sync(own)
     p.see(host, filled(8))
     p.unstream(own, HIP)

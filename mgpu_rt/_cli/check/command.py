@@ -52,7 +52,7 @@ def check(
 
     A fault is reported once, on stderr, at the end of the program. A wrong access is left out, and
     the program goes on. Exit status 1: a fault was found, or a call failed; 2: nothing was checked,
-    and a line says why. Otherwise it is the program's.
+    and a line says why. Otherwise the exit status is the program's.
     """
     import tempfile
     from pathlib import Path

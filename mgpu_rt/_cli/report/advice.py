@@ -21,7 +21,7 @@ class Advice:
     title: str
     evidence: str
     step: str  # the next step
-    is_note: bool = False  # it explains the figures and asks for no change
+    is_note: bool = False  # the note explains the figures and asks for no change
 
 
 def advice(run: Run) -> list[Advice]:

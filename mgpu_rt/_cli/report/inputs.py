@@ -302,7 +302,7 @@ class Run:
     statistics: Statistics
     details: Details
     trace: Trace | None
-    sources: tuple[str, ...]  # the paths of its files, or its command line
+    sources: tuple[str, ...]  # the paths of the run's files, or its command line
 
     @property
     def start(self) -> int | None:

@@ -114,7 +114,7 @@ GROUPS = {
     "other": ("",),
 }
 
-START = "HIP's start"  # a group of its own, in no call's time
+START = "HIP's start"  # a group for itself, in no call's time
 
 
 def _head(runs: Sequence[Run]) -> Iterator[Element]:

@@ -126,7 +126,7 @@ class Process:
     pid: int
     rank: int | None
     by_exit: bool
-    seconds: float  # time since its first call
+    seconds: float  # time since the process's first call
 
     @property
     def ending(self) -> str:

@@ -4,7 +4,7 @@
 
 #include "report.h"
 
-/* Writes an op as the other side of a report. `pc`: the address of its instruction; 0: unknown.
+/* Writes an op as the other side of a report. `pc`: the address of the instruction; 0: unknown.
  * `access`: the op's access there, or NULL. */
 void softgpu_report_other(struct softgpu_report *report, uint32_t number, uint64_t pc,
                           const char *access);

@@ -3,9 +3,9 @@
  * use.
  *
  * An instruction that reads undefined bits is run several times, each time with other values in
- * their place. The bits of its result that change are undefined. So no instruction needs a rule,
- * and a bit that does not matter is never reported. A result that is equal each time by chance is
- * taken for defined.
+ * their place. The bits of an instruction's result that change are undefined. So no instruction
+ * needs a rule, and a bit that does not matter is never reported. A result that is equal each time
+ * by chance is taken for defined.
  *
  * Only the thread that runs the wave uses it, except for the bits of allocations (shadow.h). */
 #ifndef SOFTGPU_CHECK_DEFINED_H
@@ -32,7 +32,7 @@ struct softgpu_defined {
     bool scc;                     /* is undefined */
     struct softgpu_origin v_origin[VGPR_ROWS], s_origin[SGPRS], scc_origin;
     /* The present access: */
-    uint8_t *at[LANES]; /* the defined bits of its bytes, or NULL if all are defined */
+    uint8_t *at[LANES]; /* the defined bits of the register's bytes, or NULL if all are defined */
     uint64_t va[LANES];
     uint64_t moved;   /* lanes that took part */
     unsigned have;    /* bytes that a scalar access has */

@@ -117,7 +117,7 @@ void softgpu_check_filled(uint64_t to, uint64_t bytes);
 #define CHECK_GRID_BARRIER(w) softgpu_race_grid_barrier(w)
 /* The checker's members of struct dispatch, struct group and struct wave. */
 #define CHECK_IN_DISPATCH                                                                          \
-    uint32_t launch;                   /* the number of its op; 0: races are not looked for */     \
+    uint32_t launch; /* the number of the launch's op; 0: races are not looked for */              \
     const struct softgpu_clock *clock; /* the ops that are over before it, or NULL */
 #define CHECK_IN_GROUP                                                                             \
     struct softgpu_race *race;                                                                     \

@@ -236,7 +236,7 @@ void softgpu_order_reported(uint32_t number) {
         advance(&host.seen[op->slot], op->count);
         advance(&host.strict[op->slot], op->count);
         if (owners[op->slot])
-            join(&host, &owners[op->slot]->clock); /* the ops before it are over, too */
+            join(&host, &owners[op->slot]->clock); /* the ops before this one are over, too */
     }
     pthread_mutex_unlock(&lock);
 }

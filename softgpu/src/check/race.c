@@ -111,7 +111,7 @@ void softgpu_race_acquire(struct wave *w) {
 struct way {
     bool reads, writes;
     enum access_kind kind;
-    struct softgpu_stamp stamp; /* without its bytes */
+    struct softgpu_stamp stamp; /* the access's stamp, without its bytes */
 };
 
 static enum access_kind kind_of_atomic(enum atomic_op op) {

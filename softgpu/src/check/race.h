@@ -49,7 +49,7 @@ struct softgpu_conflict {
     uint64_t va;
     struct softgpu_stamp other;
     bool found;
-    uint32_t op; /* the other side, if it is another launch: only its access's place is known */
+    uint32_t op; /* the other side, if that is another launch: only its access's place is known */
     uint64_t pc; /* the address of that access; 0: unknown */
     bool other_writes;
 };

@@ -1,5 +1,5 @@
 /* Writes the checker's reports: a line of JSON each, in the file that MGPU_RT_CHECK names, or on
- * stderr. `mgpu-rt check` turns them into text (mgpu_rt/_cli/check). */
+ * stderr. `mgpu-rt check` turns reports into text (mgpu_rt/_cli/check). */
 #ifndef SOFTGPU_CHECK_REPORT_H
 #define SOFTGPU_CHECK_REPORT_H
 

@@ -21,10 +21,10 @@ struct softgpu_past;
 
 struct softgpu_block {
     uint64_t va, size;          /* the requested ones, in bytes */
-    struct softgpu_cell *cells; /* of its dwords (race.h), or NULL */
-    struct softgpu_past *past;  /* its ops (past.h), or NULL */
-    uint8_t *bits;              /* the defined bits of its bytes (defined.h), or NULL: all are */
-    bool registered;            /* host memory that the device reaches at va */
+    struct softgpu_cell *cells; /* of the block's dwords (race.h), or NULL */
+    struct softgpu_past *past;  /* the block's ops (past.h), or NULL */
+    uint8_t *bits;   /* the defined bits of the block's bytes (defined.h), or NULL: all are */
+    bool registered; /* host memory that the device reaches at va */
     bool freed;
     unsigned number; /* number of the allocation, counted from 1 */
     struct softgpu_place made, ended;

@@ -198,7 +198,7 @@ static int ignore_symbol(comgr_object symbol, void *data) {
 
 /* A compilation would have initialised AMD's LLVM. If a program loads a module only in its exit
  * handlers, LLVM would start after its own destructors, and loop for ever. Reading symbols starts
- * it now. */
+ * LLVM now. */
 static void start_llvm(const struct comgr *amd, comgr_object data, uint64_t kind) {
     static _Atomic bool started;
     if ((kind == DATA_RELOCATABLE || kind == DATA_EXECUTABLE) && !atomic_exchange(&started, true))
@@ -223,7 +223,7 @@ static bool restore_data(const struct comgr *amd, struct bytes *from, comgr_obje
     return done;
 }
 
-/* Fills an empty set; it is empty again after a failure. */
+/* Fills an empty set; the set is empty again after a failure. */
 static bool restore(const struct comgr *amd, const struct bytes *result, comgr_object set) {
     struct bytes from = *result;
     while (from.size)

@@ -200,7 +200,7 @@ static void decode_mai(enum target_mask target, const uint32_t *words, struct in
     bool sparse = row->info & SPARSE_MATRIX;
     if (target & UNTIL908 || w >> 15 & 1) {
         to_agpr(&i->dst);
-        if (!sparse) /* in a sparse one it is the index */
+        if (!sparse) /* in a sparse one the field is the index */
             to_agpr(&i->src[2]);
     }
     if (sparse && i->blgp)

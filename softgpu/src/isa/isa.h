@@ -185,14 +185,15 @@ struct group;
 
 struct wave {
     const struct inst *next; /* the next instruction to run */
-    const struct code *code; /* the code that holds it */
+    const struct code *code; /* the code object that holds the kernel */
     struct group *group;
     uint8_t stop; /* enum stop */
     bool scc;
     bool fp_special; /* mode_is_special */
     uint8_t index;   /* index of the wave in its group */
-    bool gws_waits; /* it waits at a barrier of the whole grid, to which it came in this generation:
-                     */
+    bool gws_waits;  /* the wave waits at a barrier of the whole grid, to which it came in this
+                      * generation:
+                      */
     uint32_t gws_generation;
     uint32_t mode, trapsts;
     uint64_t instructions;

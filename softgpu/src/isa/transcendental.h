@@ -76,7 +76,7 @@ static inline double mantissa_of_f64(double x) {
 
 static inline int32_t snorm16(float x) {
     x = x != x ? 0 : x < -1 ? -1 : x > 1 ? 1 : x;
-    return (int32_t)roundeven((double)x * 32767); /* exact until it is rounded */
+    return (int32_t)roundeven((double)x * 32767); /* exact until the conversion rounds */
 }
 
 static inline uint32_t unorm16(float x) {

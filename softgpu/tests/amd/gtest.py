@@ -31,7 +31,7 @@ def start(
     chip: str,
     time_limit: float,
 ) -> Ran:
-    """Runs a program in its own folder. Programs that it starts end with it."""
+    """Runs a program in its own folder. Programs that the child starts end with it."""
     env = here.environment({**os.environ, "MGPU_RT_SOFTGPU": chip})
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = subprocess.Popen(

@@ -4,8 +4,8 @@ check-amd.
     python -m softgpu.tests.amd.rocrand            # all of it: half an hour
     python -m softgpu.tests.amd.rocrand NAME...    # some programs, such as test_rocrand_basic
 
-Debian's librocrand1-tests has them, for HIP 5.7.1 and 7.2.4. Each program has a time limit: some
-generate gigabytes, which take a GPU a second. All tests that passed within the limit count.
+Debian's librocrand1-tests has these tests, for HIP 5.7.1 and 7.2.4. Each program has a time limit:
+some generate gigabytes, which take a GPU a second. All tests that passed within the limit count.
 """
 
 from __future__ import annotations

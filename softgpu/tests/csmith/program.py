@@ -67,7 +67,7 @@ def fetch() -> Csmith:
     """Raises PackagesMissing, also if the compiler is missing."""
     if not shutil.which(CLANG):
         raise packages.PackagesMissing(f"{CLANG} is missing (apt-get install {CLANG})")
-    here = surroundings(RELEASES[-1])  # `make test` has it, too
+    here = surroundings(RELEASES[-1])  # `make test` has this release, too
     root = packages.cache() / "csmith"
     packages.fetch_only(here.release, _PACKAGES, root)
     return Csmith(here, root)

@@ -23,7 +23,7 @@ RIGHT, WRONG, FAILED, ENDLESS = "right", "wrong", "failed", "endless"
 BUDGET = 300_000_000  # instructions after which a kernel is stopped: ten seconds of a core
 BATCH = 40
 
-Outcome = tuple[str, str]  # one of the four; its message
+Outcome = tuple[str, str]  # one of the four outcomes; its message
 
 
 @dataclass(frozen=True)

@@ -266,7 +266,7 @@ def differs(case: Case, wave: Wave, lane: int) -> bool:
 
 
 def carry(name: str, after: dict[str, Value], lane: int) -> int:
-    if name.startswith("v_div_scale"):  # its pseudocode writes VCC as if it were one lane's
+    if name.startswith("v_div_scale"):  # the pseudocode writes VCC as if it were one lane's
         return after["VCC"].bits & 1
     if name.startswith("v_mad_"):
         return after["D1"].bits & 1

@@ -19,7 +19,7 @@ from tests.support.suites import in_check
 ROOT = Path(__file__).resolve().parents[3]
 LIBRARY = ROOT / "build/softgpu/libisa.so"
 TARGETS = ("gfx906", "gfx908", "gfx90a", "gfx942")
-OLDER = ("gfx906", "gfx908")  # most of their tests are for `make check`
+OLDER = ("gfx906", "gfx908")  # most of the older chips' tests are for `make check`
 PAGE = mmap.PAGESIZE
 
 #: The first lines of a kernel's text; its instructions follow.

@@ -24,8 +24,8 @@ IGNORED = (  # not implemented, or without an effect that a single instruction s
 OFFSET = 8
 DWORDS = {"NONE": 0, "B32": 1, "B64": 2, "B96": 3, "B128": 4, "B256": 8, "B512": 16}
 
-# s[30:31]: the wave's region. v[10:11]: the lane's cell. v1: its offset, v12: the lane's index in
-# an array of words, or of pairs of words.
+# s[30:31]: the wave's region. v[10:11]: the lane's cell. v1: the instruction's offset, v12: the
+# lane's index in an array of words, or of pairs of words.
 ADDRESSES = """
   s_load_dwordx2 s[30:31], s[0:1], 0x10
   s_waitcnt lgkmcnt(0)

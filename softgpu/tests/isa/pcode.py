@@ -214,7 +214,7 @@ def python(source: str) -> tuple[str, set[str]]:
             lines.append("  " * depth + f"for {found[1]} in counted({low}, {high}):")
             depth += 1
         elif found := re.fullmatch(r"declare (\w+) : (\d+)'\w(\[.*\])?", line):
-            if found[1] == "CVT_OFF_TABLE":  # its values are given in words only
+            if found[1] == "CVT_OFF_TABLE":  # the table's values are given in words only
                 continue
             made = "Array()" if found[3] else f"unset({found[2]})"
             lines.append("  " * depth + f"{found[1]} = {made}")

@@ -45,7 +45,7 @@ class Case:
     name: str
     size: int
     place: tuple[int, int, int]
-    returns: bool = True  # for an atomic: it returns the old value
+    returns: bool = True  # for an atomic: the instruction returns the old value
 
     @property
     def label(self) -> str:

@@ -229,7 +229,7 @@ def partial_words(case: Case, rng: random.Random) -> Modified:
         signs.append(rng.choice(("", "-", "|", "-|") if kind in FLOATS else ("", "sext")))
     writes = case.row.family != "vopc"
     parts = ["DWORD"] if case.result[0] == "f" and width_of(case.dst) == 32 else list(PARTS)
-    if case.result == "f16":  # below it an inexact result is not known
+    if case.result == "f16":  # below this bound an inexact result is not known
         parts = ["DWORD", "WORD_0", "WORD_1"]
     to, unused = rng.choice(parts), rng.choice(REST)
 
@@ -278,7 +278,7 @@ def without_denormals(case: Case) -> Modified:
 
 @ON_TARGETS
 def test_denormals_may_count_as_zeros(target: str) -> None:
-    """MODE may ask for it, for sources and for results."""
+    """MODE may ask for zeros, for sources and for results."""
     cases = (
         case
         for case in vector_cases(target, ("LITK", "ACC", "MIX"))

@@ -1,6 +1,6 @@
 """Scratch at every alignment: amdhsa's unaligned-access mode permits any address.
 
-LLVM relies on that: it copies a structure that is aligned to two bytes by dwords.
+LLVM relies on such accesses: it copies a structure that is aligned to two bytes by dwords.
 """
 
 from __future__ import annotations

@@ -50,7 +50,8 @@ def clean(request: pytest.FixtureRequest) -> None:
 
 
 def _call(driver: Driver, function: str, arguments: tuple) -> tuple[int, dict]:
-    """Calls it; returns its result, and the addresses of texts and outputs of the call."""
+    """Calls the function; returns its result, and the addresses of texts and outputs of the
+    call."""
     places: dict[object, object] = {}
     for argument in arguments:
         if isinstance(argument, Out):
@@ -280,7 +281,7 @@ def test_workgroup_memory_is_asked_for_once_a_function(driver: Driver) -> None:
     assert _launch(driver, shared=100_000) == 0
     assert _launch(driver, 0xD20, shared=65536) == 0
     assert len(_allowed(driver)) == 2
-    driver.call("hipModuleUnload", MODULE)  # its handles may be used again
+    driver.call("hipModuleUnload", MODULE)  # the module's handles may be used again
     assert _launch(driver, shared=65536) == 0
     assert len(_allowed(driver)) == 1
 

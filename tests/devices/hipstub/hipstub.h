@@ -76,7 +76,7 @@ unsigned hipstub_waiters(void *stream);
 /* Clears counts, record and misuse; counts for faults start again. Handles stay valid. */
 void hipstub_reset(void);
 
-/* Returns the record as JSON, in HIPSTUB_LOG's form. The caller frees it with free(). */
+/* Returns the record as JSON, in HIPSTUB_LOG's form. The caller frees the text with free(). */
 char *hipstub_json(void);
 
 /* Sets HIPSTUB_FAULT and HIPSTUB_DELAY from now on; "" ends them. Returns 0, or -1 for a wrong

@@ -1,5 +1,5 @@
-/* The memory that the stub knows: device blocks, pinned host blocks, registered host ranges. All of
- * it is host memory. All functions need the stub's lock. */
+/* The memory that the stub knows: device blocks, pinned host blocks, registered host ranges. All
+ * memory is host memory. All functions need the stub's lock. */
 #ifndef HIPSTUB_MEMORY_H
 #define HIPSTUB_MEMORY_H
 

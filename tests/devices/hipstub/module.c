@@ -15,7 +15,7 @@ hipError_t emu_hipModuleLoadData(hipModule_t *module, const void *image) {
     size_t bytes;
     if (module == NULL || image == NULL)
         return hipErrorInvalidValue;
-    stub_unlock(); /* the library that it loads calls the stub */
+    stub_unlock(); /* the library that the loader opens calls the stub */
     stub_load_kernels();
     stub_lock();
     hipError_t error = image_copy(image, &copy, &bytes);

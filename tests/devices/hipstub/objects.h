@@ -2,7 +2,7 @@
  *
  * A handle is the address of its object. Objects are never freed, so a handle is never used again,
  * and a dead one differs from an unknown one. With HIPSTUB_REUSE the next object of its kind gets
- * it. All of it needs the stub's lock. */
+ * it. All functions need the stub's lock. */
 #ifndef HIPSTUB_OBJECTS_H
 #define HIPSTUB_OBJECTS_H
 
@@ -18,8 +18,8 @@ enum kind { STREAM, EVENT, MODULE, FUNCTION, GRAPH, EXECUTABLE, KINDS };
 struct object {
     enum kind kind;
     bool live;
-    int device;               /* the thread's device when it was made */
-    struct object *next;      /* in its chain of the table */
+    int device;               /* the thread's device when the object was made */
+    struct object *next;      /* the next object in its chain of the table */
     struct object *next_dead; /* the next dead one of its kind, if handles are reused */
 };
 
@@ -35,7 +35,7 @@ struct ihipStream_t {
     unsigned waiters;               /* number of waiting threads */
     bool has_worker, ended;         /* ended: the worker ends when no work is left */
     struct ihipStream_t *next_stream;
-    struct ihipGraph *capture; /* the graph that it captures into, or NULL */
+    struct ihipGraph *capture; /* the graph that the stream captures into, or NULL */
     bool spoilt;               /* the capture has ended too early */
 };
 

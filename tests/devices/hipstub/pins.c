@@ -14,7 +14,7 @@ enum { PAGE = 4096 };
 
 struct pins {
     uintptr_t begin; /* of the first page */
-    size_t bytes;    /* of all of them */
+    size_t bytes;    /* of all pages */
     int pages[2], copy[2];
 };
 

@@ -1,5 +1,5 @@
 /* HIPSTUB_PINS=1: the pages of a range at its registration, as a GPU has them pinned. The device
- * keeps them when the program unmaps them or maps others there. */
+ * keeps pinned pages when the program unmaps them or maps others there. */
 #ifndef HIPSTUB_PINS_H
 #define HIPSTUB_PINS_H
 

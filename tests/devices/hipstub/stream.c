@@ -23,7 +23,8 @@ static struct ihipStream_t *stream_new(unsigned flags, bool again) {
     }
     stream->flags = flags;
     stream->pace = stub_pace_of(stream_count++);
-    stream->ended = false; /* its remaining work goes on: its worker, the count of its operations */
+    stream->ended =
+        false; /* the stream's remaining work goes on: its worker, the count of its operations */
     return stream;
 }
 
@@ -44,7 +45,8 @@ struct ihipStream_t *stream_null(void) {
     struct ihipStream_t **null_stream = &null_streams[current_device()];
     if (*null_stream == NULL) {
         *null_stream = stream_new(0, false);
-        object_end(&(*null_stream)->object); /* no caller has its handle, and it is not counted */
+        object_end(
+            &(*null_stream)->object); /* no caller has the stream's handle, and it is not counted */
     }
     return *null_stream;
 }
@@ -243,7 +245,7 @@ hipError_t emu_hipStreamGetDevice(hipStream_t stream, int *device) {
 hipError_t emu_hipStreamCreateWithFlags(hipStream_t *stream, unsigned flags) {
     if (stream == NULL || flags > hipStreamNonBlocking)
         return hipErrorInvalidValue;
-    stream_null(); /* so that it is the first, and has the first delay */
+    stream_null(); /* so that the null stream is the first, and has the first delay */
     *stream = stream_new(flags, true);
     return hipSuccess;
 }

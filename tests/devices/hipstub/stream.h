@@ -34,7 +34,7 @@ struct ihipStream_t *stream_of(const char *function, hipStream_t handle);
 void operation_wait(struct operation *operation, struct ihipStream_t *stream, uint64_t ticket);
 
 /* Passes an operation, from malloc, to a stream, which frees it when it is done, or to the graph
- * that the stream captures. Orders it against the null stream as HIP does for streams without
+ * that the stream captures. Orders the work against the null stream as HIP does for streams without
  * hipStreamNonBlocking. Returns its ticket. */
 uint64_t stream_submit(struct ihipStream_t *stream, struct operation *operation);
 

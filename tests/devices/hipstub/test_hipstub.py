@@ -39,7 +39,7 @@ def test_the_stub_returns_the_codes_of_amd(function: str) -> None:
         assert stub == amds
 
 
-#: tests/runtime/launch/test_inquiry.py asks for it.
+#: tests/runtime/launch/test_inquiry.py asks for the function.
 OF_HIP_7 = {"hipDrvLaunchKernelEx"}
 #: tests/runtime/graphs does.
 GRAPHS = set(re.findall(r"HIP_CALL\((\w+)", (HIPSTUB / "graphs.def").read_text()))

@@ -20,7 +20,7 @@ class Release(_releases.Release):
     rocr: str = ""
     seam: str = "libhsakmt.so.1"  # the library that softgpu replaces
     chips: tuple[str, ...] = ("gfx90a", "gfx942")
-    abis: tuple[int, ...] = (400,)  # code object versions that it loads
+    abis: tuple[int, ...] = (400,)  # code object versions that the release loads
     returns_faults: bool = False  # kernel faults; other releases abort the process
 
 

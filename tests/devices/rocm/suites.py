@@ -8,7 +8,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Suite:
     name: str
-    words: str  # their subject, for docs/record/tested.md
+    words: str  # the release's subject, for docs/record/tested.md
     arguments: tuple[str, ...]  # of pytest
     newest_abi: bool = False  # also runs with the newest code objects that the release loads
     chip: str = ""  # for another chip than gfx90a, on releases that know it

@@ -13,7 +13,7 @@ static void read_with(unsigned number, const unsigned char *bytes, size_t limit)
     char targets[40];
     struct view view = {.bytes = bytes, .limit = limit};
     if (readers[number] == image_describe_fatbin && !view_holds(&view, 0, FATBIN_HEADER))
-        return; /* the library calls it after image_is_fatbin */
+        return; /* the library calls the reader after image_is_fatbin */
     readers[number](&image, &view);
     HOLDS(image.size <= limit);
     HOLDS(image.head <= image.size);

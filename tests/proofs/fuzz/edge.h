@@ -11,7 +11,7 @@ enum { EDGE_ROOM = 1 << 16 }; /* of longer inputs only the begin is used */
 /* Returns a copy of the bytes at the edge of readable memory, valid until the next call. */
 const unsigned char *edge_copy(const uint8_t *data, size_t *size);
 
-/* Returns a copy of the bytes as a text, with a 0 after it. The caller frees it. */
+/* Returns a copy of the bytes as a text, with a 0 after it. The caller frees the text. */
 char *edge_text(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

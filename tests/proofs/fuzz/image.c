@@ -1,4 +1,4 @@
-/* Fuzzes the readers of images. Memory that they call readable is read, and compared with
+/* Fuzzes the readers of images. Memory that the readers call readable is read, and compared with
  * itself. */
 #include "modules/image/image.h"
 #include "edge.h"

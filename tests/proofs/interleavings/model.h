@@ -35,11 +35,11 @@ struct world {
     } streams[MOST_STREAMS];
     struct {
         bool alive, recorded;
-        unsigned stream, at; /* the work that it comes after */
+        unsigned stream, at; /* the work that the event comes after */
     } events[MOST_EVENTS];
     struct {
         bool alive;
-        unsigned image, loads; /* its image, and how often that was loaded */
+        unsigned image, loads; /* the module's image, and how often that was loaded */
         int device;
     } modules[MOST_MODULES];
     struct {
@@ -77,8 +77,8 @@ struct world {
     bool reset;        /* a thread has reset the device */
     int resets;        /* the device that a thread is resetting; 0: none */
     unsigned hands;    /* operations of the library's own thread, for which no reset waits */
-    bool hand_under;   /* one of them has been running since before a reset */
-    bool hand_between; /* one of them ran between a reset and its detection */
+    bool hand_under;   /* one of these has been running since before a reset */
+    bool hand_between; /* one of these ran between a reset and its detection */
 };
 
 /* Makes `hip` this model, and sets the runtime's options. After that the program creates

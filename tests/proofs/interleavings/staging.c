@@ -12,7 +12,7 @@ void *impl_mgpuMemAlloc(uint64_t bytes, hipStream_t stream, bool shared);
 enum { BYTES = 48 };
 static void *blocks[2];
 
-/* The caller may change its memory again when the call returns. */
+/* The caller may change the source again when the call returns. */
 static void up(unsigned object) {
     struct held *held = program_use(object);
     unsigned char from[BYTES];

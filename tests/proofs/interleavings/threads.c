@@ -170,7 +170,7 @@ void threads_make(const int *operations) {
         make_thread(thread, operations[thread]);
     started = true;
     for (int thread = 0; thread < THREADS; thread++)
-        (void)threads_run(thread); /* up to its first operation */
+        (void)threads_run(thread); /* up to the thread's first operation */
     exploring = true;
 }
 

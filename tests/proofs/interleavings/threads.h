@@ -17,14 +17,14 @@ enum { MOST_LOCKS = 4 };
 enum status { AT_START, AT_OPERATION, AT_CHOICE, AT_ACCESS, AT_LOCK, OVER };
 
 struct coroutine {
-    char *stack; /* its stack pointer, while it does not run */
+    char *stack; /* the thread's stack pointer, while it does not run */
     struct thread *block;
     int status; /* enum status */
     unsigned choices, chosen;
     int left;         /* operations */
-    unsigned waits;   /* the lock that it waits for */
+    unsigned waits;   /* the lock that the thread waits for */
     unsigned holds;   /* a bit for each lock */
-    size_t allocated; /* bytes of its arena */
+    size_t allocated; /* bytes of the thread's arena */
 };
 
 /* The begin of a state. */

@@ -45,7 +45,7 @@ def python_without(proof: str, file: str) -> Iterator[Path]:
         shutil.copytree(ROOT / name, home / name, copy_function=os.link, symlinks=True, ignore=skip)
     path = home / file
     text = left_out(path.read_text(encoding="utf-8"), proof)
-    path.unlink()  # it belongs to this checkout, too
+    path.unlink()  # the file belongs to this checkout, too
     path.write_text(text, encoding="utf-8")
     try:
         yield home / "build" / "lib" / NAME

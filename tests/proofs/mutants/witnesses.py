@@ -54,7 +54,7 @@ def fails(test: Test, proof: str, library: Path) -> None:
 def end_managers(library: Path) -> None:
     """Ends the managers that were left by a library without one of their proofs."""
     for process in managers(library.parents[2]):
-        with contextlib.suppress(ProcessLookupError):  # it has just ended
+        with contextlib.suppress(ProcessLookupError):  # the process has just ended
             os.kill(process, signal.SIGKILL)
 
 

@@ -40,7 +40,7 @@ MOST_IN_KERNEL = 8192  # words
 
 Bytes = bytes
 Action = Callable[[Program, int, Bytes], None]
-Actions = list[tuple[int, Action]]  # with their weights
+Actions = list[tuple[int, Action]]  # actions with their weights
 
 
 def enter_into(actions: Actions) -> Callable[[int], Callable[[Action], Action]]:
@@ -425,7 +425,7 @@ def free_early(program: Program, thread: int, b: Bytes) -> None:
     taker = program.pick(streams, b[2] // 32) if b[4] // 8 % 2 else stream
     order, between = b[4] // 2 % 4, b[4] // 16 % 4
     if order == 3:
-        _work(program, thread, buffer, others[-1], b[3], 0)  # the worker's comes after it
+        _work(program, thread, buffer, others[-1], b[3], 0)  # the worker's work comes after it
     elif order == 2:
         for one in others:
             program.sync(thread, MGPU, one)

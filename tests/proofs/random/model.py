@@ -71,7 +71,7 @@ def join(into: Clock, other: Clock) -> None:
 class Object:
     index: int
     who: int  # made by
-    thread: int  # the thread that touched it last
+    thread: int  # the thread that touched the buffer last
 
 
 @dataclass(eq=False)
@@ -116,7 +116,7 @@ class Function(Object):
 class Crowd(Object):
     """Very many handles of one kind (a number) that live at once."""
 
-    stream: Stream  # the stream that uses them
+    stream: Stream  # the stream that uses the handles
 
 
 @dataclass(eq=False)
@@ -199,7 +199,7 @@ class Program:
         self.without = without  # actions by name, or kinds of failure: bad-image
         self.ending = self._ending() if exits else Ending.HANDLERS
         self.held = [Held() for _ in range(devices)]
-        self.device_of: dict[int, int] = {}  # threads' statements of their device
+        self.device_of: dict[int, int] = {}  # the devices that threads have stated
         self._look_at(0)
 
     def script(self) -> Script:

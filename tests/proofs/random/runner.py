@@ -35,8 +35,8 @@ class Side:
     options: tuple[tuple[str, str], ...] = ()
     stock: bool = False
     players: str = "build/random_driver"
-    lacks: tuple[str, ...] = ()  # actions in which it differs from stock (script.py)
-    fails: bool = True  # its own allocations may fail; an interpreter needs them
+    lacks: tuple[str, ...] = ()  # actions in which the device differs from stock (script.py)
+    fails: bool = True  # the library's own allocations may fail; an interpreter needs them
     copies_wait: bool = True  # copies to pageable memory are complete when they return
 
 
@@ -104,11 +104,11 @@ class Device:
     options: tuple[tuple[str, str], ...] = ()
     memory: int = 0  # the device's bytes, if they are few
     count: int = 1  # of devices
-    lacks: tuple[str, ...] = ()  # actions whose needs its HIP lacks
+    lacks: tuple[str, ...] = ()  # actions that need something which the device's HIP lacks
     fails: bool = True  # the library's allocations may fail there
     starts_alone: bool = False  # its first call must have returned before two threads call it
     copies_return: bool = False  # copies to pageable memory return before they are complete
-    stock_fails: bool = False  # it fails now and then, and then a case tells nothing
+    stock_fails: bool = False  # stock fails now and then, and then a case tells nothing
     release: str = ""  # a release of HIP that tests/devices/rocm has fetched; "": the machine's own
 
 

@@ -3,9 +3,9 @@
     python -m tests.proofs.random.sanitize [--programs N] [--only gcc-address] [--without ACTION]
 
 Builds the runtime's sources as csrc/runtime/build.mk does, except for optimisation and features
-that sanitizers forbid, into build/sanitize. Each build has its own player. Then it plays cases over
-the stub of HIP and over AMD's. Any report ends the process, which shows as a difference. The exit
-status is 1 if there is one.
+that sanitizers forbid, into build/sanitize. Each build has its own player. Then the target plays
+cases over the stub of HIP and over AMD's. Any report ends the process, which shows as a difference.
+The exit status is 1 if there is one.
 
 The options of the sanitizers, and their reasons:
 

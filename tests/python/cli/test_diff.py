@@ -261,8 +261,8 @@ def test_a_sample_reaches_from_the_first_byte_to_the_last() -> None:
     [
         (launch("k"), ""),
         (launch("k", left="c"), "launch 2, k (its launch 1), leaves something else in a second"),
-        (launch("k", found="c", left="d"), ""),  # its inputs caused it
-        (launch("k", 2), ""),  # the launch before it could not be noted
+        (launch("k", found="c", left="d"), ""),  # the launch's inputs caused it
+        (launch("k", 2), ""),  # the launch before could not be noted
         (launch("l"), "two runs differ: the runs part at launch 2: k before, l after"),
     ],
 )

@@ -133,7 +133,7 @@ def test_iterations_change_the_only_outer_loop(tmp_path: Path) -> None:
 
 
 def test_objects_and_libraries_are_linked(tmp_path: Path) -> None:
-    """Paths name them, and the program finds a library again when it runs."""
+    """Paths name the libraries, and the program finds one again when it runs."""
     source = '#include <stdio.h>\nvoid printF32(float f) { printf("%.1f!", f); }\n'
     shared = compile_c(tmp_path / "libprints.so", source, "-shared", "-fPIC")
     plain = compile_c(tmp_path / "prints.o", source, "-c", "-fPIC")

@@ -508,7 +508,7 @@ def test_unwritable_paths_are_named(tmp_path: Path) -> None:
     check_writable(page)
     assert page.read_text() == "kept"
     os.mkfifo(tmp_path / "fifo")
-    check_writable(tmp_path / "fifo")  # a process may read it later
+    check_writable(tmp_path / "fifo")  # a process may read the FIFO later
 
 
 def test_a_program_is_not_run_for_nothing(tmp_path: Path) -> None:

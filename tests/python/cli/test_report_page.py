@@ -160,7 +160,7 @@ def test_colours_contrast_with_the_background(scheme: int) -> None:
     schemes = re.findall(r":root \{(.*?)\}", STYLE.read_text(), re.DOTALL)
     colours = dict(re.findall(r"--([\w-]+): (#\w{6})", schemes[scheme]))
     grounds = [colours.pop("page"), colours.pop("card")]
-    for decoration in ("line", "kept", "before-kept"):  # a line beside it gives its edge
+    for decoration in ("line", "kept", "before-kept"):  # a line beside the bar gives its edge
         colours.pop(decoration)
     for name, colour in colours.items():
         least = 4.5 if name in ("text", "quiet", "after", "better", "worse") else 3

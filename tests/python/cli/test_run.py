@@ -279,7 +279,7 @@ def test_a_program_in_this_folder_is_pointed_at(
     [("MGPU_RT_CACHES", "do you mean MGPU_RT_CACHE?"), ("MGPU_RT_FOO", "lists them all")],
 )
 def test_a_variable_that_is_no_option_is_named(program: Path, name: str, way: str) -> None:
-    """The run continues without it."""
+    """The run continues without the variable."""
     result = command("run", "--", program, **{name: "off"})
     assert result.returncode == 3
     assert result.stderr.startswith(f"mgpu-rt: {name} is set, but there is no such option: ")

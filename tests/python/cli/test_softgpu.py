@@ -64,7 +64,7 @@ def test_a_missing_hip_is_named(build: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_hip_that_cannot_be_emulated_is_named(
     build: Path, hip: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The ROCr below it loads neither of the libraries that softgpu replaces."""
+    """The ROCr below this HIP loads neither of the libraries that softgpu replaces."""
     found = [_hip_search.Hip("/opt/rocm", hip)]
     monkeypatch.setattr(_hip_search, "LOADERS_FOLDERS", ())
     monkeypatch.setattr(_hip_search, "find", lambda _: found)

@@ -91,7 +91,7 @@ def test_a_capsule_ends_while_an_exception_is_on_its_way() -> None:
 
 
 def test_a_consumer_frees_memory_on_any_thread() -> None:
-    """As PyTorch does, it frees without the GIL, which the tensor's deleter takes."""
+    """The consumer frees without the GIL, as PyTorch does, and the tensor's deleter takes it."""
     gone: list[int] = []
     capsule = host_array(gone).__dlpack__()
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer

@@ -181,7 +181,7 @@ def test_results_outlive_the_library() -> None:
         _ = opened.double
     gc.collect()
     assert own.tolist() == [0, 2, 4, 6, 8] and table.tolist() == [1, 2, 3]
-    assert function(ROW).tolist() == own.tolist()  # it keeps the library alive
+    assert function(ROW).tolist() == own.tolist()  # the function keeps the library alive
 
 
 # ---- what does not fit ----
@@ -328,7 +328,7 @@ def test_threads_call_one_library_and_close_it(host: mgpu_rt.Library) -> None:
             for _ in range(200):
                 if not (opened.double(given) == 2 * number).all():
                     wrong.append(number)
-        except ValueError as error:  # another thread has closed it
+        except ValueError as error:  # another thread has closed the graph
             if "is closed" not in str(error):
                 wrong.append(error)
 

@@ -168,7 +168,7 @@ def test_a_handler_that_waits_for_the_caller_ends_its_wait(mgpu: Mgpu) -> None:
     with handler(waiting, patience=50):
         until(waiting.entered, fail)
         mgpu.stderr()
-        fail()  # it does not wait again
+        fail()  # the library does not wait again
         assert (mgpu.stderr(), waiting.lines) == (f"{FAILED}\n", [])
         waiting.free.set()
         waiting.lines.clear()

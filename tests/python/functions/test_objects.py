@@ -59,7 +59,7 @@ def test_handles_end_with_their_objects(mgpu: Mgpu) -> None:
     del stream
     gc.collect()
     again = mgpu_rt.Stream()
-    assert again.handle == handle  # the library had released it
+    assert again.handle == handle  # the library had released the stream
     again.close()
     again.close()
     with event:

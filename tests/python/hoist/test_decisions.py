@@ -215,7 +215,7 @@ OTHER_LOOK_UP = f"{THE_LOAD}its module goes to mgpuModuleGetFunction"
         (before_21().replace("%module, %name)", "%module, %module)"), OTHER_LOOK_UP),
         (before_21().replace("%image, %one", "%pointer, %one"), NO_CONSTANT),
         (before_21().replace("internal constant @image", "internal @image"), NO_CONSTANT),
-        # The linker may replace it by another one.
+        # The linker may replace a weak name by another one.
         (before_21().replace("internal constant @image", "weak constant @image"), NO_CONSTANT),
         (
             before_21().replace("%image, %one", "%image, %number"),

@@ -74,7 +74,7 @@ def test_kept_objects_go_back_before_hip_is_gone(program: str) -> None:
     good(outcome)
     calls = Counter(call["name"] for call in outcome.calls)
     assert calls["hipModuleLoadData"] == calls["hipModuleUnload"]
-    if program != "events":  # it leaks streams, as lowered
+    if program != "events":  # the program leaks streams, as lowered
         assert calls["hipStreamCreate"] == calls["hipStreamDestroy"]
 
 

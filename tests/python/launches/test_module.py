@@ -128,7 +128,7 @@ def test_modules_work_without_caches(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="off")
 def test_the_image_lives_as_long_as_the_module(mgpu: Mgpu) -> None:
-    """HIP may read it until then, though 5.2.3 does not."""
+    """HIP may read the image until then, though 5.2.3 does not."""
     content = image("gfx90a")
     held = sys.getrefcount(content)
     module = mgpu_rt.Module(content)
@@ -254,7 +254,7 @@ def test_launches_hit_the_caches(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_a_closed_module_is_refused(mgpu: Mgpu) -> None:
-    module = mgpu_rt.Module(code_object("globals", None, "gfx90a"))  # it is never shared
+    module = mgpu_rt.Module(code_object("globals", None, "gfx90a"))  # this image is never shared
     (name,) = module
     kernel = module[name]
     assert not module.closed

@@ -79,7 +79,7 @@ def test_every_option_is_part_of_the_key(program: Path, change: dict) -> None:
     first = lower.lower_to_llvm_dialect(program, **options)
     other = lower.lower_to_llvm_dialect(program, **(options | change))
     assert other != first
-    if "llvm" in change:  # it shows when the dialect is translated: the calls of a launch
+    if "llvm" in change:  # the fault shows when the dialect is translated: the calls of a launch
         first, other = (lower.lower(program, **o) for o in (options, options | change))
     assert other.read_bytes() != first.read_bytes()
 
@@ -158,7 +158,7 @@ def test_iterations_must_be_there_once(times: int) -> None:
 
 def test_every_loop_of_the_programs_can_be_set() -> None:
     with_loop = [path for path in PROGRAMS.glob("*.mlir") if "scf.for" in path.read_text()]
-    with_loop.remove(PROGRAMS / "vecadd.mlir")  # its loop only fills the arrays
+    with_loop.remove(PROGRAMS / "vecadd.mlir")  # the program's loop only fills the arrays
     for path in with_loop:
         assert lower.with_iterations(path.read_text(), 7) != path.read_text()
     assert len(with_loop) == 10

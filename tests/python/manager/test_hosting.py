@@ -70,7 +70,7 @@ def test_manager_ends_with_the_program(how: str) -> None:
     with subprocess.Popen(command, env=promptly(), text=True, **pipes) as program:
         assert ends(manager_that_came(program))
         if how == "exec":
-            assert program.poll() is None  # it is another program by now
+            assert program.poll() is None  # the process is another program by now
             program.kill()
 
 
@@ -383,7 +383,7 @@ def test_cffi_may_be_among_the_users_own_packages(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/nowhere/python3", "/bin/true", "it's", "/", "/etc/passwd"])
 def test_a_wrong_python_is_named_once(path: str) -> None:
-    """One line names it, and the program goes on. No other interpreter is tried."""
+    """One line names the fault, and the program goes on. No other interpreter is tried."""
     line = only_line(good("unserved", MGPU_RT_MANAGER=f"{path},delay=0"))
     assert f"'{path}' (MGPU_RT_MANAGER)" in line
     assert line.count("(MGPU_RT_MANAGER)") == 1

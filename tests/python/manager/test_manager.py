@@ -76,7 +76,7 @@ class Program:
         assert self.process.stdout.readline() == "done\n", self.said()
 
     def end(self) -> int:
-        """Lets it end; returns its exit status."""
+        """Lets the program end; returns its exit status."""
         self.process.communicate(timeout=HANG)
         return self.process.returncode
 
@@ -346,7 +346,7 @@ def test_a_missing_policy_is_named_with_the_folders(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["Dies", "kill"])
 def test_the_library_goes_on_without_its_manager(how: str, tmp_path: Path) -> None:
-    """A line reports it once, and the library continues by itself."""
+    """A line reports the loss, and the library continues by itself."""
     with Program(tmp_path, "Dies" if how == "Dies" else "PinAll") as program:
         program.do("launch()")
         if how == "kill":

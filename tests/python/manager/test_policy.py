@@ -217,7 +217,7 @@ def test_blocks_go_back_where_the_device_is_short() -> None:
     assert world.cache.reserved(0) == 60  # type: ignore[attr-defined]
     world.drop(1, 2, 4)
     world.turn(1)
-    assert set(world.table) == {1, 2, 3, 4}  # they were used a moment ago
+    assert set(world.table) == {1, 2, 3, 4}  # the policy used these a moment ago
     world.turn(30)
     assert set(world.table) == {3, 4}
 
@@ -246,7 +246,7 @@ def test_idle_modules_are_bounded(mgpu: Mgpu) -> None:
     """A program of ever new images does not fill the device: two fit, of 53 KB each."""
     for number in range(80):
         mgpu.ModuleUnload(mgpu.load(mgpu.image(variant(number))))
-        assert mgpu.stub.hipstub_live(b"modules") <= 2 + 16  # it checks at every 16 misses
+        assert mgpu.stub.hipstub_live(b"modules") <= 2 + 16  # the library checks at every 16 misses
     assert mgpu.count("hipModuleLoadData") == 80
     assert mgpu.stub.hipstub_misuse() == 0
 

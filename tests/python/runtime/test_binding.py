@@ -21,7 +21,7 @@ def test_threads_that_begin_at_once_find_the_library(monkeypatch: pytest.MonkeyP
         if not found:
             found.append("libamdhip64.so")
             second.start()
-            both_ask.wait(0.2)  # it never is, as the second waits for the first
+            both_ask.wait(0.2)  # the event never comes, as the second waits for the first
         else:
             both_ask.set()
             first_has_left.wait()

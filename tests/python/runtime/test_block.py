@@ -23,7 +23,7 @@ from tests.support.patience import HANG
 pytestmark = pytest.mark.check  # a whole model with hooks
 
 BLOCK = next(model for model in MODELS if model.name == "block")
-#: In both normalisations it keeps the root's argument above zero.
+#: Both normalisations then keep the root's argument above zero.
 SMALL = "%small = arith.constant 1.000000e-05 : f32"
 BELOW_ZERO = "%small = arith.constant -1.000000e+06 : f32"
 
@@ -72,7 +72,7 @@ def test_the_unchanged_block_has_no_nan() -> None:
 
 # ---- its first matrix product, recorded ----
 
-SIZES = [4 * 32 * 64, 4 * 64 * 64, 4 * 32 * 64]  # bytes of its blocks
+SIZES = [4 * 32 * 64, 4 * 64 * 64, 4 * 32 * 64]  # bytes of the model's blocks
 
 
 @pytest.fixture(scope="module")

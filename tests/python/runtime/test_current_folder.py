@@ -79,7 +79,7 @@ def test_a_child_takes_the_package_that_started_it(planted: Path, version: str) 
 
 def test_a_child_is_as_a_module_that_is_run(planted: Path) -> None:
     done = run(planted, _interpreter.module_command("mgpu_rt._selftest.in_python"))
-    assert "not enough values to unpack" in done.stderr  # from its main
+    assert "not enough values to unpack" in done.stderr  # the message comes from its main
 
 
 def test_pythonpath_is_searched_by_a_child(planted: Path, tmp_path: Path) -> None:

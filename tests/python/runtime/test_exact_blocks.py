@@ -37,7 +37,7 @@ def launch_of(content: bytes) -> Launch:
     """Returns a launch of the kernel fill with blocks of 64."""
     from mgpu_rt._runtime import ffi
 
-    runtime, kept = Runtime(), ffi.new("char[]", content)  # a 0 ends it
+    runtime, kept = Runtime(), ffi.new("char[]", content)  # a 0 ends the text
     runtime._loaded(1, Image.at(int(ffi.cast("uintptr_t", kept))))
     runtime._found(2, 1, "fill")
     return Launch(runtime, 2, (1, 1, 1), (64, 1, 1), 0, 0, 0)

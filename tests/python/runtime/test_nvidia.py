@@ -33,7 +33,7 @@ def test_pointers_of_a_kernel_are_found(image: str) -> None:
     from mgpu_rt._runtime import ffi
 
     runtime = Known()
-    content = ffi.new("char[]", lower.code_object(NAN, CHIP, image=image))  # a 0 ends it
+    content = ffi.new("char[]", lower.code_object(NAN, CHIP, image=image))  # a 0 ends the text
     runtime._loaded(1, Image.at(int(ffi.cast("uintptr_t", content))))
     runtime._found(2, 1, "halve")
     values = [ffi.new("int64_t *", v) for v in (0x7000_0000_0040, 0x7000_0000_0080, 0, COUNT, 1)]

@@ -8,7 +8,7 @@ from tests.python.runtime.test_hosting import HERE, RUNTIMES
 from tests.runtime.programs.test_programs import PRINTED, good, printed, rounds
 from tests.support import programs
 
-NAMES = [name for name in PRINTED if name != "spin"]  # it waits for a GPU's clock
+NAMES = [name for name in PRINTED if name != "spin"]  # the program waits for a GPU's clock
 RUNS = [(name, 22, runtime) for name in NAMES for runtime in RUNTIMES]
 RUNS += [
     pytest.param(name, llvm, RUNTIMES[2], marks=pytest.mark.check)

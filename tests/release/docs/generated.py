@@ -1,6 +1,6 @@
 """Writes the generated parts of docs/: the ABI, the options, the rule's table, the man page.
 
-`python -m tests.release.docs` writes them; test_docs.py checks that they are up to date.
+`python -m tests.release.docs` writes these pages; test_docs.py checks that they are up to date.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from tests.support.patience import HANG
 
 THIS = f"{sys.version_info[0]}.{sys.version_info[1]}"
 INSTALLED_SIZE = 4_300_000  # bytes, of which the device of `check` has a fifth
-SELFTEST_SIZE = 400_000  # the selftest's part of it
+SELFTEST_SIZE = 400_000  # the selftest's part of the wheel
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,7 @@ def test_a_library_that_does_not_fit_is_named(
 def test_pip_refuses_a_wheel_of_another_machine(
     wheel: Path, installed: Installed, tmp_path: Path
 ) -> None:
-    """pip must refuse it, and installs nothing of it."""
+    """pip must refuse the wheel, and installs nothing of it."""
     other = tmp_path / wheel.name.replace("x86_64", "aarch64")
     shutil.copyfile(wheel, other)
     target = tmp_path / "target"
@@ -335,8 +335,8 @@ def test_two_builds_are_identical(dist: Path, folder: Path) -> None:
 
 @pytest.mark.check_install
 def test_pip_installs_from_the_source_archive(dist: Path, folder: Path) -> None:
-    """pip compiles it, with the user's flags; then an editable install follows, from the archive's
-    content."""
+    """pip compiles the archive, with the user's flags; then an editable install follows, from the
+    archive's content."""
     (archive,) = dist.glob("*.tar.gz")
     place = machine.install(Path(sys.executable), folder / "from source", archive)
     check(place, folder / "work source", THIS)
@@ -351,7 +351,8 @@ def test_pip_installs_from_the_source_archive(dist: Path, folder: Path) -> None:
 @pytest.mark.check_install
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a root of another Debian")
 def test_debian_13_can_use_the_wheel(dist: Path, folder: Path) -> None:
-    """Debian 13 has its own Python, compiler and HIP. root tries it, and another user."""
+    """Debian 13 has its own Python, compiler and HIP. The test tries it as root and as another
+    user."""
     root = folder / "trixie"
     packages = "python3,python3-venv,python3-dev,gcc,libc6-dev,binutils,make,libhsakmt-dev"
     more = "libamdhip64-5,cmake,pkg-config"

@@ -140,9 +140,9 @@ def test_header_declares_what_cffi_does(header: str, tmp_path: Path) -> None:
 
 # ---- what old callers do not pass ----
 
-#: The functions that got arguments after LLVM 12, as LLVM 12 to 17 declared them. One of them is in
-#: use with two arguments and with three. JIT has its arguments since 22; clusters have theirs in
-#: all of LLVM, and AMD's fork passes one more.
+#: The functions that got arguments after LLVM 12, as LLVM 12 to 17 declared them. LLVM's own tests
+#: use one function with two arguments and with three. The function JIT has its arguments since 22;
+#: clusters have theirs in all of LLVM, and AMD's fork passes one more.
 OLD = {
     "mgpuModuleLoad": "hipModule_t (*)(void *)",
     "mgpuModuleLoadJIT": "hipModule_t (*)(void *, int)",

@@ -1,8 +1,8 @@
 """Bad input gets stock's line and one helpful line, and the program goes on.
 
 Each test runs over the recording stub and over AMD's HIP 5.2.3 on the emulated device, with both
-policies. With -m gpu it runs on NVIDIA's GPU too. Each ends with a good launch, as the earlier
-mistake must not break anything.
+policies. With -m gpu the test runs on NVIDIA's GPU too. Each ends with a good launch, as the
+earlier mistake must not break anything.
 """
 
 from __future__ import annotations

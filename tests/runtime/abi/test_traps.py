@@ -447,7 +447,7 @@ def test_07_streams_have_the_default_flag(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_08_an_event_at_work_is_not_handed_out(mgpu: Mgpu) -> None:
-    """A wait for it would wait for the earlier owner's record."""
+    """A wait for the event would wait for the earlier owner's record."""
     busy, event = busy_stream(mgpu), mgpu.EventCreate()
     mgpu.EventRecord(event, busy)
     mgpu.EventDestroy(event)
@@ -525,7 +525,7 @@ def test_12_the_last_error_is_left_alone(mgpu: Mgpu) -> None:
     first = busy_stream(mgpu)
     mgpu.StreamDestroy(first)
     second = mgpu.StreamCreate()
-    assert second != first or not mgpu.on_stub  # on a device it may be done by now
+    assert second != first or not mgpu.on_stub  # the work may be done by now on a device
     assert mgpu.count("hipStreamQuery") == 1
     assert mgpu.stub.hipGetLastError() == 0
 
@@ -551,7 +551,7 @@ def test_12_a_pending_error_survives(mgpu: Mgpu) -> None:
     pending = mgpu.stub.hipSetDevice(77)
     assert pending != 0
     second = mgpu.StreamCreate()
-    assert second != first or not mgpu.on_stub  # on a device it may be done by now
+    assert second != first or not mgpu.on_stub  # the work may be done by now on a device
     assert mgpu.stub.hipGetLastError() == pending
 
 

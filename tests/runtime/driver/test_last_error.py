@@ -47,7 +47,7 @@ class Difference:
     backend: str = ""  # only on this one
     below: int = NEVER  # before this version of HIP
     pending: bool = False  # only if an error was pending
-    certain: bool = True  # it is always there; otherwise stock's result is chance
+    certain: bool = True  # the error is always there; otherwise stock's result is chance
 
     def holds(self, name: str, backend: str, hip: int, pending: str) -> bool:
         return (
@@ -235,7 +235,7 @@ def test_a_freed_block_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_truncated_image_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
-    """HIP would read beyond it: instead it gives its answer to bytes that are no image."""
+    """HIP would read beyond the image: instead it gives its answer to bytes that are no image."""
     image = bytearray(code_object("forum"))
     image[40:48] = (1 << 40).to_bytes(8, "little")
     assert not mgpu.load(mgpu.image(bytes(image)))

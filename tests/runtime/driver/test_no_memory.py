@@ -1,6 +1,7 @@
 """Each allocation of the library fails in turn: the program runs as with stock, which makes none.
 
-HIP itself has memory. The library caches only what it has memory for; all other calls go to HIP.
+HIP itself still has memory. The library caches only what it has memory for; all other calls go to
+HIP.
 """
 
 from __future__ import annotations

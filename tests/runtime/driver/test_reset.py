@@ -92,7 +92,8 @@ def test_a_reset_of_one_device_keeps_the_others_cache(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_a_reset_is_noticed_before_anything_is_reused(mgpu: Mgpu) -> None:
-    """The call that hands it out notices: HIP has the program's memory in its place by now."""
+    """The call that hands the block out notices: HIP has the program's memory in its place by
+    now."""
     image = mgpu.image(code_object("forum"))
     reset_by = {
         "hipModuleLoadData": lambda: mgpu.ModuleUnload(mgpu.load(image)),
@@ -108,7 +109,7 @@ def test_a_reset_is_noticed_before_anything_is_reused(mgpu: Mgpu) -> None:
         once()
         assert mgpu.count(function) == before, function
         assert mgpu.stub.hipDeviceReset() == 0
-        for _ in range(200):  # one of them has the handle that was ours
+        for _ in range(200):  # one of these has the handle that was ours
             mgpu.stub.hipStreamCreate(own)
             mgpu.stub.hipEventCreateWithFlags(own, 2)
         before = mgpu.count(function)

@@ -33,7 +33,7 @@ def test_random_graphs_replay_right_on_the_emulated_device(mgpu: Mgpu) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("single", (True, False))
 def test_random_graphs_replay_right_on_a_gpu(single: bool) -> None:
-    """This plays 1,000 of them: half beside another thread's work."""
+    """The test plays 1,000 programs: half beside another thread's work."""
     words = ["--single"] if single else []
     done = subprocess.run(
         [sys.executable, "-m", "tests.runtime.graphs.randomly", "3000", "500", *words],

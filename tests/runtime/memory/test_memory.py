@@ -86,7 +86,7 @@ def test_devices_have_pools_of_their_own(mgpu: Mgpu) -> None:
     second = mgpu.StreamCreate()
     there = alloc(mgpu, KIB, second)
     assert there != block
-    free(mgpu, there, first)  # goes to its own device, though the stream is another's
+    free(mgpu, there, first)  # the block goes to its own device, though the stream is another's
     assert alloc(mgpu, KIB, second) == there
     mgpu.SetDefaultDevice(0)
     assert alloc(mgpu, KIB, first) == block

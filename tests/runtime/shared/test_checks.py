@@ -57,7 +57,7 @@ def test_an_assertion_ends_a_process_that_breaks_a_table(case: tuple[str, ...]) 
     (path,) = (home / "csrc" / "runtime").rglob(file)
     text = path.read_text()
     assert text.count(old) == 1
-    path.unlink()  # the unchanged checkout has it, too
+    path.unlink()  # the unchanged checkout has the file, too
     path.write_text(text.replace(old, new))
     make(home, FLAGS)
     done = run_tests(library, _suite(tests), "-k", "not softgpu and not cuda")

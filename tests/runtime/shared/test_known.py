@@ -184,8 +184,8 @@ def test_06_a_stream_with_other_flags_at_our_address_is_not_ours(mgpu: Mgpu) -> 
 
 @in_child(HIPSTUB_VERSION="70200000")
 def test_06_a_stream_that_the_program_destroyed_by_hip_is_not_reused(mgpu: Mgpu) -> None:
-    """The program destroys it by mgpuStreamDestroy too, which stock survives. HIP 7 has flags for
-    any address."""
+    """The program destroys the stream by mgpuStreamDestroy too, which stock survives. HIP 7 has
+    flags for any address."""
     ours = mgpu.StreamCreate()
     assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(ours)) == 0
     mgpu.StreamDestroy(ours)

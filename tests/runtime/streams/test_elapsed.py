@@ -177,7 +177,7 @@ def test_a_process_that_asks_by_a_call_has_times_from_there_on(mgpu: Mgpu) -> No
     said = mgpu.stderr()
     assert "'hipEventElapsedTime(&milliseconds, start, stop)' failed with" in said
     assert "link with mgpuEventElapsedTime" in said
-    assert mgpu.count("hipEventDestroy") == 1  # the kept one: it has no time
+    assert mgpu.count("hipEventDestroy") == 1  # the kept event: it has no time
     after = recorded(mgpu, stream)
     found = mgpu.EventElapsedTime(*after, null)
     assert (found.error, found.milliseconds >= 0) == (0, True)

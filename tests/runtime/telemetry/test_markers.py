@@ -15,7 +15,7 @@ from tests.python.functions import DEVICE
 from tests.support.child import ROOT, environment
 from tests.support.patience import HANG
 
-#: Writes that it was loaded, and the ranges.
+#: Writes a line when it is loaded, and the ranges.
 ROCTX = r"""
 #include <stdio.h>
 #include <stdlib.h>

@@ -33,7 +33,7 @@ def read(path: Path) -> tuple[list[dict], dict[str, int]]:
 
 @pytest.mark.parametrize("cache", ["on", "off"])
 def test_hips_start_is_before_the_first_call(cache: str, tmp_path: Path) -> None:
-    """The trace shows it with the cache and without, and in no call's time."""
+    """The trace shows HIP's start with the cache and without, and in no call's time."""
     path = tmp_path / "trace.json"
     delay = {"HIPSTUB_DELAY": "hipInit:300000,hipFree:100000", "MGPU_RT_CACHE": cache}
     run("forum", 22, ways()["linked"], iterations=3, stats=True, MGPU_RT_TRACE=str(path), **delay)

@@ -115,8 +115,8 @@ bool image_is_compressed(struct view *view) {
 }
 
 /* Magic, version and method (2 bytes each), then by version: 2: size and uncompressed size in 4
- * bytes; 3: in 8 bytes. Other versions do not give their size, or not here: HIP is to look. Only
- * unpacking it would show its content, so it may hold writable globals. */
+ * bytes; 3: in 8 bytes. Other versions do not give their size, or not here: HIP is to look. A look
+ * inside would have to unpack the image, so it may hold writable globals. */
 void image_describe_compressed(struct image *image, struct view *view) {
     uint16_t version;
     uint64_t size = 0;
@@ -144,7 +144,7 @@ void image_describe_compressed(struct image *image, struct view *view) {
 struct fatbin_header {
     uint32_t magic;
     uint16_t version, header_size;
-    uint64_t size; /* of the entries behind it */
+    uint64_t size; /* of the entries behind this one */
 };
 struct fatbin_entry {
     uint16_t kind, version;

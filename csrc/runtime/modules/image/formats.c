@@ -19,7 +19,7 @@ static void describe_text(struct image *image, struct view *view) {
     image->machine = MACHINE_CUDA;
     image->size = length + 1;
     image->head = 1;
-    image->sized_by_tables = true; /* by all of it */
+    image->sized_by_tables = true; /* by all of the image */
     image->writable = ptx_has(text, ".global");
     image->settable = !image->writable && ptx_has(text, ".const");
 }
@@ -163,7 +163,7 @@ static bool bundle_table_lies_at(const struct image *image, const unsigned char 
 }
 
 bool image_lies_at_by_parts(const struct image *image, const void *data) {
-    if (image->kind == IMAGE_PTX) /* its end is its only part */
+    if (image->kind == IMAGE_PTX) /* the end of PTX is its only part */
         return strcmp((const char *)image->bytes, data) == 0;
     return (image->kind == IMAGE_BUNDLE ? bundle_table_lies_at(image, data)
                                         : elf_tables_lie_at(image, data)) &&

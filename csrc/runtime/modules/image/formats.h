@@ -14,7 +14,7 @@
  * file. */
 struct view {
     const unsigned char *bytes;
-    size_t limit; /* nothing behind it is looked at; SIZE_MAX: only reading can tell */
+    size_t limit; /* nothing behind the limit is looked at; SIZE_MAX: only reading can tell */
     size_t known; /* so many bytes from the start can be read */
 };
 

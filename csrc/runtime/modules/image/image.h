@@ -35,7 +35,7 @@ struct image {
     bool sized_by_tables; /* the head does not tell the size */
     bool writable;        /* holds device globals that a kernel can write, or may hold some */
     bool settable;        /* no kernel can write, but the host sets a constant by its name */
-    bool opaque;          /* parts of it are packed, or of a kind that is not read here */
+    bool opaque;          /* parts of the image are packed, or of a kind that is not read here */
     const char *damage;   /* why no driver can load it, which may crash with it; NULL: none known */
 };
 

@@ -130,7 +130,7 @@ static unsigned segment_count(const unsigned char *bytes, size_t size, Elf64_Ehd
 enum { NOTE_SEGMENTS = 16 };
 
 /* Returns true if the program header at an address describes notes within the file of `size` bytes,
- * and copies it to *segment. `seen` counts them: no more than NOTE_SEGMENTS are looked at. */
+ * and copies it to *segment. `seen` counts segments: no more than NOTE_SEGMENTS are looked at. */
 static bool note_segment_at(const unsigned char *at, size_t size, Elf64_Phdr *segment,
                             unsigned *seen) {
     memcpy(segment, at, sizeof *segment);

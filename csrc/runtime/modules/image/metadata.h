@@ -4,7 +4,7 @@
  * prove that it does not. LLVM does not try at -O0, or if a kernel calls a function that is not
  * optimised (as printf is). HIP 5.2.3 then crashes at the launch: it reads a queue that only OpenCL
  * creates. So HIP is given a copy whose metadata says hidden_none there. The kernels stay as they
- * are; their argument stays 0, as it is without such a queue anyway. */
+ * are; their argument stays 0, as without such a queue. */
 #ifndef MGPU_RT_METADATA_H
 #define MGPU_RT_METADATA_H
 
@@ -18,7 +18,7 @@ bool metadata_wants_queue(const struct image *image);
  * 5.7.1, 6.4.3 and 7.2.4 do not. For the later releases the image is not even read. */
 bool metadata_needs_copy(const struct image *image, int release);
 
-/* Writes hidden_none in its place, in the code object itself. */
+/* Writes hidden_none in place of the queue's argument, in the code object itself. */
 void metadata_drop_queue(unsigned char *bytes, size_t size);
 
 /* Returns the most threads that a block of a kernel may have, by what it was compiled for; 0: not

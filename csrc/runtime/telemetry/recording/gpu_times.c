@@ -38,7 +38,7 @@ struct work {
 struct reference {
     hipEvent_t event;
     uint64_t time;
-    bool sought; /* a thread is finding it */
+    bool sought; /* a thread is finding the reference */
     uint64_t not_before;
 };
 
@@ -227,7 +227,7 @@ static void leave_work(struct work *work, enum state state) {
 
 /* ---- around a submission ---- */
 
-/* Asks HIP first: it ends a process that records an event on a stream that it has destroyed. */
+/* Asks HIP first, which ends a process that records an event on a destroyed stream. */
 static bool is_timeable(hipStream_t stream) {
     unsigned flags;
     return !stream || stream_ask_flags(&hip_untimed, stream, &flags);
@@ -327,7 +327,7 @@ void gpu_times_close(void) {
 static void invalidate_work(struct work *work, int which) {
     int state;
     if (!take_work(work, &state))
-        return; /* its thread finds the events invalid */
+        return; /* the operation's thread finds the events invalid */
     const bool is_gone = state == SUBMITTED && of_device(which, work->device);
     if (is_gone)
         note_lost();

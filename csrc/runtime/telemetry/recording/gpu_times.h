@@ -21,7 +21,7 @@ hipError_t gpu_times_after(struct work *work, hipStream_t stream, hipError_t err
  * still works. */
 void gpu_times_close(void);
 
-/* Invalidates its events with the other caches. */
+/* Invalidates the device's events with the other caches. */
 struct cache;
 extern const struct cache gpu_times_cache;
 

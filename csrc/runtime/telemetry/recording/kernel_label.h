@@ -11,7 +11,7 @@
 enum apart { APART_BY_NAME, APART_BY_MODULE, APART_BY_IMAGE };
 
 struct kernel_labels {
-    const struct kernel_name *names; /* KERNELS of them; they outlive this struct */
+    const struct kernel_name *names; /* KERNELS names, which outlive this struct */
     uint8_t apart[KERNELS];          /* enum apart */
 };
 void kernel_labels(struct kernel_labels *labels, const struct kernel_name names[KERNELS]);

@@ -53,7 +53,7 @@ struct sleeper {
     pthread_t thread;
     HsaEvent *events[2];
     HSAuint32 count;
-    long number; /* of the thread, once it runs */
+    long number; /* number of the thread, once it runs */
     HSAKMT_STATUS answer;
 };
 

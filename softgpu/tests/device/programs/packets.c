@@ -40,7 +40,7 @@ static union packet *ring;
 static struct amd_queue *amd;
 static HsaQueueResource queue;
 static struct signal
-    *signals; /* DEPENDENCIES of them, the completion signal and the error signal */
+    *signals; /* DEPENDENCIES signals, the completion signal and the error signal */
 static struct signal *completion, *inactive;
 static uint64_t written;
 
@@ -69,7 +69,7 @@ static void ring_bell(uint64_t value) {
     *(volatile uint64_t *)queue.Queue_DoorBell_aql = value;
 }
 
-/* Submits the next packet; it gets the completion signal. */
+/* Submits the next packet, with the completion signal. */
 static void submit(uint16_t header, uint64_t words[8]) {
     words[7] = (uintptr_t)completion;
     write_packet(written, header, words);

@@ -96,7 +96,7 @@ def test_a_fault_of_calls_is_found_on_a_gpu(
     assert f"({kind}.mlir:{number})" in done.stderr
 
 
-#: Fills memory on two streams. Between the fills it asks HIP for a wait, past the library.
+#: Fills memory on two streams. Between the fills the program asks HIP for a wait, past the library.
 FILLS = """
 import ctypes, sys
 mgpu, wait = ctypes.CDLL(None), sys.argv[1:]

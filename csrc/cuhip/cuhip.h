@@ -14,8 +14,9 @@
 /* Prints one line on stderr, prefixed. */
 void cuhip_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Returns the HIP error that stands for an error of the driver. Most errors have one number in
- * both. If HIP has no name for an error, the driver's name is printed once on stderr. */
+/* Returns the HIP error that stands for an error of the driver. Most errors have the same number in
+ * HIP and in the driver. If HIP has no name for an error, the driver's name is printed once on
+ * stderr. */
 hipError_t error_of_driver(CUresult result);
 
 static inline hipError_t from_cuda(CUresult result) {

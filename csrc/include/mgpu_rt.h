@@ -44,7 +44,7 @@ int mgpu_rt_empty_cache(void);
  * free memory by mgpuMemFree or HIP, and must return, with the device of the thread as it was.
  * `make_room` is not called for an allocation that it makes itself, nor for the memory of a graph.
  * If a function of mgpu_rt_intercept makes the allocation, calls that `make_room` makes go past
- * such functions. A child of fork calls it, too. */
+ * such functions. A child of fork calls `make_room`, too. */
 void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
 
 /* Returns the statistics so far as JSON; the caller frees it with free(). Returns NULL if memory
@@ -105,9 +105,9 @@ struct mgpu_rt_scratch {
 };
 
 /* Returns device memory of at least `bytes` bytes, whose content is undefined after it has grown.
- * New work must not use earlier pointers into it (work in flight keeps what it has). Returns NULL
- * if there is no memory: the owner's buffer is then unchanged. For 0 bytes the function returns the
- * present buffer. */
+ * New work must not use earlier pointers into the buffer (work in flight keeps what it has).
+ * Returns NULL if there is no memory: the owner's buffer is then unchanged. For 0 bytes the
+ * function returns the present buffer. */
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
 
 /* Releases the buffer in its stream's order. The owner is then empty and can be used again. */
@@ -214,8 +214,8 @@ int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
 typedef void (*mgpu_rt_function)(void); /* has the type of the function of that name */
 
 /* Returns this library's own function of a name ("mgpuStreamCreate"), even if another one has
- * replaced it; NULL if there is none. Statistics do not count calls through it, only the program's
- * call. */
+ * replaced it; NULL if there is none. Statistics do not count calls of the returned function, only
+ * the program's call. */
 mgpu_rt_function mgpu_rt_native(const char *name);
 
 /* Lets `instead` answer the program's calls of a function from now on; NULL: the library answers

@@ -39,8 +39,8 @@ struct mgpu_memref_int32 {
     int64_t offset, size, stride;
 };
 
-/* Each is returned in a register, xmm0 and rax: callers of mgpuEventElapsedTime read one or the
- * other. */
+/* Each member is returned in a register, xmm0 and rax: callers of mgpuEventElapsedTime read one or
+ * the other. */
 struct mgpu_elapsed {
     float milliseconds;
     int64_t error; /* hipError_t */

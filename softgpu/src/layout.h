@@ -2,7 +2,8 @@
  *
  * The driver's files fill in the structures of Debian 12's <hsakmt.h> (ROCr 5.2.3). Debian 13's
  * ROCr (6.1.2) has this layout, with names for bytes that were reserved. ROCr 7.2.4 has additional
- * words in between; only it asks through DTIF. All members that moved are here. */
+ * words in between; it is the only release that asks through DTIF. All members that moved are
+ * here. */
 #ifndef SOFTGPU_LAYOUT_H
 #define SOFTGPU_LAYOUT_H
 

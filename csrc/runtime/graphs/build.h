@@ -47,7 +47,8 @@ struct graph_block {
 struct graph_memory {
     void *next;
     void *address;
-    uint64_t number; /* HIP's, of the allocation or registration that it lies in; 0: none */
+    uint64_t number; /* HIP's number of the allocation or registration that the memory lies in; 0:
+                        none */
     const struct block *block; /* of the cache; NULL: none, or the graph is a function's, whose
                                   arguments say what the program holds */
     uint64_t uses;             /* how often the block was handed out by then */

@@ -113,7 +113,7 @@ static void host_drop(enum place place, void *address, size_t bytes) {
 enum { BY_MGPU, BY_MALLOC, BY_MANAGED, BY_PINNED, BY_MGPU_REGISTER, BY_REGISTER, BY_HEAP };
 
 /* Memory to be registered: its places are used again and never go back to the heap. The library may
- * keep them registered, and the stub of HIP takes its devices' memory from the heap. */
+ * keep such memory registered, and the stub of HIP takes its devices' memory from the heap. */
 enum { REGISTERED_PLACE = 1 << 20 };
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
 static void **free_places; /* each begins with a pointer to the next one */

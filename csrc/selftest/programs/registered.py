@@ -85,7 +85,7 @@ def pages_of_a_file_are_replaced(p: Script) -> None:
 
 @pages
 def two_ranges_share_a_page(p: Script) -> None:
-    """One of the two is unregistered for good; then the page is replaced."""
+    """One of the two registrations ends for good; then the page is replaced."""
     for goes_at, goes, stays_at, stays in ((1024, 2 * WORDS, 0, 128), (0, 1280, 6144, 128)):
         page = mapped(p, 3)
         first = p.name(BUFFER, page, offset=goes_at)

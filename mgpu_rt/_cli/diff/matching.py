@@ -32,7 +32,7 @@ def matched(before: Launches, after: Launches, by: str) -> tuple[list[Pair], str
     nothing in common.
 
     `by` is name, position, or auto: by name if both sides have equal names, else by position if
-    there are as many launches. All of MLIR's numbers in names change if one kernel does.
+    there are as many launches. If one kernel changes, MLIR changes the numbers in all names.
     """
     by_place = by == "position" or (by == "auto" and len(before) == len(after))
     if not by_place and not {launch.label for launch in before} & {

@@ -115,7 +115,11 @@ def section(outcomes: Mapping[str, Outcome]) -> str:
     """Returns ROCr's lines of docs/record/tested.md."""
     passed = sum(outcome == "passed" for outcome, _ in outcomes.values())
     lines = [f"## rocrtst {HIP}\n", f"AMD's own tests of ROCr (`make check-amd`), on {CHIP}:"]
-    lines += [f"{passed} of {len(outcomes)} pass. These do not:\n", "| test | why |", "|---|---|"]
+    lines += [
+        f"{passed} of {len(outcomes)} pass. The other tests do not:\n",
+        "| test | why |",
+        "|---|---|",
+    ]
     lines += [f"| {name} | {words_of(name, outcome, words)} |"
               for name, (outcome, words) in outcomes.items() if outcome != "passed"]  # fmt: skip
     return "\n".join(lines) + "\n"

@@ -36,7 +36,8 @@ MATRICES = {
     "matrix_first": ("gfx908", "gfx90a"),
     "matrix_newer": ("gfx942",),
 }
-# AMDGPU has no f64 form of these; LLVM fails on the few functions that only pass them on.
+# AMDGPU has no f64 form of these instructions; LLVM fails on the few functions that only pass them
+# on.
 NO_F64 = re.compile(r"call [^\n]*@llvm\.(exp|exp2|exp10|log|log2|log10|sin|cos|pow)\.f64\(")
 DEFINE = re.compile(r"^define [^\n]*@([\w.]+)\(.*?^}$", re.M | re.S)
 

@@ -398,7 +398,8 @@ def test_relative_registers_are_found_by_m0() -> None:
 
 
 def test_relative_pairs_of_scalars_may_overlap() -> None:
-    """Each register shows as a digit. With M0 = 1 the meant pair overlaps the named pair."""
+    """Each digit of the result is one register's value. With M0 = 1 the meant pair overlaps the
+    named pair."""
     numbers = "\n".join(f"s_mov_b32 s{40 + n}, {n + 1}" for n in range(4))
     digits = ["s_mov_b32 s38, 0"]
     for n in range(4):

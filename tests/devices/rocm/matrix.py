@@ -161,17 +161,17 @@ def _suites() -> str:
 
 _INTRODUCTION = """# What was tested on what
 
-`make check-rocm` fetches releases of AMD's HIP as Debian has them, without installing them. It runs
-the tests of the emulated device ([softgpu](../../softgpu/README.md)) on each, and writes
-this page from bench/results/suites/rocm.json ({date}). `make test` runs HIP 5.2.3, which is
-Debian 12's.
-No AMD GPU was measured: an emulated device shows what AMD's HIP does at each call, and nothing of
-its hardware's speed. Counts and faults come from a recording stub of HIP.
+`make check-rocm` fetches releases of AMD's HIP as Debian has them, without installing them. The
+command runs the tests of the emulated device ([softgpu](../../softgpu/README.md)) on each, and
+writes this page from bench/results/suites/rocm.json ({date}). `make test` runs HIP 5.2.3, which is
+Debian 12's. No AMD GPU was measured: an emulated device shows what AMD's HIP does at each call, and
+nothing of its hardware's speed. Counts and faults come from a recording stub of HIP.
 
 A person runs the suites marked `gpu` on an NVIDIA H100 (driver 580), through
-[csrc/cuhip](../../csrc/cuhip/README.md). They have programs lowered by LLVM 22 and 19 to cubins and
-to PTX, bad input, memory and copies. They have random programs on 8 streams and 4 threads, kernels
-that wait for each other, and one that writes out of bounds. compute-sanitizer watches the programs.
+[csrc/cuhip](../../csrc/cuhip/README.md). The suites have programs lowered by LLVM 22 and 19 to
+cubins and to PTX, bad input, memory and copies. Other suites have random programs on 8 streams and
+4 threads, kernels that wait for each other, and one that writes out of bounds. compute-sanitizer
+watches the programs.
 
 `make soak` compares random programs with stock on all of these ([soak.md](soak.md)). `make fuzz`
 runs the readers of images and settings under libFuzzer

@@ -12,8 +12,8 @@ PAGE = ROOT / "docs" / "proofs.md"
 #: The macros of csrc/runtime/proof.h.
 NAMED = re.compile(r"\b(?:PROOF|DOUBT|PROOF_STEP|PROOF_VALUE)\(\s*\"?(\w+)\b")
 ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
-#: A proof in Python, above its line: `# proof: name, else `code``. Without the proof that code
-#: replaces the line, or nothing does.
+#: A proof in Python, above its line: `# proof: name, else `code``. Without the proof the quoted
+#: code replaces the line, or nothing does.
 MARK = re.compile(r"^ *# proof: (\w+)(?:, else `(.+)`)?$")
 TEST = re.compile(r"`([^`]+)`( exclusive)?")
 #: A heading that is a shortcut, and below it its proof and the question to HIP.

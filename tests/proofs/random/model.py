@@ -3,9 +3,10 @@
 All calls of a program are defined with stock and HIP. Every access to memory comes after the last
 one, by a stream's order, by an event or by a wait of the host. Clocks that count each stream's
 operations tell whether it does. If it does not, a wait of a random kind is put before it. The
-library demands more of programs (docs/stock.md), so these follow two rules. Work on an allocation
-comes after it. mgpuMemFree on a stream comes after all work that the library has not seen on its
-own streams. Handles and pointers of either side go to the other, but never after their end.
+library demands more of programs (docs/stock.md), so random programs follow two rules. Work on an
+allocation comes after it. mgpuMemFree on a stream comes after all work that the library has not
+seen on its own streams. Handles and pointers of either side go to the other, but never after their
+end.
 """
 
 from __future__ import annotations

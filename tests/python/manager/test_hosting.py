@@ -265,7 +265,7 @@ def test_little_memory_is_enough_for_the_program(megabytes: int) -> None:
 
 
 def test_the_program_goes_on_without_a_new_process() -> None:
-    """With a limit of processes, or in a sandbox, a line tells it, and the program goes on."""
+    """With a limit of processes, or in a sandbox, one line says so, and the program goes on."""
     if os.getuid() == 0:
         pytest.skip("no limit of processes for root")
     command = 'ulimit -u 1; exec "$0" "$@"'

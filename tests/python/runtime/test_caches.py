@@ -154,7 +154,8 @@ def test_a_singleton_serves_all(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_a_singleton_makes_one_stream_for_threads_that_begin_at_once(mgpu: Mgpu) -> None:
-    """Each thread made one, and those that lost released theirs while others used it."""
+    """Each thread made a runtime, and the threads that lost released theirs while others used
+    it."""
     mgpu.stub.hipstub_set_delay(b"hipStreamCreate:20000")
     with mgpu_rt.intercept(Singleton()):
         threads = [threading.Thread(target=mgpu.StreamCreate) for _ in range(4)]

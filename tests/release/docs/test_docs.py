@@ -113,7 +113,8 @@ def _tests() -> list[str]:
 
 
 def test_each_ratio_of_the_figures_says_of_what() -> None:
-    """Medians of a whole run, or pairs of the same turn: of one model they are 1.02 and 1.06."""
+    """Ratios are of medians of a whole run, or of pairs of the same turn: one model has 1.02 and
+    1.06."""
     text = (ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")
     paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
     said = [part for part in paragraphs if re.search(r"\bratios?\b", part)]

@@ -31,7 +31,7 @@ static inline struct view view_part(const struct view *view, uint64_t offset, ui
  * it. */
 size_t view_text_length(struct view *view);
 
-/* Returns true if a view begins as the format does. */
+/* Returns true if a view begins as an image of the format does. */
 bool image_is_elf(struct view *view);
 bool image_is_compressed(struct view *view);
 bool image_is_bundle(struct view *view);

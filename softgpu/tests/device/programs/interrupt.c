@@ -30,8 +30,8 @@ static void thunk_open(void) {
 #undef THUNK_LOAD
 }
 
-/* The message carries only the low byte of the number: it means the event, among those that share
- * it, whose mailbox was written. */
+/* The message carries only the low byte of the event's number: of the events that share it, the one
+ * with the written mailbox is meant. */
 static void wake(void) {
     HsaEvent *events[EVENTS];
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};

@@ -1,8 +1,8 @@
 """Builds the compiled files by csrc/build.mk, and puts them into the package.
 
-In a checkout (editable installs) they stay in build/, where make finds them. A wheel and pip's
-installs have them in mgpu_rt/: they are compiled in a copy of the sources below the build folder,
-so that no file contains that folder's path and a second build gives equal bytes.
+In a checkout (editable installs) they stay in build/, where make finds them. In a wheel and in
+pip's installs the compiled files are in mgpu_rt/: they are compiled in a copy of the sources below
+the build folder, so that no file contains that folder's path and a second build gives equal bytes.
 
 CC, CFLAGS, LDFLAGS and SOURCE_DATE_EPOCH are honoured, and make's other variables through
 MAKEFLAGS (MAKEFLAGS="SOFTGPU=no").

@@ -226,8 +226,8 @@ bool graph_memory_stays(const struct mgpu_rt_graph *graph) {
     return !changed_memory(graph, &address);
 }
 
-/* Returns the device of a stream; the null stream is the current device's. HIP is asked about
- * streams of the program; the graph's device counts where HIP does not say. */
+/* Returns the device of a stream; the null stream is the current device's. The library asks HIP
+ * about streams of the program; the graph's device counts where HIP does not say. */
 static int device_of(const struct mgpu_rt_graph *graph, const struct stream *stream,
                      hipStream_t handle) {
     int device = graph->device;

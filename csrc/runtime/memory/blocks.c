@@ -703,7 +703,7 @@ void block_put_done(struct block *block) {
     enforce_memory_limit(device, size);
 }
 
-/* Waits for the device where no fence says when the block is idle. No fence does if the program
+/* Waits for the device where no fence says when the block is idle. No fence says so if the program
  * named the null stream, a destroyed one, one of another device, or one that is not in the table.
  * The free also waits if too many blocks have several fences. */
 struct block_freed block_free(void *address, struct stream *stream) {

@@ -2,9 +2,10 @@
  * program, and back again.
  *
  * A block that is freed on a stream is free at once for the next work of that stream, as a stream
- * keeps its order. For other work a block is free once its fences are done. Stock's hipFree waits
- * for the whole device, so it permits a free on a stream that does not come after all work on the
- * block. So a block also has a fence of each other stream that was at work when it was freed.
+ * keeps its order. For work on other streams a block is free once its fences are done. Stock's
+ * hipFree waits for the whole device, so it permits a free on a stream that does not come after all
+ * work on the block. So a block also has a fence of each other stream that was at work when it was
+ * freed.
  *
  * Sizes are rounded up to 256 bytes, and a block serves its exact size only. A block is never
  * split, so no smaller piece ever holds one back.

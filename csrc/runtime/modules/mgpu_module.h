@@ -1,4 +1,4 @@
-/* Functions with which other rooms ask about a loaded image. */
+/* Functions by which other folders ask about a loaded image. */
 #ifndef MGPU_RT_MGPU_MODULE_H
 #define MGPU_RT_MGPU_MODULE_H
 

@@ -205,7 +205,8 @@ static void plan_product(struct sparse_objects *a) {
     "cusparseLtSpMMACompress(&cusparseLt_env, &(matA->plan), (matA->values), dA_compressed, "      \
     "dA_compressedBuffer, stream)"
 
-/* Three sizes go to `bs`: workspace, compressed values, and the buffer to compress them with. */
+/* The call writes three sizes to `bs`: workspace, compressed values, and the buffer to compress
+ * them with. */
 void impl_mgpuCuSparseLtSpMMBufferSize(void *bs, int32_t ma, int32_t mb, void *a, void *b, void *c,
                                        int32_t ctp, int32_t pruneFlag, hipStream_t stream) {
     const struct sparse_handle *handle = a;

@@ -36,7 +36,7 @@ struct stream_acquired stream_acquire(struct thread *thread, int device);
 bool stream_refuse(struct stream *stream, hipError_t error);
 
 /* Asks HIP whether a stream is idle that was just taken, and that the runtime believes idle: other
- * code may have used it. If it is not, it is put back.
+ * code may have used it. If the stream is not idle, it goes back to its pool.
  *
  * NVIDIA's driver is not asked: its answer takes 1.6 of a launch's 9 µs. Little is at stake: other
  * code may leave work on a stream that it destroys without waiting. Work of other code comes before

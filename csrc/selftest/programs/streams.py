@@ -20,7 +20,7 @@ streams = Group("streams", alone=True)
 others = Group("streams-others")
 #: NVIDIA's driver is not asked whether other code left a stream busy (streams/streams_pool.h).
 left_busy = Group("streams-left-busy", amd=True)
-#: The library knows handles that HIP would take for others.
+#: HIP might take one object's handle for another's; the library knows them apart.
 handles = Group("handles", alone=True, known=True)
 #: From HIP 6 on, HIP judges its events by itself, unless no other code calls it.
 event_handles = Group("handles-events", ("exclusive", "lazy and exclusive"), known=True)

@@ -3,8 +3,8 @@
  * For each kernel, LLVM 15 and later note that it wants the device's default queue, unless they can
  * prove that it does not. LLVM does not try at -O0, or if a kernel calls a function that is not
  * optimised (as printf is). HIP 5.2.3 then crashes at the launch: it reads a queue that only OpenCL
- * creates. So HIP is given a copy whose metadata says hidden_none there. The kernels stay as they
- * are; their argument stays 0, as without such a queue. */
+ * creates. So HIP gets a copy whose metadata says hidden_none for that argument. The kernels stay
+ * as they are; their argument stays 0, as without such a queue. */
 #ifndef MGPU_RT_METADATA_H
 #define MGPU_RT_METADATA_H
 

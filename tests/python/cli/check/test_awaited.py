@@ -1,8 +1,8 @@
 """`mgpu-rt check` finds two faults of LLVM's own lowering: streams in the place of events.
 
 LLVM 22 lowers a gpu.wait on a loop's token in this way. Some builds recorded no event behind a
-launch in an async.execute (llvm #170833). Debian's LLVM 22 records it, so the test takes the event
-out.
+launch in an async.execute (llvm #170833). Debian's LLVM 22 records the event, so the test takes
+it out.
 """
 
 from __future__ import annotations

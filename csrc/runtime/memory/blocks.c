@@ -704,8 +704,8 @@ void block_put_done(struct block *block) {
 }
 
 /* Waits for the device where no fence says when the block is idle. No fence says so if the program
- * named the null stream, a destroyed one, one of another device, or one that is not in the table.
- * The free also waits if too many blocks have several fences. */
+ * named the null stream, a destroyed or unknown one, or one of another device. The free also waits
+ * if too many blocks have several fences. */
 struct block_freed block_free(void *address, struct stream *stream) {
     struct block *block = block_find(address);
     struct block_freed freed = {FREE_DONE, hipSuccess};

@@ -120,7 +120,8 @@ static struct load module_load(struct thread *thread, const void *data) {
     PROOF_STEP(new_library_may_ask_for_times, event_look_for_timer());
     if (!copy_image(&load))
         return *load_uncached(&load);
-    lazy_note_image(&load.image);
+    if (options.sync_lazy && metadata_may_print(&load.image))
+        lazy_note_printing();
     load.how = CALL_MISS;
     load.error = RETRY(hip.ModuleLoadData(&load.handle, load.for_hip));
     register_exit();

@@ -10,8 +10,6 @@
 #include "proof.h"
 #include "shared/thread.h"
 
-#include <string.h>
-
 bool lazy_pending;
 
 /* Under tables_lock. `round` counts the synchronises that were put off: a wait that began before
@@ -84,20 +82,7 @@ void lazy_note_stream(void) {
     lazy_settle(NULL);
 }
 
-/* Kernels that print, or assert, get HIP's buffer as a hidden argument, which a code object's
- * metadata names; NVIDIA's call vprintf. */
-static bool is_silent(const struct image *image) {
-    static const char *const words[] = {"hostcall", "printf"};
-    bool silent = !image->opaque;
-    for (size_t i = 0; i < sizeof words / sizeof *words && silent; i++)
-        silent = PROOF(kernels_do_not_print,
-                       !memmem(image->bytes, image->size, words[i], strlen(words[i])));
-    return silent;
-}
-
-void lazy_note_image(const struct image *image) {
-    if (!options.sync_lazy || is_silent(image))
-        return;
+void lazy_note_printing(void) {
     report_verbose("a kernel may print: from now on MGPU_RT_SYNC=lazy waits at each synchronise");
     lazy_end();
 }

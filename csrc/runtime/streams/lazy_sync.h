@@ -12,7 +12,6 @@
 #define MGPU_RT_LAZY_SYNC_H
 
 #include "atomics.h"
-#include "modules/image/image.h"
 #include "streams/streams.h"
 
 /* Returns true if the stream need not be waited for now. */
@@ -32,9 +31,9 @@ void lazy_settle(const struct stream *same);
 /* Notes that the host memory that kernels can write grew by a piece (1) or lost one (-1). */
 void lazy_visible(int change);
 
-/* Notes that a module is loaded, of an image whose size is known: kernels that print write to the
- * host's stdout. */
-void lazy_note_image(const struct image *image);
+/* Notes that the program loads an image with kernels that may print: they write to the host's
+ * stdout. */
+void lazy_note_printing(void);
 
 /* Notes that the program creates a stream. */
 void lazy_note_stream(void);

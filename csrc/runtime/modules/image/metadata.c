@@ -214,6 +214,15 @@ static bool find_key(struct msgpack map, const char *key, struct msgpack *value)
     return false;
 }
 
+bool metadata_may_print(const struct image *image) {
+    static const char *const words[] = {"hostcall", "printf"};
+    bool silent = !image->opaque;
+    for (size_t i = 0; i < sizeof words / sizeof *words && silent; i++)
+        silent = PROOF(kernels_do_not_print,
+                       !memmem(image->bytes, image->size, words[i], strlen(words[i])));
+    return !silent;
+}
+
 static bool has_name(struct msgpack kernel, const char *name) {
     struct msgpack value;
     const char *text;

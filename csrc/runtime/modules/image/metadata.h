@@ -21,6 +21,10 @@ bool metadata_needs_copy(const struct image *image, int release);
 /* Writes hidden_none in place of the queue's argument, in the code object itself. */
 void metadata_drop_queue(unsigned char *bytes, size_t size);
 
+/* Returns true if a kernel of the image may print or assert. Such kernels get HIP's buffer as a
+ * hidden argument, which the metadata name; NVIDIA's call vprintf. */
+bool metadata_may_print(const struct image *image);
+
 /* Returns the most threads that a block of a kernel may have, by what it was compiled for; 0: not
  * known. */
 uint64_t metadata_block_limit(const struct image *image, const char *kernel);

@@ -3,11 +3,11 @@ stub of the driver."""
 
 from __future__ import annotations
 
-import mmap
 import struct
 
 from tests.devices.cuhip.driver import CuStub
 from tests.support.child import PYTHON_IN_CHECK, Mgpu, in_child
+from tests.support.edge import at_the_edge
 from tests.support.images import code_object
 
 PTX = """//
@@ -126,13 +126,7 @@ def test_lazy_recognises_ptx_by_any_beginning(mgpu: Mgpu) -> None:
 @in_child(backends=("custub",))
 def test_shorter_ptx_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
     """A JIT may reuse an address, and memory may end behind the shorter image."""
-    page = mmap.PAGESIZE
-    mgpu.ffi.cdef("void *mmap(void *, size_t, int, int, int, long); int munmap(void *, size_t);")
-    libc = mgpu.ffi.dlopen(None)
-    area = libc.mmap(mgpu.null, 2 * page, 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
-    assert libc.munmap(mgpu.ffi.cast("char *", area) + page, page) == 0
-    longer = mgpu.ffi.cast("char *", area) + page - len(PLAIN)
-    mgpu.ffi.memmove(longer, PLAIN, len(PLAIN))
+    longer = at_the_edge(mgpu, PLAIN)
     first = mgpu.lib.mgpuModuleLoadJIT(longer, 2, 0)
     short = PLAIN[: PLAIN.index(b".visible")] + b"\0"
     mgpu.ffi.memmove(longer, short, len(short))

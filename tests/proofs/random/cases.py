@@ -2,9 +2,8 @@
 
     python -m tests.proofs.random.cases 1000 build/random_driver/cases [--chip sm_90] [--seed 1]
 
-The images of the chip are written, too. Such a machine needs the directory,
-build/random_driver/images and player, build/lib, build/stock, build/cuhip, and
-tests/proofs/random/play.py and runner.py:
+The images of the chip are written, too. Such a machine needs the files whose names the command
+prints: the cases, the images, the players, the libraries, and the modules that play cases:
 
     tar czf cases.tar.gz $(python -m tests.proofs.random.cases 1000 build/random_driver/cases)
 
@@ -23,6 +22,14 @@ from csrc.selftest import images
 from tests.proofs.random import programs, runner, script
 
 PROGRAMS = 20  # of a case
+#: The modules that play.py imports, from the repository's root.
+MODULES = (
+    *("mgpu_rt/__init__.py", "mgpu_rt/_selftest/__init__.py"),
+    *("mgpu_rt/_selftest/children.py", "mgpu_rt/_selftest/sequences.py"),
+    *("tests/__init__.py", "tests/support/__init__.py", "tests/support/patience.py"),
+    *("tests/proofs/__init__.py", "tests/proofs/random/__init__.py"),
+    *("tests/proofs/random/play.py", "tests/proofs/random/runner.py"),
+)
 
 
 def _program(source: random.Random) -> programs.Bytes:
@@ -66,9 +73,7 @@ def main() -> None:
     write(options.programs, options.directory.resolve(), device, options.seed, options.without)
     needed = [options.directory.resolve(), lowered, *runner.OUT.glob("player*")]
     needed += [runner.BUILD / name for name in ("lib", "stock", "cuhip")]
-    here = Path(__file__).resolve().parent
-    needed += [here.parent / "__init__.py"]
-    needed += [here / name for name in ("__init__.py", "play.py", "runner.py")]
+    needed += [runner.ROOT / name for name in MODULES]
     print(*(path.relative_to(runner.ROOT) for path in needed))
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import dataclasses
 import os
 import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from csrc.selftest import images
-from tests.proofs.random import model, programs, runner, script, table
+from tests.proofs.random import cases, model, programs, runner, script, table
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
@@ -111,3 +115,14 @@ def test_exit_finds_nothing_in_a_buffer_of_stderr(tmp_path) -> None:
 def test_the_page_shows_the_results() -> None:
     results, shown = table.held(table.PAGE.read_text())
     assert table.render(results) == shown, "run: make soak"
+
+
+def test_cases_play_with_the_modules_that_go_along(tmp_path: Path) -> None:
+    """Another machine has neither the repository nor packages; the test only starts the player of
+    cases there."""
+    for name in cases.MODULES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(runner.ROOT / name, tmp_path / name)
+    command = [sys.executable, "-S", "-m", "tests.proofs.random.play", "--help"]
+    done = subprocess.run(command, cwd=tmp_path, env={}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr

@@ -8,7 +8,6 @@ releases are the stub as HIP 5 and as HIP 7, AMD's HIP 5.2.3, and later ones by 
 from __future__ import annotations
 
 import functools
-import mmap
 import re
 from dataclasses import dataclass
 
@@ -25,6 +24,7 @@ from tests.runtime.last_error.compare import (
     play,
 )
 from tests.support.child import ROOT, Mgpu, in_child, library
+from tests.support.edge import at_the_edge
 from tests.support.images import code_object
 from tests.support.suites import in_check
 
@@ -251,14 +251,7 @@ def test_a_null_image_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
 @in_child()
 def test_an_image_of_a_few_bytes_is_not_read_beyond_its_end(mgpu: Mgpu) -> None:
     """AMD's HIP compares the first 24 bytes, whether or not they can be read."""
-    page = mmap.PAGESIZE
-    mgpu.ffi.cdef("void *mmap(void *, size_t, int, int, int, long); int munmap(void *, size_t);")
-    libc = mgpu.ffi.dlopen(None)
-    area = libc.mmap(mgpu.null, 2 * page, 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
-    end = mgpu.ffi.cast("char *", area) + page
-    assert libc.munmap(end, page) == 0
-    mgpu.ffi.memmove(end - 12, b"\xa5" * 12, 12)
-    assert not mgpu.load(end - 12)
+    assert not mgpu.load(at_the_edge(mgpu, b"\xa5" * 12))
     assert "no 24 bytes can be read" in mgpu.stderr()
 
 

@@ -13,36 +13,11 @@ from pathlib import Path
 
 from tests.support.child import BACKENDS, Mgpu, environment, in_child, run_child
 from tests.support.compiled import compile_c
+from tests.support.edge import NONE, PAGE, READ_WRITE, at_the_edge, libc_of
 from tests.support.images import bundle, code_object
 
 KERNEL = "test_func"
 REFUSED = "'hipModuleLoadData(&module, data)' failed with 'hipError"
-PAGE = mmap.PAGESIZE
-NONE, READ_WRITE = 0, 3  # values of mmap's protections
-
-
-def _libc(mgpu: Mgpu):
-    mgpu.ffi.cdef(
-        "void *mmap(void *, size_t, int, int, int, long); int munmap(void *, size_t);"
-        "int mprotect(void *, size_t, int); int memfd_create(const char *, unsigned);"
-        "int ftruncate(int, long);",
-        override=True,
-    )
-    return mgpu.ffi.dlopen(None)
-
-
-def _at_the_edge(mgpu: Mgpu, content: bytes, mapped: int = READ_WRITE):
-    """Returns a copy of an image at the end of readable memory: the page behind it has no
-    rights."""
-    libc = _libc(mgpu)
-    size = (len(content) + PAGE - 1) // PAGE * PAGE
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    area = mgpu.ffi.cast("char *", libc.mmap(mgpu.null, size + PAGE, READ_WRITE, flags, -1, 0))
-    image = area + size - len(content)
-    mgpu.ffi.memmove(image, content, len(content))
-    assert libc.mprotect(area + size, PAGE, NONE) == 0
-    assert libc.mprotect(area, size, mapped) == 0
-    return image
 
 
 def _load_and_unload(mgpu: Mgpu, image):
@@ -76,7 +51,7 @@ def _fatbin(header_size: int, size: int = 64) -> bytes:
 def test_a_fatbin_entrys_wrong_header_size_is_not_followed(mgpu: Mgpu) -> None:
     """By that header the entry's content would begin where nothing can be read."""
     for header_size in (0, 23, 24, 4096, 1 << 20, 0xFFFFFFFF):
-        assert not mgpu.load(_at_the_edge(mgpu, _fatbin(header_size)))
+        assert not mgpu.load(at_the_edge(mgpu, _fatbin(header_size)))
         assert mgpu.stderr().startswith(REFUSED)
     assert mgpu.load(mgpu.image(code_object("forum")))
 
@@ -87,10 +62,10 @@ def test_an_empty_bundle_entrys_offset_is_ignored(mgpu: Mgpu) -> None:
     image = bytearray(bundle(code_object("forum")))
     for offset in (0, 1 << 40, (1 << 62) - 1, (1 << 64) - 1):
         struct.pack_into("<Q", image, 32, offset)
-        module = mgpu.load(_at_the_edge(mgpu, bytes(image)))
+        module = mgpu.load(at_the_edge(mgpu, bytes(image)))
         assert mgpu.function(module, KERNEL)
         mgpu.ModuleUnload(module)
-        assert _load_and_unload(mgpu, _at_the_edge(mgpu, bytes(image))) == module
+        assert _load_and_unload(mgpu, at_the_edge(mgpu, bytes(image))) == module
     assert mgpu.stderr() == ""
 
 
@@ -102,7 +77,7 @@ def test_a_damaged_entry_for_another_gpu_is_ignored(mgpu: Mgpu) -> None:
     image[second : second + 31] = b"hipv4-amdgcn-amd-amdhsa--gfx110"
     for offset, size in ((1 << 40, 5000), (0, 1 << 40), ((1 << 64) - 8, 64)):
         struct.pack_into("<QQ", image, second - 24, offset, size)
-        module = mgpu.load(_at_the_edge(mgpu, bytes(image)))
+        module = mgpu.load(at_the_edge(mgpu, bytes(image)))
         assert mgpu.function(module, KERNEL), (offset, size)
     assert mgpu.stderr() == ""
 
@@ -111,7 +86,7 @@ def test_a_damaged_entry_for_another_gpu_is_ignored(mgpu: Mgpu) -> None:
 def test_unreadable_memory_is_not_read(mgpu: Mgpu) -> None:
     """The memory is mapped, so msync succeeds, but nobody has the right to read it."""
     for content in (code_object("forum"), bundle(code_object("forum")), _fatbin(24), bytes(5000)):
-        assert not mgpu.load(_at_the_edge(mgpu, content, NONE))
+        assert not mgpu.load(at_the_edge(mgpu, content, NONE))
         assert mgpu.stderr().startswith(REFUSED)
     assert mgpu.load(mgpu.image(code_object("forum")))
 
@@ -119,7 +94,7 @@ def test_unreadable_memory_is_not_read(mgpu: Mgpu) -> None:
 @in_child(backends=BACKENDS)
 def test_nothing_is_read_beyond_a_mapped_files_end(mgpu: Mgpu) -> None:
     """A read behind the end of the file would be SIGBUS."""
-    libc = _libc(mgpu)
+    libc = libc_of(mgpu)
     file = libc.memfd_create(b"image", 0)
     content = code_object("forum")
     assert libc.ftruncate(file, len(content)) == 0
@@ -137,13 +112,13 @@ def test_nothing_is_read_beyond_a_mapped_files_end(mgpu: Mgpu) -> None:
 def test_an_image_with_strings_behind_its_section_headers_is_shared(mgpu: Mgpu) -> None:
     """The library takes, keeps and shares it like any other; it sees the writable globals."""
     content = _tables_first(code_object("forum"))
-    modules = {_load_and_unload(mgpu, _at_the_edge(mgpu, content)) for _ in range(3)}
+    modules = {_load_and_unload(mgpu, at_the_edge(mgpu, content)) for _ in range(3)}
     assert len(modules) == 1
-    assert mgpu.function(mgpu.load(_at_the_edge(mgpu, content)), KERNEL)
+    assert mgpu.function(mgpu.load(at_the_edge(mgpu, content)), KERNEL)
     content = _tables_first(code_object("globals"))
     before = mgpu.count("hipModuleLoadData") if mgpu.on_stub else 0
     for _ in range(3):
-        assert _load_and_unload(mgpu, _at_the_edge(mgpu, content))
+        assert _load_and_unload(mgpu, at_the_edge(mgpu, content))
     if mgpu.on_stub:
         assert mgpu.count("hipModuleLoadData") == before + 3
     assert mgpu.stderr() == ""
@@ -154,7 +129,7 @@ def test_a_shorter_image_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
     """The header states no size and equals that of the longer image before it. The library
     therefore compares the table behind it before it reads anything by that table."""
     short, long = _tables_first(code_object("forum")), _tables_first(code_object("forum"), PAGE)
-    libc = _libc(mgpu)
+    libc = libc_of(mgpu)
     assert short[:64] == long[:64]
     room = (len(long) + PAGE - 1) // PAGE * PAGE
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
@@ -164,7 +139,7 @@ def test_a_shorter_image_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
     mgpu.ModuleUnload(module)
     mgpu.ffi.memmove(area, short, len(short))
     end = (len(short) + PAGE - 1) // PAGE * PAGE
-    assert libc.munmap(mgpu.ffi.cast("char *", area) + end, room - end) == 0
+    assert libc.mprotect(mgpu.ffi.cast("char *", area) + end, room - end, NONE) == 0
     shorter = _load_and_unload(mgpu, area)
     assert shorter not in (module, mgpu.null)
     assert _load_and_unload(mgpu, area) == shorter
@@ -174,7 +149,7 @@ def test_a_shorter_image_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
 def test_a_shorter_bundle_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
     """The program loads a bundle whose table is shorter than that of the one before it."""
     short, long = bundle(code_object("forum")), bundle(code_object("forum") + bytes(3 * PAGE))
-    libc = _libc(mgpu)
+    libc = libc_of(mgpu)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     area = libc.mmap(mgpu.null, len(long), READ_WRITE, flags, -1, 0)
     mgpu.ffi.memmove(area, long, len(long))
@@ -182,7 +157,7 @@ def test_a_shorter_bundle_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None
     mgpu.ModuleUnload(module)
     mgpu.ffi.memmove(area, short, len(short))
     end = mgpu.ffi.cast("char *", area) + len(short)
-    assert libc.munmap(end, len(long) - len(short)) == 0
+    assert libc.mprotect(end, len(long) - len(short), NONE) == 0
     shorter = _load_and_unload(mgpu, area)
     assert shorter not in (module, mgpu.null)
     assert _load_and_unload(mgpu, area) == shorter
@@ -197,7 +172,7 @@ def test_images_with_a_false_size_of_a_section_are_not_shared(mgpu: Mgpu) -> Non
     for size in (1 << 40, 1 << 63, (1 << 64) - 1):
         image = bytearray(content)
         struct.pack_into("<Q", image, at + 3 * 64 + 32, size)
-        buffer = _at_the_edge(mgpu, bytes(image))
+        buffer = at_the_edge(mgpu, bytes(image))
         if mgpu.on_stub:
             mgpu.load(buffer)
             continue
@@ -216,7 +191,7 @@ def test_images_with_a_false_offset_of_a_section_are_refused(mgpu: Mgpu) -> None
         for section in (1, 3):
             image = bytearray(content)
             struct.pack_into("<Q", image, at + section * 64 + 24, place)
-            assert not mgpu.load(_at_the_edge(mgpu, bytes(image)))
+            assert not mgpu.load(at_the_edge(mgpu, bytes(image)))
             assert mgpu.stderr().startswith(REFUSED)
     assert mgpu.load(mgpu.image(content))
 
@@ -236,7 +211,7 @@ def test_tiny_images_at_the_end_of_memory_are_refused(mgpu: Mgpu) -> None:
         b"BC\xc0\xde1234",
         b".version",
     ):
-        assert not mgpu.load(_at_the_edge(mgpu, content)), content
+        assert not mgpu.load(at_the_edge(mgpu, content)), content
         assert mgpu.stderr().startswith(REFUSED)
 
 
@@ -283,7 +258,7 @@ def _looks(mgpu: Mgpu) -> None:
     mgpu.ffi.cdef("extern long looked;")
     process = mgpu.ffi.dlopen(None)
     for content in (code_object("forum"), bundle(code_object("vecadd"), code_object("globals"))):
-        image = _at_the_edge(mgpu, content)
+        image = at_the_edge(mgpu, content)
         before = process.looked
         module = mgpu.load(image)
         assert process.looked - before == (len(content) + PAGE - 1) // PAGE

@@ -60,7 +60,7 @@ def program(name: str, chip: str = pipelines.DEFAULT_CHIP, *, shared: bool = Fal
     """Compiles ``bench/native/<name>.c`` if the result is older, and returns the result.
 
     If ``shared``, builds a library, for a process that calls its main. The program contains the
-    forum's code object for ``chip``. Without a compiler a carried file is used as it is.
+    forum's code object for ``chip``. Without a compiler a file that came along is used as it is.
     """
     image = _image(chip)
     result = OUT / chip / (f"{name}.so" if shared else name)

@@ -230,8 +230,8 @@ class Function:
         return read
 
 
-#: More numbers than registers can return go through memory, as in C; for fewer LLVM has its own
-#: way.
+#: As in C, results that do not fit into registers are returned through memory; LLVM has rules of
+#: its own for those that fit.
 _REGISTERS = 3
 
 

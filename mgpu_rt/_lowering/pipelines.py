@@ -165,7 +165,7 @@ def pipeline(
     lines: str = "",
 ) -> Pipeline:
     """Returns the pipeline of a release for a chip, by default gfx90a, or for 15 gfx906 as in the
-    forum's report. Raises ValueError if a release has none."""
+    forum's report. Raises ValueError if a release has no such pipeline."""
     if llvm not in toolchain.RELEASES:
         raise ValueError(f"no recipe for LLVM {llvm}: there are 15, and 19 to 23")
     if llvm == 15 and _is_nvidia(chip or ""):

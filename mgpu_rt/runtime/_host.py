@@ -99,7 +99,7 @@ def hip_path() -> str:
 
 def install(runtime: Runtime) -> None:
     """Puts a runtime in place of the library's functions, and of an earlier runtime. Raises
-    TypeError, and exceptions of the runtime's properties, and then changes nothing."""
+    TypeError, or an exception of one of the runtime's properties; the runtime is unchanged then."""
     with _State.lock:
         _connect()
         answers = _adapters.answers(runtime, _fail)

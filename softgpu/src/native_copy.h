@@ -5,7 +5,7 @@
 #include "device.h"
 
 /* Returns true if the dispatch was one of ROCr's copy or fill kernels and is done. Returns false if
- * it must be interpreted: another kernel, or a copy that will fault. */
+ * the interpreter has to run the kernel: another kernel, or a copy that will fault. */
 bool softgpu_native_copy(const struct softgpu_dispatch_packet *packet);
 
 #endif

@@ -33,8 +33,8 @@ struct scheduling {
 };
 
 /* HIP spins while it waits for a kernel. If HIP shares a core with the queue's thread, a short
- * slice gives the thread its turn at once. HIP's own slice would take some milliseconds. (Linux
- * 6.12 and later; on other kernels it has no effect.) */
+ * slice gives the thread its turn at once. Otherwise HIP's thread would keep the core for its slice
+ * of some milliseconds. (Linux 6.12 and later; on other kernels it has no effect.) */
 static void prepare_thread(const char *name) {
     struct scheduling scheduling = {.size = sizeof scheduling, .runtime = SLICE_NS};
     syscall(SYS_sched_setattr, 0, &scheduling, 0);

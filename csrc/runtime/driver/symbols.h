@@ -22,7 +22,7 @@
 #include <stdbool.h>
 
 /* Returns true if HIP's names are to be bound within HIP: if the program has an LLVM or MLIR whose
- * names are global. Called before HIP is opened; may give advice. */
+ * names are global. The caller calls this before HIP is opened; it may print advice. */
 bool symbols_own(void);
 
 /* Returns the flags for opening HIP. */

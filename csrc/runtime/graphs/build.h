@@ -1,8 +1,8 @@
 /* A graph while it is built: its nodes, and what each node comes after.
  *
  * A stream's work is a chain. An event, a wait by the host or memory that is used again makes one
- * chain come after another. A vector clock tells up to which node of each stream all are done. One
- * thread builds a graph, and has it to itself until it is ended. */
+ * chain come after another. A vector clock holds, for each stream, the node up to which all nodes
+ * are done. One thread builds a graph, and has it to itself until it is ended. */
 #ifndef MGPU_RT_GRAPH_BUILD_H
 #define MGPU_RT_GRAPH_BUILD_H
 

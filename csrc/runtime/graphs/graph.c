@@ -210,7 +210,8 @@ static const char *memory_change(const struct graph_memory *memory) {
  * has. */
 static const char *changed_memory(const struct mgpu_rt_graph *graph, void **address) {
     if (DOUBT(graph_copies_idle_memory,
-              load_relaxed(&registrations_idle))) /* memory that HIP has pinned may be a node's */
+              load_relaxed(
+                  &registrations_idle))) /* a graph's node may use memory that HIP has pinned */
         (void)registration_cache.trim(ALL_DEVICES);
     const char *change = NULL;
     for (const struct graph_memory *memory = graph->memory; memory && !change;

@@ -86,8 +86,8 @@ static inline void module_release(struct module *module) {
 
 /* Acquires the slot's module for a load that it serves; NULL if it does not. The thread acquires
  * the module, by the slot's version, before it looks at the bytes: no thread can evict it then. The
- * device belongs to that version, as inserting a later module first changes `version_and_state`. A
- * module of another device is not touched, as its device may be reset at any time. */
+ * device belongs to that version: inserting a later module changes `version_and_state` before the
+ * device. A module of another device is not touched, as its device may be reset at any time. */
 static inline struct module *module_of_slot(struct thread *thread, const struct slot *slot,
                                             const void *image) {
     const uint64_t taken = MODULE_LIVE - MODULE_IDLE;

@@ -34,7 +34,7 @@ static void grow(struct slots *slots) {
 }
 
 /* Chooses the key's own slot, or one of its window that serves nothing any more, or else the first.
- * The table grows before it fills up, so that the last case stays rare. */
+ * The table grows before it fills up, so the first slot is seldom overwritten. */
 struct slot *slot_choose(struct slots *slots, hipModule_t of, const void *key) {
     grow(slots);
     struct slot *const home = slot_home(slots, of, key);

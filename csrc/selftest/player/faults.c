@@ -167,7 +167,8 @@ static void give_back(const struct step *step, void *thing) {
 }
 
 /* refused KIND OBJECT STREAM BYTES: prints what the call returned, and the thread's last error. A
- * runtime that has such an object idle may hand it out even if HIP does not (sequences.py). */
+ * runtime that holds such an object idle may hand it out even if HIP does not hand it out
+ * (sequences.py). */
 static void play_refused(const struct step *step) {
     char text[160];
     snprintf(text, sizeof text, faults[ARGUMENT(0)], "*");

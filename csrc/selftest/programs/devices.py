@@ -23,7 +23,7 @@ from csrc.selftest.programs.script import (
 #: The programs run on two devices; device 0 is the first.
 devices = Group("devices", devices=2)
 graphs = Group("devices-graphs", known=True, devices=2)
-#: The option counts with stock's behaviour, too.
+#: The option works with stock's behaviour, too.
 option = Group("devices-option", options={"MGPU_RT_DEVICE": "1"}, devices=2)
 #: A rank variable, by which the library finds its device.
 RANK = "OMPI_COMM_WORLD_LOCAL_RANK"

@@ -38,7 +38,7 @@ def idle(p: Script) -> int:
 
 @streams
 def a_wait_covers_no_first_work_of_another_thread(p: Script) -> None:
-    """The work is each thread's first, so this is the first program of its process."""
+    """No thread has made work before, so this program is the first of its process."""
     p.threads = 2
     block, stream = p.alloc(NULL), p.stream()
     p.fill(block, 1, stream)

@@ -339,7 +339,7 @@ def added(runs: Iterable[Statistics]) -> Statistics:
 
 
 def _kernels_among(run: Statistics, every: list[Statistics]) -> dict[str, Counter]:
-    """Renames kernels as other processes show them, which may know more kernels of a name."""
+    """Renames kernels by the names of other processes, which may know more kernels of a name."""
     shown = {name for other in every for name in other.kernels}
     listed = run.raw.get("kernels", {})
     full = {name: full_name(listed.get(name, {}).get("module") or "", name) for name in run.kernels}

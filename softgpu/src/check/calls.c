@@ -188,8 +188,8 @@ static struct side side_of(void *memory) {
     return side;
 }
 
-/* Compares an access with the accesses of ops that are not over, and enters it. HIP has read
- * pageable memory when a copy from it returns, so no later access races with that load. */
+/* Compares an access with the accesses of unfinished ops, and records it. HIP has read pageable
+ * memory when a copy from it returns, so no later access races with that load. */
 static void enter(const struct transfer *move, const struct side *side, uint64_t bytes,
                   bool writes) {
     const struct softgpu_block *block = side->has_block ? &side->block : NULL;

@@ -65,7 +65,7 @@ struct softgpu_conflict softgpu_race_global(struct wave *w, const struct inst *i
 struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t begin, uint64_t va,
                                           uint64_t bytes, bool writes,
                                           const struct softgpu_clock *clock);
-/* Enters accesses to workgroup memory. */
+/* Records accesses to workgroup memory. */
 struct softgpu_conflict softgpu_race_lds(struct wave *w, const struct inst *i,
                                          const uint32_t *offset, uint64_t mask, unsigned bytes);
 /* Returns the number of a dispatch's op (launch.h); sets its clock, NULL if it has no order. */

@@ -84,7 +84,7 @@ static inline float fmas_f32(float a, float b, float c, bool scaled) {
 
 /* Computes (a * b + c) * 2^-128, rounded once. If the product's scaling makes the rounded sum
  * denormal, it may look like a tie that the exact sum is not. The bits that the first rounding cut
- * off decide. */
+ * off decide how to round. */
 static inline double scaled_down_sum(double a, double b, double c) {
     double sum = fma(a, b, c), result = sum * 0x1p-128;
     double lost = sum - result * 0x1p128, cut = fma(a, b, c - sum);

@@ -47,7 +47,7 @@ PLAIN = ["-DSOFTGPU_CHECK_HOOKS_H", *(f"-D{name}={rest}" for name, rest in REST.
 
 
 def preprocessed(source: Path, *options: str) -> str:
-    """Returns the compiler's input, without blanks and suffixes of numbers."""
+    """Returns the compiler's input, without blanks and without the suffixes of integers (u, l)."""
     words = ["cc", "-E", "-P", "-std=c11", "-D_GNU_SOURCE", *options, source]
     headers = ["-idirafter", "/usr/include/hsakmt", "-idirafter", "/opt/rocm/include"]
     done = subprocess.run(

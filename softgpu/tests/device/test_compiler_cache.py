@@ -65,7 +65,8 @@ def compiled(cache: Path, variables: Mapping[str, str] | None = None, **changes:
 
 
 def shape(answered: list) -> list:
-    """Returns the parts that are equal in any two compilations: a binary names a random folder."""
+    """Returns what is equal in any two compilations: of a binary only the length, as its bytes name
+    a random folder."""
     status, objects = answered
     return [status, [(kind, name, len(content)) for kind, name, content in objects]]
 
@@ -97,7 +98,7 @@ def forge(path: Path, old: bytes, new: bytes) -> None:
 
 @pytest.mark.check
 def test_a_kept_result_equals_that_of_amd(tmp_path: Path) -> None:
-    """Objects, their kinds, names and order are equal; an empty log counts, too."""
+    """The result has AMD's objects, kinds, names and order; an empty log is an object, too."""
     amd = compiled(tmp_path, OFF)
     assert amd[0] == 0
     assert [kind for kind, *_ in amd[1]] == [LOG, BINARY]

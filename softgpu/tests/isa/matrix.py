@@ -141,7 +141,8 @@ def numbers(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.n
     return bf16(whole) if kind == "bf16" else whole.astype(TYPES[kind])
 
 
-#: The lane whose B each lane gets, by MLIR's name of the pattern; blgp is the index into this list.
+#: Maps MLIR's name of each pattern to the lane whose B each lane reads; blgp is the pattern's place
+#: here.
 PATTERNS = {
     "none": [*range(64)],
     "bcast_first_32": 2 * [*range(32)],

@@ -57,8 +57,8 @@ OPERANDS = 16 * LANES
 
 
 def patterns(shape: Shape) -> list[Pattern]:
-    """Each pattern of B is combined with those of A: no broadcast, and blocks 1 and the last of
-    each size."""
+    """Returns each pattern of B with some of A: no broadcast, and of each size block 1 and the
+    last."""
     some = [(0, 0)]
     for cbsz in range(1, shape.blocks.bit_length()):
         some += [(cbsz, abid) for abid in sorted({1, 2**cbsz - 1})]

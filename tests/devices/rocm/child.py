@@ -27,7 +27,7 @@ def _count(mgpu: child.Mgpu, function: str) -> int:
 
 
 class _NoStub:
-    """HIP itself in the stub's place; skips the test that calls one of the stub's functions."""
+    """HIP itself in the stub's place: a test that calls a function of the stub is skipped."""
 
     def __init__(self, hip: object) -> None:
         self.hip = hip

@@ -1,4 +1,4 @@
-/* A copy of a fuzzer's input that ends at the end of readable memory: reading on ends the
+/* A copy of a fuzzer's input that ends at the end of readable memory: one byte too many ends the
  * process. */
 #ifndef MGPU_RT_FUZZ_EDGE_H
 #define MGPU_RT_FUZZ_EDGE_H

@@ -43,7 +43,7 @@ class Plan:
     def case(self) -> runner.Case:
         scripts = {}
         lacks = [name for side in self.sides for name in side.lacks]
-        if self.fails:  # an event for whose entry the library has no memory has no time
+        if self.fails:  # if the library has no memory for an event's entry, the event has no time
             lacks.append("elapsed")
         for number, (head, actions) in enumerate(self.programs, start=1):
             alone = self.device.starts_alone and number == 1

@@ -321,7 +321,7 @@ def test_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_program_without_images_is_refused(tmp_path: Path) -> None:
-    """Programs for all processors are refused."""
+    """The message names the program's processor."""
     path = compile_c(tmp_path / "program", "int main(void) { return 0; }")
     content = bytearray(path.read_bytes())
     for machine, name in ((62, "x86-64"), (183, "AArch64"), (243, "RISC-V")):

@@ -25,8 +25,8 @@ from tests.support.patience import HANG, wait_until
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Builds a program that uses a stream and ends with status 3. Its library, LLVM 19's, is not on
-    this machine."""
+    """Builds a program that uses a stream and ends with status 3. LLVM 19's library, which the
+    program wants, is not on this machine."""
     return stream_program(tmp_path_factory.mktemp("program"), f"{RUNTIME}.19.1")
 
 

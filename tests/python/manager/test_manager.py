@@ -223,7 +223,8 @@ def test_the_documented_policy_works(tmp_path: Path) -> None:
 
 
 def test_every_lost_event_is_reported(tmp_path: Path) -> None:
-    """Threads miss together: each event arrives once, or the library reports that some are lost."""
+    """Several threads have cache misses at once: each event arrives once, or the library reports
+    that some are lost."""
     with Program(tmp_path, "PinAll", HIPSTUB_MODE="fast") as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(program.notes)

@@ -43,7 +43,8 @@ def variant(number: int) -> bytes:
 
 
 class World:
-    """A library with tables but without a device, its clock, and one of the policy's caches."""
+    """Stands for the library: it has tables, a clock and one of the policy's caches, but no
+    device."""
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind

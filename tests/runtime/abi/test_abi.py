@@ -178,7 +178,8 @@ def _is_address(value: int | str) -> bool:
 
 
 def _calls(mgpu: Mgpu, image: bytes, garbage: int | None) -> list[tuple]:
-    """Returns HIP's calls and answers in one round of the functions with late arguments."""
+    """Calls the functions that gained arguments after LLVM 12, once each; returns HIP's calls and
+    answers."""
     ffi, lib = mgpu.ffi, mgpu.lib
     stub = FFI()
     stub.cdef("char *hipstub_json(void); void hipstub_reset(void);")

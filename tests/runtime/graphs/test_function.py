@@ -280,7 +280,7 @@ def test_graphs_that_do_not_pay_become_rare(mgpu: Mgpu) -> None:
     for call in range(200):
         functions.check(array, call, 2 + call // 2 % 5)
     assert counted(mgpu) == (4, 4, 196)
-    for call in range(20):  # after a longer run of the same ones another try is worth it
+    for call in range(20):  # after enough calls with the same arguments another try is worth it
         functions.check(array, call, 7)
     assert counted(mgpu) == (5, 8, 212)
 

@@ -107,8 +107,8 @@ def _read(played: Played, lines: list[str], stderr: str) -> None:
 
 
 def differences(ours: Played, stocks: Played) -> dict[str, tuple[Result, Result]]:
-    """Returns the situations in which the two runtimes differ. Every outcome is right if stock ends
-    the process there, or was not called."""
+    """Returns the situations in which the two runtimes differ. If stock ends the process there, or
+    was not called, every outcome counts as right."""
     return {
         name: (ours.results[name], theirs)
         for name, theirs in stocks.results.items()

@@ -8,8 +8,8 @@ from tests.support.images import code_object
 
 KIB, MIB = 1 << 10, 1 << 20
 
-#: Sizes to the device: staged, the largest staged one, and one byte more. Sizes are odd, so that
-#: the last piece is not a whole one.
+#: Sizes of copies to the device: a staged one, the largest staged one, and one byte more. Sizes are
+#: odd, so that the last piece is not a whole one.
 UP = [1, 4001, 512 * KIB, 512 * KIB + 1]
 #: Sizes from the device: at once, in pieces, the largest in pieces, and one byte more.
 DOWN = [1, 256 * KIB, 256 * KIB + 1, 3 * MIB + 7, 16 * MIB, 16 * MIB + 1]

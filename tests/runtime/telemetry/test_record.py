@@ -232,7 +232,7 @@ def test_a_recording_has_the_numbers_of_the_json(program: Path, tmp_path: Path) 
 
 
 def test_a_child_of_fork_has_a_file_of_its_own(program: Path, tmp_path: Path) -> None:
-    """Children that made no call have none."""
+    """Children that made no call have no recording."""
     run(program, tmp_path, "fork", MGPU_RT_STATS="stats.json", MGPU_RT_TRACE="trace")
     files = {path.name: path for path in tmp_path.iterdir()}
     assert len(files) == 4

@@ -46,8 +46,8 @@ struct image image_describe(const void *data);
 /* Does what image_lies_at does for images whose head does not tell their size. */
 bool image_lies_at_by_parts(const struct image *image, const void *data);
 
-/* Returns true if the image's bytes lie at `data` too. The head is compared first: only if it is
- * equal can as many bytes be read at `data` as the image has. */
+/* Returns true if the image's bytes lie at `data` too. The head is compared first. If it is equal,
+ * as many bytes can be read at `data` as the image has. */
 static inline bool image_lies_at(const struct image *image, const void *data) {
     if (__builtin_expect(image->sized_by_tables, 0))
         return image_lies_at_by_parts(image, data);

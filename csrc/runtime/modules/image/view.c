@@ -13,8 +13,8 @@ static uintptr_t page_size(void) {
 }
 
 /* rt_sigprocmask reads a mask of 8 bytes before it looks at the operation. The call answers EFAULT
- * if the bytes cannot be read and EINVAL if they can, and changes nothing. Every kernel has it and
- * every sandbox permits it, unlike process_vm_readv and MADV_POPULATE_READ. */
+ * if the bytes cannot be read and EINVAL if they can, and changes nothing. Every Linux kernel has
+ * this system call and every sandbox permits it, unlike process_vm_readv and MADV_POPULATE_READ. */
 static bool page_is_readable(uintptr_t page) {
     const int no_such_change = ~0;
     const long mask_bytes = 8;

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The pages go on elsewhere, and others come here: MREMAP_DONTUNMAP leaves the mapping. */
+/* MREMAP_DONTUNMAP moves the pages elsewhere and leaves the mapping, where other pages then lie. */
 static void case_moved(void) {
     const struct range at = {window, 2 * PAGE};
     map(at);

@@ -1,4 +1,4 @@
-"""Launches, copies, frees and waits without their order, and wrongly used handles."""
+"""Launches, copies, frees and waits that lack a needed order, and handles that are used wrongly."""
 
 from __future__ import annotations
 

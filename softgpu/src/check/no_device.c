@@ -49,7 +49,7 @@ void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind
     pthread_mutex_lock(&map.lock);
     struct softgpu_block *old = block_of(va);
     if (old)
-        remove_block(old); /* the block was freed past the library */
+        remove_block(old); /* HIP freed the block without the library */
     if (grow())
         map.blocks[map.count++] = (struct softgpu_block){.va = va,
                                                          .size = size,

@@ -1,8 +1,9 @@
-"""Builds the compiled files by csrc/build.mk, and puts them into the package.
+"""Builds the compiled files by csrc/build.mk, and copies them into the package.
 
-In a checkout (editable installs) they stay in build/, where make finds them. In a wheel and in
-pip's installs the compiled files are in mgpu_rt/: they are compiled in a copy of the sources below
-the build folder, so that no file contains that folder's path and a second build gives equal bytes.
+In a checkout (editable installs) the compiled files stay in build/, where make finds them. In a
+wheel and in pip's installs the compiled files are in mgpu_rt/: they are compiled in a copy of the
+sources below the build folder, so that no file contains that folder's path and a second build gives
+equal bytes.
 
 CC, CFLAGS, LDFLAGS and SOURCE_DATE_EPOCH are honoured, and make's other variables through
 MAKEFLAGS (MAKEFLAGS="SOFTGPU=no").
@@ -25,13 +26,14 @@ from setuptools.command.sdist import sdist
 ROOT = Path(__file__).resolve().parent
 SOURCES = ("csrc", "mgpu_rt", "softgpu")
 
-#: The time in archives, unless SOURCE_DATE_EPOCH gives another: zip files cannot have one before
-#: 1980.
+#: The time in archives, unless SOURCE_DATE_EPOCH gives another: zip files cannot contain a time
+#: before 1980.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")
 
 
 def need(*names: str) -> list[str]:
-    """Returns which of these are missing on this machine; csrc/packaging/need.sh knows them."""
+    """Returns which of these tools are missing on this machine; csrc/packaging/need.sh knows how to
+    find them."""
     command = ["sh", "csrc/packaging/need.sh", "--list", *names]
     environment = {**os.environ, "PYTHON": sys.executable}
     result = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
@@ -39,16 +41,16 @@ def need(*names: str) -> list[str]:
 
 
 def make(directory: Path, *arguments: str) -> None:
-    """Runs make there. If make fails, ends with its message."""
+    """Runs make in a folder. If make fails, ends with its message."""
     command = ["make", f"-j{os.cpu_count() or 1}", "-f", "csrc/build.mk", *arguments]
     command.append(f"HOST_PYTHON={sys.executable}")
-    # csrc/build.mk adds the user's flags to its own; flags on the command line would come last.
+    # csrc/build.mk adds the user's flags to its own; flags on the command line would replace them.
     if subprocess.run(command, cwd=directory).returncode != 0:
         sys.exit("mgpu_rt: the C half could not be built; make has said why")
 
 
 def addresses() -> dict[str, str]:
-    """Returns the project's public addresses, of which there are none yet."""
+    """Returns the project's public addresses; there are none yet."""
     sys.path.append(str(ROOT / "csrc" / "packaging"))
     import recipes
 
@@ -68,7 +70,7 @@ class BuildNative(build_ext):
             options = ["SOFTGPU=no"]
         if self.inplace or self.editable_mode:
             make(ROOT, "native", *options)
-            # The library looks there for the interpreter for which it was built.
+            # The library reads this file to find the interpreter for which it was built.
             Path(ROOT, "build", "lib", "mgpu_rt.python").write_text(f"{sys.executable}\n")
             return
         tree = Path(self.build_temp, "tree").absolute()
@@ -84,7 +86,7 @@ class BuildNative(build_ext):
 
 
 class SourceArchive(sdist):
-    """Makes equal bytes from equal files, on any machine, at any time."""
+    """Makes equal archives from equal files, on any machine, at any time."""
 
     def make_archive(self, base_name, format, root_dir=None, base_dir=None, **_) -> str:
         archive = f"{base_name}.tar.gz"

@@ -1,4 +1,4 @@
-"""Benchmarks and the demonstration: programs, and the sides that they are compared with."""
+"""Benchmarks and the demonstration: programs, and the runtimes with which they are compared."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""`python -m bench`: measures figures as ratios in one run, and makes plots and tables of them."""
+"""`python -m bench`: measures figures as ratios within one run, and makes plots and tables of the
+figures."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ from bench.show import output, table
 from bench.show.figures import Result, Step
 from mgpu_rt._lowering import toolchain
 
-#: The benchmarks and their devices. On an emulated device threads compete with the device itself.
+#: The benchmarks, each with the devices on which it runs. On an emulated device threads compete
+#: with the device itself.
 WHERE = {
     "calls": ("stub",),
     "threads": ("stub", "cuda", "hip"),
@@ -102,7 +104,7 @@ def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result
 
 
 class Progress:
-    """Shows what is being measured: in place on a terminal, or by a line now and then."""
+    """Shows the current measurement: in place on a terminal, otherwise by an occasional line."""
 
     def __init__(self, console: Console, total: int) -> None:
         self._console, self._total, self._done = console, total, 0
@@ -119,7 +121,7 @@ class Progress:
             self._status.stop()
 
     def begin(self, name: str) -> Step:
-        """Returns the next benchmark's function for progress."""
+        """Returns the function by which the next benchmark reports its progress."""
         self._done += 1
         prefix = f"[{self._done}/{self._total}] {name}"
         self._said = 0.0
@@ -186,9 +188,9 @@ def main(
     llvm_runtime: Path | None,
     out: Path,
 ) -> None:
-    """Measure everything that this machine can, and compare it with the targets.
+    """Measure everything that this machine can run, and compare the figures with the targets.
 
-    A missed target is reported and is no failure; the exit code is 1 if a benchmark broke.
+    A missed target is reported but is no failure; the exit code is 1 if a benchmark fails.
     """
     if context.invoked_subcommand:
         return
@@ -220,7 +222,7 @@ def main(
 @main.command()
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
 def plot(results: tuple[Path, ...]) -> None:
-    """Draw the plots of RESULTS (JSON) as PNG beside them."""
+    """Draw the plots of RESULTS (JSON) as PNG files in the same folder."""
     try:
         from bench.show import plots
     except ImportError as error:
@@ -242,9 +244,9 @@ def tables() -> None:
 @click.option("--chip", default=device.CUDA_CHIP, show_default=True)
 @click.option("--python", default="3.12", show_default=True, help="The release of Python there.")
 def prepare(chip: str, python: str) -> None:
-    """Pack the files for a machine with a GPU that has neither MLIR nor a network.
+    """Pack the files for a GPU machine that has neither MLIR nor a network.
 
-    Unpack build/bench/pack.tar.gz there in a checkout, and run `sh bench/run.sh`.
+    On that machine, unpack build/bench/pack.tar.gz in a checkout, and run `sh bench/run.sh`.
     """
     native.need(native.RUNTIME, native.STOCK, native.BY_HAND, native.STUB)
     names = [program.name for program in programs.PROGRAMS]

@@ -2,8 +2,8 @@
 
 Lowers ``programs/forum.mlir`` (launches of an empty kernel) with MLIR 22, 19 and 15. Each program
 runs with a plain runtime, with mgpu_rt linked instead, and with mgpu_rt preloaded. Prints a table
-like the forum report's for each, and at the end one of all. Ends with status 1 if anything failed
-or mgpu_rt did not keep its promise.
+like the forum report's for each program, and finally one of all programs. Ends with status 1 if a
+run failed or mgpu_rt made more calls than promised.
 
 The times belong to an emulated device, so they only compare the sides with each other.
 """
@@ -31,7 +31,7 @@ REPETITIONS = 3  # number of timed runs of each kind
 STOCK = bench.ROOT / "build" / "stock" / "libmlir_rocm_runtime.so"
 OURS = bench.ROOT / "build" / "lib" / "libmlir_rocm_runtime.so"
 PROGRAMS = bench.ROOT / "build" / "demo"
-# A run takes two seconds at most; one that hangs must not hang the demonstration.
+# A run takes at most two seconds; the limit ends a run that hangs.
 TIME_LIMIT = 300
 
 INTRODUCTION = f"""\
@@ -46,15 +46,15 @@ _ROW = re.compile(r"^ *\d+\.\d+ +\d+\.\d+ +\d+\.\d+ +(\d+) (\w+)$", re.MULTILINE
 
 
 class Failed(Exception):
-    """The demonstration cannot continue, or has found a fault."""
+    """Raised when the demonstration cannot continue, or has found a fault."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One way of running the program. ``command`` stands before the program's path.
+    """One way of running the program. ``command`` is put before the program's path.
 
-    ``many`` is the number of launches in a timed run: enough to be noticeable beside HIP's own
-    start of 0.2 s.
+    ``many`` is the number of launches in a timed run: enough to exceed HIP's own start of 0.2 s
+    noticeably.
     """
 
     name: str
@@ -66,8 +66,8 @@ class Side:
 
 @dataclass(frozen=True)
 class Counts:
-    """The counts of one side: the program's calls, as in the library's table, and the driver's
-    calls by name."""
+    """The counts of one way of running: the program's calls, as in the library's table, and the
+    driver's calls by name."""
 
     table: str
     driver: Mapping[str, int]
@@ -75,7 +75,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The time of a launch on one side, and its counts."""
+    """The time of a launch in one way of running, and the counts."""
 
     launch: Estimate
     counts: Counts
@@ -85,7 +85,7 @@ class Outcome:
 
 
 PLAIN = Side("plain runtime", STOCK, many=300)
-#: Makes PLAIN's driver calls in their order, through the library that can count them.
+#: Lists PLAIN's driver calls in their order, through the library that can count them.
 PLAIN_COUNTED = Side("plain runtime", OURS, many=0, environment={"MGPU_RT_CACHE": "off"})
 IN_PLACE = Side("mgpu_rt", OURS, many=20_000)
 PRELOADED = Side(
@@ -122,9 +122,11 @@ def demonstrate() -> None:
 
 
 def compare(llvm: int) -> dict[Side, Outcome]:
-    """Runs all sides of one LLVM release, prints their tables, and checks their counts."""
+    """Runs the program of one LLVM release in all ways, prints the tables, and checks the
+    counts."""
     chip = pipelines.FORUM_CHIP if llvm == 15 else pipelines.DEFAULT_CHIP
-    # The caller's settings of mgpu_rt are for other programs; only the choice of a HIP counts here.
+    # The caller's settings of mgpu_rt are for other programs; only the caller's choice of a HIP
+    # applies here.
     base = {k: v for k, v in os.environ.items() if k == "MGPU_RT_HIP" or k[:8] != "MGPU_RT_"}
     environment = softgpu.environment({**base, "MGPU_RT_SOFTGPU": chip})
 
@@ -157,8 +159,8 @@ def summary(releases: Mapping[int, Mapping[Side, Outcome]]) -> str:
 
 
 def time_launch(llvm: int, side: Side, environment: Mapping[str, str]) -> Estimate:
-    """Returns the microseconds of a launch after the first: HIP's own start is equal in all
-    runs."""
+    """Returns the microseconds of a launch after the first: HIP's own start takes equally long in
+    all runs."""
     one, many = (build(llvm, side.library, launches) for launches in (1, side.many))
     taken: dict[Path, list[float]] = {one: [], many: []}
     for _ in range(REPETITIONS):
@@ -198,7 +200,7 @@ def execute(side: Side, program: Path, environment: Mapping[str, str]) -> str:
         )
     except subprocess.TimeoutExpired as expired:
         raise Failed(f"{what}: not done after {TIME_LIMIT} s") from expired
-    # MLIR's main returns nothing, so only an end by a signal means a failure.
+    # MLIR's main returns no status, so only a run that a signal ended has failed.
     if done.returncode < 0:
         raise Failed(f"{what}: ended with status {done.returncode}\n{done.stderr}")
     if "failed with" in done.stderr:
@@ -221,7 +223,7 @@ def check(llvm: int, driver: Mapping[str, int]) -> None:
         "hipModuleLoadData": (0, 1),
         "hipModuleGetFunction": (0, 1),
         "hipStreamCreate": (0, 1),
-        # No destroy is in the loop; one at the end destroys the shared stream.
+        # The loop contains no destroy; one destroy at the end ends the shared stream.
         "hipStreamDestroy": (0, 1),
         "hipModuleLaunchKernel": (LAUNCHES, LAUNCHES),
         "hipStreamSynchronize": (LAUNCHES, LAUNCHES),

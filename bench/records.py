@@ -1,4 +1,4 @@
-"""Records: the latest outcome of each suite and benchmark, as JSON with a line for each part."""
+"""Stores the latest outcome of each suite and benchmark, as JSON with a line for each part."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 from bench import ROOT
 
-#: Suites' records; softgpu/records has the device's own, and bench/results the benchmarks'.
+#: The suites' records are here; softgpu/records contains the emulated device's, and bench/results
+#: the benchmarks'.
 SUITES = ROOT / "bench" / "results" / "suites"
 DEVICE = ROOT / "softgpu" / "records"
 
@@ -20,13 +21,13 @@ def load(path: Path) -> Any:
 
 
 def save(content: Any, path: Path) -> None:
-    """Writes the file, over an older one."""
+    """Writes the file, and replaces an older one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_text(content) + "\n", encoding="utf-8")
 
 
 def _text(content: Any, indent: str = "") -> str:
-    """Writes a part on one line if it is short or has neither lists nor objects."""
+    """Writes a part on one line if the part is short or contains neither lists nor objects."""
     line = json.dumps(content, ensure_ascii=False)
     is_object = isinstance(content, dict)
     parts = list(content.values()) if is_object else content if isinstance(content, list) else []

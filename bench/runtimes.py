@@ -1,4 +1,4 @@
-"""Runtimes in Python that only pass calls on, to be measured (bench/measure/in_python.py)."""
+"""Runtimes in Python that only pass calls on, for a measurement (bench/measure/in_python.py)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mgpu_rt.runtime._objects import Launch
 
 
 class OnKernel(Runtime):
-    """A hook on launches only; loads and look-ups pass through it, too, so that it knows the
+    """A hook on launches only; loads and look-ups also pass through the hook, so that it knows the
     kernel."""
 
     def launch_kernel(self, launch: Launch) -> None:

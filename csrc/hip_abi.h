@@ -1,4 +1,4 @@
-/* HIP's ABI as far as anything here serves or calls it: types, numbers, layouts. Facts of HIP 5.2
+/* HIP's ABI, as far as this project provides or calls it: types, numbers, layouts. Facts of HIP 5.2
  * to 7.2; no header of AMD's is needed to build. */
 #ifndef MGPU_RT_HIP_ABI_H
 #define MGPU_RT_HIP_ABI_H
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Opaque: what they point to is the library's own. */
+/* Opaque types: the pointed-to objects belong to the library. */
 typedef struct ihipModule_t *hipModule_t;
 typedef struct ihipModuleSymbol_t *hipFunction_t;
 typedef struct ihipStream_t *hipStream_t;
@@ -63,7 +63,7 @@ typedef struct hip_dim3 {
     uint32_t x, y, z;
 } dim3;
 
-/* A node of a graph that launches a kernel: one of kernelParams and extra is there. */
+/* A node of a graph that launches a kernel: either kernelParams or extra is set. */
 typedef struct {
     dim3 blockDim;
     void **extra;
@@ -88,8 +88,8 @@ _Static_assert(sizeof(hipKernelNodeParams) == 64 && offsetof(hipKernelNodeParams
                    sizeof(hipMemsetParams) == 48 && offsetof(hipMemsetParams, width) == 40,
                "as in HIP 5.2 to 7.2");
 
-/* HIP 6 has changed the numbers of memory_type: before, 0 is the host's, 1 a device's. A later HIP
- * may write more than this. */
+/* HIP 6 changed the numbers of memory_type: before HIP 6, 0 means host and 1 means device. A later
+ * HIP may write more bytes than this struct has. */
 typedef struct {
     int memory_type;
     int device;
@@ -99,7 +99,7 @@ typedef struct {
     unsigned allocation_flags;
 } hipPointerAttribute_t;
 
-/* As in HIP 5. */
+/* the layout of HIP 5 */
 typedef struct {
     char name[256];
     size_t total_global_bytes;

@@ -1,10 +1,10 @@
 /* mgpu-rt-probe: the smallest program that uses the library. `mgpu-rt doctor` runs the probe as it
- * would run any other program, to see what really happens; the library tells the rest
+ * would run any other program, to see what really happens; the library reports the rest
  * (MGPU_RT_VERBOSE). With the argument --hip the probe prints which HIP libraries a program would
- * find, and opens none. With --manager the probe waits until Python manages the caches, or will
- * not. With --image the probe says why loads must not share the image on its standard input; it
- * prints nothing if they may. With --pages the probe says why registered memory cannot be kept
- * here; it prints nothing if it can. */
+ * find, and opens none. With --manager the probe waits until the manager serves, or will not start.
+ * With --image the probe prints why loads must not share the image on its standard input, or
+ * nothing if they may. With --pages the probe prints why registered memory cannot stay registered
+ * on this machine, or nothing if it can. */
 #include "memory/page_watch.h"
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"
@@ -19,7 +19,7 @@ void *mgpuStreamCreate(void);
 void mgpuStreamSynchronize(void *stream);
 void mgpuStreamDestroy(void *stream);
 
-/* Until Python manages the caches, or will not. */
+/* Waits until the manager serves, or will not start. */
 static void wait_for_manager(void) {
     for (int starting = 1; starting; usleep(5000)) {
         char *text = mgpu_rt_stats_json();
@@ -35,7 +35,7 @@ static int print_hip(void) {
     return status;
 }
 
-/* All of the standard input and at least one 0 after it; NULL where there is no memory. */
+/* Returns all of the standard input, followed by at least one 0; NULL if there is no memory. */
 static char *read_all(size_t *size) {
     size_t capacity = 1 << 16;
     char *bytes = calloc(1, capacity);

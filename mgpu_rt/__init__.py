@@ -17,8 +17,8 @@
     mgpu_rt.empty_cache()              # give back to the driver what nobody holds
     mgpu_rt.load()                     # the library in this process, with all its functions
 
-The manager (mgpu_rt.manager._manager) runs beside a program that reaches a limit. Importing this
-package imports nothing else.
+The manager (mgpu_rt.manager._manager) runs beside a program whose caches reach a limit. Importing
+this package imports no other module.
 """
 
 TYPE_CHECKING = False  # typing's own costs 3 ms
@@ -75,7 +75,7 @@ __version__ = "0.1.0"
 def library_path() -> str:
     """Returns the path of libmlir_rocm_runtime.so, in mgpu_rt/lib or in a checkout's build/lib.
 
-    Raises FileNotFoundError, with the way out, if it was not built.
+    Raises FileNotFoundError, whose message says how to build the library, if it was not built.
     """
     from mgpu_rt import _library
 
@@ -101,16 +101,17 @@ def lower(
     link: "Sequence[str]" = (),
     graph: "Sequence[str]" = (),
 ) -> "Path":
-    """Lowers a program in MLIR, a file or its text, to a shared library, and returns its path.
+    """Lowers an MLIR program, given as a file or as text, to a shared library, and returns the
+    library's path.
 
         library = mgpu_rt.Library(mgpu_rt.lower("model.mlir", chip="gfx942"))
 
-    The options are those of `mgpu-rt lower --emit library`. LLVM's libraries that the program calls
-    are linked, too. The file is cached by the program's text and the tools, so lowering a program
-    again costs milliseconds. Do not change the file.
+    The options are those of `mgpu-rt lower --emit library`. Links the LLVM libraries that the
+    program calls, too. Caches the file by the program's text and the tools, so lowering the program
+    again costs milliseconds. Do not change the returned file.
 
-    Raises RuntimeError if a tool is missing or refuses the program, ValueError or OSError if it is
-    no program.
+    Raises RuntimeError if a tool is missing or refuses the program, ValueError or OSError if the
+    argument is no program.
     """
     from mgpu_rt._lowering import shared_library
 
@@ -118,11 +119,11 @@ def lower(
 
 
 def empty(shape: "int | Sequence[int]", dtype: "Any" = "float32") -> "DeviceArray":
-    """Returns an array in device memory, whose elements are undefined. `dtype` is a type of NumPy
-    or PyTorch, or its name.
+    """Returns an array in device memory, whose elements are undefined. `dtype` is a NumPy or
+    PyTorch type, or the type's name.
 
-    Loads the library as `load` does. Raises HipError if there is no memory, TypeError or ValueError
-    for an invalid type or shape.
+    Loads the library if necessary, as `load` does. Raises HipError if device memory is exhausted,
+    TypeError or ValueError for an invalid type or shape.
     """
     from mgpu_rt._arrays import arrays
 
@@ -130,10 +131,11 @@ def empty(shape: "int | Sequence[int]", dtype: "Any" = "float32") -> "DeviceArra
 
 
 def to_device(array: "Any") -> "DeviceArray":
-    """Returns a copy of an array in device memory. PyTorch, CuPy, kernels and lowered functions
-    take it without another copy.
+    """Returns a copy of an array in device memory. PyTorch, CuPy, kernels and lowered functions use
+    the copy in place.
 
-    Loads the library as `load` does. Raises HipError, TypeError or ValueError as `empty` does.
+    Loads the library if necessary, as `load` does. Raises HipError, TypeError or ValueError as
+    `empty` does.
     """
     from mgpu_rt._arrays import arrays
 
@@ -143,42 +145,44 @@ def to_device(array: "Any") -> "DeviceArray":
 def empty_cache() -> int:
     """Releases all cached objects that are not in use: device memory, modules, streams.
 
-    Returns the number of released objects. Loads the library if need be, as `load` does.
+    Returns the number of released objects. Loads the library if necessary, as `load` does.
     """
     return load().empty_cache()
 
 
 def memory_history() -> str:
-    """Returns a table of the device memory at its peak, by place of the program. Needs
-    MGPU_RT_STATS at the first call. Loads the library as `load` does."""
+    """Returns a table of the device memory at its peak, by the code that allocated it. Requires
+    that MGPU_RT_STATS was set before the first call. Loads the library if necessary, as `load`
+    does."""
     return load().memory_history()
 
 
 def memory_summary() -> str:
-    """Returns a table of the device memory that this process holds. Loads the library as `load`
-    does."""
+    """Returns a table of the device memory that this process has allocated. Loads the library if
+    necessary, as `load` does."""
     return load().memory_summary()
 
 
 def stats() -> "dict[str, Any]":
-    """Returns the statistics so far, as mgpu_rt.h describes them. Loads the library as `load`
-    does."""
+    """Returns the statistics so far, as mgpu_rt.h describes them. Loads the library if necessary,
+    as `load` does."""
     return load().stats()
 
 
 def use_stream(stream: "Any") -> "AbstractContextManager[None]":
-    """Lends the library a stream of the caller's, for the calling thread and a `with` statement.
+    """Lends the caller's stream to the library, on the calling thread, for a `with` statement.
 
         with mgpu_rt.use_stream(torch.cuda.current_stream()):
             lowered_function(...)
 
-    Lowered functions on this thread get that stream whenever they create one, and kernels of
-    `Module` run on it by default. `stream` is PyTorch's, CuPy's or hip-python's, any object with
-    `__cuda_stream__`, or a hipStream_t as int, ctypes.c_void_p or cffi pointer. None stands for the
-    library's own streams. At the end of `with` the outer stream is current again. Do not destroy
-    the stream before that.
+    On this thread lowered functions get the lent stream whenever they create a stream, and kernels
+    of `Module` run on it by default. `stream` is a PyTorch, CuPy or hip-python stream, any object
+    with `__cuda_stream__`, or a hipStream_t as int, ctypes.c_void_p or cffi pointer. None stands
+    for the library's own streams. At the end of the `with` statement the previously lent stream is
+    current again. Do not destroy the stream before the `with` statement ends.
 
-    Loads the library as `load` does. Raises TypeError or ValueError if `stream` is no stream.
+    Loads the library if necessary, as `load` does. Raises TypeError or ValueError if `stream` is no
+    stream.
     """
     from mgpu_rt._launch import streams
 
@@ -192,12 +196,12 @@ def graph() -> "AbstractContextManager[Graph]":
             lowered_function(...)      # nothing runs yet
         graph.replay()
 
-    The calls of this thread become nodes, its streams and events become edges, and waits are left
-    out. A replay uses the same addresses and values. Use a graph for host code that only submits
-    work; docs/graphs.md says when.
+    The thread's calls become nodes, its streams and events become edges, and its waits are omitted.
+    A replay uses the addresses and values of the build. Use a graph only for host code that just
+    submits work; docs/graphs.md lists the conditions.
 
-    Raises HipError if the library cannot build the graph: a line on stderr tells why. No call has
-    run then, so you can call the function without a graph.
+    Raises HipError if the library cannot build the graph, and prints the reason on stderr. After
+    this error none of the calls has run, so you can call the function without a graph.
     """
     from mgpu_rt import _graphs
 
@@ -205,23 +209,23 @@ def graph() -> "AbstractContextManager[Graph]":
 
 
 def intercept(runtime: "Runtime") -> "AbstractContextManager[Runtime]":
-    """Puts your runtime in the path of this process's mgpu* calls, for a `with` statement.
+    """Routes this process's mgpu* calls through your runtime, for a `with` statement.
 
         with mgpu_rt.intercept(mgpu_rt.hooks.Trace()):
             lowered_function(...)
 
-    The library calls it on all threads, for the functions whose methods its class overrides. No
-    graph is built within; an earlier one is replayed past the runtime. At the end of `with` the
-    outer runtime is current again. The first exception of a method, other than HipError, leaves the
-    `with`; from then on the library answers by itself. Raises TypeError if `runtime` is not a
-    Runtime.
+    On all threads the library calls the methods that the runtime's class overrides. Within the
+    `with` statement the library builds no graph, and replays an earlier graph past the runtime. At
+    the end of the `with` statement the previous runtime is current again. The first exception of a
+    method, other than HipError, propagates from the `with`; after the exception the library answers
+    all calls. Raises TypeError if `runtime` is not a Runtime.
     """
     from mgpu_rt.runtime import _host
 
     return _host.intercept(runtime)
 
 
-#: The module of each name that is imported at its first use.
+#: The module that defines each name, imported at the name's first use.
 _ELSEWHERE = {
     "Device": "mgpu_rt._objects",
     "DeviceArray": "mgpu_rt._arrays.arrays",
@@ -239,7 +243,7 @@ _ELSEWHERE = {
 }
 
 
-#: Modules that are found without an import: `mgpu_rt.hooks.Trace()`.
+#: Modules that are attributes without an import: `mgpu_rt.hooks.Trace()`.
 _MODULES = ("hooks", "runtime")
 
 

@@ -1,6 +1,6 @@
-"""The mgpu* ABI in Python, read from csrc/abi.def, which declares each function once.
+"""Reads the mgpu* ABI from csrc/abi.def, which declares each function once.
 
-The cffi declarations and the table in docs/abi.md are made here.
+Generates the cffi declarations, and the table in docs/abi.md.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ struct mgpu_rt_graph_function { const char *name; void *state; };
 struct mgpu_rt_scratch { hipStream_t stream; void *data; size_t capacity; };
 """
 
-#: The library's exports beyond the ABI (csrc/include/mgpu_rt.h).
+#: The library's exported functions beyond the ABI (csrc/include/mgpu_rt.h).
 EXTENSIONS = """
 int mgpu_rt_use_stream(hipStream_t stream);
 const char *mgpu_rt_take_error(void);
@@ -58,7 +58,7 @@ void mgpu_rt_report(const char *call, int error);
 const char *mgpu_rt_version(void);
 """
 
-#: Functions that only this package calls (csrc/include/mgpu_rt_private.h).
+#: The exported functions that only this package calls (csrc/include/mgpu_rt_private.h).
 PRIVATE = """
 char *mgpu_rt_recording_json(const char *path);
 unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size);
@@ -73,7 +73,7 @@ void mgpu_rt_lines_end(void);
 """
 
 
-#: The compilers that emit functions which no release of LLVM emits.
+#: The compilers that emit functions which no LLVM release emits.
 FORKS = {
     "mgpuModuleGetGlobal": "a compiler for OpenMP",
     "mgpuModuleOccupancyMaxActiveBlocks": "FlyDSL",
@@ -84,15 +84,15 @@ FORKS = {
 
 _NVIDIA = "NVIDIA's driver; on AMD an error"
 
-#: The library that serves a section's functions, by the beginning of its comment in abi.def; HIP by
-#: default.
+#: The vendor library behind a section's functions, by the beginning of the section's comment in
+#: abi.def; HIP by default.
 _SECTIONS = {
     "Tensor maps": _NVIDIA,
     "Sparse matrices": "hipSPARSE or cuSPARSE",
     "Matrices of which two": "cuSPARSELt; on AMD an error",
 }
 
-#: Functions that other runtimes have and this library lacks, and why.
+#: Functions that other runtimes have and this library lacks, with the reason.
 LEFT_OUT = {
     "flydslAot*, flydslRuntimeTakeError": "FlyDSL links them from an archive of its own",
 }
@@ -111,12 +111,12 @@ class Function:
 
     @property
     def emitted_by(self) -> str:
-        """Returns the releases of LLVM, or the other compiler, whose programs call it."""
+        """Returns the LLVM releases, or the other compiler, whose programs call the function."""
         return FORKS.get(self.name) or f"LLVM {self.first_llvm}–{self.last_llvm}"
 
     @property
     def prototype(self) -> str:
-        """Returns the C declaration, without the semicolon."""
+        """Returns the function's C declaration, without the semicolon."""
         space = "" if self.result.endswith("*") else " "
         return f"{self.result}{space}{self.name}({self.params})"
 
@@ -133,7 +133,7 @@ def _served_by(text: str, match: re.Match[str]) -> str:
 
 
 def parse(text: str) -> list[Function]:
-    """Reads abi.def. Raises ValueError for a line that is not understood."""
+    """Reads abi.def. Raises ValueError for a line that it cannot parse."""
     functions = [
         Function(
             match["name"],
@@ -152,7 +152,7 @@ def parse(text: str) -> list[Function]:
 
 
 def functions(definition: Path | None = None) -> list[Function]:
-    """Returns the functions in the order of abi.def (by default the one of this checkout or
+    """Returns the functions in the order of abi.def (by default the file of this checkout or
     package)."""
     path = definition or _layout.table("abi.def")
     return parse(path.read_text(encoding="utf-8"))
@@ -165,7 +165,7 @@ def cdef(definition: Path | None = None) -> str:
 
 
 def markdown() -> str:
-    """Returns the ABI as a table."""
+    """Returns the ABI as a table for docs/abi.md."""
     rows = [
         f"| `{function.name}` | {function.emitted_by} | {function.served_by} "
         f"| `{function.result} ({function.params})` |"

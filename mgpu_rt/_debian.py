@@ -1,10 +1,10 @@
-"""Fetches Debian's packages and unpacks them into a folder, without root and without installing
+"""Downloads Debian's packages and unpacks them into a folder, without root and without installing
 them.
 
-apt-get resolves and verifies as it does for the machine, with a configuration of its own. The
-configuration has an empty list of installed packages, the machine's keys, and a source for each
-suite. The address is the one of the machine's own source for Debian. So every package is checked
-against a list that Debian has signed.
+apt-get resolves and verifies the packages as on the machine, but with a separate configuration.
+This configuration has an empty list of installed packages, the machine's keys, and a source for
+each suite. The packages' address is the address in the machine's own Debian source. So apt-get
+checks every package against a list that Debian has signed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TIME_LIMIT = 600  # seconds for one call of apt-get; a minute is common
 
 
 class PackagesMissing(RuntimeError):
-    """Packages cannot be fetched here; the message tells why."""
+    """Packages cannot be downloaded here; the message gives the reason."""
 
 
 def unpack(
@@ -34,11 +34,11 @@ def unpack(
     newest: Sequence[str] = (),
     dependencies: bool = True,
 ) -> None:
-    """Unpacks packages of some of Debian's suites, the first preferred, into a new folder.
+    """Unpacks packages from some of Debian's suites, preferring the first suite, into a new folder.
 
-    ``newest`` are packages that come from the last suite, although an earlier one has them. The
-    packages' dependencies come too, unless ``dependencies`` is false. The folder appears whole or
-    not at all. Raises PackagesMissing.
+    ``newest`` are packages that come from the last suite, although an earlier suite has them. The
+    packages' dependencies are unpacked too, unless ``dependencies`` is false. The folder appears
+    completely or not at all. Raises PackagesMissing.
     """
     for tool in ("apt-get", "dpkg-deb"):
         if not shutil.which(tool):
@@ -60,7 +60,7 @@ def unpack(
 
 
 def _mirror() -> str:
-    """Returns the address from which the machine itself gets Debian."""
+    """Returns the address from which the machine downloads Debian packages."""
     files = [_SOURCES / "sources.list", *sorted((_SOURCES / "sources.list.d").glob("*"))]
     for file in files:
         if file.suffix not in (".list", ".sources") or not file.exists():
@@ -73,7 +73,7 @@ def _mirror() -> str:
 
 
 def _configure(work: Path, suites: Sequence[str], newest: Sequence[str]) -> Path:
-    """Writes a configuration for apt that does not change the machine's own."""
+    """Writes a configuration for apt that leaves the machine's configuration unchanged."""
     for folder in ("state/lists/partial", "cache/archives/partial"):
         (work / folder).mkdir(parents=True, exist_ok=True)
     (work / "status").touch()
@@ -132,7 +132,7 @@ def _run(
 
 
 def _reason(said: str) -> str:
-    """Returns the line with the reason, from the output of apt-get or tar."""
+    """Returns the line with the error's reason, from the output of apt-get or tar."""
     if "No space left on device" in said or "enough free space" in said:
         return "no space is left on the disk"
     lines = said.strip().splitlines() or ["it says nothing"]
@@ -140,7 +140,8 @@ def _reason(said: str) -> str:
 
 
 def _point_home(root: Path) -> None:
-    """Makes absolute links within packages point to the files beside them, not the machine's."""
+    """Redirects absolute links within packages to the unpacked files, away from the machine's
+    files."""
     for path in root.rglob("*"):
         if path.is_symlink() and os.readlink(path).startswith("/"):
             target = root / os.readlink(path).lstrip("/")

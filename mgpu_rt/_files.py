@@ -1,4 +1,5 @@
-"""Files that a user names, including FIFOs and devices, without waits longer than WAIT."""
+"""Accesses files that a user names, including FIFOs and devices, without waiting longer than
+WAIT."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ Name = str | os.PathLike[str]
 
 
 def read(path: Name) -> bytes:
-    """Reads all of a file or a pipe. Raises OSError, also for a device, which may be endless, and
-    for a FIFO that no process writes within WAIT seconds."""
+    """Reads a file or a pipe to its end. Raises OSError, also for a device, which may be endless,
+    and for a FIFO without a writer within WAIT seconds."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with open(number, "rb") as file:
         mode = os.fstat(number).st_mode
@@ -35,7 +36,7 @@ def _has_an_end(number: int) -> bool:
 
 
 def _begin(number: int, path: Name) -> bytes:
-    """Waits until a FIFO has content or a writer. Returns the content so far."""
+    """Waits until a FIFO has content or a writer. Returns the content read so far."""
     poll, end = select.poll(), time.monotonic() + WAIT
     poll.register(number, select.POLLIN)
     while not poll.poll(1000 * _LOOK):
@@ -52,7 +53,8 @@ def _begin(number: int, path: Name) -> bytes:
 
 
 def write(path: Name, content: bytes) -> None:
-    """Writes a file whole or not at all. Raises OSError, also if a FIFO has no reader in time."""
+    """Writes a file completely or not at all. Raises OSError, also if a FIFO has no reader in
+    time."""
     number = _open_to_write(path)
     try:
         with open(number, "wb", closefd=True) as file:
@@ -65,7 +67,8 @@ def write(path: Name, content: bytes) -> None:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Writes a file that others may be reading: they find the old content, or all of the new."""
+    """Writes a file that other processes may be reading: they read either the old content or all of
+    the new."""
     if isinstance(content, str):
         content = content.encode()
     if path.exists() and path.read_bytes() == content:

@@ -17,10 +17,10 @@ _REFUSED = "hipErrorNotSupported"
 
 
 class Graph:
-    """A graph that was built (mgpu_rt.graph).
+    """A graph that mgpu_rt.graph has built.
 
-    The graph owns its memory and modules until close(), the end of the object, or exit. Any thread
-    may replay it or close it.
+    The graph owns its memory and modules until close(), the end of this object, or exit. Any thread
+    may replay or close the graph.
     """
 
     def __init__(self, library: RuntimeLibrary) -> None:
@@ -36,25 +36,25 @@ class Graph:
         self._end.atexit = False
 
     def _using(self) -> AbstractContextManager[Any]:
-        """The lock. A fork may have left it to a thread that the child does not have."""
+        """The lock. After a fork, a thread that the child does not have may hold the lock."""
         if os.getpid() != self._process:
             raise ValueError("the graph is the parent process's")
         return self._lock
 
     def _alive(self) -> Any:
-        """Returns the handle; the caller has the lock."""
+        """Returns the handle; the caller holds the lock."""
         if self._end is None or not self._end.alive:
             raise ValueError("the graph is not built yet" if self._end is None else "it is closed")
         return self._handle
 
     def replay(self, stream: Any = None) -> None:
         """Submits the graph to `stream`, or to the external stream (use_stream), without a wait.
-        Without a stream the graph runs on one of the library's, and is done on return.
+        Without a stream the graph runs on one of the library's streams, and is done on return.
 
         While the graph runs, its copies read and write host memory. Raises HipError if HIP refuses
-        it, or the stream is of another device than the graph. Raises HipError, too, if the program
-        has registered, unregistered, freed or reallocated memory that the graph copies or fills:
-        build the graph again then. Raises ValueError if the graph is closed.
+        the launch, or the stream belongs to another device. Also raises HipError if the program has
+        registered, unregistered, freed or reallocated memory that the graph copies or fills: then
+        build the graph again. Raises ValueError if the graph is closed.
         """
         library = self._library
         given = library.chosen_stream if stream is None else handle_of(stream)
@@ -75,7 +75,7 @@ class Graph:
             self._library.mgpu_rt_graph_launch(self._alive(), stream)
 
     def dot(self) -> str:
-        """Returns a picture of the graph in the language of Graphviz."""
+        """Returns a drawing of the graph in Graphviz's language."""
         library = self._library
         with self._using():
             text = library.mgpu_rt_graph_dot(self._alive())
@@ -87,7 +87,7 @@ class Graph:
             library.free(text)
 
     def close(self) -> None:
-        """Ends the graph, once its work is done: its memory serves others from then on."""
+        """Destroys the graph once its work is done; afterwards others may get its memory."""
         if os.getpid() != self._process:
             return  # this process does not have it
         with self._lock:
@@ -107,7 +107,7 @@ class Graph:
 
 
 def _destroy(library: RuntimeLibrary, handle: Any, process: int) -> None:
-    """Destroys a graph of this process; a child of fork has none."""
+    """Destroys a graph of this process; a forked child has none."""
     if os.getpid() == process:
         library.mgpu_rt_graph_destroy(handle)
 
@@ -122,8 +122,8 @@ def graph() -> Iterator[Graph]:
 
 def _build(library: RuntimeLibrary) -> Iterator[Graph]:
     found = Graph(library)
-    # C's own functions are called: a signal handler may raise in Python code, and its thread would
-    # then build on.
+    # The code calls C's functions directly: in Python code a signal handler may raise, and its
+    # thread would then continue to build.
     begin, end = library.native.mgpu_rt_graph_begin, library.native.mgpu_rt_graph_end
     begun, handle = True, None
     try:

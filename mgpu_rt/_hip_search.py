@@ -15,40 +15,40 @@ PROBE = "mgpu-rt-probe"
 HIP = "libamdhip64.so.[0-9]"
 HSA = "libhsa-runtime64.so.1"
 
-#: Returns the folders that every loader searches: HIP's own libraries lie there or beside HIP.
+#: Returns the folders that every loader searches: HIP's own libraries are there or beside HIP.
 LOADERS_FOLDERS = (Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib"))
 
-#: The libraries that emulate AMD's driver below HIP, each with a text that every ROCr that loads it
-#: contains. ROCr up to 6.1 holds the name of its driver library. From 7.2 on it holds the name of a
-#: function that it looks up with HSA_ENABLE_DTIF=1. (The name libdtif.so is too short to be found
-#: as text.)
+#: The libraries that emulate AMD's driver below HIP, each with a text that is in every ROCr that
+#: loads it. ROCr up to 6.1 contains the name of its driver library. ROCr from 7.2 on contains the
+#: name of a function that it looks up with HSA_ENABLE_DTIF=1. (The name libdtif.so is too short to
+#: be found as text.)
 SEAMS = {"libhsakmt.so.1": b"libhsakmt.so.1", "libdtif.so": b"hsaKmtQueueRingDoorbell"}
 
 
 @dataclass(frozen=True)
 class Hip:
-    """A HIP library, and where it was found."""
+    """A HIP library, and the place where it was found."""
 
     origin: str
     path: str
 
 
 def probe() -> str:
-    """Returns the path of the program that asks the library."""
+    """Returns the path of the program that asks the library for its HIP libraries."""
     return str(_layout.PREFIX / "lib" / PROBE)
 
 
-#: Errors of fork on a machine that lacks processes or memory, and the way out.
+#: Errors of fork on a machine that lacks processes or memory, and what to do.
 LACKING = (errno.EAGAIN, errno.ENOMEM)
 HOW_TO_START_ONE = "free memory, or see ulimit -u"
 
 
 class NoProcess(OSError):
-    """This machine cannot start another process now."""
+    """Raised if this machine cannot start another process now."""
 
 
 def why_not(path: str) -> str:
-    """Returns why MGPU_RT_HIP names no library; empty if it may be one."""
+    """Returns the reason why MGPU_RT_HIP names no library; empty if it may name one."""
     if not os.path.exists(path):
         return f"MGPU_RT_HIP={path}: there is no such file"
     if os.path.isfile(path):
@@ -63,9 +63,9 @@ def why_not(path: str) -> str:
 
 def find(base: Mapping[str, str]) -> list[Hip]:
     """Returns the libraries that a program would try in this environment, in order
-    (csrc/runtime/driver/hip_search.h). A child process asks the library, since the loader reads
-    LD_LIBRARY_PATH only at a start. If the library is missing, the loader's folders count. Raises
-    NoProcess if no process can be started."""
+    (csrc/runtime/driver/hip_search.h). A child process asks the library, because the loader reads
+    LD_LIBRARY_PATH only when a process starts. If the library is missing, the loader's folders are
+    searched. Raises NoProcess if no process can be started."""
     if not Path(probe()).exists():
         found = (path for folder in LOADERS_FOLDERS for path in sorted(folder.glob(HIP)))
         return [Hip(str(path.parent), str(path)) for path in found]
@@ -93,14 +93,15 @@ def seams(hip: str) -> list[str]:
 
 
 def knows(hip: str, target: str) -> bool:
-    """Returns False if the ROCr below a HIP library certainly does not know a target such as
-    gfx942, as it has the names of others."""
+    """Returns False if the ROCr below a HIP library certainly does not support a target such as
+    gfx942, because it names other targets."""
     content = _rocr(hip)
     return target.encode() in content or b"gfx90" not in content
 
 
 def _rocr(hip: str) -> bytes:
-    """Returns the file of the ROCr that a HIP library loads; nothing if it cannot be read."""
+    """Returns the content of the ROCr that a HIP library loads; nothing if the file cannot be
+    read."""
     folders = (Path(os.path.realpath(hip)).parent, *LOADERS_FOLDERS)
     runtime = next((path for folder in folders if (path := folder / HSA).is_file()), None)
     try:

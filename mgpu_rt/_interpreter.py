@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import sys
 
-#: The folder of the package, by its name, which may be a link's.
+#: The folder of the package, by its name, which may be that of a link.
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 #: Removes the current folder from sys.path. Python 3.13 imports before it runs the code of -c;
 #: Python 3.10 does not, but lacks -P.
 _FLAGS = ["-P"] if sys.version_info >= (3, 11) else []
 
-#: Stands before the code of each child, so that the package is the caller's and no other installed
-#: one.
+#: Precedes the code of each child, so that the child imports the caller's package and no other
+#: installed one.
 _BEGIN = """
 import sys
 if sys.path[:1] == [""]:
@@ -30,7 +30,8 @@ runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 
 
 def text_command(text: str, *arguments: str) -> list[str]:
-    """Returns the command that runs Python code with arguments, which it finds in sys.argv[1:]."""
+    """Returns the command that runs Python code with arguments, which the code finds in
+    sys.argv[1:]."""
     return [sys.executable, *_FLAGS, "-c", _BEGIN + text, _HOME, *arguments]
 
 

@@ -1,4 +1,4 @@
-"""The folders of the compiled part: in mgpu_rt/ itself, or in build/ of the checkout."""
+"""The folders of the compiled part: in mgpu_rt/ itself, or in the checkout's build/."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ LIBRARY = "libmlir_rocm_runtime.so"
 
 INSTALLED = (PACKAGE / "lib" / LIBRARY).exists()
 
-#: The folder that has lib/ and include/, as /usr/local does.
+#: The folder that contains lib/ and include/, as /usr/local does.
 PREFIX = PACKAGE if INSTALLED else CHECKOUT / "build"
 
-#: The folder that has softgpu/ and cuhip/, which programs reach through `mgpu-rt run` only.
+#: The folder that contains softgpu/ and cuhip/, which programs reach only through `mgpu-rt run`.
 DEVICES = PREFIX / "lib" if INSTALLED else PREFIX
 
-#: The folders of the tables abi.def and options.def.
+#: The folders that contain the tables abi.def and options.def.
 TABLES = (PACKAGE, CHECKOUT / "csrc", CHECKOUT / "csrc" / "runtime" / "process")
 
 
 def how_to_get(what: str) -> str:
-    """Returns the way to get a missing part."""
+    """Returns how to get a missing part."""
     if INSTALLED:
         return f"this installation came without {what}: install mgpu_rt from a wheel, or build it"
     return "run `make` to build it"

@@ -27,7 +27,7 @@ def path() -> str:
 
 
 def why_not_loaded(error: OSError) -> str:
-    """Returns the way out if the loader refuses the library."""
+    """Returns what to do if the loader refuses the library."""
     text = str(error)
     anew = "python -m pip install --force-reinstall --no-binary mgpu_rt mgpu_rt"
     if "GLIBC_" in text:
@@ -38,7 +38,8 @@ def why_not_loaded(error: OSError) -> str:
 
 
 class Life(NamedTuple):
-    """The life of a library object: it ends with its process, or with a reset of its device."""
+    """The lifetime of a library object: it ends with the object's process, or with a reset of its
+    device."""
 
     process: int
     epoch: int | None  # None: the object survives a reset
@@ -49,7 +50,7 @@ class RuntimeLibrary:
     `library.mgpuStreamCreate()`.
 
     Pointers are cffi's, made by `library.ffi`; an address as int, such as NumPy's
-    `array.ctypes.data`, serves too, and None is null.
+    `array.ctypes.data`, is also accepted, and None is null.
     """
 
     def __init__(self, path: str) -> None:
@@ -99,7 +100,7 @@ class RuntimeLibrary:
         """Returns the JSON of the recording that a killed process left at the path in MGPU_RT_STATS
         or MGPU_RT_TRACE.
 
-        Raises OSError; with EBADMSG if that is no whole recording by this version.
+        Raises OSError; with EBADMSG if the file is no complete recording by this version.
         """
         text = self.native.mgpu_rt_recording_json(os.fsencode(path))
         if not text:
@@ -114,13 +115,14 @@ class RuntimeLibrary:
         return self.native.mgpu_rt_empty_cache()
 
     def life(self) -> Life:
-        """Returns the life of an object that the library has just made on the current device."""
+        """Returns the lifetime of an object that the library has just created on the current
+        device."""
         return Life(os.getpid(), self.native.mgpu_rt_epoch())
 
     def give_back(self, life: Life, function: Callable[..., object], *arguments: Any) -> None:
-        """Calls a function that releases an object, as finalizers do at any time, unless its life
-        is over. The call must not become part of a graph that this thread builds: it is then made
-        at the graph's end."""
+        """Calls a function that releases an object, as finalizers do at any time, unless the
+        object's lifetime is over. The call must not become part of a graph that this thread builds:
+        then it is made at the graph's end."""
         later = getattr(self._thread, "later", None)
         if life.process != os.getpid():
             return
@@ -151,12 +153,12 @@ class RuntimeLibrary:
                 self._give_back_all(waiting)
 
     def on_out_of_memory(self, make_room: Callable[[int, int], object] | None) -> None:
-        """Calls `make_room(device, bytes)` before mgpuMemAlloc fails for want of device memory; the
+        """Calls `make_room(device, bytes)` before mgpuMemAlloc fails for lack of device memory; the
         library then tries once more. `make_room=None` removes the function.
 
-        The function runs on the thread that allocates, perhaps on several at once, and must leave
-        the thread's device unchanged. An exception in `make_room` is printed, and the library tries
-        the allocation. Raises TypeError if `make_room` cannot be called.
+        The function runs on the thread that allocates, perhaps on several at once, and must not
+        change the thread's device. If `make_room` raises an exception, it is printed, and the
+        library tries the allocation. Raises TypeError if `make_room` cannot be called.
         """
         if make_room is not None and not callable(make_room):
             raise TypeError(f"{make_room!r} cannot be called: on_out_of_memory takes a function")
@@ -173,13 +175,13 @@ class RuntimeLibrary:
         self.native.mgpu_rt_on_out_of_memory(self._asked if make_room else self.ffi.NULL)
 
     def use_logging(self, on: bool = True) -> None:
-        """Gives the library's lines to the logger mgpu_rt of Python's logging. Failed calls are
+        """Passes the library's messages to the logger mgpu_rt of Python's logging. Failed calls are
         logged as errors, advice as a warning, lines of MGPU_RT_VERBOSE as information. False ends
         the logging.
 
-        A thread logs the lines, and the call that wrote one waits for it. Lines still go to stderr
-        while logging is not set up, from threads that hold the GIL, and once Python ends. A child
-        of fork writes to stderr until it calls this, too.
+        A thread logs the messages, and the call that wrote a message waits until it is logged.
+        Messages still go to stderr while logging is not configured, from threads that hold the GIL,
+        and once Python ends. A forked child writes to stderr until it calls this function, too.
         """
         from mgpu_rt import _logging
 
@@ -188,11 +190,10 @@ class RuntimeLibrary:
     def memory_summary(self) -> str:
         """Returns a table of device memory by device, in bytes, with blocks and the cache's hits.
 
-        The program holds the allocated bytes, and the library the reserved ones. Both numbers have
-        a peak.
+        The program holds the allocated bytes, and the library holds the reserved bytes. Each number
+        also has its peak.
 
-        `peak_allocated` is 0, and hits are not shown, unless MGPU_RT_STATS was set at the first
-        call.
+        `peak_allocated` is 0, and hits are missing, unless MGPU_RT_STATS was set at the first call.
         """
         return Table(_memory_table.memory_summary(self.stats()))
 
@@ -207,14 +208,14 @@ class RuntimeLibrary:
         return Table(_memory_table.memory_history(self.stats()))
 
     def scratch(self, stream: Any = 0) -> Scratch:
-        """Returns a buffer of device memory that is kept between uses, in the order of `stream`, a
+        """Returns a buffer of device memory that persists between uses, in the order of `stream`, a
         hipStream_t as int or cffi pointer."""
         return Scratch(self, stream)
 
     def use_stream(self, stream: int) -> None:
         """Makes mgpuStreamCreate on this thread return `stream`, a hipStream_t; 0 ends that.
 
-        The caller keeps the stream, which must live until then.
+        The caller owns the stream, which must live until then.
         """
         self.choose_stream(stream or None)
 
@@ -225,8 +226,8 @@ class RuntimeLibrary:
         return getattr(self._thread, "stream", None)
 
     def choose_stream(self, stream: int | None) -> None:
-        """`use_stream`, and None ends the loan; 0 is the null stream, which only kernels that
-        Python launches can use: mgpuStreamCreate returns the library's own then."""
+        """Arguments of `use_stream`; None ends the use; 0 is the null stream, for kernels that
+        Python launches only: mgpuStreamCreate then returns the library's own."""
         if self.native.mgpu_rt_use_stream(self.ffi.cast("hipStream_t", stream or 0)) != 0:
             raise MemoryError("mgpu_rt_use_stream")
         self._thread.stream = stream
@@ -249,7 +250,7 @@ class RuntimeLibrary:
 
 
 def _taking_numbers(ffi: Any, function: Any) -> Callable[..., Any]:
-    """A function of the library that takes addresses and handles as numbers, too."""
+    """A function of the library that also accepts addresses and handles as numbers."""
 
     def pointer(kind: Any, argument: Any) -> Any:
         if argument is None:
@@ -278,13 +279,13 @@ def _taking_numbers(ffi: Any, function: Any) -> Callable[..., Any]:
 
 
 class Scratch:
-    """Device memory for repeated short uses: allocated at its first use, grown on demand.
+    """Device memory for repeated short uses: allocated at the first use, grown on demand.
 
         with library.scratch(stream) as scratch:
             address = scratch.reserve(bytes)
 
-    The buffer is released in the order of its stream, which must live longer. One thread at a time
-    may use it. The buffer is moved, never copied.
+    The buffer is released in the order of its stream, which must outlive the buffer. One thread at
+    a time may use the buffer. The buffer can be moved, but not copied.
     """
 
     def __init__(self, library: RuntimeLibrary, stream: Any = 0) -> None:
@@ -309,19 +310,19 @@ class Scratch:
 
     @property
     def address(self) -> int:
-        """Returns the address of the buffer in device memory; 0 if there is none."""
+        """Returns the address of the buffer in device memory; 0 if nothing is allocated."""
         return int(self.nativerary.ffi.cast("uintptr_t", self._owner.data))
 
     @property
     def capacity(self) -> int:
-        """Returns its size in bytes."""
+        """Returns the buffer's size in bytes."""
         return self._owner.capacity
 
     def reserve(self, size: int) -> int:
-        """Returns the address of at least `size` bytes; the content is undefined after it has
-        grown.
+        """Returns the address of at least `size` bytes, whose content is undefined after the buffer
+        has grown.
 
-        Raises MemoryError if there is no device memory; the buffer is unchanged then.
+        Raises MemoryError if there is no device memory; then the buffer is unchanged.
         """
         address = self.nativerary.mgpu_rt_scratch_reserve(self._owner, size)
         if not address and size:
@@ -329,7 +330,7 @@ class Scratch:
         return int(self.nativerary.ffi.cast("uintptr_t", address))
 
     def release(self) -> None:
-        """Releases the buffer in the order of its stream; it can be used again."""
+        """Releases the buffer in the order of its stream; the owner can be used again."""
         self.nativerary.mgpu_rt_scratch_release(self._owner)
 
     def move(self) -> Scratch:

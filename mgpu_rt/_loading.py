@@ -1,4 +1,5 @@
-"""Loads classes that a user names, for the manager and for runtimes, and describes their errors."""
+"""Loads classes that a user names, for the manager and for runtimes, and describes errors in
+them."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ from typing import Any
 
 
 class NotFound(ImportError):
-    """A name leads to no class. The message is for the user who gave the name."""
+    """Raised if a name denotes no class. The message is for the user who gave the name."""
 
 
 def load_class(name: str, paths: Iterable[str] = ()) -> Any:
     """Returns the class that "package.module:Class" names.
 
-    The module is looked for in `paths` first, so it may have the name of one of Python's. The
-    module's imports are looked for there last, since `paths` are appended to sys.path. Raises
+    The module is searched for in `paths` first, so it may have the name of a module of Python. The
+    module's imports are searched for there last, because `paths` are appended to sys.path. Raises
     NotFound, and the exceptions of the module's import.
     """
     module, colon, attribute = name.partition(":")
@@ -54,7 +55,7 @@ def _imported(module: str, searched: list[str]) -> Any:
 
 
 def _import_from(paths: list[str], name: str) -> None:
-    """Imports a module or a package in `paths`; does nothing if it is in none."""
+    """Imports a module or a package in `paths`; does nothing if no path contains it."""
     spec = PathFinder.find_spec(name, paths)
     if spec is None or spec.loader is None or spec.origin is None:  # a folder, or nothing
         return

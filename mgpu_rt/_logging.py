@@ -1,4 +1,4 @@
-"""Passes lines of the C library to Python's logging."""
+"""Passes messages of the C library to Python's logging."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import logging
 import threading
 from typing import Any
 
-#: How long a thread of the library waits for Python to take its line.
+#: The time for which a thread of the library waits for Python to take its message.
 PATIENCE_MS = 5000
 _SIZE = 2048
 
@@ -16,8 +16,8 @@ _wanted = threading.Event()
 
 
 def use(native: Any, ffi: Any, on: bool) -> None:
-    """Has the library's lines logged from now on, or ends that. A process needs one thread for it,
-    and a child of fork another one."""
+    """Starts or ends the logging of the library's messages. A process needs one thread for this,
+    and a forked child another one."""
     if not on:
         _wanted.clear()
         return
@@ -40,8 +40,8 @@ def _serve(native: Any, ffi: Any) -> None:
 
 
 def _log(level: int, line: str) -> bool:
-    """Returns whether a handler got the line. Python must be asked at each line, as a program may
-    set up its logging at any time."""
+    """Returns whether a handler got the line. Python must be asked for each message, because a
+    program may configure its logging at any time."""
     logger = logging.getLogger("mgpu_rt")
     if not _wanted.is_set() or not logger.hasHandlers():
         return False

@@ -1,4 +1,4 @@
-"""Statistics and tables as notebooks show them."""
+"""Shows statistics and tables in notebooks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _calls(counted: dict[str, dict[str, int]]) -> list[tuple[str, int, str]]:
 
 
 def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Returns a table, or nothing if there is no row."""
+    """Returns a table, or nothing if there are no rows."""
     lines = [_row("th", head), *(_row("td", row) for row in rows)]
     if len(lines) == 1:
         return ""

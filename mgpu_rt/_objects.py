@@ -12,14 +12,15 @@ from mgpu_rt._library import RuntimeLibrary, load
 
 
 class _Nested(threading.local):
-    """Steps that each thread undoes at the end of its `with` statements, the innermost first."""
+    """Actions that each thread undoes at the end of its `with` statements, the innermost first."""
 
     def __init__(self) -> None:
         self.undo: list[Any] = []
 
 
 class Device:
-    """A device by its number. In a `with` statement the device is the calling thread's current one.
+    """A device by its number. Within a `with` statement the device is the calling thread's current
+    device.
 
         with mgpu_rt.Device(1):
             lowered_function(...)
@@ -44,7 +45,8 @@ class Device:
         return cls(memory.device())
 
     def use(self) -> None:
-        """Makes this the calling thread's device, until another is chosen. Raises HipError."""
+        """Makes this device the calling thread's current one, until another is chosen. Raises
+        HipError."""
         runtime = load()
         runtime.take_error()
         runtime.mgpuSetDefaultDevice(self.number)
@@ -73,7 +75,7 @@ class Device:
 
 
 class _Handle:
-    """A handle of the library's, which ends with its object or by close()."""
+    """A handle of the library that ends with its object or by close()."""
 
     _KIND = ""
 
@@ -112,22 +114,22 @@ class _Handle:
 
 
 def _new(name: str) -> tuple[RuntimeLibrary, Any]:
-    """Asks the library for a handle."""
+    """Requests a handle from the library."""
     runtime = load()
     runtime.take_error()
     return runtime, getattr(runtime, name)()
 
 
 class Stream(_Handle):
-    """A stream of the library's. Within a `with` statement lowered functions and kernels run on it,
-    as in use_stream. The stream lives until close() or the end of the object.
+    """A stream of the library. Within a `with` statement, lowered functions and kernels run on this
+    stream, as in use_stream. The stream lives until close(), or until this object is deleted.
 
         stream = mgpu_rt.Stream()
         with stream:
             lowered_function(...)
         stream.synchronize()
 
-    PyTorch and CuPy take it as an external stream, by its handle or by __cuda_stream__.
+    PyTorch and CuPy accept the stream as an external one, by its handle or by __cuda_stream__.
     """
 
     _KIND = "Stream"
@@ -149,13 +151,13 @@ class Stream(_Handle):
         self._nested.undo.pop().__exit__(*exception)
 
     def synchronize(self) -> None:
-        """Waits for all work on the stream. Raises HipError if some of the work failed."""
+        """Waits for all work on the stream. Raises HipError if some of that work failed."""
         self._library.take_error()
         self._library.mgpuStreamSynchronize(self.handle)
         self._library.check("the work on the stream failed")
 
     def record(self, event: Event | None = None) -> Event:
-        """Records an event, or a new one, behind the stream's present work."""
+        """Records the given event, or a new one, after the stream's current work."""
         event = event or Event()
         event.record(self)
         return event
@@ -168,8 +170,8 @@ class Stream(_Handle):
 
 
 class Event(_Handle):
-    """A moment in a stream. `timing`: the event has a time, and so have all events made later. The
-    end of a `with` statement closes it.
+    """An event: a point in a stream's work. `timing`: this event has a time, and so have all events
+    that are created later. The end of a `with` statement closes the event.
 
     Raises HipError.
     """
@@ -189,22 +191,22 @@ class Event(_Handle):
         self.close()
 
     def record(self, stream: Any = None) -> None:
-        """Records the event behind a stream's present work: by default the stream that this thread
-        has lent, or else the null stream."""
+        """Records the event after a stream's current work: by default the thread's external stream,
+        or else the null stream."""
         handle = (self._library.chosen_stream or 0) if stream is None else handle_of(stream)
         self._library.take_error()
         self._library.mgpuEventRecord(self.handle, handle)
         self._library.check("the event was not recorded")
 
     def synchronize(self) -> None:
-        """Waits until the work before the event is done."""
+        """Waits until all work before the event is done."""
         self._library.take_error()
         self._library.mgpuEventSynchronize(self.handle)
         self._library.check("the work before the event failed")
 
     def milliseconds_since(self, start: Event) -> float:
-        """Returns the time on the device since another event; both were made with `timing`, and are
-        complete. Raises HipError."""
+        """Returns the time on the device since another event; both events were created with
+        `timing`, and are complete. Raises HipError."""
         self._library.take_error()
         elapsed = self._library.mgpuEventElapsedTime(start.handle, self.handle, None)
         self._library.check("there is no time between the events")

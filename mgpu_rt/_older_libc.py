@@ -1,9 +1,10 @@
-"""Libraries that were linked against a newer C library than this machine's.
+"""Adapts libraries that were linked against a newer C library than this machine's.
 
-A newer library names a version beside each function that it takes from the C library. The loader
-refuses the library if that version is missing. Few functions have a new version. Since glibc 2.38
-C23's strtol takes binary constants, and has its own name (__isoc23_strtol); fmod has dropped an old
-way to report errors. `fit` makes a library ask for the versions that every x86-64 glibc has.
+A newer library names a version for each function that it uses from the C library. The loader
+refuses the library if the C library lacks that version. Few functions have a new version. Since
+glibc 2.38 C23's strtol accepts binary constants, and has its own name (__isoc23_strtol); fmod no
+longer reports errors in an old way. `fit` changes the versions that a library requires to those
+that every x86-64 glibc has.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-#: The files of glibc's package: a process has one C library.
+#: The files of glibc's package, which are not installed: a process has one C library.
 ITS_FILES = frozenset(
     f"lib{name}"
     for name in (
@@ -33,11 +34,11 @@ _SYMBOL, _HASH, _NAME = 24, 0, 8  # an Elf64_Sym's size; offsets in an Elf64_Ver
 
 
 class LibraryTooOld(RuntimeError):
-    """This machine's C library lacks a function; the message names it."""
+    """Raised if this machine's C library lacks a function; the message names the function."""
 
 
 def fit(library: Path) -> None:
-    """Makes a library run with this machine's C library; does nothing if it runs already.
+    """Makes a library run with this machine's C library; does nothing if the library already runs.
 
     Raises LibraryTooOld.
     """
@@ -90,7 +91,7 @@ def _late(needs: Any) -> Iterator[tuple[int, tuple[str, str, int]]]:
 
 
 def _number(version: str) -> tuple[int, ...]:
-    """Returns (2, 38) for GLIBC_2.38; any other kind, such as GLIBC_ABI_DT_RELR, comes last."""
+    """Returns (2, 38) for GLIBC_2.38; any other kind, such as GLIBC_ABI_DT_RELR, is sorted last."""
     parts = version.removeprefix("GLIBC_").split(".")
     return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else (1 << 16,)
 
@@ -102,7 +103,7 @@ def _own() -> tuple[int, ...]:
 
 
 def _has(library: str, function: str) -> bool:
-    """Returns True if a part of the C library has the oldest version of a function."""
+    """Returns True if a part of the C library provides the oldest version of a function."""
     find = ctypes.CDLL(None).dlvsym
     find.restype, find.argtypes = (
         ctypes.c_void_p,

@@ -1,7 +1,8 @@
-"""Releases of AMD's HIP that Debian has, for the software GPU: `mgpu-rt doctor --install`.
+"""Installs releases of AMD's HIP from Debian's packages, for the emulated GPU: `mgpu-rt doctor
+--install`.
 
-The releases lie in the user's folder. The releases' libraries are those of Debian's packages. If
-this machine's C library is older, `older_libc` makes them ask for its functions.
+The releases are installed in the user's folder. Their libraries come from Debian's packages. If
+this machine's C library is older, `older_libc` changes the functions that they require.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Release:
 
     @property
     def name(self) -> str:
-        """Returns the name of its folder."""
+        """Returns the name of the release's folder."""
         return f"hip-{self.hip}"
 
     def unpack(self, root: Path) -> None:
@@ -53,7 +54,7 @@ RELEASES = (
 
 
 def find(version: str) -> Release:
-    """Returns the release of a version, such as 7.2 or 7.2.4. Raises KeyError."""
+    """Returns the release for a version, such as 7.2 or 7.2.4. Raises KeyError."""
     for release in RELEASES:
         if f"{release.hip}.".startswith(f"{version}."):
             return release
@@ -61,7 +62,7 @@ def find(version: str) -> Release:
 
 
 def folder() -> Path:
-    """Returns the folder that has a folder for each installed release."""
+    """Returns the folder that contains one folder for each installed release."""
     base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(base, "mgpu_rt")
 
@@ -78,7 +79,8 @@ def install(release: Release) -> Path:
     """Fetches a release and installs it; returns its HIP library. Does nothing if the release is
     installed.
 
-    The folder appears whole or not at all. Raises PackagesMissing, LibraryTooOld or OSError.
+    Either the complete folder appears, or no folder. Raises PackagesMissing, LibraryTooOld or
+    OSError.
     """
     place = folder() / release.name
     folder().mkdir(parents=True, exist_ok=True)
@@ -99,8 +101,8 @@ def install(release: Release) -> Path:
 
 @contextlib.contextmanager
 def _one_process(place: Path) -> Iterator[bool]:
-    """Waits until no other process installs there. The end of a process ends its lock. Yields False
-    if the file system has no such lock, such as NFS."""
+    """Waits until no other process is installing the release. The lock of a process ends with the
+    process. Yields False if the file system does not support such a lock, such as NFS."""
     opened = os.open(place, os.O_RDONLY)
     try:
         is_one = False
@@ -113,9 +115,10 @@ def _one_process(place: Path) -> Iterator[bool]:
 
 
 def lay_out(root: Path, place: Path) -> None:
-    """Moves the libraries of an unpacked release into a new folder, and fits them to this machine.
+    """Moves the libraries of an unpacked release into a new folder, and adapts them to this
+    machine.
 
-    The C library of the packages stays behind: a process has one. Raises LibraryTooOld.
+    The packages' C library is left out, because a process has one C library. Raises LibraryTooOld.
     """
     place.mkdir()
     for library in sorted((root / _LIBRARIES).glob("*.so*")):

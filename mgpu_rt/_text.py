@@ -1,4 +1,4 @@
-"""Tables and paragraphs for a terminal, and names of untrusted origin."""
+"""Formats tables and paragraphs for a terminal, and names of untrusted origin."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NARROWEST = 20  # columns for the last cell, on any terminal
 
 NAME = 160  # letters of a name; compilers make longer ones
 
-#: Characters that a terminal obeys, that are invisible, that change the text's direction, or that
+#: Characters that control a terminal, that are invisible, that change the text's direction, or that
 #: UTF-8 cannot encode.
 _UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
@@ -25,7 +25,7 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str, longest: int = NAME) -> str:
-    """Returns a text that fits into its place, and keeps its ends, which tell most."""
+    """Returns a text shortened to its column; its two ends, which say most, are kept."""
     if len(text) <= longest:
         return text
     return f"{text[: longest // 2]}…{text[-longest // 2 :]}"
@@ -37,10 +37,10 @@ def shown(text: str) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
-    """Returns a block of lines for each row, with its cells below those of the row before.
+    """Returns a block of lines for each row; its cells are aligned with those of the row before.
 
-    The last cell is broken into lines that fit `width`, by default the terminal's; line ends in it
-    stay. All other cells are as wide as the widest.
+    The last cell is wrapped to `width`, by default the terminal's; its line ends remain. All other
+    cells are as wide as the widest.
     """
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)][:-1]
     indent = sum(widths) + 2 * len(widths)
@@ -54,13 +54,13 @@ def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str
 
 
 def indented(text: str) -> str:
-    """Returns a paragraph whose lines fit the terminal, four columns in."""
+    """Returns a paragraph whose lines fit the terminal, indented by four columns."""
     room = shutil.get_terminal_size().columns - 4
     return "\n".join(f"    {line}" for line in _fold(text, room))
 
 
 def _fold(text: str, room: int) -> list[str]:
-    # Hyphens and slashes belong to options and paths, which users copy.
+    # Hyphens and slashes belong to options and paths, which users copy, so no line is broken there.
     return textwrap.wrap(text, room, break_on_hyphens=False, break_long_words=False) or [""]
 
 

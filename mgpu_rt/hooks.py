@@ -1,12 +1,12 @@
-"""Hooks: runtimes that look at a program's calls, or change them. Each hook is a few lines to copy
-from.
+"""Hooks: runtimes that observe a program's calls, or change them. Each hook is only a few lines,
+which users may copy.
 
     mgpu-rt run --hook trace --hook nan=f32 --kernel 'softmax*' --nth 3 -- PROGRAM
 
     with mgpu_rt.intercept(mgpu_rt.hooks.NanCheck(dtype="f32")):
         lowered_function(...)
 
-Several can be combined, and stand before a runtime: `class Mine(Trace, NanCheck, CachedRuntime):
+Several hooks can be combined, in front of a runtime: `class Mine(Trace, NanCheck, CachedRuntime):
 pass`.
 """
 
@@ -33,12 +33,13 @@ if TYPE_CHECKING:
 
 
 class LaunchHook(Runtime):
-    """Looks at launches: override `on_launch`, which goes on by super().
+    """Observes launches: override `on_launch`, which continues the launch by super().
 
     `kernel` is a shell's pattern of names, plain or with the gpu.module before them: 'softmax*',
     'main_kernel_0::*'. `nth`, from 1, selects one launch of each matching kernel; 0 selects all.
-    `launch.number` is the launch's count, from 1. Other launches do not call `on_launch`. Neither
-    does a launch that a stream captures into a graph, as it does not run yet.
+    `launch.number` is the launch's count, from 1. `on_launch` is not called for other launches. Nor
+    is it called for a launch that a stream captures into a graph, because that launch does not run
+    yet.
     """
 
     kernel: str = "*"
@@ -47,7 +48,7 @@ class LaunchHook(Runtime):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self._counted: Counter[tuple[str, ...]] = Counter()
-        #: Launches that passed, by `kernel`, for the message in `end`.
+        #: The number of launches so far by `kernel`, for the message in `end`.
         self._passed: dict[tuple[str, ...], LoadedKernel] = {}
         self._chosen = 0  # number of launches that `on_launch` has seen
         self._counting = threading.Lock()
@@ -68,13 +69,12 @@ class LaunchHook(Runtime):
     def on_launch(self, launch: Launch) -> None:
         """Called for each selected launch.
 
-        Before super() you can look at the launch and change it. After super() and
-        `launch.finish()`, which waits, you can look at its results. Without super() the launch is
-        left out."""
+        Before super() you can read and change the launch. After super() and `launch.finish()`,
+        which waits, you can read the launch's results. Without super() the launch is not made."""
         return super().launch_kernel(launch)
 
     def end(self) -> None:
-        """Prints the reason if a pattern or a number has selected no launch."""
+        """Prints a message if a pattern or a number has selected no launch."""
         if not self._chosen and (self.kernel != "*" or self.nth):
             say(f"mgpu_rt: the hook has looked at no launch: {self._why_none()}")
         super().end()
@@ -101,9 +101,9 @@ class LaunchHook(Runtime):
 
 
 def say(text: str) -> None:
-    """Writes a line to stderr at once, with control characters as escapes. The line is lost if it
-    cannot be written, as C's lines are. If the program has set up Python's logging, the line goes
-    to the logger mgpu_rt instead."""
+    """Writes a line to stderr at once, with control characters as escapes. A line that cannot be
+    written is lost, as in C. If the program has configured Python's logging, the line goes to the
+    logger mgpu_rt."""
     logging = sys.modules.get("logging")
     if logging is not None and (logger := logging.getLogger("mgpu_rt")).hasHandlers():
         logger.warning("%s", printable(text))
@@ -147,8 +147,8 @@ _NUMPY = {"f16": "f2", "f32": "f4", "f64": "f8", "bf16": "u2"}
 class NanCheck(LaunchHook):
     """Stops at the first kernel that writes a NaN to a place without one.
 
-    A code object does not tell the type of its buffers: `dtype` does, as f16, bf16, f32 or f64.
-    Needs NumPy.
+    A code object does not contain the type of its buffers: pass it as `dtype` (f16, bf16, f32 or
+    f64). Needs NumPy.
     """
 
     dtype: str = "f32"
@@ -221,15 +221,15 @@ class Record(LaunchHook):
         self.record(launch, Recorder(self.output, launch, launch.number, self._asked))
 
     def record(self, launch: Launch, recorder: Recorder) -> None:
-        """Makes a launch that is recorded, if possible."""
+        """Makes a launch, and records it if possible."""
         begun = self._tried(launch, recorder.before)
         super().on_launch(launch)
         if begun:
             self._tried(launch, recorder.after)
 
     def _tried(self, launch: Launch, step: Callable[[], list[str] | None]) -> bool:
-        """Takes a step of the recording, and prints its messages. Returns False if the launch
-        cannot be recorded, and prints each cause once."""
+        """Runs a step of the recording, and prints its messages. Returns False if the launch cannot
+        be recorded, and prints each reason once."""
         from mgpu_rt.runtime._recording import NotRecorded
 
         try:
@@ -250,7 +250,7 @@ class Record(LaunchHook):
 
 
 class Trace(LaunchHook):
-    """Prints every call with its values; with `kernel` or `nth`, only launches."""
+    """Prints every call with its arguments; with `kernel` or `nth`, only launches."""
 
     def on_launch(self, launch: Launch) -> None:
         say(str(launch))
@@ -285,12 +285,12 @@ for _method in set(METHODS.values()) - {"launch_kernel"}:
 
 
 class Faults(Runtime):
-    """Makes one call fail: `fault` is mgpuMemAlloc:3 for that function's third call, and with
-    :hipErrorNoDevice the error is not hipErrorOutOfMemory."""
+    """Makes one call fail: `fault` is mgpuMemAlloc:3 for that function's third call; with
+    :hipErrorNoDevice that error replaces hipErrorOutOfMemory."""
 
     fault: str = "mgpuMemAlloc:1"
 
-    #: By function of the runtime: the function of HIP that LLVM's own library calls.
+    #: For each function of the runtime: the function of HIP that LLVM's own library calls.
     CALLS: ClassVar[dict[str, str]] = {
         "mgpuModuleLoad": "hipModuleLoadData",
         "mgpuModuleUnload": "hipModuleUnload",
@@ -344,7 +344,7 @@ class Faults(Runtime):
         return getattr(type(self), self._method)(self, *arguments)
 
     def end(self) -> None:
-        """Prints a line if the call that was to fail did not come."""
+        """Prints a line if the call that was to fail was never made."""
         made = next(self._calls) - 1
         if made < self._chosen:
             say(f"mgpu_rt: the fault '{self.fault}' did not come: there were {made} such calls")

@@ -1,4 +1,4 @@
-"""Builds the files that the library's tests need."""
+"""Builds the files that the tests of the library need."""
 
 from __future__ import annotations
 

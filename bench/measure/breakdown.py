@@ -1,4 +1,4 @@
-"""The table of the forum's report: a program's calls, the driver's calls, and their times."""
+"""The table of the forum's report: a program's calls, the driver's calls, and the time of each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EACH = ("hipModuleLaunchKernel", "hipStreamSynchronize")
 
 
 def run(device: Device, step: Step) -> Result:
-    """Counts the programs forum and churn."""
+    """Counts the calls of the programs forum and churn."""
     native.need(native.RUNTIME)
     sides = [side for side in all_sides(device, None) if side.name in (STOCK, OURS)]
     figures: list[Figure] = []
@@ -44,7 +44,7 @@ def run(device: Device, step: Step) -> Result:
 def _statistics(
     device: Device, side: Side, program: str, llvm: int, calls: int
 ) -> list[dict[str, Any]]:
-    """Runs once to the end of main's first call, which loads and creates everything, and once for
+    """Runs once to the end of main's first call, which loads and creates all objects, and once for
     more calls."""
     command = side.command(program, llvm, device)
     assert command is not None

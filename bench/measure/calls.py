@@ -1,4 +1,4 @@
-"""The cost of one launch's mgpu* calls beyond the launch and the synchronise themselves.
+"""Measures the cost of one launch's mgpu* calls, without the launch and the synchronise themselves.
 
 HIP is a stub whose functions return at once, so that only the runtime's own time counts.
 """
@@ -22,10 +22,11 @@ METHOD = (
     "creations cost nothing."
 )
 
-#: Calls a launch, the LLVM releases that make so many, and the target in ns.
+#: The number of calls for a launch, the LLVM releases whose programs make that many, and the target
+#: in ns.
 LOOPS = ((7, "LLVM 13 to 20 (7 calls)", 60), (5, "LLVM 21 to 24 (5 calls)", 40))
-#: Further sides: with the questions to HIP, which a stub answers at once; with instrumentation; and
-#: runtimes that keep nothing.
+#: Further runtimes: one that queries HIP, which a stub answers at once; one with instrumentation;
+#: and those that cache nothing.
 OTHERS = (
     ("mgpu_rt", "mgpu_rt"),
     ("bare", "mgpu_rt, instrumentation compiled out"),
@@ -37,7 +38,7 @@ ITERATIONS = 2000  # 0.01 to 0.2 ms: short enough to fit between two interruptio
 
 
 def run(repetitions: int, step: Step) -> Result:
-    """Measures all sides; ``repetitions`` is the number of rounds."""
+    """Measures all runtimes; ``repetitions`` is the number of rounds."""
     native.need(native.RUNTIME, native.STUB)
     step("the forum's loop against a stub of HIP")
     times = _times(repetitions)
@@ -78,14 +79,15 @@ def _times(rounds: int) -> dict[str, list[float]]:
 
 
 def _copy(name: str) -> Path:
-    """Copies a library, as the loader would take a second load of the file for the first."""
+    """Copies a library, because the loader would take a second load of the same file for the
+    first."""
     copy = native.OUT / f"libmlir_rocm_runtime-{name}.so"
     shutil.copyfile(native.RUNTIME, copy)
     return copy
 
 
 def _quietest() -> int:
-    """Returns the processor on which a short run of the hoisted loop is disturbed least."""
+    """Returns the processor on which other work disturbs a short run of the hoisted loop least."""
     program = native.program("calls")
 
     def disturbance(processor: int) -> float:

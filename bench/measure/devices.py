@@ -1,4 +1,5 @@
-"""Threads on one and on several devices that load, allocate, copy, launch and free at once."""
+"""Measures threads on one and on several devices that load, allocate, copy, launch and free
+concurrently."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def run(
 ) -> Result:
     """Runs 1, 2, 4 ... ``most`` threads on one device, and on all devices if there are several.
 
-    Each side runs ``repetitions`` processes.
+    Each runtime runs in ``repetitions`` processes.
     """
     native.need(native.RUNTIME)
     figures: list[Figure] = []
@@ -71,7 +72,8 @@ def _times(
 
 
 def _figures(words: str, times: Mapping[str, list[float]], target: float | None) -> list[Figure]:
-    """Returns each side's time, in order, and the ratio of ours to by hand."""
+    """Returns each runtime's time, in order, and the ratio of this library's time to the time by
+    hand."""
     figures = [
         median(f"{words}, {TITLES[side]}", [ns / 1e3 for ns in samples], "µs")
         for side, samples in times.items()

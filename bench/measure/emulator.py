@@ -29,7 +29,8 @@ ROUNDS = 12  # launches of the long kernels in a process
 
 
 def run(device: Device, repetitions: int, step: Step) -> Result:
-    """Measures ``repetitions`` processes with one thread and as many with two, alternately."""
+    """Measures ``repetitions`` processes with one thread and as many with two threads,
+    alternately."""
     thread_counts = (1, 2) if len(os.sched_getaffinity(0)) > 1 else (1,)
     taken: dict[int, list[Any]] = {threads: [] for threads in thread_counts}
     for number in range(repetitions):
@@ -53,7 +54,8 @@ def _image(program: Path) -> Path:
 
 
 def _straight() -> Path:
-    """A kernel of many instructions without a loop, each of which needs the one before."""
+    """A kernel of many instructions without a loop, in which each instruction needs the one
+    before."""
     operations = "\n".join(
         f"%v{n + 1} = arith.{('addi', 'xori', 'muli')[n % 3]} %v{n}, %x : i32"
         for n in range(STRAIGHT)
@@ -79,8 +81,8 @@ def _samples(processes: list[Any], kernel: str) -> list[float]:
 
 
 def _fastest(name: str, samples: list[float], unit: str, at_most: float | None = None) -> Figure:
-    """Takes the least time, which has nothing but the work itself; the spread shows the share of
-    other programs."""
+    """Returns the least time, which contains only the work itself; the spread shows the influence
+    of other programs."""
     return dataclasses.replace(median(name, samples, unit, at_most=at_most), value=min(samples))
 
 

@@ -1,6 +1,6 @@
 """Lowered functions as one graph, replayed: the models, and fifty launches of the forum's kernel.
 
-Every round's output of a model is compared with NumPy's, outside what is timed.
+Every round's output of a model is compared with NumPy's, outside the timed part.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ SIDES = (STOCK, LLVM, OURS)
 MOST = 10_000  # passes in a round
 EMULATED = ("mlp", "block")  # the models on an emulated device
 
-#: For every pass: our graph relative to the graph by hand.
+#: For every pass: the time of our graph relative to the graph by hand.
 WITHIN = 1.03
-#: For the block, in every release: our graph relative to the pass by hand, submitted.
+#: For the block, in every release: the time of our graph relative to the pass by hand without a
+#: graph.
 OF_BY_HAND = {CHAIN.name: 0.82, WAITS.name: 0.37, COPIED.name: 0.85}
 #: For the block: LLVM's own library's time as a multiple of our graph's.
 GAINS = {(CHAIN.name, 19): 10.0, (WAITS.name, 19): 12.0, (WAITS.name, 22): 4.5}
@@ -58,7 +59,7 @@ LAUNCH = 1.1
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass that becomes a graph, as a program that makes rounds of it."""
+    """One pass that becomes a graph, built as a program that runs the pass in rounds."""
 
     program: str
     variant: str  # empty: the program has no variant
@@ -72,7 +73,7 @@ class Pass:
 
 
 def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
-    """Measures ``repetitions`` rounds of each side, for each pass."""
+    """Measures ``repetitions`` rounds of each runtime, for each pass."""
     native.need(native.RUNTIME)
     sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
     graphs = graph_sides(device)
@@ -112,7 +113,7 @@ def _passes(device: Device) -> list[Pass]:
 
 
 def _building(each: Pass, side: Side) -> float:
-    """Returns the microseconds of building, in a process of its own."""
+    """Returns the microseconds to build the graph, in a process of its own."""
     runner = Runner([str(each.executable)], side.environment)
     try:
         taken = runner.round(1) / 1e3
@@ -182,7 +183,7 @@ def _ratios(each: Pass, device: Device, samples: Mapping[str, list[float]]) -> l
 def _worth(
     each: Pass, device: Device, samples: Mapping[str, list[float]], building: Mapping[str, float]
 ) -> list[Figure]:
-    """Returns the cost of building, and after how many passes it pays."""
+    """Returns the cost of the building, and the number of passes after which the graph pays."""
     plain, graph = (median("", samples[side], "").value for side in (OURS, GRAPH))
     figures = [
         Figure(f"{each.title}, building {TITLES[side]}", taken, "µs")

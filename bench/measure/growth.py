@@ -1,4 +1,4 @@
-"""Cost against the number of launches: from the start of the process to its end."""
+"""Measures cost against the number of launches: from the start of the process to its end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EMULATED_COUNTS = COUNTS[:-1]
 
 
 def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
-    """Measures ``repetitions`` processes of each side in turn."""
+    """Measures ``repetitions`` processes of each runtime in turn."""
     native.need(native.RUNTIME)
     counts = EMULATED_COUNTS if device.name == "softgpu" else COUNTS
     single = dataclasses.replace(device, iterations={"forum": 1})

@@ -22,7 +22,7 @@ METHOD = (
     f"included: {ROUNDS}"
 )
 SIDES = (STOCK, LLVM, OURS, EXCLUSIVE, HOISTED)
-#: The targets relative to the loop by hand; other code may call HIP here.
+#: The targets relative to the loop by hand; in these hosts other code may call HIP.
 TARGETS = {"forum": 1.03, "churn": 0.95}
 MOST = 10_000  # calls in a round
 
@@ -57,8 +57,8 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
 def _processes(
     program: str, host: str, llvm: int, device: Device, sides: Sequence[Side]
 ) -> dict[str, Process]:
-    """Returns each side's time, and if the loop by hand runs in the host, its time in a program of
-    its own too."""
+    """Returns each runtime's time; if the loop by hand runs in the host, also that loop's time in a
+    program of its own."""
     processes: dict[str, Process] = {
         side.name: (hosts.command(host, program, llvm, device, side.runtime), side.environment)
         for side in sides

@@ -1,5 +1,5 @@
-"""The cost of a runtime in Python for a launch of the forum's program, for one hook up to all
-calls."""
+"""Measures the cost of a runtime in Python for a launch of the forum's program, from one hook up to
+all calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ METHOD = (
     "runtime in Python. What is beyond is the difference of the same round."
 )
 
-#: The classes by their titles, and the most µs beyond native that a stub should show.
+#: The classes by their titles, and the most µs more than the C library that a run on the stub
+#: should show.
 RUNTIMES = {
     "a hook on launch": ("bench.runtimes:OnLaunch", 3.0),
     "a hook on launch that knows the kernel": ("bench.runtimes:OnKernel", None),

@@ -1,5 +1,5 @@
-"""Counts instructions and calls in the loop with callgrind, which a busy machine does not
-change."""
+"""Counts instructions and calls in the loop with callgrind, whose counts are the same on a busy
+machine."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pathlib import Path
 
 from bench.setup import native
 
-# The file has whole paths and names, so that each line can be understood by itself.
+# The file contains whole paths and names, so that each line can be read by itself.
 _CALLGRIND = [
     *("--tool=callgrind", "--collect-systime=yes"),
     *("--compress-strings=no", "--compress-pos=no"),
 ]
-# Only the time between entry and return of bench/native/calls.c's `measured` counts.
+# Only the instructions between entry and return of `measured` in bench/native/calls.c count.
 _MEASURED = ["--zero-before=measured", "--dump-after=measured"]
 _COST = re.compile(r"^(?:0x)?[0-9a-f]+((?: \d+)+)$")
 
@@ -29,7 +29,8 @@ class Profile:
 
     iterations: int
     system_calls: int = 0
-    #: Returns instructions by (file of the library or program, function), without its callees'.
+    #: Returns the instructions by (file of the library or program, function), excluding the
+    #: functions' callees.
     instructions: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @property
@@ -38,8 +39,8 @@ class Profile:
         return {function for (_, function), count in self.instructions.items() if count}
 
     def per_iteration(self, library: str = "") -> float:
-        """Returns the instructions in an iteration, of all libraries or of those whose file name
-        begins so."""
+        """Returns the instructions of an iteration, in all libraries or in those whose file name
+        begins with a prefix."""
         total = sum(n for (name, _), n in self.instructions.items() if name.startswith(library))
         return total / self.iterations
 
@@ -60,7 +61,7 @@ def parse(text: str, iterations: int) -> Profile:
         elif line.startswith("calls="):
             next(lines)  # the called function's cost, which is counted there
         elif match := _COST.match(line):
-            # Trailing zeros may be left out.
+            # The file may omit trailing zeros.
             costs = dict(zip(events, map(int, match[1].split()), strict=False))
             profile.instructions[library, function] += costs.get("Ir", 0)
             profile.system_calls += costs.get("sysCount", 0)
@@ -82,8 +83,8 @@ def count(
 ) -> Profile:
     """Profiles the forum's loop of 7 or 5 calls through a runtime, or of 2 on HIP, on the stub.
 
-    Work that is done once precedes the loop: Python is left out, since it makes no difference to a
-    hit. With ``copy`` the image and the name are not constants of the program.
+    Initialisation precedes the loop; Python is switched off, because a hit does not depend on it.
+    With ``copy`` the image and the name are not constants of the program.
     """
     native.need(runtime, native.STUB)
     env = native.stub_environment(**{"MGPU_RT_MANAGER": "off", **(variables or {})})
@@ -97,9 +98,9 @@ def count(
 
 
 def count_program(executable: Path, iterations: int, env: Mapping[str, str]) -> Profile:
-    """Profiles a lowered program (bench/native/lowered.c) whose loop makes that many iterations.
+    """Profiles a lowered program (bench/native/lowered.c) whose loop has that many iterations.
 
-    Counts its third call, as the difference between runs of three calls and of two.
+    Counts the third call of its main, as the difference between runs of three calls and of two.
     """
 
     def whole(calls: int) -> Profile:

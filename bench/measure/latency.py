@@ -1,5 +1,5 @@
-"""The delay between a synchronise and the next kernel's begin, and between a kernel's end and the
-synchronise's return."""
+"""Measures the delay between a synchronise and the next kernel's begin, and between a kernel's end
+and the synchronise's return."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PTX = native.SOURCES / "latency.ptx"
 
 @dataclass(frozen=True)
 class Way:
-    """A side and the number of its calls a launch."""
+    """A runtime and the number of its calls for a launch."""
 
     title: str
     calls: int

@@ -1,6 +1,6 @@
-"""Models with real operations, in the ways in which people write their memory and waiting.
+"""Models with real operations, in the ways in which people allocate memory and wait.
 
-Every round's output is compared with NumPy's, outside what is timed.
+Every round's output is compared with NumPy's, outside the timed part.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ SIDES = (STOCK, LLVM, OURS, EXCLUSIVE, LAZY)
 MOST = 10_000  # passes in a round
 EMULATED = 3  # number of models on an emulated device, which takes minutes for each other one
 
-#: By model, variant and release: LLVM's own library's time as a multiple of this one's.
+#: For each model, variant and release: the time of LLVM's own library as a multiple of this
+#: library's time.
 GAINS = {
     ("block", WAITS, 19): 4.4,
     ("block", WAITS, 22): 2.3,
@@ -58,11 +59,11 @@ GAINS = {
 NO_HOST_SHARED = (
     "LLVM's ROCm runtime hands out device memory for host_shared, which the host faults on"
 )
-#: The program keeps its memory here: the permitted time relative to by hand.
+#: For programs that keep their memory: the permitted time relative to by hand.
 WITHIN = 1.05
-#: The permitted times with two options: EXCLUSIVE keeps memory registered, LAZY puts off waits.
+#: The permitted times with two options: EXCLUSIVE keeps memory registered, LAZY postpones waits.
 WITH_A_WORD = {(REGISTERED, EXCLUSIVE): 1.10, (WAITS, LAZY): 0.75}
-#: The variant that gains least.
+#: The variant with the smallest gain.
 NOT_SLOWER = 1.0
 #: The time with host_shared, as a multiple of the time with device memory.
 SHARED_AT_MOST = 2.0
@@ -98,7 +99,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
 
 
 def _least(device: Device, figures: Sequence[Figure]) -> list[Figure]:
-    """Returns whether any of them is slower than with LLVM's own library."""
+    """Returns whether any runtime is slower than LLVM's own library."""
     gains = [f for f in figures if f.name.endswith(f"{TITLES[LLVM]} / {TITLES[OURS]}")]
     if not gains:
         return []
@@ -108,13 +109,13 @@ def _least(device: Device, figures: Sequence[Figure]) -> list[Figure]:
 
 
 def _crashes(side: Side, variant: Variant, device: Device) -> bool:
-    """Stock's host_shared crashes on real devices only: an emulated device's memory is the
-    host's."""
+    """Stock's host_shared crashes only on real devices, because an emulated device uses the host's
+    memory."""
     return variant is SHARED and side.name == STOCK and device.real
 
 
 def _measure(program: Path, sides: Sequence[Side], repetitions: int) -> dict[str, list[float]]:
-    """Returns microseconds a forward pass by side, turn by turn."""
+    """Returns the microseconds of a forward pass by runtime, turn by turn."""
     processes = {side.name: ([str(program)], side.environment) for side in sides}
     taken = turns(processes, repetitions, MOST, random.Random(program.name))
     return {side: [ns / 1e3 for ns in each] for side, each in taken.items()}

@@ -1,4 +1,4 @@
-"""A program that holds 200 modules and uses 5."""
+"""Measures a program that holds 200 modules and uses 5."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
 
 
 def _driver_loading(device: Device) -> list[dict[str, str]]:
-    """Returns the environment in which NVIDIA's driver itself loads modules late or early."""
+    """Returns the environment in which NVIDIA's driver loads modules lazily or at once."""
     if device.name != "cuda":
         return [{}]
     return [{"CUDA_MODULE_LOADING": way} for way in ("EAGER", "LAZY")]

@@ -1,7 +1,8 @@
-"""The lowered programs, side by side: the time of an iteration, and ratios of the sides.
+"""Measures the lowered programs over all runtimes: the time of an iteration, and the runtimes'
+ratios.
 
-Each side has its own process, which stays alive. A round runs in each of them in turn, so any
-disturbance of the machine meets all sides alike.
+Each runtime has its own process, which stays alive. A round runs in each process in turn, so any
+disturbance of the machine affects all runtimes alike.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from bench.setup.sides import (
 )
 from bench.show.figures import Figure, Result, Step, median, ratios
 
-#: Restarts the processes after that many turns: their layout in memory makes some faster for life.
+#: Restarts the processes after this many turns: their layout in memory makes some processes faster
+#: for life.
 ROUNDS_A_PROCESS = 5
 METHOD = (
     f"Microseconds an iteration, the device's work included: {ROUNDS} After {ROUNDS_A_PROCESS} "
@@ -43,7 +45,7 @@ RELEASES = (19, 22)
 
 @dataclass(frozen=True)
 class Program:
-    """A program of bench/programs; a program without a loop is called repeatedly."""
+    """A program of bench/programs; the harness calls a program without a loop repeatedly."""
 
     name: str
     launches: int  # an iteration
@@ -63,7 +65,7 @@ PROGRAMS = (
 
 @dataclass(frozen=True)
 class Target:
-    """A ratio of two sides that a GPU should show."""
+    """A ratio of two runtimes that a GPU should show."""
 
     program: str
     side: str
@@ -73,7 +75,7 @@ class Target:
     releases: Sequence[int] = RELEASES
 
 
-#: LLVM's own library stands for stock if it is available.
+#: LLVM's own library represents stock if it is available.
 TARGETS = (
     Target("forum", EXCLUSIVE, HOISTED, at_most=1.03),
     Target("many", EXCLUSIVE, HOISTED, at_most=1.03),
@@ -87,7 +89,7 @@ TARGETS = (
     Target("forum", LAZY, HOISTED, at_most=0.45),
     Target("spin", OURS, STOCK, at_most=1.03),
 )
-#: Ratios that are shown on every device, with a target or without.
+#: Ratios that are shown on every device, with or without a target.
 SHOWN = (
     (OURS, HOISTED),
     (EXCLUSIVE, HOISTED),
@@ -99,12 +101,12 @@ SHOWN = (
     (EXCLUSIVE, DRIVER),
     (HOISTED, DRIVER),
 )
-#: On any device: the forum's program takes a hundredth of stock's time if stock's driver is slow.
+#: On any device: with a slow driver, the forum's program takes a hundredth of stock's time.
 EMULATED_TARGETS = (Target("forum", OURS, STOCK, at_most=0.01),)
 
 
 def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
-    """Measures all programs; ``repetitions`` rounds of each side in turn."""
+    """Measures all programs; each runtime gets ``repetitions`` rounds in turn."""
     native.need(native.RUNTIME)
     sides = all_sides(device, llvm_runtime)
     figures: list[Figure] = []
@@ -140,7 +142,7 @@ def measure(
     repetitions: int,
     step: Step,
 ) -> dict[str, list[float]]:
-    """Returns microseconds an iteration by side, round by round."""
+    """Returns the microseconds of an iteration by runtime, round by round."""
     samples: dict[str, list[float]] = {}
     rounds = min(repetitions, ROUNDS_A_PROCESS)
     order = random.Random(f"{program.name} {llvm}")
@@ -164,7 +166,7 @@ def _iterations(program: Program, device: Device) -> int:
 def _processes(
     program: Program, llvm: int, device: Device, sides: Sequence[Side]
 ) -> dict[str, Process]:
-    """Returns the process of each side that has the program."""
+    """Returns the process of each runtime that runs the program."""
     processes: dict[str, Process] = {}
     for side in sides:
         command = side.command(program.name, llvm, device)

@@ -1,5 +1,5 @@
-"""Allocation traces of real programs, replayed through the runtime, as stock does, and through
-HIP's pool.
+"""Replays allocation traces of real programs through this library, as stock does, and through HIP's
+pool.
 
 ``python -m bench.measure.replay`` recorded the traces in bench/traces. A trace has the calls of
 hipMalloc, hipFree and hipStreamSynchronize that a program of bench/programs makes with the cache
@@ -30,7 +30,7 @@ WAYS = {"mgpu_rt": "mgpu_rt", "stock": "hipMalloc and hipFree", "async": "hipMal
 
 
 def run(device: Device, rounds: int, step: Step) -> Result:
-    """Replays every trace; ``rounds`` of each kind in turn."""
+    """Replays every trace; each kind gets ``rounds`` rounds in turn."""
     native.need(native.RUNTIME)
     figures = _pairs(device, rounds) if device.name == "stub" else []
     data = []
@@ -50,7 +50,8 @@ def run(device: Device, rounds: int, step: Step) -> Result:
 
 
 def _pairs(device: Device, rounds: int) -> list[Figure]:
-    """Measures the cost of a hit. Returns quartiles, as interruptions only lengthen a round."""
+    """Measures the cost of a hit. Returns quartiles, because interruptions can only lengthen a
+    round."""
     command = [native.program("pairs", device.chip), native.RUNTIME, rounds]
     times = native.run_json(command, dict(device.environment))
     one, two = (statistics.quantiles(times[name])[0] for name in ("one", "two"))
@@ -63,7 +64,7 @@ def _pairs(device: Device, rounds: int) -> list[Figure]:
 
 
 def steps(calls: list[dict[str, Any]]) -> list[str]:
-    """Returns the lines of a trace, from the stub's record."""
+    """Returns the lines of a trace, from the calls that the stub recorded."""
     slots: dict[int, int] = {}
     lines = []
     for call in calls:
@@ -95,7 +96,7 @@ def record(program: str) -> list[str]:
 
 
 def main() -> None:
-    """Records the traces again."""
+    """Records all traces again."""
     for program in PROGRAMS:
         head = f"# {program}.mlir, LLVM 22: a SLOT BYTES, f SLOT, s: synchronise"
         TRACES.joinpath(f"{program}.trace").write_text("\n".join([head, *record(program)]) + "\n")

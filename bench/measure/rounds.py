@@ -1,6 +1,6 @@
-"""Processes that stay alive and run a program in rounds, with the sides in turn.
+"""Processes that stay alive and run a program in rounds, with the runtimes in turn.
 
-As the sides take turns, a disturbance of the machine meets all of them.
+The runtimes take turns, so a disturbance of the machine affects all of them.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ METHOD = (
     "the same for all."
 )
 ROUND_NS = 20e6
-#: Runs some calls before each round, so that the last side's effects do not count.
+#: Makes some calls before each round, so that effects of the last runtime do not count.
 LEAD = 0.25
 
-#: The process of a side's rounds: a command and its environment.
+#: The process of a runtime's rounds: a command and its environment.
 Process = tuple[Sequence[str], Mapping[str, str]]
 
 
 class Runner:
-    """One side's process."""
+    """The running process of one runtime."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._command = command
-        # A file, as a pipe would not be read while the process runs.
+        # stderr is a file, because nobody would read a pipe while the process runs.
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the process
         self._process = subprocess.Popen(
             command,
@@ -44,7 +44,7 @@ class Runner:
         )
 
     def round(self, calls: int) -> int:
-        """Returns the nanoseconds of that many calls of the program."""
+        """Returns the nanoseconds that the program takes for that many calls."""
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             self._process.stdin.write(f"{calls}\n")
@@ -58,8 +58,10 @@ class Runner:
         return int(answer)
 
     def close(self) -> None:
-        """Ends the process. Raises Failed if a call in it failed: its times would mean nothing."""
-        # Called before the exit: LLVM's own library unloads modules after the driver has ended.
+        """Ends the process. Raises Failed if a call in the process failed, because its times would
+        then mean nothing."""
+        # Called before the exit, because LLVM's own library unloads modules after the driver has
+        # ended.
         words = self._words()
         self.kill(wait=60)
         if "failed with" in words:
@@ -74,7 +76,7 @@ class Runner:
             self._process.communicate()
 
     def _words(self) -> str:
-        """Returns the beginning of its stderr."""
+        """Returns the begin of the process's stderr."""
         self._said.seek(0)
         return self._said.read(2000).strip()
 
@@ -82,10 +84,11 @@ class Runner:
 def turns(
     processes: Mapping[str, Process], count: int, most: int, order: random.Random
 ) -> dict[str, list[float]]:
-    """Returns the nanoseconds of a call by side, turn by turn. A round makes at most that many
+    """Returns the nanoseconds of a call by runtime, turn by turn. A round makes at most this many
     calls.
 
-    The order changes, as a side's effects (the GPU's clocks, caches) may show in the next one.
+    The order changes, because effects of a runtime (on the GPU's clocks or caches) may show in the
+    next one.
     """
     with _started(processes) as runners:
         calls = {name: _calls(runner, most) for name, runner in runners.items()}
@@ -99,7 +102,7 @@ def turns(
 
 @contextlib.contextmanager
 def _started(processes: Mapping[str, Process]) -> Iterator[dict[str, Runner]]:
-    """Starts all processes at once, and none later."""
+    """Starts all processes together, and none later."""
     runners: dict[str, Runner] = {}
     try:
         for name, process in processes.items():

@@ -16,9 +16,10 @@ METHOD = (
     "cuSPARSE's calls that LLVM's own library makes for that; by hand, all is made once. The best "
     "of five rounds of a process, one of each way in random order; ratios are of the same turn."
 )
-#: How each way is called in the program and in the table.
+#: The name of each variant in the program and in the table.
 WAYS = {"lowered": "mgpu_rt", "stock": "the calls of LLVM's library", "byhand": "by hand"}
-#: The rows, elements of a row, columns of the dense matrix, and products in a round.
+#: A size: the rows, the elements of a row, the columns of the dense matrix, and the products in a
+#: round.
 SIZES = ((1024, 8, 16, 500), (4096, 16, 64, 200), (16384, 32, 128, 50))
 MOST_OF_BY_HAND = 1.1
 

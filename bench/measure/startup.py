@@ -28,7 +28,7 @@ MS = 1e6  # ns
 
 @dataclass(frozen=True)
 class Way:
-    """A way to the first launch."""
+    """A way to reach the first launch."""
 
     title: str
     kind: str  # of bench/native/startup.c
@@ -44,7 +44,7 @@ WAYS = (
 
 
 def run(device: Device, repetitions: int, step: Step) -> Result:
-    """``repetitions`` fresh processes of each kind."""
+    """Runs ``repetitions`` fresh processes of each kind."""
     native.need(native.RUNTIME)
     figures = _loading(device, repetitions, step) if device.name == "stub" else []
     taken: dict[str, list[dict[str, Any]]] = {way.title: [] for way in (BY_HAND, *WAYS)}
@@ -79,13 +79,13 @@ def _loading(device: Device, repetitions: int, step: Step) -> list[Figure]:
 
 
 def _first(device: Device, way: Way) -> dict[str, Any]:
-    """Measures a first launch: its ms, ms since the process's start outside HIP, and MiB."""
+    """Measures a first launch: its ms, the ms since the process's start outside HIP, and MiB."""
     library = device.hip if way is BY_HAND else native.RUNTIME
     environment = {**device.environment, **way.variables}
     command = [native.program("startup", device.chip), way.kind, library]
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch, "statistics.json")
-        # On the stub, statistics would be most of the measured time.
+        # On the stub, statistics would take most of the measured time.
         if device.name != "stub":
             environment["MGPU_RT_STATS"] = str(path)
         said = native.run_json([*command, time.monotonic_ns()], environment)
@@ -101,9 +101,9 @@ def _first(device: Device, way: Way) -> dict[str, Any]:
 def _own_time(statistics: dict[str, Any]) -> int:
     """Returns the nanoseconds of the program's calls outside HIP.
 
-    HIP's start comes before the first call is timed.
+    HIP's start precedes the first timed call.
     """
-    # HIP's time on objects that are destroyed at exit is in none of the program's calls.
+    # No call of the program includes the time that HIP spends on objects destroyed at exit.
     after = {"hipStreamDestroy", "hipModuleUnload", "hipEventDestroy", "hipFree"}
     inside = sum(v["ns"] for name, v in statistics["hip"].items() if name not in after)
     return sum(v["ns"] for v in statistics["abi"].values()) - inside

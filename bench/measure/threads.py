@@ -1,4 +1,4 @@
-"""Threads that launch at once, each in its own loop, compared with one thread."""
+"""Measures threads that launch concurrently, each in its own loop, compared with one thread."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def _times(device: Device, threads: int, rounds: int) -> dict[str, Times]:
 
 
 def _figures(device: Device, name: str, times: Times, threads: int) -> tuple[list[Figure], float]:
-    """Returns throughput, and for several threads scaling and slowdown; the scaling is returned
-    separately, too."""
+    """Returns throughput, and for several threads also scaling and slowdown; the scaling is
+    returned separately, too."""
     on_stub, hoisted = device.name == "stub", name.startswith("hoisted")
     single = statistics.median(sample for thread in times["single"] for sample in thread)
     per_second = [sum(1e9 / ns for ns in turn) for turn in zip(*times["together"], strict=True)]

@@ -1,4 +1,4 @@
-"""The time of munmap with kept registrations, relative to memory that HIP has unregistered."""
+"""The time of munmap while registrations are kept, relative to memory that HIP has unregistered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST = 60.0  # µs beyond
 
 
 def run(device: Device, repetitions: int, step: Step) -> Result:
-    """Makes ``repetitions`` runs of either kind in turn."""
+    """Makes ``repetitions`` runs of both kinds in turn."""
     native.need(native.RUNTIME)
     command = [native.program("unmap", device.chip), native.RUNTIME, CALLS]
     times: dict[str, dict[str, list[float]]] = {"off": {}, "on": {}}

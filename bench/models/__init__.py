@@ -1,6 +1,7 @@
-"""Models as MLIR programs, in the ways in which people write their memory and waiting.
+"""Models as MLIR programs, in the ways in which people allocate memory and wait.
 
-`graph` prints a model as linalg operations on memrefs and computes it with NumPy; `layers` has its
-parts. `zoo` has the models, and `program` puts one into a whole program. `numbers` makes its
-weights and inputs, equal here and in bench/native/model.c; `reference` computes its results.
+`graph` prints a model as linalg operations on memrefs and computes it with NumPy; `layers` contains
+a model's parts. `zoo` contains the models, and `program` wraps a model into a whole program.
+`numbers` generates a model's weights and inputs, equal here and in bench/native/model.c;
+`reference` computes the model's results.
 """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-#: The form of an operation in NumPy, from the values of its operands.
+#: The operation's equivalent in NumPy, computed from the values of its operands.
 Compute = Callable[..., "np.ndarray"]
 
 
@@ -59,13 +59,13 @@ class Graph:
         return [buffer for buffer in self._results if buffer is not self.output]
 
     def weight(self, shape: tuple[int, ...], scale: float) -> Buffer:
-        """Adds a weight, which no other layer uses."""
+        """Adds a weight that no other layer uses."""
         buffer = Buffer(f"w{len(self.weights)}", shape)
         self.weights.append(Weight(buffer, scale))
         return buffer
 
     def compute(self, values: dict[Buffer, np.ndarray]) -> np.ndarray:
-        """Returns the output by NumPy, from the values of the input and the weights."""
+        """Computes the output by NumPy, from the values of the input and the weights."""
         values = dict(values)
         for result, operands, step in self._steps:
             values[result] = step(*(values[operand] for operand in operands))
@@ -86,7 +86,7 @@ class Graph:
 
         The letters beside an operand name the loops that index it; those of ``result`` index the
         result. In the body, the operands' elements are %a, %b, %c ... and the result's old element
-        is %old. The body's last line is the new element's value, which is %a without a body.
+        is %old. The body's last line is the new element's value; without a body, the value is %a.
         """
         sizes = {
             letter: size
@@ -124,7 +124,7 @@ class Graph:
         shaped: tuple[int, ...] = (),
     ) -> Buffer:
         """Adds an operation of linalg's own that accumulates, such as linalg.matmul. ``shaped`` is
-        the shape of an operand of which only the shape counts."""
+        the shape of an operand of which the operation uses only the shape."""
         out = self._result(shape, initial)
         extra = []
         if shaped:
@@ -137,7 +137,7 @@ class Graph:
         self, buffer: Buffer, groups: Sequence[Sequence[int]], shape: tuple[int, ...]
     ) -> Buffer:
         """Returns a view of the memory with fewer or more dimensions, without a kernel. Each group
-        of dimensions on the longer side becomes one on the other."""
+        of dimensions on the longer side becomes one dimension on the other."""
         view = Buffer(self._name(), shape)
         indices = [list(group) for group in groups]
         if len(shape) < len(buffer.shape):

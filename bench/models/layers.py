@@ -1,4 +1,4 @@
-"""The parts of models, with an operation of linalg for each step."""
+"""The parts of models; each step is one operation of linalg."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def dense(graph: Graph, x: Buffer, width: int, scale: float | None = None) -> Bu
 
 
 def dense_relu(graph: Graph, x: Buffer, width: int) -> Buffer:
-    """Adds three kernels, with the rectifier in the last; many layers keep the numbers' size."""
+    """Adds three kernels, the last with the rectifier; weights are scaled so that many layers keep
+    the numbers' size."""
     w = graph.weight((x.shape[1], width), math.sqrt(6 / x.shape[1]))
     b = graph.weight((width,), BIAS)
     y = matmul(graph, x, w)

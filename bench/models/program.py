@@ -1,7 +1,7 @@
-"""A model as a whole program, written as people write its memory and its waiting.
+"""A model as a whole program that allocates memory and waits as people write it.
 
 The program's main asks `next_round` of bench/native/model.c for the number of forward passes, until
-it is zero. The part before main's loop makes the objects that the variant keeps between passes.
+it is zero. The code before main's loop creates the objects that the variant keeps between passes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bench.models.graph import Buffer, Graph, Weight
 from bench.models.zoo import Model
 
 #: The passes from an operation of linalg to a kernel. A block has up to 256 threads, which an AMD
-#: GPU takes by default.
+#: GPU accepts by default.
 KERNELS = (
     "func.func(convert-linalg-to-parallel-loops,"
     "scf-parallel-loop-tiling{parallel-loop-tile-sizes=8,8,4 no-min-max-bounds=true},"
@@ -28,8 +28,8 @@ INPUT_SEED = 1  # the weights have the seeds after it
 class Variant:
     """One way to write a model's memory and waiting.
 
-    ``chained``: the operations of a pass are one asynchronous chain with a wait at its end; if not,
-    the program waits after each.
+    ``chained``: the operations of a pass form one asynchronous chain with a wait at its end;
+    otherwise the program waits after each operation.
     """
 
     name: str
@@ -38,8 +38,8 @@ class Variant:
 
     @property
     def passes(self) -> str:
-        """Returns the passes that turn it into kernels, before it is lowered like any other
-        program."""
+        """Returns MLIR's passes that turn the program into kernels, before the program is lowered
+        like any other."""
         return KERNELS + (",func.func(gpu-async-region)" if self.chained else "")
 
 
@@ -90,7 +90,7 @@ class _Program:
 
     @property
     def _buffers(self) -> list[Buffer]:
-        """Returns the buffers without the weights."""
+        """Returns all buffers except the weights."""
         graph = self._graph
         return [graph.input, *graph.temporaries, *self._between, graph.output]
 
@@ -146,7 +146,7 @@ class _Program:
         return f"%n{self._names}"
 
     def _function(self, name: str, arguments: Sequence[Buffer], private: bool = False) -> str:
-        """Returns a function of the lines since the last one."""
+        """Returns a function that contains the lines added since the last function."""
         listed = ", ".join(f"{buffer}: {buffer.type}" for buffer in arguments)
         lines, self._lines = self._lines, []
         visible = "private " if private else ""
@@ -166,8 +166,8 @@ class _Program:
     # ---- memory ----
 
     def _device_operation(self, operation: str, result: str = "") -> None:
-        """Adds an operation: plain in a chain, which gpu-async-region makes; otherwise with a
-        wait."""
+        """Adds an operation: in a chain without a wait, which gpu-async-region adds; otherwise with
+        a wait."""
         head, _, tail = operation.partition(" ")
         results = f"{result} = " if result else ""
         if self._variant.chained:

@@ -12,7 +12,8 @@ from bench.models.graph import Graph
 
 @dataclass(frozen=True)
 class Model:
-    """Makes a forward pass of equal operations, ``repeated`` times with different weights."""
+    """Builds a forward pass that repeats equal operations ``repeated`` times with different
+    weights."""
 
     name: str
     title: str

@@ -1,4 +1,5 @@
-/* Starts the library whose exported functions do not test whether it has started (build.py). */
+/* Starts this library, whose exported functions in this build do not test whether it has started
+ * (build.py). */
 #include "abi/lifecycle.h"
 
 __attribute__((constructor)) static void start(void) {

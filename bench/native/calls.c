@@ -1,15 +1,16 @@
-/* Measures the nanoseconds, or instructions, of an iteration of the forum's loop, side by side.
+/* Measures the nanoseconds, or instructions, of an iteration of the forum's loop, with several
+ * runtimes in turn.
  *
  *     calls time HIP ROUNDS ITERATIONS CPU SIDE...    JSON: ns an iteration, by loop and round; the
  *                                                     first side with cold caches too
  *     calls count HIP ITERATIONS LOOP SIDE [copy]     runs `measured` once, for callgrind
  *     calls record HIP ITERATIONS LOOP SIDE           JSON: calls of HIP in the loop, by function
  *
- * A SIDE is NAME,PATH or NAME,PATH,VARIABLE=VALUE: a runtime, with an environment of its own for
- * the time that it reads it, at its first call. LOOP is 7, 5 or 2, the number of calls in it. A
- * second side of one library takes a copy of the file, as the loader would otherwise return the
- * first. With copy, the image and the kernel's name lie in memory of their own, as a JIT's do, and
- * not in the program's constants. */
+ * A SIDE is NAME,PATH or NAME,PATH,VARIABLE=VALUE: a runtime, and the environment that it reads at
+ * its first call. LOOP is 7, 5 or 2: the number of calls in the loop. A second side of one library
+ * loads a copy of the file, because the loader would otherwise return the first library. With copy,
+ * the image and the kernel's name are in separate memory, as a JIT's are, and not in the program's
+ * constants. */
 #include "forum.h"
 
 #include <sched.h>
@@ -20,7 +21,7 @@ enum { MAX_SIDES = 8, MAX_LOOPS = 2 * MAX_SIDES + 4 };
 struct side {
     const char *name;
     struct runtime runtime;
-    void *module; /* held all the time, as a program of LLVM 22 does */
+    void *module; /* the program holds the module all the time, as a program of LLVM 22 does */
 };
 
 struct loop {
@@ -71,7 +72,7 @@ static struct side *open_side(struct side *side, char *text) {
 
 /* ---- time ---- */
 
-/* Does a program's other work between two launches, which pushes the runtime's tables out of the
+/* Does other work of a program between two launches, which evicts the runtime's tables from the
  * nearest cache. */
 static void work_between(void) {
     static volatile char memory[64 << 10];
@@ -79,7 +80,7 @@ static void work_between(void) {
         memory[i]++;
 }
 
-/* Times each iteration separately: the clock costs each side equally. */
+/* Times each iteration separately: the clock adds equal cost to each runtime. */
 static double time_cold_loop(const struct loop *loop, long iterations) {
     uint64_t sum = 0;
     for (long i = 0; i < iterations; i++) {

@@ -1,11 +1,11 @@
-/* Runs threads on one or several devices, each of which loads, allocates, copies, launches and
- * frees as a lowered program does.
+/* Runs threads on one or several devices; each thread loads, allocates, copies, launches and frees
+ * as a lowered program does.
  *
  *     devices HIP RUNTIME THREADS DEVICES ROUNDS ITERATIONS     JSON: ns an iteration, by round
  *
- * A RUNTIME of "-" stands for the loop by hand on HIP: all but copies, launch and synchronise is
- * hoisted out of it. Thread n uses device n modulo DEVICES. A round lasts from the begin of its
- * first thread to the end of its last. */
+ * A RUNTIME of "-" means the loop by hand on HIP: everything except copies, launch and synchronise
+ * is hoisted. Thread n uses device n modulo DEVICES. A round lasts from the begin of its first
+ * thread to the end of its last. */
 #include "forum.h"
 #include "hip.h"
 
@@ -30,8 +30,8 @@ static pthread_barrier_t turn;
 struct worker {
     pthread_t thread;
     int number;
-    uint64_t began, ended;   /* times of the side's last round */
-    handle function, stream; /* by hand, as is the block */
+    uint64_t began, ended;   /* times of the last round */
+    handle function, stream; /* used by hand, as is the block */
     void *block;
     char host[BYTES];
 };
@@ -42,7 +42,7 @@ static void *must(void *made, const char *what) {
     return made;
 }
 
-/* Makes a step as LLVM 19 lowers it: nothing is kept between two steps. */
+/* Makes one step as LLVM 19 lowers it: the step keeps nothing for the next. */
 static void step_lowered(struct worker *worker) {
     void *params[1];
     void *stream = must(runtime.StreamCreate(), "a stream");
@@ -83,7 +83,7 @@ static void prepare(struct worker *worker) {
 static void *work(void *argument) {
     struct worker *worker = argument;
     prepare(worker);
-    for (long round = -1; round < rounds; round++) { /* the first one fills the caches */
+    for (long round = -1; round < rounds; round++) { /* the first step fills the caches */
         pthread_barrier_wait(&turn);
         worker->began = now_ns();
         for (long i = 0; i < iterations; i++)

@@ -16,7 +16,7 @@ static handle load(const char *image, const char *name) {
     return function;
 }
 
-/* Launches a grid of groups, with its arguments one by one, and returns its time. */
+/* Launches a grid of groups, with separate arguments, and returns the launch's time. */
 struct launch {
     handle function;
     unsigned grid[2], block[2];
@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
     *(void **)&instructions = symbol(open_library(argv[4]), "softgpu_instructions");
     long rounds = atol(argv[5]);
 
-    /* By default the waiting thread spins and takes a core from the device's threads. */
+    /* By default the waiting thread spins and occupies a core that the device's threads need. */
     enum { BLOCKING_SYNC = 4 };
     check(set_device_flags(BLOCKING_SYNC), "to wait asleep");
     void *memory[3];

@@ -2,9 +2,9 @@
 
     python engine.py PROGRAM.mlir LIBRARY...
 
-PROGRAM.mlir is a lowered program in the LLVM dialect whose main has hosted.c run it in rounds. The
-libraries, of which the first is the runtime, have the functions that it calls. Needs MLIR's Python
-bindings.
+PROGRAM.mlir is a program in the LLVM dialect whose main calls hosted.c to run in rounds. The
+libraries, the first of which is the runtime, define the functions that the program calls. Needs
+MLIR's Python bindings.
 """
 
 from __future__ import annotations

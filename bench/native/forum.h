@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* LLVM's constants lie 8 bytes past a boundary of 16, as their alignment is 8. */
+/* LLVM's constants are 8 bytes past a multiple of 16, because their alignment is 8. */
 __asm__(".section .rodata\n.balign 64\n.skip 8\nforum_image:\n.incbin \"" IMAGE_FILE
         "\"\nforum_image_end:\n.previous\n");
 extern const char forum_image[] __attribute__((visibility("hidden")));
@@ -20,12 +20,12 @@ struct source {
     const char *image, *image_end, *name;
 };
 
-/* Returns the image and the name as a lowered program holds them, in its constants. */
+/* Returns the image and the name from the program's constants, as in a lowered program. */
 static inline struct source forum_constants(void) {
     return (struct source){forum_image, forum_image_end, KERNEL};
 }
 
-/* Returns the image and the name as a JIT has them: in memory that it may use again later. */
+/* Returns the image and the name as a JIT has them: in memory that the JIT may reuse later. */
 static inline struct source forum_copies(void) {
     const size_t size = (size_t)(forum_image_end - forum_image);
     char *image = malloc(size + 8);
@@ -36,7 +36,7 @@ static inline struct source forum_copies(void) {
     return (struct source){memcpy(image, forum_image, size), image + size, name};
 }
 
-/* The functions of HIP that remain when all others are hoisted out of the loop by hand. */
+/* The functions of HIP that remain in the loop by hand after all others are hoisted. */
 struct hip {
     int (*ModuleLoadData)(void **module, const void *image);
     int (*ModuleGetFunction)(void **function, void *module, const char *name);
@@ -45,7 +45,7 @@ struct hip {
     int (*ModuleLaunchKernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                               unsigned block_x, unsigned block_y, unsigned block_z, unsigned smem,
                               void *stream, void **params, void **extra);
-    /* Kept between iterations. */
+    /* Objects that the loop keeps between iterations. */
     void *module, *function, *stream;
 };
 
@@ -75,7 +75,7 @@ static inline void forum_7_calls(const struct runtime *runtime, struct source so
     }
 }
 
-/* Makes the 5 calls of LLVM 21 to 24 for it, with a module that was loaded before. */
+/* Makes the 5 calls of LLVM 21 to 24 for such a launch, with a module that was loaded before. */
 static inline void forum_5_calls(const struct runtime *runtime, void *module, const char *name,
                                  long iterations) {
     for (long i = 0; i < iterations; i++) {
@@ -88,7 +88,7 @@ static inline void forum_5_calls(const struct runtime *runtime, void *module, co
     }
 }
 
-/* Makes the 2 calls that cannot be avoided. */
+/* Makes the 2 calls that no loop can avoid. */
 static inline void forum_2_calls(const struct hip *hip, long iterations) {
     for (long i = 0; i < iterations; i++) {
         void *params[1];

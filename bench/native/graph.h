@@ -1,6 +1,7 @@
-/* Builds a program's pass as a graph, for a process with BENCH_GRAPH set: it is built once and
- * replayed from then on. The runtime of the process builds it: this project's, or
- * bench/stock/byhand.c. */
+/* Builds a program's pass as a graph, for a process with BENCH_GRAPH set: the graph is built once
+ * and then replayed. The process's runtime builds the graph: this project's library, or
+ * bench/stock/byhand.c.
+ * */
 #ifndef BENCH_GRAPH_H
 #define BENCH_GRAPH_H
 
@@ -36,7 +37,7 @@ static inline void open_graphs(void) {
     graph.stream = create();
 }
 
-/* Begins a graph, the only one that remains: the pass until end_building is added to it. */
+/* Begins the only graph that is kept: the pass until end_building is added to it. */
 static inline void begin_building(void) {
     if (graph.built)
         graph.destroy(graph.built);
@@ -57,7 +58,7 @@ static inline int compare_times(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* Returns the nanoseconds that building and instantiating took, the median. */
+/* Returns the median of the nanoseconds to build and instantiate a graph. */
 static inline uint64_t building_time(void) {
     qsort(graph.taken, BUILDINGS, sizeof *graph.taken, compare_times);
     return graph.taken[BUILDINGS / 2];

@@ -2,10 +2,10 @@
  *
  *     hoisted HIP PROGRAM ITERATIONS IMAGE... -- ARGUMENTS
  *
- * HIP is the path of its library, or of NVIDIA's libcuda.so, which is called directly then.
- * The ARGUMENTS are those of rounds.h; a call makes ITERATIONS iterations. The images are those of
- * the program's modules, in their order. Copies use pageable memory, as in the lowered programs,
- * unless these register it. */
+ * HIP is the path of HIP's library, or of NVIDIA's libcuda.so, which the program then calls
+ * directly. The ARGUMENTS are those of rounds.h; a call makes ITERATIONS iterations. The images
+ * belong to the program's modules, in the modules' order. Copies use pageable memory, as in the
+ * lowered programs, unless the program registers the memory. */
 #include "hip.h"
 #include "libcuda.h"
 #include "rounds.h"
@@ -77,7 +77,7 @@ static void vecadd(void) {
     }
 }
 
-/* Runs two chains; on one stream one follows the other. */
+/* Runs two chains; on a single stream, one chain follows the other. */
 static void chains(handle left, handle right) {
     struct memref a = memref(device[0], SMALL), b = memref(device[1], SMALL);
     float two = 2, three = 3;

@@ -14,7 +14,7 @@ import sys
 
 
 def use_pytorch() -> None:
-    """Lets PyTorch take the device and do some work there."""
+    """Lets PyTorch open the device and do some work on it."""
     with contextlib.suppress(ImportError):
         import torch
 

@@ -1,4 +1,4 @@
-/* The functions that a program in mlir-runner calls, which run it in rounds (rounds.h). */
+/* Functions that a program in mlir-runner calls to run in rounds (rounds.h). */
 #include "rounds.h"
 
 void bench_serve(void (*program)(void));

@@ -3,11 +3,11 @@
  *
  *     latency HIP RUNTIME PTX CALLS ITERATIONS
  *
- * CALLS is 7 or 5 through the runtime, 2 on HIP itself. JSON: "start" (ns from the return of one
- * synchronise to the begin of the next kernel, by the device's clock) and "end" (from a kernel's
- * end to the return of the synchronise), a number an iteration; "step", the device clock's smallest
- * step; "error", half the fastest round trip by which the two clocks were compared, before and
- * after, "drift", how far they moved apart in that time. NVIDIA only. */
+ * CALLS is 7 or 5 for calls through the runtime, or 2 for calls to HIP itself. JSON: "start" (ns
+ * from the return of one synchronise to the begin of the next kernel, by the device's clock) and
+ * "end" (from a kernel's end to the return of the synchronise), a number an iteration; "step", the
+ * device clock's smallest step; "error", half the fastest round trip by which the two clocks were
+ * compared, before and after, "drift", how far they moved apart in that time. NVIDIA only. */
 #include "hip.h"
 #include "runtime.h"
 
@@ -39,14 +39,14 @@ static void compile(const char *ptx) {
     check(add(state, PTX_INPUT, (void *)ptx, strlen(ptx) + 1, "latency.ptx", 0, NULL, NULL),
           "cuLinkAddData");
     check(complete(state, &cubin, &image_size), "cuLinkComplete");
-    image = cubin; /* it lives as long as the state, which stays */
+    image = cubin; /* lives as long as the state, which is never freed */
 }
 
 /* ---- the two clocks ---- */
 
 struct comparison {
     uint64_t host, device; /* one moment by both clocks */
-    uint64_t trip; /* time of the question and the answer: the error is at most half of it */
+    uint64_t trip;         /* time between question and answer: the error is at most half of it */
 };
 
 static volatile uint64_t *mailbox;
@@ -111,7 +111,7 @@ static void prepare_loop(void) {
     CALL(StreamCreate, &kept_stream);
 }
 
-/* Makes one launch as lowered programs do; returns the time when the synchronise returned. */
+/* Makes one launch as lowered programs do; returns the time at which the synchronise returned. */
 static uint64_t launch(struct stamps *out) {
     uint64_t spin = SPIN_NS;
     void *params[] = {&out, &spin};
@@ -144,8 +144,7 @@ int main(int argc, char **argv) {
     uint64_t *ends = calloc((size_t)count, sizeof *ends);
     if (!stamps || !ends)
         fail("no memory", "for the times");
-    CALL(Malloc, (void **)&device,
-         (size_t)count * sizeof *stamps); /* this also makes the context */
+    CALL(Malloc, (void **)&device, (size_t)count * sizeof *stamps); /* also creates the context */
     compile(read_file(argv[3]));
     prepare_clocks();
     prepare_loop();

@@ -1,5 +1,5 @@
-/* The calls of bench/native/hoisted.c, made directly to NVIDIA's driver, without a library between.
- * Functions of the driver with HIP's arguments are used directly. */
+/* The calls of bench/native/hoisted.c, made directly to NVIDIA's driver, without a library in
+ * between. Functions of the driver with HIP's arguments are used directly. */
 #ifndef BENCH_LIBCUDA_H
 #define BENCH_LIBCUDA_H
 
@@ -23,7 +23,7 @@ static int stream_create(handle *stream) {
 }
 
 static int copy_async(void *to, const void *from, size_t size, int kind, handle stream) {
-    (void)kind; /* the driver finds out from the addresses */
+    (void)kind; /* the driver finds the kind of copy by the addresses */
     return cuda.MemcpyAsync((uintptr_t)to, (uintptr_t)from, size, stream);
 }
 

@@ -4,8 +4,8 @@
  *     PROGRAM statistics FIRST MORE    the library's statistics after so many calls of main, and
  *                                      after so many more: a list of two
  *
- * With BENCH_GRAPH its main becomes a graph (graph.h): the first answer is what building it took,
- * the others are of replays. */
+ * With BENCH_GRAPH the program's main becomes a graph (graph.h): the first answer is the time to
+ * build it, later answers are times of replays. */
 #include "graph.h"
 #include "rounds.h"
 
@@ -61,7 +61,7 @@ static int serve_graph(void) {
     if (scanf("%ld", &calls) != 1)
         return 0;
     open_graphs();
-    lowered_main(); /* a plain run, which loads */
+    lowered_main(); /* a run without a graph, which loads modules */
     wait_for_device();
     while (graph.count < BUILDINGS) {
         begin_building();

@@ -1,9 +1,10 @@
 /* The frame around a lowered model (bench/models). The frame fills the model's buffers with
- * numbers, and makes forward passes as the other end of a pipe asks for them (rounds.h). The frame
- * ends the process if a round's output differs from NumPy's, which is in EXPECTED_FILE as floats.
+ * numbers, and makes forward passes on request from the other end of a pipe (rounds.h). The frame
+ * ends the process if a round's output differs from NumPy's output, which EXPECTED_FILE contains as
+ * floats.
  *
- * With BENCH_GRAPH a pass becomes a graph (graph.h): the first answer is the time of building it,
- * the others are times of replays. */
+ * With BENCH_GRAPH a pass becomes a graph (graph.h): the first answer is the time to build it,
+ * later answers are times of replays. */
 #include "graph.h"
 #include "rounds.h"
 
@@ -11,11 +12,11 @@
 #include <math.h>
 
 static const double TOLERANCE =
-    1e-3; /* relative to the largest number, as sums have another order */
+    1e-3; /* relative to the largest number, because sums may run in another order */
 
 void lowered_main(void); /* the program's main, renamed */
 
-/* A memref of any rank without a stride of its own, as MLIR passes it. */
+/* A contiguous memref of any rank, as MLIR passes it. */
 struct unranked_memref {
     int64_t rank;
     struct {
@@ -75,7 +76,7 @@ static void check(const float *output, size_t count) {
 
 static void erase(float *output, size_t count) {
     for (size_t i = 0; i < count; i++)
-        output[i] = NAN; /* an element that the round does not write is wrong */
+        output[i] = NAN; /* an element that the round does not write counts as wrong */
 }
 
 static void answer(uint64_t ns) {
@@ -99,8 +100,8 @@ static void replay_rounds(float *output, size_t count) {
     }
 }
 
-/* Makes one plain pass, which loads and allocates, then passes that build; then main has no more to
- * do.
+/* Makes one pass without a graph, which loads and allocates, then the passes that build the graph;
+ * then main is done.
  */
 static long next_of_graph(float *output, size_t count) {
     static int passes;

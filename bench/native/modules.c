@@ -1,9 +1,10 @@
-/* A program that holds many modules from its begin, as LLVM 21 and later lower it, and uses a few.
+/* A program that loads many modules at its start, as LLVM 21 and later lower it, and uses a few of
+ * them.
  *
  *     modules RUNTIME USED     JSON: ns from the first load to the end of the last launch
  *
- * An image lies COPIES times in the program's constants; a module that is held serves one load
- * only, so each is loaded by itself. */
+ * The program's constants contain COPIES copies of an image; a module that is held serves one load
+ * only, so each copy is loaded separately. */
 #include "forum.h"
 
 #define COPIES 200
@@ -32,7 +33,7 @@ int main(int argc, char **argv) {
     const long used = atol(argv[2]);
     const size_t each = (size_t)(copies_end - copies) / COPIES;
     resolve_runtime(&runtime, open_library(argv[1]));
-    void *stream = runtime.StreamCreate(); /* HIP starts here, before the time begins */
+    void *stream = runtime.StreamCreate(); /* HIP starts here, before the clock starts */
     const uint64_t begin = now_ns();
     for (int i = 0; i < COPIES; i++)
         modules[i] = runtime.ModuleLoad(copies + (size_t)i * each, 0);

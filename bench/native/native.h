@@ -1,4 +1,5 @@
-/* The needs of every measuring program: the clock, the loader, files, and an end with a message. */
+/* The common needs of measuring programs: the clock, the loader, files, and an end with a message.
+ * */
 #ifndef BENCH_NATIVE_H
 #define BENCH_NATIVE_H
 
@@ -20,7 +21,7 @@ static inline void fail(const char *what, const char *which) {
 }
 
 static inline void *open_library(const char *path) {
-    /* Lazy, as AMD's HIP 5 lacks a function that the plain runtime names. */
+    /* RTLD_LAZY, because AMD's HIP 5 lacks a function that the plain runtime names. */
     void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (!library)
         fail("cannot open", dlerror());
@@ -34,7 +35,7 @@ static inline void *symbol(void *library, const char *name) {
     return address;
 }
 
-/* Returns a file's bytes, and a 0 after them, as text ends. */
+/* Returns a file's bytes, followed by a 0 as at the end of a text. */
 static inline char *read_file(const char *path) {
     FILE *file = fopen(path, "rb");
     if (!file)

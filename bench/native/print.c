@@ -1,6 +1,6 @@
 /* The print helpers that MLIR programs call, without LLVM.
  *
- * LLVM's libmlir_runner_utils would pull libLLVM into the process, where it collides with the LLVM
+ * LLVM's libmlir_runner_utils would load libLLVM into the process, where it collides with the LLVM
  * inside AMD's HIP runtime. These functions write one number or one flat list of numbers to stdout.
  */
 #include <inttypes.h>

@@ -1,13 +1,13 @@
-/* Runs a program in rounds, as the other end of a pipe requests them, so that several programs can
- * be measured in turn without restarts.
+/* Runs a program in rounds on request from the other end of a pipe, so that several programs can be
+ * measured in turn without restarts.
  *
  *     PROGRAM                  reads a number of calls a line, makes them, writes their ns
  *     PROGRAM BEGIN N...       JSON: ns since BEGIN (CLOCK_MONOTONIC) after each number of calls
  *
- * Work that the device has not finished at the end of a round counts. BENCH_WAIT names a library
- * and, after a comma, its function that waits for everything. BENCH_CPU, if set, is the processor
- * on which this thread stays after the first round. Threads of the driver that were started in that
- * round may run elsewhere. */
+ * Work that the device has not finished at the end of a round is included in the time. BENCH_WAIT
+ * names a library and, after a comma, that library's function that waits for all work. BENCH_CPU,
+ * if set, is the processor on which this thread stays after the first round. Driver threads that
+ * started in the first round may run on other processors. */
 #ifndef BENCH_ROUNDS_H
 #define BENCH_ROUNDS_H
 
@@ -67,8 +67,8 @@ static inline void print_growth(FILE *answers, void (*program)(void), int count,
     fflush(answers);
 }
 
-/* Returns the stream for answers: the output of the program and the driver must not mix with
- * them. */
+/* Returns the stream for answers, which must be separate from the output of the program and the
+ * driver. */
 static inline FILE *take_answers(void) {
     FILE *answers = fdopen(dup(STDOUT_FILENO), "w");
     if (!answers || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 || !getenv("BENCH_WAIT"))

@@ -7,9 +7,9 @@
  *
  *     sparse WAY LIBRARY ROWS ROW_ELEMENTS COLUMNS REPEATS
  *
- * Prints {"ns": the best of five rounds for one product, "checksum": of the result}; the latter is
- * the same for all ways. For "lowered", csrc/cuhip must be MGPU_RT_HIP. Needs libcuda and
- * libcusparse. */
+ * Prints {"ns": the best of five rounds for one product, "checksum": of the result}; all three ways
+ * have one checksum. For "lowered", csrc/cuhip must be MGPU_RT_HIP. Needs libcuda and libcusparse.
+ * */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -226,7 +226,7 @@ static void multiply(void *handle, void *const made[3], void *buffer) {
           "cusparseSpMM");
 }
 
-/* cuMemFree waits for the null stream, which runs stock's product. */
+/* cuMemFree waits for the null stream, on which stock's product runs. */
 static void stock(void) {
     enum { NON_BLOCKING = 1 };
     void *handle, *stream, *made[3], *buffer;
@@ -285,7 +285,7 @@ int main(int argc, char **argv) {
     if (by_library)
         open_mgpu(argv[2]);
     make_matrices();
-    run(); /* the one-time work does not count */
+    run(); /* excludes the one-time work */
     for (int round = 0; round < ROUNDS; round++) {
         const double begin = now();
         for (int i = 0; i < repeats; i++)

@@ -1,4 +1,4 @@
-/* Measures a process's cost of the library until its first launch is done.
+/* Measures what the library costs a process until the first launch is done.
  *
  *     startup spawn PAIRS PROGRAM LIBRARY   JSON: ns of a PROGRAM's life, "without" and "with" the
  *                                           LIBRARY preloaded, one number a pair
@@ -7,7 +7,8 @@
  *     startup runtime LIBRARY BEGIN         with HIP called by hand, or through a runtime; ns since
  *                                           BEGIN (CLOCK_MONOTONIC), KiB of resident memory
  *
- * The first launch takes the steps of LLVM 19's order: module, function, stream, launch, wait. */
+ * The first launch makes LLVM 19's calls in LLVM 19's order: module, function, stream, launch,
+ * wait. */
 #include "forum.h"
 
 #include <spawn.h>

@@ -1,11 +1,12 @@
-/* Measures an iteration's nanoseconds when several threads run the forum's loop at once, and one by
- * one.
+/* Measures an iteration's nanoseconds when several threads run the forum's loop concurrently, and
+ * one after the other.
  *
  *     threads HIP RUNTIME THREADS ROUNDS ITERATIONS
  *
  * prints JSON: for each loop and way (single, together) a list of ns for each thread, a number a
- * round. The loops have 7 and 5 calls. The hoisted loop of 2 shows the machine's own effect on two
- * threads. Each thread is pinned to its own processor and has its own stream, as in a program. */
+ * round. The loops have 7 and 5 calls. The hoisted loop of 2 calls shows how the machine itself
+ * affects two threads. Each thread is pinned to its own processor and has its own stream, as in a
+ * program. */
 #include "forum.h"
 
 #include <pthread.h>
@@ -23,13 +24,13 @@ static long rounds, iterations;
 
 static pthread_barrier_t
     phase_begins;          /* a thread that does not take part sleeps and uses no processor */
-static atomic_int arrived; /* threads that take part spin, and begin at one moment */
+static atomic_int arrived; /* threads that take part spin, and start at the same moment */
 
 struct worker {
     pthread_t thread;
     int number;
     void *module;
-    struct hip hip; /* with its own stream */
+    struct hip hip; /* each thread has its own stream */
     double *single[LOOPS], *together[LOOPS];
 };
 

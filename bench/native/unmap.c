@@ -1,9 +1,9 @@
-/* Measures munmap of memory that was registered: with MGPU_RT_EXCLUSIVE=on its registration is
- * kept, so the kernel tells the library first.
+/* Measures munmap of registered memory: MGPU_RT_EXCLUSIVE=on keeps the registration, so the kernel
+ * notifies the library first.
  *
  *     unmap RUNTIME COUNT
  *
- * Prints JSON: by size in bytes, ns of each munmap. */
+ * Prints JSON: for each size in bytes, the ns of each munmap. */
 #include "native.h"
 
 #include <string.h>
@@ -15,7 +15,8 @@ static uintptr_t next = UINT64_C(0x200000000000);
 static void (*acquire)(void *address, uint64_t bytes);
 static void (*release)(void *address);
 
-/* Uses a new address, as the library learns which addresses do not pay. */
+/* Uses a new address each time, because the library learns at which addresses registrations do not
+ * pay. */
 static uint64_t measure(size_t bytes) {
     void *memory = mmap((void *)next, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);

@@ -1,1 +1,1 @@
-"""The preparations of a benchmark: devices, compiled programs, the sides to compare."""
+"""The preparations of a benchmark: devices, compiled programs, and the runtimes to compare."""

@@ -1,7 +1,7 @@
 """Builds executables of lowered programs, and their kernels' images as files.
 
 These files can be carried to a machine without MLIR (``python -m bench prepare``). The executables
-find the library beside them; without the tools they are used as they are.
+find the library in their own folder; where MLIR's tools are missing, they are used unchanged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mgpu_rt._lowering import lower, object_files, toolchain
 #: Number of launches of the forum's program in a graph.
 IN_A_GRAPH = 50
 
-#: The frames around a lowered program, with the source first.
+#: The sources of the frames around a lowered program.
 FRAME = [native.SOURCES / name for name in ("lowered.c", "graph.h", "rounds.h", "native.h")]
 
 
@@ -106,13 +106,14 @@ def images(program: str, chip: str) -> list[Path]:
     return paths
 
 
-#: The test by which statistics, the first call and the time after exit leave the fast path.
+#: The test of the exported functions by which statistics, the first call and the time after exit
+#: leave the fast path.
 _TEST = "LIKELY(load_acquire(&runtime_mode) == 0)"
 
 
 def bare_runtime() -> Path:
     """Builds the library without instrumentation, to measure the cost of instrumentation that is
-    off."""
+    switched off."""
     result = native.OUT / "bare" / native.RUNTIME.name
     sources = native.ROOT / "csrc" / "runtime"
     inputs = [*sources.rglob("*.*"), native.SOURCES / "bare.c", Path(__file__)]
@@ -145,7 +146,8 @@ def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -
     """Builds all files for runs on a chip, without debugging information."""
     made = [native.program(name, chip) for name in native.MEASURING]
     for program in programs:
-        # The forum's program has two more versions: with one launch, and with a graph's launches.
+        # The forum's program has two more versions: one with a single launch, and one with a
+        # graph's launches.
         for count in {iterations.get(program), *([1, IN_A_GRAPH] if program == "forum" else [])}:
             for llvm in (19, 22):
                 made.append(executable(program, llvm, chip, count))

@@ -19,7 +19,7 @@ AMD_CHIP = "gfx90a"
 
 
 class Unavailable(RuntimeError):
-    """The device is missing; the message tells why."""
+    """Raised if the device is missing; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Device:
     chip: str  # to lower for
     environment: Mapping[str, str]
     driver: str = ""
-    #: Returns the iterations of a program's loop by the program's name; an emulated device makes
+    #: Returns the iterations of a program's loop by the program's name; an emulated device runs
     #: few.
     iterations: Mapping[str, int] = field(default_factory=dict)
     repetitions: int = 20
@@ -112,7 +112,8 @@ def _hip() -> Device:
 
 
 def _query(*command: str, lines: bool = False) -> str:
-    """Returns a tool's output, its first line or all; empty if it is missing or fails."""
+    """Returns the output of a tool, its first line or all of it; empty if the tool is missing or
+    fails."""
     if shutil.which(command[0]) is None:
         return ""
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
@@ -125,13 +126,13 @@ _MAKERS = {"stub": _stub, "softgpu": _softgpu, "cuda": _cuda, "hip": _hip}
 
 
 def find(name: str) -> Device:
-    """Returns the device of a name. Raises Unavailable, or native.Failed if a file was not
+    """Returns the device with a name. Raises Unavailable, or native.Failed if a file was not
     built."""
     return _MAKERS[name]()
 
 
 def find_all() -> tuple[list[Device], list[str]]:
-    """Returns all devices of this machine, and why the others are missing."""
+    """Returns all devices of this machine, and the reason why each other device is missing."""
     devices, reasons = [], []
     for name in NAMES:
         try:

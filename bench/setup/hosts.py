@@ -1,6 +1,7 @@
-"""Programs in other hosts than their own: MLIR's JIT runner, and Python processes.
+"""Programs that run in other processes than their own executable: MLIR's JIT runner, and Python
+processes.
 
-All hosts answer rounds as bench/native/rounds.h describes.
+All of them answer requests for rounds as bench/native/rounds.h describes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ PYTHON = "Python with PyTorch"
 RELEASES = {RUNNER: (22,), ENGINE: (22,), PYTHON: (19, 22)}
 
 _MAIN = re.compile(r"llvm\.func @main\(\)( attributes \{[^}]*\})? \{")
-#: Code that passes the program's main, which is renamed, to bench/native/hosted.c.
+#: Code that passes the program's renamed main to bench/native/hosted.c.
 _SERVE = """
 llvm.func @bench_serve(!llvm.ptr)
 llvm.func @main() {
@@ -36,7 +37,7 @@ llvm.func @main() {
 
 
 def command(host: str, program: str, llvm: int, device: Device, runtime: str) -> list[str]:
-    """Returns the command of the host's process, with the runtime library of that path."""
+    """Returns the command of the host's process, with the runtime library at a path."""
     iterations = device.iterations.get(program)
     if host == PYTHON:
         script = native.SOURCES / "host.py"
@@ -55,7 +56,7 @@ def command(host: str, program: str, llvm: int, device: Device, runtime: str) ->
 
 
 def by_hand(host: str, program: str, device: Device) -> list[str] | None:
-    """Returns the command of the loop by hand in such a host; None if the host cannot run it."""
+    """Returns the command of the loop by hand in such a process; None if it cannot run there."""
     if host == RUNNER:
         return None
     library = native.program("hoisted", device.chip, shared=True)
@@ -64,7 +65,7 @@ def by_hand(host: str, program: str, device: Device) -> list[str] | None:
 
 
 def missing(host: str) -> str | None:
-    """Returns why a host cannot be measured here; None if it can."""
+    """Returns the reason why a host process cannot be measured on this machine; None if it can."""
     try:
         if host == RUNNER:
             toolchain.runner(RELEASES[RUNNER][0])
@@ -94,7 +95,8 @@ def shared(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
             return result
         raise
     if not build.is_newer(result, [compiled, *build.FRAME]):
-        # The program's functions come first, as libc has a function named step, too.
+        # The program's functions come first in the link, because libc also has a function named
+        # step.
         build.link(compiled, result, (build.FRAME[0], "-shared", "-fPIC", "-Wl,-Bsymbolic"))
     return result
 
@@ -131,7 +133,7 @@ def server() -> Path:
 
 
 def prepare(chip: str, iterations: Mapping[str, int], programs: Iterable[str]) -> list[Path]:
-    """Makes the parts of these programs for a machine without MLIR."""
+    """Builds the files of these programs for a machine without MLIR."""
     made = [server(), native.program("hoisted", chip, shared=True)]
     for program in programs:
         count = iterations.get(program)

@@ -57,7 +57,7 @@ def _computed(model: Model) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Keeps the modification time of a file that has this content."""
+    """Keeps the modification time of a file whose content is unchanged."""
     if path.exists() and path.read_bytes() == content:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

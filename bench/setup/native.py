@@ -1,6 +1,6 @@
-"""Builds the C programs that measure, and finds the libraries that they measure.
+"""Builds the C programs for measurements, and finds the libraries that they measure.
 
-Each program has the forum's code object in its read-only data, as a lowered program has it, and
+Each program contains the forum's code object in its read-only data, as a lowered program does, and
 prints JSON.
 """
 
@@ -46,7 +46,7 @@ FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wpedant
 
 
 class Failed(RuntimeError):
-    """A benchmark's need is missing or broke; the message names it."""
+    """Raised if a file that a benchmark needs is missing or fails; the message names the file."""
 
 
 def need(*libraries: Path) -> None:
@@ -57,10 +57,11 @@ def need(*libraries: Path) -> None:
 
 
 def program(name: str, chip: str = pipelines.DEFAULT_CHIP, *, shared: bool = False) -> Path:
-    """Compiles ``bench/native/<name>.c`` if the result is older, and returns the result.
+    """Compiles ``bench/native/<name>.c`` if the result is older, and returns the result's path.
 
-    If ``shared``, builds a library, for a process that calls its main. The program contains the
-    forum's code object for ``chip``. Without a compiler a file that came along is used as it is.
+    If ``shared``, builds a library for a process that calls the program's main. The program
+    contains the forum's code object for ``chip``. Without a compiler, a packed file is used
+    unchanged.
     """
     image = _image(chip)
     result = OUT / chip / (f"{name}.so" if shared else name)
@@ -77,7 +78,8 @@ def program(name: str, chip: str = pipelines.DEFAULT_CHIP, *, shared: bool = Fal
 
 
 def compile_c(arguments: Sequence[object], result: Path) -> None:
-    """Runs the C compiler; the result appears whole, even if another process runs the old one."""
+    """Runs the C compiler; the new file replaces the old one in one step, because another process
+    may be running the old file."""
     compiler = shutil.which("cc")
     if compiler is None:
         raise Failed("cc is missing: apt-get install gcc libc6-dev")
@@ -102,7 +104,7 @@ def _image(chip: str) -> Path:
 
 
 def plain_environment() -> dict[str, str]:
-    """Returns this process's environment without options that would change the measurement."""
+    """Returns this process's environment without options that would affect the measurement."""
     return {
         name: value
         for name, value in os.environ.items()

@@ -30,7 +30,7 @@ def wheels(python: str, *more: str) -> None:
 
 
 def write(python: str) -> Path:
-    """Makes the archive of the libraries, the programs of build/bench and the wheels, to be
+    """Packs the libraries, the programs of build/bench and the wheels into an archive that is
     unpacked in a checkout."""
     printed = printing.print_library()
     wheels(python)

@@ -17,7 +17,7 @@ def print_library() -> Path:
     programs.
 
     Programs link the library, or mlir-runner's --shared-libs names it. Unlike LLVM's own library,
-    it does not bring LLVM.
+    this library does not load LLVM.
     """
     kept = cache.kept(
         "libmgpu_print",
@@ -26,7 +26,7 @@ def print_library() -> Path:
         lambda: [toolchain.compiler()],
         _compiled,
     )
-    # A linked program asks the loader for the plain name.
+    # A linked program requests the library by its plain name.
     plain = cache.OBJECTS / NAME
     if not plain.exists() or not plain.samefile(kept):
         with tempfile.TemporaryDirectory(dir=cache.OBJECTS) as scratch:

@@ -1,4 +1,4 @@
-"""The sides of a comparison: one program, served in different ways."""
+"""The sides of a comparison: one program, run over different runtimes."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ TITLES = {
 #: The library and function that wait for all work of a program that calls NVIDIA's driver directly.
 ON_LIBCUDA = "libcuda.so.1,cuCtxSynchronize"
 
-#: The programs that bench/native/hoisted.c has by hand.
+#: The programs that bench/native/hoisted.c contains in a version by hand.
 BY_HAND = ("forum", "many", "churn", "vecadd", "overlap", "spin", SERIAL)
 
-#: `mgpu-rt hoist` changes nothing here, as the program itself chooses its device.
+#: `mgpu-rt hoist` leaves this program unchanged, because the program itself chooses its device.
 NOT_REWRITTEN = ("events",)
 
 
 @dataclass(frozen=True)
 class Side:
-    """One way to serve a program. The side by hand has no runtime, but another program."""
+    """One way to run a program. The side by hand is a program of its own, without a runtime."""
 
     name: str
     environment: Mapping[str, str]
@@ -58,7 +58,7 @@ class Side:
 
     @property
     def runtime(self) -> str:
-        """Returns the library that serves it, for a process that opens one by its path."""
+        """Returns the runtime library of this side, for a process that opens one by its path."""
         return self.environment.get("LD_PRELOAD", str(native.RUNTIME))
 
     def command(self, program: str, llvm: int, device: Device) -> list[str] | None:
@@ -78,14 +78,14 @@ class Side:
 
 
 def by_hand_arguments(program: str, device: Device, library: Path | str) -> list[str]:
-    """Returns the arguments of bench/native/hoisted.c, which calls that library."""
+    """Returns the arguments for bench/native/hoisted.c, which calls that library."""
     plain = program.removesuffix("-serial")
     images = build.images(plain, device.chip)
     return [*map(str, (library, program, device.iterations.get(plain) or 1, *images)), "--"]
 
 
 def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
-    """Returns the sides of this device, stock's first."""
+    """Returns the sides of this device, stock first."""
     base = _base(device)
     sides = [Side(STOCK, {**base, "MGPU_RT_CACHE": "off"})]
     if llvm_runtime is not None and device.real:
@@ -95,7 +95,7 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
     exclusive = {**base, "MGPU_RT_EXCLUSIVE": "on"}  # no other code calls HIP, by the user's word
     lazy = {**exclusive, "MGPU_RT_SYNC": "lazy"}
     sides += [Side(OURS, base), Side(EXCLUSIVE, exclusive), Side(LAZY, lazy)]
-    # The programs of `mgpu-rt hoist` are for a runtime that asks the driver at each call.
+    # The programs that `mgpu-rt hoist` writes are for a runtime that calls the driver at each call.
     rewritten = Side(REWRITTEN, {**base, "MGPU_RT_CACHE": "off"})
     sides += [rewritten, Side(HOISTED, base)]
     if device.name == "cuda":
@@ -104,14 +104,14 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
 
 
 def by_hand_runtime(device: Device) -> Side:
-    """Returns the programs of bench/models themselves, over a runtime that knows them."""
+    """Returns the unchanged programs of bench/models, over a runtime that is written for them."""
     native.need(native.BY_HAND)
     return Side(HOISTED, _preload(_base(device), native.BY_HAND, device.hip.parent))
 
 
 def graph_sides(device: Device) -> list[Side]:
-    """Returns a program of bench/models, or the forum's, as one graph: this library's, and by
-    hand."""
+    """Returns a program of bench/models, or the forum's, as one graph: a graph of this library, and
+    a graph by hand."""
     by_hand = by_hand_runtime(device)
     return [
         Side(GRAPH, {**_base(device), "BENCH_GRAPH": "on"}),

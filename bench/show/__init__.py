@@ -1,1 +1,1 @@
-"""Results for people: tables, plots, and files of a run."""
+"""Shows results to people: tables, plots, and files of a run."""

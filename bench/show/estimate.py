@@ -1,4 +1,5 @@
-"""Writes a time that was measured a few times with no more digits than it has."""
+"""Writes a time that was measured a few times with only the digits that the measurement
+supports."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ class Estimate:
     def text(self, unit: str) -> str:
         """Returns the value without the digits that the error makes meaningless: 22 µs, 3,600 µs.
 
-        Returns a bound if the value may be all error: under 60 µs.
+        Returns an upper bound if the value may consist of error only: under 60 µs.
         """
         if self.value <= self.error:
             bound = max(self.value, 0) + self.error
@@ -33,7 +34,7 @@ class Estimate:
 
 
 def _rounded_up(value: float) -> tuple[float, int]:
-    """Returns the first digit, rounded up, and its decimal place."""
+    """Returns the first digit of a number, rounded up, and the digit's decimal place."""
     places = -math.floor(math.log10(value))
     return math.ceil(value * 10.0**places) / 10.0**places, places
 
@@ -43,7 +44,8 @@ def _shown(value: float, places: int) -> str:
 
 
 def each(one: Sequence[float], many: Sequence[float], count: int) -> Estimate:
-    """Returns the cost of one of `count` steps, from runs of one step and runs of all."""
+    """Returns the cost of one of `count` steps, from runs of a single step and runs of all
+    steps."""
     value = statistics.median(many) - statistics.median(one)
     error = (_spread(one) + _spread(many)) / 2
     return Estimate(value / (count - 1), error / (count - 1))

@@ -1,4 +1,4 @@
-"""A measured figure with its target, and the way from samples to one value."""
+"""A measured figure with its target, and the computation of one value from samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Step = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Figure:
-    """One row of a table. `low` and `high` bound the middle 80 % of the samples."""
+    """One row of a table. `low` and `high` are the bounds of the middle 80 % of the samples."""
 
     name: str
     value: float
@@ -45,7 +45,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of one benchmark: its figures, its device, and the way they were taken."""
+    """The outcome of one benchmark: its figures, its device, and the method of the measurement."""
 
     name: str
     device: str
@@ -57,7 +57,7 @@ class Result:
 
     @property
     def key(self) -> str:
-        """Returns a key that no other result of a run has."""
+        """Returns a key that no other result of the run uses."""
         return f"{self.name}-{self.on}"
 
 
@@ -85,10 +85,10 @@ def median(
 
 
 def ratios(samples: Sequence[float], base: Sequence[float]) -> list[float]:
-    """Divides sample by sample: both come from one turn, so common disturbances cancel."""
+    """Divides sample by sample: both samples come from one turn, so common disturbances cancel."""
     return [a / b for a, b in zip(samples, base, strict=True)]
 
 
 def differences(samples: Sequence[float], base: Sequence[float]) -> list[float]:
-    """Divides sample by sample: both come from one round, so common disturbances cancel."""
+    """Divides sample by sample: both samples come from one round, so common disturbances cancel."""
     return [a - b for a, b in zip(samples, base, strict=True)]

@@ -51,7 +51,7 @@ def show(result: Result, console: Console) -> None:
 
 
 def _left_out(result: Result) -> dict[str, list[str]]:
-    """Returns the rows that were not measured, by the reason."""
+    """Returns the rows that were not measured, grouped by the reason."""
     reasons: dict[str, list[str]] = {}
     for row in result.data:
         if "left_out" in row:
@@ -61,7 +61,8 @@ def _left_out(result: Result) -> dict[str, list[str]]:
 
 
 def _show_calls(result: Result, console: Console) -> None:
-    """Prints the forum's table: each function's calls and the time of one, side by side."""
+    """Prints the forum's table: the number of calls of each function and the time of a call, for
+    all sides."""
     groups = sorted({(row["program"], row["llvm"]) for row in result.data})
     for program, llvm in groups:
         rows = [row for row in result.data if (row["program"], row["llvm"]) == (program, llvm)]
@@ -86,7 +87,7 @@ def _call_cells(row: dict[str, Any] | None) -> tuple[str, str]:
 
 
 def show_summary(results: Sequence[Result], console: Console) -> None:
-    """Prints how many targets were met, and each that was missed."""
+    """Prints how many targets were met, and each target that was missed."""
     judged = [(r, f) for r in results for f in r.figures if f.met is not None]
     missed = [(r, f) for r, f in judged if not f.met]
     console.print(f"{len(judged) - len(missed)} of {len(judged)} targets met")
@@ -105,7 +106,7 @@ def _processor() -> str:
 
 
 def _first_line(*command: str) -> str:
-    """Returns the version line of a tool; empty without the tool."""
+    """Returns the version line of a tool; empty if the tool is missing."""
     if shutil.which(command[0]) is None:
         return ""
     done = subprocess.run(command, capture_output=True, text=True)
@@ -153,7 +154,7 @@ def path_in(directory: Path, devices: Sequence[Device]) -> Path:
 
 
 def write(results: Sequence[Result], devices: Sequence[Device], path: Path) -> None:
-    """Writes the file, replacing an earlier one."""
+    """Writes the file, and replaces an earlier one."""
     records.save(as_json(results, devices), path)
 
 

@@ -1,4 +1,4 @@
-"""Makes the documents' tables from the results, so that they show what was measured."""
+"""Makes the documents' tables from the results, so that the tables show measured values."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def number(value: float) -> str:
 
 
 def fast_path(results: dict[str, Any], _device: str) -> str:
-    """Shows the library's cost beyond a stub, which runs nothing."""
+    """Shows the library's cost in addition to that of a stub, which runs nothing."""
     benchmarks = results["benchmarks"]
     lines = [
         f"{benchmarks['calls-stub']['device']}, {results['date'][:10]}:",
@@ -79,7 +79,7 @@ def programs(results: dict[str, Any], device: str) -> str:
 
 
 def hosts(results: dict[str, Any], device: str) -> str:
-    """Returns the table of loops in other hosts than the programs' own."""
+    """Returns the table of loops that run in other processes than the programs' own executables."""
     return _by_side(
         results,
         f"hosts-{device}",
@@ -104,7 +104,7 @@ def _by_side(
     words: tuple[str, str],
     label: Callable[[dict[str, Any]], str],
 ) -> str:
-    """Makes a table with a row for each label and a column for each side. `words` names the labels
+    """Builds a table with a row for each label and a column for each side. `words` names the labels
     and the unit."""
     benchmark = results["benchmarks"][key]
     rows = [row for row in benchmark["data"] if "us" in row]
@@ -126,7 +126,7 @@ def _by_side(
 
 
 def modules(results: dict[str, Any], device: str) -> str:
-    """Shows the program that holds many modules and uses a few."""
+    """Shows the program that holds many modules and uses a few of them."""
     benchmark = results["benchmarks"][f"modules-{device}"]
     lines = [f"{benchmark['device']}, {results['date'][:10]}:", "", "| | ms |", "|---|---|"]
     lines += [
@@ -136,8 +136,8 @@ def modules(results: dict[str, Any], device: str) -> str:
 
 
 def models(results: dict[str, Any], device: str) -> str:
-    """Shows microseconds a forward pass of each model in each variant: before, after, the ratio,
-    and if measured with the word and by hand."""
+    """Shows the microseconds of a forward pass of each model in each variant: before, after, the
+    ratio, and if measured, with --exclusive and by hand."""
     benchmark = results["benchmarks"][f"models-{device}"]
     rows = benchmark["data"]
     base = LLVM if any(row.get("side") == LLVM for row in rows) else STOCK
@@ -165,8 +165,8 @@ def models(results: dict[str, Any], device: str) -> str:
 
 
 def graphs(results: dict[str, Any], device: str) -> str:
-    """Shows microseconds a pass of each program, submitted and as a graph, and the time of building
-    it."""
+    """Shows the microseconds of a pass of each program, submitted and as a graph, and the time to
+    build the graph."""
     benchmark = results["benchmarks"][f"graphs-{device}"]
     taken: dict[str, dict[str, dict[str, Any]]] = {}
     for row in benchmark["data"]:
@@ -304,8 +304,8 @@ def emulator(results: dict[str, Any], device: str) -> str:
 
 
 def selftests(documents: list[dict[str, Any]], _device: str) -> str:
-    """Shows the findings of `mgpu-rt selftest`, a row for each file. The files may come from
-    anywhere."""
+    """Shows the findings of `mgpu-rt selftest`, a row for each file. The files may come from any
+    machine."""
     lines = [
         "| device | HIP, driver | as with stock | µs: " + ", ".join(map(_loop_name, _LOOPS)) + " | "
         "gain |",
@@ -361,7 +361,7 @@ def _at(row: dict[str, Any], percent: int) -> str:
     return number(row["us"][row["percentiles"].index(percent)])
 
 
-#: The tables by the names in the documents' comments.
+#: The tables, by the names that the documents' comments use.
 TABLES: dict[str, Callable[[Any, str], str]] = {
     "fast-path": fast_path,
     "programs": programs,
@@ -388,7 +388,7 @@ _SHOWN = re.compile(r"<!-- table (\S+) (\S+) (\S+) -->\n(.*?)<!-- end -->", re.D
 
 
 def refreshed(text: str, root: Path) -> str:
-    """Returns the text with every table renewed from the results that it names."""
+    """Returns the text with every table rebuilt from the results that it names."""
 
     def table(match: re.Match[str]) -> str:
         kind, file, device = match.group(1, 2, 3)

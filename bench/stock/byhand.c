@@ -1,10 +1,10 @@
-/* Serves a model's program as if a person had hoisted its loop by hand: the least time that a
+/* Runs a model's program as if a person had hoisted its loop by hand: in the least time that a
  * runtime can take.
  *
- * Each module is loaded once, there is one stream, freed memory is handed out again, registered
- * memory stays registered, and nothing is asked or checked. It serves only the programs
- * of bench/models, which load constants, use one stream at a time, call from one thread, and wait
- * before they free.
+ * Each module is loaded once, one stream exists, freed memory is reused, registered memory stays
+ * registered, and nothing is queried or checked. This runtime supports only the programs of
+ * bench/models: they load constants, use one stream at a time and one thread, and wait before they
+ * free.
  *
  * A pass as a graph is a chain of nodes, one for each call, built by mgpu_rt.h's functions for
  * graphs; waits are left out. */
@@ -36,7 +36,7 @@ struct table {
     } slots[SLOTS];
 };
 
-/* Returns the value's place, which holds NULL if it is new. */
+/* Returns the place of the value, which holds NULL for a new key. */
 static void **kept(struct table *table, const void *key) {
     uint64_t at = ((uintptr_t)key * 0x9E3779B97F4A7C15u) >> 51;
     while (table->slots[at].key && table->slots[at].key != key)
@@ -159,7 +159,7 @@ EXPORT void mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t strea
 
 /* ---- memory ---- */
 
-/* The freed blocks of a size, first in, first out: each pass has the same blocks in the same
+/* The freed blocks of a size, first in, first out: each pass gets the same blocks in the same
  * places.
  */
 struct size {

@@ -1,9 +1,9 @@
-/* A plain ROCm runtime for lowered programs: every mgpu* call goes to HIP, and nothing is kept.
+/* A plain ROCm runtime for lowered programs: every mgpu* call goes to HIP, and nothing is cached.
  *
- * This library behaves as LLVM 23's runtime wrappers, failure lines included, and is linked against
- * libamdhip64 as they are. Benchmarks, the demonstration and the tests compare mgpu_rt with stock,
- * call for call. One library serves programs of LLVM 12 to 24, since later arguments come last and
- * are ignored. */
+ * This library behaves as LLVM 23's runtime wrappers, including the failure lines, and links
+ * against libamdhip64 as they do. Benchmarks, the demonstration and the tests compare mgpu_rt with
+ * stock, call for call. One library serves programs of LLVM 12 to 24: later versions added
+ * arguments at the end, which it ignores. */
 #include "hip.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ static void report(hipError_t error, const char *expression) {
     fprintf(stderr, "'%s' failed with '%s'\n", expression, name != NULL ? name : "<unknown>");
 }
 
-/* The expressions in failure lines are LLVM's, in C++, as tools search for them. */
+/* The expressions in failure lines are LLVM's C++ expressions, because tools search for them. */
 #define CHECK(call) report((call), #call)
 #define CHECK_AS(call, text) report((call), text)
 
@@ -143,8 +143,8 @@ EXPORT void mgpuEventRecord(hipEvent_t event, hipStream_t stream) {
 
 /* Memory */
 
-/* When hipMalloc fails, LLVM's wrappers return an uninitialised pointer; this one returns NULL, so
- * that comparisons come out equal each time. */
+/* When hipMalloc fails, LLVM's wrappers return an uninitialised pointer; this library returns NULL,
+ * so that comparisons give the same result each time. */
 EXPORT void *mgpuMemAlloc(uint64_t sizeBytes, hipStream_t stream, bool host_shared) {
     (void)stream, (void)host_shared;
     void *ptr = NULL;

@@ -1,8 +1,8 @@
-/* The Python module mgpu_rt._dlpack: an array as a capsule of DLPack, which other packages take
+/* The Python module mgpu_rt._dlpack: an array as a capsule of DLPack, which other packages use
  * without a copy.
  *
- * A consumer may let go of the memory on any thread, without the GIL, or while an exception is on
- * its way. The interpreter may be over by then. So this is C. */
+ * A consumer may release the memory on any thread, without the GIL, or while an exception is
+ * pending. The interpreter may have ended by then. So this module is written in C. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -33,28 +33,28 @@ struct versioned {
 };
 
 struct exported {
-    union { /* first: a consumer has the address of one */
+    union { /* the first member, because a consumer has its address */
         struct managed managed;
         struct versioned versioned;
     };
-    PyObject *owner;   /* keeps the memory */
+    PyObject *owner;   /* the owner of the memory */
     int64_t numbers[]; /* sizes, then strides */
 };
 
-/* A consumer renames the capsule that it has taken. */
+/* A consumer renames a capsule that it has consumed. */
 static const char plain_name[] = "dltensor", versioned_name[] = "dltensor_versioned";
 
-/* Releases the owner; the caller has the GIL. */
+/* Releases the owner; the caller holds the GIL. */
 static void release(struct exported *exported) {
-    PyObject *kind, *value, *trace; /* of an exception that is on its way */
+    PyObject *kind, *value, *trace; /* of a pending exception */
     PyErr_Fetch(&kind, &value, &trace);
     Py_DECREF(exported->owner);
     PyErr_Restore(kind, value, trace);
     free(exported);
 }
 
-/* Releases what a consumer has let go of. Once the interpreter is over, the memory goes with the
- * process. */
+/* Releases memory that a consumer has released. Once the interpreter has ended, the process's end
+ * frees the memory. */
 static void release_consumed(void *exported) {
     if (!Py_IsInitialized())
         return;
@@ -71,7 +71,7 @@ static void delete_versioned(struct versioned *versioned) {
     release_consumed(versioned);
 }
 
-/* Called at the end of a capsule: only one that nobody took has the memory still. */
+/* Called at the end of a capsule: only a capsule that nobody consumed still owns the memory. */
 static void end_capsule(PyObject *capsule) {
     const char *name = PyCapsule_GetName(capsule);
     if (name == plain_name || name == versioned_name)

@@ -1,4 +1,4 @@
-/* The functions that cuhip has beyond HIP. csrc/runtime finds these functions by name, and does
+/* The functions of cuhip that HIP lacks. csrc/runtime looks these functions up by name, and works
  * without them on AMD's HIP. */
 #ifndef CUHIP_BEYOND_H
 #define CUHIP_BEYOND_H
@@ -7,7 +7,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Sets the optimisation level (0 to 4) for the calling thread's next modules of PTX; any other
+/* Sets the optimisation level (0 to 4) for the next PTX modules of the calling thread; any other
  * number: the driver's default. */
 EXPORT void mgpu_cuhip_jit_level(int level);
 
@@ -16,14 +16,15 @@ EXPORT void mgpu_cuhip_jit_level(int level);
  * the cost of hipPointerGetAttributes. */
 EXPORT int mgpu_cuhip_memory_type(const void *address);
 
-/* Launches in clusters of workgroups (sm_90 and later); they all run at once if `cooperative`. */
+/* Launches in clusters of workgroups (sm_90 and later); if `cooperative`, all clusters run at once.
+ * */
 EXPORT hipError_t mgpu_cuhip_launch_cluster(hipFunction_t function, dim3 cluster, dim3 grid,
                                             dim3 block, unsigned shared_bytes, int cooperative,
                                             hipStream_t stream, void **params, void **extra);
 
 /* Encodes a tensor map of 128 bytes, aligned to 64, for the tensor memory accelerator (sm_90 and
  * later). The numbers are those of the driver's enums; the lists have `rank` elements (strides one
- * fewer), the fastest dimension's first. */
+ * fewer), the fastest dimension first. */
 EXPORT hipError_t mgpu_cuhip_tensor_map(void *map, int type, uint32_t rank, void *address,
                                         const uint64_t *sizes, const uint64_t *strides,
                                         const uint32_t *box, const uint32_t *steps, int interleave,

@@ -1,11 +1,11 @@
-/* Contexts: in HIP a thread has a device; in the driver it has a current context. */
+/* Maps HIP's current device of a thread to the driver's current context. */
 #include "cuhip.h"
 
 enum { MOST_DEVICES = 64 };
 
-/* Contexts are never released: an exit handler that calls the driver may run after the driver's
- * own. Takes no lock, as in driver.c: if two threads retain the context at once, both get the same
- * one. */
+/* Contexts are never released, because an exit handler that calls the driver may run after the
+ * driver's own. Takes no lock, as in driver.c: if two threads retain the context concurrently, both
+ * get the same context. */
 static _Atomic(CUcontext) contexts[MOST_DEVICES];
 
 hipError_t device_handle(int ordinal, CUdevice *device) {

@@ -1,5 +1,5 @@
-/* Copies and fills. Addresses are unified, so the driver finds out where each end lies, and the
- * kind is only validated. */
+/* Copies and fills. Addresses are unified, so the driver detects the kinds of memory, and the kind
+ * argument is only validated. */
 #include "cuhip.h"
 
 hipError_t then_wait(hipError_t error, hipStream_t stream) {
@@ -16,7 +16,7 @@ hipError_t copy_async(void *to, const void *from, size_t bytes, int kind, hipStr
     return from_cuda(cuda.MemcpyAsync(to, from, bytes, stream));
 }
 
-/* The driver's synchronous copy returns early between two places of the device. */
+/* For a copy within the device, the driver's synchronous copy returns early. */
 hipError_t copy(void *to, const void *from, size_t bytes, int kind) {
     const hipError_t error = copy_async(to, from, bytes, kind, NULL);
     return bytes ? then_wait(error, NULL) : error;

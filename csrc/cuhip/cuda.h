@@ -1,11 +1,11 @@
-/* NVIDIA's driver: a table of its functions, filled when the first call needs it. No header of
- * NVIDIA's is needed to build: cuda.def and this file declare all that cuhip uses. */
+/* NVIDIA's driver: a table of its functions, filled when the first call needs it. A build needs no
+ * header of NVIDIA's: cuda.def and this file declare all that cuhip uses. */
 #ifndef CUHIP_CUDA_H
 #define CUHIP_CUDA_H
 
 #include "../hip_abi.h"
 
-/* Event flags: the driver's, and AMD's flags for how caches are flushed. */
+/* Event flags: the driver's, and AMD's flags for the flushing of caches. */
 enum { EVENT_FLAGS_OF_CUDA = 1 | 2 | 4 };
 #define EVENT_FLAGS_OF_AMD 0xE0000000u
 
@@ -26,7 +26,7 @@ enum {
 
 enum { CU_MEMHOSTREGISTER_PORTABLE = 1, CU_MEMHOSTREGISTER_DEVICEMAP = 2 };
 
-/* CUfunction_attribute; HIP's numbers agree. */
+/* CUfunction_attribute; HIP uses the same numbers. */
 enum { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 };
 
 /* CUjit_option */
@@ -106,14 +106,15 @@ struct cuda_functions {
 #undef CU_FN
 };
 
-/* Usable once driver_start has returned hipSuccess. */
+/* Valid once driver_start has returned hipSuccess. */
 extern struct cuda_functions cuda;
 
-/* The devices that the driver presents; known once driver_start has returned hipSuccess. */
+/* The devices that the driver reports; valid once driver_start has returned hipSuccess. */
 extern int cuda_device_count;
 
-/* Opens libcuda and initialises it, once. Returns hipErrorInsufficientDriver if there is none, with
- * a line on stderr; later calls return the first answer. A later call costs one load. */
+/* Opens libcuda and initialises it, once. Returns hipErrorInsufficientDriver if there is no
+ * libcuda, with a line on stderr; later calls return the first answer. A later call costs one load.
+ * */
 hipError_t driver_start(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Shared by the parts of cuhip: the calling thread's state, errors, devices. */
+/* Declarations for all parts of cuhip: the calling thread's state, errors, devices. */
 #ifndef CUHIP_H
 #define CUHIP_H
 
@@ -14,9 +14,8 @@
 /* Prints one line on stderr, prefixed. */
 void cuhip_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Returns the HIP error that stands for an error of the driver. Most errors have the same number in
- * HIP and in the driver. If HIP has no name for an error, the driver's name is printed once on
- * stderr. */
+/* Returns the HIP error for an error of the driver. Most errors have the same number in HIP and in
+ * the driver. If HIP has no name for an error, the driver's name is printed once on stderr. */
 hipError_t error_of_driver(CUresult result);
 
 static inline hipError_t from_cuda(CUresult result) {
@@ -26,23 +25,23 @@ static inline hipError_t from_cuda(CUresult result) {
 /* ---- the calling thread ---- */
 
 struct thread_state {
-    bool ready;  /* a context is current, and belongs to `device` */
-    bool chosen; /* hipSetDevice was called: no context of another library is adopted */
+    bool ready;  /* a context of `device` is current */
+    bool chosen; /* the program called hipSetDevice: no context of another library is adopted */
     int device;
     hipError_t last;
 };
 
-/* The initial-exec model takes one load, where the default model of a shared library calls
+/* The initial-exec model needs one load, where the default model of a shared library calls
  * __tls_get_addr. */
 extern __thread struct thread_state thread_state __attribute__((tls_model("initial-exec")));
 
-/* Makes the thread's device current. Takes the thread's context, if another library made one
- * current before. If there is none, takes the primary context of its device, which is retained at
+/* Makes the thread's device current. Uses the thread's context, if another library made one current
+ * before. If there is none, uses the primary context of the thread's device, which is retained at
  * its first use. */
 hipError_t context_bind(void);
 
-/* Adopts the device of a context that another library has made current, if there is one and the
- * thread has not chosen. Binds nothing. */
+/* Adopts the device of a context that another library has made current, unless the thread has
+ * chosen a device. Binds nothing. */
 bool context_adopt(void);
 
 /* Costs a load and a test once the thread has its context. */
@@ -57,7 +56,7 @@ hipError_t context_of(int device, CUcontext *context);
 
 hipError_t device_handle(int ordinal, CUdevice *device);
 
-/* Finds the ordinal of the device that a stream is on; hipErrorNotSupported before CUDA 12.8. */
+/* Finds the ordinal of a stream's device; hipErrorNotSupported before CUDA 12.8. */
 hipError_t stream_device(hipStream_t stream, int *ordinal);
 hipError_t device_count(int *count);
 hipError_t device_get(int *device);
@@ -96,8 +95,8 @@ hipError_t launch_prepare(const struct launch *launch, void **extra, void **tran
 hipError_t launch_cluster(const struct launch *launch, dim3 cluster, bool cooperative,
                           void **extra);
 hipError_t launch_symbol(const void *symbol);
-/* Clears the record of how much workgroup memory each function may use: handles may be used
- * again. */
+/* Clears the record of how much workgroup memory each function may use, because the driver may
+ * reuse handles. */
 void launch_forget(void);
 
 struct graph_copy {

@@ -19,7 +19,7 @@ hipError_t device_get(int *device) {
     return hipSuccess;
 }
 
-/* The context changes at the next call that needs one. */
+/* The context changes at the next call that needs a context. */
 hipError_t device_set(int device) {
     if (device < 0 || device >= cuda_device_count)
         return hipErrorInvalidDevice;
@@ -38,7 +38,7 @@ hipError_t device_name(char *name, int length, hipDevice_t device) {
     hipError_t error = device_handle(device, &handle);
     if (!error)
         error = from_cuda(cuda.DeviceGetName(whole, sizeof whole, handle));
-    if (error || strlen(whole) >= (size_t)length) /* which NVIDIA's driver would cut off */
+    if (error || strlen(whole) >= (size_t)length) /* NVIDIA's driver would cut the name off */
         return error ? error : hipErrorInvalidValue;
     strcpy(name, whole);
     return hipSuccess;
@@ -97,7 +97,7 @@ hipError_t device_capability(int *major, int *minor, int device) {
     return error ? error : device_attribute(minor, MINOR, device);
 }
 
-/* Reads HIP's attributes into an int each; an attribute that the driver does not know stays 0. */
+/* Stores each of HIP's attributes in an int; an attribute that the driver does not know stays 0. */
 struct wish {
     int attribute;
     int *value;

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The lock is held for short code of this file only, never while the loader or the driver is
- * called. Otherwise a thread that holds the loader's lock (a constructor under dlopen) and one that
- * wants it could block each other for ever. So several threads may open the driver at once, which
- * is harmless. */
+/* The lock is held only for short code of this file, never during a call to the loader or the
+ * driver. Otherwise a thread that holds the loader's lock (a constructor under dlopen) and a thread
+ * that waits for that lock could deadlock. So several threads may open the driver concurrently,
+ * which is harmless. */
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool started;
 static hipError_t outcome;
@@ -20,7 +20,7 @@ enum need { REQUIRED, OPTIONAL };
 /* Stand-ins for optional functions that the driver lacks. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-#pragma GCC diagnostic ignored "-Wunused-function" /* the required ones' stand-ins */
+#pragma GCC diagnostic ignored "-Wunused-function" /* stand-ins for required functions */
 #define CU_FN(need, name, symbol, params)                                                          \
     static CUresult missing_##name params {                                                        \
         return CUDA_ERROR_NOT_SUPPORTED;                                                           \
@@ -42,12 +42,12 @@ static const char *resolve(struct cuda_functions *functions, void *library) {
     return NULL;
 }
 
-/* Places of the driver that no loader's configuration names: containers, and WSL. */
+/* Paths of the driver that no loader's configuration lists: in containers, and on WSL. */
 static const char *const places[] = {"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
                                      "/usr/lib/wsl/lib/libcuda.so.1"};
 enum { PLACES = sizeof places / sizeof *places };
 
-/* The loader would wait for ever until some process writes to a FIFO. */
+/* The loader would block for ever on a FIFO that no process writes. */
 static bool is_fifo(const char *path) {
     struct stat found;
     return stat(path, &found) == 0 && S_ISFIFO(found.st_mode);
@@ -68,7 +68,7 @@ static bool open_one(struct cuda_functions *functions, const char *path) {
 }
 
 static bool open_driver(struct cuda_functions *functions) {
-    const char *named = secure_getenv("MGPU_RT_CUDA"); /* the variable names code */
+    const char *named = secure_getenv("MGPU_RT_CUDA"); /* the variable selects code to run */
     if (named && named[0]) {
         if (open_one(functions, named))
             return true;

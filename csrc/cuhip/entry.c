@@ -1,5 +1,5 @@
-/* The exported functions, made of api.def. Beyond the driver's call, each costs a test of the
- * thread's state and a store of its last error. */
+/* The exported functions, generated from api.def. In addition to the driver's call, each function
+ * costs a test of the thread's state and a store of its last error. */
 #include "cuhip.h"
 
 #define ENTER_DRIVER driver_start

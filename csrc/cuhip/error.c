@@ -1,4 +1,4 @@
-/* Errors: HIP's number for each of the driver's, and HIP's names. */
+/* Errors: HIP's number for each error of the driver, and HIP's names. */
 #include "cuhip.h"
 
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static const char *name_of(hipError_t error) {
     }
 }
 
-/* Returns HIP's nearest error for one that only the driver has. Returns 0 if HIP has the same
+/* Returns HIP's nearest error for an error that only the driver has. Returns 0 if HIP has the same
  * number. */
 static hipError_t nearest(CUresult result) {
     switch (result) {
@@ -96,7 +96,8 @@ hipError_t error_of_driver(CUresult result) {
     return error;
 }
 
-/* The thread's last error is that of its last call, even if that succeeded, as on AMD's 5.2.3. */
+/* The thread's last error is the result of its last call, even after a success, as on AMD's 5.2.3.
+ * */
 
 __attribute__((visibility("default"))) hipError_t hipGetLastError(void);
 hipError_t hipGetLastError(void) {
@@ -115,7 +116,7 @@ const char *hipGetErrorName(hipError_t error) {
     return name_of(error);
 }
 
-/* AMD's returns the name here, too. */
+/* AMD's HIP also returns the name here. */
 __attribute__((visibility("default"))) const char *hipGetErrorString(hipError_t error);
 const char *hipGetErrorString(hipError_t error) {
     return name_of(error);

@@ -1,4 +1,4 @@
-/* Graphs: the driver has the same nodes, and describes them in other layouts. */
+/* Graphs: the driver has the same kinds of nodes, and describes them in other layouts. */
 #include "cuhip.h"
 
 static CUresult current(CUcontext *context) {

@@ -1,5 +1,5 @@
-/* Launches. A launch costs one test beyond the driver's call; with dynamic workgroup memory it also
- * looks up what the function may use. */
+/* Launches. A launch costs one test in addition to the driver's call; with dynamic workgroup memory
+ * it also looks up the function's permission. */
 #include "cuhip.h"
 
 #include <stdatomic.h>
@@ -9,9 +9,10 @@ enum { MOST_THREADS = 1024 };
 
 /* ---- dynamic workgroup memory ---- */
 
-/* Beyond 48 KB less its static memory, a function needs permission for more: cuhip gives it once
- * for each function. An entry holds a function's address and, in its low 16 bits, the permitted
- * memory in units of 16 bytes. A function whose place is taken gets the permission again. */
+/* Beyond 48 KB minus its static memory, a function needs a permission, which cuhip requests once
+ * for each function. An entry contains a function's address and, in its low 16 bits, the permitted
+ * memory in units of 16 bytes. For a function whose entry was overwritten, cuhip requests the
+ * permission again. */
 enum { ALLOWED = 512, UNIT = 16 };
 static _Atomic uint64_t allowed[ALLOWED];
 
@@ -36,7 +37,7 @@ void launch_forget(void) {
 
 /* ---- what HIP and the driver say differently ---- */
 
-/* HIP ends the list with 3, the driver ends it with 0. Returns false if it is none of HIP's
+/* HIP ends the list with 3, the driver ends it with 0. Returns false if the list is none of HIP's
  * lists. */
 static bool translate_extra(void **extra, void *translated[5]) {
     if ((uintptr_t)extra[0] != EXTRA_POINTER || (uintptr_t)extra[2] != EXTRA_SIZE ||
@@ -48,7 +49,7 @@ static bool translate_extra(void **extra, void *translated[5]) {
     return true;
 }
 
-/* Returns the error for which HIP would not have launched; 0 if it would. */
+/* Returns the error with which HIP would refuse the launch; 0 if HIP would launch. */
 static hipError_t objection(const struct launch *l) {
     if (!l->function)
         return hipErrorInvalidImage; /* as AMD's 5.2.3 */
@@ -59,7 +60,7 @@ static hipError_t objection(const struct launch *l) {
     return hipSuccess;
 }
 
-/* The slow way of a launch: it failed, or needs preparation. */
+/* The slow path of a launch that failed or needs preparation. */
 static hipError_t explain(const struct launch *l, CUresult result) {
     const hipError_t error = objection(l);
     return error ? error : from_cuda(result);

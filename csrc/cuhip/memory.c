@@ -1,8 +1,8 @@
-/* Memory of the device, of the host, and of both. */
+/* Device memory, host memory, and managed memory. */
 #include "beyond.h"
 #include "cuhip.h"
 
-/* As with AMD's, no bytes are no error. */
+/* As with AMD's HIP, a size of 0 is no error. */
 static bool is_empty(void **address, size_t bytes) {
     if (bytes == 0)
         *address = NULL;
@@ -21,7 +21,7 @@ hipError_t memory_allocate_managed(void **address, size_t bytes, unsigned flags)
     return from_cuda(cuda.MemAllocManaged(address, bytes, flags));
 }
 
-/* Every context and every device may use this memory, as in HIP. */
+/* As in HIP, every context and every device may use this memory. */
 hipError_t memory_allocate_host(void **address, size_t bytes, unsigned flags) {
     if (!address || (flags & ~(HOST_FLAGS_OF_CUDA | HOST_FLAGS_OF_AMD)))
         return hipErrorInvalidValue;
@@ -51,7 +51,7 @@ int mgpu_cuhip_memory_type(const void *address) {
     return context_enter() == hipSuccess ? memory_type(address) : 0;
 }
 
-/* Either function of HIP frees memory of either kind. */
+/* Both functions of HIP free memory of both kinds. */
 hipError_t memory_free(void *address) {
     if (!address)
         return hipSuccess;

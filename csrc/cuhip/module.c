@@ -1,4 +1,4 @@
-/* Modules: cubins and fatbins are loaded as they are, PTX through the driver's compiler. */
+/* Modules: cubins and fatbins are loaded unchanged, PTX through the driver's compiler. */
 #include "beyond.h"
 #include "cuhip.h"
 
@@ -6,15 +6,14 @@
 
 enum { LOG_BYTES = 8192, HIGHEST_LEVEL = 4 };
 
-/* The level of mgpuModuleLoadJIT; -1: the driver's default. */
+/* The optimisation level that mgpuModuleLoadJIT sets; -1: the driver's default. */
 static __thread int jit_level __attribute__((tls_model("initial-exec"))) = -1;
 
 void mgpu_cuhip_jit_level(int level) {
     jit_level = level;
 }
 
-/* PTX begins with text; an ELF, a fatbin or a bundle has a byte among its first that is not
- * text. */
+/* PTX begins with text; an ELF, a fatbin or a bundle has a byte near its begin that is not text. */
 static bool is_text(const unsigned char *bytes) {
     for (int i = 0; i < 4 && bytes[i]; i++)
         if (bytes[i] >= 127 || (bytes[i] < 32 && (bytes[i] < '\t' || bytes[i] > '\r')))
@@ -22,7 +21,7 @@ static bool is_text(const unsigned char *bytes) {
     return bytes[0] != '\0';
 }
 
-/* A failure is explained by the compiler's log, as LLVM's own library for CUDA does. */
+/* The compiler's log explains a failure, as in LLVM's own library for CUDA. */
 static hipError_t compile(hipModule_t *module, const void *text) {
     char log[LOG_BYTES] = "";
     int options[3] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,

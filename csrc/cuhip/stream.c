@@ -1,4 +1,4 @@
-/* Streams and events. HIP's default flags are the driver's: a stream keeps its order with the null
+/* Streams and events. HIP's default flags equal the driver's: a stream is ordered with the null
  * stream. */
 #include "cuhip.h"
 

@@ -1,8 +1,8 @@
-/* mgpu_rt.h: the functions of mgpu_rt's libmlir_rocm_runtime.so beyond the mgpu* ABI.
+/* mgpu_rt.h: the functions of mgpu_rt's libmlir_rocm_runtime.so in addition to the mgpu* ABI.
  *
  * All functions are thread-safe unless they say otherwise, may be called before any mgpu* function,
- * and never throw or exit. A program that may also run with LLVM's own library should look them up
- * with dlsym and go on without. */
+ * and never throw or exit. A program that may also run with LLVM's own library should look these
+ * functions up with dlsym, and do without them if they are missing. */
 #ifndef MGPU_RT_H
 #define MGPU_RT_H
 
@@ -16,35 +16,35 @@ extern "C" {
 
 #include <stddef.h>
 
-struct ihipStream_t; /* hipStream_t is a pointer to it */
+struct ihipStream_t; /* hipStream_t is a pointer to this type */
 
 /* Makes mgpuStreamCreate on the calling thread return `stream` instead of one of the library's own;
- * NULL ends that. The caller keeps the stream, and mgpuStreamDestroy does not destroy it. The
- * stream must live until the thread has called this again with another value or has ended. Returns
- * 0, or -1 if memory ran out. */
+ * NULL ends that. The caller owns the stream, and mgpuStreamDestroy does not destroy it. The stream
+ * must live until the thread calls this function with another value, or ends. Returns 0, or -1 if
+ * memory ran out. */
 int mgpu_rt_use_stream(struct ihipStream_t *stream);
 
-/* Returns HIP's name of the error of the last mgpu* call on the calling thread that failed, such as
- * "hipErrorInvalidValue". Forgets it. Returns NULL if none has failed since the last call of this
- * function. Static. Serves calls that return nothing, as most mgpu* functions do. Each failure is
- * also printed on stderr, and HIP's last error stays as it is. */
+/* Returns HIP's name of the error of the calling thread's last mgpu* call that failed, such as
+ * "hipErrorInvalidValue". Forgets it. Returns NULL if no call has failed since the last call of
+ * this function. Static. Serves callers of functions that return nothing, as most mgpu* functions
+ * do. Each failure is also printed on stderr, and HIP's last error is unchanged. */
 const char *mgpu_rt_take_error(void);
 
-/* Has the driver release all cached objects that are not in use: modules that the program does not
- * hold, idle streams, idle events, device memory. Objects that the program holds stay. Returns the
- * number of released driver objects. */
+/* Releases by the driver all cached objects that are not in use: modules that the program does not
+ * hold, idle streams, idle events, device memory. Objects that the program holds remain. Returns
+ * the number of released driver objects. */
 int mgpu_rt_empty_cache(void);
 
-/* Has the library call `make_room` before mgpuMemAlloc fails for want of device memory, and then
- * try once more. `make_room` gets the device and the requested bytes; the library's caches are
- * empty by then. If the second try fails too, the call fails as stock's does. NULL removes the
- * function.
+/* Registers `make_room`, which the library calls before mgpuMemAlloc fails for lack of device
+ * memory, and then tries once more. `make_room` gets the device and the requested bytes; the
+ * library's caches are empty by then. If the second try also fails, the call fails as in stock.
+ * NULL removes the function.
  *
- * `make_room` runs on the thread that allocates, so on several threads at once. `make_room` may
- * free memory by mgpuMemFree or HIP, and must return, with the device of the thread as it was.
- * `make_room` is not called for an allocation that it makes itself, nor for the memory of a graph.
- * If a function of mgpu_rt_intercept makes the allocation, calls that `make_room` makes go past
- * such functions. A child of fork calls `make_room`, too. */
+ * `make_room` runs on the thread that allocates, so it may run on several threads at once.
+ * `make_room` may free memory by mgpuMemFree or HIP, and must return with the thread's current
+ * device unchanged. `make_room` is not called for its own allocations, nor for the memory of a
+ * graph. If a function of mgpu_rt_intercept makes the allocation, calls that `make_room` makes
+ * bypass such functions. A forked child also calls `make_room`. */
 void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
 
 /* Returns the statistics so far as JSON; the caller frees it with free(). Returns NULL if memory
@@ -86,41 +86,41 @@ char *mgpu_rt_stats_json(void);
 
 /* ---- scratch buffers ----
  *
- * Device memory that a program needs again and again for a moment, such as the arguments or the
+ * Device memory that a program needs repeatedly for a short time, such as the arguments or the
  * results of a launch. Each owner has one buffer. The library allocates the buffer at its first
- * use, keeps it, grows it on demand, and releases it in the order of its stream. Owners are moved,
- * never copied.
+ * use, keeps and grows it on demand, and releases it in the order of its stream. Owners may be
+ * moved, but not copied.
  *
  *     struct mgpu_rt_scratch scratch = {.stream = stream};
  *     void *room = mgpu_rt_scratch_reserve(&scratch, bytes);
  *     ...
  *     mgpu_rt_scratch_release(&scratch);
  *
- * One thread at a time may use an owner; different owners need no care. */
+ * One thread at a time may use an owner; threads may use different owners without care. */
 struct mgpu_rt_scratch {
-    struct ihipStream_t *stream; /* in this stream's order the buffer is used and released; lives
-                                    longer than the owner. NULL: the null stream */
+    struct ihipStream_t *stream; /* the stream in whose order the buffer is used and released; it
+                                  * must outlive the owner. NULL: the null stream */
     void *data;                  /* device memory, or NULL */
     size_t capacity;             /* bytes at data */
 };
 
 /* Returns device memory of at least `bytes` bytes, whose content is undefined after it has grown.
- * New work must not use earlier pointers into the buffer (work in flight keeps what it has).
- * Returns NULL if there is no memory: the owner's buffer is then unchanged. For 0 bytes the
- * function returns the present buffer. */
+ * New work must not use earlier pointers into the buffer (pending work may still use them). Returns
+ * NULL if there is no memory: the owner's buffer is then unchanged. For 0 bytes the function
+ * returns the current buffer. */
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
 
-/* Releases the buffer in its stream's order. The owner is then empty and can be used again. */
+/* Releases the buffer in its stream's order. The owner is then empty and may be used again. */
 void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch);
 
 /* Moves the buffer of `from`, and its stream, to `to`; the buffer of `to` is released first, and
- * `from` stays empty on its stream. Moving an owner to itself does nothing. */
+ * `from` is then empty on its stream. Moving an owner to itself does nothing. */
 void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from);
 
 /* ---- graphs ----
  *
- * The GPU's work for a lowered function, built once into a graph of HIP's, and submitted by one
- * call as often as wanted:
+ * The GPU's work for a lowered function, built once into a HIP graph, which one call submits as
+ * often as wanted:
  *
  *     mgpu_rt_graph_begin();
  *     lowered(...);                                         nothing runs yet
@@ -129,103 +129,106 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  *     mgpu_rt_graph_launch(graph, stream);
  *
  * Between begin and end the mgpu* calls of the calling thread become nodes: launches, fills,
- * copies. Streams and events become edges (on AMD's HIP 6 and 7 a chain), and waits are left out.
- * The host's own code runs once, while the graph is built: it must only submit work. A node keeps
+ * copies. Streams and events become edges (on AMD's HIP 6 and 7 a chain), and waits are omitted.
+ * The host's own code runs once, while the graph is built: it must only submit work. A node stores
  * its values: the addresses of device memory, of both ends of a copy, and the values of a kernel's
- * arguments. A copy from the host reads, and one to the host writes, whenever the graph runs. So
- * that memory has to stay as it was, registered or not. A copy to the host is complete once the
- * stream was waited for.
+ * arguments. A copy from or to the host accesses host memory each time the graph runs. So that
+ * memory must stay as it was, registered or not. A copy to the host is complete once the program
+ * has waited for the stream.
  *
  * Memory that is allocated between begin and end belongs to the graph: no other caller gets it
- * while the graph lives. A module stays loaded as long as a graph launches its kernels.
+ * while the graph exists. A module stays loaded as long as a graph launches its kernels.
  *
- * Not in a graph: memory that host and device share, registered memory, cooperative launches,
- * kernels by their host symbol, sparse matrices, a call that fails. Also not in a graph: the load
- * or unload of a module with writable globals, an event of before, a free of earlier memory. A line
- * on stderr then names the call. Until the end no more work is done, and there is no graph.
+ * A graph cannot contain: memory that host and device share, registered memory, cooperative
+ * launches, kernels by host symbol, sparse matrices, a call that fails. Nor can a graph contain the
+ * load or unload of a module with writable globals, an event from before, or a free of earlier
+ * memory. A line on stderr then names the call. Until the end no more work runs, and no graph is
+ * built.
  */
 struct mgpu_rt_graph;
 
 /* Begins a graph: from here on the calling thread builds it on its current device. Returns 0; or
- * -1, with a line on stderr, if it is building one already, or cannot. No thread can without
- * caches, nor while a function of the user answers calls (mgpu_rt_intercept). If the thread ends
- * first, there is no graph. */
+ * -1, with a line on stderr, if the thread is already building a graph, or cannot build one. No
+ * thread can build a graph without caches, nor while a function of the user overrides calls
+ * (mgpu_rt_intercept). If the thread ends before graph_end, no graph is built. */
 int mgpu_rt_graph_begin(void);
 
-/* Returns the graph that the calling thread has built, which the caller owns; NULL if there is
- * none. */
+/* Returns the graph that the calling thread has built, and that the caller now owns; NULL if there
+ * is none. */
 struct mgpu_rt_graph *mgpu_rt_graph_end(void);
 
-/* Submits a graph to a stream of its device, even while an earlier launch of it runs: one runs
- * after the other. Another device may be the current one. Returns 0; or -1 with a line on stderr,
- * and no work runs. A launch fails if the graph is NULL, the stream is another device's, HIP
- * refuses it, or the device was reset. A launch also fails if the program has registered,
- * unregistered, freed or reallocated memory that the graph copies or fills. The library asks HIP
- * about that memory, once for each allocation. */
+/* Submits a graph to a stream of its device, even while an earlier launch of the graph runs: the
+ * launches run one after the other. Another device may be current. Returns 0; or -1 with a line on
+ * stderr, and then no work runs. A launch fails if the graph is NULL, the stream is another
+ * device's, HIP refuses the launch, or the device was reset. A launch also fails if the program has
+ * registered, unregistered, freed or reallocated memory that the graph copies or fills. The library
+ * asks HIP about that memory, once for each allocation. */
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, struct ihipStream_t *stream);
 
-/* Ends a graph (NULL: nothing); no thread may use it any more. Waits for the device if the graph
- * was ever launched: its memory serves others from then on. Memory that the program has not freed
- * stays the program's. */
+/* Destroys a graph (NULL: does nothing); no thread may use it afterwards. Waits for the device if
+ * the graph was ever launched: afterwards other callers may get its memory. Memory that the program
+ * has not freed still belongs to the program. */
 void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph);
 
 /* Returns the number of the graph's nodes; 0 for NULL. */
 size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph);
 
-/* Returns a picture of the graph in the language of Graphviz; the caller frees it with free().
- * Returns NULL if memory ran out, or for no graph. */
+/* Returns a drawing of the graph in Graphviz's language; the caller frees it with free(). Returns
+ * NULL if memory ran out, or if the graph is NULL. */
 char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph);
 
 /* ---- functions of `mgpu-rt lower --graph` ----
  *
- * For objects that it writes: such a function asks at its begin how this call is made. A call with
- * arguments that an earlier call had builds a graph, and later ones replay it. The library
- * remembers the arguments of four calls. Concurrent and recursive calls run without the graph. */
+ * For objects that `mgpu-rt lower --graph` writes: each such function asks at its begin how to make
+ * this call. A call with arguments of an earlier call builds a graph, and later calls with them
+ * replay the graph. The library remembers the arguments of four calls. Concurrent and recursive
+ * calls run without the graph. */
 struct mgpu_rt_graph_function {
     const char *name; /* for messages */
-    void *state;      /* the library's state; NULL at first */
+    void *state;      /* the library's state for the function; NULL at first */
 };
 
 enum mgpu_rt_graph_way {
-    MGPU_RT_GRAPH_DONE,     /* the graph was replayed, and its work is complete */
-    MGPU_RT_GRAPH_PLAINLY,  /* the function is to run */
-    MGPU_RT_GRAPH_BUILDING, /* the function is to run, and then mgpu_rt_graph_leave */
+    MGPU_RT_GRAPH_DONE,     /* the graph was replayed and its work is complete, so the function
+                             * returns */
+    MGPU_RT_GRAPH_PLAINLY,  /* the function must run */
+    MGPU_RT_GRAPH_BUILDING, /* the function must run, and then call mgpu_rt_graph_leave */
 };
 
-/* Returns an enum mgpu_rt_graph_way. The arguments are those of the call, as bytes; their number is
- * equal at each call. */
+/* Returns an enum mgpu_rt_graph_way. The arguments are the call's arguments as bytes; each call
+ * passes the same number of bytes. */
 int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                         size_t bytes);
 
-/* Ends the building, and launches the graph. Returns 0; or -1 if nothing was done: the function is
- * to run once more, plainly. */
+/* Ends the building of the graph, and launches it. Returns 0; or -1 if nothing was done: then the
+ * function must run once more, without a graph. */
 int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
 
 /* ---- a runtime of your own ----
  *
- * Functions that take the place of the mgpu* functions, one by one, in the path of the calls.
- * Overrides: MGPU_RT_RUNTIME sets those of a runtime in Python by these functions. While any is
- * set, other calls cost some 10 ns more; without one they cost nothing.
+ * Functions that replace single mgpu* functions in the path of the program's calls. Overrides:
+ * MGPU_RT_RUNTIME uses them for a runtime in Python. While an override is set, other calls cost
+ * some 10 ns more; without overrides they cost nothing.
  *
- * The library itself answers the creation and destruction of an external stream
- * (mgpu_rt_use_stream). While that stream captures, the library answers all calls of the thread
- * that uses it. No graph is built while such functions are set. A graph that was built before is
- * replayed past them. */
-typedef void (*mgpu_rt_function)(void); /* has the type of the function of that name */
+ * The library itself handles the creation and destruction of an external stream
+ * (mgpu_rt_use_stream). While that stream captures, the library itself handles all calls of the
+ * thread that uses it. No graph is built while overrides are set. The replay of a graph that was
+ * built before bypasses overrides. */
+typedef void (*mgpu_rt_function)(void); /* has the type of the mgpu* function of that name */
 
-/* Returns this library's own function of a name ("mgpuStreamCreate"), even if another one has
- * replaced it; NULL if there is none. Statistics do not count calls of the returned function, only
- * the program's call. */
+/* Returns this library's own function of a name ("mgpuStreamCreate"), even if an override has
+ * replaced it; NULL if no function has that name. Statistics do not count calls of the returned
+ * function, only the program's call. */
 mgpu_rt_function mgpu_rt_native(const char *name);
 
-/* Lets `instead` answer the program's calls of a function from now on; NULL: the library answers
- * again. "end" is called without arguments when the process ends and HIP still lives.
- * "out_of_memory" is called as mgpu_rt_on_out_of_memory describes, after the program's function. A
- * child of fork has no such function. Calls under way end as they began. Returns 0, or -1 if there
- * is no such function. */
+/* Makes `instead` handle the program's calls of a function from now on; NULL: the library handles
+ * them again. "end" is called without arguments when the process ends and HIP still lives.
+ * "out_of_memory" is called as mgpu_rt_on_out_of_memory describes, after the program's function. In
+ * a forked child there is no override. Calls in progress end as they began. Returns 0, or -1 if
+ * there is no such function. */
 int mgpu_rt_intercept(const char *name, mgpu_rt_function instead);
 
-/* Prints LLVM's line for a call to HIP that failed with a hipError_t, and makes the error the
+/* Prints LLVM's line for a call to HIP that failed with a hipError_t, and stores the error as the
  * thread's last (mgpu_rt_take_error). */
 void mgpu_rt_report(const char *call, int error);
 

@@ -1,5 +1,5 @@
 /* The manager's side of the channel, compiled into the cffi module mgpu_rt._manager. cffi calls
- * these without the GIL. */
+ * these functions without the GIL. */
 #include "manager.h"
 #include "../runtime/telemetry/channel.h"
 
@@ -15,9 +15,8 @@ _Static_assert(sizeof(struct mgpu_event) == sizeof(struct channel_event), "one l
 _Static_assert(sizeof(struct mgpu_cached) == sizeof(struct channel_cached), "one layout");
 
 enum {
-    GLANCE = 100, /* ms between two checks whether the program still lives, until the channel is set
-                     up */
-    ROUND = 10000, /* ms between two checks of a word that a doorbell announces */
+    GLANCE = 100, /* ms between two checks that the program is alive, until the channel is set up */
+    ROUND = 10000, /* ms between two reads of a word whose changes a doorbell announces */
 };
 
 static struct channel *channel;
@@ -29,8 +28,9 @@ static void ring_library(void) {
     channel_ring(&channel->doorbell);
 }
 
-/* Holds the manager's mutex for life, and ends the process when the program's is free. The thread
- * needs no GIL, so a policy that never returns does not outlive its program. */
+/* Holds the manager's mutex as long as it lives, and ends the process when the program's mutex is
+ * free. The thread needs no GIL, so even a policy that never returns does not outlive its program.
+ * */
 static void *watch(void *unused) {
     (void)unused;
     pthread_mutex_lock(&channel->manager);
@@ -49,7 +49,8 @@ static bool start_watching(void) {
     return true;
 }
 
-/* Until the channel is set up, only the program's process id tells whether it has ended. */
+/* Until the channel is set up, only the program's process id shows whether the program has ended.
+ * */
 static bool is_there(int program) {
     return program > 0 && (kill(program, 0) == 0 || errno != ESRCH);
 }
@@ -119,7 +120,8 @@ static uint64_t take_dropped_events(void) {
     return count;
 }
 
-/* Marks itself asleep before it looks a last time: a writer after that look finds it asleep. */
+/* Marks itself asleep before its last look at the ring, so that a writer after that look finds it
+ * asleep. */
 static void sleep_until_event(int milliseconds) {
     __atomic_store_n(&channel->asleep, 1, __ATOMIC_SEQ_CST);
     if (!has_event())

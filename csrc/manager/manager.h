@@ -1,6 +1,6 @@
-/* The questions that the manager can ask of the library in the program. The C compiler reads this
- * and, without its preprocessor lines, cffi. One thread calls these functions at a time, unless a
- * comment says otherwise.
+/* The requests that the manager can send to the library in the program. Both the C compiler and
+ * cffi read this file, cffi without its preprocessor lines. One thread calls these functions at a
+ * time, unless a comment says otherwise.
  *
  * When the program ends, calls exec or stops its manager, this process ends at once, even in the
  * middle of its work.
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The values repeat csrc/runtime/telemetry/channel.h; the compiler compares both. */
+/* The values repeat those of csrc/runtime/telemetry/channel.h; the compiler compares both. */
 struct mgpu_event {
     uint64_t time, handle, bytes;
     int32_t kind, device;
@@ -22,22 +22,22 @@ struct mgpu_cached {
 };
 
 /* Makes this process the manager of the program that has started it. `version` is the package's,
- * `python` the interpreter's; `program` is the program's process id, 0 if it is not known. Returns
- * NULL, or the reason why it cannot, which the library then knows. */
+ * `python` the interpreter's; `program` is the program's process id, 0 if unknown. Returns NULL, or
+ * the reason why this process cannot be the manager, which the library then gets, too. */
 const char *mgpu_attach(const char *version, const char *python, int program);
 
-/* Tells the library that there will be no manager; before or after mgpu_attach. */
+/* Tells the library that no manager will start; before or after mgpu_attach. */
 void mgpu_give_up(const char *reason);
 
-/* Waits up to so many milliseconds for an event, and returns up to `room` events, oldest first.
+/* Waits at most that many milliseconds for an event, and returns up to `room` events, oldest first.
  * Adds the number of further events to *dropped_events. */
 size_t mgpu_events(struct mgpu_event *out, size_t room, int milliseconds, uint64_t *dropped_events);
 
-/* Asks one question (enum channel_request), and returns its answer. Any thread. */
+/* Sends one request (enum channel_request), and returns the library's answer. Any thread. */
 int64_t mgpu_ask(int request, int kind, int device, uint64_t handle, uint64_t value,
                  const char *text);
 
-/* Returns the entries that the last question has filled. */
+/* Returns the entries that the last request has filled. */
 const struct mgpu_cached *mgpu_list(void);
 uint64_t mgpu_limit_of_modules(void);
 uint64_t mgpu_limit_of_streams(void);

@@ -10,7 +10,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
-#: The recipes, and where their users have them.
+#: The recipes, and where conda and Spack expect them.
 RECIPES = {
     "conda.yaml.in": "conda/recipe.yaml",
     "spack.py.in": "spack/packages/py_mgpu_rt/package.py",
@@ -18,7 +18,7 @@ RECIPES = {
 
 
 def home(version: str) -> dict[str, str]:
-    """The project's addresses; those that it has not are left out."""
+    """The project's addresses; addresses that do not exist yet are left out."""
     lines = (HERE / "home.txt").read_text(encoding="utf-8").splitlines()
     given = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
     plain = {
@@ -28,7 +28,7 @@ def home(version: str) -> dict[str, str]:
 
 
 def field(file: str, name: str) -> str:
-    """A text that a file assigns to a name."""
+    """Returns the text that a file assigns to a name."""
     text = (ROOT / file).read_text(encoding="utf-8")
     found = re.search(rf'^{name} = "(.*)"$', text, re.MULTILINE)
     assert found, f"{file} has no {name}"
@@ -36,8 +36,8 @@ def field(file: str, name: str) -> str:
 
 
 def values(archive: Path) -> dict[str, str]:
-    """The text that stands for each @NAME@. Without a home the addresses are files of this
-    machine."""
+    """Returns the text that replaces each @NAME@. Without the project's home page, the addresses
+    point to files of this machine."""
     version = field("mgpu_rt/__init__.py", "__version__")
     addresses = home(version)
     return {
@@ -50,7 +50,7 @@ def values(archive: Path) -> dict[str, str]:
 
 
 def main() -> None:
-    """Writes the recipes into the folder recipes beside the archive, which is the argument."""
+    """Writes the recipes into the folder recipes beside the archive, whose path is the argument."""
     archive = Path(sys.argv[1]).resolve()
     known = values(archive)
     for template, place in RECIPES.items():

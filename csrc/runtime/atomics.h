@@ -1,8 +1,8 @@
 /* Atomic operations, each with its memory order in its name.
  *
- * The orders are used as follows. Relaxed: counters and hints. Acquire and release: one thread
- * publishes to another. seq_cst: two threads each write one word and read the other's. They are
- * macros, as they access words of every type. */
+ * The memory orders are used as follows. Relaxed: counters and hints. Acquire and release: one
+ * thread publishes to another. seq_cst: two threads each write one word and read the other's. These
+ * are macros, because they access words of every type. */
 #ifndef MGPU_RT_ATOMICS_H
 #define MGPU_RT_ATOMICS_H
 
@@ -16,7 +16,7 @@
 #define store_release(at, value) __atomic_store_n(at, value, __ATOMIC_RELEASE)
 #define store_seq_cst(at, value) __atomic_store_n(at, value, __ATOMIC_SEQ_CST)
 
-/* Returns the value before. */
+/* Returns the value before the operation. */
 #define exchange_relaxed(at, value) __atomic_exchange_n(at, value, __ATOMIC_RELAXED)
 #define exchange_acquire(at, value) __atomic_exchange_n(at, value, __ATOMIC_ACQUIRE)
 #define exchange_acq_rel(at, value) __atomic_exchange_n(at, value, __ATOMIC_ACQ_REL)
@@ -31,13 +31,13 @@
 #define fetch_or_release(at, bits) __atomic_fetch_or(at, bits, __ATOMIC_RELEASE)
 #define fetch_and_release(at, bits) __atomic_fetch_and(at, bits, __ATOMIC_RELEASE)
 
-/* Returns the value after. */
+/* Returns the value after the operation. */
 #define add_fetch_relaxed(at, value) __atomic_add_fetch(at, value, __ATOMIC_RELAXED)
 #define add_fetch_seq_cst(at, value) __atomic_add_fetch(at, value, __ATOMIC_SEQ_CST)
 
-/* Compares and swaps: true if *at was *expected and is `value` now. If false, *expected is the
- * word's value, read relaxed or as the second order in the name says. A weak form may fail without
- * cause. */
+/* Compares and swaps: returns true if *at was *expected and now is `value`. If it returns false,
+ * *expected is the word's value, read relaxed or with the second order in the name. A weak form may
+ * fail without cause. */
 #define cas_acq_rel(at, expected, value)                                                           \
     __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
 #define cas_acq_rel_acquire(at, expected, value)                                                   \

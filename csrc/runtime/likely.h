@@ -1,4 +1,4 @@
-/* Marks for the way that a branch usually goes. */
+/* Tells the compiler which way a branch usually goes. */
 #ifndef MGPU_RT_LIKELY_H
 #define MGPU_RT_LIKELY_H
 

@@ -1,4 +1,5 @@
-/* The ABI: the types that cross it, and a prototype for each function of abi.def. */
+/* The ABI: the types that the exported functions use, and a prototype for each function of abi.def.
+ * */
 #ifndef MGPU_RT_MGPU_H
 #define MGPU_RT_MGPU_H
 
@@ -6,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* HIP's handles are handed to the program as HIP made them, so that it can mix mgpu* calls with HIP
- * calls of its own. */
+/* The library returns HIP's own handles to the program, so that the program can mix mgpu* calls
+ * with HIP calls. */
 #include "../hip_abi.h"
 
 /* HIP's releases, as hipRuntimeGetVersion numbers them: 50221153 is 5.2.3. */
@@ -20,7 +21,7 @@ enum {
     HIP_7 = 70000000
 };
 
-/* The head of a memref descriptor; after it come sizes[rank] and strides[rank]. */
+/* The head of a memref descriptor; sizes[rank] and strides[rank] follow. */
 struct mgpu_memref {
     char *allocated;
     char *aligned;
@@ -46,7 +47,7 @@ struct mgpu_elapsed {
     int64_t error; /* hipError_t */
 };
 
-/* One index for each function, in the order of abi.def: the statistics count by it. */
+/* The index of each function, in the order of abi.def, for the statistics' counters. */
 enum abi_index {
 #define MGPU_FN(result, name, params, args, first, last, ...) ABI_##name,
 #define MGPU_VOID(name, params, args, first, last, ...) ABI_##name,
@@ -57,7 +58,7 @@ enum abi_index {
 };
 
 /* The exported functions, and the implementation of each, named impl_<name>. told_<name> serves the
- * slow entry, and also tells how the call was served (telemetry/call.h). */
+ * slow entry, and also records how the call was served (telemetry/call.h). */
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     result name params;                                                                            \
     result impl_##name params;                                                                     \

@@ -1,5 +1,5 @@
-/* Names the conditions that the library relies on. docs/proofs.md says what each proves, and what
- * goes wrong without it.
+/* Names the conditions on which the library relies. docs/proofs.md says what each condition proves,
+ * and what goes wrong without it.
  *
  *     PROOF(name, condition)              has to hold; without the proof it always does
  *     DOUBT(name, condition)              must not hold; without the proof it never does
@@ -7,9 +7,10 @@
  *     PROOF_VALUE(name, value, without)   `without` the proof the other value
  *
  * `make CFLAGS=-DWITHOUT=name` builds the library without one proof, and a test then fails
- * (tests/proofs/mutants). In every other build the macros stand for their arguments, and add
- * nothing. Only process/state.c knows the name, so that all other objects serve every such
- * build. */
+ * (tests/proofs/mutants). In every other build the macros expand to their arguments, and add
+ * nothing. Only process/state.c contains the name, so that all other objects serve every such
+ * build.
+ * */
 #ifndef MGPU_RT_PROOF_H
 #define MGPU_RT_PROOF_H
 

@@ -1,5 +1,4 @@
-/* Questions to HIP: about itself and its devices, and the cost of each question that the runtime
- * asks. */
+/* Queries HIP about itself and its devices, and measures each query that the runtime makes. */
 #include "hip.h"
 
 #include <stdio.h>
@@ -8,8 +7,8 @@
 
 /* ---- devices ---- */
 
-/* Finds a target such as "gfx90a:sramecc+:xnack-" behind the name in a device's properties, by its
- * form, as its place depends on the release. Returns NULL if there is none. */
+/* Finds a target such as "gfx90a:sramecc+:xnack-" in a device's properties after the name; its
+ * offset depends on the release, so its form decides. Returns NULL if there is no target. */
 static const char *amd_target(const char *properties, size_t size) {
     for (size_t at = 256; at + 8 < size; ++at)
         if (memcmp(properties + at, "gfx", 3) == 0 && strspn(properties + at + 3, "0123456789") > 0)
@@ -20,7 +19,10 @@ static const char *amd_target(const char *properties, size_t size) {
 static void print_device(int device) {
     static char properties[1 << 16];
     char name[256] = "", bus[64] = "";
-    enum { KERNEL_EXEC_TIMEOUT = 18 }; /* since HIP 5; NVIDIA's limit for GPUs with a display */
+    enum {
+        KERNEL_EXEC_TIMEOUT = 18
+    }; /* exists since HIP 5; NVIDIA limits the time for GPUs with a
+        * display */
     int major = 0, minor = 0, watched = 0;
     HIP(DeviceGetName, char *, int, int)(name, sizeof name, device);
     HIP(DeviceGetPCIBusId, char *, int, int)(bus, sizeof bus, device);
@@ -70,7 +72,7 @@ static union {
 } answer;
 static size_t size;
 
-/* Each function asks once; its address is found before. */
+/* Each function makes one query; the address of HIP's function is looked up before. */
 static function asked;
 
 static void ask_stream(void) {

@@ -1,12 +1,12 @@
-"""Makes mgpu_rt/_selftest/bundle.tar.xz, which `mgpu-rt selftest` reads.
+"""Builds mgpu_rt/_selftest/bundle.tar.xz, which `mgpu-rt selftest` reads.
 
     python -m csrc.selftest.bundle
     python -m csrc.selftest.bundle --chip gfx1251 kernels.tar.xz  # for `selftest --image`
 
-The bundle holds the programs of bench/programs as LLVM 22, 19 and 15 lower their host code. The
-bundle also holds their kernels for every chip, programs that notice a missing proof, and sequences
-that the tests' random driver drew. git holds the bundle, as builders of the wheel have no LLVM:
-test_bundle.py compares it with the sources.
+The bundle contains the programs of bench/programs with their host code as LLVM 22, 19 and 15 lower
+it. The bundle also contains their kernels for every chip, programs that detect a missing proof, and
+sequences from the tests' random driver. git contains the bundle, because builders of the wheel have
+no LLVM: test_bundle.py compares it with the sources.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from mgpu_rt._lowering import lower, object_files, pipelines, toolchain
 from mgpu_rt._selftest import bundle
 from mgpu_rt._selftest.bundle import ROOM, marker
 
-#: The iterations of each program's loop; None: it has no loop.
+#: The iterations of each program's loop; None: the program has no loop.
 PROGRAMS: dict[str, int | None] = {
     "forum": 20,
     "many": 2,
@@ -56,7 +56,7 @@ AMD = (
     *("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"),
     *("gfx1200", "gfx1201", "gfx1250", "gfx1251"),
 )
-#: As PTX, which every later GPU of NVIDIA's takes, too.
+#: Lowers to PTX, which every later GPU of NVIDIA's also accepts.
 NVIDIA = (bundle.PTX,)
 CHIPS = (*AMD, *NVIDIA)
 
@@ -68,7 +68,7 @@ _LENGTH = re.compile(r"array<\d{4,} x i8>")
 
 
 def _with_rooms(dialect: str, program: str, modules: list[str]) -> str:
-    """Returns the program in the LLVM dialect, with room in the place of its images."""
+    """Returns the program in the LLVM dialect, with space in place of its images."""
 
     def module(symbol: str) -> str:
         return next(name for name in modules if symbol in (name, f"{name}_gpubin_cst"))
@@ -79,7 +79,7 @@ def _with_rooms(dialect: str, program: str, modules: list[str]) -> str:
 
     found, count = _IMAGE.subn(room, dialect)
     assert count == len(modules), (program, count)
-    # LLVM 15 also writes the length of an image at its uses; names are shorter.
+    # LLVM 15 also writes the length of an image where the image is used; names are shorter.
     return _LENGTH.sub(f"array<{ROOM} x i8>", found)
 
 
@@ -98,7 +98,7 @@ def _host_object(program: str, llvm: int, folder: Path) -> Path:
 
 
 def host_library(llvm: int) -> bytes:
-    """Links the programs that a release lowers to a library that needs only the loader."""
+    """Links the programs of one LLVM release into a library that needs only the loader."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         made = [_host_object(name, llvm, folder) for name in bundle_programs(llvm)]
@@ -117,7 +117,7 @@ def bundle_programs(llvm: int) -> list[str]:
 
 
 def kernels(chip: str) -> dict[str, bytes]:
-    """Returns the images of a chip, by their names in the bundle."""
+    """Returns the images for a chip, by their names in the bundle."""
     image = "isa" if chip.startswith("sm_") else None
     made = {}
     for program in PROGRAMS:
@@ -134,7 +134,8 @@ def kernels(chip: str) -> dict[str, bytes]:
 
 
 def sequences(drawn: Path | None, old: bundle.Bundle | None) -> dict[str, bytes]:
-    """Returns the sequences that were drawn into a folder; without a folder, the old bundle's."""
+    """Returns the sequences that were drawn into a folder; without a folder, those of the old
+    bundle."""
     if drawn:
         return {
             f"sequences/{path.name}": path.read_bytes() for path in sorted(drawn.glob("*.json"))
@@ -155,7 +156,7 @@ def _assembled(lines: Iterable[str], *options: str) -> bytes:
 
 
 def constants(name: str) -> bytes:
-    """Links a library that has room for images among its constants."""
+    """Links a library whose constants have space for images."""
     lines = [".section .rodata"]
     for number, image in enumerate(bundle.CONSTANTS[name]):
         mark = marker("sequences", image).decode()
@@ -164,7 +165,7 @@ def constants(name: str) -> bytes:
     return _assembled(lines, *(["-Wl,-z,nodelete"] if name == "constants" else []))
 
 
-#: The libraries that the programs open; csrc/selftest/player tells why.
+#: The libraries that the programs open; csrc/selftest/player explains why.
 LIBRARIES: dict[str, tuple[str, ...]] = {
     # The program's constants contain an address, which the loader writes.
     "relocated": (
@@ -201,7 +202,7 @@ def proofs() -> dict[str, bytes]:
 
 
 def inputs() -> str:
-    """Returns a hash of all that programs and kernels are made from."""
+    """Returns a hash of all inputs of the programs and kernels."""
     state = hashlib.sha256(repr((pipelines.RECIPE, PROGRAMS, BY_15, CHIPS, ROOM)).encode())
     for program in PROGRAMS:
         state.update((SOURCES / f"{program}.mlir").read_bytes())
@@ -212,20 +213,20 @@ def inputs() -> str:
 
 
 def _compiled() -> Iterator[tuple[str, bytes]]:
-    """Returns the members that LLVM makes, which takes minutes."""
+    """Returns the members that LLVM builds, which takes minutes."""
     for llvm in toolchain.TESTED:
         yield bundle.library_name(llvm), host_library(llvm)
     with ThreadPoolExecutor(2) as pool:
         every: dict[str, bytes] = {}
         for found in pool.map(kernels, CHIPS):
             every.update(found)
-    # Kernels are ordered by chip, which packs best.
+    # Kernels are sorted by chip, which compresses best.
     yield from sorted(every.items(), key=lambda item: (item[0].split("/")[2], item[0]))
 
 
 def contents(old: bundle.Bundle | None, drawn: Path | None) -> Iterator[tuple[str, bytes]]:
-    """Returns all members of the bundle, by name. If an old bundle has the same inputs, it gives
-    the members that LLVM made."""
+    """Returns all members of the bundle, by name. If an old bundle has equal inputs, the members
+    that LLVM built come from it."""
     manifest = {
         "inputs": inputs(),
         "programs": {str(llvm): bundle_programs(llvm) for llvm in toolchain.TESTED},
@@ -244,7 +245,7 @@ def contents(old: bundle.Bundle | None, drawn: Path | None) -> Iterator[tuple[st
 
 
 def pack(members: Iterable[tuple[str, bytes]]) -> bytes:
-    """Writes an archive of names and contents only."""
+    """Writes an archive that contains only names and contents."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz", format=tarfile.USTAR_FORMAT, preset=9) as tar:
         for name, content in members:

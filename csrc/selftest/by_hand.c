@@ -83,7 +83,7 @@ static const struct {
     {"layers", "layer", layers},
 };
 
-/* Reads the file, and adds a 0, as text ends. */
+/* Reads the file, and adds a 0, as at the end of a text. */
 static char *read_file(const char *path) {
     FILE *file = fopen(path, "rb");
     if (!file)

@@ -15,26 +15,26 @@ function hip_need(const char *name);
 /* HIP(Name, parameters)(arguments) returns the error. */
 #define HIP(name, ...) ((int (*)(__VA_ARGS__))hip_need("hip" #name))
 
-/* Ends the program if HIP has refused. */
+/* Ends the program if HIP has refused a call. */
 void hip_check(int error, const char *what);
 
 uint64_t now_ns(void);
 void fail(const char *what, const char *which) __attribute__((noreturn));
 
 /* Runs `program` as often as each line of the standard input says; prints the nanoseconds until the
- * device was idle. */
+ * device is idle. */
 void serve_rounds(void (*program)(void));
 
 /* Finds the loop of a program of bench/programs by hand: NAME ITERATIONS IMAGE. */
 void (*by_hand(int count, char **words))(void);
 
-/* Prints the cost of each question that the library asks: lines of name, tab, nanoseconds. */
+/* Prints the cost of each query that the library makes: lines of name, tab, nanoseconds. */
 void print_questions(void);
 
 /* Prints HIP's facts about itself and each device: lines of name, tab, value. */
 void print_devices(void);
 
-/* Prints the current device's memory in bytes, free and total. The function starts the device. */
+/* Prints the current device's memory in bytes, free and total. This function starts the device. */
 void print_memory(void);
 
 #endif

@@ -1,8 +1,9 @@
 """The device images of the player's programs, lowered by MLIR 22 into build/random_driver/images.
 
-Each module's kernels put the module's number into every result: a module taken for another shows.
-Loads may share the modules `plain0` ... except the last, which has a constant that HIP knows by
-name. Each load of `cell0` ... has its own writable global, whose address a kernel gives away.
+The kernels of each module add the module's number to every result, so that a mistaken module is
+noticed. Loads may share the modules `plain0` ... except the last module, which has a constant that
+HIP knows by name. Each load of `cell0` ... has its own writable global, whose address a kernel
+reveals.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ VALUES = PLAIN | CELLS
 NAMES = list(VALUES)
 EXPORTS = [*PLAIN][-1]
 
-#: A word w becomes 3 * w + k + the module's number, so the order of two launches shows.
+#: A word w becomes 3 * w + k + the module's number, so the result depends on the order of two
+#: launches.
 _MIX = """
     gpu.func @{name}(%data: memref<?xi32>, %count: index, %k: i32) kernel {{
       %block = gpu.block_id x
@@ -48,7 +50,7 @@ _MIX = """
 """
 
 #: The kernel counts for a while before it reads; the count ends at 0, which the compiler cannot
-#: know.
+#: predict.
 _SPIN = """
         %zero = arith.constant 0 : index
         %one = arith.constant 1 : index
@@ -125,7 +127,7 @@ _READ = re.compile(r"%address = .*\n\s*%value = llvm\.load .*")
 def module(name: str, rounds: int, space: int, chip: str) -> str:
     """Returns the text of an image's gpu.module; `space` is the address space of constants.
     NVIDIA's driver also finds constants that are not exported, so only the last of its images has
-    any."""
+    constants."""
     value = VALUES[name]
     spin = _SPIN.format(rounds=rounds)
     linkage = "external" if name == EXPORTS else "internal"

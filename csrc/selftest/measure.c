@@ -1,4 +1,4 @@
-/* The programs that `mgpu-rt selftest` runs in processes of their own:
+/* The programs that `mgpu-rt selftest` runs in separate processes:
  *
  *     measure devices                      what HIP says of itself and its devices
  *     measure memory                       how much the first device has
@@ -9,8 +9,8 @@
  *     measure hand NAME ITERATIONS IMAGE   the same of the loop by hand on HIP
  *     measure questions                    what each question to HIP costs
  *
- * MGPU_RT_HIP names HIP. LIBRARY is the bundle's programs.so. LIBRARY calls the runtime that this
- * program is linked with; this file has the functions that it prints with. */
+ * MGPU_RT_HIP names HIP. LIBRARY is the bundle's programs.so. LIBRARY calls the runtime with which
+ * this program is linked; this file defines the functions for its output. */
 #include "hip.h"
 
 #include <dlfcn.h>

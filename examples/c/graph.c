@@ -1,5 +1,5 @@
-/* Makes a function of MLIR's a graph: one call builds it, and later calls submit all of it with the
- * present content of host memory.
+/* Turns a function compiled by MLIR into a graph: one call builds the graph, later calls submit it
+ * with the present host memory.
  *
  * Prints:
  *
@@ -15,11 +15,11 @@
 enum { COUNT = 4, REPLAYS = 3 };
 
 void _mlir_ciface_scale(struct memref *numbers, float factor); /* of scale.mlir */
-struct ihipStream_t *mgpuStreamCreate(void); /* LLVM's lowering calls these (docs/abi.md) */
+struct ihipStream_t *mgpuStreamCreate(void); /* as LLVM's lowering calls it (docs/abi.md) */
 void mgpuStreamSynchronize(struct ihipStream_t *stream);
 void mgpuStreamDestroy(struct ihipStream_t *stream);
 
-/* Adds the copy to the device, the kernel, and the copy back; nothing runs yet. */
+/* Adds the copy to the device, the kernel, and the copy back to the graph; nothing runs yet. */
 static struct mgpu_rt_graph *build(float *numbers) {
     struct memref memref = memref_of(numbers, COUNT);
     if (mgpu_rt_graph_begin() != 0)
@@ -29,9 +29,9 @@ static struct mgpu_rt_graph *build(float *numbers) {
 }
 
 int main(void) {
-    float numbers[COUNT]; /* must live as long as the graph is launched */
+    float numbers[COUNT]; /* must stay allocated as long as the program launches the graph */
     struct mgpu_rt_graph *graph = build(numbers);
-    if (!graph) /* a line on stderr tells why */
+    if (!graph) /* the library has printed the reason on stderr */
         return 1;
     printf("a graph of %zu nodes\n", mgpu_rt_graph_nodes(graph));
 

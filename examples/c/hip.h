@@ -1,5 +1,5 @@
-/* The functions of HIP that the examples call. With ROCm's headers instead: #include
- * <hip/hip_runtime_api.h>. */
+/* Declares the functions of HIP that the examples call. If you have ROCm's headers, include
+ * <hip/hip_runtime_api.h> instead. */
 #ifndef HIP_H
 #define HIP_H
 

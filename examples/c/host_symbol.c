@@ -1,6 +1,6 @@
-/* Launches a kernel that another compiler has compiled, by its symbol on the host: no module is
- * loaded and no name is looked up. kernel.hip has the kernel; a C program declares its symbol and
- * the linker finds it.
+/* Launches a kernel of another compiler by its symbol on the host, without loading a module or
+ * looking up a name. kernel.hip defines the kernel; a C program declares the kernel's symbol and
+ * the linker resolves it.
  *
  * Prints:
  *
@@ -12,7 +12,7 @@
 
 enum { COUNT = 4, THREADS = 64 };
 
-extern char scale[]; /* a symbol of kernel.hip; only its address counts */
+extern char scale[]; /* a symbol of kernel.hip; the program uses only its address */
 
 /* The functions that MLIR's lowering calls (docs/abi.md). */
 typedef struct ihipStream_t *hipStream_t;

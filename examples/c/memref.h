@@ -1,12 +1,12 @@
-/* A memref<?xf32> of a function of MLIR's with llvm.emit_c_interface, which takes the address of
- * this. MLIR's own header of memrefs (CRunnerUtils.h) is C++. */
+/* A memref<?xf32>, whose address a function with llvm.emit_c_interface receives. MLIR's own header
+ * of memrefs (CRunnerUtils.h) is C++. */
 #ifndef MEMREF_H
 #define MEMREF_H
 
 #include <stdint.h>
 
 struct memref {
-    float *allocated, *aligned; /* equal, except for memory that had to be aligned */
+    float *allocated, *aligned; /* equal, except for memory that the allocator aligned */
     intptr_t offset, size, stride;
 };
 

@@ -1,5 +1,5 @@
-/* A program with its own stream, on which a function of MLIR's puts its work as well: the stream
- * orders the kernel between the copies.
+/* A program with its own stream, to which a function compiled by MLIR submits its work too: the
+ * stream orders the kernel between the copies.
  *
  * Prints:
  *
@@ -16,7 +16,7 @@
 enum { COUNT = 4 };
 
 void _mlir_ciface_scale_on_device(struct memref *numbers, float factor); /* of scale.mlir */
-hipStream_t mgpuStreamCreate(void); /* MLIR's lowering calls these (docs/abi.md) */
+hipStream_t mgpuStreamCreate(void); /* MLIR's lowering calls it (docs/abi.md) */
 void mgpuStreamDestroy(hipStream_t stream);
 
 static void check(int error, const char *what) {
@@ -27,10 +27,10 @@ static void check(int error, const char *what) {
 }
 #define CHECK(call) check((call), #call)
 
-/* Returns the stream that a function of MLIR's gets. */
+/* Returns the stream that mgpuStreamCreate gives a function compiled by MLIR. */
 static hipStream_t stream_of_mlir(void) {
     const hipStream_t stream = mgpuStreamCreate();
-    mgpuStreamDestroy(stream); /* the program's stream stays: only HIP destroys it */
+    mgpuStreamDestroy(stream); /* keeps the program's stream: only HIP destroys it */
     return stream;
 }
 
@@ -52,14 +52,14 @@ int main(void) {
     hipStream_t stream;
     CHECK(hipStreamCreate(&stream));
 
-    if (mgpu_rt_use_stream(stream) != 0) /* the stream is this thread's from here on */
+    if (mgpu_rt_use_stream(stream) != 0) /* lends the stream to the library on this thread */
         return 1;
     const int ours = stream_of_mlir() == stream;
     printf("MLIR's functions use the program's stream: %s\n", ours ? "yes" : "no");
     scale(numbers, stream);
     printf("scaled: %g %g %g %g\n", numbers[0], numbers[1], numbers[2], numbers[3]);
 
-    mgpu_rt_use_stream(NULL); /* before the stream goes */
+    mgpu_rt_use_stream(NULL); /* must come before the stream's destroy */
     const int theirs = stream_of_mlir() != stream;
     printf("and afterwards one of their own: %s\n", theirs ? "yes" : "no");
     CHECK(hipStreamDestroy(stream));

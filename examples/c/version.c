@@ -1,4 +1,4 @@
-/* The smallest program with mgpu_rt.h:
+/* The smallest program that uses mgpu_rt.h:
  *
  *     cc version.c $(mgpu-rt config --cflags --libs) -o version */
 #include <mgpu_rt.h>

@@ -1,4 +1,5 @@
-"""Runs the RUN lines of saxpy.mlir in LLVM's JIT, on an emulated GPU or the one that DEVICE names.
+"""Runs the RUN lines of saxpy.mlir in LLVM's JIT, on an emulated GPU or on the GPU that DEVICE
+names.
 
 lit -v .
 """

@@ -1,9 +1,10 @@
-"""Loads and launches a kernel of FlyDSL's by mgpu_rt instead of FlyDSL's own runtime.
+"""Loads and launches a FlyDSL kernel through mgpu_rt instead of FlyDSL's own runtime.
 
     python scale.py
 
-FlyDSL gives its JIT a library with the mgpu* functions; a backend names it. This backend names
-mgpu_rt's, and the rest of FlyDSL is as it was. docs/jit.md lists what works in this way.
+A FlyDSL backend names the library of mgpu* functions that FlyDSL's JIT loads. This backend names
+mgpu_rt's library and leaves the other parts of FlyDSL unchanged. docs/jit.md lists the features of
+FlyDSL that work with such a backend.
 
 Prints:
 
@@ -23,10 +24,11 @@ LAUNCHES = 100
 
 
 class OverMgpuRt(RocmBackend):
-    """FlyDSL's backend for ROCm, over this library."""
+    """FlyDSL's backend for ROCm, which loads mgpu_rt's library."""
 
     def jit_runtime_lib_basenames(self) -> list[str]:
-        """The names are in FlyDSL's own folder, but the first may be a whole path."""
+        """Returns the libraries' names, relative to FlyDSL's own folder except for mgpu_rt's, which
+        is a whole path."""
         _, *others = super().jit_runtime_lib_basenames()
         return [str(mgpu_rt.library_path()), *others]
 

@@ -1,10 +1,10 @@
-/* Adds the squares of 1 to NUMBERS: each rank adds its part, on the device of
- * MGPU_RT_DEVICE=local-rank, and MPI adds the sums.
+/* Computes the sum of the squares of 1 to NUMBERS: each rank sums its part on its device
+ * (MGPU_RT_DEVICE=local-rank), and MPI adds these sums.
  *
  *     ranks           prints a table
  *     ranks --json    prints the same as JSON
  *
- * Three ranks on two devices:
+ * Run three ranks on two devices:
  *
  *     rank  device  PCI bus                    sum  us a call
  *        0       0  0000:03:00.0     2666866670000       41.2
@@ -35,7 +35,8 @@ static void run(int rank, int ranks, struct result *result) {
     const int64_t first = 1 + (int64_t)NUMBERS * rank / ranks;
     const int64_t next = 1 + (int64_t)NUMBERS * (rank + 1) / ranks;
     result->rank = rank;
-    result->sum = sum_of_squares(first, next - first); /* this loads, and chooses the device */
+    result->sum = sum_of_squares(first, next - first); /* the first call loads the library and
+                                                        * chooses the device */
 
     MPI_Barrier(MPI_COMM_WORLD);
     const double start = MPI_Wtime();
@@ -66,7 +67,7 @@ static void print_json(const struct result *results, int ranks, int64_t sum, boo
            right ? "true" : "false");
 }
 
-/* Prints what rank 0 has gathered and MPI has added. */
+/* Prints the results that rank 0 has gathered and the sum that MPI has computed. */
 static bool print(const struct result *results, int ranks, int64_t sum, bool json) {
     const int64_t n = NUMBERS;
     const bool right = sum == n * (n + 1) * (2 * n + 1) / 6;

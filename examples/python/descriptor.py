@@ -1,10 +1,10 @@
-"""A memref as a function with llvm.emit_c_interface takes it."""
+"""Defines a memref in the layout that a function with llvm.emit_c_interface expects."""
 
 import ctypes
 
 
 class Memref(ctypes.Structure):
-    """A memref<?xf32> of `size` elements, one after the other."""
+    """A memref<?xf32> of `size` contiguous elements."""
 
     _fields_ = (
         ("allocated", ctypes.c_void_p),

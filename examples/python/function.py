@@ -1,4 +1,4 @@
-"""Calls a lowered function on NumPy's array, on an array in device memory, and on a stream.
+"""Calls a lowered function on a NumPy array, on an array in device memory, and on a stream.
 
 mgpu-rt run --device softgpu -- python function.py
 """

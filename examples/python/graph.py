@@ -1,4 +1,5 @@
-"""Makes a lowered function a graph: built once, then replayed by one call with other numbers.
+"""Turns a lowered function into a graph: builds the graph once, then replays it by one call with
+other numbers.
 
 mgpu-rt run --device softgpu -- python graph.py
 """
@@ -24,7 +25,7 @@ with runtime.scratch(stream) as scratch, mgpu_rt.use_stream(stream):
     address = scratch.reserve(array.nbytes)
     device = runtime.ffi.cast("void *", address)
 
-    # No work runs here: two copies and a kernel become three nodes.
+    # No work runs while the graph is built: two copies and a kernel become three nodes.
     with mgpu_rt.graph() as graph:
         runtime.mgpuMemcpy(device, runtime.ffi.from_buffer(array), array.nbytes, stream)
         memref = Memref(address, COUNT)

@@ -1,7 +1,7 @@
 """Lowers kernels.mlir, for the examples.
 
-CHIP names the GPU, gfx90a by default. On a machine without MLIR, OBJECT names kernels.mlir as
-`mgpu-rt lower` has lowered it elsewhere.
+CHIP names the GPU, gfx90a by default. On a machine without MLIR, OBJECT names the output of
+`mgpu-rt lower` for kernels.mlir from another machine.
 """
 
 import os
@@ -25,17 +25,17 @@ def _lower(emit: str, name: str) -> Path:
 
 
 def object_file() -> Path:
-    """Returns the functions for the host, which hold the kernels as an image of device code."""
+    """Returns the host functions' object, which contains the kernels as an image of device code."""
     return Path(os.environ.get("OBJECT") or _lower("object", "kernels.o"))
 
 
 def llvm_dialect() -> str:
-    """Returns the program before it is compiled, for MLIR's ExecutionEngine."""
+    """Returns the uncompiled program, for MLIR's ExecutionEngine."""
     return _lower("mlir", "kernels.mlir").read_text()
 
 
 def shared_library() -> Path:
-    """Returns the functions, for ctypes; loading the library loads the kernels."""
+    """Returns the library of the functions, for ctypes; loading this library loads the kernels."""
     out = Path(_folder.name, "kernels.so")
     flags = subprocess.run((*COMMAND, "config", "--libs"), check=True, capture_output=True)
     link = ("cc", "-shared", object_file(), *shlex.split(flags.stdout.decode()), "-o", out)

@@ -1,4 +1,4 @@
-"""Shows a policy of one's own without a program, and then with one.
+"""Shows a custom policy for the caches, first without a program and then with a program.
 
 MGPU_RT_POLICY=mgpu_rt.manager.rehearsal:Record ./program 2> events
 python policy.py events                            # what it would have decided
@@ -12,8 +12,8 @@ from mgpu_rt.manager.rehearsal import read, rehearse
 
 
 class KeepLarge:
-    """Modules of 64 KB and more stay loaded, and of the streams that the program does not hold one
-    stays."""
+    """A policy that keeps modules of 64 KB and more loaded, and caches one of the streams that the
+    program has destroyed."""
 
     LARGE = 64 << 10
 

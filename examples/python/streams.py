@@ -2,7 +2,7 @@
 
     mgpu-rt run --device softgpu -- python streams.py
 
-The library itself makes the stream here; tensors.py uses one of PyTorch's in the same way.
+Here mgpu_rt creates the stream; tensors.py passes a stream of PyTorch in the same way.
 """
 
 import ctypes
@@ -29,11 +29,11 @@ with mgpu_rt.use_stream(stream), runtime.scratch(stream) as scratch:
     device = runtime.ffi.cast("void *", address)
     runtime.mgpuMemcpy(device, runtime.ffi.from_buffer(array), array.nbytes, stream)
 
-    # The lowered function asks for a stream, and gets this one.
+    # The lowered function creates a stream, and the library returns the lent stream.
     memref = Memref(address, COUNT)
     functions._mlir_ciface_scale_on_device(ctypes.byref(memref), ctypes.c_float(3))
 
-    # The kernel runs on that stream too, and is not waited for.
+    # The kernel runs on the lent stream too, and Python does not wait for the kernel.
     kernels["scale"](BLOCKS, THREADS, address, address, 0, COUNT, 1, 0.5, COUNT)
 
     runtime.mgpuMemcpy(runtime.ffi.from_buffer(result), device, result.nbytes, stream)

@@ -1,4 +1,4 @@
-"""Passes PyTorch's tensors to a kernel and a lowered function, on a stream of PyTorch's.
+"""Passes PyTorch tensors to a kernel and a lowered function, on a PyTorch stream.
 
 mgpu-rt run -- python tensors.py                           # ROCm's PyTorch
 CHIP=sm_90 mgpu-rt run --device cuda -- python tensors.py  # CUDA's
@@ -25,7 +25,7 @@ with torch.cuda.stream(stream), mgpu_rt.use_stream(stream):
     b = torch.ones_like(a)
     c = torch.empty_like(a)
 
-    # The stream orders all work: PyTorch's, the kernel, the lowered function.
+    # The stream orders PyTorch's work, the kernel and the lowered function.
     kernels["add"](BLOCKS, THREADS, MemRef(a), MemRef(b), MemRef(c), COUNT)
     memref = Memref(c.data_ptr(), COUNT)
     functions._mlir_ciface_scale_on_device(ctypes.byref(memref), ctypes.c_float(2))

@@ -1,5 +1,5 @@
-"""Puts a lowered function into a graph of PyTorch's, which is replayed with other numbers in the
-same tensors.
+"""Captures a lowered function into a PyTorch graph, and replays the graph with other numbers in the
+captured tensors.
 
 mgpu-rt run -- python torch_graph.py                           # ROCm's PyTorch
 CHIP=sm_90 mgpu-rt run --device cuda -- python torch_graph.py  # CUDA's
@@ -22,7 +22,8 @@ result = torch.zeros(COUNT, device="cuda")
 
 
 def work() -> None:
-    """The work: an operation of PyTorch's, the lowered function, another operation of PyTorch's."""
+    """The captured work is a PyTorch operation, the lowered function, and another PyTorch
+    operation."""
     doubled = given * 2
     memref = Memref(doubled.data_ptr(), COUNT)
     functions._mlir_ciface_scale_on_device(ctypes.byref(memref), ctypes.c_float(3))

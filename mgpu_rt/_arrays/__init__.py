@@ -1,2 +1,2 @@
-"""Arrays in memory that this package or a lowered function has allocated: their owner (memory), and
-other packages' access without a copy (arrays)."""
+"""Arrays in memory that this package or a lowered function allocated: the memory's owner (memory),
+and zero-copy access for other packages (arrays)."""

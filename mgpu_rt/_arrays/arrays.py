@@ -1,4 +1,4 @@
-"""Arrays in this package's memory, which NumPy, PyTorch and CuPy take without a copy."""
+"""Defines arrays in this package's memory, which NumPy, PyTorch and CuPy use without a copy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mgpu_rt._library import load
 if TYPE_CHECKING:
     import numpy
 
-#: By the type in MLIR's words: NumPy's name of it, its letter in interfaces, its bytes, and
+#: For each MLIR type name: NumPy's name, the letter in array interfaces, the size in bytes, and
 #: DLPack's code.
 _TYPES = {
     "bool": ("bool", "b", 1, 6),
@@ -33,7 +33,8 @@ _DLPACK_CPU, _DLPACK_CUDA, _DLPACK_ROCM = 1, 2, 10
 
 
 class Array:
-    """An array whose memory lives as long as the array, or as the last view of another package."""
+    """An array whose memory stays allocated while the array or a view from another package
+    exists."""
 
     on_device = False
 
@@ -45,7 +46,7 @@ class Array:
         shape: tuple[int, ...],
         strides: tuple[int, ...] | None = None,
     ) -> None:
-        """`strides` are in bytes; None: the elements lie one after the other."""
+        """`strides` are in bytes; None means that the elements are contiguous."""
         self._owner, self._address, self._kind = owner, address, kind
         self.shape = shape
         self.itemsize = _TYPES[kind][2]
@@ -57,7 +58,7 @@ class Array:
 
     @property
     def dtype(self) -> str:
-        """The name of the elements' type: "float32"."""
+        """Returns the name of the elements' type, such as "float32"."""
         return _TYPES[self._kind][0]
 
     @property
@@ -66,7 +67,7 @@ class Array:
 
     @property
     def size(self) -> int:
-        """The number of elements."""
+        """Returns the number of elements."""
         return math.prod(self.shape)
 
     @property
@@ -83,8 +84,8 @@ class Array:
         return f"<mgpu_rt array of {self.dtype}, shape {self.shape}, in {place} memory>"
 
     def _interface(self) -> dict[str, Any]:
-        """Returns the entries that both interfaces of arrays share. Raises AttributeError for a
-        type that the interfaces cannot name."""
+        """Returns the entries that NumPy's and CuPy's array interfaces share. Raises AttributeError
+        for a type that these interfaces cannot name."""
         letter = _TYPES[self._kind][1]
         if not letter:
             raise AttributeError(f"the interface has no {self.dtype}: use DLPack")
@@ -110,8 +111,8 @@ class Array:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """Returns a capsule of DLPack, which shares the memory. Raises BufferError for another
-        device or a copy."""
+        """Returns a DLPack capsule that shares the array's memory. Raises BufferError if the
+        consumer requests another device or a copy."""
         from mgpu_rt import _dlpack
 
         where = self.__dlpack_device__()
@@ -126,7 +127,7 @@ class Array:
         )
 
     def _wait_on(self, stream: Any) -> None:
-        """Makes a consumer's stream wait for the work that fills the array."""
+        """Orders the consumer's stream after the work that fills the array."""
 
 
 class HostArray(Array):
@@ -140,8 +141,9 @@ class HostArray(Array):
 class DeviceArray(Array):
     """An array in device memory, from mgpu_rt.empty, mgpu_rt.to_device, or a lowered function.
 
-    Kernels and lowered functions take it, and so do PyTorch (torch.from_dlpack) and CuPy
-    (cupy.asarray), without a copy. The memory is freed with the array and the last view of it.
+    Kernels and lowered functions accept the array, and PyTorch (torch.from_dlpack) and CuPy
+    (cupy.asarray) use it without a copy. The memory is freed when the array and its last view are
+    gone.
     """
 
     on_device = True
@@ -165,11 +167,11 @@ class DeviceArray(Array):
 
     @property
     def device(self) -> int:
-        """The number of the array's device."""
+        """Returns the number of the array's device."""
         return self._device
 
     def fill_on(self, stream: int) -> None:
-        """Notes that the present work of a stream fills the array."""
+        """Records that the stream's pending work fills the array."""
         library = load()
         event = library.mgpuEventCreate()
         library.mgpuEventRecord(event, library.ffi.cast("hipStream_t", stream))
@@ -181,8 +183,8 @@ class DeviceArray(Array):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """CuPy's interface, which ROCm's CuPy reads, too. Waits for the work that fills the array,
-        unless it is on the stream that this thread has lent."""
+        """Returns CuPy's interface, which ROCm's CuPy reads, too. Waits for the work that fills the
+        array, unless the work is on the stream that this thread has lent."""
         stream = None
         if self._filled is not None:
             if load().chosen_stream == self._stream:
@@ -202,7 +204,8 @@ class DeviceArray(Array):
         library.mgpuStreamWaitEvent(library.ffi.cast("hipStream_t", handle), self._filled)
 
     def to_host(self) -> numpy.ndarray:
-        """Copies the array to a new NumPy array, after the work that fills it. Raises HipError."""
+        """Copies the array to a new NumPy array, after the work that fills this array. Raises
+        HipError."""
         import numpy
 
         if not self._is_contiguous():
@@ -214,8 +217,8 @@ class DeviceArray(Array):
         return result
 
     def copy_from(self, array: Any) -> None:
-        """Copies another array, of the host or the device, into this one; shape and type must
-        match, and there may be no gaps. Raises ValueError, TypeError or HipError."""
+        """Copies another host or device array into this array; shape and type must match, and the
+        elements must be contiguous. Raises ValueError, TypeError or HipError."""
         given = _given(array)
         if given.shape != self.shape or given.type != self._kind:
             raise ValueError(
@@ -230,7 +233,7 @@ class DeviceArray(Array):
 
 
 def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Returns True if the elements lie one after the other in C's order."""
+    """Returns True if the elements are contiguous in C order."""
     expected = itemsize
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
         if size > 1 and stride != expected:
@@ -240,7 +243,8 @@ def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: i
 
 
 def _copy(to: int, source: int, size: int) -> None:
-    """Copies, on the stream that this thread has lent or on one of the library's, and waits."""
+    """Copies on the stream that this thread has lent or on a stream of the library, and waits for
+    the copy."""
     library = load()
     library.take_error()
     stream = library.ffi.cast("hipStream_t", library.chosen_stream or 0)

@@ -1,4 +1,4 @@
-"""The owner of an allocation, which is freed with the last array in it."""
+"""Defines the owner of an allocation, which is freed when its last array is gone."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _C.free.argtypes = (ctypes.c_void_p,)
 
 
 class Memory:
-    """Memory of the host or the device that is freed when no reference to this object is left. At
-    exit the memory is freed with the process: another package's array may still use it."""
+    """Memory of the host or the device that is freed when the last reference to this object is
+    gone. At exit the process frees the memory, because another package's array may still use it."""
 
     def __init__(self, address: int, *, on_device: bool, device: int = 0) -> None:
         self.address, self.on_device, self.device = address, on_device, device
@@ -44,7 +44,7 @@ def _free_on_host(address: int) -> None:
 
 
 class _Attributes(ctypes.Structure):
-    """hipPointerAttribute_t, whose first member has other values from HIP 6 on."""
+    """hipPointerAttribute_t, whose first member has different values from HIP 6 on."""
 
     _fields_ = (
         ("memory_type", ctypes.c_int),
@@ -58,7 +58,7 @@ class _Attributes(ctypes.Structure):
 
 
 def hip() -> Any:
-    """Returns the HIP that the library uses; None before its first call, or if there is none."""
+    """Returns the HIP library in use; None before the library's first call, or without HIP."""
     library = load()
     path = library.ffi.string(library.mgpu_rt_hip_path())
     return ctypes.CDLL(os.fsdecode(path)) if path else None
@@ -73,7 +73,7 @@ def device() -> int:
 
 
 def device_of(address: int) -> int | None:
-    """Returns the device whose memory is at an address; None for host memory."""
+    """Returns the device that owns the memory at an address; None for host memory."""
     driver, found = hip(), _Attributes()
     if driver is None or not address:
         return None

@@ -1,1 +1,1 @@
-"""The command mgpu-rt, and the environments in which it runs programs."""
+"""Implements the command mgpu-rt, and the environments in which the command runs programs."""

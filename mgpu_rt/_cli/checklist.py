@@ -1,4 +1,4 @@
-"""The findings of `mgpu-rt doctor`: a list of checks, for people and for machines."""
+"""Collects the findings of `mgpu-rt doctor`: a list of checks, for people and for machines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ OK, NOTE, WARNING, FAILURE = "ok", "note", "warning", "failure"
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the list: what was checked, its state, and the way out if it is bad."""
+    """One line of the list: the check's subject, its state, and the remedy if it failed."""
 
     name: str
     state: str
@@ -20,7 +20,7 @@ class Check:
 
 @dataclass
 class Checklist:
-    """The findings on the way to a run on `device`."""
+    """The findings about a run on `device`."""
 
     device: str
     chip: str = ""  # of an emulated device that was named
@@ -30,7 +30,7 @@ class Checklist:
     python: str = ""
 
     def add(self, name: str, state: str, text: str, advice: str = "") -> None:
-        """Adds a line."""
+        """Adds a line to the list."""
         self.checks.append(Check(name, state, text, advice))
 
     @property

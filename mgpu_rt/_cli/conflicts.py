@@ -1,4 +1,4 @@
-"""Libraries that could replace those that a run is meant to use."""
+"""Finds libraries that could replace the libraries that a run should use."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from mgpu_rt._layout import LIBRARY
 
 
 def _libraries(directory: str, name: str) -> set[str]:
-    """Returns the real paths of the files in a directory whose names begin so."""
+    """Returns the real paths of the directory's files whose names begin with the prefix."""
     return {os.path.realpath(path) for path in Path(directory).glob(f"{name}*")}
 
 
 def _preloaded(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Finds another preloaded runtime: ours comes first, but the constructors of both run."""
+    """Finds another preloaded runtime: ours comes first, but the constructors of both libraries
+    run."""
     ours = os.path.realpath(preload.runtime())
     for path in environment.get("LD_PRELOAD", "").split(":"):
-        # Without a folder the library is ours: preload.with_library tells where it is.
+        # A name without a folder is our library: preload.with_library defines its folder.
         name = os.path.basename(path)
         if name != path and name.startswith(LIBRARY) and os.path.realpath(path) != ours:
             yield f"LD_PRELOAD also names {path}", "take it out of LD_PRELOAD"
 
 
 def _searched(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Finds another runtime in LD_LIBRARY_PATH, which serves programs that run without mgpu-rt."""
+    """Finds another runtime in LD_LIBRARY_PATH, which programs without mgpu-rt would load."""
     ours = _libraries(os.path.dirname(preload.runtime()), LIBRARY)  # ours under LLVM's other names
     for directory in environment.get("LD_LIBRARY_PATH", "").split(":"):
         for path in sorted(_libraries(directory, LIBRARY) - ours if directory else ()):
@@ -39,7 +40,8 @@ def _searched(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _hips(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]:
-    """Finds another HIP that a program was linked with: two would be in the process."""
+    """Finds another HIP that a program was linked with: the process would contain two HIP
+    libraries."""
     for other in _hip_search.find(environment):
         same = os.path.realpath(other.path) == os.path.realpath(hip)
         if not same and other.origin == "LD_LIBRARY_PATH":
@@ -51,8 +53,8 @@ def _hips(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]
 
 
 def find(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]:
-    """Returns each conflict in the environment of a run that uses the library `hip`, and the way
-    out."""
+    """Returns each conflict in the environment of a run that uses the library `hip`, and its
+    remedy."""
     yield from _preloaded(environment)
     yield from _searched(environment)
     if hip:

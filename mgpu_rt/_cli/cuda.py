@@ -1,7 +1,7 @@
-"""HIP over NVIDIA's driver: the needs of a process that runs programs lowered to NVVM.
+"""Prepares processes that run programs lowered to NVVM, with HIP over NVIDIA's driver.
 
-The library under ``cuhip`` (layout.DEVICES) has HIP's functions and calls NVIDIA's libcuda. The
-library opens libcuda at its first call. Programs call the same mgpu* functions on AMD's and
+The library under ``cuhip`` (layout.DEVICES) implements HIP's functions over NVIDIA's libcuda. The
+cuhip library opens libcuda at its first call. Programs call the same mgpu* functions on AMD's and
 NVIDIA's GPUs.
 """
 
@@ -16,7 +16,8 @@ from mgpu_rt import _layout
 BUILD = _layout.DEVICES
 HIP = "libamdhip64.so"
 
-#: The driver's names, with folders that no loader's configuration lists (csrc/cuhip/driver.c).
+#: The driver library's names, with folders that no loader's configuration lists
+#: (csrc/cuhip/driver.c).
 DRIVERS = (
     "libcuda.so.1",
     "/usr/local/nvidia/lib64/libcuda.so.1",
@@ -25,23 +26,23 @@ DRIVERS = (
 
 
 class CudaUnavailable(RuntimeError):
-    """A part is missing; the message names it and the way to get it."""
+    """A part is missing; the message names the part and how to get it."""
 
 
 def hip(build: Path | None = None) -> Path:
-    """Returns the library that is HIP over NVIDIA's driver. Raises CudaUnavailable."""
+    """Returns the library that implements HIP over NVIDIA's driver. Raises CudaUnavailable."""
     library = (build or BUILD) / "cuhip" / HIP
     if not library.exists():
         raise CudaUnavailable(f"{library} is missing: {_layout.how_to_get('it')}")
     return library
 
 
-#: The device files of NVIDIA's GPUs: Linux, Windows' subsystem for it, and Tegra.
+#: The device files of NVIDIA's GPUs: for Linux, for Windows' subsystem for Linux, and for Tegra.
 GPUS = (Path("/dev/nvidiactl"), Path("/dev/dxg"), Path("/dev/nvhost-gpu"))
 
 
 def present(base: Mapping[str, str]) -> bool:
-    """Returns True if there is an NVIDIA GPU, its driver's library, and cuhip."""
+    """Returns True if the machine has an NVIDIA GPU, its driver's library, and cuhip."""
     if not base.get("MGPU_RT_CUDA") and not any(gpu.exists() for gpu in GPUS):
         return False
     try:
@@ -56,7 +57,8 @@ def driver(base: Mapping[str, str] | None = None) -> str:
     """Returns NVIDIA's driver library as the loader finds it, or ``MGPU_RT_CUDA``. Raises
     CudaUnavailable.
 
-    Opening the library starts nothing. Only the driver's first call shows whether there is a GPU.
+    Opening the driver library starts no driver. Only the driver's first call shows whether the
+    machine has a GPU.
     """
     from ctypes import CDLL
 
@@ -80,8 +82,8 @@ def environment(
 ) -> dict[str, str]:
     """Returns the whole environment of a child process on NVIDIA's GPUs.
 
-    ``base`` is the child's environment without the device, by default this process's own. ``build``
-    is the directory that make filled. Raises CudaUnavailable.
+    ``base`` is the child's environment before the device is added, by default this process's
+    environment. ``build`` is the directory of make's outputs. Raises CudaUnavailable.
     """
     result = dict(os.environ if base is None else base)
     result["MGPU_RT_HIP"] = str(hip(build))

@@ -1,8 +1,9 @@
-"""`mgpu-rt doctor` makes a run and reports what a real run would do.
+"""Implements `mgpu-rt doctor`, which makes a trial run and reports what a real run would do.
 
-A small C program (csrc/probe.c) runs as `mgpu-rt run` would run any other. The library in the
-process reports what it found and decided (MGPU_RT_VERBOSE). Another child asks HIP for its devices:
-a broken driver may hang or crash, and this process has to report that.
+`mgpu-rt doctor` runs a small C program (csrc/probe.c) as `mgpu-rt run` would run any program. The
+library in the probe's process reports its findings and decisions (MGPU_RT_VERBOSE). Another child
+process asks HIP for its devices: a broken driver may hang or crash, and the doctor must survive to
+report this.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from mgpu_rt._library import why_not_loaded
 
 TIMEOUT = 60.0  # seconds; HIP's first call takes up to 2 on a machine with 8 GPUs
 
-#: The way out if the files of an installation do not fit together.
+#: The remedy if the files of an installation do not match.
 HOW_TO_BUILD = (
     "install it anew: python -m pip install --force-reinstall mgpu_rt"
     if _layout.INSTALLED
@@ -36,7 +37,7 @@ HOW_TO_BUILD = (
 
 
 def _library(checklist: Checklist) -> bool:
-    """Checks the library and its names; returns False if there is none."""
+    """Checks the library and its names; returns False if the library is missing."""
     try:
         library = preload.runtime()
     except CommandError as error:
@@ -75,7 +76,8 @@ def _library(checklist: Checklist) -> bool:
 
 
 def _driver(checklist: Checklist, base: Mapping[str, str]) -> None:
-    """Checks the drivers for AMD's and NVIDIA's GPUs, and their replacements."""
+    """Checks the drivers of AMD's and NVIDIA's GPUs, and the emulating libraries that replace
+    them."""
     kfd = preload.KFD
     state = FAILURE if checklist.device == "hip" and not os.environ.get("MGPU_RT_HIP") else NOTE
     if not kfd.exists():
@@ -120,12 +122,12 @@ def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _at_once(manager: str) -> str:
-    """Returns MGPU_RT_MANAGER without a delay, unless one is named."""
+    """Returns MGPU_RT_MANAGER without a start delay, unless the variable names a delay."""
     return manager if "delay=" in manager else ",".join(filter(None, (manager, "delay=0")))
 
 
 def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str, str]) -> None:
-    """Runs the probe and adds what the library printed."""
+    """Runs the probe and adds the library's output to the findings."""
     probe = _hip_search.probe()
     try:
         result = subprocess.run(
@@ -164,7 +166,7 @@ def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str
 
 
 def _registered(checklist: Checklist, probe: str) -> None:
-    """Checks whether `mgpu-rt run --exclusive` would keep memory registered here."""
+    """Checks whether `mgpu-rt run --exclusive` would keep memory registered on this machine."""
     found = subprocess.run(
         [probe, "--pages"],
         stdin=subprocess.DEVNULL,
@@ -182,12 +184,13 @@ def _registered(checklist: Checklist, probe: str) -> None:
 
 
 def _ending(result: subprocess.CompletedProcess[str]) -> str:
-    """Returns the signal that ended the probe, if one did."""
+    """Returns the signal that ended the probe, if any."""
     return f" (it was ended by signal {-result.returncode})" if result.returncode < 0 else ""
 
 
 def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
-    """Tells why a program takes this HIP library; names the others that are installed."""
+    """Explains why a program loads this HIP library, and names the other installed HIP
+    libraries."""
     found = _hip_search.find(base)
     fetched = Path(hip) in _releases.installed()
     others = [f"{other.path} ({other.origin})" for other in found if not _same(other.path, hip)]
@@ -211,7 +214,7 @@ def _same(left: str, right: str) -> bool:
 
 
 def _seam(checklist: Checklist) -> None:
-    """Returns the library that emulates AMD's driver below this release of HIP."""
+    """Returns the library that emulates AMD's driver for this release of HIP."""
     folder = preload.softgpu.driver().parent
     names = [name for name in _hip_search.seams(checklist.hip) if (folder / name).exists()]
     checklist.add(
@@ -260,12 +263,12 @@ def _hip(
     checklist.add("a program", FAILURE, text)
 
 
-#: The variables that hide devices from HIP, and NVIDIA's from its driver.
+#: The variables that hide devices from HIP, and NVIDIA's devices from NVIDIA's driver.
 _HIDING = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 
 def _where_devices_are(device: str, environment: Mapping[str, str]) -> str:
-    """Returns the way out if HIP finds no device."""
+    """Returns the remedy if HIP finds no device."""
     hiding = [f"{name}={environment[name]}" for name in _HIDING if name in environment]
     if hiding:
         return f"{' and '.join(hiding)} may hide them: unset it"
@@ -277,7 +280,7 @@ def _where_devices_are(device: str, environment: Mapping[str, str]) -> str:
 def _python(
     checklist: Checklist, result: subprocess.CompletedProcess[str], environment: Mapping[str, str]
 ) -> None:
-    """Reports whether Python manages the caches, or the library by itself."""
+    """Reports whether Python or the library itself manages the caches."""
     said = result.stderr
     if environment.get("MGPU_RT_CACHE") == "off":
         checklist.add("Python", NOTE, "not needed: MGPU_RT_CACHE=off")
@@ -303,9 +306,10 @@ def _python(
     )
 
 
-#: A child runs this with the path of a HIP library. The child prints the devices' names, and the
-#: error if HIP cannot count them, as JSON. The child uses hipDeviceGetName, since the layout of
-#: hipGetDeviceProperties depends on the release. hipErrorNoDevice counts as no device.
+#: A child process runs this program with the path of a HIP library. The child prints as JSON the
+#: devices' names, and the error if HIP cannot count its devices. The child uses hipDeviceGetName,
+#: since the layout of hipGetDeviceProperties depends on the release. The child treats
+#: hipErrorNoDevice as zero devices.
 _LIST_DEVICES = """
 import ctypes, json, sys
 hip = ctypes.CDLL(sys.argv[1])
@@ -326,7 +330,7 @@ sys.stdout.flush()
 
 
 def _devices(hip: str, environment: Mapping[str, str]) -> tuple[list[str], str]:
-    """Returns the devices' names, and the error if HIP cannot count them."""
+    """Returns the devices' names, and the error if HIP cannot count its devices."""
     child = _quiet(environment)
     child.pop("LD_PRELOAD", None)
     try:
@@ -350,7 +354,7 @@ def _devices(hip: str, environment: Mapping[str, str]) -> tuple[list[str], str]:
 
 
 def _lowering(checklist: Checklist) -> None:
-    """Checks the tools of `mgpu-rt lower`: LLVM's of each release, and the C compiler."""
+    """Checks the tools of `mgpu-rt lower`: each LLVM release's tools, and the C compiler."""
     from mgpu_rt._lowering import object_files, pipelines, toolchain
     from mgpu_rt._packages import how_to_install
 
@@ -376,7 +380,7 @@ def _lowering(checklist: Checklist) -> None:
 
 
 def examine(device: str, base: Mapping[str, str] = os.environ) -> Checklist:
-    """Examines `mgpu-rt run --device DEVICE` in this environment."""
+    """Examines whether `mgpu-rt run --device DEVICE` works in this environment."""
     kind, base = preload.kind(device, base)
     checklist = Checklist(kind, device if device != kind else "")
     for sentence in options.misspelt(base):

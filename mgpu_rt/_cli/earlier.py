@@ -1,4 +1,5 @@
-"""The commands' earlier names, for one release. Each prints what to write, and does it."""
+"""Defines the commands' earlier names, which stay for one release. Each earlier name prints its
+replacement, and runs the replacement."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ def _say(ctx: click.Context, now: str) -> None:
 
 
 def _now(ctx: click.Context, command: str, option: str, **given: Any) -> None:
-    """Runs a command of this release in place of the named one."""
+    """Runs the replacement of the named command."""
     _say(ctx, f"{command} {option}")
     group = ctx.find_root().command
     assert isinstance(group, click.Group)
@@ -70,13 +71,13 @@ def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) ->
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def record(ctx: click.Context, out: str, **given: Any) -> None:
-    """Keep what `run --record FOLDER` keeps."""
+    """Record what `run --record FOLDER` records."""
     _now(ctx, "run", "--record", record=out, **given)
 
 
 @click.group(hidden=True)
 def softgpu() -> None:
-    """Has `install` only."""
+    """Offer only the subcommand `install`."""
 
 
 @softgpu.command()

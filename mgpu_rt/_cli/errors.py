@@ -1,4 +1,4 @@
-"""The command's way to fail: one line that names the cause and the way out."""
+"""Defines how commands fail: with one line that names the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 
 class CommandError(click.ClickException):
-    """Ends the command with a line that names the cause and the way out, and with a status."""
+    """Ends the command with an exit status, after a line that names the cause and the remedy."""
 
     def __init__(self, message: str, exit_code: int = 2) -> None:
         super().__init__(message)
@@ -23,6 +23,6 @@ class CommandError(click.ClickException):
 
 
 def tolerate_encodings() -> None:
-    """Lets stdout show letters that its encoding lacks as escapes, without an exception."""
+    """Makes stdout print characters that its encoding lacks as escapes, without an exception."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")

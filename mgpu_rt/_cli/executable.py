@@ -1,4 +1,4 @@
-"""The program that `mgpu-rt run` becomes: its place, and whether LD_PRELOAD reaches it."""
+"""Finds the program that `mgpu-rt run` executes, and whether LD_PRELOAD affects it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mgpu_rt._cli.errors import CommandError
 
 ELF_HEADER, ELFCLASS64, ELFDATA_BIG, PT_INTERP = 64, 2, 2, 3
 
-#: The kinds of machines by their number in an ELF file.
+#: The names of machine types by their number in an ELF file.
 MACHINES = {
     3: "x86 (32 bits)",
     20: "PowerPC (32 bits)",
@@ -30,11 +30,12 @@ MACHINES = {
 
 
 def find(program: str, base: Mapping[str, str] = os.environ) -> str:
-    """Returns the file that a shell would run. Raises CommandError with a shell's exit status."""
+    """Returns the file that a shell would run for this name. Raises CommandError with the exit
+    status of a shell."""
     search = base.get("PATH", os.defpath)
     if found := shutil.which(program, path=search):
         return found
-    # A file that may not be executed ends a shell's command with status 126.
+    # For a file that is not executable a shell returns status 126.
     candidate = shutil.which(program, mode=os.F_OK, path=search)
     if candidate is None and os.path.isdir(program) and "/" in program:
         raise CommandError(f"'{program}' is a directory: name a program", 126)
@@ -50,7 +51,7 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
 
 
 def _head(path: str) -> bytes:
-    """Returns the first bytes of an ELF file; none for any other, or an unreadable one."""
+    """Returns the first bytes of an ELF file; empty for any other file, or an unreadable one."""
     if not os.path.isfile(path):
         return b""  # a FIFO, which the kernel refuses, must not block
     try:
@@ -62,7 +63,7 @@ def _head(path: str) -> bytes:
 
 
 def _machine(head: bytes) -> str | None:
-    """Returns the kind of machine that an ELF file is for."""
+    """Returns the machine type of an ELF file."""
     order = ">" if head[5] == ELFDATA_BIG else "<"
     (number,) = struct.unpack_from(f"{order}H", head, 18)
     return MACHINES.get(number)
@@ -73,14 +74,14 @@ def _this_machine() -> str | None:
 
 
 def _foreign(head: bytes) -> str | None:
-    """Returns the kind of machine that an ELF file is for, if it is another one."""
+    """Returns the machine type of an ELF file, if it differs from this machine's type."""
     machine = _machine(head)
     return machine if machine != _this_machine() else None
 
 
 def _is_static(head: bytes) -> bool:
-    """Returns True if these first bytes of a 64-bit ELF file name no loader, as a static program's
-    do."""
+    """Returns True if these first bytes of a 64-bit ELF file name no loader, as in a static
+    program."""
     offset, size, count = struct.unpack_from("<Q14xHH", head, 32)
     if size == 0 or offset + size * count > len(head):
         return False  # damaged, or unusual: the kernel decides
@@ -89,7 +90,7 @@ def _is_static(head: bytes) -> bool:
 
 
 def _gains_rights(program: str) -> bool:
-    """Returns True if the loader will distrust the environment of this program."""
+    """Returns True if the loader will ignore this program's environment."""
     mode = os.stat(program)
     if mode.st_mode & stat.S_ISUID and mode.st_uid != os.getuid():
         return True
@@ -102,7 +103,8 @@ def _gains_rights(program: str) -> bool:
 
 
 def obstacle(program: str) -> str | None:
-    """Returns why LD_PRELOAD has no effect on a program, with the way out; None if it has."""
+    """Returns why LD_PRELOAD has no effect on a program, with the remedy; None if LD_PRELOAD
+    works."""
     head = _head(program)
     if not head:
         return None  # a script, or a file about which nothing is known
@@ -121,8 +123,8 @@ def obstacle(program: str) -> str | None:
 
 
 def check(program: str, *, as_shell: bool = False) -> None:
-    """Raises CommandError if the program is not found or LD_PRELOAD has no effect on it. `as_shell`
-    gives a program that is not found a shell's exit status."""
+    """Raises CommandError if the program is not found or LD_PRELOAD has no effect on it. With
+    `as_shell` a program that is not found causes a shell's exit status."""
     try:
         reason = obstacle(find(program))
     except CommandError as error:
@@ -134,7 +136,8 @@ def check(program: str, *, as_shell: bool = False) -> None:
 
 
 def execute(program: str, arguments: list[str], environ: Mapping[str, str]) -> NoReturn:
-    """Becomes the program: its process id, signals and exit status are this process's own."""
+    """Executes the program in place of this process, so process id, signals and exit status are the
+    program's."""
     path = find(program, environ)
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python, and exec would keep that
         signal.signal(ignored, signal.SIG_DFL)

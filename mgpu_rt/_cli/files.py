@@ -1,4 +1,4 @@
-"""The files that commands read and write, and the messages if they cannot."""
+"""Reads and writes the commands' files, and defines the error messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def read(path: str, way_out: str) -> bytes:
-    """Reads a file that must not be empty, or stdin for -. Raises CommandError."""
+    """Reads a file that must not be empty; - means stdin. Raises CommandError."""
     from mgpu_rt import _files
 
     try:
@@ -27,7 +27,7 @@ def read(path: str, way_out: str) -> bytes:
 
 
 def write(path: str | Path, content: bytes) -> None:
-    """Writes a file, whole or not at all, or stdout for -. Raises CommandError."""
+    """Writes a file completely or not at all; - means stdout. Raises CommandError."""
     from mgpu_rt import _files
 
     try:
@@ -41,7 +41,7 @@ def write(path: str | Path, content: bytes) -> None:
 
 
 def unreadable(path: str | Path, error: OSError, way_out: str) -> CommandError:
-    """Explains why a file was not read; `way_out` tells what to name instead."""
+    """Explains why a file was not read; `way_out` suggests another file."""
     if isinstance(error, FileNotFoundError):
         return CommandError(f"'{path}' was not found: {way_out}")
     if isinstance(error, IsADirectoryError):
@@ -61,8 +61,8 @@ def unwritable(path: str | Path, error: OSError) -> CommandError:
 
 
 def check_writable(path: str | Path) -> None:
-    """Checks that a file can be written there, before the work for it, by opening it; its content
-    stays. Raises CommandError."""
+    """Checks, before the work starts, that a file can be written, by opening it without changing
+    its content. Raises CommandError."""
     existed = os.path.lexists(path)
     kind = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:

@@ -1,4 +1,4 @@
-"""`mgpu-rt hoist`: reads and writes the files."""
+"""Reads and writes the files of `mgpu-rt hoist`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ NAME_ONE = "name a program in the LLVM dialect, or - for stdin"
 
 
 def write(program: str, out: str, llvm: int | None) -> list[str]:
-    """Hoists a file into another; returns the lines to print. Raises CommandError; then nothing was
-    written."""
+    """Hoists the program of one file into another file; returns the lines to print. Raises
+    CommandError without writing a file."""
     given = files.read(program, NAME_ONE)
     try:
         hoisted = rewrite.hoist(given, tools.find(llvm))

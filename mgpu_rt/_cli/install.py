@@ -1,4 +1,5 @@
-"""`mgpu-rt doctor --install VERSION`: installs a HIP for the software GPU in the user's folder."""
+"""Implements `mgpu-rt doctor --install VERSION`, which installs a HIP for the software GPU in the
+user's folder."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from mgpu_rt._older_libc import LibraryTooOld
 
 
 def install(version: str) -> None:
-    """apt-get fetches it from Debian's packages, and verifies them. Root is not needed."""
+    """apt-get downloads the release from Debian's packages, and verifies the packages. The
+    installation does not need root."""
     try:
         release = _releases.find(version)
     except KeyError:

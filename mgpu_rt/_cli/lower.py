@@ -1,4 +1,5 @@
-"""`mgpu-rt lower`: from MLIR to an object file, to an executable, or to what mlir-runner takes."""
+"""Implements `mgpu-rt lower`, which compiles MLIR to an object file, an executable, or input for
+mlir-runner."""
 
 from __future__ import annotations
 
@@ -110,13 +111,14 @@ def lower(
 ) -> None:
     """Lower an MLIR program to an object file.
 
-    The LLVM of this machine does it. PROGRAM is text with gpu.launch, or with gpu.module and
+    The command uses this machine's LLVM. PROGRAM is text with gpu.launch, or with gpu.module and
     gpu.launch_func; "-" reads it from stdin:
 
     \b
         mlir-opt --convert-linalg-to-parallel-loops ... x.mlir | mgpu-rt lower - -o x.o
 
-    If MLIR refuses the program, its own error message is shown. Exit status 2: nothing was written.
+    If MLIR refuses the program, the command prints MLIR's own error message. Exit status 2: the
+    command wrote no file.
     """
     from mgpu_rt._lowering import lower as lowering
     from mgpu_rt._lowering import object_files, pipelines, toolchain
@@ -162,7 +164,7 @@ def _read(program: str) -> str:
 
 
 class _Request(NamedTuple):
-    """A program, and the requested form."""
+    """A program, and the requested output form."""
 
     program: str
     out: str
@@ -172,7 +174,8 @@ class _Request(NamedTuple):
     graphs: Sequence[str]
 
     def content(self, text: str) -> bytes:
-        """Runs the tools. Raises LoweringFailed, ToolchainMissing, CommandError."""
+        """Runs LLVM's tools and the linker. Raises LoweringFailed, ToolchainMissing,
+        CommandError."""
         import tempfile
         from pathlib import Path
 
@@ -185,13 +188,14 @@ class _Request(NamedTuple):
             return compiled
         with tempfile.TemporaryDirectory() as scratch:
             Path(scratch, self._object).write_bytes(compiled)
-            # The linker runs in the folder, so that its messages name the program without a path.
+            # The linker runs in the output's folder, so its messages name the program without a
+            # path.
             plain = {**os.environ, "LC_ALL": "C"}  # _refusal reads apt-get's messages
             toolchain.run(self._link([self._object], "program"), env=plain, folder=scratch)
             return Path(scratch, "program").read_bytes()
 
     def script(self, iterations: int | None) -> str:
-        """Returns the steps as shell commands."""
+        """Returns the lowering steps as shell commands."""
         from mgpu_rt._lowering import object_files, steps
 
         out = self._object if self.emit in _LINKED else self.out
@@ -208,7 +212,7 @@ class _Request(NamedTuple):
 
     @property
     def _object(self) -> str:
-        """Returns the name of the object file of a linked result."""
+        """Returns the name of the object file behind a linked result."""
         stem = os.path.splitext(os.path.basename(self.program))[0]
         return f"{'program' if self.program == '-' else stem}.o"
 
@@ -238,7 +242,8 @@ def _write(out: str, content: bytes, *, executable: bool) -> None:
 
 
 def _without(absent: list[ToolchainMissing]) -> CommandError:
-    """Names LLVM's missing tools, how to get them, and the releases that are installed instead."""
+    """Names LLVM's missing tools, how to install them, and the releases that are installed
+    instead."""
     from mgpu_rt._lowering import object_files, pipelines, toolchain
     from mgpu_rt._packages import how_to_install
 
@@ -263,7 +268,7 @@ def _unknown_chip(pipeline: Pipeline) -> CommandError:
 
 
 def _named(failed: LoweringFailed, program: str) -> str:
-    """Returns the message of a tool that reads its stdin, with the name of the program."""
+    """Returns a stdin-reading tool's message, with the name of the program inserted."""
     if program == "-":
         return failed.complaint
     name = program if failed.reads_source else f"{program}, lowered"

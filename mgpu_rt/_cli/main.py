@@ -1,4 +1,4 @@
-"""The command mgpu-rt."""
+"""Defines the command mgpu-rt."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ from mgpu_rt._cli.stats.command import compare, stats
 
 
 class Commands(click.Group):
-    """Reports an error of stdout, such as a full disk, and a machine that cannot start a
-    process."""
+    """Reports errors of stdout, such as a full disk, and a failure to start a process."""
 
     def main(self, *arguments: Any, **settings: Any) -> Any:
         tolerate_encodings()
@@ -149,10 +148,10 @@ def run(
 ) -> None:
     """Run PROGRAM with mgpu_rt preloaded.
 
-    The program takes the place of this command: its exit status is the result, and signals reach
-    it. The program's child processes have mgpu_rt preloaded too. Status 2: the run could not be
-    prepared; the message says why. 127 and 126, as from a shell: PROGRAM is not there, or cannot be
-    executed.
+    The program replaces this command's process: its exit status is the result, and signals reach
+    the program. The program's child processes have mgpu_rt preloaded too. Status 2: the command
+    could not prepare the run; the message gives the reason. Status 127 and 126, as from a shell:
+    PROGRAM is missing, or cannot be executed.
     """
     from mgpu_rt._cli import executable, files, options, overrides, preload
 
@@ -222,7 +221,8 @@ def config(
     device: str,
     as_json: bool,
 ) -> None:
-    """Show every option, how to build with the library, or the functions that it serves."""
+    """Show every option, how to build with the library, or the functions that the library
+    implements."""
     if device != "auto" and not env:
         raise CommandError(f"--device {device} is for --env: add that")
     asked = (libs, cflags, cmakedir)
@@ -242,7 +242,7 @@ def config(
 
 
 def _building() -> tuple[str, str, str]:
-    """The output of --libs, --cflags and --cmakedir, quoted for a shell."""
+    """Returns the output of --libs, --cflags and --cmakedir, quoted for a shell."""
     from mgpu_rt import _layout
 
     lib = shlex.quote(str(_layout.PREFIX / "lib"))
@@ -278,7 +278,7 @@ def _folder() -> str:
 
 
 def _show_env(device: str) -> None:
-    """Prints the differences between this environment and that of a program on the device."""
+    """Prints the differences between this environment and a program's environment on the device."""
     from mgpu_rt._cli import preload
 
     wanted = preload.environment(preload.announced(device))
@@ -319,9 +319,10 @@ def _show_options() -> None:
     "does not know; MGPU_RT_HIP takes it for all. No trial run.",
 )
 def doctor(device: str, as_json: bool, version: str | None) -> None:
-    """Make a trial run and say what would happen in a real one.
+    """Make a trial run and print what a real run would do.
 
-    Exit status 0: a run is possible; 1: it is not, and the failed lines say why.
+    Exit status 0: a run is possible; 1: a run would fail, and the lines of failed checks give the
+    reason.
     """
     if version is not None:
         from mgpu_rt._cli.install import install
@@ -351,8 +352,9 @@ def doctor(device: str, as_json: bool, version: str | None) -> None:
 def hoist(program: str, out: str, llvm: int | None) -> None:
     """Move module loads, look-ups and streams out of the launches of IN, for use without mgpu_rt.
 
-    IN is a program in the LLVM dialect, - for stdin. hoist says on stderr what it moved, and what
-    it left and why. If nothing is moved, OUT is IN.
+    IN is a program in the LLVM dialect; - means stdin. hoist prints on stderr the operations that
+    it moved, and the operations that it left, with the reason. If hoist moves no operation, OUT
+    equals IN.
     """
     from mgpu_rt._cli.hoist import write
 

@@ -1,4 +1,4 @@
-"""The options of the library: environment variables of csrc/runtime/process/options.def."""
+"""Reads the library's options: the environment variables of csrc/runtime/process/options.def."""
 
 from __future__ import annotations
 
@@ -27,17 +27,16 @@ class Option:
     meaning: str
 
     def is_set(self) -> bool:
-        """Returns True if the environment has a value for the option. An empty value counts as
-        none."""
+        """Returns True if the environment sets the option. An empty value counts as unset."""
         return bool(os.environ.get(self.variable))
 
     def value(self, environ: Mapping[str, str] = os.environ) -> str:
-        """Returns the current value."""
+        """Returns the option's current value."""
         return environ.get(self.variable) or self.default
 
 
 def parse(text: str) -> list[Option]:
-    """Reads options.def. Raises ValueError if a line of it is not understood."""
+    """Reads options.def. Raises ValueError for a line that it cannot parse."""
     options = [Option(**match.groupdict()) for match in _LINE.finditer(text)]
     expected = len(re.findall(r"^OPTION\(", text, re.MULTILINE))
     if len(options) != expected:
@@ -46,26 +45,26 @@ def parse(text: str) -> list[Option]:
 
 
 def options() -> list[Option]:
-    """Returns the options in the order of options.def, of this checkout or package."""
+    """Returns the options in the order of options.def, from this checkout or package."""
     return parse(_layout.table("options.def").read_text(encoding="utf-8"))
 
 
 def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Returns variables that look like options but are none, such as misspelt ones."""
+    """Returns variables that look like options but are unknown, such as misspelt names."""
     known = {option.variable for option in options()}
     known |= {"MGPU_RT_RUN_PYTHON", "MGPU_RT_RUN_PROCESS"}  # preload.py
     known |= {"MGPU_RT_CUDA"}  # csrc/cuhip/README.md
-    # The library itself says what replaces these.
+    # The library itself prints the replacement of these variables.
     known |= {f"MGPU_RT_{name}" for name in ("PYTHON", "PYTHON_DELAY", "RUNTIME_SETTINGS")}
     known |= {"MGPU_RT_TRACE_GPU"}
-    # The device itself prints that these are settings now.
+    # The emulated device itself prints that these variables are now settings.
     known |= {f"MGPU_RT_SOFTGPU_{name.upper()}" for name in softgpu.SETTINGS}
     named = [name for name in environ if name.startswith("MGPU_RT_") and name not in known]
     return sorted(name for name in named if not name.startswith("MGPU_RT_TEST_"))
 
 
 def misspelt(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Returns a sentence for each unknown variable."""
+    """Returns a sentence about each unknown variable."""
     names = {option.variable.removeprefix("MGPU_RT_"): option.variable for option in options()}
     sentences = []
     for name in unknown(environ):

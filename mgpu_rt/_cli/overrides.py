@@ -1,4 +1,4 @@
-"""The runtime in Python and the hooks that `mgpu-rt run` puts in the path of a program's calls."""
+"""Selects the Python runtime and the hooks that `mgpu-rt run` inserts into a program's calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from mgpu_rt._cli.errors import CommandError
 
-#: By hook: its class, and the setting that NAME=VALUE sets (mgpu_rt/hooks.py).
+#: For each hook: its class, and the setting that NAME=VALUE changes (mgpu_rt/hooks.py).
 HOOKS: dict[str, tuple[str, str | None]] = {
     "trace": ("Trace", None),
     "nan": ("NanCheck", "dtype"),
@@ -21,7 +21,8 @@ HOOKS: dict[str, tuple[str, str | None]] = {
 def environment(
     runtime: str | None, hooks: tuple[str, ...], kernel: str | None, nth: int | None
 ) -> dict[str, str]:
-    """Returns the variables that request them. `hooks` are names, or classes as MODULE:CLASS.
+    """Returns the variables that select the runtime and the hooks. `hooks` are names of hooks, or
+    classes as MODULE:CLASS.
 
     Raises CommandError for an unknown hook, and for --kernel or --nth without a hook."""
     names, settings = [], {}
@@ -50,7 +51,7 @@ def environment(
 
 
 def variable(names: Sequence[str], settings: Mapping[str, object], words: str = "") -> str:
-    """Returns MGPU_RT_RUNTIME for classes, their settings, and further settings."""
+    """Returns MGPU_RT_RUNTIME for the classes, their settings, and further settings."""
     assigned = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
     wanted = " ".join(filter(None, (*assigned, words)))
     return f"{','.join(names)}?{wanted}" if wanted else ",".join(names)

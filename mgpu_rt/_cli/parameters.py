@@ -1,6 +1,6 @@
-"""Parameters that several commands share: --device, --json, the hooks, -- PROGRAM.
+"""Defines parameters that several commands share: --device, --json, the hooks, -- PROGRAM.
 
-Every start imports every command, so a command imports its needs only when it is called.
+Every start imports every command, so a command imports its other modules only when it runs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Path(click.Path):
-    """A path that is not empty: an unset variable of a shell script is no path."""
+    """A path that must not be empty, as an unset variable of a shell script is."""
 
     name = "path"
 
@@ -25,14 +25,14 @@ class _Path(click.Path):
         return super().convert(value, param, ctx)
 
 
-#: A file, for a shell to complete. The code that opens the file reports errors.
+#: A file name, which a shell can complete. The code that opens the file reports the file's errors.
 PATH = _Path(readable=False)
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 class _Device(click.ParamType):
-    """A kind of device, or the name of one that softgpu emulates, such as gfx942."""
+    """A kind of device, or the name of a device that softgpu emulates, such as gfx942."""
 
     name = "device"
 
@@ -54,7 +54,7 @@ class _Device(click.ParamType):
 
 
 def device(help_text: str) -> Callable[[Any], Any]:
-    """Returns the option; `help_text` tells what the command does with it."""
+    """Returns the option; `help_text` describes how the command uses the device."""
     return click.option(
         "--device",
         type=_Device(),
@@ -66,7 +66,7 @@ def device(help_text: str) -> Callable[[Any], Any]:
 
 
 def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options that put Python code in the path of the calls."""
+    """Adds the options that insert Python code into the program's calls."""
     for option in (
         click.option(
             "--nth",
@@ -100,8 +100,8 @@ def show_json(values: Any) -> None:
 
 
 class FilesOrProgram(click.Command):
-    """Keeps everything after -- as a program with its arguments, as click does not tell whether
-    there was a --."""
+    """Parses all words after -- as a program with its arguments, since click does not report
+    whether a -- was present."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)

@@ -1,4 +1,4 @@
-"""The environment that `mgpu-rt run` gives a program: it names mgpu_rt and a device."""
+"""Builds the environment in which `mgpu-rt run` starts a program: it names mgpu_rt and a device."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mgpu_rt._cli.errors import CommandError
 
 KFD = Path("/dev/kfd")
 
-#: Tells the library which Python runs `mgpu-rt run`: one that has cffi and this package.
+#: The variable with the path of the Python that runs `mgpu-rt run`: it has cffi and this package.
 STARTED_BY = "MGPU_RT_RUN_PYTHON"
 
-#: Tells the library in which process the user expects output.
+#: The variable with the id of the process in which the user expects the library's output.
 SHOWN_OF = "MGPU_RT_RUN_PROCESS"
 
 
@@ -26,17 +26,17 @@ SHOWN_OF = "MGPU_RT_RUN_PROCESS"
 
 KINDS = ("auto", "hip", "softgpu", "cuda")
 
-#: Variables that choose GPUs by number. Such variables have no meaning for an emulated device.
+#: The variables that select GPUs by number. These variables have no meaning for an emulated device.
 _NUMBERS_OF_GPUS = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 
 def devices() -> list[str]:
-    """The values of --device: a kind, or a device that softgpu emulates."""
+    """The values of --device: a kind of device, or a device that softgpu emulates."""
     return [*KINDS, *softgpu.TARGETS]
 
 
 def not_a_device(word: str) -> str:
-    """Returns why --device cannot take this word; empty if it can."""
+    """Returns why --device cannot accept this value; empty if the value is valid."""
     if word in devices():
         return ""
     plain = word.upper()
@@ -48,7 +48,7 @@ def not_a_device(word: str) -> str:
 
 
 def kind(device: str, base: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
-    """Returns the kind of a device, and the environment that names it if it is emulated."""
+    """Returns the kind of a device, and the environment that selects an emulated device."""
     if device not in softgpu.TARGETS:
         return device, base
     plain = {name: value for name, value in base.items() if name not in _NUMBERS_OF_GPUS}
@@ -56,11 +56,11 @@ def kind(device: str, base: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
 
 
 def automatic(base: Mapping[str, str]) -> tuple[str, str]:
-    """Returns the device that `auto` stands for, and the reason. Raises CommandError if there is
-    none.
+    """Returns the device that `auto` selects, and the reason. Raises CommandError if the machine
+    has no device.
 
-    `auto` tries AMD's GPU, then NVIDIA's, then the software GPU. MGPU_RT_HIP overrides the choice:
-    its user wants that HIP library.
+    `auto` tries AMD's GPU, then NVIDIA's, then the software GPU. MGPU_RT_HIP overrides this order:
+    the user requests the HIP library that the variable names.
     """
     if base.get("MGPU_RT_HIP"):
         return "hip", "MGPU_RT_HIP names the HIP library"
@@ -84,13 +84,14 @@ def automatic(base: Mapping[str, str]) -> tuple[str, str]:
 
 
 def choose(device: str, base: Mapping[str, str]) -> str:
-    """Returns the device itself, or the one that `auto` stands for. Raises CommandError if there is
-    none."""
+    """Returns the device itself, or the device that `auto` selects. Raises CommandError if the
+    machine has no device."""
     return device if device != "auto" else automatic(base)[0]
 
 
 def announced(device: str) -> str:
-    """Returns `choose`'s result; a line on stderr tells which device `auto` chose, and why."""
+    """Returns `choose`'s result, and prints on stderr which device `auto` selected, with the
+    reason."""
     if device != "auto" or os.environ.get("MGPU_RT_HIP"):
         return choose(device, os.environ)
     device, why = automatic(os.environ)
@@ -117,7 +118,7 @@ def device_environment(device: str, base: Mapping[str, str]) -> dict[str, str]:
 
 
 def _without_hip(base: Mapping[str, str]) -> str:
-    """Returns why programs would find no HIP; empty if they may find one."""
+    """Returns why programs would find no HIP; empty if they may find a HIP library."""
     named = base.get("MGPU_RT_HIP", "")
     if "/" in named and (why := _hip_search.why_not(named)):
         return why
@@ -134,7 +135,7 @@ def _without_hip(base: Mapping[str, str]) -> str:
 
 
 def runtime() -> str:
-    """Returns the path of the library, fit for LD_PRELOAD."""
+    """Returns the library's path in a form that LD_PRELOAD accepts."""
     try:
         path = library_path()
     except FileNotFoundError as error:
@@ -147,12 +148,12 @@ def runtime() -> str:
 
 
 def with_library(base: Mapping[str, str]) -> dict[str, str]:
-    """Puts the library before all other preloaded ones.
+    """Preloads the library before all other preloaded libraries.
 
-    The library's directory ends LD_LIBRARY_PATH. A program that was linked with LLVM's own library
-    names that library's release. The program starts only if the loader finds that name. LD_PRELOAD
-    cannot hold a path with a space: such a directory begins LD_LIBRARY_PATH, and LD_PRELOAD names
-    only the file.
+    The library's directory is appended to LD_LIBRARY_PATH. A program that was linked with LLVM's
+    own library names the library file of its LLVM release. The program starts only if the loader
+    finds this file name. LD_PRELOAD cannot contain a path with a space: such a directory precedes
+    LD_LIBRARY_PATH, and LD_PRELOAD gets only the file name.
     """
     library = runtime()
     here, name = os.path.split(library)

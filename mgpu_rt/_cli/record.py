@@ -1,4 +1,5 @@
-"""`mgpu-rt run --record FOLDER`: records launches, to be made again (replay.py)."""
+"""Implements `mgpu-rt run --record FOLDER`, which records launches for a later replay
+(replay.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from mgpu_rt.runtime import _folder
 
 
 def claim(out: str, program: str) -> None:
-    """Makes the folder of a recording. Raises CommandError, also if the program cannot be run."""
+    """Creates the folder of a recording. Raises CommandError, also if the program cannot run."""
     executable.check(program, as_shell=True)
     try:
         _folder.claim(os.path.abspath(out))

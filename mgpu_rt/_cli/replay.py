@@ -1,7 +1,7 @@
-"""mgpu-rt replay: makes a recorded launch again by itself.
+"""Implements `mgpu-rt replay`, which repeats a recorded launch without its program.
 
-The command becomes a process in the device's environment, which gets the options as JSON. Names of
-files and kernels are data, never a program's text.
+The command executes a process in the device's environment, which receives the options as JSON.
+Names of files and kernels are passed as data, never as program text.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from mgpu_rt._cli.errors import CommandError, tolerate_encodings
 if TYPE_CHECKING:
     from mgpu_rt.runtime import Recording
 
-#: The exceptions for a launch that cannot be made.
+#: The exceptions of a launch that cannot be repeated.
 FAILURES = (ImportError, OSError, ValueError, IndexError, RuntimeError, MemoryError)
 
 _MOST, _MOST_SHARED, _MOST_ERROR = (1 << 32) - 1, (1 << 31) - 1, float("inf")
 
 
 def _sizes(_context: object, _option: object, text: str | None) -> tuple[int, ...] | None:
-    """Parses 64 or 16x16 or 4x4x4, as a grid or a block."""
+    """Parses 64 or 16x16 or 4x4x4 as a grid or a block."""
     if text is None:
         return None
     words = text.lower().split("x")
@@ -59,10 +59,10 @@ def _is_size(word: str) -> bool:
 def replay(
     device: str, recording: str, image: str | None, script: str | None, **options: Any
 ) -> None:
-    """Make a recorded launch again, by itself, and say whether it leaves equal memory.
+    """Make a recorded launch again, without its program, and report whether it leaves equal memory.
 
-    Exit status 0: nothing differs; 1: something differs, and the lines say what and where; 2: it
-    could not be made.
+    Exit status 0: the memory is equal; 1: the memory differs, and the lines name each place; 2: the
+    launch could not be repeated.
     """
     import json
 
@@ -98,7 +98,8 @@ sys.exit(make(**json.loads(sys.argv[1])))
 
 
 def _script(given: dict[str, Any]) -> str:
-    """Returns the replay as a script. Each value, even a hostile one, is a literal in ASCII."""
+    """Returns the replay as a Python script. Writes each value, even a hostile one, as an ASCII
+    literal."""
     lines = "".join(f"        {name}={value!a},\n" for name, value in given.items())
     return f'''"""Makes a recorded launch again. It needs mgpu_rt, and HIP where the device is."""
 
@@ -116,9 +117,9 @@ sys.exit(
 def make(
     recording: str, *, launch: int | None = None, image: str | None = None, **options: Any
 ) -> int:
-    """Makes a launch again in this process, and prints the result. Returns the command's status.
+    """Repeats a launch in this process, and prints the result. Returns the command's exit status.
 
-    `launch` counts from 1, `image` is the path of another image; `options` are those of
+    `launch` counts from 1; `image` is the path of another image; `options` are the arguments of
     `Recording.replay`.
     """
     from mgpu_rt import _files
@@ -142,7 +143,7 @@ def make(
 
 
 def announce(opened: Recording, launch: int | None) -> None:
-    """Prints which of several launches is made, and what was not recorded of it."""
+    """Prints the number of the repeated launch, and the data that the recording lacks."""
     if launch is None and len(opened.launches) > 1:
         complain(f"launch 1 of {len(opened.launches)} in this recording; --launch chooses")
     for words in opened.launches[: launch or 1][-1].not_recorded:

@@ -1,4 +1,5 @@
-"""`mgpu-rt selftest`: whether results are stock's on this GPU, and the gain."""
+"""Implements `mgpu-rt selftest`, which tests whether results on this GPU equal stock's, and
+measures the gain."""
 
 from __future__ import annotations
 
@@ -44,15 +45,15 @@ def selftest(
     verbose: bool,
     image: str | None,
 ) -> None:
-    """Test mgpu_rt on this machine's GPU: are results stock's, and what is gained?
+    """Test mgpu_rt on this machine's GPU: do results equal stock's, and how much time is saved?
 
     The selftest runs programs as LLVM 22, 19 and 15 lower them, and saved sequences of calls. The
-    selftest compares stock's behaviour with the library's. Then the selftest times loops in five
-    ways. FILE says nothing of who ran it or where, and can be sent. No more than a tenth of the
-    free memory is taken.
+    selftest compares the library's results with stock's behaviour. Then the selftest times loops in
+    five modes. FILE does not identify you or your machine, so you can send it to others. The
+    selftest allocates at most a tenth of the free memory.
 
-    Exit status 0: all is right; 1: something is wrong, as the lines say; 2: not all of it could be
-    compared, or timed.
+    Exit status 0: all results are right; 1: some are wrong, as the lines report; 2: some checks
+    could not be compared or timed.
     """
     from mgpu_rt._cli import files
     from mgpu_rt._selftest import run, summary
@@ -76,7 +77,7 @@ def selftest(
 
 
 def _progress(text: str) -> None:
-    """Shows progress on one changing line of a terminal; elsewhere shows nothing."""
+    """Shows progress on one changing line of a terminal, and shows no progress elsewhere."""
     if sys.stderr.isatty():
         click.echo(f"\r\033[K{text}", nl=False, err=True)
 

@@ -1,8 +1,9 @@
-"""AMD's HIP without a GPU: the needs of a process on the software device.
+"""Prepares processes that run AMD's HIP without a GPU, on the software device.
 
-AMD's libamdhip64 reaches the kernel driver through ROCr, and ROCr through a library of the
-driver's. The libraries below ``softgpu`` (layout.DEVICES) emulate the devices that
-``MGPU_RT_SOFTGPU`` names; a process that finds them first runs AMD's runtime on these.
+AMD's libamdhip64 calls ROCr, and ROCr calls the kernel driver through the driver's user-space
+library. The libraries below ``softgpu`` (layout.DEVICES) emulate the devices in
+``MGPU_RT_SOFTGPU``; if a process finds these libraries first, AMD's runtime uses the emulated
+devices.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ DRIVER = "libhsakmt.so.1"
 DTIF = "libdtif.so"
 DEFAULT_TARGETS = "gfx90a"
 
-#: The emulated devices (softgpu/src/config.c), and the products that have them.
+#: The emulated devices (softgpu/src/config.c), and the products that contain these devices.
 TARGETS = {
     "gfx90a": "MI210, MI250",
     "gfx906": "MI50, MI60",
@@ -27,15 +28,15 @@ TARGETS = {
     "gfx942": "MI300A, MI300X",
 }
 
-#: The settings that ``MGPU_RT_SOFTGPU`` takes besides devices (softgpu/src/settings.h).
+#: The settings in ``MGPU_RT_SOFTGPU`` besides the devices (softgpu/src/settings.h).
 SETTINGS = ("memory", "threads", "copies", "budget", "barrier_budget", "compiler_cache")
 
-#: The first HIP that knows all devices.
+#: The first HIP release that supports all emulated devices.
 SINCE = "5.7"
 
 
 class SoftGpuUnavailable(RuntimeError):
-    """A part of the software device is missing; the message names it and the way to get it."""
+    """A part of the software device is missing; the message names the part and how to get it."""
 
 
 def driver(build: Path | None = None) -> Path:
@@ -47,7 +48,8 @@ def driver(build: Path | None = None) -> Path:
 
 
 def serves(hip: str, build: Path | None = None, seam: str = "") -> bool:
-    """Returns True if this HIP can run on the software device, by `seam` if that is given."""
+    """Returns True if this HIP can run on the software device, with the driver library `seam` if
+    given."""
     folder = (build or BUILD) / "softgpu"
     names = _hip_search.seams(hip)
     return any((folder / name).exists() for name in names if seam in ("", name))
@@ -75,15 +77,16 @@ def with_targets(names: str, base: Mapping[str, str]) -> str:
 
 
 def _items(text: str) -> tuple[list[str], list[str]]:
-    """Splits the value into the devices and the settings."""
+    """Splits the variable's value into devices and settings."""
     items = text.split(",")
     return [item for item in items if "=" not in item], [item for item in items if "=" in item]
 
 
 def hip(base: Mapping[str, str] | None = None, build: Path | None = None, seam: str = "") -> Path:
-    """Returns a HIP library that knows the devices: ``MGPU_RT_HIP``, or the newest of this machine.
-    If there is none, returns the newest that `mgpu-rt doctor --install` has fetched. ``seam`` is
-    the driver library that it must load. Raises SoftGpuUnavailable."""
+    """Returns a HIP library that supports the devices: ``MGPU_RT_HIP``, or the newest installed
+    HIP. If no installed HIP supports the devices, returns the newest release that `mgpu-rt doctor
+    --install` has downloaded. ``seam`` is the driver library that the HIP library must load. Raises
+    SoftGpuUnavailable."""
     environment = os.environ if base is None else base
     wanted = targets(environment)
     named = environment.get("MGPU_RT_HIP")
@@ -110,7 +113,7 @@ def _candidates(base: Mapping[str, str]) -> list[Path]:
 
 
 def _unknown_to(fit: list[Path], wanted: list[str], named: list[Path]) -> str:
-    """Explains why no HIP runs these devices."""
+    """Explains why no HIP library can run these devices."""
     unknown = next(t for t in wanted if not all(_hip_search.knows(str(path), t) for path in fit))
     which = f"{', '.join(map(str, fit))} {'does' if len(fit) == 1 else 'do'}"
     instead = "unset MGPU_RT_HIP, and " if named else ""
@@ -129,9 +132,9 @@ def environment(
 ) -> dict[str, str]:
     """Returns the whole environment of a child process on the software device.
 
-    ``base`` is the child's environment without the device, by default this process's own. Variables
-    that it sets are kept: ``MGPU_RT_HIP``, ``MGPU_RT_SOFTGPU``. ``build`` is the directory that
-    make filled. Raises SoftGpuUnavailable.
+    ``base`` is the child's environment before the device is added, by default this process's
+    environment. The child keeps the variables ``MGPU_RT_HIP`` and ``MGPU_RT_SOFTGPU`` that ``base``
+    sets. ``build`` is the directory of make's outputs. Raises SoftGpuUnavailable.
     """
     result = dict(os.environ if base is None else base)
     directory = str(driver(build).parent)
@@ -144,6 +147,7 @@ def environment(
     result.setdefault("MGPU_RT_SOFTGPU", DEFAULT_TARGETS)
     if Path(directory, DTIF).exists():
         result.setdefault("HSA_ENABLE_DTIF", "1")
-        # HIP 7's pools would need virtual memory that programs manage, which softgpu lacks.
+        # HIP 7's memory pools would need virtual memory management by programs, which softgpu
+        # lacks.
         result.setdefault("DEBUG_HIP_MEM_POOL_VMHEAP", "0")
     return result

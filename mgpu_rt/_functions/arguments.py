@@ -1,4 +1,4 @@
-"""The arguments of one call of a lowered function."""
+"""Prepares the arguments of one call of a lowered function."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from mgpu_rt._library import RuntimeLibrary
 
 
 class Arguments:
-    """Arguments, checked against the function's types: first `to_device`, the call with `registers`
-    or `pointers`, then `to_host`, at last `release`.
+    """Arguments, checked against the function's types, for this order of calls: `to_device`, the
+    call with `registers` or `pointers`, `to_host`, `release`.
 
-    Raises TypeError or ValueError, with the function and the argument.
+    Raises TypeError or ValueError, whose message names the function and the argument.
     """
 
     def __init__(
@@ -28,13 +28,13 @@ class Arguments:
                 f"got {len(given)}"
             )
         self._library = library
-        #: Returns the stream that the program has lent, on which the function's work goes.
+        #: Returns the stream that the program has lent, on which the function's work runs.
         self.lent = library.chosen_stream or 0
         self._own: Any = None  # for copies, if no stream was lent
         self._arrays: list[Array] = []
         self._copies: Copies | None = None
         self._parts: list[tuple[types.Type, Any]] = []  # a value, or an array with its address
-        #: The owners of the arrays, by the pointer that the function sees as allocated.
+        #: The owners of the arrays, by the pointer that the function receives as `allocated`.
         self.owners: dict[int, object] = {}
         for number, (kind, value) in enumerate(zip(kinds, given, strict=True), 1):
             try:
@@ -66,7 +66,7 @@ class Arguments:
         return place, array, value
 
     def _stream(self) -> Any:
-        """Returns the stream for copies: the lent one, or one of the library's."""
+        """Returns the stream for copies: the lent stream, or a stream of the library."""
         if self.lent:
             return self._library.ffi.cast("hipStream_t", self.lent)
         if self._own is None:
@@ -74,8 +74,8 @@ class Arguments:
         return self._own
 
     def to_device(self) -> None:
-        """Waits for the owners of arrays on the device, and copies host arrays there. Work of the
-        function comes after both. Raises HipError."""
+        """Waits for the work that fills the device arrays, and copies host arrays to the device.
+        The function's work runs after the fills and the copies. Raises HipError."""
         library = self._library
         for handle in {array.stream for array in self._arrays} - {None, self.lent or None}:
             other = library.ffi.cast("hipStream_t", handle)
@@ -88,12 +88,12 @@ class Arguments:
             self._wait()
 
     def _wait(self) -> None:
-        """Waits for the copies, unless the function's work follows them on a lent stream."""
+        """Waits for the copies, unless the function's work follows the copies on a lent stream."""
         if not self.lent:
             self._library.mgpuStreamSynchronize(self._own)
 
     def registers(self) -> list[Any]:
-        """Returns the arguments for the function itself: a descriptor is passed member by
+        """Returns the arguments for a direct call of the function: a descriptor is passed member by
         member."""
         passed: list[Any] = []
         for described in self._described():
@@ -109,8 +109,8 @@ class Arguments:
         return passed
 
     def pointers(self) -> list[Any]:
-        """Returns the arguments for the function's C interface: a descriptor is passed by its
-        address."""
+        """Returns the arguments for a call through the function's C interface: a descriptor is
+        passed by its address."""
         return [
             ctypes.byref(described) if isinstance(described, ctypes.Structure) else described
             for described in self._described()
@@ -132,13 +132,13 @@ class Arguments:
         return described
 
     def to_host(self) -> None:
-        """Copies arrays back, and waits for the copies."""
+        """Copies arrays back to the host, and waits for the copies."""
         if self._copies is not None:
             self._copies.to_host()
             self._library.mgpuStreamSynchronize(self._stream())
 
     def release(self) -> None:
-        """Releases the device memory of copies, and their stream."""
+        """Releases the device memory and the stream of the copies."""
         if self._copies is not None:
             self._copies.release()
         if self._own is not None:

@@ -18,7 +18,7 @@ class Unranked(ctypes.Structure):
 
 @functools.cache
 def structure(rank: int) -> type[Any]:
-    """Returns the descriptor of a memref of that rank. Sizes and strides are in elements."""
+    """Returns the descriptor of a memref of a given rank. Sizes and strides are in elements."""
     numbers = ctypes.c_int64 * rank
 
     class Descriptor(ctypes.Structure):
@@ -33,13 +33,13 @@ def structure(rank: int) -> type[Any]:
 
 
 def describe(address: int, array: Array, kind: types.MemRefType) -> Any:
-    """Returns the descriptor of an array, which may have a copy at another address. Raises
+    """Returns the descriptor of an array, whose data may be copied to another address. Raises
     TypeError or ValueError if the array does not have this type."""
     _check_element(array, kind.element)
     _check_shape(array, kind)
     strides = _strides(array, kind)
     made = structure(kind.rank)()
-    # Lowered code adds an offset that the type names, without reading it.
+    # Lowered code adds the offset in the memref's type, without reading the descriptor's offset.
     offset = kind.offset or 0
     made.allocated = made.aligned = address - offset * array.itemsize
     made.offset = offset
@@ -49,7 +49,8 @@ def describe(address: int, array: Array, kind: types.MemRefType) -> Any:
 
 
 def describe_unranked(address: int, array: Array, kind: types.Unranked) -> tuple[Unranked, Any]:
-    """Returns the two descriptors of an array of any rank; the first points to the second."""
+    """Returns the two descriptors of an array of any rank; the first contains the address of the
+    second."""
     ranked = types.MemRefType(kind.text, kind.element, (None,) * len(array.shape))
     inner = describe(address, array, ranked)
     return Unranked(len(array.shape), ctypes.addressof(inner)), inner
@@ -79,14 +80,14 @@ def _check_shape(array: Array, kind: types.MemRefType) -> None:
         wanted not in (None, size) for wanted, size in zip(kind.shape, array.shape, strict=True)
     ):
         raise ValueError(f"its shape is {array.shape}")
-    # An element of 16 bytes is a complex number, which is aligned as its halves are.
+    # An element of 16 bytes is a complex number, which has the alignment of its halves.
     if array.address % min(array.itemsize, 8) and 0 not in array.shape:
         raise ValueError(f"its elements are not aligned to {min(array.itemsize, 8)} bytes: copy it")
 
 
 def _strides(array: Array, kind: types.MemRefType) -> tuple[int, ...]:
-    """Returns the strides in elements. The strides of a size of 0 or 1 are never used, and are
-    MLIR's."""
+    """Returns the strides in elements. The strides of dimensions of size 0 or 1 are never used, and
+    have MLIR's values."""
     dense = types.dense_strides(array.shape)
     if kind.strides is None:
         if 0 not in array.shape and any(

@@ -23,12 +23,12 @@ class Library:
         library = mgpu_rt.Library("model.so")
         y = library.forward(x, w)
 
-    `mgpu-rt lower` writes the types of the functions into what it makes. For another library give
-    the types as MLIR writes them, functions={"forward": "(memref<?x4xf32>, index) -> f32"}. Or give
-    the library's program in MLIR as `source`, whose types mlir-opt of LLVM 22 reads.
+    `mgpu-rt lower` writes the types of the functions into the files that it makes. For another
+    library, give the types as MLIR writes them: functions={"forward": "(memref<?x4xf32>, index) ->
+    f32"}. Or give the library's program in MLIR as `source`, whose types mlir-opt of LLVM 22 reads.
 
-    close() unloads the library, once no call is at work. The end of `with` does so too, and the end
-    of the process or of the last reference to the library and its functions. Work on a lent stream
+    close() unloads the library, once no call is running. The end of `with`, of the process, or of
+    the last reference to the library and its functions also unloads it. Work on an external stream
     must be done by then.
 
     Raises OSError if it cannot be loaded, HipError if HIP refuses its device code, ValueError or
@@ -49,7 +49,7 @@ class Library:
         self._functions: dict[str, Function] = {}
 
     def __getattr__(self, name: str) -> Function:
-        # Before __init__ is done, there are no types.
+        # Until __init__ is done, the attribute does not exist.
         if name.startswith("__") or name not in self.__dict__.get("_types", ()):
             raise AttributeError(self._no_function(name))
         return self[name]
@@ -100,7 +100,7 @@ class Library:
         return self._loaded is None
 
     def close(self) -> None:
-        """Unloads the library, once none of its functions is referred to or running."""
+        """Unloads the library, once no function of it is referenced or running."""
         self._loaded = None
         self._functions = {}
 
@@ -113,8 +113,8 @@ class Library:
 def _texts(
     path: Path, functions: Mapping[str, str] | None, source: str | os.PathLike[str] | None
 ) -> dict[str, str]:
-    """Returns the types of the functions: from the library, from its program, or as given. Raises
-    ValueError or OSError."""
+    """Returns the types of the functions: those in the library, those in its program, or the given
+    ones. Raises ValueError or OSError."""
     texts = sidecar.read(path)
     if source is not None:
         from mgpu_rt._lowering.function_types import function_types
@@ -124,11 +124,11 @@ def _texts(
 
 
 class _Loaded:
-    """The loaded library, which the end of the last reference unloads."""
+    """The loaded library, which is unloaded with the last reference."""
 
     def __init__(self, path: str) -> None:
         runtime = load()
-        # A library that was linked without the runtime uses this process's.
+        # A library that was linked without the runtime uses this process's runtime.
         ctypes.CDLL(runtime.path, os.RTLD_GLOBAL | os.RTLD_NOW)
         runtime.take_error()
         try:
@@ -138,12 +138,13 @@ class _Loaded:
         self._end = weakref.finalize(
             self, load().give_back, Life(os.getpid(), None), _ctypes.dlclose, self.library._handle
         )
-        # At exit a thread may still be in a function; the process unloads the library by itself.
+        # At exit a thread may still be running a function; the end of the process unloads the
+        # library.
         self._end.atexit = False
         runtime.check(f"the device code in {path} was not loaded")
 
     def symbol(self, name: str) -> Any:
-        """Returns the function of that name, or None. Each caller gets its own object."""
+        """Returns the function with that name, or None. Each caller gets its own object."""
         try:
             return self.library[name]
         except AttributeError:
@@ -162,7 +163,7 @@ def _why(path: str, said: str) -> str:
 
 
 class Function:
-    """A lowered host function: called with numbers and arrays, it returns its results."""
+    """A lowered host function: it takes numbers and arrays, and returns its results."""
 
     def __init__(self, loaded: _Loaded, name: str, kind: types.Function) -> None:
         self.name, self.type = name, kind
@@ -182,14 +183,14 @@ class Function:
         return f"<function {self.name}{self.type}>"
 
     def __call__(self, *arguments: Any) -> Any:
-        """Calls the function, while other threads continue.
+        """Calls the function; other Python threads continue.
 
-        - A number becomes what the function takes, if it fits.
-        - An array is passed where it lies, on the host or on the device: NumPy's, PyTorch's,
-          CuPy's, any with DLPack. Its type, shape and strides have to be the function's.
+        - A number is converted to the parameter's type, if it fits.
+        - An array is passed without a copy, on the host or on the device: NumPy's, PyTorch's,
+          CuPy's, any with DLPack. Its type, shape and strides must match the function's.
         - In, Out and InOut pass a copy of a host array in device memory.
 
-        Returns a number, a NumPy array of memory that the function has allocated, a DeviceArray, or
+        Returns a number, a NumPy array in memory that the function has allocated, a DeviceArray, or
         a tuple of these. Raises TypeError or ValueError for arguments that do not fit, HipError if
         HIP refuses a call that the function makes.
         """
@@ -208,7 +209,7 @@ class Function:
         return None if not read else read[0] if len(read) == 1 else tuple(read)
 
     def _call(self, arguments: list[Any]) -> list[tuple[types.Type, Any]]:
-        """Makes the call; returns the results as they are in memory."""
+        """Makes the call; returns the results in their form in memory."""
         kinds = self.type.results
         if self._result is None or self._function.restype is not None:
             found = self._function(*arguments)
@@ -218,7 +219,8 @@ class Function:
         return [(kind, getattr(room, f"r{number}")) for number, kind in enumerate(kinds)]
 
     def _read(self, reader: results.Reader, found: list[tuple[types.Type, Any]]) -> list[Any]:
-        """Reads all results before it raises for one of them, so that each has its owner."""
+        """Reads all results before an exception for one of them, so that each allocation gets an
+        owner."""
         read, refused = [], []
         for kind, content in found:
             try:
@@ -230,14 +232,14 @@ class Function:
         return read
 
 
-#: As in C, results that do not fit into registers are returned through memory; LLVM has rules of
-#: its own for those that fit.
+#: As in C, results that do not fit into registers are returned through memory; LLVM has its own
+#: rules for results that fit.
 _REGISTERS = 3
 
 
 def _result(name: str, kinds: tuple[types.Type, ...], *, c_interface: bool) -> type | None:
-    """Returns the ctypes class of the function's result; a structure goes through the caller's
-    memory. Raises TypeError if the function returns what C cannot take."""
+    """Returns the ctypes class of the function's result; a structure is returned through the
+    caller's memory. Raises TypeError if C cannot receive the function's result."""
     if not kinds:
         return None
     if len(kinds) == 1 and isinstance(kinds[0], types.Scalar):

@@ -12,12 +12,12 @@ from mgpu_rt._arrays.memory import Memory
 from mgpu_rt._functions import descriptors, types, values
 from mgpu_rt._launch.copies import Copy
 
-#: The allocated pointer in a memref that is a constant of the program, by MLIR's lowering.
+#: The allocated pointer that MLIR's lowering writes into a memref of a constant of the program.
 _CONSTANT = 0xDEADBEEF
 
 
 def field(kind: types.Type) -> type:
-    """Returns the ctypes class of a result in a structure."""
+    """Returns the ctypes class of one result within a structure."""
     if isinstance(kind, types.MemRefType):
         return descriptors.structure(kind.rank)
     if isinstance(kind, types.Unranked):
@@ -27,7 +27,7 @@ def field(kind: types.Type) -> type:
 
 
 def structure(kinds: Iterable[types.Type]) -> type[Any]:
-    """Returns the structure in which a function returns anything but one number."""
+    """Returns the structure that a function returns, unless its only result is a number."""
 
     class Results(ctypes.Structure):
         _fields_ = tuple((f"r{number}", field(kind)) for number, kind in enumerate(kinds))
@@ -37,11 +37,11 @@ def structure(kinds: Iterable[types.Type]) -> type[Any]:
 
 class Reader:
     """Reads the results of one call. The function passes its allocations to the caller: each gets
-    one owner, though several results may lie in it."""
+    one owner, though several results may be in one allocation."""
 
     def __init__(self, library: object, given: dict[int, object], stream: int | None) -> None:
-        """`library` holds constants. `given` has the owners of the arguments' memory by address.
-        Work that fills results may still be pending on `stream`, which the program has lent."""
+        """`library` contains constants. `given` maps addresses to the owners of the arguments'
+        memory. Work that fills results may still be pending on `stream`, which is external."""
         self._library = library
         self._owners: dict[int, object] = dict(given)
         self._stream = stream
@@ -95,8 +95,8 @@ class Reader:
 
 
 def _numpy(array: HostArray, *, copy: bool = False) -> Any:
-    """Returns a NumPy array that keeps the memory; the array itself if NumPy is missing, or lacks
-    the type."""
+    """Returns a NumPy array that keeps the memory alive; the array itself if NumPy is missing, or
+    lacks the type."""
     try:
         import numpy
 

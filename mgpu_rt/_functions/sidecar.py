@@ -1,7 +1,7 @@
 """The types of a lowered program's functions, which `mgpu-rt lower` writes into its object file.
 
-A section that no program loads holds a line of JSON for each program. Linkers join sections of one
-name, so that a library of several objects has the types of all.
+The section is not loaded with the program, and contains a line of JSON for each program. Linkers
+join sections of one name, so a library of several objects contains the types of all.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _quoted(line: str) -> str:
 
 
 def read(path: Path) -> dict[str, str]:
-    """Returns the functions of a library; none if its programs have no types in it.
+    """Returns the functions of a library; none if its programs contain no types.
 
     Raises ValueError if the file is no ELF file, OSError if it cannot be read.
     """

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-#: The bytes of an element or a scalar, by its type. MLIR's index has 64 bits here.
+#: The bytes of an element or a scalar, by its type. MLIR's index has 64 bits in these programs.
 SIZES = {
     **dict.fromkeys(("i1", "i8", "si8", "ui8"), 1),
     **dict.fromkeys(("i16", "si16", "ui16", "f16", "bf16"), 2),
@@ -36,8 +36,8 @@ class Scalar:
 
 @dataclass(frozen=True)
 class MemRefType:
-    """A memref with a rank. None in shape, strides and offset stands for `?`; `strides` is None if
-    the elements lie one after the other."""
+    """A memref with a rank. None in shape, strides and offset means `?`; `strides` is None if the
+    elements are contiguous."""
 
     text: str
     element: str
@@ -139,7 +139,7 @@ def _size(text: str) -> int | None:
 
 
 def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the strides, in elements, of elements that lie one after the other."""
+    """Returns the strides, in elements, of contiguous elements."""
     return tuple(math.prod(shape[dimension + 1 :]) for dimension in range(len(shape)))
 
 
@@ -147,8 +147,8 @@ def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _depths(text: str) -> Iterator[tuple[int, str, int]]:
-    """Yields each position, its letter, and the number of open brackets after it. An arrow closes
-    no bracket."""
+    """Yields each position, its letter, and the number of open brackets after it. An arrow (->)
+    closes no bracket."""
     depth = 0
     for place, letter in enumerate(text):
         if letter in "(<[{":
@@ -159,7 +159,7 @@ def _depths(text: str) -> Iterator[tuple[int, str, int]]:
 
 
 def _closing(text: str) -> int:
-    """Returns where the first bracket is closed; -1 if it is not."""
+    """Returns the position where the first bracket is closed; -1 if it is never closed."""
     return next((place for place, _letter, depth in _depths(text) if depth == 0), -1)
 
 

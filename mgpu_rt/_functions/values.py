@@ -1,7 +1,7 @@
-"""Numbers in the form in which lowered functions take and return them.
+"""Converts numbers to and from the form in which lowered functions pass them.
 
 A value is a ctypes object with the bits that the function reads. ctypes passes such an object
-unchanged, and returns an object of our own class with the returned bits.
+unchanged, and returns an object of this module's class with the returned bits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from mgpu_rt._functions.types import Scalar
 
-# ctypes turns objects of its own classes into Python's numbers, and leaves objects of others.
+# ctypes converts objects of its own classes to Python's numbers, but not objects of subclasses.
 
 
 class _Byte(ctypes.c_int8):
@@ -50,7 +50,7 @@ class _Double(ctypes.c_double):
 
 
 class _Boolean(ctypes.c_uint8):
-    """A register whose lowest bit counts."""
+    """A register of which only the lowest bit counts."""
 
 
 _SIGNED = {1: _Byte, 2: _Word, 4: _Integer, 8: _Long}
@@ -58,7 +58,7 @@ _REGISTERS = {"f16": _Half, "bf16": _Half, "f32": _Single, "f64": _Double, "i1":
 
 
 def register_type(kind: Scalar) -> type:
-    """Returns the ctypes class in which a value is passed and returned by itself."""
+    """Returns the ctypes class in which a single value is passed and returned."""
     return _REGISTERS.get(kind.text) or _SIGNED[kind.size]
 
 
@@ -68,7 +68,7 @@ def field_type(kind: Scalar) -> type:
 
 
 def encode(value: Any, kind: Scalar) -> Any:
-    """Returns a number in the function's form. Raises TypeError or ValueError."""
+    """Returns a number in the form that the function takes. Raises TypeError or ValueError."""
     if isinstance(value, ctypes._SimpleCData):
         value = value.value
     if getattr(value, "shape", ()) != () or isinstance(value, (str, bytes)):
@@ -106,7 +106,8 @@ def _float(value: Any, kind: Scalar) -> bytes:
 
 
 def _bfloat16(number: float) -> bytes:
-    """Rounds once, to the nearest, and to the even one of two. Raises OverflowError."""
+    """Rounds once to the nearest number, and halfway cases to the even one. Raises
+    OverflowError."""
     if math.isfinite(number):
         _, exponent = math.frexp(number)
         step = math.ldexp(1, max(exponent - 8, -133))

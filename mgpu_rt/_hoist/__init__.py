@@ -1,4 +1,4 @@
 """`mgpu-rt hoist`: moves module loads, function look-ups and streams out of lowered programs.
 
-docs/hoist.md tells what is moved, what is not, and why.
+docs/hoist.md says what is moved, what is not, and why.
 """

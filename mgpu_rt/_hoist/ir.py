@@ -1,8 +1,8 @@
-"""Reads a program in MLIR's generic form, as mlir-opt prints it: an operation a line, definitions
+"""Reads a program in MLIR's generic form, as mlir-opt prints it: one operation a line, definitions
 before uses.
 
-Only that output is read, never a person's text. Each operation of a function stands on one line,
-with its operands in the parentheses after its name. All other lines are refused.
+Only mlir-opt's output is read, never text that a person wrote. Each operation of a function is on
+one line, with its operands in the parentheses after its name. All other lines are refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OPERATION = re.compile(rf"    (?:(%\w+) = )?({_STRING})\(([^()]*)\)(.*)")
 _BLOCK = re.compile(r"  \^\w+.*:")
 _SYMBOL = re.compile(rf"@({_STRING}|[\w$.-]+)")
 _QUOTED = re.compile(rf"(@?){_STRING}")
-#: The beginnings of the lines around a module; an empty module has a block.
+#: The begins of the lines around a module; an empty module has a block.
 _AROUND = ('"builtin.module"', "^bb0:", "}")
 
 
@@ -31,7 +31,7 @@ def symbols(line: str) -> list[str]:
 
 
 def _without_strings(line: str) -> str:
-    """Returns the line with empty strings, so that their text cannot look like an operation."""
+    """Returns the line with empty strings, because their text could look like an operation."""
     return _QUOTED.sub(lambda string: string[0] if string[1] else '""', line)
 
 
@@ -53,7 +53,7 @@ class Operation:
 
     @property
     def callee(self) -> str | None:
-        """Returns the symbol that a plain call names; None for other operations."""
+        """Returns the symbol that a call with a plain name calls; None for other operations."""
         return self.symbol("callee") if self.name == "llvm.call" else None
 
 
@@ -96,7 +96,8 @@ class Program:
         self.lines = text.splitlines()
         self.functions: dict[str, Function] = {}
         self.globals: dict[str, Global] = {}
-        #: Constructors run before main, by llvm.mlir.global_ctors, and at no other time.
+        #: Constructors run before main, called through llvm.mlir.global_ctors, and at no other
+        #: time.
         self.constructors: set[str] = set()
         self._private: set[str] = set()  # functions that no code outside calls
         self._read()
@@ -105,11 +106,11 @@ class Program:
 
     @functools.cached_property
     def references(self) -> Counter[str]:
-        """Counts how often each symbol is referred to; a definition is no reference."""
+        """Counts the references to each symbol; a definition is no reference."""
         return Counter(name for line in self.lines for name in symbols(line))
 
     def constant(self, function: Function, value: str) -> Global | None:
-        """Returns the constant string whose address a value is."""
+        """Returns the constant string that a value is the address of."""
         address = function.definition(value)
         if address is None or address.name != "llvm.mlir.addressof":
             return None
@@ -131,7 +132,7 @@ class Program:
             self._add(line, body)
 
     def _body(self, start: int, lines: Iterator[tuple[int, str]]) -> list[int]:
-        """Returns the lines between the one that opens a region and the one that closes it."""
+        """Returns the lines between the begin and the end of a region."""
         body = []
         for number, line in lines:
             if line.startswith("  })"):

@@ -1,7 +1,7 @@
 """Finds the loads and look-ups of modules and functions that may be done once.
 
-Up to LLVM 20 each launch loads its module; later ones load it before main, into a variable, and
-only look up again.
+Up to LLVM 20 each launch loads its module; later releases load it before main, into a variable, and
+each launch only looks up again.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ LOOK_UP, UNLOAD = "mgpuModuleGetFunction", "mgpuModuleUnload"
 
 @dataclass
 class Modules:
-    """The modules and functions that are made once, with their numbers."""
+    """The modules and functions that the program creates once, with their numbers."""
 
     plan: Plan
-    #: tells why each load of an image must make its own module
+    #: returns why each load of an image must create its own module
     why_not_shared: Callable[[bytes], str | None]
     modules: dict[object, int] = field(default_factory=dict)
     functions: dict[object, int] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Modules:
         return looks_up or use.callee == UNLOAD
 
     def _module(self, function: Function, load: Operation) -> int:
-        """Returns the number of the module that a load gives."""
+        """Returns the number of the module that a load returns."""
         sources = [function.definition(value) for value in dict.fromkeys(load.operands)]
         definitions = [source for source in sources if source]
         key = (load.callee, *(definition.rest for definition in definitions))
@@ -117,8 +117,8 @@ class Modules:
         return self.plan.program.constant(function, look_up.operands[1]) if known else None
 
     def _variable(self, function: Function, look_up: Operation) -> str | None:
-        """Returns the variable that holds the module, if nothing changes it after main has
-        begun."""
+        """Returns the variable that contains the module, if nothing changes the variable after main
+        has begun."""
         source = function.definition(look_up.operands[0]) if look_up.operands else None
         if source is None or source.name != "llvm.load":
             return None
@@ -127,7 +127,8 @@ class Modules:
         return name if name and self._is_settled(name) else None
 
     def _is_settled(self, name: str) -> bool:
-        """Returns True if only constructors write to it, and no other code can have its address."""
+        """Returns True if only constructors write to the variable, and no other code can have its
+        address."""
         if name not in self._settled:
             variable = self.plan.program.globals.get(name)
             private = variable is not None and variable.private
@@ -153,7 +154,7 @@ class Modules:
     def _answer(
         self, function: Function, look_up: Operation, module: object, of_module: list[str]
     ) -> None:
-        """Replaces a look-up by the function that keeps the result."""
+        """Replaces a look-up by the function that caches the result."""
         name = self._name(function, look_up)
         assert name is not None
         key = (module, name.value)
@@ -175,7 +176,7 @@ def _is_constant(function: Function, value: str) -> bool:
 
 
 def _only_reads(use: Operation, address: Operation, writes: bool) -> bool:
-    """Returns True for a load from an address, or a store to it if that is permitted."""
+    """Returns True for a load from an address, or for a permitted store to it."""
     if use.name == "llvm.load":
         return True
     # proof: variables_address_stays_here, else `stored = use.name == "llvm.store"`

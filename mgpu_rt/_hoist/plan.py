@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from mgpu_rt._hoist.ir import Function, Operation, Program
 from mgpu_rt._hoist.templates import PREFIX
 
-#: Operations without side effects, which may be removed if their result is not used.
+#: Operations without side effects, which may be removed if their result is unused.
 _PURE = {"llvm.mlir.addressof", "llvm.mlir.constant", "llvm.mlir.zero"}
 
 
@@ -19,13 +19,13 @@ class Plan:
 
     program: Program
     added: list[str] = field(default_factory=list)
-    #: By function and object, in the order of their appearance: moved, or left and why.
+    #: By function and object, in the order of their appearance: moved, or unchanged and why.
     moved: Counter[tuple[str, str]] = field(default_factory=Counter)
     left: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     _lines: dict[int, str | None] = field(default_factory=dict)
 
     def functions(self) -> list[Function]:
-        """The functions of the program, without those of an earlier hoisting."""
+        """The functions of the program, except those that an earlier hoisting added."""
         functions = self.program.functions.values()
         # proof: function_is_the_programs, else `return list(functions)`
         return [function for function in functions if not function.name.startswith(PREFIX)]
@@ -38,7 +38,7 @@ class Plan:
         self._lines[operation.line] = f"    {operation.result} = {text}"
 
     def redirect(self, operation: Operation, callee: str) -> None:
-        """Makes a call call another function with its operands."""
+        """Changes which function a call calls, with the call's operands."""
         line = self.program.lines[operation.line]
         self._lines[operation.line] = line.replace(
             f"callee = @{operation.callee}", f"callee = @{callee}", 1
@@ -48,7 +48,7 @@ class Plan:
         self._lines[operation.line] = None
 
     def text(self) -> str:
-        """Returns the program with the changes."""
+        """Returns the program with all changes applied."""
         for function in self.program.functions.values():
             self._sweep(function)
         lines = [self._lines.get(number, line) for number, line in enumerate(self.program.lines)]
@@ -56,7 +56,8 @@ class Plan:
         return "\n".join(line for line in [*lines[:end], *self.added, *lines[end:]] if line)
 
     def _sweep(self, function: Function) -> None:
-        """Removes operations that are no longer used, and constants that MLIR left at each use."""
+        """Removes operations whose results are unused now, and constants that MLIR repeats at each
+        use."""
         kept = [o for o in function.operations if self._lines.get(o.line, "") is not None]
         used = {value for operation in kept for value in self._operands(operation)}
         for operation in kept:

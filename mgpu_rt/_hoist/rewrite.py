@@ -1,4 +1,4 @@
-"""Hoists a program: reads it, decides, and writes it."""
+"""Hoists a program: reads it, decides what to move, and writes it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ _MOVABLE = (*LOADS, LOOK_UP, stream_creations.CREATE)
 
 @dataclass(frozen=True)
 class Hoisted:
-    """A program, and the notes on it, one sentence a line."""
+    """A program, and the notes about it, one sentence a line."""
 
     program: bytes
     said: list[str]
 
 
 def hoist(given: bytes, tools: Tools) -> Hoisted:
-    """Hoists a program in the LLVM dialect; if nothing is moved it stays unchanged, to the byte.
+    """Hoists a program in the LLVM dialect; if nothing is moved, the program is unchanged, to the
+    byte.
 
     Raises Refused or NotBuilt.
     """
@@ -51,7 +52,7 @@ def hoist(given: bytes, tools: Tools) -> Hoisted:
 
 
 def _obstacle(program: Program) -> str | None:
-    """Returns why a whole program stays unchanged."""
+    """Returns the reason why a whole program is not changed."""
     known = {function.name for function in _abi.functions()}
     called = {o.callee for f in program.functions.values() for o in f.operations} & known
     own = known & {function.name for function in program.functions.values() if function.operations}
@@ -67,7 +68,7 @@ def _obstacle(program: Program) -> str | None:
 
 
 def _find_other_forms(plan: Plan) -> None:
-    """Notes movable functions that the program uses otherwise than by a plain call."""
+    """Notes the movable functions that the program uses otherwise than by a plain call."""
     for function in plan.functions():
         for operation in function.operations:
             if operation.callee is None:

@@ -1,4 +1,4 @@
-"""Finds the creations of streams that a kept stream may serve."""
+"""Finds the creations of streams that a kept stream may replace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POSITIONS = {
 
 
 def move(plan: Plan) -> int:
-    """Plans the streams; returns how many are moved."""
+    """Plans the changes of streams; returns how many creations are moved."""
     moved = 0
     for function in plan.functions():
         for creation in function.calls(CREATE):
@@ -56,14 +56,15 @@ def _why_left(function: Function, creation: Operation) -> str | None:
 
 
 def _is_known(use: Operation, stream: str) -> bool:
-    """Returns True if the use passes the stream as the stream argument, and as no other."""
+    """Returns True if the operation passes the stream as the stream argument, and as no other
+    argument."""
     position = _POSITIONS.get(use.callee or "")
     # proof: call_uses_it_as_a_stream, else `return stream in use.operands`
     return [i for i, value in enumerate(use.operands) if value == stream] == [position]
 
 
 def _was_waited_for(uses: list[Operation], destruction: Operation) -> bool:
-    """Returns True if the use before it, in its block, is a wait: then no work is pending."""
+    """Returns True if the use before it in its block is a wait, so that no work is pending."""
     # proof: wait_is_in_its_block, else `before = [u for u in uses if u.line < destruction.line]`
     before = [u for u in uses if u.block == destruction.block and u.line < destruction.line]
     # proof: last_use_is_a_wait, else `return bool(before)`

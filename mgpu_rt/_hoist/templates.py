@@ -1,8 +1,8 @@
 """The text that hoisting adds to a program, in the LLVM dialect as releases 19 to 22 print it.
 
-The text makes each module, function and stream at its first use, not before main: the program may
-choose its device, or fork, earlier. An exit handler releases the objects. The handler runs before
-HIP's own handlers; a destructor in the program would run after them.
+The added code creates each module, function and stream at its first use, not before main: the
+program may choose its device, or fork, earlier. An exit handler releases the objects. The handler
+runs before HIP's own handlers; a destructor in the program would run after them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from string import Template
 PREFIX = "mgpu_rt_hoisted"
 TAKE, GIVE = f"{PREFIX}_stream_take", f"{PREFIX}_stream_give"
 
-#: The number of idle streams that are kept at most: no program has so many at once.
+#: The maximal number of idle streams that are kept: no program has so many at once.
 STREAMS = 32
 
 # proof: slot_is_emptied_at_once, else `_TAKE_IT = "llvm.load %slot : !llvm.ptr -> !llvm.ptr"`
@@ -38,7 +38,7 @@ _KNOWN = """\
     llvm.cond_br %missing, ^make, ^done(%known : !llvm.ptr)
   ^make:"""
 
-# Two threads may load at once: the second unloads its module.
+# Two threads may load at once: then the second unloads its module.
 _MODULE = Template(f"""
   llvm.func internal @${{prefix}}_module_$index() -> !llvm.ptr {{
 {_KNOWN}
@@ -55,7 +55,7 @@ $load
     llvm.return %result : !llvm.ptr
   }}""")
 
-# Two threads may look up at once: both find one function.
+# Two threads may look up at once: both get the same function.
 _FUNCTION = Template(f"""
   llvm.func internal @${{prefix}}_function_$index() -> !llvm.ptr {{
 {_KNOWN}
@@ -68,8 +68,8 @@ $module
     llvm.return %result : !llvm.ptr
   }}""")
 
-# A loop over the slots of %all. The text between the two handles %slot and continues at ^next, or
-# leaves. The text after these lines runs if no slot is left.
+# A loop over the slots of %all. The text between the two parts uses %slot and continues at ^next,
+# or leaves the loop. The text after these lines runs if all slots were tried.
 _EACH_SLOT = """\
     %none = llvm.mlir.zero : !llvm.ptr
     %start = llvm.mlir.constant(0 : i64) : i64
@@ -84,8 +84,8 @@ _NEXT_SLOT = """\
     llvm.cond_br %more, ^look(%after : i64), ^end
   ^end:"""
 
-# Two threads never share a stream, so threads and recursion see streams as if they had created
-# them.
+# Two threads never share a stream, so threads and recursive calls get streams as if they had
+# created them.
 _STREAMS = Template(f"""
   llvm.func internal @${{prefix}}_stream_take() -> !llvm.ptr {{
     %all = llvm.mlir.addressof @${{prefix}}_streams : !llvm.ptr
@@ -116,8 +116,8 @@ _STREAMS = Template(f"""
     llvm.return
   }}""")
 
-# The registration comes after HIP has made an object, so that the handler runs before HIP's
-# handlers. A child of fork has the parent's handles and must not use them.
+# The handler is registered after HIP has created an object, so that it runs before HIP's handlers.
+# A forked child has the parent's handles and must not use them.
 _RELEASE = Template(f"""
   llvm.func internal @${{prefix}}_register() {{
     %process = llvm.mlir.addressof @${{prefix}}_process : !llvm.ptr
@@ -189,22 +189,23 @@ def function_name(index: int) -> str:
 
 
 def module(index: int, load: Iterable[str], result: str) -> str:
-    """Returns the function that returns a module; ``load`` has the lines that load it."""
+    """Returns the function that returns a module; ``load`` contains the lines that load it."""
     return _MODULE.substitute(
         prefix=PREFIX, kind="module", index=index, load="\n".join(load), module=result
     )
 
 
 def function(index: int, of_module: Iterable[str], name: str) -> str:
-    """Returns the function that returns a kernel; ``of_module`` has the lines that give %module."""
+    """Returns the function that returns a kernel; ``of_module`` contains the lines that define
+    %module."""
     return _FUNCTION.substitute(
         prefix=PREFIX, kind="function", index=index, module="\n".join(of_module), name=name
     )
 
 
 def common(modules: int, functions: int, streams: bool, declared: Container[str]) -> str:
-    """Returns the variables and functions that all share. ``declared`` has the program's
-    declarations."""
+    """Returns the variables and functions that all added functions share. ``declared`` contains the
+    program's declarations."""
     counts = {"module": modules, "function": functions, "stream": STREAMS if streams else 0}
     undo = {"module": "mgpuModuleUnload", "stream": "mgpuStreamDestroy"}
     parts, release = [], []

@@ -12,17 +12,18 @@ from mgpu_rt._lowering.toolchain import LoweringFailed, ToolchainMissing, run, t
 
 OLDEST, NEWEST, TESTED = 19, 24, 22
 
-#: The gpu dialect's operations go in two steps: the kernels' modules, and the code that calls them.
+#: The gpu dialect's operations are lowered in two steps: the kernels' modules, and the code that
+#: calls them.
 _GPU_PASS, _DEVICE_PASS = "gpu-to-llvm", "gpu-module-to-binary"
 
 _ERROR = re.compile(r"^[^:\n]*:(?P<line>\d+):\d+: error: (?P<message>.*)$", re.MULTILINE)
-#: The words of mlir-translate for an operation that it cannot translate.
+#: The message of mlir-translate for an operation that it cannot translate.
 _UNKNOWN = re.compile(r"(?:for op: |for operation: |custom op ')(?P<name>(?P<dialect>\w+)\.[\w.]+)")
 _NO_BINARY = "find the binary holding the kernel"
 
 
 class Refused(RuntimeError):
-    """The program cannot be hoisted; one sentence tells why."""
+    """Raised if the program cannot be hoisted; one sentence says why."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,10 @@ class Tools:
     translate: Path
 
     def explicit(self, program: bytes) -> str:
-        """Returns the program in MLIR's generic form, with every call that its launches stand for.
+        """Returns the program in MLIR's generic form, with every call that its launches imply.
 
-        A launch stands for loads and look-ups, which MLIR writes down only in LLVM IR. So the
-        program becomes LLVM IR, and from that the LLVM dialect again. Raises Refused.
+        A launch implies loads and look-ups, which MLIR writes only in LLVM IR. So the program is
+        translated to LLVM IR, and back to the LLVM dialect. Raises Refused.
         """
         try:
             ir = run([self.translate, "--mlir-to-llvmir"], program)
@@ -49,12 +50,13 @@ class Tools:
         return _with_own_target(text, ir.decode(errors="replace"))
 
     def validated(self, program: str) -> bytes:
-        """Returns the program in its usual form, found valid. Raises Refused."""
+        """Returns the program in its usual form, after validation. Raises Refused."""
         return _must([self.opt], program.encode())
 
 
 def find(llvm: int | None) -> Tools:
-    """Returns the tools of a release: without one, those on PATH without a number, or the newest.
+    """Returns the tools of a release; without a release, those on PATH without a number, or the
+    newest.
 
     Raises ToolchainMissing.
     """
@@ -74,7 +76,7 @@ def find(llvm: int | None) -> Tools:
 def _with_own_target(text: str, ir: str) -> str:
     """Returns the module with the program's data layout and target.
 
-    The import from LLVM IR adds default ones, in a dialect that MLIR's runners do not know.
+    The import from LLVM IR adds default entries, in a dialect that MLIR's runners do not know.
     """
     if "\nmodule asm " in ir:
         return text
@@ -93,8 +95,7 @@ def _complaint(failed: LoweringFailed) -> str:
 
 
 def _must(command: list[str | Path], given: bytes) -> bytes:
-    """Runs a tool on text that MLIR or this package made, whose line numbers mean nothing to a
-    user."""
+    """Runs a tool on text from MLIR or this package, whose line numbers mean nothing to a user."""
     try:
         return run(command, given)
     except LoweringFailed as failed:

@@ -14,13 +14,14 @@ _DESCRIPTOR = ".kd"  # the names of kernels' descriptors end so
 HSA, RELOCATABLE = 64, 1
 ABI_TO_VERSION = 2  # EI_ABIVERSION 2 is version 4
 
-#: By version from 4 on: the shifts of features in e_flags, and the meanings of their values.
+#: By version from 4 on: the shifts of features in e_flags, and the meanings of the features'
+#: values.
 _FEATURES = {"xnack": 8, "sramecc": 10}
 _SETTINGS = ("unsupported", "any", "off", "on")
 
 
 def describe(image: ImageDescription, elf: Elf) -> None:
-    """Adds the code object's description of itself."""
+    """Adds what the code object says about itself."""
     if elf.header.osabi == HSA:
         image.version = elf.header.abi_version + ABI_TO_VERSION
         image.features = _features(elf.header.flags) if image.version >= 4 else {}
@@ -68,7 +69,7 @@ def _metadata(elf: Elf) -> dict[Any, Any]:
 
 
 def _get(values: dict[Any, Any], key: str, kind: type) -> Any:
-    """Returns a value of that type, or None."""
+    """Returns a value if it has that type, or None."""
     value = values.get(key)
     return value if isinstance(value, kind) else None
 

@@ -1,7 +1,7 @@
-"""Limits the work that one file costs.
+"""Limits the work that one file causes.
 
 Tables of a damaged file may name the same bytes again and again. A reader counts the bytes that it
-reads, and stops when they are too many for the file's size.
+reads, and stops when they exceed a multiple of the file's size.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _READ = 256  # the cost of a read beyond its bytes
 
 
 class BudgetExceeded(Exception):
-    """The file's tables name the same bytes too often."""
+    """Raised if the file's tables name the same bytes too often."""
 
 
 class Budget:
@@ -31,7 +31,7 @@ class Budget:
 
 
 class Counted(io.BytesIO):
-    """A file in memory whose reads are counted."""
+    """A file in memory that counts the bytes read from it."""
 
     def __init__(self, data: bytes, budget: Budget) -> None:
         super().__init__(data)

@@ -1,7 +1,7 @@
-"""Reads ELF files: their length, and pyelftools' findings as plain values.
+"""Reads ELF files: their length, and what pyelftools finds, as plain values.
 
-On a damaged file pyelftools raises any exception. So this module reads everything at once, and
-turns each exception into Damaged. A budget limits the bytes that it reads (budget.py).
+On a damaged file pyelftools may raise any exception. So this module reads everything at once, and
+converts each exception to Damaged. A budget limits the bytes that it reads (budget.py).
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _MACHINES = {"x64": "x86-64"}  # pyelftools' name, and the usual one
 
 
 class Damaged(Exception):
-    """The reason why a file cannot be read."""
+    """Raised with the reason why a file cannot be read."""
 
 
 @dataclass(frozen=True)
 class Header:
-    """The fields of the header that this package uses."""
+    """The fields of the header that this package needs."""
 
     osabi: int
     abi_version: int
@@ -71,7 +71,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Elf:
-    """The parts of a file that this package reads."""
+    """The parts of a file that this package needs."""
 
     header: Header
     machine: str
@@ -101,7 +101,8 @@ def extent(data: bytes, at: int = 0, budget: Budget | None = None) -> int | None
     """Returns the length of a GPU's ELF up to the last byte that its headers name; None for an
     unknown form.
 
-    Raises Damaged if that is beyond the end of `data`, or if no driver accepts it; BudgetExceeded.
+    Raises Damaged if that end is beyond the end of `data`, or if no driver accepts the file;
+    BudgetExceeded.
     """
     header = _HEADER.unpack_from(data, at)
     machine, segments, sections = header[2], *header[5:7]

@@ -1,4 +1,4 @@
-"""Finds the images in a file: the file itself, or constants in its data."""
+"""Finds the images in a file: the whole file, or constants in its data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TEXT = _ASCII + bytes(range(128, 256))
 
 _TYPES = {1: "an object file", 2: "a program", 3: "a shared library or program"}
 
-#: By first bytes: other files that people name, and the way out.
+#: By first bytes: other files that people pass by mistake, and what to pass instead.
 _OTHERS = {
     b"BC\xc0\xde": "LLVM bitcode, which no driver loads: compile it, in MLIR by "
     "gpu-module-to-binary{format=bin}",
@@ -40,7 +40,7 @@ _OTHERS = {
 
 
 class NothingFound(Exception):
-    """The reason why a file has no image: one sentence with the way out."""
+    """Raised with the reason why a file contains no image: one sentence that says what to do."""
 
 
 @dataclass
@@ -144,7 +144,7 @@ def _replayed(file: elf.Elf) -> tuple[str, ...]:
 
 
 def _holds_data(section: elf.Section) -> bool:
-    """Returns True if the loader maps the section and it has no host code."""
+    """Returns True if the loader maps the section and the section contains no host code."""
     return (
         section.flags & (elf.ALLOC | elf.EXECUTE) == elf.ALLOC
         and section.type != elf.NOBITS
@@ -169,7 +169,7 @@ def _in_section(data: bytes, file: elf.Elf, section: elf.Section) -> Iterator[Im
 
 
 def _scan(data: bytes, budget: Budget, begin: int, end: int) -> Iterator[ImageDescription]:
-    """Returns the images between two offsets; skips bytes that only look like one."""
+    """Returns the images between two offsets; skips bytes that only resemble one."""
     while match := _SIGNATURES.search(data, begin, end):
         start = match.start()
         found = _ptx_at(data, start, end) if match[0][:1] == b"." else image.at(data, start, budget)
@@ -179,7 +179,7 @@ def _scan(data: bytes, budget: Budget, begin: int, end: int) -> Iterator[ImageDe
 
 
 def _is_plausible(found: ImageDescription) -> bool:
-    """Returns False for a bare signature, as programs that read images contain those."""
+    """Returns False for a mere signature, because programs that read images contain signatures."""
     if found.kind in (BUNDLE, FATBIN):
         return bool(found.entries)
     return found.kind != COMPRESSED or found.size > 0

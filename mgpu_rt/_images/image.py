@@ -30,8 +30,8 @@ _FATBIN_PTX, _FATBIN_ELF, _FATBIN_ENTRY = 1, 2, 24
 
 
 def at(data: bytes, offset: int = 0, budget: Budget | None = None) -> ImageDescription | None:
-    """Returns the image that begins there; None if none does. Raises BudgetExceeded if a budget is
-    given."""
+    """Returns the image that begins at the offset; None if no image does. Raises BudgetExceeded if
+    a budget is given."""
     if budget is not None:
         return _at(data, budget, offset)
     try:
@@ -77,7 +77,7 @@ def _elf(data: bytes, budget: Budget, offset: int) -> ImageDescription:
     try:
         describe(image, elf.read(image.content, budget))
     except elf.Damaged as damage:
-        # Headers that name existing data can be loaded, even if that data is damaged.
+        # An image can be loaded if its headers name existing data, even if that data is damaged.
         image.unread = str(damage)
     return image
 
@@ -102,8 +102,8 @@ def _bundle(data: bytes, budget: Budget, offset: int) -> ImageDescription:
 
 
 def _table(data: bytes, offset: int) -> tuple[list[tuple[int, int, bytes]], int, bool]:
-    """Returns offset, size and name of each entry that is not empty; where the table ends; False if
-    it cannot be read to its end."""
+    """Returns offset, size and name of each non-empty entry; the end of the table; False if it
+    cannot be read to its end."""
     rows: list[tuple[int, int, bytes]] = []
     position = offset + len(BUNDLE_MAGIC) + 8
     (count,) = struct.unpack_from("<Q", data[position - 8 : position].ljust(8, b"\xff"))
@@ -122,8 +122,8 @@ def _table(data: bytes, offset: int) -> tuple[list[tuple[int, int, bytes]], int,
 def _entry(
     data: bytes, budget: Budget, start: int, size: int, offset: int, name: bytes
 ) -> ImageDescription:
-    """Reads one entry of a bundle. Reads only an ELF, as an overwritten table may name the bundle
-    itself."""
+    """Reads one entry of a bundle. Reads only an ELF, because an overwritten table may name the
+    bundle itself."""
     budget.spend(size)
     content = data[start : start + size]
     if elf.machine_of(content) in _GPUS:
@@ -212,10 +212,10 @@ _READERS: dict[bytes, Callable[[bytes, Budget, int], ImageDescription | None]] =
 
 
 def size_of(room: memoryview) -> int:
-    """Returns the size of the image at the begin of memory, from its headers; 0 if they do not
-    contain it.
+    """Returns the size of the image at the begin of memory, from its headers; 0 if the headers do
+    not contain the size.
 
-    `room` is the length of the memory; only data that headers name is read.
+    `room` is the length of the memory; only data that the headers name is read.
     """
     head = bytes(room[:64])
     try:

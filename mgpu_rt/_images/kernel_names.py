@@ -1,8 +1,8 @@
-"""Full names distinguish kernels of equal names: `main_kernel_0::main_kernel`.
+"""Full names distinguish kernels that have one name: `main_kernel_0::main_kernel`.
 
 MLIR's --gpu-kernel-outlining puts each kernel into its own gpu.module, and gives all kernels of a
-function one name. The image holds its kernels' names only. MLIR puts the image into a constant,
-whose name is that of the gpu.module with an ending.
+function one name. The image contains only its kernels' names. MLIR puts the image into a constant
+that is named after the gpu.module, with an ending.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from collections.abc import Iterable
 
 from mgpu_rt._images.model import ImageDescription
 
-#: MLIR's endings after the gpu.module's name: since 20, up to 17, and between them.
+#: MLIR's endings after the gpu.module's name: the first since LLVM 20, the second up to 17, the
+#: third between them.
 _ENDINGS = ("_binary", "_gpubin_cst", "_bin_cst")
 
 
 def module_of(symbol: str) -> str:
-    """Returns the gpu.module whose image a symbol names; "" if it is not MLIR's."""
+    """Returns the gpu.module whose image a symbol names; "" if the symbol is not MLIR's."""
     for ending in _ENDINGS:
         if symbol.endswith(ending):
             return symbol.removesuffix(ending)
@@ -25,19 +26,20 @@ def module_of(symbol: str) -> str:
 
 
 def full_name(module: str, kernel: str) -> str:
-    """Returns the full name; without a module it is the kernel's. All full names are made here."""
+    """Returns the full name; without a module, the kernel's name. All full names are made by this
+    function."""
     return f"{module}::{kernel}" if module else kernel
 
 
 def kernels_of(image: ImageDescription) -> list[str]:
-    """Returns the plain names; the entries of a bundle hold equal kernels for several GPUs."""
+    """Returns the plain names; the entries of a bundle contain equal kernels for several GPUs."""
     parts = (image, *image.entries)
     return list(dict.fromkeys(kernel.name for part in parts for kernel in part.kernels))
 
 
 def shown(images: Iterable[ImageDescription]) -> dict[tuple[str, str], str]:
-    """Returns the name to show for each module and kernel: the plain one if it is unique, or else
-    the full."""
+    """Returns the name to show for each module and kernel: the plain name if it is unique,
+    otherwise the full name."""
     pairs = [(image.module, name) for image in images for name in kernels_of(image)]
     times = Counter(name for _, name in pairs)
     return {(m, name): full_name(m, name) if times[name] > 1 else name for m, name in pairs}

@@ -16,28 +16,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Lines:
-    """The rows of a file's line tables, and the begin of its functions."""
+    """The rows of a file's line tables, and where its functions begin."""
 
     rows: list[tuple[int, str]]  # by address; an empty place ends the row before it
     functions: dict[str, int]
 
     def at(self, address: int) -> str:
-        """Returns the place, as "file:line", of an address in the file; empty if none is known."""
+        """Returns the place, as "file:line", of an address in the file; empty if unknown."""
         index = bisect.bisect_right(self.rows, address, key=lambda row: row[0])
         return self.rows[index - 1][1] if index else ""
 
     def of(self, function: str) -> str:
-        """Returns the place where a function begins; empty if none is known."""
+        """Returns the place where a function begins; empty if unknown."""
         return self.at(self.functions[function]) if function in self.functions else ""
 
 
-#: Larger tables are left out: pyelftools reads about a megabyte a second.
+#: Larger tables are not read: pyelftools reads about a megabyte a second.
 _MOST = 2 << 20
 
 
 @functools.lru_cache(maxsize=64)
 def read(content: bytes) -> Lines:
-    """Returns the line tables of an ELF file; without any, or for a damaged file, no rows."""
+    """Returns the line tables of an ELF file; no rows for a damaged file or one without line
+    tables."""
     from elftools.elf.elffile import ELFFile
 
     try:
@@ -75,7 +76,7 @@ def _names(header: Any, folder: str) -> dict[int, str]:
     """Returns the paths of a line table's files, by number; numbers begin at 1 before DWARF 5.
 
     MLIR writes a relative folder into the unit and into the table: both are relative to the
-    program's path.
+    program's folder.
     """
     later = header["version"] >= 5
     folders = [each.decode() for each in header["include_directory"]]

@@ -23,7 +23,7 @@ def with_article(kind: str) -> str:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a kernel. None: the image does not tell."""
+    """An argument of a kernel. None: the image does not say."""
 
     offset: int | None
     size: int | None
@@ -51,8 +51,8 @@ class KernelDescription:
     wavefront: int | None = None
 
     def limit_on(self, block: tuple[int, int, int]) -> str:
-        """Tells why a launch cannot have blocks of these sizes, in words that follow the kernel's
-        name; "" if it may. HIP takes the required size, even if a launch asks for another."""
+        """Returns why a launch cannot have blocks of these sizes, in words that follow the kernel's
+        name; "" if it can. HIP uses the required size, even if a launch requests another one."""
         required, most = self.required_workgroup_size, self.max_flat_workgroup_size
         if required and block != required:
             sizes = " x ".join(map(str, required))
@@ -64,7 +64,7 @@ class KernelDescription:
 
 @dataclass(frozen=True)
 class Global:
-    """A variable that kernels can write, which must be fresh after the next load."""
+    """A variable that kernels can write, and that must be fresh after the next load."""
 
     name: str
     size: int | None
@@ -72,7 +72,7 @@ class Global:
 
 @dataclass
 class ImageDescription:
-    """An image, or an entry of one that holds several."""
+    """An image, or an entry of an image that contains several."""
 
     kind: str
     content: bytes = field(repr=False)

@@ -27,7 +27,7 @@ _PARAMETER = re.compile(
 #: The number of threads in a block, stated between a kernel's parameters and its body.
 _THREADS = re.compile(rb"\.(reqntid|maxntid)\s+(\d{1,9})(?:\s*,\s*(\d{1,9}))?(?:\s*,\s*(\d{1,9}))?")
 _CONSTANT = re.compile(rb"\.const(?![\w$%])")
-#: At most 200 letters stand between the directive and the type, so that a mismatch costs little.
+#: At most 200 letters may be between the directive and the type, so that a mismatch costs little.
 _VARIABLE = re.compile(
     rb"\.global(?![\w$%])[^;(]{0,200}?\.[busf](\d{1,9})\s+"
     rb"([A-Za-z_$%][\w$%]{0,4000})((?:\[\d{0,9}\]){0,9})\s*[;=]"
@@ -35,7 +35,7 @@ _VARIABLE = re.compile(
 
 
 def describe_cubin(image: ImageDescription, elf: Elf) -> None:
-    """Adds a cubin's description of itself."""
+    """Adds what the cubin says about itself."""
     new = elf.header.abi_version >= _NEW_ABI
     image.target = f"sm_{elf.header.flags >> (8 if new else 0) & 0xFF}"
     names = [s.name.removeprefix(_KERNEL) for s in elf.sections if s.name.startswith(_KERNEL)]
@@ -50,7 +50,7 @@ def describe_cubin(image: ImageDescription, elf: Elf) -> None:
 
 
 def describe_ptx(image: ImageDescription) -> None:
-    """Adds the description that the text of PTX gives."""
+    """Adds what the text of PTX says."""
     text = image.content
     version, target = _VERSION.search(text), _TARGET.search(text)
     image.version = _decoded(version[1]) if version else None
@@ -69,7 +69,8 @@ def describe_ptx(image: ImageDescription) -> None:
 
 
 def _entries(text: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Yields the names, parameters and directives of kernels; each ends before the next entry."""
+    """Yields the names, parameters and directives of kernels; each directive ends before the next
+    entry."""
     found = list(_ENTRY.finditer(text))
     for entry, following in itertools.zip_longest(found, found[1:]):
         end = following.start() if following else len(text)
@@ -94,7 +95,7 @@ Threads = dict[int, tuple[int, int, int]]  # the most threads of a block, or all
 
 
 def _kernel(name: str, arguments: list[Argument] | None, threads: Threads) -> KernelDescription:
-    """None: the image does not tell."""
+    """None: the image does not say."""
     known = {number: sizes for number, sizes in threads.items() if all(sizes)}
     required = known.get(_THREADS_EXACTLY)
     most = required or known.get(_MOST_THREADS)
@@ -114,8 +115,8 @@ def _end(arguments: list[Argument]) -> int:
 def _cubins_kernel(name: str, attributes: bytes) -> KernelDescription:
     """An attribute is a format, a number and 2 bytes: a value, or the length of the payload after
     them. The payload of an argument is index, ordinal, offset and packed bits. Bits 8 to 11 name
-    the address space that it points to; the bits from 18 on are its size. The payload of a thread
-    limit is three sizes."""
+    the address space of the pointer; the bits from 18 on are the argument's size. The payload of a
+    thread limit is three sizes."""
     found, total, at = {}, None, 0
     threads: Threads = {}
     while at + 4 <= len(attributes):
@@ -143,8 +144,8 @@ def _sizes(words: Sequence[bytes]) -> tuple[int, int, int]:
 
 
 def _declared(parameters: bytes) -> list[Argument]:
-    """Returns the arguments of PTX: each begins at a multiple of its alignment, by default its
-    size."""
+    """Returns the arguments of PTX: each begins at a multiple of its alignment, which is its size
+    by default."""
     found, end = [], 0
     for align, bits, pointer, count in _PARAMETER.findall(parameters):
         size = int(bits) // 8 * int(count or 1)
@@ -156,7 +157,7 @@ def _declared(parameters: bytes) -> list[Argument]:
 
 
 def _bytes(bits: bytes, dimensions: bytes) -> int | None:
-    """Returns the size of a variable; None if its initial value gives it."""
+    """Returns the size of a variable; None if only its initial value determines the size."""
     size = int(bits) // 8
     for dimension in re.findall(rb"\[(\d*)\]", dimensions):
         if not dimension:

@@ -9,8 +9,8 @@ PACKAGES = {"elftools": "pyelftools", "msgpack": "msgpack"}  # the package of ea
 
 
 def check() -> None:
-    """Raises ModuleNotFoundError, with the way to install it, if one is missing: pip brings them,
-    other installations may not."""
+    """Raises ModuleNotFoundError if a package is missing, and says how to install it: pip installs
+    the packages, other installations may not."""
     for module, package in PACKAGES.items():
         try:
             importlib.import_module(module)

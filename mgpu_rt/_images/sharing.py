@@ -9,12 +9,12 @@ from mgpu_rt import _hip_search, _layout
 
 
 class NotBuilt(RuntimeError):
-    """The library cannot be asked; the message tells how to get it."""
+    """Raised if the library cannot be asked; the message says how to install it."""
 
 
 @functools.cache
 def why_not_shared(image: bytes) -> str | None:
-    """Returns why each load needs its own module, or None. Raises NotBuilt."""
+    """Returns the reason why each load needs its own module, or None. Raises NotBuilt."""
     probe = _hip_search.probe()
     try:
         done = subprocess.run([probe, "--image"], input=image, capture_output=True, check=True)

@@ -1,2 +1,2 @@
 """Launches kernels from Python: modules (Module), arguments (arguments, arrays), streams (streams).
-`import mgpu_rt` has the names that users need."""
+`import mgpu_rt` provides the names that users need."""

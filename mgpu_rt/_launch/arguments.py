@@ -1,4 +1,4 @@
-"""A kernel's arguments: values of the stated sizes, addresses, copies of host arrays."""
+"""A kernel's arguments: values of stated sizes, addresses, and copies of host arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mgpu_rt._library import RuntimeLibrary
 
 @dataclass(frozen=True, eq=False)
 class MemRef:
-    """An array as MLIR lowers a memref: address twice, offset, sizes, strides in elements."""
+    """An array as MLIR lowers a memref: its address twice, offset, sizes, strides in elements."""
 
     array: Any
 
@@ -35,8 +35,8 @@ _UNKNOWN = Argument(None, None, None)
 
 
 def parameters_of(kernel: KernelDescription) -> tuple[Argument, ...] | None:
-    """Returns the parameters that a caller passes; None if the image does not tell. HIP adds the
-    hidden ones."""
+    """Returns the parameters that a caller passes; None if the image does not list them. HIP adds
+    the hidden parameters."""
     if kernel.argument_bytes is None:
         return None
     return tuple(a for a in kernel.arguments if not (a.kind or "").startswith("hidden_"))
@@ -112,7 +112,7 @@ def _address(address: int, parameter: Argument) -> bytes:
 
 
 def _value(part: Any, parameter: Argument) -> bytes | Copy:
-    """Returns the bytes for a part of an argument, or a copy, whose address comes later."""
+    """Returns the bytes for a part of an argument, or a copy, whose address is filled in later."""
     if type(part) in _NUMBERS:
         return _encode(part, parameter)
     if isinstance(part, Copy):
@@ -131,7 +131,7 @@ def _named(kernel: str, number: int, error: Exception) -> Exception:
 
 class Passed:
     """The arguments of one launch on a stream: first `to_device`, then the launch with `params`,
-    then `to_host`, at last `release`.
+    then `to_host`, finally `release`.
 
     Raises TypeError or ValueError, with the kernel and the argument, before any work is submitted.
     """
@@ -178,7 +178,7 @@ class Passed:
         return parts
 
     def _parts(self, argument: Any, index: type) -> Iterator[Any]:
-        """Returns the parts of an argument: itself, or the many parts of a memref."""
+        """Returns the parts of an argument: the argument itself, or the parts of a memref."""
         if not isinstance(argument, MemRef):
             yield self._resolved(argument)[0]
             return
@@ -207,8 +207,7 @@ class Passed:
 
     @property
     def on_host(self) -> bool:
-        """Returns True if host arrays are among the arguments: a caller then expects their
-        results."""
+        """Returns True if an argument is a host array: the caller then expects its result."""
         return bool(self._copies)
 
     def to_device(self) -> None:
@@ -219,7 +218,7 @@ class Passed:
 
     @property
     def params(self) -> Any:
-        """Returns a void *params[], which keeps its targets alive."""
+        """Returns a void *params[] that keeps its targets alive."""
         self._kept = [
             self._ffi.from_buffer(
                 v.device_address.to_bytes(_POINTER, "little") if isinstance(v, Copy) else v
@@ -229,7 +228,7 @@ class Passed:
         return self._ffi.new("void *[]", self._kept)
 
     def to_host(self) -> None:
-        """Copies the host arrays that the kernel may have written back, in the order of the
+        """Copies back the host arrays that the kernel may have written, in the order of the
         stream."""
         self._copies.to_host()
 

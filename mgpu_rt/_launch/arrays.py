@@ -1,4 +1,4 @@
-"""Arrays as kernels see them: an address, and the owner of the memory."""
+"""Arrays as kernels use them: an address, and the owner of the memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ffi = FFI()
 
 @dataclass(frozen=True)
 class Array:
-    """An array in memory: without gaps on the host, with any strides on the device."""
+    """An array in memory: contiguous on the host, with any strides on the device."""
 
     address: int
     on_device: bool
@@ -48,12 +48,12 @@ class Array:
 
 
 def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
-    """Returns the array that a value is; None if it is none. `stream` is the stream of its use.
-    With `gaps` an array on the host may have gaps between its elements.
+    """Returns the array that a value is; None if the value is no array. `stream` is the stream on
+    which the array is used. With `gaps` an array on the host may have gaps between its elements.
 
-    Raises TypeError or ValueError for arrays that no kernel can take.
+    Raises TypeError or ValueError for arrays that no kernel can use.
     """
-    # PyTorch's tensors have the attribute, and raise AttributeError, on the host.
+    # PyTorch's tensors on the host have the attribute, and reading it raises AttributeError.
     if (interface := getattr(value, "__cuda_array_interface__", None)) is not None:
         return _by_interface(value, interface)
     if (host := _host(value, gaps=gaps)) is not None:
@@ -68,7 +68,7 @@ def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
 
 
 def _strides(given: Any, shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Returns the strides of an interface: None means C's order."""
+    """Returns the strides of an interface: None stands for C's order."""
     if given is not None:
         return tuple(given)
     return tuple(math.prod(shape[i + 1 :]) * itemsize for i in range(len(shape)))
@@ -82,7 +82,7 @@ _LETTER = 4  # bytes of a letter, in which text types count
 
 
 def _itemsize(interface: dict[str, Any]) -> int:
-    """Returns the bytes of an element. Raises TypeError for types that no kernel can take."""
+    """Returns the bytes of an element. Raises TypeError for types that no kernel can use."""
     if match := _NAME.fullmatch(interface["typestr"]):
         return int(match[1]) // 8
     if interface["typestr"] in _CHARACTERS:
@@ -100,7 +100,7 @@ _KINDS = {"b": "bool", "i": "si", "u": "ui", "f": "f", "c": "complex<f"}
 
 def _element(value: Any, typestr: str, itemsize: int) -> str:
     """Returns an element's type in MLIR's words; a type that MLIR lacks keeps its name. NumPy
-    describes bfloat16 as bytes without a type, and has its name elsewhere."""
+    describes bfloat16 as bytes without a type, and has its name in another attribute."""
     if getattr(getattr(value, "dtype", None), "name", None) == "bfloat16":
         return "bf16"
     match = _TYPE.fullmatch(typestr)
@@ -192,7 +192,8 @@ def _by_dlpack(value: Any, stream: int, *, gaps: bool) -> Array:
     if on_host:
         capsule = value.__dlpack__(stream=None)
     else:
-        # The owner makes this stream wait for its own. CUDA's null stream is called 1, ROCm's 0.
+        # The owner makes this stream wait for the owner's stream. DLPack calls CUDA's null stream
+        # 1, and ROCm's 0.
         null = _LEGACY if device == _DLPACK_CUDA else 0
         capsule = value.__dlpack__(stream=stream or null)
     tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
@@ -256,7 +257,7 @@ def _address(view: memoryview) -> int:
 
 def _by_array_interface(value: Any, interface: dict[str, Any], *, gaps: bool) -> Array:
     """Reads NumPy's interface, which types without a buffer, such as bfloat16, have too. Other
-    packages omit defaults: PIL's has neither strides nor an address, but bytes."""
+    packages omit defaults: PIL's interface has neither strides nor an address, but bytes."""
     shape, itemsize = tuple(interface["shape"]), _itemsize(interface)
     strides = _strides(interface.get("strides"), shape, itemsize)
     if not gaps and not _is_dense(shape, strides, itemsize):
@@ -287,7 +288,7 @@ def _by_array_interface(value: Any, interface: dict[str, Any], *, gaps: bool) ->
 
 
 def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Returns True if the elements have no gaps, in any order."""
+    """Returns True if the elements are contiguous, in any order."""
     expected = itemsize
     for stride, size in sorted(zip(strides, shape, strict=True)):
         if size > 1 and stride != expected:

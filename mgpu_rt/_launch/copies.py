@@ -20,7 +20,7 @@ class In:
 
 @dataclass(frozen=True, eq=False)
 class Out:
-    """A host array that the kernel fills. The array is not copied to the device: an element that
+    """A host array that the kernel fills. The array is not copied to the device, so an element that
     the kernel does not write is undefined."""
 
     array: Any
@@ -46,7 +46,8 @@ class Copy:
     device_address: int = 0
 
     def joins(self, other: Copy) -> bool:
-        """Returns True if both copies are of one array. Raises ValueError if the arrays overlap."""
+        """Returns True if both copies are of the same array. Raises ValueError if the arrays
+        overlap."""
         mine, theirs = self.array, other.array
         if (mine.address, mine.nbytes) == (theirs.address, theirs.nbytes):
             return True
@@ -61,8 +62,8 @@ class Copy:
 
 
 class Copies:
-    """The copies that the arguments of a launch or a call need on a stream: first `to_device`, then
-    `to_host` after the work, at last `release`."""
+    """The copies for the arguments of a launch or a call on a stream: first `to_device`, then
+    `to_host` after the work, finally `release`."""
 
     def __init__(self, library: RuntimeLibrary, stream: Any) -> None:
         self._library, self._ffi, self._stream = library, library.ffi, stream
@@ -72,8 +73,8 @@ class Copies:
         return bool(self._all)
 
     def of(self, given: Any, array: Array) -> Copy:
-        """Returns the copy of a host array that was given plainly or as In, Out or InOut: one for
-        all arguments with the array. Raises ValueError."""
+        """Returns the copy of a host array that was passed plainly or as In, Out or InOut: one copy
+        for all arguments with the array. Raises ValueError."""
         if array.readonly and not isinstance(given, In):
             raise ValueError("the array is read-only: pass mgpu_rt.In(array)")
         wanted = Copy(array, not isinstance(given, Out), not isinstance(given, In))
@@ -86,7 +87,7 @@ class Copies:
         return wanted
 
     def to_device(self) -> None:
-        """Allocates device memory, and copies the arrays there. Raises HipError."""
+        """Allocates device memory, and copies the arrays to it. Raises HipError."""
         for copy in self._all:
             size = copy.array.nbytes
             pointer = self._library.mgpuMemAlloc(size, self._stream, False)
@@ -116,7 +117,7 @@ class Copies:
 
 
 def wait_for(library: RuntimeLibrary, stream: Any, other: Any) -> None:
-    """Makes a stream wait for the present work of another."""
+    """Makes a stream wait for the current work of another stream."""
     event = library.mgpuEventCreate()
     library.mgpuEventRecord(event, other)
     library.mgpuStreamWaitEvent(stream, event)

@@ -29,12 +29,12 @@ class Module:
 
     `image` is a code object, an offload bundle, a fatbin, a cubin or PTX, as bytes or another
     buffer. `image` may also be the path of such a file, or of an object file, library or program
-    that contains one. If a file has several images, `holding` names a kernel of the one to load. If
-    several have a kernel of that name, give the full name that `mgpu-rt inspect` shows:
-    "main_kernel_0::main_kernel".
+    that contains one. If a file contains several images, `holding` names a kernel of the image to
+    load. If several images have a kernel of that name, give the full name that `mgpu-rt inspect`
+    shows: "main_kernel_0::main_kernel".
 
-    The bytes are copied. close() unloads the module. The end of `with` does too, and the end of the
-    process or of the last reference to the module and its kernels. The work of the module's kernels
+    The bytes are copied. close() unloads the module. The end of `with`, of the process, or of the
+    last reference to the module and its kernels also unloads it. The work of the module's kernels
     must be done by then.
 
     Raises ValueError, TypeError or OSError if there is no image, HipError if HIP refuses it.
@@ -46,7 +46,7 @@ class Module:
         self.kernels = _kernels(chosen)
         self._full = {kernel_names.full_name(chosen.module, name): name for name in self.kernels}
         self._functions: dict[str, Any] = {}
-        # HIP may read the image while the module lives (MGPU_RT_CACHE=off).
+        # HIP may read the image as long as the module lives (MGPU_RT_CACHE=off).
         content = self._library.ffi.from_buffer(chosen.loaded)
         self._library.take_error()
         self._handle = self._library.mgpuModuleLoad(content, len(content))
@@ -57,8 +57,8 @@ class Module:
         )
 
     def __getitem__(self, name: str) -> Kernel:
-        """Returns a kernel, by its name or by the full one. Raises KeyError if the image lacks it;
-        HipError if only HIP can tell."""
+        """Returns a kernel, by its name or by the full name. Raises KeyError if the image lacks the
+        kernel; HipError if only HIP can say so."""
         name = self._full.get(name, name)
         self._function(name)
         return Kernel(self, name)
@@ -107,7 +107,7 @@ class Module:
 
 
 def _unload(library: RuntimeLibrary, handle: Any, _content: Any) -> None:
-    """Unloads the module; the finalizer keeps the content until then."""
+    """Unloads the module; until then the finalizer keeps the content alive."""
     library.mgpuModuleUnload(handle)
 
 
@@ -115,8 +115,8 @@ def _unload(library: RuntimeLibrary, handle: Any, _content: Any) -> None:
 
 
 def _choose(image: Any, holding: str | None) -> tuple[str, ImageDescription]:
-    """Returns the image of a file or of bytes, and its name in messages. Raises ValueError or
-    OSError."""
+    """Returns the image in a file or in bytes, and the image's name for messages. Raises ValueError
+    or OSError."""
     requirements.check()
     is_path = isinstance(image, (str, os.PathLike))
     name = f"'{os.fspath(image)}'" if is_path else "the image"
@@ -146,7 +146,8 @@ def _bytes_of(image: Any) -> bytes:
 
 
 def _kernels(image: ImageDescription) -> dict[str, KernelDescription]:
-    """By name. Lists the kernels; the entries of a bundle hold equal kernels for several GPUs."""
+    """By name. Lists the kernels; the entries of a bundle contain equal kernels for several
+    GPUs."""
     found = {kernel.name: kernel for entry in image.entries for kernel in entry.kernels}
     return found | {kernel.name: kernel for kernel in image.kernels}
 
@@ -163,7 +164,7 @@ def _all(images: list[ImageDescription]) -> str:
 
 
 class Kernel:
-    """A kernel of a module: a call with grid, block and its arguments launches it."""
+    """A kernel of a module: a call with grid, block and the kernel's arguments launches it."""
 
     def __init__(self, module: Module, name: str) -> None:
         self.module, self.name = module, name
@@ -182,15 +183,15 @@ class Kernel:
 
         An argument is one of:
 
-        - a number, which gets the size that the kernel states;
+        - a number, which gets the size of the kernel's parameter;
         - an array on the device, by __cuda_array_interface__, DLPack or data_ptr();
-        - a host array, copied to the device and back; In and Out leave out one copy;
+        - a host array, copied to the device and back; In and Out omit one of the copies;
         - an array as a MemRef; an address as int, or None;
-        - bytes, or a value of NumPy's or ctypes', passed as they are.
+        - bytes, or a value of NumPy's or ctypes', passed unchanged.
 
-        `shared` is in bytes of dynamic workgroup memory. With `stream`, or an external stream
-        (use_stream), the call waits only if host arrays are among the arguments. Without a stream
-        the kernel runs on one of the library's own, and is over when this returns.
+        `shared` is the number of bytes of dynamic workgroup memory. With `stream`, or an external
+        stream (use_stream), the call waits only if an argument is a host array. Without a stream
+        the kernel runs on one of the library's streams, and is complete when this returns.
 
         Raises ValueError or TypeError for arguments that do not fit, HipError if HIP refuses it.
         """
@@ -242,7 +243,7 @@ class Kernel:
         return *blocks, *threads
 
     def _three(self, what: str, sizes: Sizes) -> tuple[int, int, int]:
-        """Returns one to three sizes as three."""
+        """Returns one to three sizes as a triple."""
         try:
             listed = [
                 operator.index(s) for s in (sizes if isinstance(sizes, Sequence) else (sizes,))

@@ -2,18 +2,19 @@
 
 There are three toolchains. The LLVM release decides how the program calls the runtime:
 
-* 22: LLVM 22 lowers all. A global constructor loads the module, and a launch takes 5 calls.
+* 22: LLVM 22 lowers the whole program. A global constructor loads the module, and a launch takes 5
+  calls.
 
 * 19: LLVM 22 lowers the device code and 19 the host code; a launch takes 7 calls. AMD's HIP 5.2.3
   refuses the device code of 19.
 
-* 15: the command of the forum's report, word for word; a launch takes 7 calls. It takes programs
-  with one launch of each kernel and no host function with a dynamic memref.
+* 15: the exact command of the forum's report; a launch takes 7 calls. This toolchain accepts
+  programs with one launch of each kernel and no host function with a dynamic memref.
 
 A chip named sm_... is NVIDIA's: 22 and 19 lower for it through NVVM. The result is a cubin if
-NVIDIA's ptxas is in PATH, else PTX, which the driver compiles.
+NVIDIA's ptxas is in PATH, otherwise PTX, which the driver compiles.
 
-`toolchain` finds and runs tools, `steps` runs or shows a chain of them, and `pipelines` knows each
-release's passes. `object_files` makes object files and executables, and `cache` keeps results.
-`lower` joins these for programs in files.
+`toolchain` finds and runs tools, `steps` runs or shows a chain of tools, and `pipelines` defines
+each release's passes. `object_files` builds object files and executables, and `cache` stores
+results. `lower` combines these modules for programs in files.
 """

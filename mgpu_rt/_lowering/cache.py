@@ -1,6 +1,6 @@
-"""Caches results of lowering, by the content of their inputs.
+"""Caches the results of lowering, by the content of their inputs.
 
-A repeated request costs a hash (under 1 ms) instead of a lowering (0.2 s).
+A repeated request costs a hash (under 1 ms) in place of a lowering (0.2 s).
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ def kept(
     tools: Callable[[], Sequence[Path]],
     make: Callable[[], bytes],
 ) -> Path:
-    """Returns the cached result for a key, made now if there is none.
+    """Returns the cached result for a key, after computing it if there is none.
 
-    A tool's file stands for its version: asking each for ``--version`` would take 30 ms. If tools
-    are missing, any result of the key serves: ``build/objects`` can be carried to a machine with a
-    GPU and no MLIR. The rename makes a result appear whole, even if two processes make it at once.
+    The size and time of a tool's file identify its version: to run ``--version`` would take 30 ms
+    each. If tools are missing, any result with the key is used: ``build/objects`` can be carried to
+    a GPU machine without MLIR. A rename puts the complete result in place in one step, even if two
+    processes compute it at once.
     """
     name = f"{stem}-{_digest(key)}"
     try:

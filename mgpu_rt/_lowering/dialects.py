@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-#: The pass that removes a dialect's operations from a program.
+#: The pass that lowers a dialect's operations completely.
 PASSES = {
     "affine": "lower-affine",
     "arith": "convert-arith-to-llvm",
@@ -20,10 +20,10 @@ PASSES = {
     "vector": "convert-vector-to-llvm",
 }
 
-#: The dialects whose passes the user must run, as `pipelines` does not.
+#: The dialects whose passes the user must run, because `pipelines` does not.
 _YOURS = ("affine", "async", "index", "linalg", "math", "vector")
 _OPERATION = re.compile(rf'(?<![\w#!.@%"])({"|".join(_YOURS)})\.\w')
-#: gpu-to-llvm takes these only within a chain of tokens.
+#: gpu-to-llvm accepts these operations only within a chain of tokens.
 _LAUNCH = re.compile(r"gpu\.launch\b(?!_)")
 _WAITING = re.compile(r"gpu\.(?:dealloc|memcpy|memset)\s+(?!async\b)|gpu\.alloc\s+\(")
 
@@ -38,7 +38,7 @@ def left_to_the_caller(text: str) -> dict[str, str]:
         if dialect in found
     }
     if waiting := _WAITING.search(text):
-        # MLIR makes a chain only of launches of functions.
+        # MLIR makes a chain only from launches of functions.
         first = "gpu-kernel-outlining," if _LAUNCH.search(text) else ""
         plain = f"{waiting[0].split()[0]} without async ({_line(text, waiting)})"
         passes[plain] = f"{first}gpu-async-region"

@@ -1,4 +1,4 @@
-"""Finds the types of a program's host functions, as MLIR prints them."""
+"""Finds the types of a program's host functions, as MLIR prints types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mgpu_rt._functions.types import split
 from mgpu_rt._lowering import toolchain
 from mgpu_rt._lowering.strings import unescape
 
-#: A function with a body that is in no inner module.
+#: A function that has a body and is in no inner module.
 _FUNCTION = re.compile(
     r'^  "func\.func"\(\) <\{(?P<properties>.*)\}> \(\{\n(?!  \}\))', re.MULTILINE
 )
@@ -17,8 +17,8 @@ _TYPE = re.compile(r"\bfunction_type = (.*)")
 
 
 def function_types(text: str, llvm: int = 22) -> dict[str, str]:
-    """Returns the type of each function that the program defines, by name. A release of LLVM's that
-    lowers the program reads it. Raises ToolchainMissing or LoweringFailed."""
+    """Returns the type of each function that the program defines, by name. mlir-opt of the release
+    that lowers the program reads it. Raises ToolchainMissing or LoweringFailed."""
     command = [toolchain.tool("mlir-opt", llvm), "--mlir-print-op-generic"]
     command += ["--mlir-elide-elementsattrs-if-larger=1", "--mlir-print-local-scope"]
     printed = toolchain.run(command, text.encode()).decode()

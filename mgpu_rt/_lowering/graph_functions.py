@@ -1,7 +1,7 @@
-"""Makes functions that are replayed as a graph: `mgpu-rt lower --graph`.
+"""Makes functions whose calls the library replays as a graph: `mgpu-rt lower --graph`.
 
-Each such function becomes an internal one in LLVM IR. A wrapper with its name asks the library at
-each call whether the function must run (mgpu_rt_graph_enter in mgpu_rt.h). With another library,
+Each such function becomes an internal function in LLVM IR. A wrapper with its name asks the library
+at each call whether the function must run (mgpu_rt_graph_enter in mgpu_rt.h). With another library,
 the function always runs.
 """
 
@@ -11,14 +11,14 @@ import itertools
 import re
 from collections.abc import Iterable
 
-#: The library's functions, by the begin of their declaration in a program that has one.
+#: The library's functions, by the begin of their declarations in programs.
 _CALLS = {
     "@mgpu_rt_graph_enter(": "declare extern_weak i32 @mgpu_rt_graph_enter(ptr, ptr, i64)\n",
     "@mgpu_rt_graph_leave(": "declare extern_weak i32 @mgpu_rt_graph_leave(ptr)\n",
 }
 
-#: The wrapper of a function. The wrapper packs the arguments, so that every byte of them is
-#: written.
+#: The wrapper of a function. The wrapper packs the arguments so that every byte of the packed data
+#: is written.
 _WRAPPER = """
 {name} = private unnamed_addr constant [{length} x i8] c"{text}\\00"
 {graph} = internal global {{ ptr, ptr }} {{ ptr {name}, ptr null }}
@@ -68,8 +68,8 @@ def check(text: str, functions: Iterable[str]) -> None:
 
 
 def wrap(ir: str, functions: Iterable[str]) -> str:
-    """Returns the program with the functions of these names replayed as graphs. Raises ValueError
-    if one cannot be."""
+    """Returns the program, in which the functions of these names are replayed as graphs. Raises
+    ValueError if a function cannot be replayed."""
     names = list(dict.fromkeys(functions))
     declarations = [text for known, text in _CALLS.items() if names and known not in ir]
     for name in names:
@@ -78,7 +78,7 @@ def wrap(ir: str, functions: Iterable[str]) -> str:
 
 
 def _symbol(name: str) -> str:
-    """Returns a name as LLVM prints it."""
+    """Returns a name in LLVM's spelling."""
     content = name.encode(errors="surrogateescape")
     if re.fullmatch(rb"[A-Za-z._-][A-Za-z0-9._-]*", content):
         return f"@{name}"
@@ -88,7 +88,7 @@ def _symbol(name: str) -> str:
 
 
 def _own_symbols(ir: str, function: str) -> dict[str, str]:
-    """Returns symbols for additions that the program does not have."""
+    """Returns symbols for the added parts that the program does not use."""
     for number in itertools.count():
         end = f".{number}" if number else ""
         found = {kind: _symbol(f"{function}.{kind}{end}") for kind in ("name", "graph", "plainly")}

@@ -15,8 +15,8 @@ def with_iterations(text: str, iterations: int | None) -> str:
     """Returns the program with its loop count replaced: the number in ``%iterations =
     arith.constant``.
 
-    If mlir-opt has dropped the name, this replaces the upper bound of the only outermost
-    ``scf.for`` of the host's code. Raises ValueError if neither is there exactly once.
+    If mlir-opt has dropped the name, the function replaces the upper bound of the only outermost
+    ``scf.for`` of the host code. Raises ValueError unless one of the two occurs exactly once.
     """
     if iterations is None:
         return text
@@ -34,13 +34,13 @@ def with_iterations(text: str, iterations: int | None) -> str:
     number, loop = loops[0]
     kind = _TYPE.search(loop["rest"])
     constant = f"{_OURS} = arith.constant {iterations} : {kind[1] if kind else 'index'}"
-    # The replacement has one line, so that the line numbers in MLIR's messages stay right.
+    # The replacement is a single line, so that the line numbers in MLIR's messages stay right.
     lines[number] = f"{loop['indent']}{constant} {loop['head']}{_OURS}{loop['rest']}\n"
     return "".join(lines)
 
 
 def _outermost_loops(lines: list[str]) -> list[tuple[int, re.Match[str]]]:
-    """Returns the outermost loops of the host's code; mlir-opt prints an operation a line."""
+    """Returns the outermost loops of the host code; mlir-opt prints one operation a line."""
     loops, depth = [], 0
     within: int | None = None  # the depth of the present loop or gpu.module
     for number, line in enumerate(lines):

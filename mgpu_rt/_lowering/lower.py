@@ -23,9 +23,10 @@ def lower(
 ) -> Path:
     """Lowers a program to a position-independent host object file and returns its path.
 
-    ``lines`` adds line tables, which name the program by its file's name. ``chip``, ``image`` and
-    ``first`` are those of `pipelines`. ``out`` gets a copy; without it the path returned is the
-    cached file, which must not be changed. Raises ToolchainMissing, LoweringFailed, ValueError.
+    ``lines`` adds line tables, which name the program after its file. ``chip``, ``image`` and
+    ``first`` have the meaning that `pipelines` gives them. ``out`` is the path of a copy; without
+    it the returned path is the cached file, which must not be changed. Raises ToolchainMissing,
+    LoweringFailed, ValueError.
     """
     text = with_iterations(program.read_text(), iterations)
     name = program.name if lines else ""
@@ -55,7 +56,7 @@ def lower_to_llvm_dialect(
     opt_level: int = 2,
     image: str | None = None,
 ) -> Path:
-    """Returns the program in the LLVM dialect, which ``toolchain.runner(llvm)`` takes. Raises as
+    """Returns the program in the LLVM dialect, which ``toolchain.runner(llvm)`` accepts. Raises as
     lower() does."""
     text = with_iterations(program.read_text(), iterations)
     pipeline = pipelines.pipeline(llvm, chip, image=image, opt_level=opt_level)
@@ -76,8 +77,8 @@ def code_objects(
     first: str = "",
     image: str | None = None,
 ) -> dict[str, bytes]:
-    """Returns the device images that LLVM 22 makes of a program, by the name of their gpu.module.
-    Raises as lower() does."""
+    """Returns the device images that LLVM 22 compiles from a program, by the name of their
+    gpu.module. Raises as lower() does."""
     text = program.read_text()
     pipeline = pipelines.pipeline(22, chip, image=image, opt_level=opt_level, first=first)
     kept = cache.kept(
@@ -98,7 +99,7 @@ def code_object(
     module: str | None = None,
     image: str | None = None,
 ) -> bytes:
-    """Returns one device image of a program: the only one, or the one of the named gpu.module."""
+    """Returns one device image of a program: the only one, or the image of the named gpu.module."""
     images = code_objects(program, chip, opt_level=opt_level, image=image)
     if module is not None:
         return images[module]

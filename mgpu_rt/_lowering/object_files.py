@@ -1,4 +1,4 @@
-"""Makes the results of lowering: host objects, executables, and the device images in them."""
+"""Builds the results of lowering: host objects, executables, and the device images in them."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def tools(pipeline: Pipeline) -> list[Path]:
 
 
 def _own(pipeline: Pipeline) -> list[Tool]:
-    """Returns the tools that make the object file from the LLVM dialect."""
+    """Returns the tools that compile the LLVM dialect to the object file."""
     return [(name, pipeline.llvm) for name in ("mlir-translate", "llc")]
 
 
-#: The types of a program's functions, requested when they are needed.
+#: The types of a program's functions, computed when they are needed.
 Types = Callable[[], Mapping[str, str]]
 
 
 def host_object(
     text: str, pipeline: Pipeline, graphs_of: Sequence[str] = (), *, typed: bool = False
 ) -> bytes:
-    """Makes a position-independent object file of a program, in which the named functions are
-    replayed as graphs. With ``typed`` the file has the types of its functions, by which Python
-    calls them. Raises ToolchainMissing, LoweringFailed, ValueError."""
+    """Compiles a program to a position-independent object file, in which the named functions are
+    replayed as graphs. With ``typed``, the file contains the types of its functions, by which
+    Python calls them. Raises ToolchainMissing, LoweringFailed, ValueError."""
     graph_functions.check(text, graphs_of)
     types = (lambda: function_types(text, pipeline.device_llvm)) if typed else None
     return steps.run(object_steps(pipeline, graphs_of, types), text.encode())
@@ -53,13 +53,13 @@ def object_steps(
     pipeline: Pipeline, graphs_of: Sequence[str] = (), types: Types | None = None
 ) -> list[Step]:
     """Returns the steps of host_object(). Raises ToolchainMissing."""
-    # LLVM 15's command gives functions bare pointers, whose sizes Python does not know.
+    # With LLVM 15's command, functions take bare pointers, whose sizes Python does not know.
     types = None if pipeline.llvm == 15 else types
     return [*pipeline.steps(), *_compile_steps(pipeline.llvm, graphs_of, types)]
 
 
 def compile_dialect(dialect: bytes, llvm: int, graphs_of: Sequence[str] = ()) -> bytes:
-    """Does what host_object() does with a program in the LLVM dialect."""
+    """Does the work of host_object() for a program in the LLVM dialect."""
     return steps.run(_compile_steps(llvm, graphs_of), dialect)
 
 
@@ -113,8 +113,8 @@ def link_command(
     shared libraries given by their files. ``others`` are further arguments of the linker, between
     the two.
 
-    The executable asks for each library by its SONAME and looks for it in LD_LIBRARY_PATH, then
-    in ``rpath``. The linker does not look for the libraries' own dependencies: a library that was
+    The executable names each library by its SONAME and searches LD_LIBRARY_PATH for it, then
+    ``rpath``. The linker does not search for the libraries' own dependencies: a library that was
     linked against one HIP may run over another. Raises ToolchainMissing.
     """
     command: list[Path | str] = [toolchain.compiler(), *objects, *others, *libraries]
@@ -125,7 +125,7 @@ def link_command(
 
 
 def undefined(path: Path) -> set[str]:
-    """Returns the functions that an object file calls and does not define."""
+    """Returns the undefined functions that an object file calls."""
     from elftools.elf.elffile import ELFFile
 
     with path.open("rb") as file:
@@ -134,8 +134,8 @@ def undefined(path: Path) -> set[str]:
 
 
 def linked(links: Sequence[str], llvm: int) -> tuple[list[str], list[Path]]:
-    """Returns words for the linker, and where the program finds shared libraries. Raises
-    ValueError for a file that is not there."""
+    """Returns arguments for the linker, and where the program finds shared libraries. Raises
+    ValueError for a file that does not exist."""
     arguments, rpath = [], []
     for link in links:
         path = Path(link)

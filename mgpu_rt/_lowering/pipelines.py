@@ -1,4 +1,4 @@
-"""The way in which each release lowers a program: its passes, and the tools that they need."""
+"""How each release lowers a program: its passes, and the tools that they need."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from mgpu_rt._lowering.toolchain import Tool
 DEFAULT_CHIP = "gfx90a"
 FORUM_CHIP = "gfx906"
 
-# Raised whenever the command lines below change, so that no old result is returned for a new one.
+# Increased whenever the command lines below change, so that no old result is returned for a new
+# command.
 RECIPE = 4
 
-# Kernels in a gpu.launch are outlined first; a program without any stays unchanged. Code object v4
-# (abi=400) is the newest that HIP 5.2.3 loads.
+# Kernels in a gpu.launch are outlined first; a program without gpu.launch is unchanged. Code object
+# v4 (abi=400) is the newest that HIP 5.2.3 loads.
 DEVICE_PASSES = (
     "{first}gpu-kernel-outlining,expand-strided-metadata,"
     "rocdl-attach-target{{chip={chip} abi=400 O={opt}}},"
@@ -36,7 +37,7 @@ HOST_PASSES = (
     "convert-scf-to-cf,gpu-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,"
     "convert-cf-to-llvm,convert-arith-to-llvm,reconcile-unrealized-casts"
 )
-#: Gives functions in the LLVM dialect a line table, which names the lines of the program.
+#: Gives functions in the LLVM dialect a line table, which refers to the lines of the program.
 LINES_PASS = "ensure-debug-info-scope-on-llvm-func"
 FORUM_PASSES = (
     "-gpu-kernel-outlining",
@@ -58,12 +59,12 @@ _ASSEMBLY = re.compile(r'(\bassembly = "(?:[^"\\]|\\.)*)"')
 
 @dataclass(frozen=True)
 class Pipeline:
-    """One way to lower a program; `pipeline` makes all of them.
+    """One way to lower a program; `pipeline` creates all of them.
 
-    ``image`` is the form of the device code: bin, or isa (PTX), which is for NVIDIA's chips.
-    ``first`` are passes that go before the others (not for 15), for operations that those do not
-    take. ``lines``: with line tables, which contain this name of the program (not for 15, nor for
-    NVIDIA).
+    ``image`` is the form of the device code: bin, or isa (PTX), which is only for NVIDIA's chips.
+    ``first`` are passes that run before the others (not for 15), for operations that those passes
+    do not accept. ``lines``: adds line tables that contain this name of the program (not for 15,
+    nor for NVIDIA).
     """
 
     llvm: int
@@ -80,12 +81,12 @@ class Pipeline:
 
     @property
     def device_llvm(self) -> int:
-        """Returns the release that makes the device code: for 19 to 21 it is 22, whose images HIP
-        5.2 takes."""
+        """Returns the release that compiles the device code: for 19 to 21 it is 22, whose images
+        HIP 5.2 accepts."""
         return 22 if 19 <= self.llvm < 22 else self.llvm
 
     def needs(self) -> list[Tool]:
-        """Returns LLVM's tools that make the device code and the LLVM dialect."""
+        """Returns LLVM's tools that produce the device code and the LLVM dialect."""
         releases = dict.fromkeys((self.llvm, self.device_llvm))
         linker = [] if self.nvidia else [("ld.lld", self.device_llvm)]
         return [*(("mlir-opt", llvm) for llvm in releases), *linker]
@@ -110,8 +111,8 @@ class Pipeline:
         return [*named, self._device_step(), *([_ENDED_PTX] if self.nvidia else []), host]
 
     def _naming_steps(self) -> list[Step]:
-        """Writes each operation's line into the program, as a tool that reads stdin knows no
-        name."""
+        """Writes each operation's line into the program, because a tool that reads stdin has no
+        file name."""
         if not self.lines:
             return []
         name = re.sub(r'[\\"]', r"\\\g<0>", self.lines)
@@ -148,8 +149,8 @@ class Pipeline:
         return steps.run([self._device_step()], text.encode())
 
 
-#: 22 ends PTX with a 0 when it translates the module. LLVM 19 does not, so the bytes after it would
-#: be read as PTX.
+#: 22 ends PTX with a 0 when it translates the module. LLVM 19 does not, so the driver would read
+#: the bytes after the text as PTX.
 _ENDED_PTX = Step(
     edit=lambda text: _ASSEMBLY.sub(r'\1\\00"', text.decode()).encode(), words="ends PTX with a 0"
 )
@@ -190,7 +191,8 @@ def _form(chip: str, image: str | None) -> str:
 
 def _cuda() -> dict[str, str]:
     """Returns the variable by which mlir-opt finds NVIDIA's device library, which a kernel with an
-    exponential needs. CUDA's place is a variable's, or where NVIDIA or Debian install it."""
+    exponential needs. A variable names CUDA's folder, or it is where NVIDIA or Debian install
+    CUDA."""
     if any(name in os.environ for name in CUDA_VARIABLES):
         return {}
     found = (home for home in CUDA_HOMES if Path(home, "nvvm", "libdevice").exists())
@@ -200,9 +202,9 @@ def _cuda() -> dict[str, str]:
 def _forum_command(chip: str) -> list[Path | str]:
     """Returns the forum's mlir-opt command of LLVM 15.
 
-    LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld. If the machine has none, a mount namespace gives
-    it one and leaves the machine unchanged. The namespace hides all of /opt, so the program goes
-    through pipes.
+    LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld. If the machine lacks that file, a mount namespace
+    provides it and leaves the machine unchanged. The namespace hides all of /opt, so the program is
+    passed through pipes.
     """
     command: list[Path | str] = [toolchain.tool("mlir-opt", 15)]
     command += [option.format(chip=chip) for option in FORUM_PASSES]
@@ -213,7 +215,7 @@ def _forum_command(chip: str) -> list[Path | str]:
             f"ln -s {linker} /opt/rocm/llvm/bin/ld.lld && "
             f'ln -s {toolchain.device_libraries()} /opt/rocm/amdgcn && exec "$@"'
         )
-        # Without root, a user namespace gives the right to mount, if the system permits it.
+        # Without root, a user namespace gives the privilege to mount, if the system permits it.
         as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
         unshare = toolchain.other("unshare", "util-linux")
         command = [unshare, "--mount", *as_root, "sh", "-c", prepare, "sh", *command]

@@ -21,7 +21,7 @@ def lower(
     graph: Sequence[str] = (),
     first: str = "",
 ) -> Path:
-    """Implements mgpu_rt.lower, which has the documentation. ``first`` are passes that go before
+    """Implements mgpu_rt.lower, which has the documentation. ``first`` are passes that run before
     the others."""
     text, stem = _read(source)
     pipeline = pipelines.pipeline(llvm, chip, image=image, first=first)

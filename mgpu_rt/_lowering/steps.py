@@ -1,4 +1,4 @@
-"""The steps of a lowering: tools, each of which reads the output of the one before it."""
+"""The steps of a lowering: each tool reads the output of the tool before it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mgpu_rt._lowering.toolchain import LoweringFailed
 
 @dataclass(frozen=True)
 class Step:
-    """A tool from its stdin to its stdout, or an edit by this package."""
+    """A tool that filters its stdin to its stdout, or an edit by this package."""
 
     command: Sequence[Path | str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)  # beside this process's
@@ -45,7 +45,7 @@ def _run(step: Step, content: bytes) -> bytes:
 
 
 def _rocm_parts(llvm: int) -> dict[str, Path]:
-    """Returns the files that mlir-opt looks for below ROCM_PATH, by their places there."""
+    """Returns the files that mlir-opt expects below ROCM_PATH, by their paths there."""
     return {
         "llvm/bin/ld.lld": toolchain.tool("ld.lld", llvm).resolve(),
         "amdgcn": toolchain.device_libraries(),

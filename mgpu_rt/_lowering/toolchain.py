@@ -1,4 +1,4 @@
-"""The tools of an LLVM release: their places, the way to get them, and how one is run."""
+"""The tools of an LLVM release: where they are, how to install them, and how to run one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from mgpu_rt._packages import how_to_install
 #: The releases that have pipelines, newest first.
 RELEASES = (23, 22, 21, 20, 19, 15)
 
-#: The releases that the tests run. The releases that are tested: Debian 12 has their packages.
+#: The releases that the tests run. The releases for which tests exist: Debian 12 has their
+#: packages.
 TESTED = (22, 19, 15)
 
 #: A tool of LLVM's by its name and release.
@@ -22,15 +23,16 @@ Tool = tuple[str, int]
 #: AMD's device libraries, as Debian and as ROCm install them.
 DEVICE_LIBRARIES = (Path("/usr/lib/x86_64-linux-gnu/amdgcn"), Path("/opt/rocm/amdgcn"))
 
-#: LLVM warns about an unknown chip, and then crashes or makes an image that no GPU accepts. MLIR
-#: ends with an error for an unknown name.
+#: For an unknown chip LLVM prints a warning, and then crashes or writes an image that no GPU
+#: accepts. For an unknown name MLIR ends with an error.
 UNKNOWN_CHIP = ("is not a recognized processor", "Invalid chipset name")
 
 _VERSION = re.compile(r"\b(?:LLVM version|LLD) (\d+)\.")
 
 
 class ToolchainMissing(RuntimeError):
-    """A tool is not installed. ``tool`` is its name, ``package`` its package in Debian."""
+    """Raised if a tool is not installed. ``tool`` is the tool's name, ``package`` its package in
+    Debian."""
 
     def __init__(self, tool: str, package: str, otherwise: str = "put it in PATH") -> None:
         super().__init__(f"{tool} is missing: {how_to_install(package)}, or {otherwise}")
@@ -39,8 +41,8 @@ class ToolchainMissing(RuntimeError):
 
 
 class LoweringFailed(RuntimeError):
-    """A tool refused a program. ``complaint`` is the tool's own message; ``reads_source``: the tool
-    reads the program itself, and not another tool's output."""
+    """Raised if a tool refuses a program. ``complaint`` is the tool's own message;
+    ``reads_source``: the tool reads the program itself, and not another tool's output."""
 
     reads_source = False
 
@@ -54,8 +56,8 @@ class LoweringFailed(RuntimeError):
 def tool(name: str, llvm: int) -> Path:
     """Returns the path of one tool of one LLVM release, e.g. ``tool("mlir-opt", 22)``.
 
-    Raises ToolchainMissing. The release's own directory comes first, as PATH may hold another build
-    of the tool. A tool without a release in its name counts if its version is right.
+    Raises ToolchainMissing. The release's own directory comes first, because PATH may contain
+    another build of the tool. A tool whose name has no release is used if its version matches.
     """
     own = Path(f"/usr/lib/llvm-{llvm}/bin/{name}")
     if own.exists():
@@ -85,7 +87,8 @@ def _package(name: str, llvm: int) -> str:
 
 def library(name: str, llvm: int) -> Path | None:
     """Returns a shared library of a release, such as mlir_c_runner_utils, or of another release,
-    since no release has changed their functions. Returns None if no release has the library."""
+    because all releases have equal functions in it. Returns None if no release provides the
+    library."""
     for release in (llvm, *RELEASES):
         try:
             folder = tool("mlir-opt", release).resolve().parent.parent / "lib"
@@ -96,7 +99,7 @@ def library(name: str, llvm: int) -> Path | None:
     return None
 
 
-#: LLVM's libraries of functions that lowered programs call.
+#: LLVM's libraries with functions that lowered programs call.
 SUPPORT = (
     *("mlir_c_runner_utils", "mlir_runner_utils", "mlir_async_runtime", "mlir_float16_utils"),
     *("mlir_apfloat_wrappers", "mlir_arm_runner_utils"),
@@ -104,8 +107,8 @@ SUPPORT = (
 
 
 def defining(functions: Iterable[str], llvm: int) -> tuple[list[str], set[str]]:
-    """Returns the names of LLVM's libraries that define these functions, and the functions that
-    none defines."""
+    """Returns the names of LLVM's libraries that define these functions, and the undefined
+    functions."""
     from elftools.elf.elffile import ELFFile
 
     left, found = set(functions), []
@@ -123,7 +126,7 @@ def defining(functions: Iterable[str], llvm: int) -> tuple[list[str], set[str]]:
 
 
 def missing(tools: Iterable[Tool]) -> list[ToolchainMissing]:
-    """Returns those of the tools that are missing."""
+    """Returns the missing ones among the given tools."""
     absent = []
     for name, llvm in tools:
         try:
@@ -139,14 +142,14 @@ def runner(llvm: int) -> Path:
 
 
 def other(name: str, package: str) -> Path:
-    """Returns a tool that is not LLVM's. Raises ToolchainMissing."""
+    """Returns a tool that does not belong to LLVM. Raises ToolchainMissing."""
     if found := shutil.which(name):
         return Path(found)
     raise ToolchainMissing(name, package)
 
 
 def compiler() -> Path:
-    """Returns the C compiler, which links. Raises ToolchainMissing."""
+    """Returns the C compiler, which also links. Raises ToolchainMissing."""
     return other("cc", "gcc libc6-dev")
 
 
@@ -166,7 +169,7 @@ def run(
     env: dict[str, str] | None = None,
     folder: str | None = None,
 ) -> bytes:
-    """Runs a tool, in a folder or this one, and returns its standard output. Raises
+    """Runs a tool in a given folder, or in the current one, and returns its standard output. Raises
     LoweringFailed."""
     arguments = [str(word) for word in command]
     try:

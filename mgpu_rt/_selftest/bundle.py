@@ -1,7 +1,7 @@
-"""The file that the wheel carries: lowered programs, their kernels by chip, saved sequences.
+"""The bundle in the wheel: lowered programs, their kernels by chip, saved sequences.
 
-csrc/selftest/bundle.py makes the bundle. Each LLVM has its own host code of a program, with room
-for its images; `Bundle.lay_out` fills that with a chip's.
+csrc/selftest/bundle.py builds the bundle. Each LLVM release has its own host code of a program,
+with space for the images; `Bundle.lay_out` inserts a chip's images.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from pathlib import Path
 
 PATH = Path(__file__).with_name("bundle.tar.xz")
 
-#: The bytes for an image in the host code. The image's bytes begin with the marker.
+#: The space for an image in the host code. The image's bytes begin with this marker.
 ROOM = 16384
 
-#: All later NVIDIA GPUs can compile this.
+#: All later NVIDIA GPUs can run PTX for this architecture.
 PTX = "sm_70"
 
 
 def marker(program: str, module: str) -> bytes:
-    """Returns the words in a room that identify its image."""
+    """Returns the words that identify the image in a space."""
     return f"mgpu_rt selftest image of {program}.{module};".encode()
 
 
-#: Images that are made from others, for AMD's chips. One is cell0 in a bundle. The others are
-#: plain0, with a name of kernels that print, and with a section that claims to be endless.
+#: Images that are derived from others, for AMD's chips. One image is cell0 in a bundle. The others
+#: are plain0: with a name as kernels that print have, and with a section that claims to be endless.
 OFFLOAD, PRINTING, ENDLESS = MADE = ("offload-cell0", "printing-plain0", "endless-plain0")
 AMDGCN = "amdgcn-amd-amdhsa"
 
-#: The libraries that have the sequences' images as constants, and the images in order of their
-#: numbers. The first library cannot be closed.
+#: The libraries that contain the sequences' images as constants, and the images in the order of
+#: their numbers. The first library cannot be closed.
 CONSTANTS = {
     "constants": [*(f"plain{i}" for i in range(6)), *(f"cell{i}" for i in range(3))],
     "closable0": ["plain0"],
@@ -41,8 +41,8 @@ CONSTANTS = {
 
 
 def library_name(llvm: str | int) -> str:
-    """Returns the programs as that release lowers them, in the bundle and where they are laid
-    out."""
+    """Returns the programs that a release has lowered, in the bundle and where they are
+    unpacked."""
     return f"programs/{llvm}.so"
 
 
@@ -65,7 +65,7 @@ class Bundle:
 
     @property
     def chips(self) -> list[str]:
-        """Returns the chips that it has kernels for."""
+        """Returns the chips for which the bundle has kernels."""
         return self.manifest["chips"]
 
     def sequences(self, kind: str) -> dict[str, bytes]:
@@ -83,7 +83,8 @@ class Bundle:
         return {n.removeprefix(start): c for n, c in self.members.items() if n.startswith(start)}
 
     def lay_out(self, chip: str, folder: Path) -> None:
-        """Writes the images of a chip into FOLDER/images, and the libraries with these in them."""
+        """Writes the images of a chip into FOLDER/images, and the libraries that contain these
+        images."""
         images = self.kernels(chip)
         for name, content in {**images, **(_made(images, chip) if chip != PTX else {})}.items():
             path = folder / "images" / name
@@ -109,7 +110,7 @@ def _made(images: dict[str, bytes], chip: str) -> dict[str, bytes]:
 
 
 def _offload_bundle(image: bytes, chip: str) -> bytes:
-    """Returns an image as clang bundles it, behind an empty entry for the host."""
+    """Returns an image as clang bundles it, after an empty entry for the host."""
     begin = 4096
     table = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", 2)
     for name, size in (("host-x86_64-unknown-linux--", 0), (f"hipv4-{AMDGCN}--{chip}", len(image))):
@@ -118,7 +119,7 @@ def _offload_bundle(image: bytes, chip: str) -> bytes:
 
 
 def _filled(library: bytes, images: dict[str, bytes]) -> bytes:
-    """Returns the library with its programs' images in their rooms."""
+    """Returns the library with its programs' images inserted."""
     filled = bytearray(library)
     for name, content in images.items():
         program, dot, module = name.partition(".")

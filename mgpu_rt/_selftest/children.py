@@ -1,4 +1,4 @@
-"""Processes with a time limit: if a GPU hangs, the process that waits for it is abandoned."""
+"""Runs processes with a time limit: if a GPU hangs, the process that waits for it is abandoned."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-#: The seconds that a killed process has to end. A process that waits inside the kernel may stay.
+#: The seconds in which a killed process must end. A process that waits in the kernel may remain.
 GRACE = 5.0
 
 HUNG = "it did not end within its time limit: the GPU or its driver hangs, see dmesg"
@@ -23,7 +23,7 @@ class Ended:
 
     @property
     def how(self) -> str:
-        """Returns the end in words; empty if the process succeeded."""
+        """Returns a description of the end; empty if the process succeeded."""
         if self.status is None:
             return HUNG
         if self.status < 0:
@@ -34,8 +34,8 @@ class Ended:
 def run(
     command: Sequence[str], env: Mapping[str, str], seconds: float, *, merged: bool = False
 ) -> Ended:
-    """Runs a process to its end, or kills it. With `merged`, `out` has the process's stderr,
-    too."""
+    """Runs a process to its end, or kills it. With `merged`, `out` also contains the process's
+    stderr."""
     pipe = subprocess.PIPE
     process = subprocess.Popen(
         command,

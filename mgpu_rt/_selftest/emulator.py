@@ -1,4 +1,4 @@
-"""Compares memory after each kernel on the emulated device and on this GPU."""
+"""Compares memory after each kernel on the emulated device with that on this GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mgpu_rt._selftest.bundle import Bundle, library_name
 from mgpu_rt._selftest.machine import MEASURE, Machine
 from mgpu_rt._selftest.result import EMULATOR, HIP
 
-#: The releases whose programs have kernels that write to memory of their arguments.
+#: The LLVM releases whose programs have kernels that write to memory of their arguments.
 LLVMS = ("22", "19")
 #: The program whose kernel writes to a variable of its module, which diff cannot compare.
 WITH_VARIABLES = "globals"
@@ -21,8 +21,8 @@ LIMIT = 240.0  # in seconds: both devices run the programs twice if something di
 
 
 def commands(bundle: Bundle, machine: Machine, folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Returns a name and a command `mgpu-rt diff` for each LLVM, without its option -o. Returns
-    None if this is no GPU of AMD's, or the emulated device cannot be this chip here, or NumPy is
+    """Returns a name and a command `mgpu-rt diff` for each LLVM release, without the option -o.
+    Returns None if this is no GPU of AMD's, this machine cannot emulate the chip, or NumPy is
     missing."""
     if machine.kind != "hip" or machine.chip not in softgpu.TARGETS or not _can_compare():
         return

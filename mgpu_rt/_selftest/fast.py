@@ -1,4 +1,5 @@
-"""The library's gain here: loops in five ways in turn, and the cost of questions to HIP."""
+"""Measures the library's gain on this machine: loops in five ways in turn, and the cost of queries
+to HIP."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ SIDES: dict[str, dict[str, str]] = {
     "lazy": {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": "lazy"},
     HAND: {},
 }
-#: Programs of the loops with their LLVM, the iterations of a call, and the module that is loaded by
-#: hand.
+#: Programs of the loops with their LLVM release, the iterations of a call, and the module that the
+#: loop by hand loads.
 LOOPS = (
     ("forum", 19, 20, "test_func"),
     ("forum", 22, 20, "test_func"),
@@ -41,16 +42,16 @@ ANSWER = 60.0  # seconds for a round, after which the GPU counts as hanging
 
 
 class Hung(Exception):
-    """A process did not answer; the message names it."""
+    """Raised if a process did not answer; the message names the process."""
 
 
 class Untimed(Exception):
-    """A process ended, or its calls fail, so its times mean nothing. The message names the
-    process."""
+    """Raised if a process ended, or if its calls fail, so that its times mean nothing. The message
+    names the process."""
 
 
 class _Loop:
-    """A process that runs a program as often as it is told."""
+    """A process that runs a program as often as requested."""
 
     is_late = False
 
@@ -68,7 +69,7 @@ class _Loop:
         )
 
     def round(self, calls: int) -> float:
-        """Returns the nanoseconds of this number of calls. Raises Hung or Untimed."""
+        """Returns the nanoseconds of the requested number of calls. Raises Hung or Untimed."""
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None and stdout is not None
         late = threading.Timer(ANSWER, self._end)
@@ -158,7 +159,7 @@ def _loops(
 def _rounds(
     loops: Mapping[str, _Loop], until: float, order: random.Random
 ) -> dict[str, tuple[list[float], int]]:
-    """Returns samples of each side and the calls in one, in turns of random order."""
+    """Returns samples of each way and the calls in one sample, in turns of random order."""
     calls = {}
     for side, loop in loops.items():
         loop.round(1)  # this starts HIP
@@ -179,7 +180,7 @@ def _rounds(
 
 
 def _questions(machine: Machine) -> dict[str, float]:
-    """Returns the nanoseconds of each question that the runtime asks HIP."""
+    """Returns the nanoseconds of each query that the runtime makes to HIP."""
     ended = children.run([str(MEASURE), "questions"], machine.environment, ANSWER)
     if ended.status is None:
         raise Hung("the questions to HIP: their process did not end")
@@ -195,7 +196,7 @@ WORTH = 0.05  # relative to the time; a smaller gain is no advice
 
 
 def by_side(fast: Sequence[Timing]) -> dict[tuple[str, int], dict[str, Timing]]:
-    """Returns the timings by program and LLVM, then by side."""
+    """Returns the timings by program and LLVM release, then by way."""
     found: dict[tuple[str, int], dict[str, Timing]] = {}
     for timing in fast:
         found.setdefault((timing.program, timing.llvm), {})[timing.side] = timing
@@ -203,7 +204,7 @@ def by_side(fast: Sequence[Timing]) -> dict[tuple[str, int], dict[str, Timing]]:
 
 
 def advice(fast: Sequence[Timing]) -> str:
-    """Returns a sentence that follows from the figures, "" without any."""
+    """Returns a sentence that follows from the figures; "" if there are none."""
     loops = by_side(fast)
     if not loops:
         return ""

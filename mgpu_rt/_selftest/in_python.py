@@ -2,8 +2,8 @@
 
     python -m mgpu_rt._selftest.in_python graph|hook IMAGE
 
-The image's kernel `mix` makes 3 * w + k + 101 of each word w. Prints each fault on a line, and at
-the end how many results it has compared.
+For each word w, the image's kernel `mix` computes 3 * w + k + 101. Prints each fault on a line, and
+finally the number of compared results.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Seen(LaunchHook):
 
 
 def hook(mixer: Mixer) -> Iterator[str]:
-    """Tests a hook at each launch, whose results must be as without it."""
+    """Tests a hook on each launch, with which the results must be as without it."""
     mixer.fill(7)
     with mgpu_rt.intercept(Seen()) as seen:
         mixer.submit()

@@ -1,4 +1,4 @@
-"""The GPU that is tested, and the environment of the processes that use it."""
+"""Finds the GPU to be tested, and the environment of the processes that use it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _VISIBLE = {"cuda": "CUDA_VISIBLE_DEVICES", "hip": "HIP_VISIBLE_DEVICES"}
 
 @dataclass(frozen=True)
 class Gpu:
-    """A device with HIP's number here."""
+    """A device and HIP's number for it on this machine."""
 
     number: int
     name: str
@@ -60,8 +60,8 @@ def find(
     library: Path | None = None,
     base: Mapping[str, str] = os.environ,
 ) -> Machine:
-    """Finds the GPU to test: the one of that number, or the first without a screen. `library`
-    replaces this installation's. Raises CommandError."""
+    """Finds the GPU to test: the GPU with the given number, or the first without a screen.
+    `library` replaces this installation's library. Raises CommandError."""
     kind, base = preload.kind(preload.choose(device, base), base)
     environment = _environment(kind, base, library)
     values, gpus = _ask_devices(environment)
@@ -91,8 +91,8 @@ def find(
 
 
 def _environment(kind: str, base: Mapping[str, str], library: Path | None) -> dict[str, str]:
-    """Returns the children's environment: the device's, the library first, and none of the user's
-    other options."""
+    """Returns the children's environment: the device's settings, the library first, and none of the
+    user's other options."""
     kept = ("MGPU_RT_HIP", "MGPU_RT_CUDA", "MGPU_RT_SOFTGPU")
     unwanted = ("MGPU_RT_", "LD_PRELOAD", "DRIVER_")
     clean = {n: v for n, v in base.items() if n in kept or not n.startswith(unwanted)}
@@ -157,7 +157,7 @@ def _choose(gpus: list[Gpu], number: int | None) -> Gpu:
 
 
 def _only(kind: str, environment: Mapping[str, str], *gpus: Gpu) -> dict[str, str]:
-    """Returns the environment with only these devices."""
+    """Returns the environment in which only these devices are visible."""
     variable = _VISIBLE.get(kind)
     if variable is None:
         return dict(environment)
@@ -189,7 +189,7 @@ def _driver(kind: str, number: int) -> str:
 
 
 def processor() -> str:
-    """Returns the processor's name from Linux."""
+    """Returns the processor's name according to Linux."""
     try:
         found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.M)
     except OSError:
@@ -198,5 +198,5 @@ def processor() -> str:
 
 
 def private_folder() -> tempfile.TemporaryDirectory[str]:
-    """Makes a folder for the programs and images of a run, which no other user may write to."""
+    """Creates a folder for the programs and images of a run, to which no other user may write."""
     return tempfile.TemporaryDirectory(prefix="mgpu_rt-selftest-")

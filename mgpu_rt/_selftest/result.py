@@ -1,6 +1,7 @@
 """The findings of a selftest, and the form of the file that contains them.
 
-`schema` defines that form. A file does not tell who ran it or where: it has no host, user or path.
+`schema` defines the form. A file does not reveal who ran the selftest or where: it has no host,
+user or path.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from typing import Any
 #: Format 1 had no `verdict`, `compared` and `untimed`.
 FORMAT = 2
 
-#: The side of a failure that stock's behaviour has too.
+#: The side of a failure that also occurs with stock's behaviour.
 HIP = "HIP"
 STOCK = "stock"
 #: The side of a kernel whose results differ between the emulated device and the GPU.
 EMULATOR = "emulated device"
-#: Faults of these do not concern the library.
+#: Faults of these sides do not concern the library.
 OTHERS = (HIP, EMULATOR)
 
-#: The verdicts. Only if every side was compared, completely and without a difference, is the
-#: verdict yes.
+#: The verdicts. The verdict is yes only if every side was compared, completely and without a
+#: difference.
 YES, NO, NOT_KNOWN = "yes", "no", "not known"
 
 
@@ -41,7 +42,7 @@ class Wrong:
 
 @dataclass
 class Part:
-    """Checks of a kind: their number, and how many were made."""
+    """The number of checks of a kind, and how many of them were made."""
 
     name: str
     total: int
@@ -51,13 +52,13 @@ class Part:
 
     @property
     def differ(self) -> int:
-        """Returns how often stock's behaviour or the library is wrong."""
+        """Returns how often stock's behaviour or the library gave a wrong result."""
         return sum(one.side not in OTHERS for one in self.wrong)
 
 
 @dataclass
 class Timing:
-    """Microseconds an iteration: the median, and the middle 80 %."""
+    """Microseconds of an iteration: the median, and the middle 80 %."""
 
     program: str
     llvm: int
@@ -70,7 +71,7 @@ class Timing:
 
 @dataclass
 class Result:
-    """All findings. `ended` is empty if all was done, and the reason if not."""
+    """All findings. `ended` is empty if all checks were made, and otherwise the reason."""
 
     mgpu_rt: str
     made: str  # the day
@@ -114,8 +115,8 @@ def verdict(parts: list[dict[str, Any]]) -> str:
     return YES if parts and complete and STOCK not in sides else NOT_KNOWN
 
 
-#: A type, or a list with the schema of each element, or a dictionary with those of its names. In a
-#: dictionary the single name "*" stands for all names.
+#: A type, or a list with the schema of each element, or a dictionary with the schemas of its names.
+#: A dictionary with the single name "*" has one schema for all names.
 schema: dict[str, Any] = {
     "format": int,
     "verdict": str,
@@ -160,8 +161,8 @@ schema: dict[str, Any] = {
 
 
 def faults(document: Any) -> list[str]:
-    """Returns the places where a document, which may come from anyone, violates the schema. The
-    document's verdict and its numbers must follow from the rest."""
+    """Returns the places where a document, which may come from any source, violates the schema. The
+    document's verdict and its counts must follow from its other parts."""
     found = _unlike(document, schema, "")
     if found:
         return found
@@ -176,8 +177,9 @@ def faults(document: Any) -> list[str]:
 
 
 def upgraded(document: Any) -> Any:
-    """Converts a document of format 1 to this format; returns any other unchanged. The older format
-    did not count comparisons: checks that HIP ended or that found a fault count as not compared."""
+    """Converts a document of format 1 to this format; returns any other document unchanged. The
+    older format did not count comparisons, so checks that HIP ended or that found a fault count as
+    not compared."""
     if not isinstance(document, dict) or document.get("format") != 1:
         return document
     try:
@@ -221,7 +223,7 @@ def _names() -> list[str]:
 
 
 def _without_names(value: Any, names: list[str] | None = None) -> Any:
-    """Returns the value with paths and the names of machine and user hidden in its texts."""
+    """Returns the value with paths, user and machine names hidden in its texts."""
     names = _names() if names is None else names
     if isinstance(value, str):
         text = _PATH.sub("(path)", value)

@@ -1,4 +1,5 @@
-"""Compares results with stock's here: programs with known answers, and saved sequences of calls."""
+"""Compares results on this machine with stock's: programs with known answers, and saved sequences
+of calls."""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ from mgpu_rt._selftest.machine import MEASURE, PLAYER, Machine
 from mgpu_rt._selftest.result import EMULATOR, HIP, STOCK, Part, Wrong
 from mgpu_rt._selftest.sequences import Case, Output, differences, run
 
-#: The seconds for one process. An emulated device takes a few, a GPU less.
+#: The time limit of one process in seconds. An emulated device needs a few, a GPU fewer.
 LIMIT = 60.0
 MOST_SAID = 12  # lines about the faults of one check
 AGAIN = 3  # how often a failed sequence is played again
 
 OFF = {"MGPU_RT_CACHE": "off"}
-#: The library's settings: the default, those that users choose, and limits so small that caches
+#: The library's settings: the default, settings that users choose, and limits so small that caches
 #: must evict.
 SIDES: dict[str, dict[str, str]] = {
     "library": {},
@@ -36,15 +37,16 @@ SIDES: dict[str, dict[str, str]] = {
         "MGPU_RT_MODULE_LIMIT": "2",
     },
 }
-#: Kinds of sequences in the bundle, those of random programs among them.
+#: Kinds of sequences in the bundle, including those of random programs.
 KINDS, HARSH = ("proofs", "calm"), ("resets", "harsh")
 RANDOM = ("calm", "harsh")
 #: Steps that HIP over NVIDIA's driver does not support.
 NOT_WITH_CUDA = ("capture", "reset")
-#: In sequences other code calls HIP too, which EXCLUSIVE rules out.
+#: In sequences other code also calls HIP, which EXCLUSIVE excludes.
 WITH_OTHERS = ("library", "lazy", "tight")
 
-#: The output of each program. LLVM 19 and 15 load a module, and its globals, at each launch.
+#: The expected output of each program. LLVM 19 and 15 load a module, and its globals, at each
+#: launch.
 ANSWERS = {
     "churn": "20\n",
     "layers": "30\n",
@@ -58,7 +60,7 @@ ANSWERS_OF_22 = {**ANSWERS, "globals": "20\n"}
 
 @dataclass
 class Findings:
-    """The result of a check. A side that was not compared is unknown."""
+    """The result of a check. A side that was not compared counts as unknown."""
 
     compared: list[str] = field(default_factory=list)  # sides
     wrong: dict[str, list[str]] = field(default_factory=dict)  # by side, or HIP
@@ -72,7 +74,7 @@ class Findings:
 
 @dataclass(frozen=True)
 class Check:
-    """A check in one or more processes, on these sides."""
+    """A check in one or more processes, on the given sides."""
 
     part: str
     name: str
@@ -106,9 +108,9 @@ def checks(
 def perform(
     found: Sequence[Check], parts: list[Part], until: float, step: Callable[[str], None], how: str
 ) -> str:
-    """Makes the checks in turn, until a moment of time.monotonic. Each check adds to its part at
-    once, so that findings remain even if a later check ends the run. `how` begins the command that
-    repeats a check. Returns why it ended early: "" if it did not."""
+    """Makes the checks in turn, until a given time of time.monotonic. Each check adds to its part
+    at once, so the findings remain even if a later check ends the run. `how` begins the command
+    that repeats a check. Returns the reason why the run ended early, or ""."""
     totals = Counter(check.part for check in found)
     by_name = {name: Part(name, total) for name, total in totals.items()}
     parts += by_name.values()
@@ -144,7 +146,7 @@ def _program_checks(bundle: Bundle, machine: Machine, folder: Path) -> Iterator[
 
 
 def _both_check(machine: Machine, folder: Path) -> Check:
-    """Checks two threads, each on its own device."""
+    """Checks two threads, each with its own device."""
     both = machine.both
     assert both is not None
     command = [str(MEASURE), "both", str(folder / library_name(19)), "churn"]
@@ -153,8 +155,8 @@ def _both_check(machine: Machine, folder: Path) -> Check:
 
 
 def _compared(command: Sequence[str], environment: Mapping[str, str], expected: str) -> Findings:
-    """Returns the command's faults on each side. If stock's behaviour has a fault, nothing else
-    counts."""
+    """Returns the faults of a command on each side. If stock's behaviour has a fault, other faults
+    do not count."""
     stock = children.run(command, {**environment, **OFF}, LIMIT)
     if wrong := _answers(stock, expected):
         return Findings(wrong={STOCK: wrong})
@@ -172,7 +174,7 @@ def _compared(command: Sequence[str], environment: Mapping[str, str], expected: 
 
 
 def _answers(ended: children.Ended, expected: str) -> list[str]:
-    """Returns the faults of a run. No call of a program may fail until main returns."""
+    """Returns the faults of a run. No call of a program may fail before main returns."""
     wrong = [*filter(None, [ended.how]), *_failures(ended)[0]]
     have, want = _by_program(ended.out), _by_program(expected)
     for name, answer in want.items():
@@ -196,7 +198,7 @@ def _by_program(out: str) -> dict[str, str]:
 
 
 def _failures(ended: children.Ended) -> tuple[list[str], list[str]]:
-    """Returns the lines of failed calls: until main returned, and after."""
+    """Returns the lines of failed calls: before main returned, and afterwards."""
     before, _, after = ended.err.partition("# end\n")
     return failures(before.splitlines()), failures(after.splitlines())
 
@@ -221,7 +223,7 @@ def _emulator_checks(bundle: Bundle, machine: Machine, folder: Path) -> Iterator
 
 # ---- what Python adds ----
 
-#: The last line of in_python.py: how many results it has compared.
+#: The last line of in_python.py: the number of compared results.
 _COMPARED = re.compile(r"compared [1-9]\d*")
 
 
@@ -264,8 +266,8 @@ def _sequence_check(part: str, name: str, case: Case, machine: Machine, images: 
 
 
 def known_compared(play: Play, sides: Sequence[str]) -> Findings:
-    """Returns the faults of a sequence whose answers are all known. Stock's behaviour has other
-    answers for it."""
+    """Returns the faults of a sequence for which all answers are known. With stock's behaviour that
+    sequence has other answers."""
     found = Findings()
     for side in sides:
         said, wrong = play(side, Output())
@@ -276,9 +278,9 @@ def known_compared(play: Play, sides: Sequence[str]) -> Findings:
 
 
 def sequence_compared(play: Play, sides: Sequence[str] = WITH_OTHERS) -> Findings:
-    """Returns the faults of a sequence, by side. HIP itself may end the process now and then: if
-    stock's behaviour ends so too, that is HIP's failure, not the library's. The side counts as
-    compared if a second play comes to its end."""
+    """Returns the faults of a sequence, by side. HIP itself may end the process occasionally: if
+    stock's behaviour also ends so, it is HIP's failure, not the library's. The side counts as
+    compared if a second play reaches the end."""
     found = Findings()
     stock, wrong = play(STOCK)
     for number in range(AGAIN):
@@ -310,12 +312,12 @@ def sequence_compared(play: Play, sides: Sequence[str] = WITH_OTHERS) -> Finding
 
 
 def _was_ended(said: Output) -> bool:
-    """Returns True if a signal ended the process, such as abort's."""
+    """Returns True if a signal, such as abort's, ended the process."""
     return isinstance(said.status, int) and said.status < 0
 
 
 class _Again:
-    """Plays a sequence that went wrong on a side more times there and with stock's behaviour."""
+    """Repeats a sequence that failed on a side, on that side and with stock's behaviour."""
 
     def __init__(self, play: Play, side: str, stock: Output) -> None:
         mine = [play(side, stock) for _ in range(AGAIN)]
@@ -332,8 +334,8 @@ class _Again:
 def _played(
     case: Case, machine: Machine, images: Path, options: Mapping[str, str], stock: Output | None
 ) -> tuple[Output, list[str]]:
-    """Returns the player's lines, and the faults in them. A driver's line on stderr is no fault if
-    stock's behaviour prints it too; if stock is not played, the driver's lines are unknown."""
+    """Returns the player's lines, and the faults among them. A driver's line on stderr is no fault
+    if stock's behaviour prints it too; if stock is not played, its lines are unknown."""
     said = _play(case, machine, images, options)
     usual = {_without_numbers(line) for line in (said if case.known else stock or said).other}
     return said, differences(

@@ -1,4 +1,4 @@
-"""A whole selftest: its steps in order, and each one's share of the time."""
+"""Runs a whole selftest: its steps in order, and each step's share of the time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._selftest import bundle, fast, machine, right
 from mgpu_rt._selftest.result import YES, Result
 
-#: Timing's share of the time at most, and its seconds at least.
+#: The largest share of the time for timing, and its least number of seconds.
 TIMING, LEAST_TIMING = 0.25, 10.0
 TIME = "time"
 INTERRUPTED = "interrupted"
@@ -23,7 +23,7 @@ INTERRUPTED = "interrupted"
 
 @dataclass(frozen=True)
 class Request:
-    """The user's request."""
+    """The options that the user has requested."""
 
     device: str = "auto"
     gpu: int | None = None
@@ -35,20 +35,20 @@ class Request:
 
     @property
     def checks(self) -> bool:
-        """Returns whether anything is to be checked, and not only timed."""
+        """Returns whether anything is to be checked, rather than only timed."""
         return set(self.only) != {TIME}
 
     @property
     def command(self) -> str:
-        """Returns the words that select this machine again."""
+        """Returns the command-line arguments that select this machine's device again."""
         words = ["mgpu-rt selftest", f"--device {self.device}"]
         words += [f"--gpu {self.gpu}"] if self.gpu is not None else []
         return " ".join([*words, *(["--harsh"] if self.harsh else [])])
 
 
 def run(asked: Request, step: Callable[[str], None]) -> Result:
-    """Tests and measures. Ctrl-C, a GPU that hangs and a full disk end it early, and findings until
-    then stay. Raises CommandError."""
+    """Checks and measures. Ctrl-C, a GPU that hangs or a full disk ends the run early, and the
+    findings until then remain. Raises CommandError."""
     begin = time.monotonic()
     step("looking for a GPU")
     read = _read(asked.image)
@@ -71,7 +71,7 @@ def run(asked: Request, step: Callable[[str], None]) -> Result:
 
 
 def status(asked: Request, result: Result) -> int:
-    """Returns the command's exit status: 0 only if all that was asked for is known, and right."""
+    """Returns the command's exit status: 0 only if all that was requested is known and right."""
     if result.wrong or result.ended.startswith("hung"):
         return 1
     is_right = result.verdict == YES or not asked.checks

@@ -1,6 +1,6 @@
-"""Sequences of calls, as csrc/selftest/player plays them, and the comparison of its output.
+"""Sequences of calls that csrc/selftest/player plays, and the comparison of its output.
 
-A case has sequences for one process. The tests' random driver writes the sequences, with the
+A case contains sequences for one process. The tests' random driver writes the sequences, with the
 answers that its model expects. All other results must equal stock's: null or not, the thread's last
 error, the lines of failures, and the process's end. Lines that begin with `mgpu_rt:` are advice,
 and do not count.
@@ -19,13 +19,13 @@ from mgpu_rt._selftest import children
 
 _RESULT = re.compile(r"(\d+) (\d+) (.*)")
 _FAILURE = re.compile(r"'.*' failed with '.*'")
-#: The first failure after NVIDIA's driver has ended. The number of later failures is chance: a
+#: The first failure after NVIDIA's driver has ended. The number of later failures is random: a
 #: thread may still make calls when main returns.
 _ENDED = "failed with 'hipErrorDeinitialized'"
 #: Threads of the player: exit handlers that run after NVIDIA's driver's own, and destructors
 #: (csrc/selftest/player/player.c).
 _AFTER_NVIDIAS_END = ("21", "22")
-#: Lines that may stand beside results and failures.
+#: Lines that may occur between results and failures.
 _ADVICE = re.compile(r"mgpu_rt: |$")
 
 
@@ -58,7 +58,8 @@ class Output:
 
 @dataclass
 class Case:
-    """Programs for one process, and the expected text of each of their lines (None: as stock's)."""
+    """Programs for one process, and the expected text of each of their lines (None: equal to
+    stock's)."""
 
     images: list[str]
     threads: dict[int, int]
@@ -70,10 +71,10 @@ class Case:
         False  # one side destroys the other's objects: asking HIP about a dead handle is no fault
     )
     fails: str = ""  # which of the library's own allocations do (tests/support/allocator.c)
-    #: Sides on which it is played; none: those that calls of HIP by others allow.
+    #: Sides on which the case is played; empty: all sides that allow other code to call HIP.
     sides: list[str] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)  # of the library, but stock's behaviour
-    #: Calls that fail by sequence, of a case that is not played with stock's behaviour.
+    #: Failing calls by sequence, for a case that is not played with stock's behaviour.
     failures: dict[int, list[str]] = field(default_factory=dict)
     known: bool = False  # stock's behaviour does not tell the results
     devices: int = 1
@@ -87,13 +88,13 @@ class Case:
         return "\n".join(lines) + "\n"
 
     def plays(self, *steps: str) -> bool:
-        """Returns whether it has one of these steps."""
+        """Returns whether the case has one of these steps."""
         return any(line.split()[1] in steps for body in self.lines.values() for line in body)
 
     def with_nvidia(self) -> Case:
         """Removes steps that NVIDIA's driver lacks. Once the driver has ended nothing is computed,
-        and each call fails; only stock's behaviour reports that for cached objects. NVIDIA's driver
-        has no last error for a call that the library refuses (csrc/runtime/driver/refusal.h)."""
+        and each call fails; for cached objects only stock's behaviour reports that. NVIDIA's driver
+        sets no last error for a call that the library refuses (csrc/runtime/driver/refusal.h)."""
         lines, expected = {}, {}
         for number, body in self.lines.items():
             known = self.expected[number]
@@ -127,7 +128,7 @@ class Case:
 
 
 def run(command: Sequence[str], env: Mapping[str, str], timeout: float) -> Output:
-    """Runs the player, and keeps its whole lines, as a thread may be writing one when main
+    """Runs the player, and keeps only whole lines, because a thread may be writing one when main
     returns."""
     ended = children.run(command, env, timeout, merged=True)
     said = Output(status=children.HUNG if ended.status is None else ended.status)
@@ -138,7 +139,8 @@ def run(command: Sequence[str], env: Mapping[str, str], timeout: float) -> Outpu
 
 
 def _is_less_misuse(have: str | None, want: str | None, case: Case) -> bool:
-    """The runtime may refuse what stock asks HIP for, but must ask nothing worse of it."""
+    """The runtime may refuse a call that stock passes to HIP, but must pass no worse call to
+    HIP."""
     texts = [text or "misuse 0" for text in (have, want)]
     if not all(text.startswith("misuse ") for text in texts):
         return False
@@ -147,8 +149,8 @@ def _is_less_misuse(have: str | None, want: str | None, case: Case) -> bool:
 
 
 def _is_had_at_hand(have: str | None, want: str | None) -> bool:
-    """The runtime may have an object idle that HIP refuses; then it prints nothing, and leaves no
-    error."""
+    """The runtime may have an idle object that HIP would refuse; then it prints nothing, and leaves
+    no error."""
     return have == "had 0" and (want or "").startswith("refused ")
 
 
@@ -184,8 +186,8 @@ def _wrong_failures(said: Output, case: Case, stock: Output, number: int) -> lis
 
 
 def differences(said: Output, case: Case, stock: Output | None) -> list[str]:
-    """Returns every difference from the model, or from stock. The first difference is the one to
-    look at."""
+    """Returns every difference from the model, or from stock's results. Look at the first
+    difference: later ones may follow from it."""
     found = []
     if said.status != 0:
         found.append(f"status {said.status}, in program {said.begun}")

@@ -14,7 +14,7 @@ ITERATION = {
 
 
 def verdict(result: Result) -> str:
-    """Returns the verdict in a sentence that tells what was compared."""
+    """Returns the verdict as a sentence that says what was compared."""
     compared, total = (sum(getattr(p, n) for p in result.right) for n in ("compared", "total"))
     done = ", ".join(f"{part.name} {part.compared} of {part.total}" for part in result.right)
     failed = _failed(result)
@@ -32,7 +32,7 @@ def verdict(result: Result) -> str:
 
 
 def _failed(result: Result) -> str:
-    """Counts the faults that are not the library's, in words; "" if there are none."""
+    """Returns a count, in words, of the faults that are not the library's; "" if there are none."""
     sides = [wrong.side for wrong in result.failed]
     hip, emulator = sides.count(HIP), sides.count(EMULATOR)
     said = f"; HIP itself failed in {hip}" if hip else ""
@@ -40,7 +40,7 @@ def _failed(result: Result) -> str:
 
 
 def lines(result: Result, file: str = "") -> list[str]:
-    """Returns ten lines for a terminal, and some for each fault."""
+    """Returns ten lines for a terminal, and more for each fault."""
     device = result.device
     times = ": no GPU was timed" if device["driver"] == "emulated" else ""
     said = [
@@ -61,7 +61,7 @@ def lines(result: Result, file: str = "") -> list[str]:
 
 
 def blamed(wrong: Wrong) -> str:
-    """Returns the check and the side that is to blame."""
+    """Returns the check and the side with the fault."""
     if wrong.side == HIP:
         return f"{wrong.name}: HIP failed, not the library"
     if wrong.side == EMULATOR:
@@ -74,7 +74,7 @@ def _ended(result: Result) -> str:
 
 
 def number(us: float) -> str:
-    """Formats microseconds with three digits, and no power of ten."""
+    """Formats microseconds with three digits, and without a power of ten."""
     return f"{us:,.0f}" if us >= 100 else f"{us:.3g}"
 
 

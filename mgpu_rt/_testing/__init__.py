@@ -1,7 +1,7 @@
 """The pytest plugin: `--mgpu-device`, the fixture `mgpu` and the mark `mgpu` (docs/ci.md).
 
-pytest imports this file wherever mgpu_rt is installed. So the plugin imports nothing else until a
-test or an option asks for a device.
+pytest imports this file wherever mgpu_rt is installed. So until a test or an option requests a
+device, the plugin imports nothing else.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MARK = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the options."""
+    """Adds the plugin's options to pytest."""
     group = parser.getgroup("mgpu", "a GPU, or an emulated one (mgpu_rt)")
     group.addoption(
         "--mgpu-device",
@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the mark. Ends the session if the named device is missing."""
+    """Registers the mark `mgpu`. Ends the session if the named device is missing."""
     config.addinivalue_line("markers", _MARK)
     if config.getoption("mgpu_device") and not hasattr(config, "workerinput"):
         from mgpu_rt._testing import device
@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Shows which device was named."""
+    """Prints the named device in pytest's header."""
     if not config.getoption("mgpu_device"):
         return None
     from mgpu_rt._testing import device

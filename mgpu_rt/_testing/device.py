@@ -72,7 +72,7 @@ def _is_set_up() -> bool:
 
 
 def named(config: pytest.Config) -> Device:
-    """Returns what `of` does; ends the session with a line if the device is missing."""
+    """Returns the result of `of`; ends the session with a message if the device is missing."""
     try:
         return of(config)
     except CommandError as error:
@@ -80,7 +80,7 @@ def named(config: pytest.Config) -> Device:
 
 
 def here(config: pytest.Config) -> Device:
-    """Returns what `of` does; fails the test if the device is missing."""
+    """Returns the result of `of`; fails the test if the device is missing."""
     try:
         return of(config)
     except CommandError as error:
@@ -89,8 +89,8 @@ def here(config: pytest.Config) -> Device:
 
 
 def unwanted(item: pytest.Item, device: Device) -> str:
-    """Returns why a test is skipped on this device; empty if it is not. The test's marks name
-    devices."""
+    """Returns the reason why a test is skipped on this device; empty if it runs. The test's marks
+    name the devices."""
     for mark in item.iter_markers("mgpu"):
         for word in mark.args:
             if why := preload.not_a_device(str(word)):

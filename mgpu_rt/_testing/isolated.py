@@ -1,8 +1,8 @@
 """Runs each marked test in a process of its own, on the device.
 
-The loader reads the device's LD_LIBRARY_PATH and LD_PRELOAD at a process's start only. So a server
-(server.py) starts once a session in that environment, collects the tests again, and forks for each
-test. A fault of the GPU ends that fork.
+The loader reads the device's LD_LIBRARY_PATH and LD_PRELOAD at a process's start only. So one
+server (server.py) starts in that environment, collects the tests again, and forks for each test. A
+fault of the GPU ends that fork.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def run(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
 
 
 def _torn_down(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.TestReport]:
-    """Tears down the fixtures of earlier tests that the next one does not need."""
+    """Tears down the fixtures of earlier tests that the next test does not need."""
     state = item.session._setupstate
     call = pytest.CallInfo.from_call(lambda: state.teardown_exact(nextitem), "teardown")
     if call.excinfo is None:
@@ -59,7 +59,7 @@ def _torn_down(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.T
 
 
 def _reports(item: pytest.Item) -> list[pytest.TestReport]:
-    """Returns a test's reports: those of its process, or one that tells how the process ended."""
+    """Returns a test's reports: those of its process, or a report about how the process ended."""
     limit, errors = _settings(item)
     server = _server(item.config)
     start = time.time()
@@ -85,8 +85,8 @@ def _reports(item: pytest.Item) -> list[pytest.TestReport]:
 
 
 def _settings(item: pytest.Item) -> tuple[float, bool]:
-    """Returns the time limit of a test, and whether its calls may fail: by the closest mark that
-    has it."""
+    """Returns the time limit of a test, and whether its calls may fail: by the closest mark with
+    that argument."""
     limit, errors = item.config.getoption("mgpu_timeout"), False
     for mark in reversed(list(item.iter_markers("mgpu"))):
         limit = mark.kwargs.get("timeout") or limit
@@ -123,7 +123,7 @@ def _failed(
 
 
 class _Answer:
-    """The reports of a test, or how its process ended and its output."""
+    """The reports of a test, or the way in which its process ended, with the output."""
 
     def __init__(
         self, reports: list[Any] | None, status: int, said: tuple[str, str], ending: str = ""
@@ -137,7 +137,7 @@ class _Answer:
 
 
 class _Server:
-    """The process that forks for each test."""
+    """The server process, which forks for each test."""
 
     def __init__(self, config: pytest.Config, chosen: Device) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="mgpu-rt-test-")
@@ -158,7 +158,7 @@ class _Server:
         self._connection.send_bytes(pickle.dumps(_description(config)))
 
     def ask(self, test: str, limit: float) -> _Answer:
-        """Has the server run a test. Raises EOFError if the server has ended."""
+        """Makes the server run a test. Raises EOFError if the server has ended."""
         for file in Path(self._folder.name).iterdir():
             file.unlink()
         self._connection.send(test)
@@ -193,7 +193,7 @@ class _Server:
                 os.killpg(self._test, signal.SIGKILL)
 
     def failed_calls(self) -> str:
-        """Returns sentences about the last test's failed calls; empty if there are none."""
+        """Returns sentences about the last test's failed calls; empty if no call failed."""
         found = []
         for file in Path(self._folder.name).glob(f"*{ENDING}"):
             found.append(read(file))
@@ -211,7 +211,7 @@ _SERVER = pytest.StashKey[_Server]()
 
 
 def _server(config: pytest.Config) -> _Server:
-    """Returns the session's server, started at the first call."""
+    """Returns the session's server, which the first call starts."""
     if _SERVER not in config.stash:
         server = config.stash[_SERVER] = _Server(config, device.of(config))
         config.add_cleanup(server.close)
@@ -219,7 +219,7 @@ def _server(config: pytest.Config) -> _Server:
 
 
 def _description(config: pytest.Config) -> dict[str, Any]:
-    """Describes the session, so that the server collects its tests."""
+    """Returns the session's description, by which the server collects the session's tests."""
     options: dict[str, Any] = {}
     for name, value in vars(config.option).items():
         try:

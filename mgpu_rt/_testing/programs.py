@@ -1,4 +1,4 @@
-"""The fixture `mgpu`: runs programs, and fails the test if one has failed."""
+"""The fixture `mgpu`: runs programs, and fails the test if a program has failed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.stats.statistics import ENDING, Statistics, added, read
 from mgpu_rt._testing.device import Device
 
-#: How many lines of a program's stderr a failure shows.
+#: The number of lines of a program's stderr in a failure message.
 _SHOWN = 20
 
 
@@ -72,8 +72,8 @@ class Programs:
         """Runs a program to its end and returns its output and calls.
 
         The test fails if a signal ends the program, if it takes longer than `timeout` seconds, or
-        if it calls none of the library's functions. The test also fails at another exit status than
-        `status`, unless that is None, and if a call failed, unless `errors` is true.
+        if it calls none of the library's functions. The test also fails if the exit status is not
+        `status` (None: any), or if a call failed and `errors` is false.
         """
         __tracebackhide__ = True
         command = [os.fspath(program), *map(os.fspath, arguments)]
@@ -114,7 +114,7 @@ def _run(
     cwd: str | Path | None,
     limit: float,
 ) -> _Ended:
-    """Runs a program in a session of its own, which ends as a whole. Raises CommandError."""
+    """Runs a program in a session of its own, which is ended as a whole. Raises CommandError."""
     try:
         child = subprocess.Popen(
             command,
@@ -153,7 +153,7 @@ def _kill(group: int) -> None:
 def _fault(
     ended: _Ended, found: list[Statistics], status: int | None, errors: bool, limit: float
 ) -> str:
-    """Returns why a run fails the test; empty if it does not."""
+    """Returns the reason why a run fails the test; empty if it does not."""
     if ended.status is None:
         return f"did not end in {limit:g} s (timeout=, --mgpu-timeout), and was killed"
     if ended.status < 0:
@@ -183,7 +183,7 @@ def signal_name(number: int) -> str:
 
 
 def _told(program: str, why: str, ended: _Ended) -> str:
-    """Returns a failure with the end of the program's output."""
+    """Returns a failure message with the end of the program's output."""
     said = ended.stderr.rstrip().splitlines()
     more = ["..."] if len(said) > _SHOWN else []
     return "\n".join([f"{program}: {why}", *more, *said[-_SHOWN:]])

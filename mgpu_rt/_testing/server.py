@@ -25,7 +25,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> NoReturn:
-    """Serves the session whose pipe is the first argument, until the session closes it."""
+    """Serves the session whose pipe is the first argument, until the session closes that pipe."""
     _end_with_parent()
     connection = Connection(int(sys.argv[1]))
     sys.argv[1:] = []
@@ -42,7 +42,7 @@ def main() -> NoReturn:
 
 
 def _end_with_parent() -> None:
-    """Makes the kernel end this process when its parent ends."""
+    """Makes the kernel end this process when the parent process ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -54,17 +54,17 @@ class _Loop:
         self._refused: list[str] = []  # files that could not be collected, with the reason
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Keeps the reason why a file could not be collected."""
+        """Stores the reason why a file could not be collected."""
         if report.failed:
             self._refused.append(f"{report.nodeid}: {report.longreprtext}")
 
     def pytest_collection(self, session: pytest.Session) -> None:
-        """Makes the folder of `tmp_path` once, before the forks."""
+        """Creates the folder of `tmp_path` once, before the forks."""
         if factory := getattr(session.config, "_tmp_path_factory", None):
             factory.getbasetemp()
 
     def pytest_runtestloop(self, session: pytest.Session) -> NoReturn:
-        """Runs the tests whose names come through the pipe."""
+        """Runs the tests whose names arrive through the pipe."""
         tests = {item.nodeid: item for item in session.items}
         while True:
             try:
@@ -93,7 +93,7 @@ class _Loop:
 
 
 def _in_child(item: pytest.Item, file: Path) -> NoReturn:
-    """Runs one test with all of its fixtures, and leaves the reports in a file."""
+    """Runs one test with all of its fixtures, and writes the reports to a file."""
     status = 1
     try:
         _lead(0)
@@ -111,14 +111,14 @@ def _in_child(item: pytest.Item, file: Path) -> NoReturn:
 
 
 def _lead(pid: int) -> None:
-    """Makes a process the leader of a group, through which it is ended. Parent and child both do
-    it."""
+    """Makes a process the leader of a group, so that the whole group can be ended. Both parent and
+    child call this function."""
     with contextlib.suppress(OSError):
         os.setpgid(pid, pid)
 
 
 def _captured(config: pytest.Config) -> tuple[str, str]:
-    """Returns the text in pytest's capturing when a test's process ended."""
+    """Returns the text that pytest had captured when a test's process ended."""
     manager: Any = config.pluginmanager.getplugin("capturemanager")
     return (
         tuple(manager.read_global_capture())

@@ -1,6 +1,6 @@
-"""The manager: the process beside a program that decides what stays in its caches.
+"""The manager: the process that decides what stays in a program's caches.
 
-A policy of your own needs these names, which mgpu_rt/manager/_protocol.py explains. Such a policy
+Your own policy needs these names, which mgpu_rt/manager/_protocol.py explains. Such a policy
 replaces `DefaultPolicy`.
 """
 
@@ -20,7 +20,7 @@ from mgpu_rt.manager._protocol import (
     Policy,
 )
 
-#: The earlier names of three of these, for one release.
+#: The earlier names of three of these classes, for one release.
 Cached, Shipped, What = CachedObject, DefaultPolicy, EventKind
 
 __all__ = [

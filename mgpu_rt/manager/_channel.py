@@ -29,14 +29,14 @@ DEVICES = 64
 
 
 class Refused(Exception):
-    """This process cannot be the manager, for this reason; the library knows."""
+    """Raised if this process cannot be the manager, for a reason that the library has got, too."""
 
 
 class Channel:
-    """The questions of `mgpu_rt.manager.Caches`, the events, and the decisions."""
+    """The requests of `mgpu_rt.manager.Caches`, the events, and the decisions."""
 
     def __init__(self, program: int = 0) -> None:
-        """``program`` is the program's process id, 0 if it is not known. Raises Refused."""
+        """``program`` is the program's process id, 0 if unknown. Raises Refused."""
         python = sys.version.split()[0].encode()
         refused = lib.mgpu_attach(__version__.encode(), python, program)
         if refused:
@@ -47,10 +47,10 @@ class Channel:
         self._told: set[int] | None = None  # handles that first_events reported; None: not called
 
     def first_events(self) -> tuple[list[Event], bool]:
-        """Yields an arrival for each object that existed before the first event, and the events
-        since then.
+        """Yields an arrival for each object that existed before the first event, and the later
+        events.
 
-        Returns False if some events are missing. The manager calls it before `events`."""
+        Returns False if some events are missing. The manager calls this method before `events`."""
         later, complete = self.events(0)
         there = {
             Kind.MODULE: self.modules(),
@@ -71,7 +71,8 @@ class Channel:
         return first + [event for event in later if event.handle in known], whole
 
     def events(self, seconds: float) -> tuple[list[Event], bool]:
-        """Returns the new events, after a wait of up to `seconds`, and False if some were lost."""
+        """Returns the new events, after a wait of at most `seconds`, and False if some were
+        lost."""
         self._dropped[0] = 0
         count = lib.mgpu_events(self._room, ROOM, int(seconds * 1000), self._dropped)
         known = range(len(EventKind))

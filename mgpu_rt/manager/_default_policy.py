@@ -10,11 +10,11 @@ from mgpu_rt.manager._protocol import Caches, Decision, Event
 
 
 class DefaultPolicy:
-    """Decides through two caches, each a mirror of the library's.
+    """Decides through two caches, each of which mirrors one of the library's.
 
-    The library keeps its limits by itself, in the order of last use. The policy adds two decisions
-    that take longer. Modules in repeated use survive a flood of modules that are used once. Blocks
-    that were long unused are evicted if their device is short of memory.
+    The library itself enforces its limits, in the order of last use. The policy adds two decisions
+    that take longer. Modules in repeated use survive a flood of modules that are used only once.
+    Long unused blocks are evicted if their device is short of memory.
     """
 
     def __init__(self, caches: Caches) -> None:
@@ -22,7 +22,7 @@ class DefaultPolicy:
         self.memory = MemoryCache(caches)
 
     def set_clock(self, clock: Callable[[], float]) -> None:
-        """Sets the source of the time in seconds; by default time.monotonic."""
+        """Sets the clock, which returns seconds; by default time.monotonic."""
         for cache in (self.modules, self.memory):
             cache.clock = clock
 

@@ -1,8 +1,8 @@
 """The manager: a process that the library starts beside a program, to manage its caches.
 
-The library reports the caches' events to it. The manager asks a policy, whose decisions the library
-carries out. The library runs this file by its path, since the interpreter may have another package
-of this name. The manager ends with the program.
+The library reports the caches' events to it. The manager consults a policy, and the library carries
+out the policy's decisions. The library runs this file by its path, because the interpreter may have
+another package of this name. The manager ends with the program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WAIT = 1.0  # seconds between two turns if nothing happens
 GAP = 0.02  # the least between two turns: one turn takes all events of a burst
 
 
-#: The place where the library reads why it has no manager (csrc/runtime/telemetry/channel.h).
+#: The offset at which the library reads why there is no manager (csrc/runtime/telemetry/channel.h).
 CHANNEL_FD, CHANNEL_REASON, CHANNEL_REASON_SIZE = 3, 40, 215
 
 
@@ -37,7 +37,7 @@ def leave_reason(reason: str) -> None:
 
 
 def import_package() -> None:
-    """Makes this file's package importable as `mgpu_rt`; sys.path stays unchanged."""
+    """Makes this file's package importable as `mgpu_rt`; sys.path is unchanged."""
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     spec = importlib.util.spec_from_file_location(
         "mgpu_rt", os.path.join(here, "__init__.py"), submodule_search_locations=[here]
@@ -49,14 +49,15 @@ def import_package() -> None:
 
 
 def find_cffi() -> None:
-    """Adds the user's own packages, which may include cffi and which -I leaves out."""
+    """Adds the user's own packages, which -I excludes and which may contain cffi."""
     if importlib.util.find_spec("_cffi_backend") is None:
         # proof: users_packages_hold_cffi
         site.addsitedir(site.getusersitepackages())
 
 
 class Lines:
-    """Returns a text file whose lines go to the program's stderr, as this process has none."""
+    """Returns a text file whose lines go to the program's stderr, because this process has no
+    stderr."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
@@ -73,8 +74,8 @@ class Lines:
 
 
 def policy_paths() -> list[str]:
-    """Returns the folders of the program's PYTHONPATH and its current one, as Python searches
-    them."""
+    """Returns the folders of the program's PYTHONPATH and the current folder, in Python's search
+    order."""
     try:
         here = os.getcwd()
     except OSError:  # the file was removed
@@ -84,7 +85,7 @@ def policy_paths() -> list[str]:
 
 
 def manage(channel: Channel, policy: Policy) -> None:
-    """Manages for ever: the process ends when the program does."""
+    """Manages the caches for ever: the process ends when the program ends."""
     events, complete = channel.first_events()
     while True:
         for decision in policy.decide(events, complete) or ():
@@ -94,7 +95,7 @@ def manage(channel: Channel, policy: Policy) -> None:
 
 
 def serve(channel: Channel, name: str, paths: list[str]) -> None:
-    """Runs the policy that the user named, a class in `paths`; if it fails, the default one."""
+    """Runs the policy that the user named, a class in `paths`; if it fails, the default policy."""
     from mgpu_rt import _loading
     from mgpu_rt.manager import DefaultPolicy
 
@@ -114,7 +115,7 @@ def serve(channel: Channel, name: str, paths: list[str]) -> None:
 
 def attach() -> Channel | None:
     """Returns the library's channel; None if this process cannot be the manager. The library then
-    knows why."""
+    gets the reason."""
     try:
         find_cffi()
         import_package()

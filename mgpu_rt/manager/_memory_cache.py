@@ -11,9 +11,9 @@ from mgpu_rt.manager._protocol import Caches, Decision, Evict, Kind
 class MemoryCache(Mirror):
     """The blocks that the library holds from HIP.
 
-    The library keeps each device within MGPU_RT_MEMORY_LIMIT by itself. A device may still be short
-    of memory, if other processes use it. Then blocks that were unused for a while are evicted, the
-    least recently used first, until the device has enough.
+    The library itself keeps each device within MGPU_RT_MEMORY_LIMIT. A device may still be short of
+    memory, if other processes use memory on it. Then blocks that were unused for a while are
+    evicted, the least recently used first, until the device has enough.
     """
 
     PATIENCE = 10.0  # The share of a device's memory that should be free.

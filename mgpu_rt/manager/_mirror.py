@@ -1,4 +1,4 @@
-"""A list of the objects that the library holds, in the manager: the base of its two caches."""
+"""A mirror of the objects that the library holds: the base class of the manager's two caches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mgpu_rt.manager._protocol import CachedObject, Event, Kind
 class Entry:
     """An object that the library holds from HIP.
 
-    `uses`, `held` and `last_use` are as of the last look: a hit makes no event.
+    `uses`, `held` and `last_use` are as old as the last look, because a hit causes no event.
     """
 
     __slots__ = ("bytes", "device", "handle", "heat", "held", "last_use", "pinned", "uses")
@@ -33,11 +33,11 @@ class Entry:
 class Mirror:
     """The objects of one kind, by handle, oldest first.
 
-    Events keep the mirror up to date. A look at the library's list shows the uses since, and
-    corrects the mirror if events were lost.
+    Events keep the mirror up to date. A look at the library's list counts the uses since the last
+    look, and corrects the mirror if events were lost.
     """
 
-    #: The seconds between two looks; ten times as long while nothing happens.
+    #: The seconds between two looks; ten times as many while there are no events.
     INTERVAL = 1.0
 
     def __init__(self, kind: Kind, read: Callable[[], list[CachedObject]]) -> None:
@@ -72,7 +72,7 @@ class Mirror:
             self._next_look = min(self._next_look, now + self.INTERVAL)
 
     def look(self) -> bool:
-        """Compares with the library's list, if it is time; returns True if it did."""
+        """Compares the mirror with the library's list, if it is time; returns True if it did."""
         now = self.clock()
         if now < self._next_look:
             return False

@@ -11,15 +11,15 @@ from mgpu_rt.manager._protocol import Caches, Decision, Evict, Kind, Pin
 class ModuleCache(Mirror):
     """The loaded modules.
 
-    The library unloads idle ones beyond its limit, the least recently used first. A flood of
-    modules that are used once would evict those in repeated use. So this cache pins modules in
+    The library unloads idle modules beyond its limit, least recently used first. A flood of modules
+    that are used only once would evict modules in repeated use. So this cache pins modules in
     repeated use, up to half of the limit.
     """
 
-    #: Uses, which are halved at each look. A module is in repeated use from HOT on, until it falls
-    #: below COLD.
+    #: Counts uses; the count is halved at each look. A module is in repeated use from the count HOT
+    #: on, until the count falls below COLD.
     HOT, COLD = 2.0, 0.1
-    #: The share of the limit that may be pinned.
+    #: The share of the limit that pinned modules may use.
     SHARE = 0.5
 
     def __init__(self, caches: Caches) -> None:
@@ -34,7 +34,7 @@ class ModuleCache(Mirror):
         yield from self._evict(limit)
 
     def _pin(self, room: int) -> Iterator[Pin]:
-        """Pins the hottest modules, as far as there is room."""
+        """Pins the most used modules, as far as the share permits."""
         for module in sorted(self, key=lambda m: (-m.heat, m.handle)):
             hot = module.heat >= (self.COLD if module.pinned else self.HOT)
             keep = hot and module.bytes <= room
@@ -45,7 +45,7 @@ class ModuleCache(Mirror):
                 yield Pin(module.handle, keep)
 
     def _evict(self, limit: int) -> Iterator[Evict]:
-        """Evicts modules that the library could not unload earlier, as their kernels were
+        """Evicts modules that the library could not unload earlier because their kernels were
         running."""
         idle = self.idle()
         surplus = sum(module.bytes for module in idle) - limit
@@ -57,5 +57,5 @@ class ModuleCache(Mirror):
                 yield Evict(Kind.MODULE, module.handle)
 
     def pinned(self) -> list[Entry]:
-        """Returns the modules that the limit skips."""
+        """Returns the pinned modules, which the limit skips."""
         return [module for module in self if module.pinned]

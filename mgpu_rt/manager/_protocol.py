@@ -1,8 +1,8 @@
-"""The events that a policy gets, and the decisions that it may make.
+"""The events that a policy gets, and the decisions that the policy may make.
 
 A policy is a class that `MGPU_RT_POLICY=package.module:Class` names. The policy runs in the
-manager, a process beside the program (docs/python.md), so it may take its time. While it decides,
-the C library serves the program's calls, and keeps its limits in the order of last use.
+manager, a separate process (docs/python.md), so it may take its time. While it decides, the C
+library serves the program's calls, and enforces its limits in the order of last use.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class EventKind(enum.IntEnum):
 
     @property
     def arrives(self) -> bool:
-        """True if the library got the object, False if it released it."""
+        """True if the library got the object from HIP, False if it released the object."""
         return self % 2 == 0
 
 
@@ -67,9 +67,9 @@ class CachedObject(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The most that the library keeps beyond objects that the program holds.
+    """The limits on objects that the program does not hold.
 
-    `memory` is by device, in bytes of all blocks there; devices without use are left out.
+    `memory` is by device, in bytes of all blocks of the device; unused devices are left out.
     """
 
     module_bytes: int
@@ -78,14 +78,14 @@ class Limits(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """A device's memory as its driver reports it, for all processes."""
+    """A device's memory, used and free, according to its driver, for all processes."""
 
     available: int
     total: int
 
 
 class Caches(Protocol):
-    """The library in the program. Each call asks the library: 20 µs, more for long lists."""
+    """The library in the program. Each call queries the library: 20 µs, more for long lists."""
 
     def modules(self) -> list[CachedObject]: ...
     def streams(self) -> list[CachedObject]: ...
@@ -93,22 +93,24 @@ class Caches(Protocol):
     def limits(self) -> Limits: ...
 
     def memory(self, device: int) -> Memory | None:
-        """Returns None if the driver does not answer. Ask only for a device that an event named."""
+        """Returns None if the driver does not answer. Pass only a device that an event has
+        named."""
 
     def say(self, text: str) -> None:
         """Prints a line on the program's stderr."""
 
 
 class Evict(NamedTuple):
-    """Releases this object to HIP. The library keeps the object if the program holds it or work may
-    need it."""
+    """Releases this object to HIP. The library keeps the object if the program holds it or pending
+    work may need it."""
 
     kind: Kind
     handle: int
 
 
 class Pin(NamedTuple):
-    """Keeps this module in spite of the limit, or no longer. Evict can still release it."""
+    """Exempts this module from the limit, or ends the exemption. Evict can still release the
+    module."""
 
     handle: int
     pinned: bool = True
@@ -127,16 +129,16 @@ Decision = Evict | Pin | Limit
 
 @runtime_checkable
 class Policy(Protocol):
-    """The interface of a class that MGPU_RT_POLICY names. The manager makes the policy once:
+    """The interface of a class that MGPU_RT_POLICY names. The manager creates the policy once:
     `Class(caches)`.
 
     The manager reports an exception once, and continues with the default policy.
     """
 
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
-        """The manager calls the method after events, and once a second.
+        """The manager calls the method after events, and at least once a second.
 
-        `events` are in order; the first ones stand for objects that existed before. `complete` is
-        False if events were lost: then only the lists of `Caches` are right. The effect of a
-        decision comes back as an event.
+        `events` are in order; the first events represent objects that existed before. `complete` is
+        False if events were lost: then only the lists of `Caches` are correct. The effect of a
+        decision arrives as an event.
         """

@@ -1,4 +1,5 @@
-"""Runs a policy on a recorded list of events, without a program, and returns its decisions.
+"""Runs a policy on a recorded list of events, without a program, and returns the policy's
+decisions.
 
 MGPU_RT_POLICY=mgpu_rt.manager.rehearsal:Record ./program 2> events
 
@@ -66,7 +67,7 @@ def read(path: str | os.PathLike[str]) -> list[Event]:
 
 
 class _Library:
-    """The library in a policy's view: it holds each object between its two events."""
+    """The library from a policy's view: it holds each object between the object's two events."""
 
     def __init__(self, limits: Limits, memory: dict[int, Memory], held: Collection[int]) -> None:
         self._limits, self._memory, self._held = limits, memory, held
@@ -81,7 +82,7 @@ class _Library:
             things.pop(event.handle, None)
 
     def carry_out(self, decision: Decision) -> Event | None:
-        """Returns the event that follows; None if the library releases nothing."""
+        """Returns the event that follows a decision; None if the library releases nothing."""
         if isinstance(decision, Limit):
             self._set_limit(decision)
         if not isinstance(decision, Evict) or decision.handle in self._held:
@@ -104,7 +105,7 @@ class _Library:
             for e in self._things[kind].values()
         ]
 
-    # Answers a policy's questions (protocol.Caches).
+    # Answers a policy's queries (protocol.Caches).
 
     def modules(self) -> list[CachedObject]:
         return self._list(Kind.MODULE)
@@ -126,7 +127,7 @@ class _Library:
 
 
 def _turns(events: Sequence[Event], after: int) -> Iterator[tuple[int, list[Event]]]:
-    """Yields the turns: a time with its events, at least one turn each second."""
+    """Yields the turns: a time and its events, with at least one turn a second."""
     if not events:
         return
     now, rest = events[0].time, list(events)
@@ -150,10 +151,10 @@ def rehearse(
 ) -> list[tuple[float, Decision]]:
     """Returns a policy's decisions in order, each with the seconds since the first event.
 
-    The clock follows the events. The program holds the handles in `held` all the time. An eviction
-    of any other object succeeds, and comes back as an event. Hits are unknown, so `uses` is 0.
-    `memory` is by device. The policy continues for `seconds_after` the last event. Raises the
-    exceptions of the policy.
+    The clock follows the events. The program permanently holds the handles in `held`. An eviction
+    of any other object succeeds, and causes an event. Hits are unknown, so `uses` is 0. `memory` is
+    by device. The policy continues for `seconds_after` the last event. Raises the exceptions of the
+    policy.
     """
     library = _Library(limits, memory or {}, held)
     made = policy(library)

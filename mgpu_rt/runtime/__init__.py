@@ -5,9 +5,9 @@
             print(launch)
             super().launch_kernel(launch)
 
-`MGPU_RT_RUNTIME=module:Trace`, `mgpu-rt run --runtime module:Trace -- PROGRAM` or, in a program of
-Python's, `with mgpu_rt.intercept(Trace()):` put it there. docs/write-a-runtime.md shows how to
-write one.
+Any of these installs the runtime: `MGPU_RT_RUNTIME=module:Trace`, `mgpu-rt run --runtime
+module:Trace -- PROGRAM`, or `with mgpu_rt.intercept(Trace()):` in Python. docs/write-a-runtime.md
+shows how to write one.
 """
 
 TYPE_CHECKING = False
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime._objects import Buffer, Image, Launch, LoadedKernel, MemRefDescriptor
     from mgpu_rt.runtime._replay import Recording
 
-#: The modules that define these names. Code that makes the compiled part, or runs without HIP,
-#: cannot import it.
+#: The modules that define these names. Code that builds the compiled part, or runs without HIP,
+#: cannot import these modules.
 _ELSEWHERE = {
     "Buffer": "objects",
     "CachedRuntime": "cached",

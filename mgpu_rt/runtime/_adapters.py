@@ -15,8 +15,8 @@ from mgpu_rt.runtime._objects import CalledLaunch, Image
 
 
 def check(runtime: Runtime) -> None:
-    """Raises TypeError if a class has kept Runtime's own __init__ from running, or if a method
-    would not run when it is called."""
+    """Raises TypeError if a class does not call Runtime's __init__, or if a method would not run
+    when it is called."""
     kinds = type(runtime).__mro__
     kinds = kinds[: kinds.index(Runtime)]
     if not runtime._is_made:
@@ -107,8 +107,8 @@ def _launch_cluster(runtime: Runtime) -> Callable[..., int]:
 
 
 def nothing(answer: object) -> int:
-    """Tells C that a method has run that returns nothing. Raises TypeError if the method has
-    returned something: a coroutine or a generator would not have run."""
+    """Tells C that a method that returns nothing has run. Raises TypeError if the method has
+    returned a value: a coroutine or a generator would not have run."""
     if answer is not None:
         raise TypeError(f"the method has returned {answer!r}: it has to return nothing")
     return 1
@@ -119,7 +119,7 @@ def _without_result(method: Callable[..., Any]) -> Callable[..., int]:
 
 
 def end(runtime: Runtime) -> Callable[[], int]:
-    """Ends a runtime, and writes the rest of its output."""
+    """Ends a runtime, and flushes its output."""
 
     def method() -> int:
         answer = runtime.end()
@@ -132,8 +132,8 @@ def end(runtime: Runtime) -> Callable[[], int]:
 
 
 def _allocate(runtime: Runtime) -> Callable[..., int]:
-    # Programs from before LLVM 18 pass no flag, so the value is garbage; they pass no null stream
-    # either.
+    # Programs from before LLVM 18 pass no flag, so the value is garbage; those programs never pass
+    # a null stream.
     serve = runtime.mem_alloc
     asks = _overrides(runtime, "on_out_of_memory")
 
@@ -156,7 +156,7 @@ def _make_room(runtime: Runtime) -> Callable[..., int]:
 
 UNKNOWN = 999  # HIP's error
 
-#: Functions whose methods take other arguments than the ABI's.
+#: Functions whose methods take arguments other than the ABI's.
 _ADAPTERS: dict[str, Callable[[Runtime], Callable[..., Any]]] = {
     "end": end,
     "out_of_memory": _make_room,
@@ -170,7 +170,7 @@ _ADAPTERS: dict[str, Callable[[Runtime], Callable[..., Any]]] = {
     "mgpuMemAlloc": _allocate,
 }
 
-#: Methods that answer no function of the ABI, by the library's names.
+#: Methods that correspond to no function of the ABI, by the library's names.
 _OTHERS = {"end": "end", "out_of_memory": "on_out_of_memory"}
 
 #: Methods that must see a call so that a launch knows its kernel.
@@ -191,8 +191,8 @@ def _method_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """Answers a function of the ABI by `method`, with `handler` for exceptions. C gets `lost` if
-    not even the handler could run."""
+    """Answers a function of the ABI by `method`, and exceptions by `handler`. C gets `lost` if even
+    the handler could not run."""
 
     method: Callable[..., Any]
     handler: Callable[..., Any]
@@ -222,7 +222,7 @@ def answers(runtime: Runtime, fail: Fail) -> dict[str, Answer]:
 
 
 def _results(kind: str) -> tuple[Any, Any]:
-    """Returns the result of a failed call of this type, and of one whose failure could not be
+    """Returns the result of a failed call of this type, and the result if the failure could not be
     handled (build.py)."""
     if kind == "void":
         return 1, 0
@@ -238,7 +238,8 @@ def _handler(runtime: Runtime, function: str, failed: Any, fail: Fail) -> Callab
 
     def handle(_kind: Any, error: BaseException, trace: Any) -> Any:
         if trace is None and isinstance(error, (TypeError, OverflowError)):
-            # No line of the method raised it: calling it, or taking its result, failed in C.
+            # No line of the method raised the exception: to call the method, or to take its result,
+            # failed in C.
             method = _method_of(function)
             words = f"{method}{inspect.signature(getattr(Runtime, method))}".replace("'", "")
             error = TypeError(f"{type(runtime).__name__}.{method} does not fit {words}: {error}")

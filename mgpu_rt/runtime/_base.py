@@ -1,7 +1,7 @@
 """Runtime: a method for every function of the mgpu* ABI.
 
-The library calls a method instead of its function, with handles and addresses as ints. super()
-calls the next class's method, at last the C library's function. Python is called only for
+In place of its function, the library calls a method, with handles and addresses as ints. super()
+calls the next class's method, and finally the C library's function. Python is called only for
 overridden methods: all others stay in the C library, at its speed.
 """
 
@@ -18,8 +18,8 @@ from mgpu_rt.runtime._objects import Buffer, Image, Launch, LoadedKernel
 
 
 def method_name(function: str) -> str:
-    """Returns the name of a function's method: mgpuStreamWaitEvent is stream_wait_event. All
-    launches share one, launch_kernel."""
+    """Returns the name of a function's method: stream_wait_event for mgpuStreamWaitEvent. All
+    launches share one method, launch_kernel."""
     if function.startswith("mgpuLaunch"):
         return "launch_kernel"
     words = re.sub(r"^mgpu|MemRef|Memref|JIT", lambda m: _WORDS[m[0]], function)
@@ -34,16 +34,16 @@ class Runtime:
     once.
 
     Settings are class attributes: `NanCheck(dtype="f8")` sets one, as does dtype=f8 after the
-    question mark of MGPU_RT_RUNTIME.
+    question mark in MGPU_RT_RUNTIME.
 
-    HipError in a method means a failed call: stock's line on stderr, and 0. Any other exception is
-    printed and ends the program; in a Python program it leaves `with intercept(...)`.
+    HipError in a method makes the call fail: stock's line on stderr, and the result 0. Any other
+    exception is printed and ends the program; in a Python program the exception leaves `with
+    intercept(...)`.
     """
 
-    #: The C library's functions by their names, past all runtimes.
+    #: The C library's functions by their names; they bypass all runtimes.
     native: ClassVar[Any] = lib
-    #: False: the runtime does not use names and images of kernels, so a hook on launches costs
-    #: less.
+    #: False: the runtime does not need kernels' names and images, so a hook on launches costs less.
     knows_kernels: ClassVar[bool] = True
     _is_made = False  # until __init__ has run
 
@@ -149,12 +149,12 @@ class Runtime:
     def set_default_device(self, device: int) -> None:
         lib.mgpuSetDefaultDevice(device)
 
-    # Functions of memrefs, tensor maps and sparse matrices have methods too, with the ABI's
+    # Functions with memrefs, tensor maps and sparse matrices also have methods, with the ABI's
     # arguments: see below.
 
     def on_out_of_memory(self, device: int, size: int) -> None:
-        """Called before an allocation of `size` bytes fails for want of device memory: memory that
-        it frees may serve, as the allocation is tried again.
+        """Called before an allocation of `size` bytes fails for lack of device memory; a repeated
+        attempt may use memory that the method frees.
 
         The method runs on the thread that allocates. The method's own allocations do not call it.
         """
@@ -188,7 +188,7 @@ class Runtime:
     def _loaded(self, module: int, image: Image) -> None:
         self._images[module] = image
         if self.knows_kernels:
-            # With cffi only, no image can be read: names are told apart once they are found.
+            # With cffi only, no image can be read: names are made distinct once they are found.
             with suppress(ModuleNotFoundError):
                 for name in image.kernels:
                     self._alike[name].add(image)
@@ -211,7 +211,7 @@ def _pass_on(function: str) -> Any:
     return method
 
 
-#: The method of each function of the ABI.
+#: The name of the method for each function of the ABI.
 METHODS = {function.name: method_name(function.name) for function in _abi.functions()}
 
 for _function, _method in METHODS.items():

@@ -2,17 +2,17 @@
 
     python -m mgpu_rt.runtime._build OUT.c
 
-For each function of csrc/abi.def there are three in C. `on_` is Python's function, by cffi. The
-plain name calls the library's own. host.py puts `enter_` in place of the library's function; it
-calls `on_`. If a method itself makes the call, `enter_` calls the library, so that a method never
-calls itself.
+For each function of csrc/abi.def there are three functions in C. `on_` is Python's function,
+declared for cffi. The plain name calls the library's own function. host.py replaces the library's
+function by `enter_`, which calls `on_`. If a method itself makes the call, `enter_` calls the
+library, so that a method never calls itself.
 
-Python handles a method's exception (adapters.py). The handler may fail as well, without memory or
-with too deep a stack. cffi then returns LOST; for the ABI's void it returns 0, where Python's
-function returns 1. Then `enter_` ends the program, which would otherwise continue without its call.
+Python handles a method's exception (adapters.py). The handler may also fail, without memory or with
+too deep a stack. cffi then returns LOST; for the ABI's void it returns 0, where Python's function
+returns 1. Then `enter_` ends the program, which would otherwise continue without the call.
 
-Handles and addresses are declared as numbers of their size, which x86-64 passes identically. So
-Python gets ints, and cffi makes no object for them.
+Handles and addresses are declared as numbers of their size, which x86-64 passes in the same
+registers. So Python gets ints, and cffi creates no objects for them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _plain(kind: str) -> str:
 
 
 class _Function:
-    """A function of the ABI, declared so."""
+    """A function of the ABI, as csrc/abi.def declares it."""
 
     def __init__(self, function: _abi.Function) -> None:
         self.name, self.result = function.name, _plain(function.result)
@@ -87,7 +87,7 @@ class _Function:
         )
 
 
-#: These functions answer until use_library, as a method may be called directly.
+#: These functions answer until use_library is called, because a method may be called directly.
 _ABSENT = """
 typedef void (*mgpu_rt_function)(void);
 static uintptr_t absent(void) {

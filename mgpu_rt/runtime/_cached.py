@@ -1,8 +1,9 @@
-"""The runtime in readable Python, over HIP: as LLVM's own, and with the caches of mgpu_rt.
+"""The runtime in readable Python over HIP: a version like LLVM's own library, and a version with
+the caches of mgpu_rt.
 
-The code is for reading and for changes: the C library does equal work faster, with shortcuts. Each
-cache is a few lines of two methods, one that hands out objects and one that takes them back. The
-rule is the library's: a cache acts on positive knowledge only, and asks HIP otherwise.
+The code is for reading and for experiments: the C library does equal work faster, with shortcuts.
+Each cache consists of two short methods, one that hands out objects and one that takes them back.
+The rule is the library's: a cache acts on positive knowledge only, and asks HIP otherwise.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from mgpu_rt.runtime._objects import Image, Launch
 
 
 class PlainRuntime(Runtime):
-    """Stock's behaviour: each call goes to HIP."""
+    """The runtime with stock's behaviour: each call goes to HIP."""
 
     knows_kernels: ClassVar[bool] = False
 
@@ -85,7 +86,7 @@ class PlainRuntime(Runtime):
         self.hip.EventRecord(event, stream)
 
     def event_elapsed_time(self, first: int, second: int, third: int) -> dict[str, float | int]:
-        """Answers `float (event, event)`, and `int32_t (float *, event, event)`."""
+        """Answers both signatures, `float (event, event)` and `int32_t (float *, event, event)`."""
         asked = lib.mgpuEventElapsedTime(0, 0, 0)  # from here on events have timing
         if not first and not second:
             return {"milliseconds": 0, "error": asked.error}
@@ -128,8 +129,8 @@ class PlainRuntime(Runtime):
 
 
 def _take(kept: list[int], free: Callable[[int], bool] = lambda _: True) -> int | None:
-    """Takes an idle object from the list, then asks HIP about it. A call to HIP lets other threads
-    run, and one of them could take the object between a test and a pop."""
+    """Takes an idle object from the list, then queries HIP about it. A call to HIP lets other
+    threads run, and one of them could take the object between a test and a pop."""
     for _ in range(len(kept)):
         try:
             # proof: one_thread_takes_it, else `found = kept[0]`
@@ -146,8 +147,8 @@ _Kind = Literal["module", "stream", "event", "block"]
 
 
 class _Kept:
-    """All objects that are cached for one device. `known` has the handles that were made here, all
-    others are the program's; `held` has those that the program holds."""
+    """All objects that are cached for one device. `known` contains the handles that this runtime
+    created, all other handles are the program's; `held` contains those that the program holds."""
 
     def __init__(self) -> None:
         self.known: dict[int, _Kind] = {}
@@ -164,8 +165,7 @@ class _Kept:
 
 
 class CachedRuntime(PlainRuntime):
-    """A PlainRuntime that caches what it gets from HIP: modules, functions, streams, events,
-    memory."""
+    """A PlainRuntime that caches objects of HIP: modules, functions, streams, events, memory."""
 
     def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
         super().__init__(hip, **settings)
@@ -174,11 +174,11 @@ class CachedRuntime(PlainRuntime):
         self._others = False  # work was submitted to a stream that was not made here
 
     def _of(self, device: int) -> _Kept:
-        """Returns a device's cached objects. If the device was reset, the cached memory is gone, so
+        """Returns a device's cached objects. If the device was reset, the memory is invalid, so
         nothing stays cached."""
         kept = self._devices.get(device)
         if kept is None:
-            # Threads that come at once get one object.
+            # Threads that call at the same time get one object.
             kept = self._devices.setdefault(device, _Kept())
         memory, number = kept.watch or (0, None)
         # proof: device_has_the_watched_memory, else `if False:`
@@ -196,8 +196,8 @@ class CachedRuntime(PlainRuntime):
         return kept
 
     def _owner(self, handle: int, kind: _Kind) -> _Kept | None:
-        """Returns the owner of a handle; None if it was not made here, or was made as another
-        kind."""
+        """Returns the owner of a handle; None if this runtime did not create it, or created it as
+        another kind."""
         device = self._home.get(handle)
         kept = self._of(device) if device is not None else None
         # proof: handle_was_made_here, else `return kept or self._here`
@@ -217,8 +217,8 @@ class CachedRuntime(PlainRuntime):
         return handle
 
     def _returned(self, owner: _Kept, handle: int, function: str, refusal: int) -> None:
-        """Notes that the program releases an object. Raises HipError, as HIP would, if the program
-        has already released it: it may serve another caller by now, and must not serve two."""
+        """Records that the program releases an object. Raises HipError, as HIP would, if the
+        program has already released the object, which may serve another caller by now."""
         try:
             owner.held.remove(handle)  # one call, so that only one of two threads gets it
         except KeyError:
@@ -233,8 +233,8 @@ class CachedRuntime(PlainRuntime):
         for handles in (owner.held, owner.made):
             handles.discard(handle)
 
-    # The bytes identify an image. An image is loaded again each time if kernels can write into it,
-    # or if the program can set one of its constants by name.
+    # The bytes of an image identify it. An image is loaded again each time if kernels can write to
+    # it, or if the program can set one of its constants by name.
 
     def module_load(self, image: Image) -> int:
         here = self._here
@@ -269,7 +269,7 @@ class CachedRuntime(PlainRuntime):
             functions[name] = function
         return function
 
-    # A stream is handed out again only when idle: new work never waits behind another owner's.
+    # A stream is reused only when idle: new work never waits for another owner's.
 
     def stream_create(self) -> int:
         here = self._here
@@ -292,8 +292,8 @@ class CachedRuntime(PlainRuntime):
         super().stream_destroy(stream)  # the program has made it by HIP, perhaps another kind
 
     def _is_ours(self, stream: int) -> bool:
-        """Returns False if the program has destroyed the stream by calling HIP, and another one has
-        its handle."""
+        """Returns False if the program has destroyed the stream by calling HIP, and another stream
+        has its handle."""
         # proof: stream_has_our_flags, else `return True`
         return self.hip.stream_flags(stream) == 0
 
@@ -315,10 +315,10 @@ class CachedRuntime(PlainRuntime):
         else:
             super().event_destroy(event)
 
-    # A freed block may be used at once by its own stream, whose order separates the uses. While
-    # another stream is at work, perhaps on the block, HIP frees it, and waits for the device. HIP
-    # does so, too, once the program has submitted to a stream that was not made here, such as an
-    # external one.
+    # A freed block may be reused at once on its own stream, whose order separates the uses. If
+    # another stream has pending work, perhaps on the block, HIP frees the block, and waits for the
+    # device. HIP also frees it once the program has submitted work to a stream that this runtime
+    # did not create, such as an external stream.
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
         here = self._here
@@ -338,7 +338,8 @@ class CachedRuntime(PlainRuntime):
         if owner:
             self._returned(owner, address, "hipFree", INVALID_VALUE)
             size, number = owner.lent.pop(address)
-            # The program may have had HIP free the block, and may have got other memory there.
+            # The program may have freed the block by HIP, and may have got other memory at its
+            # address.
             # proof: block_has_its_number, else `is_ours = True`
             is_ours = number is not None and number == self.hip.buffer_id(address)
             # proof: stream_is_ours, else `if is_ours and self._alone_at_work(owner, stream):`
@@ -378,11 +379,11 @@ class CachedRuntime(PlainRuntime):
         self._submits(stream)
         super().memset16(address, value, count, stream)
 
-    # Cached objects go back to HIP when memory is short, and at the end.
+    # Cached objects are returned to HIP when memory is short, and at the end.
 
     def _got(self, get: Callable[..., int], *arguments: Any) -> int:
-        """Notes a new object from HIP. If the handle was known, the program had destroyed the older
-        object through HIP, so all knowledge of it is dropped."""
+        """Records a new object of HIP. If the handle was known, the program has destroyed the older
+        object by HIP, so its entry is dropped."""
         try:
             handle = get(*arguments)
         except HipError as error:
@@ -398,7 +399,7 @@ class CachedRuntime(PlainRuntime):
         return handle
 
     def give_back(self) -> int:
-        """Has HIP release this device's idle objects; returns how many."""
+        """Releases this device's idle objects by HIP; returns how many."""
         here, count, unload = self._here, 0, super().module_unload
         lists: list[tuple[list[int], Callable[[int], None]]] = [
             *((modules, unload) for modules in list(here.modules.values())),
@@ -419,9 +420,9 @@ class CachedRuntime(PlainRuntime):
 
 
 class Singleton(CachedRuntime):
-    """One stream for each device, made at its first use: the simplest cache of streams. A program
-    with several streams loses their overlap. A program that destroys streams by calling HIP, or one
-    by one after its exit handlers, must not use it."""
+    """One stream for each device, created at its first use: the simplest cache of streams. Programs
+    with several streams do not run them concurrently with this runtime. A program that destroys
+    streams by calling HIP, or destroys them after its exit handlers, must not use this runtime."""
 
     def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
         super().__init__(hip, **settings)

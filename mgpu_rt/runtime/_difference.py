@@ -1,4 +1,5 @@
-"""Compares two contents of a block of memory: after a launch, and as recorded."""
+"""Compares two contents of a block of memory: the content after a launch, and the recorded
+content."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 
 from mgpu_rt.runtime._objects import numpy_for
 
-#: NumPy's types for MLIR's. NumPy has no bf16, which is the upper half of an f32.
+#: NumPy's types for MLIR's names. NumPy lacks bf16, which is the upper half of an f32.
 DTYPES = {
     "f16": "f2",
     "bf16": "u2",
@@ -23,7 +24,7 @@ DTYPES = {
 
 @dataclass(frozen=True)
 class Difference:
-    """Elements of a block that differ."""
+    """The elements of a block that differ."""
 
     block: int
     first: int  # the index of the first one
@@ -43,7 +44,7 @@ class Difference:
 
 
 def check(tolerance: float | None, dtype: str) -> None:
-    """Raises ValueError for values that `differences` does not take."""
+    """Raises ValueError for values that `differences` does not accept."""
     if dtype not in DTYPES:
         raise ValueError(f"'{dtype}' is no type of numbers: name one of {', '.join(DTYPES)}")
     if tolerance is not None and not 0 <= tolerance < math.inf:
@@ -55,12 +56,11 @@ def check(tolerance: float | None, dtype: str) -> None:
 def differences(
     block: int, now: bytes, then: bytes, tolerance: float | None, dtype: str, ulps: int = 0
 ) -> list[Difference]:
-    """Returns how two contents of one length differ: as bytes, or with a tolerance as elements of
+    """Returns how two contents of equal length differ: as bytes, or with a tolerance as elements of
     `dtype`.
 
-    Integers are compared exactly, floats as f64. NaN equals NaN. Floats may be `ulps` apart, which
-    counts steps from one float to the next. Bytes after the last whole element are compared as
-    bytes.
+    Integers are compared exactly, floats as f64. A NaN equals any NaN. Floats may differ by `ulps`
+    steps from one float to the next. Bytes after the last whole element are compared as bytes.
     """
     if now == then:
         return []
@@ -78,7 +78,7 @@ def differences(
 
 
 def _of_bytes(block: int, now: bytes, then: bytes, begin: int = 0) -> list[Difference]:
-    """Compares long numbers at C's speed."""
+    """Compares large arrays at C's speed."""
     wrong = int.from_bytes(now[begin:], "little") ^ int.from_bytes(then[begin:], "little")
     unlike = wrong.to_bytes(len(then) - begin, "little")
     count = len(unlike) - unlike.count(0)
@@ -89,7 +89,7 @@ def _of_bytes(block: int, now: bytes, then: bytes, begin: int = 0) -> list[Diffe
 def errors_of(
     now: bytes, then: bytes, tolerance: float, dtype: str, ulps: int = 0
 ) -> tuple[Any, Any]:
-    """Returns the error of each element, and which errors are not permitted, as NumPy arrays."""
+    """Returns the error of each element, and which errors exceed the tolerance, as NumPy arrays."""
     numpy = numpy_for("--tolerance")
     mine, theirs = (numbers(content, dtype) for content in (now, then))
     if mine.dtype.kind == "i":
@@ -106,7 +106,7 @@ def errors_of(
 
 
 def ulps_between(now: bytes, then: bytes, dtype: str) -> Any:
-    """Returns how many floats apart the elements are; the maximum if one is NaN."""
+    """Returns the distance of the elements, in floats; the maximum if one is NaN."""
     numpy = numpy_for("--tolerance")
 
     def ordered(content: bytes) -> Any:
@@ -126,7 +126,8 @@ def numbers(content: bytes, dtype: str) -> Any:
 
 
 def _distances(numpy: Any, mine: Any, theirs: Any) -> Any:
-    """Returns the distances of integers, as unsigned ones of their size, which all of them fit."""
+    """Returns the distances of integers as unsigned integers of the same size, in which all of them
+    fit."""
     unsigned = f"u{mine.dtype.itemsize}"
     larger, smaller = numpy.maximum(mine, theirs), numpy.minimum(mine, theirs)
     return larger.view(unsigned) - smaller.view(unsigned)

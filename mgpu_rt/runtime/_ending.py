@@ -10,7 +10,7 @@ from mgpu_rt._runtime import lib
 
 
 def end_program(error: BaseException) -> None:
-    """Ends the process, even if that fails in part; with status 0 only if the user asks for it."""
+    """Ends the process, even if parts of that fail; with status 0 only if the user requests it."""
     status = 1
     try:
         status = _tell(error)
@@ -21,7 +21,7 @@ def end_program(error: BaseException) -> None:
 
 
 def change_status(error: BaseException) -> None:
-    """Gives an ending process another status in place of 0. The other exit handlers still run."""
+    """Replaces the status 0 of an ending process. The other exit handlers still run."""
     status = 1
     try:
         status = _tell(error)
@@ -30,7 +30,7 @@ def change_status(error: BaseException) -> None:
 
 
 def _tell(error: BaseException) -> int:
-    """Prints an exception. Returns the exit status for it."""
+    """Prints an exception. Returns the exit status for an exception."""
     if not isinstance(error, SystemExit):
         _write(_shown(error))
         return 1
@@ -43,7 +43,7 @@ def _tell(error: BaseException) -> int:
 
 
 def _shown(error: BaseException) -> str:
-    """Returns an exception with its traceback, as far as possible."""
+    """Returns the text of an exception with its traceback, as far as possible."""
     try:
         return "".join(traceback.format_exception(error))
     except Exception:
@@ -51,7 +51,7 @@ def _shown(error: BaseException) -> str:
 
 
 def _write(text: str) -> None:
-    """Writes to stderr, unless it is closed or full."""
+    """Writes to stderr, unless stderr is closed or full."""
     for stream in (sys.stderr, sys.__stderr__):  # the program may have replaced it
         with contextlib.suppress(Exception):
             stream.write(text)  # type: ignore[union-attr]

@@ -1,7 +1,7 @@
-"""The folder of a recording: only its owner may enter it, and links in it are not followed.
+"""The folder of a recording: only its owner may enter the folder, and links in it are not followed.
 
-Another user with rights to the parent folder could make the folder first, or replace it. So files
-are opened relative to descriptors of folders, which belong to this user and are closed to others.
+Another user with rights to the parent folder could create the folder first, or replace it. So files
+are opened relative to descriptors of folders that belong to this user and are closed to others.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _FILE = os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def claim(path: str) -> None:
-    """Makes the folder of a new recording, or takes one without any recorded launch. Raises
-    OSError: FileExistsError if the folder has other content."""
+    """Creates the folder of a new recording, or uses an existing folder without recorded launches.
+    Raises OSError: FileExistsError if the folder has other content."""
     try:
         number = _make(path)
     except NotADirectoryError:
@@ -37,8 +37,9 @@ def claim(path: str) -> None:
 
 
 class Folder:
-    """A recording's folder, which is made if it is missing. Several threads and processes may write
-    into it. Raises OSError if the folder cannot be written, or others could read or change it."""
+    """A recording's folder, which is created if it is missing. Several threads and processes may
+    write to the folder. Raises OSError if the folder cannot be written, or if others could read or
+    change it."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -57,7 +58,7 @@ class Folder:
         os.close(self.number)
 
     def keep(self, content: bytes) -> str:
-        """Stores a blob, whole or not at all. Returns its name, which is its hash."""
+        """Stores a blob completely or not at all. Returns the blob's name, which is its hash."""
         name = hashlib.sha256(content).hexdigest()
         with suppress(FileNotFoundError):
             found = os.stat(name, dir_fd=self._blobs, follow_symlinks=False)
@@ -75,7 +76,7 @@ class Folder:
         return name
 
     def append(self, line: bytes) -> None:
-        """Appends a line to the manifest, whole or not at all."""
+        """Appends a line to the manifest completely or not at all."""
         number = os.open(MANIFEST, os.O_RDWR | os.O_APPEND | _FILE, 0o600, dir_fd=self.number)
         try:
             with _alone(number, self.path):
@@ -92,7 +93,7 @@ class Folder:
 
 
 def _make(path: str) -> int:
-    """Returns the descriptor of a folder by its path, whose parents are made, too. Raises
+    """Returns the descriptor of a folder by its path, whose missing parents are created. Raises
     OSError."""
     with suppress(FileExistsError):  # another file, which _open reports
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
@@ -100,7 +101,7 @@ def _make(path: str) -> int:
 
 
 def _open(path: str, within: int | None = None) -> int:
-    """Returns the descriptor of a folder that only its owner, this user, may enter. Makes the
+    """Returns the descriptor of a folder that only its owner, this user, may enter. Creates the
     folder if it is missing. Raises OSError."""
     with suppress(FileExistsError):
         os.mkdir(path, 0o700, dir_fd=within)
@@ -122,7 +123,7 @@ def _open(path: str, within: int | None = None) -> int:
 
 @contextmanager
 def _alone(number: int, path: Path) -> Iterator[None]:
-    """Lets in one thread at a time, of all threads and processes that open the file. Raises
+    """Admits one thread at a time, of all threads and processes that open the file. Raises
     OSError."""
     try:
         _lock(number, path)
@@ -133,7 +134,7 @@ def _alone(number: int, path: Path) -> Iterator[None]:
 
 
 def _lock(number: int, path: Path) -> None:
-    """Waits for others; the time begins again whenever one has appended a line."""
+    """Waits for others; the time limit starts again whenever one has appended a line."""
     size, end = -1, 0.0
     while True:
         try:
@@ -151,7 +152,7 @@ def _lock(number: int, path: Path) -> None:
 
 
 def _end_of_lines(number: int) -> int:
-    """Returns the size of a file up to the end of its last whole line."""
+    """Returns the size of a file up to the end of its last complete line."""
     size = os.fstat(number).st_size
     if not size or os.pread(number, 1, size - 1) == b"\n":
         return size
@@ -166,8 +167,8 @@ def _write(number: int, content: bytes) -> None:
 
 @contextmanager
 def limits_are_errors() -> Iterator[None]:
-    """Makes a write beyond the limit on a file's size raise OSError. The kernel also sends the
-    thread SIGXFSZ, which would end a program; a signal that was pending before is the program's."""
+    """Makes a write beyond the limit on file sizes raise OSError. The kernel also sends the thread
+    SIGXFSZ, which would end a program; a signal that was pending before belongs to the program."""
     limit = {signal.SIGXFSZ}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, limit)
     pending = limit & signal.sigpending()

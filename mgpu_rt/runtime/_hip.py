@@ -1,7 +1,7 @@
-"""HIP for runtimes in Python: through hip-python, or through ctypes where that is missing.
+"""HIP for runtimes in Python: through hip-python, or through ctypes if hip-python is missing.
 
-Each of them uses the library that mgpu_rt has open. By itself hip-python opens libamdhip64.so of
-its own search path. A second HIP in the process would not know the first one's streams.
+Both use the HIP library that mgpu_rt has opened. By itself, hip-python opens the libamdhip64.so on
+its own search path. A second HIP in the process would not know the first HIP's streams.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from mgpu_rt._errors import HipError
 from mgpu_rt._runtime import lib
 
 SUCCESS, OUT_OF_MEMORY, NOT_READY = 0, 2, 600
-#: HIP's errors for a handle or address that is invalid, or no longer valid.
+#: HIP's errors for an invalid handle or address.
 INVALID_HANDLE, DESTROYED, NOT_FOUND, INVALID_VALUE = 400, 709, 500, 1
 DISABLE_TIMING = 2  # a flag of events
 COPY_DEFAULT = 4  # hipMemcpyDefault
 HIP_6, HIP_7 = 60000000, 70000000  # of hipRuntimeGetVersion
 BUFFER_ID = 7  # hipPointerAttribute: another number for each allocation
 
-#: LLVM's own words for these calls in its line on a failure.
+#: LLVM's expressions for these calls in its line about a failure.
 CALLS = {
     "hipModuleLoadData": "hipModuleLoadData(&module, data)",
     "hipModuleUnload": "hipModuleUnload(module)",
@@ -54,8 +54,8 @@ CALLS = {
     "hipSetDevice": "hipSetDevice(device)",
 }
 
-#: The functions to call by ctypes: the number of their results, and their other arguments. The
-#: letters stand for: Pointer or handle, Text, unsigned, int, Half word, size (Z).
+#: The functions that are called by ctypes: the number of their results, and their other arguments.
+#: The letters stand for: Pointer or handle, Text, unsigned, int, Half word, size (Z).
 _SHAPES = {
     "hipModuleLoadData": (1, "P"),
     "hipModuleUnload": (0, "P"),
@@ -92,11 +92,11 @@ _TYPES = {
 
 
 class CopyFailed(RuntimeError):
-    """A hook's copy of device memory failed, so it cannot see the content. The failure is no failed
-    call of the program."""
+    """Raised if a hook's copy of device memory failed, so that the hook cannot read the content.
+    The failure does not count as a failed call of the program."""
 
 
-#: Threads that begin at once would remove each other's finder.
+#: Threads that start at once would remove each other's finder.
 _binding = threading.Lock()
 
 
@@ -145,8 +145,8 @@ class _Ctypes:
 class Hip:
     """HIP's functions, by their names without "hip": `hip.StreamCreate()` returns a handle as int.
 
-    A call that HIP refuses raises HipError. `binding` is "hip-python" or "ctypes"; `module` is its
-    module, whose functions return tuples, the error first.
+    A call that HIP refuses raises HipError. `binding` is "hip-python" or "ctypes"; `module` is the
+    binding's module, whose functions return tuples, the error first.
     """
 
     def __init__(self, path: str, *, hip_python: bool = True) -> None:
@@ -162,11 +162,12 @@ class Hip:
         self._stream_flags = self._address("hipStreamGetFlags")
         version = ctypes.c_int()
         self._library.hipRuntimeGetVersion(ctypes.byref(version))
-        # HIP 7 reads what a stream's handle points to, but looks up the stream for its device.
+        # HIP 7 reads the object at a stream's handle for its flags, but looks up the stream for its
+        # device.
         self._find_stream = self._address("hipStreamGetDevice") if version.value >= HIP_7 else 0
         self._event_query = self._address("hipEventQuery")
-        #: From 6 on hipEventQuery reads the stream on which the event was last recorded, even if
-        #: that was destroyed and its memory freed.
+        #: From 6 on, hipEventQuery reads the stream on which the event was last recorded, even if
+        #: that stream's memory was freed.
         self.answers_for_events = version.value < HIP_6
         self._get_device = self._address("hipGetDevice")
         self._get_attribute = self._address("hipPointerGetAttribute")
@@ -180,7 +181,7 @@ class Hip:
     @classmethod
     @functools.cache
     def of_process(cls) -> Hip:
-        """Returns the HIP that the library in this process uses. Raises RuntimeError if the process
+        """Returns the HIP that the library uses in this process. Raises RuntimeError if the process
         has none."""
         from mgpu_rt.runtime import _host
 
@@ -211,17 +212,17 @@ class Hip:
     # ---- questions: a failure is an answer ----
 
     def stream_idle(self, stream: int) -> bool:
-        """Returns True if all work on the stream is done; False for a destroyed one."""
+        """Returns True if all work on the stream is done; False for a destroyed stream."""
         return self._is_good(lib.ask_handle(self._find_stream, self._stream_query, stream))
 
     def stream_busy(self, stream: int) -> bool:
-        """Returns True if work on the stream is pending; False for a destroyed one."""
+        """Returns True if work on the stream is pending; False for a destroyed stream."""
         error = lib.ask_handle(self._find_stream, self._stream_query, stream)
         return not self._is_good(error) and error == NOT_READY
 
     def stream_flags(self, stream: int) -> int | None:
-        """Returns the flags that a stream was made with; None if it was destroyed, or a reset of
-        its device ended it."""
+        """Returns the flags with which a stream was created; None if it was destroyed, or a reset
+        of its device ended it."""
         flags = lib.ask_flags(self._find_stream, self._stream_flags, stream)
         return flags if self._is_good(-min(0, flags)) else None
 
@@ -248,22 +249,23 @@ class Hip:
         return lib.ask_device(self._get_device) if self._several else 0
 
     def buffer_id(self, address: int) -> int | None:
-        """Returns a number that no other allocation has had; None if there is none."""
+        """Returns a number that no other allocation has ever had; None if HIP knows no
+        allocation."""
         number = lib.ask_number(self._get_attribute, BUFFER_ID, address)
         if number == 0:
             self._is_good(self._library.hipPeekAtLastError())
         return number or None
 
     def address_range(self, address: int) -> tuple[int, int] | None:
-        """Returns begin and size of the device memory that contains an address; None if it is
-        none."""
+        """Returns begin and size of the device memory that contains an address; None if no device
+        memory contains it."""
         begin, size = ctypes.c_void_p(), ctypes.c_size_t()
         arguments = ctypes.byref(begin), ctypes.byref(size), ctypes.c_void_p(address)
         good = self._asks("hipMemGetAddressRange", *arguments) and begin.value and size.value
         return (begin.value or 0, size.value) if good else None
 
     def copy(self, to: int, source: int, size: int, stream: int) -> None:
-        """Copies in the order of the stream, and waits. Raises CopyFailed."""
+        """Makes a copy in the order of the stream, and waits for it. Raises CopyFailed."""
         way = ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(size), COPY_DEFAULT
         for function, arguments in (("hipMemcpyAsync", way), ("hipStreamSynchronize", ())):
             error = getattr(self._library, function)(*arguments, ctypes.c_void_p(stream))
@@ -271,20 +273,19 @@ class Hip:
                 raise CopyFailed(str(self.failed(function, error)))
 
     def last_error(self) -> str:
-        """Returns HIP's name of this thread's last error; "" if there is none."""
+        """Returns HIP's name of this thread's last error; "" if there is no error."""
         error = self._library.hipPeekAtLastError()
         return self.failed("", error).name if error else ""
 
     def watch_memory(self) -> int:
-        """Allocates memory that a reset of the device frees, by a call that programs hardly make;
-        returns 0 if there is none."""
+        """Allocates memory that a reset of the device frees, by a call that programs seldom make;
+        returns 0 on failure."""
         address = ctypes.c_void_p()
         arguments = ctypes.byref(address), ctypes.c_size_t(64), 0
         return (address.value or 0) if self._asks("hipExtMallocWithFlags", *arguments) else 0
 
     def _asks(self, function: str, *arguments: Any) -> bool:
-        """Makes a call that may fail as an answer, which must not become the program's last
-        error."""
+        """Makes a call whose failure is an answer, and must not become the program's last error."""
         asked = getattr(self._library, function, None)
         return asked is not None and self._is_good(asked(*arguments))
 

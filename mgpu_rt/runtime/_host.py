@@ -1,7 +1,8 @@
-"""Puts a runtime in place of the C library's functions, and takes it away again.
+"""Installs a runtime in place of the C library's functions, and removes it.
 
-csrc/runtime/python/host.c calls `start` for MGPU_RT_RUNTIME; `intercept` serves Python programs.
-A function is overridden only if a class overrides its method, or if its calls tell of kernels.
+csrc/runtime/python/host.c calls `start` for MGPU_RT_RUNTIME; `intercept` serves Python programs. A
+function is overridden only if a class overrides its method, or if its calls are needed to identify
+kernels.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ class _State:
 
 
 def _fail(function: str, error: BaseException) -> None:
-    """Handles an exception that a method has raised. HipError means a failed call, unless this
-    package raises it. Any other exception ends the program or leaves the `with`: the program must
-    not continue without its call."""
+    """Handles an exception that a method has raised. HipError makes the call fail, unless this
+    package itself raises it. Any other exception ends the program or leaves the `with`: the program
+    must not continue without its call."""
     if isinstance(error, HipError) and error.code:
         try:
             return lib.report(error.call.encode(), error.code)
@@ -63,7 +64,7 @@ def _fail(function: str, error: BaseException) -> None:
         return _ending.change_status(error)
     if lib.ends_program:
         _ending.end_program(error)
-    # The library belongs to the program from here until it leaves the `with`.
+    # The library belongs to the program from here until the program leaves the `with`.
     with _State.lock:
         if _State.error is None:
             _State.failed, _State.error = _State.runtime, error
@@ -75,8 +76,8 @@ def _fail(function: str, error: BaseException) -> None:
 
 
 def _connect(addresses: tuple[int, ...] | None = None) -> None:
-    """Binds to the library in this process: the one that has called, that the program sees, or that
-    belongs to this package."""
+    """Binds to the library in this process: the library that has called, that the program sees, or
+    that belongs to this package."""
     if _State.connected:
         return
     if addresses is None:
@@ -90,7 +91,7 @@ def _connect(addresses: tuple[int, ...] | None = None) -> None:
 
 
 def hip_path() -> str:
-    """Returns the file of the open HIP library; "" if there is none."""
+    """Returns the file of the open HIP library; "" if none is open."""
     _connect()
     if not ffi.string(lib.hip_path()):
         lib.mgpuMemFree(0, 0)  # the first call opens HIP
@@ -98,8 +99,9 @@ def hip_path() -> str:
 
 
 def install(runtime: Runtime) -> None:
-    """Puts a runtime in place of the library's functions, and of an earlier runtime. Raises
-    TypeError, or an exception of one of the runtime's properties; the runtime is unchanged then."""
+    """Installs a runtime in place of the library's functions, or of an earlier runtime. Raises
+    TypeError, or an exception of one of the runtime's properties; then the earlier runtime
+    stays."""
     with _State.lock:
         _connect()
         answers = _adapters.answers(runtime, _fail)
@@ -113,7 +115,7 @@ def install(runtime: Runtime) -> None:
 
 
 def remove() -> None:
-    """Lets the library's functions answer again. Calls under way end as they began."""
+    """Restores the library's functions. Calls in progress end as they began."""
     with _State.lock:
         while _State.overridden:
             lib.override(_State.overridden.pop().encode(), False)
@@ -142,8 +144,8 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
 
 
 def _leave(runtime: Runtime) -> None:
-    """Ends a runtime that is inside a `with`. The last remaining runtime answers, in any order in
-    which threads leave."""
+    """Ends a runtime that is in use in a `with`. The runtime that was installed last and is still
+    in use answers, for any order in which threads leave."""
     with _State.lock:
         _State.inside.remove(runtime)
         if _State.runtime is runtime:
@@ -202,17 +204,17 @@ def _named_paths() -> list[str]:
 
 
 def _search_named_paths() -> None:
-    """Makes an interpreter search PYTHONPATH, which it ignored at its start. Installed packages
-    come after these folders, as in Python. Python's own modules come first."""
+    """Makes an interpreter search PYTHONPATH, which it ignored when it started. Installed packages
+    come after these folders, as in Python. Python's own modules precede these folders."""
     packages = {*site.getsitepackages(), site.getusersitepackages()}
     at = next((i for i, path in enumerate(sys.path) if path in packages), len(sys.path))
     sys.path[at:at] = map(os.path.abspath, _named_paths())
 
 
 def make(wanted: str) -> Runtime:
-    """Makes the runtime that MGPU_RT_RUNTIME names: classes separated by commas, each of which
-    calls the next, and settings after a question mark. Raises the exceptions of finding or making
-    it."""
+    """Creates the runtime that MGPU_RT_RUNTIME names: classes separated by commas, each of which
+    calls the next, and settings after a question mark. Raises the exceptions of finding or creating
+    the runtime."""
     names, _, settings = wanted.partition("?")
     paths = _named_paths()
     with contextlib.suppress(OSError):  # the current folder was removed
@@ -223,14 +225,14 @@ def make(wanted: str) -> Runtime:
             raise TypeError(f"{kind!r} is no class that derives from mgpu_rt.runtime.Runtime")
     whole = kinds[0] if len(kinds) == 1 else type("Runtimes", tuple(kinds), {})
     given = {name: _converted(whole, name, value) for name, value in _settings(settings).items()}
-    # Settings are attributes of a class, since a user's __init__ need not accept them.
+    # Settings are attributes of a class, because a user's __init__ need not accept them.
     runtime = type(whole.__name__, (whole,), given)() if given else whole()
     _adapters.check(runtime)
     return runtime
 
 
 class _Nowhere(io.TextIOBase):
-    """Opened in place of a closed stream, so that print does not use another file."""
+    """Opened in place of a closed stream, so that print does not write to another file."""
 
     def write(self, text: str) -> int:
         return len(text)
@@ -244,7 +246,7 @@ def _open_streams() -> None:
 
 
 def _end(runtime: Runtime, process: int) -> None:
-    """Ends the runtime of a Python program; a child of fork had none."""
+    """Ends the runtime of a Python program; a forked child has none."""
     remove()
     if os.getpid() == process:
         try:
@@ -255,7 +257,7 @@ def _end(runtime: Runtime, process: int) -> None:
 
 def start(wanted: str, owned: bool, version: str, addresses: tuple[int, ...]) -> None:
     """csrc/runtime/python/host.c calls the function once. `owned`: the interpreter exists only for
-    this. Ends the program, after a line with the reason, if there will be no runtime."""
+    the runtime. Ends the program with a line about the reason, if the runtime cannot be created."""
     lib.ends_program = True
     _State.connected = False
     try:

@@ -13,8 +13,7 @@ from mgpu_rt._text import shown
 
 FORMAT = 2
 
-#: The widths that the ABI and HIP permit: a grid's or block's size, bytes of dynamic memory, an
-#: address.
+#: The limits of the ABI and HIP: for a grid's or block's size, bytes of dynamic memory, an address.
 _SIZE, _SHARED, _ADDRESS = 32, 31, 64
 _ROOM = 47  # width of the largest block's size
 
@@ -23,13 +22,13 @@ _HEX = re.compile("([0-9a-f]{2})*")
 
 
 class Damaged(ValueError):
-    """The reason why a recording cannot be replayed."""
+    """Raised with the reason why a recording cannot be replayed."""
 
 
 @dataclass(frozen=True)
 class Block:
     """A block of device memory. `before` and `after` are the hashes of its content. `asked` is the
-    number of bytes that the program requested, None if that is the size or unknown."""
+    number of bytes that the program requested; None if it equals the size or is unknown."""
 
     address: int
     size: int  # bytes
@@ -40,7 +39,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument as it was passed: a value, or an address `offset` bytes into a block."""
+    """A recorded argument: a value, or an address at `offset` in a block."""
 
     content: bytes
     block: int | None = None
@@ -49,7 +48,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class RecordedLaunch:
-    """A recorded launch. `image` is the hash of the image, `shared` is in bytes."""
+    """A recorded launch. `image` is the hash of the image, `shared` a number of bytes."""
 
     kernel: str
     label: str
@@ -70,8 +69,8 @@ def line_of(launch: RecordedLaunch) -> bytes:
 
 
 def read(path: Path) -> list[RecordedLaunch]:
-    """Reads the launches of a manifest; a last line without an end was not written whole. Raises
-    OSError or Damaged."""
+    """Reads the launches of a manifest; a last line without an end was not completely written.
+    Raises OSError or Damaged."""
     *lines, _ = _files.read(path).split(b"\n")
     launches = []
     for number, line in enumerate(lines, 1):
@@ -96,7 +95,7 @@ def _parsed(line: bytes) -> Any:
 
 
 def _launch_of(found: Any) -> RecordedLaunch:
-    """Raises Damaged with the first fault."""
+    """Raises Damaged with the first fault found."""
     blocks = tuple(_block(block) for block in _list(found, "blocks"))
     return RecordedLaunch(
         kernel=_name(found, "kernel"),
@@ -175,7 +174,7 @@ def _hash(found: Any, key: str) -> str:
 
 
 def _name(found: Any, key: str) -> str:
-    """Returns a text that C can take: a name that was not UTF-8 has its bytes as surrogates."""
+    """Returns a text for C functions: a name that was not UTF-8 has its bytes as surrogates."""
     value = _value(found, key)
     try:
         good = isinstance(value, str) and b"\0" not in value.encode(errors="surrogateescape")

@@ -1,7 +1,7 @@
-"""The hook of `mgpu-rt diff`: records each launch of a process, but of its memory only hashes.
+"""The hook of `mgpu-rt diff`: records each launch of a process, but only hashes of its memory.
 
-The notes are a recording (recording.py) without blobs of memory, except for launches that the
-settings name. Each process that launches has a folder of its own.
+The result is a recording (recording.py) without blobs of memory, except for launches that the
+settings name. Each process that launches has its own folder.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime._folder import Folder
     from mgpu_rt.runtime._objects import Launch, LoadedKernel
 
-#: Begins the name of a file with a byte for each launch that could not be noted, or without any if
-#: no file can grow. The bytes take no room, as the disk may be full.
+#: Begins the name of a file with one byte for each launch that could not be recorded; without any
+#: if no file can grow. The bytes need no space on the disk, which may be full.
 LOST = "lost"
 
 
 def name_of(kernel: LoadedKernel) -> str:
-    """Returns the kernel's name, with its gpu.module before it if the program's symbols have it.
+    """Returns the kernel's name, preceded by its gpu.module if the program's symbols contain that.
     Unlike the label, the name does not depend on earlier loads."""
     return full_name(kernel.image.label[0] if kernel.image else "", kernel.name)
 
 
 class Note(Record):
-    """Notes each launch in a folder of the process in `output`. `sample` is that of Buffer.sha256.
-    `whole`, if not empty, lists the only launches to record, and to record whole, as JSON: a
-    kernel's name and a number for each."""
+    """Records each launch in a folder of the process in `output`. `sample` has the meaning that it
+    has in Buffer.sha256. `whole`, if not empty, lists the only launches to record, and to record
+    whole, as JSON: a kernel's name and a number for each."""
 
     output: str = "notes"
     nth: int = 0
@@ -69,8 +69,8 @@ class Note(Record):
 
 
 class _Noter(Recorder):
-    """Records a launch by its full name. Without a sample, which is Buffer.sha256's, memory is
-    recorded whole."""
+    """Records a launch by its full name. Without a sample (Buffer.sha256), memory is recorded
+    completely."""
 
     def __init__(self, path: str, launch: Launch, number: int, sample: int | None) -> None:
         super().__init__(path, launch, number)

@@ -26,11 +26,11 @@ Sizes = tuple[int, int, int]
 class Image:
     """Loaded device code: one object for equal bytes, at any address and time.
 
-    `address` is the program's present address of the bytes. `content` is empty if the size is
-    unknown; then each load is an image of its own.
+    `address` is the program's current address of the bytes. `content` is empty if the size is
+    unknown; then each load gets its own image.
     """
 
-    #: The last image at an address, a guess that is compared; and all known images.
+    #: The last image at an address, a guess that is verified; and all known images.
     _last: ClassVar[dict[int, Image]] = {}
     _known: ClassVar[dict[bytes, Image]] = {}
 
@@ -63,14 +63,14 @@ class Image:
 
     @functools.cached_property
     def description(self) -> ImageDescription | None:
-        """Returns the image's description of itself, as `mgpu-rt inspect` reads it."""
+        """Returns what the image says about itself, as `mgpu-rt inspect` reads it."""
         from mgpu_rt._images import image
 
         return image.at(self.content) or (image.ptx(self.content) if self.content else None)
 
     @functools.cached_property
     def kernels(self) -> dict[str, KernelDescription]:
-        """By name. Returns the kernels; the entries of a bundle have equal kernels for several
+        """By name. Returns the kernels; the entries of a bundle contain equal kernels for several
         GPUs."""
         if not self.description:
             return {}
@@ -80,8 +80,9 @@ class Image:
     @functools.cached_property
     def label(self) -> tuple[str, str]:
         """Returns the gpu.module of the image's origin ("" if the program's symbols do not tell),
-        and digits of its hash, as statistics show them. Both tell its kernels from others of their
-        name. The function must be called while the image is at its address."""
+        and digits of its hash, as statistics show them. Together they distinguish the image's
+        kernels from others of one name. The function must be called while the image is at its
+        address."""
         name = ffi.new("char[]", 256)
         image_hash = lib.image_name(self.address, name, len(name)) if self.content else 0
         digits = f"{image_hash >> 32:08x}" if image_hash else ""
@@ -89,8 +90,8 @@ class Image:
 
     @functools.cached_property
     def is_constant(self) -> bool:
-        """Returns True if no kernel can write into the module of a load, and the program cannot set
-        its constants by name. All loads of a constant may share one module."""
+        """Returns True if no kernel can write to the module's memory, and the program cannot set
+        its constants by name. All loads of such an image may share one module."""
         parts = [self.description, *self.description.entries] if self.description else []
         return bool(parts) and not any(
             p.globals or p.settable or p.damage or p.unread for p in parts
@@ -98,7 +99,7 @@ class Image:
 
 
 def _size_of_ptx(address: int) -> int:
-    """Includes the 0 that ends it, as NVIDIA's driver reads it; 0 if there is no PTX."""
+    """Includes the terminating 0, as NVIDIA's driver reads it; 0 if the bytes are no PTX."""
     start = ffi.cast("char *", address)
     if not ffi.buffer(start, 8)[:].startswith((b"//", b".version")):
         return 0
@@ -108,8 +109,8 @@ def _size_of_ptx(address: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class LoadedKernel:
-    """A kernel of a module that was loaded, by HIP's handle. Without an image only the handle is
-    known: it was looked up before the runtime was set, or by other means."""
+    """A kernel of a loaded module, by HIP's handle. Without an image only the handle is known: the
+    kernel was looked up before the runtime was installed, or by other means."""
 
     handle: int
     name: str
@@ -119,7 +120,7 @@ class LoadedKernel:
     @property
     def label(self) -> str:
         """Returns the name to show, with control characters as escapes. If another kernel has the
-        name too, its module or hash comes before it."""
+        name too, the kernel's module or hash precedes it."""
         others = [image.label[0] for image in self.alike if image is not self.image]
         if self.image is None or not others:
             return printable(self.name)
@@ -128,31 +129,31 @@ class LoadedKernel:
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
-        """Returns all its names, the plain name first."""
+        """Returns all names of the kernel, the plain name first."""
         known = filter(None, self.image.label) if self.image else ()
         return (self.name, *(full_name(label, self.name) for label in known))
 
     @functools.cached_property
     def description(self) -> KernelDescription | None:
-        """Returns the image's description of the kernel."""
+        """Returns what the image says about the kernel."""
         return self.image.kernels.get(self.name) if self.image else None
 
     @functools.cached_property
     def arguments(self) -> tuple[Argument, ...]:
-        """Returns the arguments that the image expects of a launch: offset, size, pointer or value.
-        The result is empty if the image does not tell."""
+        """Returns the arguments of a launch according to the image: offset, size, pointer or value.
+        The result is empty if the image does not list arguments."""
         from mgpu_rt._launch.arguments import parameters_of
 
         return (parameters_of(self.description) or ()) if self.description else ()
 
 
-#: The kinds of arguments that lead into device memory: AMD's word, and NVIDIA's.
+#: The kinds of arguments that point to device memory: AMD's word, and NVIDIA's.
 POINTERS = frozenset(("global_buffer", "pointer"))
 
 
 def may_point(argument: Argument) -> bool:
-    """Returns True if a launch may pass an address there. NVIDIA's images do not mark all pointers,
-    so HIP is asked about each argument of a pointer's size."""
+    """Returns True if a launch may pass an address as this argument. NVIDIA's images do not mark
+    all pointers, so HIP is asked about each argument of a pointer's size."""
     return argument.kind in POINTERS or (argument.kind is None and argument.size == 8)
 
 
@@ -170,7 +171,7 @@ class MemRefDescriptor:
 
 
 def _sizes_of(name: str) -> Any:
-    """A property of a launch that checks sizes: HIP would cut them to 32 bits, and replace another
+    """A property of a launch that checks sizes: HIP would cut sizes to 32 bits, and replace another
     block size by the kernel's compiled one."""
 
     def change(launch: Launch, sizes: Any) -> None:
@@ -187,15 +188,15 @@ def _sizes_of(name: str) -> Any:
 
 @dataclass(slots=True, eq=False)
 class Launch:
-    """A launch of a kernel. A method may change the launch before it passes it on.
+    """A launch of a kernel. A method may change the launch before it passes the launch on.
 
     `grid`, `block` and `cluster`, which may be None, are three sizes each. `shared` is in bytes;
-    `stream`, `function`, `params` and `extra` are the ABI's handles and addresses. `symbol` tells
-    that `function` is a host symbol (mgpuLaunchKernelRT). `number` is the launch's count among its
-    kernel's, from 1, if a LaunchHook counts them. Sizes that the ABI cannot pass raise ValueError
-    or TypeError when they are set. A block that the kernel was not compiled for raises ValueError,
-    whether `block` or `function` is set: to change both, make a Launch. A Launch that a hook makes
-    is checked, too.
+    `stream`, `function`, `params` and `extra` are the ABI's handles and addresses. `symbol` is True
+    if `function` is a host symbol (mgpuLaunchKernelRT). `number` counts the launches of this kernel
+    from 1, if a LaunchHook counts them. Sizes that the ABI cannot pass raise ValueError or
+    TypeError when they are set. A block that the kernel was not compiled for raises ValueError,
+    whether `block` or `function` is set: to change both, make a Launch. A Launch that a hook
+    creates is checked, too.
     """
 
     runtime: Runtime
@@ -258,7 +259,7 @@ class Launch:
 
     @property
     def is_described(self) -> bool:
-        """Returns True if the kernel's arguments are known: by its image, and by `params`."""
+        """Returns True if the kernel's arguments are known, by its image and by `params`."""
         known = self.kernel.description
         described = known is not None and known.argument_bytes is not None
         return described and bool(self.params or not self.kernel.arguments)
@@ -299,7 +300,7 @@ class Launch:
 
     @property
     def arguments(self) -> list[int | bytes | MemRefDescriptor]:
-        """Returns the values with memrefs put together: a guess, as a code object does not mark
+        """Returns the values, with memrefs assembled: a guess, because a code object does not mark
         memrefs. Two pointers, an offset, sizes, and strides of a dense array count as a memref."""
         values, kinds = self.values, [a.kind for a in self.kernel.arguments]
         found: list[int | bytes | MemRefDescriptor] = []
@@ -311,8 +312,8 @@ class Launch:
         return found
 
     def buffers(self) -> Iterator[tuple[int, Buffer]]:
-        """Returns the device memory that its pointers point into, each block once, with the number
-        of the first argument that does, from 0."""
+        """Returns the device memory to which the arguments point: each block once, with the number
+        of the first such argument, from 0."""
         seen = set()
         given = zip(self.kernel.arguments, self.values, strict=False)
         for number, (argument, value) in enumerate(given):
@@ -332,7 +333,7 @@ class Launch:
 
 
 class CalledLaunch(Launch):
-    """A launch as the program has called it: HIP judges its sizes."""
+    """A launch as the program itself makes it, whose sizes HIP judges."""
 
     __slots__ = ()
 
@@ -364,7 +365,8 @@ def memref_at(values: list[Any], kinds: list[str | None], at: int) -> MemRefDesc
 
 
 def numpy_for(user: str) -> Any:
-    """Imports NumPy, which this package can do without. Raises ImportError with the way out."""
+    """Imports NumPy, which this package can do without. Raises ImportError, which says how to
+    install NumPy."""
     try:
         import numpy
     except ModuleNotFoundError:
@@ -383,14 +385,15 @@ def _digest(content: memoryview) -> bytes:
 
 @dataclass(frozen=True)
 class Buffer:
-    """A block of device memory, as HIP knows it."""
+    """A block of device memory, as HIP describes it."""
 
     runtime: Runtime = field(repr=False)
     address: int
     size: int
 
     def content(self, stream: int = 0) -> bytes:
-        """Returns the block's bytes once the work on `stream` is done. The call waits for that."""
+        """Returns the block's bytes once the work on `stream` is done. The call waits for that
+        work."""
         held = ffi.new("char[]", self.size)
         self.runtime.copy(int(ffi.cast("uintptr_t", held)), self.address, self.size, stream)
         return bytes(ffi.buffer(held))
@@ -398,8 +401,8 @@ class Buffer:
     def sha256(self, stream: int = 0, sample: int = 0) -> str:
         """Returns the hash of the block's bytes once the work on `stream` is done. A sample of 0
         means all bytes. If a block has more than `sample` bytes, about as many are read: pieces
-        from its first byte to its last. A block of several pieces has the hash of their hashes,
-        which threads compute while the next pieces are copied."""
+        from its first byte to its last. The hash of a block of several pieces is the hash of the
+        pieces' hashes, which threads compute while the next pieces are copied."""
         pieces = [*range(0, self.size, _PIECE)]
         if sample and self.size > max(sample, 2 * _PIECE):
             step = max(_PIECE, self.size // max(1, sample // _PIECE))
@@ -425,7 +428,7 @@ class Buffer:
 
     def read(self, dtype: Any = "u1", stream: int = 0) -> Any:
         """Returns a NumPy array of the block's content once the work on `stream` is done. The call
-        waits for that."""
+        waits for that work."""
         numpy = numpy_for("Buffer.read")
         array = numpy.empty(self.size // numpy.dtype(dtype).itemsize, dtype)
         self.runtime.copy(array.ctypes.data, self.address, array.nbytes, stream)

@@ -1,9 +1,9 @@
-"""Records launches, to be replayed by themselves (replay.py).
+"""Records launches so that each can be replayed separately (replay.py).
 
-A recording is a folder: `manifest.jsonl`, with a line for each launch, and in `blobs/` images and
-blocks of memory, each named by its SHA-256. A launch enters the manifest once all of it is written,
-so a killed program leaves all complete launches. Only blocks of device memory that arguments point
-into are recorded. Any number of processes may record in one folder.
+A recording is a folder: `manifest.jsonl` has a line for each launch, and `blobs/` has images and
+blocks of memory, each named by its SHA-256. A launch enters the manifest once all of its files are
+written, so a killed program leaves all complete launches. Only blocks of device memory that
+arguments point into are recorded. Any number of processes may record in one folder.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Content = TypeVar("Content", bytes, str)
 
 
 class NotRecorded(Exception):
-    """The reason why a launch is not recorded."""
+    """Raised with the reason why a launch is not recorded."""
 
 
 class Recorder:
@@ -40,8 +40,8 @@ class Recorder:
         number: int,
         asked: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
-        """`asked` has the bytes that the program requested, by address, as far as they are known.
-        HIP knows only sizes that the library has rounded up."""
+        """`asked` maps addresses to the bytes that the program requested, as far as known. HIP
+        knows only sizes that the library has rounded up."""
         self._path, self._launch, self._number, self._asked = folder, launch, number, asked
 
     def before(self) -> None:
@@ -60,7 +60,7 @@ class Recorder:
         self._error = Hip.of_process().last_error()
 
     def after(self) -> list[str]:
-        """Enters the launch into the manifest. Returns messages, one sentence each."""
+        """Adds the launch to the manifest. Returns messages, one sentence each."""
         error = Hip.of_process().last_error()
         if error and error != self._error:
             raise NotRecorded(f"it failed with {error}")

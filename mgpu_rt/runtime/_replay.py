@@ -1,4 +1,4 @@
-"""Replays recorded launches by themselves: on another device, with another image or block size, and
+"""Replays recorded launches separately: on another device, with another image or block size, and
 repeatedly."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GUARD, GUARD_BYTE = 4096, 0xA5  # bytes before and after each block that no kern
 
 @dataclass(frozen=True)
 class Replayed:
-    """The result of a replay. `seconds` has each iteration's time, from the launch to its end.
+    """The result of a replay. `seconds` contains each iteration's time, from the launch to its end.
 
     `iteration`, from 1, is the first with other results, and the only one that `differences` and
     `outside` describe.
@@ -70,7 +70,7 @@ class Replayed:
 class Recording:
     """A folder that `mgpu-rt run --record` or the hook `Record` has written.
 
-    Raises OSError or Damaged if it cannot be read. `launches` are those of the manifest.
+    Raises OSError or Damaged if it cannot be read. `launches` lists the launches in the manifest.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -100,14 +100,15 @@ class Recording:
         dtype: str = "f32",
         ulps: int = 0,
     ) -> Replayed:
-        """Makes a recorded launch again, in this process, and compares the resulting memory.
+        """Repeats a recorded launch in this process, and compares the resulting memory.
 
-        `image`, `grid`, `block` and `shared` replace the recorded ones. Each iteration begins with
-        the recorded memory, and its results are compared. Without a tolerance bytes are compared;
-        with one, which needs NumPy, elements of `dtype`: an absolute error is permitted, and one of
-        `ulps`. `dtype` is MLIR's name, from f16, bf16, f32, f64 and i8 to i64.
+        `image`, `grid`, `block` and `shared` replace the recorded values. Each iteration starts
+        from the recorded memory, and its results are compared. Without a tolerance bytes are
+        compared; with one, which needs NumPy, elements of `dtype`: an absolute error is permitted,
+        and one of `ulps`. `dtype` is MLIR's name, from f16, bf16, f32, f64 and i8 to i64.
 
-        Raises ValueError before any launch if one cannot be made; RuntimeError if HIP refuses it.
+        Raises ValueError before any launch if one cannot be repeated; RuntimeError if HIP refuses a
+        launch.
         """
         launch = self._launch(number)
         if iterations < 1:
@@ -142,7 +143,8 @@ class Recording:
 
     def run(self, number: int) -> None:
         """Makes a recorded launch once, on memory of the sizes that the program requested, and
-        copies the results back. A replay compares nothing: `mgpu-rt check` examines the accesses.
+        copies the results back. This function compares nothing, because `mgpu-rt check` examines
+        the accesses.
 
         Raises as `replay` does.
         """
@@ -173,7 +175,7 @@ class Recording:
 
 
 def _three(what: str, sizes: Sequence[int]) -> Sizes:
-    """Returns one to three sizes as three. Raises ValueError."""
+    """Returns one to three sizes as a triple. Raises ValueError."""
     x, y, z, *more = [*map(operator.index, sizes), 1, 1, 1][: max(3, len(sizes))]
     if more or not sizes or not all(0 < size < 1 << 32 for size in (x, y, z)):
         raise ValueError(f"the {what} is {sizes}, and has to be one to three sizes from 1 up")
@@ -187,8 +189,8 @@ def _bytes(shared: int) -> int:
 
 
 def _kernel_for(launch: RecordedLaunch, code: bytes) -> KernelDescription:
-    """Returns the launch's kernel in an image. Raises ValueError if the image lacks it, or has it
-    with other arguments: HIP reads as many as the image states, at any address. Raises ValueError,
+    """Returns the launch's kernel in an image. Raises ValueError if the image lacks the kernel, or
+    has it with other arguments: HIP reads as many arguments as the image states. Raises ValueError,
     too, for a pointer to memory that was not recorded."""
     name, image = shown(launch.kernel), Image(code)
     if image.description and image.description.damage:
@@ -245,7 +247,7 @@ class _Replay:
 
     def _take(self, finally_: Callable[..., object]) -> None:
         """Allocates the memory and loads the module for a launch. Calls `finally_` with the
-        functions that must be called at the end, the last one first."""
+        functions that must be called at the end, in reverse order."""
         library, name = self._library, self._launch.kernel
         library.take_error()
         self._kept = library.ffi.from_buffer(self._code)
@@ -271,7 +273,7 @@ class _Replay:
         return int(self._library.ffi.cast("uintptr_t", self._places[at])) + self._guard
 
     def _pointers(self) -> Any:
-        """Returns the arguments in a launch's form."""
+        """Returns the arguments in the form that a launch needs."""
         ffi = self._library.ffi
         self._passed = []
         for argument in self._launch.arguments:
@@ -283,7 +285,7 @@ class _Replay:
         return ffi.new("void *[]", self._passed)
 
     def once(self) -> float:
-        """Makes one launch on memory as it was recorded; returns its seconds."""
+        """Makes one launch on the recorded memory; returns the launch's seconds."""
         library, launch = self._library, self._launch
         guard = bytes([GUARD_BYTE]) * self._guard
         for at, content in enumerate(self._before):
@@ -318,7 +320,7 @@ class _Replay:
         return self._read(self._address(at), len(self._before[at]))
 
     def outside(self) -> Iterator[str]:
-        """Reports writes beyond a block, within its guards."""
+        """Reports writes beyond a block, within the guards around the block."""
         for at, content in enumerate(self._before):
             for where, address in (("before", -GUARD), ("behind", len(content))):
                 guard = self._read(self._address(at) + address, GUARD)

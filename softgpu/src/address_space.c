@@ -1,6 +1,6 @@
 /* Finds which mapping holds an address, by binary search in an array in order of GPU addresses.
- * Each dispatch looks up its ranges in this table once, and many paths of HIP ask here, so reading
- * is shared and cheap. Adding a mapping moves the array's tail, which costs less than mmap. */
+ * Each dispatch looks up its ranges in this table once, and many HIP calls read the table, so
+ * readers share the lock. Adding a mapping moves the array's tail, which costs less than mmap. */
 #include "memory.h"
 
 #include <pthread.h>
@@ -44,7 +44,7 @@ struct softgpu_mapping *softgpu_mapping_at(uint64_t va) {
     return va - mapping->va < mapping->size ? mapping : NULL;
 }
 
-/* Few ranges are registered at a time, and seldom looked up, so all are tried. */
+/* The search tries all registered ranges, because few exist at a time and lookups are rare. */
 static struct softgpu_mapping *find_user(const char *pointer) {
     struct softgpu_mapping *inside = NULL;
     size_t left = user_count;

@@ -1,4 +1,4 @@
-/* Reads the environment: which devices there are, and how much memory each has. */
+/* Reads the devices and the size of their memory from the environment. */
 #include "settings.h"
 #include "thunk.h"
 
@@ -32,7 +32,7 @@ static const struct softgpu_target *find_target(const char *name, size_t length)
     return NULL;
 }
 
-/* Returns true if an object of the process is ROCr and lacks a name among its constants. */
+/* Returns true if a loaded object is ROCr and its constants do not contain a target's name. */
 static int lacks_name(struct dl_phdr_info *object, size_t size, void *data) {
     const char *name = *(const char **)data;
     (void)size;
@@ -48,7 +48,7 @@ static int lacks_name(struct dl_phdr_info *object, size_t size, void *data) {
     return true;
 }
 
-/* ROCr 5.2 ends the process at a device that it does not know. */
+/* ROCr 5.2 aborts the process if a device's name is unknown to ROCr. */
 static bool rocr_knows(const char *name) {
     return !dl_iterate_phdr(lacks_name, &name);
 }
@@ -90,7 +90,7 @@ static bool read_list(const char *list) {
     return true;
 }
 
-/* Reads a size such as "512M", "4G" or "1048576"; returns 0 if it is none. */
+/* Reads a size such as "512M", "4G" or "1048576"; returns 0 for any other text. */
 static uint64_t parse_size(const char *text) {
     if (!isdigit((unsigned char)*text))
         return 0;
@@ -120,15 +120,15 @@ static uint64_t physical_memory(void) {
     return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 4 * GIB;
 }
 
-/* The machine gives pages only when they are touched, but a device must not promise more than the
- * machine has. The device has 4 GiB by default, or half of a small machine. */
+/* The host allocates pages only when they are touched, but a device must not report more memory
+ * than the host has. The device has 4 GiB by default, or half of a smaller host's memory. */
 static bool read_memory(void) {
     char text[SOFTGPU_SETTING_SIZE];
     host_memory = physical_memory();
     device_memory = host_memory / 2 < 4 * GIB ? host_memory / 2 : 4 * GIB;
     if (softgpu_setting("memory", text)) {
         device_memory = parse_size(text);
-        /* HIP takes a few MiB of it for its kernels and queues. */
+        /* HIP uses a few MiB of device memory for its kernels and queues. */
         if (device_memory < 16u << 20) {
             softgpu_say("memory=%s: want a size of at least 16M, such as 512M or "
                         "4G; no device",
@@ -140,8 +140,8 @@ static bool read_memory(void) {
     return true;
 }
 
-/* Reads settings without which the device works as well. A setting that cannot be read is named in
- * a message and left out. */
+/* Reads settings that the device does not need. A message names each invalid setting, and the
+ * setting is ignored. */
 static void check_settings(void) {
     char text[SOFTGPU_SETTING_SIZE];
     softgpu_name_old_variables(softgpu_say);

@@ -1,5 +1,5 @@
-/* Finds the text of an instruction, by LLVM's tool if it is installed. Only messages before the end
- * of the process need it, so a child process is cheap enough. */
+/* Disassembles an instruction with LLVM's tool, if the tool is installed. Only messages before the
+ * process ends need the disassembly, so a child process is cheap enough. */
 #include "device.h"
 
 #include <fcntl.h>
@@ -18,8 +18,8 @@ static pid_t start(const char *tool, const char *mcpu, int input, int output) {
     const char *search = getenv("PATH");
     snprintf(path, sizeof path, "PATH=%s", search ? search : "/usr/bin:/bin");
     char *arguments[] = {(char *)tool, "--disassemble", "--triple=amdgcn-amd-amdhsa", cpu, NULL};
-    /* The environment is bare, as libraries that are preloaded into this process are not meant for
-     * the tool. */
+    /* The tool gets a minimal environment, so that it does not load libraries that are preloaded
+     * into this process. */
     char *environment[] = {path, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
@@ -40,7 +40,7 @@ static size_t read_all(int file, char *text, size_t size) {
     return used;
 }
 
-/* Runs one tool on a line of bytes; returns the length of its output. */
+/* Runs one tool on a line of bytes, and returns the length of the tool's output. */
 static size_t run(const char *tool, const char *mcpu, const char *bytes, char *output,
                   size_t size) {
     int to_tool[2], from_tool[2];
@@ -52,8 +52,8 @@ static size_t run(const char *tool, const char *mcpu, const char *bytes, char *o
     }
     pid_t child = start(tool, mcpu, to_tool[0], from_tool[1]);
     close(to_tool[0]), close(from_tool[1]);
-    /* A line is far smaller than a pipe, so writing cannot block; without a reader it is not
-     * written, to avoid SIGPIPE. */
+    /* The line fits into the pipe, so the write cannot block; it is skipped if no child reads, to
+     * avoid SIGPIPE. */
     bool sent = child > 0 && write(to_tool[1], bytes, strlen(bytes)) > 0;
     close(to_tool[1]);
     size_t length = sent ? read_all(from_tool[0], output, size - 1) : 0;
@@ -64,7 +64,7 @@ static size_t run(const char *tool, const char *mcpu, const char *bytes, char *o
     return length;
 }
 
-/* Returns the first line that is neither empty nor a directive, with single blanks. */
+/* Copies the first line that is neither empty nor a directive, and collapses its blanks. */
 static bool first_instruction(const char *output, char *text, size_t size) {
     for (const char *line = output; *line; line += *line == '\n') {
         line += strspn(line, " \t");

@@ -12,8 +12,8 @@
 
 enum { PAGE = 4096 };
 
-/* Only faults from user code are reported, which a process may ask for without privileges (Linux
- * 5.11). Containers may forbid even these. */
+/* Requests only faults from user code, which needs no privileges since Linux 5.11. Containers may
+ * forbid even these requests. */
 static int open_faults(void *page) {
     int file = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
     if (file < 0)
@@ -33,15 +33,16 @@ bool softgpu_doorbell_open(struct softgpu_doorbell *doorbell) {
     void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return false;
-    /* In a forked child no thread would answer: it should rather crash there, as over the real
-     * driver, than wait forever for its kernel. */
+    /* In a forked child no thread serves the doorbell, so a store should crash, as with the real
+     * driver, instead of waiting forever. */
     madvise(page, PAGE, MADV_DONTFORK);
     int kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (kick < 0) {
         munmap(page, PAGE);
         return false;
     }
-    /* A page that is not mapped cannot be protected. 0 would be the first packet's number. */
+    /* Only a mapped page can be protected. The store maps the page, with a value other than 0,
+     * because 0 is the first packet's number. */
     *(volatile uint64_t *)page = UINT64_MAX;
     *doorbell = (struct softgpu_doorbell){.bell = page, .faults = open_faults(page), .kick = kick};
     return true;
@@ -73,7 +74,7 @@ void softgpu_doorbell_disarm(struct softgpu_doorbell *doorbell) {
         return;
     struct uffd_msg message;
     while (read(doorbell->faults, &message, sizeof message) > 0)
-        continue; /* all of them are stores to the bell, and all continue now */
+        continue; /* all messages are stores to the bell, which all continue now */
     protect(doorbell, false);
     doorbell->armed = false;
 }
@@ -85,11 +86,11 @@ void softgpu_doorbell_sleep(struct softgpu_doorbell *doorbell) {
     };
     uint64_t kicks;
     if (poll(files, 2, -1) > 0 && files[1].revents && read(doorbell->kick, &kicks, 8) < 0)
-        return; /* another thread took the store */
+        return; /* another thread has already read the kick */
 }
 
 void softgpu_doorbell_kick(struct softgpu_doorbell *doorbell) {
     uint64_t one = 1;
     if (write(doorbell->kick, &one, sizeof one) < 0)
-        return; /* the pipe is full of kicks */
+        return; /* the eventfd's counter is full */
 }

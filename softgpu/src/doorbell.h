@@ -1,8 +1,9 @@
-/* Wakes an idle queue when it gets work, without polling.
+/* Wakes an idle queue when work arrives, without polling.
  *
- * HIP rings a doorbell by a plain store, for which memory has no wake-up. But the kernel can report
- * the store. An armed doorbell is a write-protected page under userfaultfd. The store that hits it
- * waits some microseconds, until the queue's thread has woken up and disarmed it. */
+ * HIP rings a doorbell by a plain store, which wakes no thread. The kernel, however, can report the
+ * store through userfaultfd. An armed doorbell is a write-protected page under userfaultfd. A store
+ * to an armed doorbell waits some microseconds, until the queue's thread has woken up and disarmed
+ * the doorbell. */
 #ifndef SOFTGPU_DOORBELL_H
 #define SOFTGPU_DOORBELL_H
 
@@ -10,23 +11,23 @@
 #include <stdint.h>
 
 struct softgpu_doorbell {
-    uint64_t *bell; /* a page that holds only the bell */
-    int faults;     /* userfaultfd, or -1 if the kernel does not permit one */
+    uint64_t *bell; /* a page with nothing but the bell */
+    int faults;     /* userfaultfd, or -1 if the kernel refuses userfaultfd */
     int kick;       /* eventfd */
     bool armed;
 };
 
-/* Returns false if there is no memory or no file descriptor left. */
+/* Returns false if memory or file descriptors are exhausted. */
 bool softgpu_doorbell_open(struct softgpu_doorbell *doorbell);
 void softgpu_doorbell_close(struct softgpu_doorbell *doorbell);
-/* Makes a store to the bell wait for disarm from here on. Returns false if that is not possible:
- * the caller then has to poll. */
+/* Makes later stores to the bell wait until disarm. Returns false if arming is impossible: the
+ * caller then has to poll. */
 bool softgpu_doorbell_arm(struct softgpu_doorbell *doorbell);
-/* Lets the store that waits, and all later ones, through. Does nothing if the bell is not armed. */
+/* Lets the waiting store and all later stores continue. Does nothing if the bell is not armed. */
 void softgpu_doorbell_disarm(struct softgpu_doorbell *doorbell);
 /* Sleeps until an armed bell is rung or kicked. */
 void softgpu_doorbell_sleep(struct softgpu_doorbell *doorbell);
-/* Ends the present sleep, or the next one, from another thread. */
+/* Ends the current sleep, or the next sleep, of another thread. */
 void softgpu_doorbell_kick(struct softgpu_doorbell *doorbell);
 
 #endif

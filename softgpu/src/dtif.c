@@ -1,13 +1,14 @@
-/* ROCr 7's own hook for a driver in software. With HSA_ENABLE_DTIF=1 ROCr loads libdtif.so and
- * takes the whole driver library from there, libdrm's functions among it, all by name. Doorbells
- * ring by a call, and interrupts are off: the host spins on its signals, and hears of a fault
- * through the queue only. */
+/* Implements ROCr 7's own hook for a software driver. With HSA_ENABLE_DTIF=1 ROCr loads libdtif.so
+ * and looks up all driver functions in it by name, including libdrm's. ROCr rings doorbells by a
+ * call and disables interrupts: the host polls its signals, and faults are reported only through
+ * the queue. */
 #include "layout.h"
 #include "queue.h"
 
 #include <errno.h>
 
-/* ROCr 7 makes this call first: from here on ROCr 7 is the caller. Any handle but NULL will do. */
+/* ROCr 7 makes this call before all others, so the call selects the layouts of ROCr 7. ROCr accepts
+ * any handle except NULL. */
 SOFTGPU_EXPORT void *DtifCreate(const char *name);
 void *DtifCreate(const char *name) {
     static char handle;
@@ -21,11 +22,11 @@ void DtifDestroy(void) {}
 
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtModelEnabled(bool *enabled);
 HSAKMT_STATUS hsaKmtModelEnabled(bool *enabled) {
-    *enabled = false; /* the other hook of ROCr */
+    *enabled = false; /* ROCr's other hook for a software driver */
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* The store wakes the queue's thread, as a store by HIP would. */
+/* The store wakes the queue's thread, as a doorbell store by HIP would. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtQueueRingDoorbell(HSA_QUEUEID id, HSAuint64 value);
 HSAKMT_STATUS hsaKmtQueueRingDoorbell(HSA_QUEUEID id, HSAuint64 value) {
     struct softgpu_queue *queue = (struct softgpu_queue *)(uintptr_t)id;
@@ -53,8 +54,8 @@ int amdgpu_device_deinitialize(void *device) {
     return 0;
 }
 
-/* The first members of struct amdgpu_gpu_info; the rest, which describes graphics, stays as the
- * caller left it. */
+/* The first members of struct amdgpu_gpu_info; the other members describe graphics and are not
+ * written. */
 struct gpu_info {
     uint32_t asic_id, chip_rev, chip_external_rev, family_id;
     uint64_t ids_flags;
@@ -68,14 +69,15 @@ int amdgpu_query_gpu_info(void *device, struct gpu_info *info) {
     return 0;
 }
 
-/* The device has no file. */
+/* Returns -1, because the device has no file. */
 SOFTGPU_EXPORT int amdgpu_device_get_fd(void *device);
 int amdgpu_device_get_fd(void *device) {
     (void)device;
     return -1;
 }
 
-/* Functions for buffers that are shared with other processes and with graphics. */
+/* Defines a function for buffers that are shared with other processes or with graphics; the
+ * function returns -ENOTSUP. */
 #define NOT_SUPPORTED(name)                                                                        \
     SOFTGPU_EXPORT int name(void);                                                                 \
     int name(void) {                                                                               \

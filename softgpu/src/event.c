@@ -1,6 +1,7 @@
-/* The driver's events, on which a thread sleeps after it has polled a signal for long enough.
+/* Implements the driver's events, on which a thread sleeps when polling a signal has taken too
+ * long.
  *
- * Raising an event without a sleeper takes no lock, as it happens after every kernel. */
+ * Raising an event on which no thread sleeps takes no lock, as every kernel raises one. */
 #include "isa/exec.h"
 #include "memory.h"
 
@@ -9,20 +10,20 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* The limit of the real driver. ROCr copes with a refusal: it polls further signals. */
+/* The limit is the real driver's. If ROCr gets no further event, ROCr polls the signal. */
 enum { MAX_EVENTS = 4096 };
 
 struct slot {
-    HsaEvent *event; /* NULL: free. Guarded by the lock. */
+    HsaEvent *event; /* NULL: free. The lock guards this member. */
     bool manual_reset;
     _Atomic bool signaled;
     _Atomic unsigned sleepers;
-    uint64_t wakes; /* how often the event's sleepers were woken. Guarded by the lock. */
+    uint64_t wakes; /* how often the event's sleepers were woken. The lock guards this member. */
 };
 
 static struct slot slots[MAX_EVENTS];
-/* Signals point to these mailboxes: a kernel that sets one writes the event's id, then sends an
- * interrupt with the id's low byte only. 0: nothing was written since the last look. */
+/* Signals point to these mailboxes: a kernel writes the event's id, then sends an interrupt with
+ * only the id's low byte. A mailbox of 0 means that no kernel has written since the last check. */
 static _Alignas(SOFTGPU_PAGE) _Atomic uint64_t mailboxes[MAX_EVENTS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t raised;
@@ -35,7 +36,7 @@ __attribute__((constructor)) static void use_monotonic_clock(void) {
     pthread_condattr_destroy(&attributes);
 }
 
-/* Kernels reach the mailboxes like other memory, through a mapping that the first event makes.
+/* Kernels access the mailboxes like other memory, through a mapping that the first event creates.
  */
 static void map_mailboxes(void) {
     static struct softgpu_mapping mapping = {.size = sizeof mailboxes};
@@ -61,7 +62,7 @@ static HsaEvent *make_event(uint32_t id, const HsaEventDescriptor *descriptor) {
     return event;
 }
 
-/* Ids begin at 1: 0 in a signal means that it has no event. */
+/* Ids begin at 1, because 0 in a signal means that the signal has no event. */
 static uint32_t find_free_slot(void) {
     static uint32_t last;
     for (uint32_t tried = 1; tried < MAX_EVENTS; tried++) {
@@ -106,8 +107,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyEvent(HsaEvent *event) {
 void softgpu_raise_event(uint32_t id) {
     if (id == 0 || id >= MAX_EVENTS)
         return;
-    /* Sequentially consistent on both sides: either this thread sees the sleeper, or the sleeper,
-     * which counts itself before it looks, sees the flag. */
+    /* Both sides are sequentially consistent: this thread sees the sleeper's count, or the sleeper,
+     * which counts itself first, sees the flag. */
     atomic_store(&slots[id].signaled, true);
     if (atomic_load(&slots[id].sleepers) == 0)
         return;
@@ -144,9 +145,9 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtResetEvent(HsaEvent *event) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Takes the events if they satisfy the caller's wait. The events satisfy it if they are raised now,
- * or were woken more than `wakes` times since the caller slept. As with the driver, an event that
- * resets itself wakes all its sleepers. */
+/* Consumes the events if they satisfy the caller's wait. A raised event satisfies the wait, and so
+ * does an event whose sleepers were woken since the caller stored `wakes`. As in the driver, an
+ * auto-reset event wakes all its sleepers. */
 static bool take(HsaEvent *events[], const uint64_t *wakes, HSAuint32 count, bool all) {
     HSAuint32 happened = 0;
     for (HSAuint32 i = 0; i < count; i++) {
@@ -208,8 +209,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtQueryEventState(HsaEvent *event) {
                                                         : HSAKMT_STATUS_WAIT_TIMEOUT;
 }
 
-/* Called since ROCr 6.1. Ages are for kernel interface 1.14 and later; hsaKmtGetVersion returns
- * 1.6, for which ROCr passes none. */
+/* ROCr 6.1 and later call this function. Ages need kernel interface 1.14, but hsaKmtGetVersion
+ * returns 1.6, so ROCr passes no ages. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtWaitOnMultipleEvents_Ext(HsaEvent *events[], HSAuint32 count,
                                                             bool all, HSAuint32 milliseconds,
                                                             uint64_t *ages);

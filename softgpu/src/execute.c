@@ -1,4 +1,4 @@
-/* Runs one dispatch: the kernel descriptor, the grid, and the way to the workgroups. */
+/* Runs one dispatch: reads the kernel descriptor and the grid, and starts the workgroups. */
 #include "isa/exec.h"
 #include "settings.h"
 
@@ -49,7 +49,7 @@ static bool read_descriptor(struct dispatch *d, uint64_t va) {
 /* The command processor checks the packet before it reads the kernel's descriptor. */
 static bool check_packet(const struct softgpu_dispatch_packet *packet,
                          struct softgpu_fault *fault) {
-    /* A wave has at most 2^13 - 1 KiB of scratch for its 64 lanes together. */
+    /* A wave has at most 2^13 - 1 KiB of scratch, shared by its 64 lanes. */
     enum { DIMENSIONS = 3, LDS_BYTES = 64 << 10, SCRATCH_BYTES = ((1 << 13) - 1) * 1024 / LANES };
     if ((packet->setup & DIMENSIONS) == 0)
         return refuse(fault, SOFTGPU_FAULT_DIMENSIONS, packet->kernel_object,
@@ -65,7 +65,7 @@ static bool check_packet(const struct softgpu_dispatch_packet *packet,
     return true;
 }
 
-/* Returns the product, or the largest number: no kernel of that size ends either way. */
+/* Returns the product, or UINT64_MAX on overflow: a kernel of that size never ends anyway. */
 static uint64_t product(uint64_t a, uint64_t b) {
     uint64_t result;
     return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
@@ -78,7 +78,7 @@ static void read_grid(struct dispatch *d) {
     unsigned dimensions = p->setup & 3;
     d->group_count = 1;
     for (unsigned axis = 0; axis < 3; axis++) {
-        /* A packet need not fill in the fields of unused dimensions. */
+        /* A packet may leave the fields of unused dimensions empty. */
         bool used = axis < dimensions;
         d->grid[axis] = used ? grid[axis] : 1;
         d->block[axis] = used ? block[axis] : 1;
@@ -88,8 +88,8 @@ static void read_grid(struct dispatch *d) {
     }
 }
 
-/* Returns whether a compute unit can hold a group. A group's waves are spread over the SIMD units,
- * each of which has so many registers for all its waves. */
+/* Returns whether a workgroup fits into a compute unit. The SIMD units share the group's waves, and
+ * all waves of a SIMD unit share its registers. */
 static bool check_group(const struct dispatch *d, struct softgpu_fault *fault) {
     enum { SIMDS = 4, REGISTERS = 256, REGISTERS_SINCE_90A = 512 };
     uint64_t size = (uint64_t)d->block[0] * d->block[1] * d->block[2];
@@ -111,8 +111,8 @@ static bool check_group(const struct dispatch *d, struct softgpu_fault *fault) {
 
 /* ---- how long a kernel may run ---- */
 
-/* A wave that works while others wait for it may take long. A wave that loops for the work of a
- * waiting wave is stopped: after 20 s if its loop is empty, later if not. */
+/* A wave may work for long while other waves wait at a barrier. A wave that waits in a loop for a
+ * wave at a barrier is stopped: after 20 s for an empty loop, later for others. */
 #define BARRIER_BUDGET UINT64_C(10000000000)
 
 static uint64_t budget, barrier_budget;

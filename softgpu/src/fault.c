@@ -1,9 +1,9 @@
-/* Reports a kernel that could not continue.
+/* Reports a fault that stopped a kernel.
  *
- * ROCr can learn of a fault in two ways, as on a GPU. After the memory event ROCr prints its
- * "Memory access fault by GPU" line and aborts. After the queue's error signal HIP names the error
- * and aborts (5, 6) or returns it from then on (7). The whole message is printed here first, as
- * neither way can carry it. */
+ * The device can report a fault to ROCr in two ways, like a GPU. After the memory event, ROCr
+ * prints its "Memory access fault by GPU" line and aborts. After the queue's error signal, HIP
+ * names the error and aborts (HIP 5, 6) or returns the error from then on (HIP 7). This file prints
+ * the whole message first, because neither way can carry the text. */
 #include "check/hooks.h"
 #include "hsa_signal.h"
 #include "thunk.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The bits of the queue's error signal, as the command processor sets them. */
+/* The bits that the command processor sets in the queue's error signal. */
 static const int64_t error_bits[] = {
     [SOFTGPU_FAULT_EXCEPTION] = INT64_C(0x80000000),
     [SOFTGPU_FAULT_ILLEGAL_INSTRUCTION] = INT64_C(0x40000000),
@@ -25,8 +25,9 @@ static const int64_t error_bits[] = {
     [SOFTGPU_FAULT_VENDOR_PACKET] = INT64_C(0x100),
 };
 
-/* The text that kernels have printed is in HIP's stdout, and abort() would drop it: it often tells
- * why the kernel failed. The thread with the stream's lock may never release it. */
+/* abort() would drop the kernels' printf output, which is buffered in HIP's stdout and often
+ * explains the fault. The function does not wait for stdout's lock, because the thread that owns
+ * the lock may never release it. */
 static void flush_output(void) {
     if (ftrylockfile(stdout) != 0)
         return;

@@ -1,4 +1,4 @@
-/* AMD's layout of HSA signals and queues, as far as the device uses them. */
+/* Declares AMD's layout of HSA signals and queues, as far as the device uses these structures. */
 #ifndef SOFTGPU_HSA_SIGNAL_H
 #define SOFTGPU_HSA_SIGNAL_H
 
@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* amd_signal_t: a signal's handle is its address. */
+/* amd_signal_t; a signal's address is its handle. */
 struct softgpu_signal {
     int64_t kind;
     _Atomic int64_t value;
-    uint64_t event_mailbox; /* 0: no thread sleeps on this signal, all poll its value */
+    uint64_t event_mailbox; /* 0: no thread sleeps on this signal, all threads poll its value */
     uint32_t event_id;
     uint32_t reserved1;
     uint64_t start_time, end_time; /* device clock */
@@ -19,7 +19,7 @@ struct softgpu_signal {
 };
 _Static_assert(sizeof(struct softgpu_signal) == 64, "amd_signal_t has 64 bytes");
 
-/* amd_queue_t; ROCr hands out the address of one of its members only. */
+/* amd_queue_t; ROCr passes only the address of one member. */
 struct softgpu_amd_queue {
     uint64_t hsa_queue[5];
     uint32_t reserved1[4];
@@ -51,10 +51,10 @@ static inline struct softgpu_signal *softgpu_signal_at(uint64_t handle) {
     return (struct softgpu_signal *)(uintptr_t)handle;
 }
 
-/* Sets a signal as the device would, and wakes its sleepers. */
+/* Stores a signal's value as the device would, and wakes threads that sleep on the signal. */
 void softgpu_signal_store(uint64_t handle, int64_t value);
-/* Completes a packet: writes the times, decrements the signal, and wakes its sleepers. Does nothing
- * for handle 0. */
+/* Completes a packet: writes the times, decrements the signal, and wakes threads that sleep on the
+ * signal. Does nothing for handle 0. */
 void softgpu_signal_complete(uint64_t handle, uint64_t start_time, uint64_t end_time);
 
 #endif

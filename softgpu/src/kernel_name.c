@@ -1,7 +1,7 @@
-/* Finds the name of a kernel from its address, for messages.
+/* Finds a kernel's name from the address of its descriptor, for messages.
  *
- * ROCr loads a code object as one block that begins with the ELF header and holds the dynamic
- * symbols. The kernel's descriptor symbol, "name.kd", has that address. */
+ * ROCr loads a code object as one block, which begins with the ELF header and contains the dynamic
+ * symbols. The symbol "name.kd" has the address of the kernel's descriptor. */
 #include "device.h"
 
 #include <elf.h>
@@ -35,7 +35,7 @@ static uint64_t dynamic_value(const struct image *image, int64_t tag) {
     return 0;
 }
 
-/* Returns a string that ends within the image, or NULL. */
+/* Returns a string of the image, or NULL if the string does not end within the image. */
 static const char *string_at(const struct image *image, uint64_t offset) {
     if (offset >= image->size)
         return NULL;
@@ -43,8 +43,8 @@ static const char *string_at(const struct image *image, uint64_t offset) {
     return memchr(text, 0, image->size - offset) ? text : NULL;
 }
 
-/* Returns the symbol with this value, or NULL. The classic hash table contains the number of
- * symbols. */
+/* Returns the symbol with a value, or NULL if no symbol has this value. The classic hash table
+ * contains the number of symbols. */
 static const char *find_symbol(const struct image *image, uint64_t value) {
     uint64_t symbols = dynamic_value(image, DT_SYMTAB), strings = dynamic_value(image, DT_STRTAB);
     const uint32_t *hash = at(image, dynamic_value(image, DT_HASH), 8);

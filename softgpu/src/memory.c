@@ -1,7 +1,7 @@
-/* Memory: allocation within the devices' limits, registration of the program's memory, mapping.
+/* Allocates memory within the devices' limits, registers the program's memory, and maps memory for
+ * devices.
  *
- * Device memory is memory of this process, which the machine gives page by page when it is
- * touched. */
+ * Device memory is memory of this process; the host allocates each page at the first access. */
 #include "memory.h"
 #include "check/hooks.h"
 
@@ -10,13 +10,13 @@
 #include <sys/mman.h>
 
 enum {
-    /* ROCr's own part of a device, which HIP does not count as used: without it HIP would promise
-     * more than the device has. */
+    /* Memory for ROCr itself, which HIP does not count as used: without this reserve, HIP would
+     * report more free memory than exists. */
     OWN_MEMORY = 4 << 20,
     HUGE_PAGE = 2 << 20,
 };
 
-static uint64_t used[SOFTGPU_MAX_NODES]; /* bytes handed out; guarded by the address space's lock */
+static uint64_t used[SOFTGPU_MAX_NODES]; /* allocated bytes; guarded by the address space's lock */
 
 static uint64_t round_up(uint64_t size) {
     return (size + SOFTGPU_PAGE - 1) & ~(uint64_t)(SOFTGPU_PAGE - 1);
@@ -49,29 +49,29 @@ static void *map_fixed(void *fixed, uint64_t size, int protection) {
         return NULL;
     if (pages == fixed)
         return pages;
-    munmap(pages, size); /* a kernel that does not know MAP_FIXED_NOREPLACE */
+    munmap(pages, size); /* this kernel ignored MAP_FIXED_NOREPLACE */
     return NULL;
 }
 
-/* The requested place of memory: an address, or any address of that alignment (0: pages). */
+/* The requested address: a fixed address, or any address with this alignment (0: a page's). */
 struct place {
     void *fixed;
     uint64_t alignment;
 };
 
-/* Reserves or allocates; returns NULL if the machine refuses. */
+/* Reserves addresses or allocates pages; returns NULL if the host refuses. */
 static void *map_pages(struct place place, uint64_t size, int protection) {
     void *pages = place.fixed ? map_fixed(place.fixed, size, protection)
                               : map_aligned(size, place.alignment, protection);
     if (!pages)
         return NULL;
-    /* First touches by 4 KiB would cost more than the copy that causes them. */
+    /* Page faults for 4 KiB pages would cost more than the copy that causes the faults. */
     if (size >= HUGE_PAGE && protection != PROT_NONE)
         madvise(pages, size, MADV_HUGEPAGE);
     return pages;
 }
 
-/* Takes bytes of a node's memory; returns false if there are too few. */
+/* Charges bytes to a node's memory; returns false if too few bytes are free. */
 static bool charge(uint32_t node, uint64_t size) {
     softgpu_address_space_lock(true);
     bool fits = size <= softgpu_node_memory(node) + (node ? OWN_MEMORY : 0) - used[node];
@@ -94,11 +94,12 @@ static bool add(struct softgpu_mapping *mapping) {
     return added;
 }
 
-/* Allocates memory that has been charged for. */
+/* Allocates memory that the caller has already charged. */
 static struct softgpu_mapping *allocate(uint32_t node, uint64_t size, HsaMemFlags flags,
                                         struct place place) {
     struct softgpu_mapping *mapping = calloc(1, sizeof *mapping);
-    /* Scratch is not read at these addresses: the interpreter keeps it for each wave. */
+    /* No code reads scratch at these addresses, because the interpreter allocates scratch for each
+     * workgroup. */
     int protection = flags.ui32.Scratch ? PROT_NONE : PROT_READ | PROT_WRITE;
     void *pages = mapping ? map_pages(place, size, protection) : NULL;
     if (!pages) {
@@ -119,8 +120,8 @@ static struct softgpu_mapping *allocate(uint32_t node, uint64_t size, HsaMemFlag
     return mapping;
 }
 
-/* These flags exist since ROCr 7. An address without memory, or memory without an address, is
- * virtual memory for programs to manage, which this device lacks. */
+/* ROCr 7 introduced these flags. Each flag requests virtual memory management (memory without an
+ * address, or an address without memory), which this device lacks. */
 enum { NO_ADDRESS = 1 << 18, ONLY_ADDRESS = 1 << 19 };
 
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAllocMemoryAlign(HSAuint32 node, HSAuint64 size,
@@ -152,7 +153,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAllocMemory(HSAuint32 node, HSAuint64 size, H
     return hsaKmtAllocMemoryAlign(node, size, 0, flags, memory);
 }
 
-/* Returns the rest of a node's memory. */
+/* Returns a node's free memory. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAvailableMemory(HSAuint32 node, HSAuint64 *bytes);
 HSAKMT_STATUS hsaKmtAvailableMemory(HSAuint32 node, HSAuint64 *bytes) {
     SOFTGPU_REFUSE_AFTER_FORK();
@@ -167,7 +168,7 @@ HSAKMT_STATUS hsaKmtAvailableMemory(HSAuint32 node, HSAuint64 *bytes) {
 
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtFreeMemory(void *memory, HSAuint64 size) {
     SOFTGPU_REFUSE_AFTER_FORK();
-    (void)size; /* allocations are freed whole */
+    (void)size; /* only whole allocations can be freed */
     softgpu_address_space_lock(true);
     struct softgpu_mapping *mapping = softgpu_mapping_at((uintptr_t)memory);
     if (!mapping || mapping->user || mapping->host != memory) {
@@ -183,8 +184,8 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtFreeMemory(void *memory, HSAuint64 size) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Gives the program's memory an address for the device. With the host's address, HIP would keep one
- * record for both, and abort when it removes the second one at unregistering. */
+/* Reserves a device address for the program's memory. If device and host address were equal, HIP
+ * would use one record for both, and abort at the second removal during unregistering. */
 static HSAKMT_STATUS register_new(char *user, uint64_t size, HsaMemFlags flags) {
     uint64_t offset = (uintptr_t)user & (SOFTGPU_PAGE - 1), pages = round_up(offset + size);
     struct softgpu_mapping *mapping = calloc(1, sizeof *mapping);
@@ -215,7 +216,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterMemoryWithFlags(void *memory, HSAuint
     if (!memory || size == 0 || size > UINT64_MAX - 2 * SOFTGPU_PAGE)
         return HSAKMT_STATUS_INVALID_PARAMETER;
     softgpu_address_space_lock(true);
-    /* The device already knows memory that the driver allocated. */
+    /* Memory that the driver allocated already has a device address. */
     bool known = softgpu_mapping_at((uintptr_t)memory) != NULL;
     struct softgpu_mapping *again = softgpu_mapping_of_user_range(memory, size);
     if (again)
@@ -234,10 +235,10 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterMemoryToNodes(void *memory, HSAuint64
     return hsaKmtRegisterMemoryWithFlags(memory, size, (HsaMemFlags){0});
 }
 
-/* If several ranges begin at an address, it identifies none of them: all stay, which costs
- * addresses only. The real driver's library then answers that no memory is registered there. ROCr 7
- * ends the process for that if it was built with assertions, as Debian's is, so the answer here is
- * success. */
+/* If several ranges begin at an address, the call removes none of them, because the address is
+ * ambiguous; this wastes only addresses. In this case the real driver's library reports that no
+ * memory is registered at the address. ROCr 7, if built with assertions as in Debian, would abort
+ * after such an error, so this function returns success. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDeregisterMemory(void *memory) {
     SOFTGPU_REFUSE_AFTER_FORK();
     softgpu_address_space_lock(true);
@@ -255,7 +256,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDeregisterMemory(void *memory) {
     return known ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_MEMORY_NOT_REGISTERED;
 }
 
-/* Returns the device's address for a place in a mapping. */
+/* Returns the device address of memory within a mapping. */
 static uint64_t device_address(const struct softgpu_mapping *mapping, const void *memory) {
     if (!mapping->user || (uintptr_t)memory - mapping->va < mapping->size)
         return (uintptr_t)memory;
@@ -266,7 +267,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtMapMemoryToGPUNodes(void *memory, HSAuint64 s
                                                        HsaMemMapFlags flags, HSAuint64 count,
                                                        HSAuint32 *nodes) {
     SOFTGPU_REFUSE_AFTER_FORK();
-    (void)flags; /* for reading and writing */
+    (void)flags; /* all mappings permit reading and writing */
     if (count > SOFTGPU_MAX_NODES)
         return HSAKMT_STATUS_INVALID_PARAMETER;
     softgpu_address_space_lock(true);

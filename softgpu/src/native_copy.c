@@ -1,10 +1,10 @@
 /* Executes ROCr's own copy and fill kernels by memmove.
  *
- * ROCr makes device-to-device copies, and moves each code object that it loads, by three kernels
- * that it contains as machine code. A hash of that code identifies them, and this file does their
- * work. A module load then costs microseconds, as on hardware, instead of the milliseconds that
- * interpreting thousands of lanes takes. copies=kernels in MGPU_RT_SOFTGPU has such kernels
- * interpreted. */
+ * ROCr makes device-to-device copies, and moves each code object that it loads, with three kernels
+ * that ROCr contains as machine code. This file recognises the three kernels by a hash of their
+ * code, and does their work natively. A module load then takes microseconds, as on hardware,
+ * instead of the milliseconds that interpreting thousands of lanes would take. The setting
+ * copies=kernels in MGPU_RT_SOFTGPU makes the interpreter run these kernels. */
 #include "native_copy.h"
 #include "check/hooks.h"
 #include "settings.h"
@@ -28,8 +28,8 @@ static const struct known kernels[] = {
     {COPY_ALIGNED, 124, 0x84b3374aa935fac9},
 };
 
-/* All three begin with these words: s_load_dwordx4 s[4:7], s[0:1], 0x0. Few other kernels do, so
- * that few are hashed in vain. */
+/* All three kernels begin with these words: s_load_dwordx4 s[4:7], s[0:1], 0x0. Few other kernels
+ * begin with these words, so few kernels are hashed unnecessarily. */
 static const uint32_t first_words[2] = {0xc00a0100, 0};
 
 static bool enabled;
@@ -79,8 +79,8 @@ static const struct known *recognise(uint64_t kernel_object) {
     return NULL;
 }
 
-/* The kernels cut a copy into phases that follow one another. The phases go from the start of the
- * first to the end of the last, at these places among the arguments. */
+/* The kernels split a copy into consecutive phases. The arguments contain the start of the first
+ * phase and the end of the last phase. */
 static bool copy(const uint64_t *arguments, int source_end) {
     uint64_t size = arguments[source_end] - arguments[0];
     const char *source = host_bytes(arguments[0], size);

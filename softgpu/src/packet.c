@@ -1,5 +1,5 @@
-/* The actions of each kind of AQL packet (HSA Platform System Architecture 2.9, and AMD's vendor
- * packets). One queue takes its packets strictly in order. */
+/* Executes each kind of AQL packet (HSA Platform System Architecture 2.9, and AMD's vendor
+ * packets). A queue executes its packets strictly in order. */
 #include "native_copy.h"
 #include "queue.h"
 
@@ -13,7 +13,7 @@ static bool is_zero(uint64_t handle) {
     return atomic_load_explicit(&softgpu_signal_at(handle)->value, memory_order_acquire) == 0;
 }
 
-/* Waits for all given signals; returns false when the queue is to stop. */
+/* Waits for all given signals; returns false when the queue must stop. */
 static bool await_all(struct softgpu_queue *queue, const uint64_t *signals) {
     struct softgpu_patience patience = {0};
     for (int i = 0; i < DEPENDENCIES; i++)
@@ -23,7 +23,7 @@ static bool await_all(struct softgpu_queue *queue, const uint64_t *signals) {
     return true;
 }
 
-/* Waits for one of the signals, if there are any. */
+/* Waits for one of the given signals, if any signal is given. */
 static bool await_any(struct softgpu_queue *queue, const uint64_t *signals) {
     struct softgpu_patience patience = {0};
     for (;;) {
@@ -53,7 +53,8 @@ static bool compare(int64_t value, int64_t reference, uint32_t condition) {
     }
 }
 
-/* hsa_amd_barrier_value_packet_t: signal, value, mask, condition, one word each. */
+/* Waits as an hsa_amd_barrier_value_packet_t requests: signal, value, mask and condition, one word
+ * each. */
 static bool await_value(struct softgpu_queue *queue, const union softgpu_packet *packet) {
     uint64_t signal = packet->words[1];
     int64_t reference = (int64_t)packet->words[2];
@@ -100,7 +101,8 @@ static bool refuse(struct softgpu_queue *queue, enum softgpu_fault_kind kind, un
 static bool vendor(struct softgpu_queue *queue, union softgpu_packet *packet) {
     unsigned format = (packet->words[0] >> 16) & 0xff;
     switch (format) {
-    case VENDOR_COMMANDS: /* only sent to flush instruction caches, of which there are none */
+    case VENDOR_COMMANDS: /* ROCr sends these commands only to flush instruction caches, which do
+                           * not exist here */
         return true;
     case VENDOR_BARRIER_VALUE:
         return await_value(queue, packet);
@@ -125,15 +127,16 @@ static bool perform(struct softgpu_queue *queue, union softgpu_packet *packet, u
     }
 }
 
-/* Returns whether the doorbell was rung for this packet or a later one: its value is a packet's
- * number. A thread that rang it for a later one need not ring again for this one. */
+/* Returns whether the doorbell was rung for this packet or a later packet: the doorbell's value is
+ * a packet's index. After a ring for a later packet, HIP need not ring for this packet. */
 static bool is_rung(const struct softgpu_queue *queue, uint64_t index) {
     uint64_t bell = *(volatile uint64_t *)queue->doorbell.bell;
     return (int64_t)(bell - index) >= 0;
 }
 
-/* Returns the next packet, once HIP has written it; NULL when the queue is to stop. The header is
- * written last, and shows that the packet is complete, even without the doorbell. */
+/* Returns the next packet, once HIP has written the packet; returns NULL when the queue must stop.
+ * HIP writes the header last, so a valid header proves that the packet is complete, even without a
+ * ring. */
 static union softgpu_packet *await_packet(struct softgpu_queue *queue, uint64_t index) {
     uint64_t count = queue->ring_bytes / sizeof(union softgpu_packet);
     union softgpu_packet *packet = (union softgpu_packet *)(void *)queue->ring;
@@ -153,12 +156,11 @@ void softgpu_drain_aql(struct softgpu_queue *queue) {
             return;
         uint64_t signal = packet->words[COMPLETION_WORD];
         uint64_t start = softgpu_now();
-        /* The result of a kernel whose queue was destroyed does not matter, and the ring may be
-         * gone. */
+        /* If the queue was destroyed, the result does not matter, and the ring may be freed. */
         if (!perform(queue, packet, index) || atomic_load(&queue->state) == SOFTGPU_QUEUE_STOPS)
             return;
         uint64_t end = softgpu_now();
-        /* The order matters: HIP may use a slot again once the read index has passed it. */
+        /* The header must be reset first: HIP may reuse a slot that the read index has passed. */
         atomic_store_explicit(&packet->header, INVALID, memory_order_release);
         atomic_store_explicit(queue->read_index, index + 1, memory_order_release);
         softgpu_signal_complete(signal, start, end);

@@ -1,4 +1,4 @@
-/* Concerns of the whole process: fork, messages, the clock. */
+/* Handles fork, messages and the clock for the whole process. */
 #include "thunk.h"
 
 #include <pthread.h>
@@ -38,7 +38,7 @@ void softgpu_say(const char *format, ...) {
     used += (size_t)wanted < room ? (size_t)wanted : room;
     text[used++] = '\n';
     if (write(STDERR_FILENO, text, used) < 0)
-        return; /* stderr is closed: the message has no reader */
+        return; /* stderr is closed, so no process reads the message */
 }
 
 uint64_t softgpu_now(void) {

@@ -1,7 +1,7 @@
-/* Queues: each is a ring in memory that HIP fills, and a thread that drains it. So kernels of
- * different queues run side by side and may wait for each other, and copies run beside them.
+/* Implements queues: HIP fills a ring in memory, and a thread for each queue drains the ring.
+ * Kernels and copies of different queues therefore run concurrently, and may wait for each other.
  *
- * The thread polls its ring for a while, then sleeps until the doorbell is rung. */
+ * The thread polls its ring for a while, and then sleeps until HIP rings the doorbell. */
 #include "queue.h"
 #include "check/hooks.h"
 
@@ -23,7 +23,7 @@ static void wake(_Atomic uint32_t *word) {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* struct sched_attr, which the C library does not declare. */
+/* Mirrors struct sched_attr, which the C library does not declare. */
 struct scheduling {
     uint32_t size, policy;
     uint64_t flags;
@@ -32,9 +32,9 @@ struct scheduling {
     uint64_t runtime, deadline, period;
 };
 
-/* HIP spins while it waits for a kernel. If HIP shares a core with the queue's thread, a short
- * slice gives the thread its turn at once. Otherwise HIP's thread would keep the core for its slice
- * of some milliseconds. (Linux 6.12 and later; on other kernels it has no effect.) */
+/* HIP spins while it waits for a kernel. If HIP shares a core with the queue's thread, a short time
+ * slice lets the queue's thread run at once. With a longer slice, HIP's thread would occupy the
+ * core for some milliseconds. (The slice needs Linux 6.12 or later; other kernels ignore it.) */
 static void prepare_thread(const char *name) {
     struct scheduling scheduling = {.size = sizeof scheduling, .runtime = SLICE_NS};
     syscall(SYS_sched_setattr, 0, &scheduling, 0);
@@ -54,7 +54,8 @@ static void *drain_sdma(void *argument) {
     return NULL;
 }
 
-/* The program's threads get the program's signals. */
+/* Blocks all signals in the queue's thread, so that the program's threads receive the program's
+ * signals. */
 static int start_thread(struct softgpu_queue *queue, void *(*drain)(void *)) {
     sigset_t all, before;
     sigfillset(&all);
@@ -64,7 +65,7 @@ static int start_thread(struct softgpu_queue *queue, void *(*drain)(void *)) {
     return error;
 }
 
-/* ROCr provides the indices of an AQL queue, as members of its amd_queue_t. */
+/* ROCr allocates the indices of an AQL queue in its amd_queue_t. */
 static int start_aql(struct softgpu_queue *queue, const HsaQueueResource *resource) {
     char *read_index = (char *)(uintptr_t)resource->QueueRptrValue;
     queue->read_index = (_Atomic uint64_t *)(void *)read_index;
@@ -109,7 +110,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateQueue(HSAuint32 node, HSA_QUEUE_TYPE ty
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* HIP calls the function since ROCr 7; it may also name the copy engine. */
+/* Since ROCr 7, ROCr calls this function, which can also select a copy engine. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateQueueExt(HSAuint32 node, HSA_QUEUE_TYPE type,
                                                   HSAuint32 percentage, HSA_QUEUE_PRIORITY priority,
                                                   HSAuint32 engine, void *ring,
@@ -120,7 +121,7 @@ HSAKMT_STATUS hsaKmtCreateQueueExt(HSAuint32 node, HSA_QUEUE_TYPE type, HSAuint3
                                    HSAuint64 ring_bytes, HsaEvent *event,
                                    HsaQueueResource *resource) {
     enum { SDMA_BY_ENGINE = 6 };
-    (void)engine; /* all engines are alike, and each queue has its own thread */
+    (void)engine; /* all engines are equal, and each queue has its own thread */
     return hsaKmtCreateQueue(node, (int)type == SDMA_BY_ENGINE ? HSA_QUEUE_SDMA : type, percentage,
                              priority, ring, ring_bytes, event, resource);
 }
@@ -131,8 +132,8 @@ static void set_state(struct softgpu_queue *queue, enum softgpu_queue_state stat
     softgpu_doorbell_kick(&queue->doorbell);
 }
 
-/* A running kernel is given some time. A kernel that never ends is left behind with its queue, so
- * that the process can end. */
+/* Waits up to JOIN_SECONDS for a running kernel. If the kernel still runs, the function abandons
+ * the kernel and its queue, so that the process can end. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID id) {
     SOFTGPU_REFUSE_AFTER_FORK();
     struct softgpu_queue *queue = (struct softgpu_queue *)(uintptr_t)id;
@@ -143,7 +144,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID id) {
     struct timespec deadline;
     clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += JOIN_SECONDS;
-    /* pthread_clockjoin_np would be newer than the oldest C library that this supports. */
+    /* pthread_clockjoin_np needs a newer C library than the oldest supported one. */
     if (pthread_timedjoin_np(queue->thread, NULL, &deadline) != 0) {
         softgpu_say("a queue was destroyed while its kernel ran, which did not end within %d s; "
                     "it is left behind",
@@ -156,7 +157,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID id) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* ROCr pauses a queue, by giving it no share, before it tells HIP of the queue's error. */
+/* ROCr pauses a queue, by setting its share to 0, before ROCr reports the queue's error to HIP. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtUpdateQueue(HSA_QUEUEID id, HSAuint32 percentage,
                                                HSA_QUEUE_PRIORITY priority, void *ring,
                                                HSAuint64 ring_bytes, HsaEvent *event) {
@@ -169,14 +170,15 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtUpdateQueue(HSA_QUEUEID id, HSAuint32 percent
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Workgroups run on the cores of the machine, not on compute units. */
+/* The mask has no effect, because workgroups run on CPU cores instead of compute units. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetQueueCUMask(HSA_QUEUEID id, HSAuint32 count,
                                                   HSAuint32 *mask) {
     (void)id, (void)count, (void)mask;
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* For cooperative launches, whose groups wait for each other through memory. */
+/* Accepts every queue: ROCr calls the function for cooperative launches, whose workgroups may wait
+ * for each other by global wave sync (isa/gws.c). */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAllocQueueGWS(HSA_QUEUEID id, HSAuint32 count,
                                                  HSAuint32 *first) {
     (void)count;

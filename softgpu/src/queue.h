@@ -1,5 +1,5 @@
-/* A queue and the thread that drains it. This header is internal to queue.c, queue_wait.c, packet.c
- * and sdma.c. */
+/* Declares a queue and the thread that drains the queue. This header is internal to queue.c,
+ * queue_wait.c, packet.c and sdma.c. */
 #ifndef SOFTGPU_QUEUE_H
 #define SOFTGPU_QUEUE_H
 
@@ -26,34 +26,34 @@ struct softgpu_queue {
     /* AQL queues: */
     _Atomic uint64_t *read_index;
     struct softgpu_amd_queue *amd;
-    /* SDMA queues, in bytes since the beginning: */
+    /* SDMA queues: byte offsets since the queue's creation. */
     _Atomic uint64_t sdma_write_index, sdma_read_index;
 };
 
 enum softgpu_queue_state { SOFTGPU_QUEUE_RUNS, SOFTGPU_QUEUE_PAUSED, SOFTGPU_QUEUE_STOPS };
 
-/* How long a thread has waited for one event; begins as zeros. */
+/* How long a thread has waited for one event; initially zero. */
 struct softgpu_patience {
     uint64_t since;
     uint32_t sleep_ns;
 };
 
-/* Waits a little before the caller looks again for another thread's change. Spins first, as most
- * waits are short, and then sleeps longer each time. Returns false when the queue is to stop. */
+/* Waits a little before the caller looks again for another thread's change. Spins first, because
+ * most waits are short, then sleeps longer each time. Returns false when the queue must stop. */
 bool softgpu_queue_wait(struct softgpu_queue *queue, struct softgpu_patience *patience);
 
-/* Waits for the ring's next entry, which the doorbell announces. In the end the thread sleeps until
- * the doorbell is rung, and costs nothing, unless it was already `rung` for that entry. Afterwards
- * the caller must call softgpu_queue_found. */
+/* Waits for the ring's next entry, for which HIP rings the doorbell. After a while the thread
+ * sleeps until HIP rings the doorbell; if `rung`, HIP has already rung for the entry, and the
+ * thread polls. Afterwards the caller must call softgpu_queue_found. */
 bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *patience, bool rung);
 void softgpu_queue_found(struct softgpu_queue *queue);
 
 /* Reports a fault of the queue's present work, after which the queue does nothing more. Returns
- * once the runtime has reacted, which it does by pausing the queue. If the runtime does not react,
- * aborts the process after a while: one that continues with wrong values would be worse. */
+ * once the runtime has reacted by pausing the queue. If the runtime does not react, aborts the
+ * process after a while, because continuing with wrong values would be worse. */
 void softgpu_queue_fail(struct softgpu_queue *queue, const struct softgpu_fault *fault);
 
-/* Executes the ring's entries until the queue is to stop. */
+/* Executes the ring's entries until the queue must stop. */
 void softgpu_drain_aql(struct softgpu_queue *queue);
 void softgpu_drain_sdma(struct softgpu_queue *queue);
 

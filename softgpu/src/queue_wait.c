@@ -1,5 +1,5 @@
-/* Waits of a queue's thread: for other threads' changes, for its doorbell, and after a fault for
- * the runtime. */
+/* Implements the waits of a queue's thread: for other threads' changes, for the doorbell, and after
+ * a fault for the runtime. */
 #include "queue.h"
 
 #include <linux/futex.h>
@@ -8,12 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* After its last work a queue spins, then naps, each nap longer than the one before, so that a
- * launch waits at most SHORT_NAP_NS. The queue spins only briefly and does not yield. A core that
- * the queue shares with HIP, which spins too, comes back within microseconds by a nap's timer.
- * After a yield the queue waits for the scheduler's tick (120 us against 3 ms for launch and wait).
- * After IN_USE_NS the doorbell is armed; if that is not possible, the naps go on, up to
- * LONG_NAP_NS. */
+/* After its last work a queue spins, then naps for growing times, so that a launch waits at most
+ * SHORT_NAP_NS. The queue spins only briefly and does not yield. If the queue shares a core with
+ * HIP, which also spins, a nap's timer returns the core to the queue within microseconds. After a
+ * yield, the queue would wait for the scheduler's tick: launch and wait would take 3 ms instead of
+ * 120 us. After IN_USE_NS the queue arms the doorbell, or, if arming is impossible, continues with
+ * naps of up to LONG_NAP_NS. */
 enum {
     SPIN_NS = 10 * 1000,
     FIRST_NAP_NS = 10 * 1000,
@@ -22,8 +22,7 @@ enum {
     LONG_NAP_NS = 2000 * 1000,
     PAUSES_PER_LOOK = 24,
     LOOK_NS = 100 * 1000 * 1000,
-    LOOKS_FOR_ROCR =
-        50, /* many, so that a busy machine, which delays both, does not end a process */
+    LOOKS_FOR_ROCR = 50, /* long, so that a busy machine does not abort a process */
 };
 
 static void sleep_while(_Atomic uint32_t *word, uint32_t value, const struct timespec *timeout) {
@@ -43,7 +42,7 @@ static void nap(struct softgpu_queue *queue, struct softgpu_patience *patience, 
         patience->sleep_ns = longest;
 }
 
-/* Waits out a pause; returns false when the queue is to stop. */
+/* Waits while the queue is paused; returns false when the queue must stop. */
 static bool may_run(struct softgpu_queue *queue) {
     uint32_t state;
     while ((state = atomic_load_explicit(&queue->state, memory_order_relaxed)) ==
@@ -52,7 +51,8 @@ static bool may_run(struct softgpu_queue *queue) {
     return state != SOFTGPU_QUEUE_STOPS;
 }
 
-/* Returns true while it is too early to sleep. The first call only reads the clock. */
+/* Spins once and returns true, while sleeping would be too early. The first call only reads the
+ * clock, to start the wait. */
 static bool spun(struct softgpu_patience *patience) {
     if (patience->since == 0)
         *patience = (struct softgpu_patience){softgpu_now(), FIRST_NAP_NS};
@@ -87,7 +87,7 @@ bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *pa
     } else if (rung || !softgpu_doorbell_arm(&queue->doorbell)) {
         nap(queue, patience, LONG_NAP_NS);
     }
-    /* If not, the bell is armed now: the caller looks once more, for a store just before. */
+    /* if the bell has just been armed, the caller must check the ring again for an earlier store */
     return true;
 }
 

@@ -1,8 +1,8 @@
-/* The copy engine: a ring of commands in AMD's SDMA format (version 4, as on GFX9), drained by the
- * queue's thread. HIP copies through the engine between host and device at the speed of memcpy.
- * With HSA_ENABLE_SDMA=0 HIP uses copy kernels instead, which the interpreter then runs.
+/* Implements the copy engine: the queue's thread drains a ring of commands in AMD's SDMA format
+ * (version 4, as on GFX9). HIP copies through the engine between host and device at the speed of
+ * memcpy. With HSA_ENABLE_SDMA=0 HIP launches copy kernels instead, which the interpreter runs.
  *
- * ROCr sends only these few commands; any other one is a fault. */
+ * ROCr sends only the commands below; every other command is a fault. */
 #include "check/hooks.h"
 #include "queue.h"
 
@@ -21,11 +21,11 @@ enum opcode {
 };
 enum { COPY_LINEAR = 0, COPY_RECTANGLE = 4, ATOMIC_ADD64 = 47, MAX_WORDS = 13 };
 
-/* Returns the words of a command, its header included; 0: unknown. */
+/* Returns the number of words of a command, including its header; 0: unknown command. */
 static unsigned command_words(uint32_t header) {
     unsigned operation = header & 0xff, variant = (header >> 8) & 0xff;
     switch (operation) {
-    case NOP: /* the field contains the number of padding words that follow */
+    case NOP: /* the field contains the number of padding words after the header */
         return 1 + ((header >> 16) & 0x3fff);
     case COPY:
         return variant == COPY_LINEAR ? 7 : variant == COPY_RECTANGLE ? 13 : 0;
@@ -58,8 +58,8 @@ static bool memory_fault(uint64_t va, struct softgpu_fault *fault) {
     return false;
 }
 
-/* Returns the host's address of [va, va + size); NULL, with the fault filled, if it is not all
- * mapped. Two neighbouring allocations are two ranges, but no copy spans them. */
+/* Returns the host address of [va, va + size); if the range is not fully mapped, returns NULL and
+ * fills the fault. Two neighbouring allocations are separate mappings, but no copy spans both. */
 static char *host_bytes(uint64_t va, uint64_t size, struct softgpu_fault *fault) {
     struct softgpu_range range;
     if (!softgpu_find_range(va, &range))
@@ -70,7 +70,7 @@ static char *host_bytes(uint64_t va, uint64_t size, struct softgpu_fault *fault)
 }
 
 /* Linear copies count bytes in 22 bits; engines 4.4 (gfx90a) and later in 30, which ROCr uses from
- * 6.1 on. The count of a fill always has 22. */
+ * 6.1 on. A fill's count always has 22 bits. */
 static uint32_t copy_count_mask(const struct softgpu_target *target) {
     enum { FIRST_LONG_MINOR = 4, FIRST_LONG_STEPPING = 10 };
     bool is_long = target->minor >= FIRST_LONG_MINOR || target->stepping >= FIRST_LONG_STEPPING;
@@ -90,7 +90,7 @@ static bool copy_linear(const struct softgpu_queue *queue, const uint32_t *words
     return target != NULL;
 }
 
-/* One side of a rectangle copy, in bytes. */
+/* The source or the destination of a rectangle copy, in bytes. */
 struct side {
     uint64_t va, pitch, slice;
 };
@@ -133,7 +133,8 @@ static bool fill(const uint32_t *words, struct softgpu_fault *fault) {
     return target != NULL;
 }
 
-/* Signals and time stamps are aligned, in memory that host and device share. */
+/* Signals and time stamps are aligned, and their memory is shared by host and device, so atomic
+ * access is possible. */
 static _Atomic uint32_t *word_at(uint64_t va, struct softgpu_fault *fault) {
     return (_Atomic uint32_t *)(void *)host_bytes(va, 4, fault);
 }
@@ -194,7 +195,7 @@ static bool stamp(const uint32_t *words, struct softgpu_fault *fault) {
     return word != NULL;
 }
 
-/* Returns false with a fault, or without one when the queue is to stop. */
+/* Returns false after a fault, or, without a fault, when the queue must stop. */
 static bool perform(struct softgpu_queue *queue, const uint32_t *words,
                     struct softgpu_fault *fault) {
     switch (words[0] & 0xff) {
@@ -219,7 +220,8 @@ static bool perform(struct softgpu_queue *queue, const uint32_t *words,
     }
 }
 
-/* Waits for a command and copies it out of the ring; returns its length in words, or 0 to stop. */
+/* Waits for a command and copies the command out of the ring; returns its length in words, or 0
+ * when the queue must stop. */
 static unsigned await_command(struct softgpu_queue *queue, uint64_t index, uint32_t *words) {
     struct softgpu_patience patience = {0};
     while (atomic_load_explicit(&queue->sdma_write_index, memory_order_acquire) == index)
@@ -232,7 +234,7 @@ static unsigned await_command(struct softgpu_queue *queue, uint64_t index, uint3
     unsigned count = command_words(words[0]);
     for (unsigned i = 1; i < count && i < MAX_WORDS; i++)
         memcpy(words + i, ring + ((index + 4 * i) & mask), 4);
-    return count ? count : 1; /* an unknown one is reported when it is performed */
+    return count ? count : 1; /* an unknown command is reported when it is performed */
 }
 
 void softgpu_drain_sdma(struct softgpu_queue *queue) {

@@ -19,7 +19,7 @@ const char *softgpu_next_item(const char *item) {
     return comma ? comma + 1 : NULL;
 }
 
-/* Returns the length of the item's name, if it is a setting, or 0. */
+/* Returns the length of a setting's name, or 0 if the item is not a setting. */
 static size_t name_length(const char *item, size_t length) {
     const char *equals = memchr(item, '=', length);
     return equals ? (size_t)(equals - item) : 0;
@@ -36,7 +36,7 @@ bool softgpu_is_setting(const char *item, size_t length) {
     return false;
 }
 
-/* Returns the variable that a setting was in the last release. */
+/* Returns the value of the environment variable that the last release used for a setting. */
 static const char *old_variable(const char *name, char old[SOFTGPU_SETTING_SIZE]) {
     snprintf(old, SOFTGPU_SETTING_SIZE, SOFTGPU_VARIABLE "_%s", name);
     for (char *letter = old; *letter; letter++)

@@ -1,4 +1,4 @@
-/* ROCr's view of the machine: a host node, and a node for each device. */
+/* Describes the machine to ROCr: a host node, and a node for each device. */
 #include "layout.h"
 
 #include <string.h>
@@ -6,16 +6,16 @@
 
 enum { GLOBAL_WAVE_SYNCS = 64 };
 
-/* The properties by which ROCr and HIP distinguish one target from another. */
+/* Properties by which ROCr and HIP distinguish targets. */
 struct model {
     uint32_t stepping;
     const char *chip;
     uint16_t device_id;
     uint32_t waves_per_simd, vgpr_bytes_per_cu;
-    uint32_t family; /* as the kernel's driver groups them */
+    uint32_t family; /* the kernel driver's family number */
 };
 
-/* AMDGPU_FAMILY_AI: all of GFX9's accelerators. */
+/* AMDGPU_FAMILY_AI, the family of all GFX9 accelerators. */
 enum { FAMILY_AI = 141 };
 
 static const struct model models[] = {
@@ -25,12 +25,12 @@ static const struct model models[] = {
     {2, "aqua_vanjaram", 0x74a1, 8, 512 << 10, FAMILY_AI},
 };
 
-/* Blit kernels size their grids by the compute units. A few units keep copies cheap to emulate, and
- * give cooperative launches a bound that a CPU can meet. */
+/* Blit kernels choose their grid size by the number of compute units. A small number keeps copies
+ * cheap to emulate, and bounds cooperative launches to a size that a CPU can run. */
 enum { COMPUTE_UNITS = 8, SIMDS_PER_UNIT = 4, GPU_CACHES = 2, GPU_BANKS = 3 };
 enum {
     FIRST_GPU_ID = 0x5000
-}; /* the kernel's driver makes these numbers from the hardware's place */
+}; /* the kernel driver derives these ids from the hardware's location */
 
 static const struct model *find_model(const struct softgpu_target *target) {
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
@@ -51,7 +51,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCloseKFD(void) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* 1.6 is the answer of ROCm 5.2's kernel driver; ROCr 5.2.3 requires at least 1.0 and sleeps on
+/* Returns 1.6 as ROCm 5.2's kernel driver does; ROCr 5.2.3 requires at least 1.0, and sleeps on
  * events only from 1.1 on. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetVersion(HsaVersionInfo *version) {
     version->KernelInterfaceMajorVersion = 1;
@@ -111,7 +111,7 @@ static void describe_device(HsaNodeProperties *node, uint32_t id,
     describe_units(node, model);
     node->NumMemoryBanks = GPU_BANKS;
     node->NumCaches = GPU_CACHES;
-    node->NumIOLinks = softgpu_device_count(); /* to the host, and to every other device */
+    node->NumIOLinks = softgpu_device_count(); /* links to the host and to every other device */
     node->FComputeIdLo = 0x80000000u + (id << 12);
     node->EngineId.ui32.Major = target->major & 0x3f;
     node->EngineId.ui32.Minor = target->minor & 0xff;
@@ -123,12 +123,12 @@ static void describe_device(HsaNodeProperties *node, uint32_t id,
     node->UniqueID = 0x6d67707500000000 + id;
     node->LocalMemSize = softgpu_node_memory(id);
     node->DrmRenderMinor = (HSAint32)(127 + id);
-    node->Capability.ui32.DoorbellType = 2; /* the doorbell takes AQL write indices */
+    node->Capability.ui32.DoorbellType = 2; /* doorbell stores contain AQL write indices */
     node->Capability.ui32.QueueSizePowerOfTwo = 1;
     node->Capability.ui32.SRAM_EDCSupport = 1;
     node->NumCpQueues = 24;
     node->NumGws = GLOBAL_WAVE_SYNCS;
-    node->NumSdmaEngines = 2; /* one for each direction */
+    node->NumSdmaEngines = 2; /* one engine for each direction */
     node->NumSdmaQueuesPerEngine = 2;
     set_marketing_name(node, target->name);
     memcpy(node->AMDName, model->chip, strlen(model->chip));
@@ -211,7 +211,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetNodeCacheProperties(HSAuint32 id, HSAuint3
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Every node is linked to every other, so that devices may access each other's memory. */
+/* Links each pair of nodes, so that devices can access each other's memory. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetNodeIoLinkProperties(HSAuint32 id, HSAuint32 count,
                                                            HsaIoLinkProperties *links) {
     SOFTGPU_REFUSE_AFTER_FORK();

@@ -1,9 +1,9 @@
-/* Functions of the driver that this device does not implement. ROCr looks up all of them by name,
- * so they must exist; it accepts "not supported" as an answer. */
+/* Defines driver functions that this device does not implement. ROCr looks up all these functions
+ * by name, so they must exist; ROCr accepts "not supported" as a result. */
 #include "thunk.h"
 
-/* Each returns without looking at its arguments. The names in C differ, as <hsakmt.h> declares some
- * of them. */
+/* Each function returns without reading its arguments. The C names differ from the exported names,
+ * because <hsakmt.h> declares some functions with other types. */
 #define NOT_SUPPORTED(name)                                                                        \
     SOFTGPU_EXPORT HSAKMT_STATUS unsupported_##name(void) __asm__(#name);                          \
     HSAKMT_STATUS unsupported_##name(void) {                                                       \
@@ -12,15 +12,15 @@
 #include "unsupported.def"
 #undef NOT_SUPPORTED
 
-/* There are no core dumps and no debugging. */
+/* The device supports neither core dumps nor debugging. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetRuntimeCapabilities(HSAuint32 *capabilities);
 HSAKMT_STATUS hsaKmtGetRuntimeCapabilities(HSAuint32 *capabilities) {
     *capabilities = 0;
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Faults therefore go through the queue's inactive signal, not through the exception debugger's
- * mask, and no trap handler has to run. */
+/* Returns "not supported", so faults use the queue's inactive signal instead of the exception
+ * debugger's mask, and need no trap handler. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRuntimeEnable(void *debug, bool set_up_trap_registers) {
     (void)debug, (void)set_up_trap_registers;
     return HSAKMT_STATUS_NOT_SUPPORTED;
@@ -30,14 +30,15 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRuntimeDisable(void) {
     return HSAKMT_STATUS_NOT_SUPPORTED;
 }
 
-/* A trap handler is installed for every device and never run: a fault ends the process earlier. */
+/* ROCr installs a trap handler for every device, but no fault runs the handler: a fault ends the
+ * process earlier. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetTrapHandler(HSAuint32 node, void *handler, HSAuint64 size,
                                                   void *buffer, HSAuint64 buffer_size) {
     (void)node, (void)handler, (void)size, (void)buffer, (void)buffer_size;
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* There is one memory, and it is coherent. */
+/* The policy has no effect, because host and device share coherent memory. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetMemoryPolicy(HSAuint32 node, HSAuint32 policy,
                                                    HSAuint32 alternate_policy,
                                                    void *alternate_memory, HSAuint64 size) {
@@ -51,7 +52,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetTileConfig(HSAuint32 node, HsaGpuTileConfi
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* A kernel may not access memory that was never registered. */
+/* Reports that XNACK is off: a kernel must not access memory that was never registered. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetXNACKMode(HSAint32 *enabled) {
     *enabled = 0;
     return HSAKMT_STATUS_SUCCESS;

@@ -1,4 +1,4 @@
-"""Builds the files that the tests of the device need."""
+"""Builds the files that the device's tests need."""
 
 from __future__ import annotations
 

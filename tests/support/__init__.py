@@ -1,1 +1,1 @@
-"""Shared parts of the tests: the library in a child, programs, images, stubs."""
+"""Modules that tests share: the library in a child process, programs, images, stubs."""

@@ -1,4 +1,5 @@
-/* An allocator before libc's that watches one library, and lets its allocations fail.
+/* An allocator that replaces libc's, watches one library, and can make that library's allocations
+ * fail.
  *
  * ALLOCATOR_LIBRARY  a part of the library's path
  * ALLOCATOR_LOG      where lines go: "held LOCK" for each call of the allocator while the library
@@ -37,7 +38,7 @@ static size_t first_failure = SIZE_MAX, last_failure, allocations, largest = SIZ
 static int descriptor = -1;
 static __thread const void *held[MOST_HELD];
 static __thread int held_count;
-static __thread bool in_fork, outside; /* outside: this file's own calls */
+static __thread bool in_fork, outside; /* outside: calls by this file itself */
 
 static void say(const char *format, ...) {
     char line[128];
@@ -82,7 +83,7 @@ static int (*real_lock)(pthread_mutex_t *), (*real_unlock)(pthread_mutex_t *);
 static pthread_mutex_t arena = PTHREAD_MUTEX_INITIALIZER;
 static bool has_lock;
 
-/* Lets other threads come and wait for the lock, with the locks that they hold. */
+/* Gives other threads time to wait for the lock, while they hold their own locks. */
 static void before_fork(void) {
     real_lock(&arena);
     usleep(2000);
@@ -99,7 +100,7 @@ static void enter_arena(void) {
     }
 }
 
-/* Registers after the library: prepare handlers run last in, first out. */
+/* Registers after the library, because prepare handlers run last in, first out. */
 static void register_handlers(void) {
     static bool registered;
     if (registered || !getenv("ALLOCATOR_LOCK"))
@@ -160,7 +161,7 @@ static void note_held(void) {
         say("held %lx\n", offset_of(held[i]));
 }
 
-/* True if this allocation, which the code at `caller` asks for, is to fail. */
+/* Returns true if this allocation, which the code at `caller` requests, must fail. */
 static bool fails(const void *caller) {
     note_held();
     enter_arena();
@@ -270,7 +271,7 @@ __attribute__((constructor)) static void begin(void) {
     }
 }
 
-/* Forks at the end, to see which locks a fork waits for. */
+/* Forks at the end, to find out for which locks a fork waits. */
 __attribute__((destructor)) static void end(void) {
     if (descriptor < 0)
         return;

@@ -1,4 +1,4 @@
-"""An allocator before libc's that watches the library under test (allocator.c)."""
+"""An allocator that replaces libc's and watches the library under test (allocator.c)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LINE = re.compile(r"(held|fork|count) (\w+)")
 
 @functools.cache
 def preload() -> Path:
-    """Returns the allocator, for LD_PRELOAD."""
+    """Returns the path of the allocator, for LD_PRELOAD."""
     out = folder("allocator") / "liballocator.so"
     return compile_c(out, _SOURCE.read_text(), "-shared", "-fPIC", "-O1", "-Wall", "-Wextra")
 
@@ -35,7 +35,7 @@ def settings(log: Path, **changes: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Watched:
-    """The calls that the allocator has seen."""
+    """The calls that the allocator has recorded."""
 
     forks: frozenset[str]  # locks that a fork waits for
     held: Counter[str]  # how often the allocator was called under which lock
@@ -43,12 +43,12 @@ class Watched:
 
     @property
     def under_locks_of_forks(self) -> dict[str, int]:
-        """Returns how often it was called under locks that a fork waits for."""
+        """Returns how often the allocator was called under locks for which a fork waits."""
         return {lock: times for lock, times in self.held.items() if lock in self.forks}
 
 
 def read(log: Path) -> Watched:
-    """Reads the processes' lines in a log."""
+    """Reads the lines of all processes in a log."""
     found: dict[str, Counter[str]] = {"held": Counter(), "fork": Counter(), "count": Counter()}
     for kind, value in _LINE.findall(log.read_text()):
         found[kind][value] += 1

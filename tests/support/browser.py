@@ -1,4 +1,4 @@
-"""Speaks to a Chromium without a screen through its DevTools protocol, over a pair of pipes."""
+"""Controls a Chromium without a screen through its DevTools protocol, over a pair of pipes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-#: Names of the browser, by system; `make test` installs the first.
+#: Names of the browser on different systems; `make test` installs the first.
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 FLAGS = (
@@ -41,12 +41,12 @@ TOLD = (
 
 
 def find() -> str | None:
-    """Returns the browser's path; None if there is none."""
+    """Returns the browser's path; None if no browser is installed."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class Page:
-    """One page. `events` are those of TOLD, in their order."""
+    """One page. `events` contains the messages listed in TOLD, in their order."""
 
     def __init__(self, to: int, answers: int) -> None:
         self._to, self._from = to, os.fdopen(answers, "rb", buffering=0)
@@ -89,7 +89,7 @@ class Page:
         return json.loads(message)
 
     def show(self, path: Path, *, width: int, height: int = 900, dark: bool = False) -> None:
-        """Loads a file as a screen of that width shows it."""
+        """Loads a file as a screen of the given width shows it."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         size = {"width": width, "height": height, "deviceScaleFactor": 1}
@@ -105,7 +105,8 @@ class Page:
         ]
 
     def picture(self, path: Path, *, part: str = "body", height: int | None = None) -> None:
-        """Returns a picture as PNG of the element that a selector finds, or of its upper part."""
+        """Returns a PNG picture of the element that a selector finds, or of the element's upper
+        part."""
         box = self.value(f"document.querySelector('{part}').getBoundingClientRect().toJSON()")
         size = {**{key: box[key] for key in ("x", "y", "width")}, "height": height or box["height"]}
         shot = {"clip": {**size, "scale": 1}, "captureBeyondViewport": True}
@@ -114,7 +115,7 @@ class Page:
 
 @contextmanager
 def page() -> Iterator[Page]:
-    """Opens a page in a browser of its own."""
+    """Opens a page in a separate browser."""
     browser = find()
     assert browser
     its_input, to = os.pipe()

@@ -1,4 +1,4 @@
-"""Makes the programs and libraries that a folder's tests need, before the first test."""
+"""Builds the programs and libraries that a folder's tests need, before the first test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def build(session: pytest.Session, makefile: str) -> None:
-    """Makes everything that a session needs; takes a moment if it is there already."""
+    """Builds everything that a session needs; takes a moment if it is already built."""
     inner = "PYTEST_XDIST_WORKER" in os.environ or "MGPU_RT_TEST_LIBRARY" in os.environ
     if inner or session.config.option.collectonly:
         return

@@ -1,11 +1,11 @@
-"""Tests that run in a process of their own.
+"""Runs each test in a separate process.
 
 The library reads its options once a process and keeps its caches for life, so each test starts
-fresh. `@in_child(...)` runs the decorated function in a process of its own (a fork, nursery.py),
-with the environment it names, and reports its failure here. The function gets a `Mgpu`: the
-library, and the recording stub of HIP below it.
+fresh. `@in_child(...)` runs the decorated function in a separate process (a fork, nursery.py) with
+the named environment, and reports its failure here. The function gets a `Mgpu`: the library, and
+the recording stub of HIP below it.
 
-The library under test is build/lib's, or the one that MGPU_RT_TEST_LIBRARY names. So
+The library under test is build/lib's, or the library that MGPU_RT_TEST_LIBRARY names. So
 tests/proofs/mutants runs the same tests with libraries that lack a proof. MGPU_RT_TEST_PYTHON names
 the interpreter for the policy of a library that was built on another machine.
 """
@@ -36,12 +36,13 @@ BUILD = ROOT / "build"
 STUB = BUILD / "hipstub" / "libamdhip64.so.5"
 CUSTUB = BUILD / "custub" / "libcuda.so.1"  # the stub of NVIDIA's driver, below cuhip
 
-#: A child's exit status if a tool is missing; the child names the tool.
+#: A child's exit status if a tool is missing; the child prints the tool's name.
 LACKING = 78
 
-#: Every test of the runtime runs with the manager in Python, which starts during it, and without.
+#: Every test of the runtime runs twice: with the manager in Python, which starts during the test,
+#: and without.
 POLICIES = ("python", "builtin")
-#: `make test` has the manager's own tests, and all programs run with it.
+#: `make test` runs the manager's own tests, and all programs with it.
 PYTHON_IN_CHECK = (pytest.param("python", marks=pytest.mark.check), "builtin")
 AT_ONCE = {"MGPU_RT_MANAGER": f"{os.environ.get('MGPU_RT_TEST_PYTHON', 'on')},delay=0"}
 
@@ -51,7 +52,7 @@ BACKENDS = ("stub", "softgpu")
 ParameterSet = type(pytest.param())
 Parameter = str | ParameterSet
 
-#: NVIDIA's GPU too, on a machine that has one (pytest -m gpu).
+#: A backend for NVIDIA's GPU, on a machine that has one (pytest -m gpu).
 BACKENDS_WITH_GPU = (*BACKENDS, pytest.param("cuda", marks=pytest.mark.gpu))
 
 
@@ -62,8 +63,8 @@ def library() -> Path:
 
 
 def environment(backend: str = "stub", **changes: str) -> dict[str, str]:
-    """Returns the environment of a child: none of the caller's options, the backend's, and
-    `changes`."""
+    """Returns the environment of a child: the caller's options removed, the backend's added, and
+    `changes` applied."""
     clean = {
         key: value
         for key, value in os.environ.items()
@@ -82,7 +83,7 @@ def environment(backend: str = "stub", **changes: str) -> dict[str, str]:
 
 
 class Mgpu:
-    """The library in this process, and the stub of HIP that it drives."""
+    """The library in this process, and the stub of HIP that the library calls."""
 
     def __init__(self) -> None:
         self.ffi, self.stub_ffi = declarations()
@@ -121,15 +122,15 @@ class Mgpu:
         return text
 
     def image(self, content: bytes, room: int = 0):
-        """Returns an image in memory of its own (at least `room` bytes), kept for the life of the
-        test."""
+        """Returns an image in separate memory (at least `room` bytes), which lives until the test
+        ends."""
         buffer = self.ffi.new("char[]", max(room, len(content)))
         self.ffi.memmove(buffer, content, len(content))
         self.keep(buffer)
         return buffer
 
     def keep(self, thing: object) -> None:
-        """Keeps an object for the life of the test."""
+        """Keeps an object alive until the test ends."""
         self._kept.append(thing)
 
     def load(self, image):
@@ -137,7 +138,7 @@ class Mgpu:
         return self.lib.mgpuModuleLoad(image, 0xBAD0BAD0BAD0)
 
     def function(self, module, name: str):
-        """Calls mgpuModuleGetFunction; the name stays at one address, as a constant does."""
+        """Calls mgpuModuleGetFunction; the name is always at one address, as a constant is."""
         return self.lib.mgpuModuleGetFunction(module, self.name(name))
 
     @functools.cache  # noqa: B019 - one object a process
@@ -153,24 +154,24 @@ class Mgpu:
         )
 
     def for_stub(self, pointer, kind: str = "void *"):
-        """Converts a pointer of the library's to the type of the stub's declarations."""
+        """Converts a pointer of the library to the type in the stub's declarations."""
         return self.stub_ffi.cast(kind, int(self.ffi.cast("uintptr_t", pointer)))
 
     def from_stub(self, pointer, kind: str = "void *"):
-        """Converts a pointer of the stub's to the type of the library's declarations."""
+        """Converts a pointer of the stub to the type in the library's declarations."""
         return self.ffi.cast(kind, int(self.stub_ffi.cast("uintptr_t", pointer)))
 
     def pending(self, stream) -> int:
-        """Returns how many operations were submitted to a stream and are not done yet."""
+        """Returns how many operations were submitted to a stream and are not complete."""
         return self.stub.hipstub_pending(self.for_stub(stream))
 
     def set_kernel(self, name: str, body) -> None:
-        """Gives the kernels of a name a body: a callback `void(void **)`."""
+        """Gives the kernels with a name a body: a callback `void(void **)`."""
         body = self.for_stub(body, "void (*)(void **)")
         self.stub.hipstub_set_kernel(name.encode(), body, self.stub_ffi.NULL, 0)
 
     def passes_on(self, function: str) -> None:
-        """Sets an override that calls the library's own function: the simplest possible."""
+        """Sets the simplest possible override, which calls the library's own function."""
         name = function.encode()
         assert self.lib.mgpu_rt_intercept(name, self.lib.mgpu_rt_native(name)) == 0
 
@@ -180,13 +181,14 @@ class Mgpu:
 
 
 def stub_header() -> str:
-    """Returns tests/devices/hipstub/hipstub.h for cffi: what a test can tell the stub."""
+    """Returns tests/devices/hipstub/hipstub.h for cffi: the functions by which a test controls the
+    stub."""
     text = (ROOT / "tests" / "devices" / "hipstub" / "hipstub.h").read_text()
     plain = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     return re.sub(r"^#.*", "", plain, flags=re.MULTILINE)
 
 
-#: HIP's functions, as far as tests of the runtime call them: their handles have no types.
+#: The functions of HIP that tests of the runtime call: their handles have no types.
 _HIP_DECLARATIONS = """
 int hipStreamCreateWithFlags(void **stream, unsigned flags);
 int hipEventCreateWithFlags(void **event, unsigned flags);
@@ -221,8 +223,8 @@ int hipGraphDestroy(void *graph);
 
 @functools.cache
 def declarations() -> tuple[FFI, FFI]:
-    """Declares the library's and HIP's functions, with the stub's own; cffi takes 20 ms to read
-    them."""
+    """Declares the library's and HIP's functions, together with the stub's own; cffi takes 20 ms to
+    parse them."""
     ours, stubs = FFI(), FFI()
     ours.cdef(_abi.cdef())
     stubs.cdef(stub_header() + _HIP_DECLARATIONS)
@@ -230,7 +232,7 @@ def declarations() -> tuple[FFI, FFI]:
 
 
 def _case(policy: Parameter, backend: Parameter) -> ParameterSet:
-    """Returns both as one. Tests that need a GPU are not for `make check`."""
+    """Returns both decorators as one. Tests that need a GPU are not for `make check`."""
     one, other = (p if isinstance(p, ParameterSet) else pytest.param(p) for p in (policy, backend))
     return pytest.param(*one.values, *other.values, marks=other.marks or one.marks)
 
@@ -240,7 +242,7 @@ def in_child(
     backends: Sequence[Parameter] = ("stub",),
     **env: str,
 ) -> Callable:
-    """Runs the decorated test in a process of its own, once for each policy and backend.
+    """Runs the decorated test in a separate process, once for each policy and backend.
 
     The test takes only the Mgpu. `env` is added to `environment()`.
     """
@@ -262,7 +264,7 @@ def in_child(
 
 
 def run_child(module: str, name: str, env: dict[str, str]) -> None:
-    """Runs one decorated test; raises AssertionError with what the child said."""
+    """Runs one decorated test; raises AssertionError with the child's output."""
     result = nursery.run(["tests.support.child", module, name], env)
     if result.returncode == LACKING:
         pytest.skip(result.stdout)
@@ -270,7 +272,7 @@ def run_child(module: str, name: str, env: dict[str, str]) -> None:
 
 
 def main() -> None:
-    """In the child: runs the test that the arguments name."""
+    """In the child process: runs the test that the arguments name."""
     module, name = sys.argv[1:]
     mgpu = Mgpu()
     try:

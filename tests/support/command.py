@@ -1,4 +1,4 @@
-"""The command mgpu-rt in tests."""
+"""Runs the command mgpu-rt in tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMAND = Path(sys.executable).with_name("mgpu-rt")
 
 
 def command(*arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
-    """Runs mgpu-rt, over the stub of HIP unless `env` says otherwise."""
+    """Runs mgpu-rt, over the stub of HIP unless `env` names another HIP."""
     return subprocess.run(
         [COMMAND, *map(str, arguments)],
         env=environment(**env),
@@ -28,7 +28,7 @@ def command(*arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 def invoke(*arguments: str, **env: str | None) -> Result:
-    """Runs a command that does not become a program, in this process."""
+    """Runs a command in this process, if the command does not execute another program."""
     clean = {name: None for name in os.environ if name.startswith("MGPU_RT_")}
     return CliRunner().invoke(main, arguments, env={**clean, "COLUMNS": "300", **env})
 

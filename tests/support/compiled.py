@@ -1,4 +1,4 @@
-"""Small C programs and libraries that tests compile for themselves."""
+"""Small C programs and libraries that tests compile themselves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.child import BUILD
 LIB = BUILD / "lib"
 RUNTIME = "libmlir_rocm_runtime.so"
 
-#: Uses a stream, says "done", and ends with status 3.
+#: Uses a stream, prints "done", and ends with status 3.
 STREAM_PROGRAM = """
 #include <stdio.h>
 void *mgpuStreamCreate(void);

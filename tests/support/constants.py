@@ -1,4 +1,4 @@
-"""Images as a lowered program has them: constants that can neither change nor go away."""
+"""Images as a lowered program contains them: constants that can neither change nor be unmapped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.folders import folder
 
 def constants(mgpu: Mgpu, images: Mapping[str, bytes]) -> dict[str, object]:
     """Returns the address of each image in a library that is never unloaded. Builds the library
-    once a process."""
+    once in a process."""
     place = folder("constant_images")
     source = ""
     for name, image in images.items():

@@ -21,10 +21,10 @@ def libc_of(mgpu: Mgpu):
 
 
 def at_the_edge(mgpu: Mgpu, content: bytes, rights: int = READ_WRITE):
-    """Returns a copy of an image at the end of readable memory: the page behind it has no rights.
+    """Returns a copy of an image at the end of readable memory: the next page has no access rights.
 
     The page stays mapped: another thread's mmap, such as the driver's, could take the place of an
-    unmapped one.
+    unmapped page.
     """
     libc = libc_of(mgpu)
     size = (len(content) + PAGE - 1) // PAGE * PAGE

@@ -1,5 +1,5 @@
-"""Folders and files: those made once a process, those that a test enters, and those that processes
-share. Several processes may run at once."""
+"""Folders and files: made once in a process, entered by a test, or shared by processes. Several
+processes may run at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Subject = TypeVar("Subject")
 
 @functools.cache
 def folder(name: str) -> Path:
-    """Returns the process's folder of a name; it is removed when the process ends."""
+    """Returns the process's folder with a name; the folder is removed when the process ends."""
     path = Path(tempfile.mkdtemp(prefix=f"mgpu_rt-{name}-"))
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path
@@ -27,7 +27,7 @@ def folder(name: str) -> Path:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Lets one process at a time make the file at a path; the others wait."""
+    """Lets one process at a time create the file at a path; the others wait."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_name(f".{path.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -35,7 +35,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def in_folder(test: Callable[[Subject], None]) -> Callable[[Subject], None]:
-    """Runs the test in a directory of its own, to which the files that it names are relative."""
+    """Runs the test in its own directory, to which relative file names refer."""
 
     @functools.wraps(test)
     def run(subject: Subject) -> None:

@@ -13,7 +13,7 @@ from mgpu_rt._lowering import cache, lower, object_files, toolchain
 from tests.support.folders import folder
 from tests.support.programs import STOCK
 
-#: The releases whose MLIR can be asked.
+#: The LLVM releases whose MLIR is tested.
 RELEASES = (22, 19)
 
 

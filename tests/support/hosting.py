@@ -1,5 +1,5 @@
-"""Shared parts of the tests of hosting. This file has the programs, the environment in which the
-manager starts at once, and ways to see that it came and went."""
+"""Helpers for tests of the manager's hosting. This file provides the programs, the environment in
+which the manager starts at once, and checks that the manager came and went."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MANAGER = re.compile(r"manager: Python (\S+), process (\d+)")
 
 @functools.cache
 def other_python(version: str) -> str | None:
-    """Returns an interpreter of that version ("3.14t": without the GIL); None if there is none
-    here."""
+    """Returns an interpreter of a version ("3.14t": without the GIL); None if it is not
+    installed."""
     versions = Path.home() / ".pyenv" / "versions"
     found = sorted(versions.glob(f"{version}.*/bin/python")) if version[-1] != "t" else []
     uv = Path.home() / ".local" / "share" / "uv" / "python"
@@ -39,7 +39,7 @@ def other_python(version: str) -> str | None:
     return None
 
 
-#: The packages of a virtual environment.
+#: The folder of a virtual environment's packages.
 PACKAGES = "lib/python*/site-packages"
 
 
@@ -54,7 +54,7 @@ def python_with_cffi(version: str) -> str | None:
     python = venv / "bin" / "python"
     with locked(venv):
         if not next(venv.glob(f"{PACKAGES}/_cffi_backend*"), None):
-            # This environment's pip is used in all: unpacking one takes 4 s.
+            # All environments use this environment's pip, because unpacking one takes 4 s.
             empty = [interpreter, "-m", "venv", "--without-pip", str(venv)]
             subprocess.run(empty, check=True, timeout=HANG)
             install = [sys.executable, "-m", "pip", "install", "-q", "--only-binary=:all:"]
@@ -106,20 +106,19 @@ def run_program(
 
 
 def run_host(mode: str, env: dict[str, str], **more: object) -> subprocess.CompletedProcess[str]:
-    """Runs host.c in a mode."""
+    """Runs host.c in a given mode."""
     return run_program([str(host()), str(library()), str(image()), KERNEL, mode], env, **more)
 
 
 def manager_of(said: str) -> tuple[str, int]:
-    """Returns the version of Python and the process of the manager that a program named."""
+    """Returns the version of Python and the process id of the manager that a program printed."""
     found = MANAGER.search(said)
     assert found, said
     return found[1], int(found[2])
 
 
 def is_running(process: int) -> bool:
-    """Returns whether a process runs: False, too, for one that has ended and not been waited
-    for."""
+    """Returns whether a process is running; False for a zombie, too."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -128,13 +127,13 @@ def is_running(process: int) -> bool:
 
 
 def ends(process: int) -> bool:
-    """Waits for a process to end; False if it goes on."""
+    """Waits for a process to end; returns False if it goes on."""
     return wait_until(lambda: not is_running(process))
 
 
 def managers(home: Path = ROOT, programs: set[int] | None = None) -> set[int]:
-    """Returns the processes that run the manager of a checkout; only those of some programs, by
-    number."""
+    """Returns the processes that run a checkout's manager; only those of given programs, by process
+    id."""
     found = set()
     for entry in os.listdir("/proc"):
         if entry.isdigit() and is_running(int(entry)):
@@ -149,7 +148,8 @@ def managers(home: Path = ROOT, programs: set[int] | None = None) -> set[int]:
 
 
 def good(mode: str, **env: str) -> str:
-    """Runs the host with the manager started at once; it must print ok. Returns its stderr."""
+    """Runs the host with a manager that starts at once; the host must print ok. Returns the host's
+    stderr."""
     result = run_host(mode, promptly(**env))
     assert result.returncode == 0, result.stdout + result.stderr
     assert "ok" in result.stdout.splitlines()
@@ -157,7 +157,7 @@ def good(mode: str, **env: str) -> str:
 
 
 def only_line(said: str) -> str:
-    """Returns the one line that says why there is no manager."""
+    """Returns the single line that gives the reason why there is no manager."""
     lines = [line for line in said.splitlines() if "no Python to manage the caches" in line]
     assert len(lines) == 1, said
     return lines[0]

@@ -1,4 +1,4 @@
-"""Device images for the tests: real code objects, made by MLIR 22."""
+"""Device images for the tests: real code objects, compiled by MLIR 22."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mgpu_rt._lowering import lower
 #: The chip of this process's HIP.
 CHIP = "sm_90" if os.environ.get("MGPU_RT_HIP", "").endswith("/cuhip/libamdhip64.so") else "gfx90a"
 
-#: Parts of an ELF file: its headers, and types of sections and segments.
+#: Constants of ELF files: headers, and types of sections and segments.
 HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 SECTION = struct.Struct("<IIQQQQIIQQ")
 SEGMENT = struct.Struct("<IIQQQQQQ")
@@ -34,7 +34,7 @@ def exports_a_constant(chip: str = CHIP) -> bytes:
 
 
 def bundle(*images: bytes) -> bytes:
-    """Returns a clang offload bundle of some code objects for amdgcn, behind an empty host
+    """Returns a clang offload bundle of several code objects for amdgcn, after an empty host
     entry."""
     names = [b"host-x86_64-unknown-linux--"]
     names += [b"hipv4-amdgcn-amd-amdhsa--gfx90a"] * len(images)
@@ -55,7 +55,7 @@ def elf_of(
     names: int = 0,
 ) -> bytes:
     """Returns an ELF file with `content` and sections (type, flags, offset, size). Section names
-    all begin with the second byte of the section `names`; `segments` are notes of all of the
+    all begin at the second byte of the section `names`; `segments` are notes that cover all of the
     content."""
     begin = HEADER.size
     end = begin + len(content)

@@ -1,4 +1,4 @@
-"""Shared parts of the tests of known state: a kernel, and C programs that meet the runtime."""
+"""Helpers for the tests of known state: a kernel, and C programs that use the runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes locales that the machine may not have, from glibc's sources."""
+"""Builds locales that the machine may lack, from glibc's sources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.folders import locked
 
 
 def make_locales(wanted: dict[str, tuple[str, str]]) -> Path:
-    """Builds the folder, for LOCPATH, with each name's locale: its source and its codec."""
+    """Builds the folder for LOCPATH, with the locale of each name: its source and its codec."""
     out = BUILD / "tests" / "locales"
     if not shutil.which("localedef") or not Path("/usr/share/i18n/locales").is_dir():
         pytest.skip("no localedef, or no sources of locales (Debian: locales)")

@@ -1,11 +1,12 @@
-"""Plays random programs of allocations, copies, fills, kernels, events and frees, beside a model.
+"""Plays random programs of allocations, copies, fills, kernels, events and frees, and compares them
+with a model.
 
-Each thread works on streams and buffers of its own and now and then hands a buffer to another
-thread. Work on a buffer from another stream than the last waits for an event first, as MLIR's
-asynchronous lowering has it. The program waits for nothing else. If the library gives memory away
-too early, or waits too late, a copy back has a wrong number.
+Each thread works on its own streams and buffers, and occasionally passes a buffer to another
+thread. Work on a buffer from another stream than the last one first waits for an event, as in
+MLIR's asynchronous lowering. The program makes no other waits. If the library reuses memory too
+early, or waits too late, a copy back has a wrong number.
 
-All data are float32 with small whole values: every operation on them is exact.
+All data are float32 with small integer values: every operation on them is exact.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ KERNEL = "increment"  # adds one to each of the first n elements
 COUNTS = (1, 60, 64, 300, 1000, 70_000)  # elements; several of the first share a size of block
 HELD = 10  # buffers of a thread
 
-#: The library differs from any HIP here: the stub's own copies are not complete when they return.
+#: The library differs from any HIP here: the stub's own copies are incomplete when they return.
 COMPLETE = os.environ.get("MGPU_RT_CACHE") != "off"
 
 
@@ -38,7 +39,7 @@ class Buffer:
 
 @dataclass
 class Exchange:
-    """Buffers on their way from thread to thread, idle."""
+    """Idle buffers that are being passed from thread to thread."""
 
     buffers: list[Buffer] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -88,7 +89,7 @@ class Worker:
         return self.random.choice(self.streams)
 
     def order(self, stream, *buffers: Buffer) -> None:
-        """Orders a stream's next work after the last of these buffers."""
+        """Orders a stream's next work after the last work on each of these buffers."""
         for last in {buffer.stream for buffer in buffers} - {stream, None}:
             event = self.mgpu.EventCreate()
             self.mgpu.EventRecord(event, last)
@@ -108,7 +109,8 @@ class Worker:
         self.buffers.append(Buffer(address, content, stream, known))
 
     def free(self, buffer: Buffer) -> None:
-        """The work is on the stream that used it last, on another one behind it, or on none."""
+        """The work is on the stream that last used the buffer, on another stream ordered after it,
+        or on none."""
         choice = self.random.random()
         self.buffers.remove(buffer)
         if choice < 0.15 or buffer.stream is None:
@@ -128,7 +130,7 @@ class Worker:
         buffer.content[:count], buffer.known[:count] = value, True
 
     def upload(self, buffer: Buffer) -> None:
-        """Copies to the device; the source is the caller's again at return."""
+        """Copies to the device; the caller may overwrite the source at return."""
         stream, count = self.stream(), self.random.randint(1, len(buffer.content))
         source = np.full(count, self.random.randint(0, 1000), np.float32)
         source[:: self.random.randint(1, 9)] += 1
@@ -183,7 +185,7 @@ class Worker:
         self.mgpu.EventDestroy(event)
 
     def renew_stream(self) -> None:
-        """Destroys a stream with work pending, behind an event, as async.execute regions do."""
+        """Destroys a stream with pending work, after an event, as async.execute regions do."""
         if len(self.streams) < 2:
             return
         old = self.streams.pop(self.random.randrange(len(self.streams)))
@@ -194,7 +196,7 @@ class Worker:
         self.streams.append(self.mgpu.StreamCreate())
 
     def hand_over(self) -> None:
-        """Hands a block to the next owner after a synchronise, as a program would do."""
+        """Passes a block to its next owner after a synchronise, as a program would."""
         buffer = self.random.choice(self.buffers)
         if buffer.stream is not None:
             self.mgpu.StreamSynchronize(buffer.stream)

@@ -1,9 +1,10 @@
 """Starts the processes of tests by fork: 0.03 s of a core each, where a new Python takes 0.19 s.
 
-A nursery is a process that has imported what every child needs and read cffi's declarations, but
-loaded neither the library nor HIP. A child is a fork of the nursery, with the environment and the
-output that the test asks for; it ends as any Python does. The dynamic loader and patience.py read
-variables when a process starts, so each value of these has a nursery of its own.
+A nursery is a process that has imported the modules that every child needs and parsed cffi's
+declarations, but loaded neither the library nor HIP. A child is a fork of the nursery, with the
+environment and output that the test requests; it ends like any Python process. The dynamic loader
+and patience.py read variables when a process starts, so each value of these variables needs its own
+nursery.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Variables of an environment that are read before a program runs.
 AT_START = ("LD_", "GLIBC_", "MALLOC_", "PYTHON", "MGPU_RT_TEST_HANG")
 
-#: False if another command stands before each program that is started
-#: (tests/devices/rocm/plugin.py).
+#: False if another command precedes each started program (tests/devices/rocm/plugin.py).
 forks = True
 
 
 class Nursery:
-    """In the tests' process: returns the nursery for an environment's variables of AT_START."""
+    """In the tests' process: returns the nursery for an environment's values of the variables in
+    AT_START."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.process = subprocess.Popen(
@@ -49,7 +50,8 @@ class Nursery:
     def run(
         self, command: Sequence[str], env: Mapping[str, str]
     ) -> subprocess.CompletedProcess[str]:
-        """Runs `main` of a module, the first word, in a child. Raises TimeoutExpired."""
+        """Runs `main` of the module that the first word names, in a child. Raises
+        TimeoutExpired."""
         assert self.process.stdin and self.process.stdout
         with tempfile.NamedTemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
             order = {"command": command, "env": dict(env), "out": [out.name, err.name]}
@@ -76,7 +78,7 @@ def nursery(at_start: tuple[tuple[str, str], ...]) -> Nursery:
 
 
 def run(command: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Runs a module's `main` with arguments in a process of its own, from the repository's root."""
+    """Runs a module's `main` with arguments in a separate process, from the repository's root."""
     if not forks:
         plain = [sys.executable, "-m", *command]
         return subprocess.run(
@@ -103,7 +105,7 @@ def main() -> None:
 
 
 def become(env: Mapping[str, str], out: Sequence[str]) -> None:
-    """Takes over a child's environment and output."""
+    """Adopts a child's environment and output."""
     os.environ.clear()
     os.environ.update(env)
     for number, path in enumerate([os.devnull, *out]):

@@ -1,4 +1,4 @@
-"""A page of `mgpu-rt compare --report` as tests read it."""
+"""Parses a page of `mgpu-rt compare --report` for tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 
 class Page(HTMLParser):
-    """A page's tags, its text, its tables."""
+    """A page's tags, text and tables."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
-"""Limits of a test's waits: until a condition holds, however busy the machine, or until it
-hangs."""
+"""Limits of a test's waits: until a condition holds, on a machine under any load, or until the test
+counts as hanging."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-#: Seconds after which a wait counts as hanging. Waits take seconds at most, so no load makes them
-#: fail. pytest's own limit (pyproject.toml) is longer. Tests that have to hang without a proof make
-#: it short (variants.py).
+#: Seconds after which a wait counts as hanging. Waits take a few seconds at most, so no load makes
+#: them fail. pytest's own limit (pyproject.toml) is longer. Tests that must hang without a proof
+#: shorten the limit (variants.py).
 HANG = int(os.environ.get("MGPU_RT_TEST_HANG", "600"))
 
 
 def wait_until(condition: Callable[[], object]) -> bool:
-    """Waits until the condition is true; False if that hangs."""
+    """Waits until the condition is true; returns False if that hangs."""
     end = time.monotonic() + HANG
     while not condition():
         if time.monotonic() > end:
@@ -26,10 +26,10 @@ def wait_until(condition: Callable[[], object]) -> bool:
 
 
 def wait_for_end(thread: threading.Thread) -> bool:
-    """Joins the thread, and waits until the system has no thread of its number; False if that
-    hangs.
+    """Joins the thread, and waits until the system has no thread with its number; returns False if
+    that hangs.
 
-    Python's join returns before the thread has run what C registered for its end.
+    Python's join returns before the thread has run the C functions that are registered for its end.
     """
     thread.join(HANG)
     return wait_until(lambda: not Path(f"/proc/self/task/{thread.native_id}").exists())

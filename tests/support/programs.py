@@ -1,4 +1,5 @@
-"""The programs of bench/programs, lowered by real MLIR, linked, and run in every way of use."""
+"""The programs of bench/programs, lowered by real MLIR, linked, and run with the library in all
+ways."""
 
 from __future__ import annotations
 
@@ -19,10 +20,11 @@ from tests.support.patience import HANG
 
 RELEASES = toolchain.TESTED
 
-#: Programs that LLVM 15 lowers by the forum's command; later releases lower all.
+#: Programs that LLVM 15 lowers by the forum's command; later releases lower all programs.
 FORUMS_COMMAND = ("forum", "loopargs", "globals", "samename")
 
-#: Programs are linked against one library and run with another before it, or with that one.
+#: Programs are linked against one library and run with another one preloaded, or with the linked
+#: one.
 STOCK = BUILD / "stock" / "libmlir_rocm_runtime.so"
 STOCK_22 = BUILD / "stock" / "22.1" / "libmlir_rocm_runtime.so"
 
@@ -36,7 +38,8 @@ def releases(program: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Way:
-    """A way of using a library: the one that the program is linked with, and the one before it."""
+    """A way of using a library: the library with which the program is linked, and the preloaded
+    one."""
 
     linked: Path
     preload: Path | None = None
@@ -48,16 +51,17 @@ def ways() -> dict[str, Way]:
     return {
         "linked": Way(library()),
         "preloaded": Way(STOCK, preload=library()),
-        # Stock is in the process too: the program asks for it by a name that ours does not have.
+        # Stock is also in the process: the program requests it by a name that our library does not
+        # have.
         "preloaded-22.1": Way(STOCK_22, preload=library()),
-        # Without preloading the name that the program asks for leads to ours.
+        # Without preloading, the name that the program requests is a link to our library.
         "named-22.1": Way(STOCK_22, search=BUILD / "lib"),
     }
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a run. Exit statuses of these programs are garbage: only signals count."""
+    """The outcome of a run. Exit statuses of these programs are random: only signals count."""
 
     signal: int  # the signal that ended the run; 0: none
     stdout: str
@@ -77,7 +81,7 @@ class Outcome:
         return self.log["calls"]
 
 
-#: Device code by backend, if it is not lower()'s choice: the chip, the form of the image.
+#: Device code by backend, if it differs from lower()'s default: the chip, the form of the image.
 TARGETS = {"cuda": ("sm_90", "bin"), "cuda-ptx": ("sm_90", "isa")}
 
 
@@ -85,8 +89,8 @@ TARGETS = {"cuda": ("sm_90", "bin"), "cuda-ptx": ("sm_90", "isa")}
 def build(
     program: str, llvm: int, iterations: int | None, linked: Path, backend: str = "stub"
 ) -> Path:
-    """Returns the executable. Each process that asks gets its own, so that none disturbs
-    another."""
+    """Returns the executable of a program. Each process that asks gets its own file, so that no
+    process disturbs another."""
     chip, image = TARGETS.get(backend, (None, None))
     source = PROGRAMS / f"{program}.mlir"
     compiled = lower.lower(source, llvm=llvm, iterations=iterations, chip=chip, image=image)
@@ -121,7 +125,7 @@ def run_environment(way: Way, backend: str, llvm: int, policy: str, **changes: s
 
 
 def execute(command: list[str], env: dict[str, str], *, stats: bool = False) -> Outcome:
-    """Runs a command. With `stats` the library counts every call, and so takes its slow entry."""
+    """Runs a command. With `stats` the library counts every call, and so uses its slow entry."""
     with tempfile.TemporaryDirectory() as scratch:
         log_path, stats_path = Path(scratch, "log"), Path(scratch, "stats")
         if stats:

@@ -1,4 +1,4 @@
-"""Statistics and traces as a run writes them, made by hand."""
+"""Statistics and traces as a run writes them, written for tests."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def call(
 
 
 def memory(moment: float, allocated: int, cached: int, pid: int = PID) -> dict[str, Any]:
-    """Returns an event of a trace that counts device memory; the moment is in microseconds."""
+    """Returns an event of a trace that counts device memory; its time is in microseconds."""
     args = {"allocated": allocated, "cached": cached}
     return {"ph": "C", "name": "device memory", "pid": pid, "ts": moment, "args": args}
 

@@ -1,6 +1,6 @@
 """A system call that the kernel refuses to a program, as in a container."""
 
-#: Refuses userfaultfd to the program that it runs, as a container's filter does.
+#: Refuses userfaultfd to a program, as a container's filter does.
 REFUSE_USERFAULTFD = """
 import ctypes, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)

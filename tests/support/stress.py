@@ -1,12 +1,12 @@
-"""Repeats the tests under load, and prints which of them failed how often.
+"""Repeats the tests under load, and prints which tests failed, and how often.
 
     python -m tests.support.stress [RUNS] [TEST...] [--jobs N] [--check]
 
-Tests that count on time fail then. Loads alternate from run to run (LOADS). N runs go on at once
-and are each other's load; a single one has busy processes beside it. The output of a failed run is
+Tests that rely on time fail under load. Loads alternate from run to run (LOADS). N runs proceed at
+once and load each other; a single run gets busy processes beside it. The output of a failed run is
 kept under build/stress. Without tests it repeats those of `make test`, or with --check those of
 `make check`, and adds each run to the record, bench/results/suites/stress.json. CONTRIBUTING.md
-says from it how many have passed since the last failure. build/stress/runs.json has each run as it
+shows how many runs have passed since the last failure. build/stress/runs.json gets each run when it
 ends. Exit status 1 if anything failed.
 """
 
@@ -39,9 +39,9 @@ BEGIN, END = "<!-- make stress-tests -->\n", "<!-- end -->"
 RUNS = 20
 CORES = os.cpu_count() or 1
 
-#: Neither load outlives this process.
+#: No load outlives this process.
 SPIN = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
-#: Writes small files that must reach the disk, one after the other, in the folder that its argument
+#: Writes small files one after the other, with a sync to disk, in the folder that its argument
 #: names.
 WRITE = """
 import os, sys
@@ -55,7 +55,7 @@ while os.getppid() == parent:
 
 @dataclass(frozen=True)
 class Load:
-    """Loads beside a run of the tests, and their commands."""
+    """Loads during a run of the tests, and their commands."""
 
     name: str
     prefix: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ OPTIONS = {"test": ["-n", "auto"], "check": ["-n", "auto", "-m", "check"]}
 
 @contextlib.contextmanager
 def loaded(load: Load, busy: int) -> Iterator[None]:
-    """Keeps the load up while this is inside, with so many processes that are always busy."""
+    """Runs a number of busy processes as long as the `with` block runs."""
     with tempfile.TemporaryDirectory(dir=OUT) as folder:
         commands = [[sys.executable, "-S", "-c", SPIN]] * busy
         for number in range(load.writing):
@@ -94,7 +94,7 @@ def loaded(load: Load, busy: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Run:
-    """The outcome of one run, as it goes on record."""
+    """The outcome of one run, as it is recorded."""
 
     target: str  # of `make`: test, check
     date: str
@@ -116,8 +116,8 @@ def _name(case: ElementTree.Element) -> str:
 
 
 def read(report: Path) -> tuple[int, list[str]]:
-    """Reads how many tests ran and which failed, from pytest's report in JUnit's format. Runs that
-    did not write one have failed as a whole."""
+    """Reads how many tests ran and which failed, from pytest's report in JUnit's format. A run
+    without a report counts as failed."""
     if not report.exists():
         return 0, ["the run itself"]
     cases = list(ElementTree.parse(report).iter("testcase"))
@@ -153,7 +153,7 @@ def _commit() -> str:
 
 
 def stress(runs: int, target: str, tests: list[str], jobs: int, turn: int = 0) -> Iterator[Run]:
-    """Yields runs as they end; `turn` is the number of the first one's load."""
+    """Yields runs as they end; `turn` is the number of the first run's load."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
     _commit()
@@ -167,12 +167,12 @@ def stress(runs: int, target: str, tests: list[str], jobs: int, turn: int = 0) -
 
 
 def recorded(path: Path) -> list[Run]:
-    """Returns the runs on record, the oldest first."""
+    """Returns the recorded runs, oldest first."""
     return [Run(**one) for one in records.load(path)]
 
 
 def record(runs: list[Run], path: Path) -> None:
-    """Puts the runs on record, the oldest first."""
+    """Records the runs, oldest first."""
     records.save([dataclasses.asdict(one) for one in runs], path)
 
 
@@ -196,12 +196,12 @@ def sentences(runs: list[Run]) -> str:
 
 
 def held(page: str) -> str:
-    """Returns the sentences that stand in the page."""
+    """Returns the sentences that the page contains."""
     return page.partition(BEGIN)[2].partition(END)[0]
 
 
 def say(runs: list[Run], page: Path) -> None:
-    """Puts the sentences into the page."""
+    """Inserts the sentences into the page."""
     text = page.read_text(encoding="utf-8")
     old, new = BEGIN + held(text) + END, BEGIN + sentences(runs) + END
     page.write_text(text.replace(old, new), encoding="utf-8")

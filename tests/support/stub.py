@@ -1,4 +1,4 @@
-"""Tests of the stub of HIP itself, each in a process of its own with the environment it names."""
+"""Runs tests of the stub of HIP itself, each in a separate process with the named environment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.child import environment, stub_header
 
 
 class Stub(Hip):
-    """HIP as the stub has it, and the test's ways to steer the stub."""
+    """HIP as the stub implements it, and the functions by which a test controls the stub."""
 
     def __init__(self) -> None:
         super().__init__(os.environ["MGPU_RT_HIP"])
@@ -32,29 +32,30 @@ class Stub(Hip):
         return self.lib.hipstub_live(what.encode())
 
     def record(self) -> dict:
-        """Returns the lines that HIPSTUB_LOG would write now."""
+        """Returns the lines that HIPSTUB_LOG would contain now."""
         return json.loads(self.ffi.string(self.lib.hipstub_json()))
 
     def misuse(self) -> list[str]:
-        """Returns the texts of the misuses so far, without addresses, and forgets them."""
+        """Returns the texts of the misuses so far, without addresses, and clears them."""
         texts = self.record()["misuse"]
         assert self.lib.hipstub_misuse() == len(texts)
         self.lib.hipstub_reset()
         return [re.sub(r"0x[0-9a-f]+", "@", text) for text in texts]
 
     def bytes_at(self, address, count: int) -> bytes:
-        """Reads device memory of the stub, without a call of HIP."""
+        """Reads device memory of the stub, without a call to HIP."""
         return self.ffi.buffer(self.ffi.cast("char *", address), count)[:]
 
     def kernel_body(self, name: str, body: Callable, *sizes: int) -> None:
-        """Gives kernels of a name a body, called with the addresses of their arguments."""
+        """Gives the kernels with a name a body, which is called with the addresses of their
+        arguments."""
         function = self.ffi.callback("void(void **)", body)
         self._kept.append(function)
         self.lib.hipstub_set_kernel(name.encode(), function, list(sizes), len(sizes))
 
 
 def on_stub(**env: str) -> Callable:
-    """Runs the decorated test in a process of its own over the stub; it gets a Stub."""
+    """Runs the decorated test in a separate process over the stub; the test gets a Stub."""
 
     def decorate(test: Callable[[Stub], None]) -> Callable[[], None]:
         @functools.wraps(test)
@@ -79,7 +80,7 @@ def log_of(path: Path) -> dict:
 
 
 def main() -> None:
-    """In the child: runs the test that the arguments name."""
+    """In the child process: runs the test that the arguments name."""
     getattr(importlib.import_module(sys.argv[1]), sys.argv[2]).child(Stub())
 
 

@@ -1,6 +1,6 @@
 """Rules for every test: its worker, and the meaning of a missing tool.
 
-Hooks of pytest's: tests/conftest.py and softgpu/tests/conftest.py import them.
+Hooks for pytest: tests/conftest.py and softgpu/tests/conftest.py import them.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
     from xdist.scheduler import LoadScopeScheduling
 
-#: Tests that share files made once a session, so that one worker runs them.
+#: Groups of tests that share files made once in a session, so that one worker runs them.
 TOGETHER = (
     "tests/release/examples/",  # `make install`
     "tests/release/install/",
     "tests/devices/rocm/",  # the release that is fetched
 )
 
-#: Files whose tests share nothing: each test goes to the next worker.
+#: Files whose tests share nothing: each test goes to the next free worker.
 APART = (
     "tests/proofs/mutants/test_without.py",
     "tests/runtime/memory/test_memory_random.py",
     "softgpu/tests/isa/test_decoder.py",
 )
 
-#: The workers of `-n auto`. Tests wait for a third of their time: for a child to start, for a
-#: stream.
+#: The workers of `-n auto`. Tests wait for a third of their time: for a child process to start, or
+#: for a stream.
 CORES = len(os.sched_getaffinity(0))
 WORKERS = min(CORES + (CORES + 1) // 2, 12)
 
@@ -44,24 +44,23 @@ LACKS = " is missing"  # the words of every reason to skip that names a tool or 
 
 
 def pytest_configure() -> None:
-    """Lets SIGINT end the programs that tests start: a shell's job in the background has it
-    ignored, and so has each of its children. Programs that end by a signal leave no core file
-    beside themselves."""
+    """Restores SIGINT for the programs that tests start: a shell ignores it in background jobs and
+    their children. Programs that a signal ends leave no core file."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def in_check(values: Iterable, chosen: Callable[..., bool]) -> list[ParameterSet]:
-    """Returns parameters for a test; only `make check` runs it with the chosen ones."""
+    """Returns parameters for a test; only `make check` runs the test with the chosen ones."""
     rows = [value if isinstance(value, tuple) else (value,) for value in values]
     marks = pytest.mark.check
     return [pytest.param(*row, marks=marks if chosen(*row) else ()) for row in rows]
 
 
 def scope(test: str) -> str:
-    """Returns the name of the group that one worker runs: a file, unless the lists above say
-    otherwise."""
+    """Returns the name of the group of tests that one worker runs: a file, unless the lists above
+    say otherwise."""
     for folder in TOGETHER:
         if test.startswith(folder):
             return folder

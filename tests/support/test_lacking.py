@@ -1,4 +1,4 @@
-"""Tests that lack a tool are skipped and say which; on CI they fail."""
+"""Tests that lack a tool are skipped and name it; on CI they fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The library compiled another way, or without a proof, for tests that run others with it."""
+"""The library compiled differently, or without a proof, for tests that run other tests with it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from tests.support.folders import locked
 from tests.support.patience import HANG
 
 NAME = "libmlir_rocm_runtime.so"
-#: Flags of what is compiled often.
+#: Flags for code that is compiled often.
 PLAIN = ("-O0", "-w")
 #: Folders that are not part of the library.
 ELSEWHERE = ("cuhip", "forward", "packaging", "__pycache__")
 
 
 def make(home: Path, flags: tuple[str, ...]) -> Path:
-    """Makes the library of the checkout `home`, as csrc/runtime/build.mk does, with other flags."""
+    """Builds the library of the checkout `home`, as csrc/runtime/build.mk does, with other
+    flags."""
     library = home / "build" / "lib" / NAME
     command = ["make", "-s", "-j2", "-f", "csrc/runtime/build.mk", "LTO=", "LDFLAGS="]
     made = str(library.relative_to(home))
@@ -36,9 +37,9 @@ def make(home: Path, flags: tuple[str, ...]) -> Path:
 
 @functools.cache
 def checkout(flags: tuple[str, ...]) -> Path:
-    """Compiles the sources in a checkout of their own: what changes later is compiled again.
+    """Compiles the sources in a separate checkout: sources that change later are compiled again.
 
-    All workers share the one that the first made.
+    All workers share the checkout that the first worker made.
     """
     home = BUILD / "variants" / ("unchanged" + "".join(flags).replace("/", "_"))
     with locked(home):
@@ -59,7 +60,7 @@ def checkout(flags: tuple[str, ...]) -> Path:
 
 
 def _sources() -> Iterator[Path]:
-    """Returns the files of this checkout from which the library is made."""
+    """Returns the files of this checkout from which the library is built."""
     for folder in ("csrc", "mgpu_rt"):
         for path in (ROOT / folder).rglob("*"):
             if path.is_file() and not set(ELSEWHERE) & set(path.relative_to(ROOT).parts):
@@ -67,12 +68,12 @@ def _sources() -> Iterator[Path]:
 
 
 def _take(source: str, target: str) -> None:
-    """Links a file into another checkout; a compiler writes into the files of dependencies."""
+    """Links a file into another checkout; a compiler overwrites the dependency files."""
     (shutil.copy2 if source.endswith(".d") else os.link)(source, target)
 
 
 def build(name: str, flags: tuple[str, ...] = ("-O1",)) -> Path:
-    """Builds the library in a checkout of its own, compiled with these flags."""
+    """Builds the library in a separate checkout, compiled with these flags."""
     home = BUILD / "variants" / name
     shutil.rmtree(home, ignore_errors=True)
     shutil.copytree(checkout(flags), home, copy_function=_take)
@@ -80,18 +81,19 @@ def build(name: str, flags: tuple[str, ...] = ("-O1",)) -> Path:
 
 
 def control() -> Path:
-    """Builds the library of which `without` leaves out a proof, with all of them."""
+    """Builds the library that lacks the proof named by `without`, together with all of its other
+    proofs."""
     return checkout((*PLAIN, "-DWITHOUT=none")) / "build" / "lib" / NAME
 
 
-#: The object that knows which proof is left out (csrc/runtime/proof.h): all libraries that lack one
-#: share the others.
+#: The only object file that knows which proof is left out (csrc/runtime/proof.h): all such
+#: libraries share the others.
 KNOWS = Path("process") / "state.o"
 
 
 @contextmanager
 def without(proof: str) -> Iterator[Path]:
-    """Builds the library without one proof, in a checkout of its own."""
+    """Builds the library without one proof, in a separate checkout."""
     home = BUILD / "variants" / f"without-{proof}"
     shutil.rmtree(home, ignore_errors=True)
     shutil.copytree(checkout((*PLAIN, "-DWITHOUT=none")), home, copy_function=_take)
@@ -101,7 +103,7 @@ def without(proof: str) -> Iterator[Path]:
 
 
 def make_explorer(folder: Path, proof: str = "") -> Path:
-    """Makes the explorer of interleavings in a folder, without a proof if one is named."""
+    """Builds the explorer of interleavings in a folder, without a proof if one is named."""
     made = folder / "explore"
     command = ["make", "-s", "-j2", "-f", "tests/proofs/interleavings/build.mk", f"WITHOUT={proof}"]
     command += [f"interleavings_dir={folder}", str(made)]
@@ -123,7 +125,7 @@ def explorer_without(proof: str) -> Iterator[Path]:
 
 
 def run_tests(library: Path, *tests: str, home: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Runs tests (pytest's names for them) of a checkout with a library."""
+    """Runs tests (by pytest's names) of a checkout with a given library."""
     env = {**os.environ, "MGPU_RT_TEST_LIBRARY": str(library), "MGPU_RT_TEST_HANG": "12"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "", "-p", "no:cacheprovider"]
     command += tests

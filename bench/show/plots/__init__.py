@@ -1,4 +1,4 @@
-"""Draws results: time by side, the calls behind it, threads, latency."""
+"""Draws results: time by side, the calls that cause the time, threads, latency."""
 
 from __future__ import annotations
 

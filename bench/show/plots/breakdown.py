@@ -10,7 +10,7 @@ from bench.setup.sides import TITLES
 from bench.show.plots.style import Rows, legend_below
 from bench.show.table import number
 
-#: The driver's functions by purpose; all others are questions.
+#: The driver's functions by purpose; all functions that are missing here are queries.
 KINDS = {
     "loading modules": ("hipModuleLoadData", "hipModuleLoadDataEx", "hipModuleUnload"),
     "looking up functions": ("hipModuleGetFunction",),
@@ -25,7 +25,8 @@ KINDS = {
     "waiting": ("hipStreamSynchronize", "hipDeviceSynchronize"),
     "asking": (),
 }
-#: The red and yellow parts disappear; blue stays, as the GPU must get work and be waited for.
+#: The library removes the red and yellow parts; blue remains, because the GPU must get work and the
+#: host must wait for it.
 COLOURS = (
     "#b2182b",
     "#d6604d",
@@ -39,8 +40,8 @@ COLOURS = (
 
 
 def draw(rows: Rows) -> Figure:
-    """Draws a bar of an iteration for each program, release and side. HIP's start is in none of the
-    bars."""
+    """Draws a bar of an iteration for each program, release and side. No bar includes HIP's
+    start."""
     rows = [row for row in rows if row["layer"] == "driver"]
     bars = list(dict.fromkeys((row["program"], row["llvm"], row["side"]) for row in rows))
     figure, axes = pyplot.subplots(figsize=(11, 4.6), layout="constrained")

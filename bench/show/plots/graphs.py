@@ -1,5 +1,5 @@
-"""Draws a model's pass by LLVM's own library, by this one, and as one graph; also for the first
-page."""
+"""Draws a model's pass with LLVM's own library, with this library, and as one graph; also for the
+README."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ HEIGHT = 0.27
 
 
 def draw(rows: Rows) -> Figure | None:
-    """Draws a panel for each release with the variants of one model, LLVM's own library as 100 %;
-    returns None if it was not measured."""
+    """Draws a panel for each release with one model's variants, LLVM's own library as 100 %;
+    returns None if the model was not measured."""
     taken = {(r["variant"], r["llvm"], r["side"]): r["us"] for r in rows if r["program"] == SHOWN}
     if not taken:
         return None

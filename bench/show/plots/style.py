@@ -1,6 +1,6 @@
-"""The style of all plots: the sides' colours, fonts, and a background of their own.
+"""The style of all plots: the sides' colours, the fonts, and the background.
 
-The background is white even if a page is dark, so a picture looks equal on both.
+The background is white even on a dark page, so a picture looks equal on light and dark pages.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bench.setup.sides import (
 
 Rows = list[dict[str, Any]]
 
-#: Red sides ask the driver each time, blue is the library, green a graph, grey is by hand.
+#: Red: sides that call the driver each time; blue: the library; green: a graph; grey: by hand.
 COLOURS = {
     STOCK: "#b2182b",
     LLVM: "#ef8a62",
@@ -60,7 +60,7 @@ STYLE = {
 
 
 def sides_of(rows: Rows) -> list[str]:
-    """Returns the sides that occur, in the order of the colours."""
+    """Returns the sides that occur in the data, in the order of the colours."""
     return [side for side in COLOURS if any(row.get("side") == side for row in rows)]
 
 
@@ -71,8 +71,8 @@ def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
 
 
 def log_scale(axes: Axes) -> None:
-    """Draws a log scale of the values, with whole numbers beside it. A log scale has no zero, so it
-    has dots and no bars."""
+    """Draws a log scale of the values, labelled with whole numbers. A log scale has no zero, so the
+    plot uses dots and not bars."""
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:,.0f}")
 

@@ -1,6 +1,6 @@
-/* The exported functions. Each exported function is one predictable test before its implementation,
- * which stands in the file of its concern. Statistics, the first call and the time after exit take
- * the slow entry. */
+/* Defines the exported functions. Each exported function is one predictable test before its
+ * implementation, which is in the file of its concern. Statistics, the first call and the time
+ * after exit take the slow entry. */
 #include "abi/entry.h"
 #include "abi/lifecycle.h"
 #include "abi/override.h"
@@ -12,8 +12,8 @@
 #include "telemetry/call.h"
 #include "telemetry/recording/recorder.h"
 
-/* Returns whether a function only releases. The process frees everything at its end, and HIP may no
- * longer survive such calls (llvm #190563). */
+/* Returns whether a function only releases objects. The process's end frees everything, and HIP may
+ * not survive such calls any longer (llvm #190563). */
 static bool is_release(enum abi_index function) {
     switch (function) {
     case ABI_mgpuModuleUnload:
@@ -32,11 +32,12 @@ static struct advice hip_is_over = {
     .text = "mgpu functions were called after HIP's exit handlers: nothing is done any more. Link "
             "with this library, so that HIP ends after the program's own destructors"};
 
-/* Begins a call on the slow way; returns false if the call is to be left out. */
+/* Begins a call on the slow entry; returns false if the call must be skipped. */
 static bool begin_slow(struct call *call) {
     runtime_start();
     call_enter(call);
-    if (LIKELY(!override_inside)) /* else the call is part of another one, which is recorded */
+    if (LIKELY(!override_inside)) /* otherwise the call is part of another call, which is recorded
+                                   * */
         recorder_begins(&call_now);
     if (LIKELY(!runtime_is(MODE_OVER)))
         return true;
@@ -63,11 +64,11 @@ static void end_slow(const struct call *outer, const void *result) {
 
 #define ABI_TYPE(name) __typeof__(&name)
 
-/* The words of abi.def's last column. */
+/* Defines the words of abi.def's last column. */
 #define NOTHING .begin = 0
 #define STREAM .in_stream = true, .stream = stream
 
-/* The told_ functions here belong to implementations that have nothing to tell. */
+/* The following told_ functions belong to implementations that have nothing to record. */
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     __attribute__((weak)) result told_##name params {                                              \
         return impl_##name args;                                                                   \
@@ -113,8 +114,8 @@ static void end_slow(const struct call *outer, const void *result) {
 #undef MGPU_FN
 #undef MGPU_VOID
 
-/* Functions of this library for the user's runtime. The user's runtimes get the slow entry: with a
- * second caller of the implementations, less of the fast path would be inlined. */
+/* Provides this library's functions for the user's runtime. The user's runtimes get the slow entry:
+ * with a second caller of the implementations, the compiler would inline less of the fast path. */
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     static result native_##name params {                                                           \
         const bool before = override_inside;                                                       \

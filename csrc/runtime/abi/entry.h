@@ -1,4 +1,4 @@
-/* The exported functions, for an override that calls them. */
+/* The exported functions, for an override to call. */
 #ifndef MGPU_RT_ENTRY_H
 #define MGPU_RT_ENTRY_H
 

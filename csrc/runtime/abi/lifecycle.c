@@ -47,7 +47,7 @@ static bool installing; /* under it */
 /* ---- the caches ---- */
 
 /* reset_cache comes first, so that a reset is detected before any other cache releases handles.
- * reset_cache is invalidated last: until then each thread that asks sees the reset. */
+ * reset_cache is invalidated last: until then each thread that asks detects the reset. */
 static const struct cache *const caches[] = {
     &reset_cache,  &function_graph_cache, &staging_cache,     &registration_cache,
     &module_cache, &block_cache,          &environment_cache, &stream_cache,
@@ -56,8 +56,8 @@ static const struct cache *const caches[] = {
 
 /* ---- fork ---- */
 
-/* A child finds tables_lock free, and all that the lock guards whole. No allocator is called under
- * the lock, as a fork may have the allocator's lock. */
+/* In a forked child tables_lock is free, and everything that it guards is consistent. No allocator
+ * is called under the lock, because a fork may hold the allocator's lock. */
 static void before_fork(void) {
     pthread_mutex_lock(&tables_lock);
     registrations_before_fork();
@@ -67,8 +67,8 @@ static void in_parent(void) {
     registrations_after_fork();
 }
 
-/* HIP works in a child if it has not started before. A thread of the parent's may have been in its
- * first call: the child makes its own, from the beginning. */
+/* HIP works in a forked child if it was not started before the fork. A thread of the parent may
+ * have been in its first call: the child makes its own first call, from the start. */
 static void in_child(void) {
     const bool started = !(load_acquire(&runtime_mode) & MODE_UNSTARTED);
     lines_forked();
@@ -93,8 +93,8 @@ static void in_child(void) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* The function runs before any call: another thread's first call holds a lock that a child would
- * wait for. */
+/* The function runs before any call: another thread's first call holds a lock for which a child
+ * would wait. */
 __attribute__((constructor)) static void watch_forks(void) {
     pthread_atfork(before_fork, in_parent, in_child);
 }
@@ -102,7 +102,7 @@ __attribute__((constructor)) static void watch_forks(void) {
 /* ---- exit ---- */
 
 /* Counts the blocks that the program has not freed when the exit handlers run. The driver frees
- * these blocks with the process, as with stock. */
+ * these blocks when the process ends, as with stock. */
 static void report_held(void) {
     size_t bytes = 0, count = 0;
     for (int device = 0; device < MOST_DEVICES; device++) {
@@ -116,11 +116,11 @@ static void report_held(void) {
 }
 
 /* Runs before the exit handlers that HIP has registered since it was first called. Only idle
- * streams are destroyed, and only on HIP 7: it would call their signals leaked, and waits at its
- * end for all work anyway. hipFree waits for the device, even for work that waits for the program.
- * Before HIP 7 hipStreamDestroy waits for the stream's queue, which others share. No thread can ask
- * HIP whether a device is idle. The driver frees all of it with the process, as with stock. From
- * here on every call is stock's. */
+ * streams are destroyed, and only on HIP 7, which reports signals of other streams as leaked and
+ * waits at its end anyway. hipFree waits for the device, even for work that waits for the program.
+ * Before HIP 7 hipStreamDestroy waits for the stream's queue, which others share. No thread can
+ * query HIP whether a device is idle. The driver frees all of it when the process ends, as with
+ * stock. From here on every call behaves as in stock. */
 static void run_exit(void) {
     static bool ran;
     if (ran)
@@ -144,7 +144,7 @@ static void run_exit(void) {
 }
 
 /* Exit handlers run last in, first out. This handler is registered before HIP is opened, so it runs
- * after all that HIP registers. */
+ * after all handlers that HIP registers. */
 static void note_late(void) {
     fetch_or_release(&runtime_mode, MODE_LATE);
 }
@@ -153,18 +153,17 @@ static void note_end_of_hip(void) {
     fetch_or_release(&runtime_mode, MODE_LATE | MODE_OVER);
 }
 
-/* The process for which `mgpu-rt run` was asked for statistics, a trace or a hook; 0: no
- * process. */
+/* The process for which `mgpu-rt run` requests statistics, a trace or a hook; 0: no process. */
 static long asked_of;
 
-/* Runs at the start, as a program may change its environment. */
+/* Runs at the start, because a program may change its environment. */
 __attribute__((constructor)) static void note_asked(void) {
     const char *process = options_path_variable("MGPU_RT_RUN_PROCESS");
     asked_of = process ? strtol(process, NULL, 10) : 0;
 }
 
-/* Tells the user that no call was made, so that there is nothing to show. Prints nothing for a
- * process that has had children: they may have made the calls. */
+/* Reports that the program made no call, so that there is nothing to show. Prints nothing for a
+ * process that has had child processes, which may have made the calls. */
 static void report_no_call(void) {
     struct rusage children;
     if (asked_of != getpid() || !(load_acquire(&runtime_mode) & MODE_UNSTARTED))
@@ -200,7 +199,7 @@ static void register_run_exit(void) {
 
 /* ---- start ---- */
 
-/* The HIP library that was opened when this library was loaded; path "" if none was. */
+/* The HIP library that was opened when this library was loaded; its path is "" if none was. */
 static struct hip_library early;
 
 static bool open_hip(struct hip_library *library, const char *wanted, bool silent) {
@@ -211,15 +210,16 @@ static bool open_hip(struct hip_library *library, const char *wanted, bool silen
 }
 
 /* A program that imports mgpu* functions will call them, perhaps as late as in its destructors.
- * With stock, HIP is mapped before main and so ends after those destructors; opened now, it does so
- * here. A program into which this library was merely preloaded pays only for the look at its
- * imports. */
+ * With stock, HIP is mapped before main and so ends after those destructors; opened now, HIP does
+ * so here, too. A program into which this library was merely preloaded pays only for the check of
+ * its imports. */
 __attribute__((constructor)) static void open_early(void) {
     const char *wanted = options_path_variable("MGPU_RT_HIP");
     const char *verbose = options_path_variable("MGPU_RT_VERBOSE");
     if (!mapped_imports("mgpu"))
         return;
-    options.verbose_on = verbose && strcmp(verbose, "1") == 0; /* the others: at the first call */
+    options.verbose_on = verbose && strcmp(verbose, "1") == 0; /* other programs: at the first call
+                                                                * */
     if (!open_hip(&early, wanted ? wanted : "", true))
         early.path[0] = '\0';
 }
@@ -235,8 +235,8 @@ static bool find_hip(struct hip_library *library) {
 
 /* HIP's facts about itself when it starts. */
 struct found {
-    int devices; /* -1: HIP does not say */
-    int version; /* 0: HIP does not say */
+    int devices; /* -1: HIP does not report it */
+    int version; /* 0: HIP does not report it */
     uint64_t begin, nanoseconds;
 };
 static const struct found nothing_found = {.devices = -1};
@@ -250,7 +250,7 @@ static struct found start_hip(const struct hip_functions *functions) {
     if (counted != hipSuccess)
         found.devices = counted == hipErrorNoDevice ? 0 : -1;
     if (started != hipSuccess || counted != hipSuccess || told != hipSuccess)
-        (void)functions->GetLastError(); /* the program's calls are to meet the error */
+        (void)functions->GetLastError(); /* the program's calls must get the error */
     found.nanoseconds = clock_ns() - found.begin;
     return found;
 }
@@ -267,7 +267,7 @@ static void report_found(const char *path, int devices) {
 static void install(const struct hip_library *library, struct found found) {
     start_initialised(found.begin, found.nanoseconds, found.version);
     if (!options.caches)
-        found = nothing_found; /* as stock, which does not ask HIP */
+        found = nothing_found; /* as in stock, which does not ask HIP */
     limits_set();
     hip_device_count = found.devices > 0 ? found.devices : 1;
     hip_no_device = found.devices == 0;
@@ -280,7 +280,7 @@ static void install(const struct hip_library *library, struct found found) {
     if (stats_wanted()) {
         driver_calls_watch(PROOF(gpu_times_are_wanted, options.trace_gpu_on) && options.trace[0]);
         recorder_open(false);
-        at_quick_exit(close_quickly); /* exit has run_exit and close_recorder */
+        at_quick_exit(close_quickly); /* exit already has run_exit and close_recorder */
     }
     report_found(library->path, found.devices);
     if (stats_wanted())
@@ -307,8 +307,8 @@ static __attribute__((noinline)) void find_on_stack(void) {
     find_into(&library);
 }
 
-/* The path is on the heap, as it is too large for a thread with a stack of 16 KB. The path is on
- * the stack if the heap has no memory.
+/* The path is on the heap, because it is too large for a thread with a stack of 16 KB. The path is
+ * on the stack if the heap has no memory.
  */
 static void find_and_install(void) {
     struct hip_library *library = malloc(sizeof *library);
@@ -319,8 +319,8 @@ static void find_and_install(void) {
     free(library);
 }
 
-/* A child of fork gets files of its own at its first call: a child that only runs another program
- * has none. */
+/* A forked child gets its own files at its first call: a child that only executes another program
+ * gets none. */
 static void open_in_child(void) {
     pthread_mutex_lock(&start_lock);
     if (runtime_is(MODE_FORKED))

@@ -1,4 +1,4 @@
-/* The functions of mgpu_rt.h and mgpu_rt_private.h, beyond the ABI. */
+/* Defines the functions of mgpu_rt.h and mgpu_rt_private.h, which are not part of the ABI. */
 #include "mgpu_rt.h"
 #include "abi/entry.h"
 #include "abi/lifecycle.h"

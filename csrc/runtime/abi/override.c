@@ -20,7 +20,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { ROOM = 256 << 10 }; /* bytes of stack that Python and NumPy may want */
+enum { ROOM = 256 << 10 }; /* bytes of stack that Python and NumPy may need */
 
 __thread bool override_inside;
 
@@ -55,7 +55,7 @@ static void set_override(mgpu_rt_function *place, mgpu_rt_function instead) {
     pthread_mutex_unlock(&overrides_lock);
 }
 
-/* An override may call HIP by itself, on streams and memory of the library as well. */
+/* An override may call HIP itself, even on streams and memory of the library. */
 static void end_exclusive_hip(void) {
     PROOF_STEP(override_may_call_hip, store_relaxed(&options.exclusive_on, false));
     PROOF_STEP(override_sees_settled_work, lazy_settle(NULL));
@@ -88,13 +88,13 @@ int override_set(const char *name, mgpu_rt_function instead) {
 
 /* ---- a runtime in Python ---- */
 
-static uint32_t awaited; /* MGPU_RT_RUNTIME is set, and its class was not made yet */
+static uint32_t awaited; /* MGPU_RT_RUNTIME is set, and its object was not created yet */
 static bool begun;
 static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* All first calls wait here, so that no call escapes the override. A thread waits without the GIL,
+/* All first calls wait here, so that no call bypasses the override. A thread waits without the GIL,
  * which the thread that starts Python may be waiting for. A module that Python imports there may
- * call mgpu*. */
+ * call mgpu* functions. */
 static void host(void) {
     void *const gil = python_let_go();
     pthread_mutex_lock(&host_lock);
@@ -109,7 +109,7 @@ static void host(void) {
     pthread_mutex_unlock(&host_lock);
 }
 
-/* Returns the address below which the calling thread's stack is too short; 0 if it is not known. */
+/* Returns the lowest address at which the calling thread's stack suffices; 0 if it is unknown. */
 static uintptr_t find_floor(void) {
     pthread_attr_t attributes;
     void *lowest = NULL;
@@ -138,7 +138,7 @@ static bool has_room(void) {
     return false;
 }
 
-/* Calls of mgpu functions that the override makes go past all overrides. */
+/* Calls of mgpu* functions that the override makes bypass all overrides. */
 static void make_room_by_override(int device, size_t bytes) {
     void (*const ask)(int, size_t) = (void (*)(int, size_t))load_acquire(&out_of_memory);
     const bool before = override_inside;
@@ -149,7 +149,7 @@ static void make_room_by_override(int device, size_t bytes) {
     override_inside = before;
 }
 
-/* Returns false if calls of this thread go past all overrides. */
+/* Returns false if calls of this thread bypass all overrides. */
 static bool asks_overrides(void) {
     if (override_inside || !has_room())
         return false;
@@ -161,7 +161,7 @@ static bool asks_overrides(void) {
 bool override_present(void) {
     if (!runtime_is(MODE_OVERRIDE))
         return false;
-    (void)asks_overrides(); /* so that the thread's entry is made */
+    (void)asks_overrides(); /* so that the thread's entry is created */
     return any_override();
 }
 
@@ -171,8 +171,8 @@ static struct advice not_asked = {
     .text = "stream %p captures: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) is not "
             "asked for the calls of this thread until the capture ends"};
 
-/* An override in Python may call HIP by itself, or read memory into a buffer that it frees: neither
- * can be part of a graph. */
+/* An override in Python may call HIP itself, or read memory into a buffer that it frees: a graph
+ * can contain neither. */
 static mgpu_rt_function built(enum abi_index function) {
     if (DOUBT(override_belongs_in_no_graph, !override_inside && override_present()))
         graph_fail("a hook or runtime (--hook, --runtime, mgpu_rt.intercept) answers its calls");
@@ -190,7 +190,8 @@ static void destroy_unless_external(hipStream_t handle) {
         impl_mgpuStreamDestroy(handle);
 }
 
-/* Returns the override, or the function that answers because of an external stream; NULL: none. */
+/* Returns the override, or the function that answers because of an external stream; NULL: neither.
+ * */
 static mgpu_rt_function beside_external(enum abi_index function, mgpu_rt_function override) {
     const struct stream *external = thread_get()->external;
     if (DOUBT(override_belongs_in_no_capture, capture_on_thread())) {
@@ -215,7 +216,7 @@ mgpu_rt_function override_find(enum abi_index function) {
         override = beside_external(function, override);
     if (override) {
         call_now.overridden = true;
-        call_now.native = false; /* making a runtime may have made calls */
+        call_now.native = false; /* the creation of a runtime may have made calls */
     }
     return override || !external || !PROOF(cache_serves_captures, caches_on())
                ? override
@@ -249,7 +250,7 @@ static void answer_alone(void) {
 /* If the parent had not started Python, a forked child may. */
 void override_forked(void) {
     host_lock = overrides_lock =
-        (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread held the locks */
+        (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread of the parent held the locks */
     if (begun || !load_acquire(&awaited)) {
         answer_alone();
         at_end = NULL;

@@ -1,4 +1,4 @@
-/* Tells what answers a call in place of this library's implementation: an override, a function of
+/* Finds what answers a call in place of this library's implementation: an override, a function of
  * the user's (mgpu_rt_intercept), or a graph. MGPU_RT_RUNTIME names a class in Python, whose
  * overrides the first call sets.
  *
@@ -12,10 +12,10 @@
 #include "mgpu_rt.h"
 #include "process/state.h"
 
-/* True while the calling thread is in a call to this library that an override makes. */
+/* Set while the calling thread is in a call to this library that an override makes. */
 extern __thread bool override_inside;
 
-/* Returns the enum abi_index of a name; ABI_COUNT if there is no such function. */
+/* Returns the enum abi_index of a name; ABI_COUNT if no function has that name. */
 int override_index(const char *name);
 
 mgpu_rt_function override_find(enum abi_index function);
@@ -23,7 +23,8 @@ mgpu_rt_function override_find(enum abi_index function);
 /* Sets the override of a function, or of "end", as mgpu_rt_intercept does. */
 int override_set(const char *name, mgpu_rt_function instead);
 
-/* Returns the function that answers a call in place of its implementation; NULL: none. The order:
+/* Returns the function that answers a call in place of its implementation; NULL: the implementation
+ * does. The order:
  *
  *     1. The graph that the calling thread builds answers. An override is not asked; a call that it
  * would answer ends the building.
@@ -33,28 +34,29 @@ int override_set(const char *name, mgpu_rt_function instead);
  *     3. An override.
  *     4. The capture of another thread's external stream.
  *
- * Calls that an override makes are answered by 1, 4 and the implementations. The first override
- * ends MGPU_RT_EXCLUSIVE, and with it MGPU_RT_SYNC=lazy: it may call HIP, or look at memory. */
+ * Calls that an override makes are answered by rows 1 and 4 and by the implementations. The first
+ * override ends MGPU_RT_EXCLUSIVE, and with it MGPU_RT_SYNC=lazy: the override may call HIP, or
+ * read memory. */
 static inline mgpu_rt_function override_answer(enum abi_index function) {
     return UNLIKELY(runtime_is(MODE_OVERRIDE | MODE_GRAPH | MODE_EXTERNAL))
                ? override_find(function)
                : NULL;
 }
 
-/* Notes which image an override has loaded at the call at hand, as nobody else of the library may
- * have seen it. */
+/* Records which image an override has loaded in the current call, because no other code of the
+ * library may have read the image. */
 void override_answered(void);
 
-/* Returns true if there is an override of any function. Makes what MGPU_RT_RUNTIME names. */
+/* Returns true if any function has an override. Creates the runtime that MGPU_RT_RUNTIME names. */
 bool override_present(void);
 
-/* Reads which overrides there are, after the options and before any call is answered. */
+/* Reads which overrides are requested, after the options and before any call is answered. */
 void override_start(void);
-/* Ends overrides in a child of fork: this library answers, since the interpreter's threads are the
- * parent's. */
+/* Ends overrides in a forked child: this library answers, because the interpreter's threads belong
+ * to the parent. */
 void override_forked(void);
-/* Tells the user's runtime that the process ends, while HIP still lives. From here on this
- * library's implementations answer. */
+/* Notifies the user's runtime that the process ends, while HIP still works. From here on this
+ * library's implementations answer calls. */
 void override_end(void);
 
 #endif

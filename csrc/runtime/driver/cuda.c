@@ -11,5 +11,5 @@ void cuda_find(const char *path) {
 #define CUDA_FN(result, name, params) *(void **)&cuda.name = dlsym(library, "mgpu_cuhip_" #name);
 #include "driver/cuda.def"
 #undef CUDA_FN
-    dlclose(library); /* the runtime has it open */
+    dlclose(library); /* the runtime has opened the library */
 }

@@ -1,4 +1,4 @@
-/* The functions that only a library for NVIDIA's GPUs has, beside those of hip.h. */
+/* The functions that only a library for NVIDIA's GPUs has, in addition to those of hip.h. */
 #ifndef MGPU_RT_CUDA_H
 #define MGPU_RT_CUDA_H
 
@@ -10,7 +10,7 @@ struct cuda_functions {
 #undef CUDA_FN
 };
 
-/* NULL, each, unless HIP is csrc/cuhip. */
+/* Each is NULL unless HIP is csrc/cuhip. */
 extern struct cuda_functions cuda;
 
 /* Looks up these functions in the library that serves as HIP, by the path that the loader knows. */

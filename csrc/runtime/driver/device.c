@@ -33,7 +33,8 @@ bool device_reaches_pageable(int device) {
     return answer == YES;
 }
 
-/* HIP 7 and later keep the last error until it is read, and do not count "not ready" as one. */
+/* HIP 7 and later keep the last error until it is read, and do not count "not ready" as an error.
+ * */
 void device_forget_error(hipError_t error) {
     if (PROOF(hip_keeps_it_as_the_last_error, error != hipErrorNotReady || hip_version < HIP_7))
         PROOF_STEP(question_leaves_no_error, (void)hip.GetLastError());
@@ -84,7 +85,8 @@ void device_targets(char *text, size_t size) {
     const int cancelled = cancel_forbid();
     text[0] = '\0';
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* handlers are the program's threads' */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signal handlers must run on the program's
+                                                  * threads */
     const bool started = pthread_create(&asking, NULL, ask_targets, &targets) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (started)
@@ -110,8 +112,8 @@ static bool is_chosen(void) {
     return device_answered(hip.GetDevice(&device)) && device != 0;
 }
 
-/* Ranks beyond the devices share them. One rank of each machine reports it: the first that shares a
- * device. */
+/* If there are more ranks than devices, ranks share devices. One rank of each machine reports that:
+ * the first that shares a device. */
 static int device_of_rank(int rank, int count) {
     if (count == 0)
         return rank;

@@ -1,4 +1,4 @@
-/* The runtime's knowledge of a device. */
+/* Provides facts about devices. */
 #ifndef MGPU_RT_DEVICE_H
 #define MGPU_RT_DEVICE_H
 
@@ -8,33 +8,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns true if kernels of the device reach pageable host memory by themselves (XNACK, HMM), or
- * if HIP does not say. HIP is asked once a device. */
+/* Returns true if kernels of the device can access pageable host memory (XNACK, HMM), or if HIP
+ * does not say. HIP is asked once for each device. */
 bool device_reaches_pageable(int device);
 
 /* Writes the targets of all devices ("gfx90a:sramecc+:xnack-"), each once, separated by ", ", as
- * HIP names them; nothing where HIP does not say. A separate thread asks HIP, so that the last
- * error of the calling thread stays. */
+ * HIP names them; nothing where HIP does not say. A separate thread asks HIP, so that the calling
+ * thread's last error is unchanged. */
 void device_targets(char *text, size_t size);
 
-/* Gives the calling thread the device that MGPU_RT_DEVICE asks for, unless the program has chosen
- * one by HIP. (Whether it has chosen device 0 cannot be told from HIP's default.) */
+/* Selects the device that MGPU_RT_DEVICE requests for the calling thread, unless the program has
+ * chosen one by HIP. (The library cannot distinguish a program that chose device 0 from HIP's
+ * default.) */
 void device_choose(void);
 
-/* Removes the error of the runtime's own question from the thread's last error, which the program
- * may read. Up to HIP 6 a successful call clears the last error anyway, so the thread is left as
+/* Removes the error of the runtime's own query from the thread's last error, which the program may
+ * read. Up to HIP 6 a successful call clears the last error anyway, so the thread is in the state
  * after stock's own call. */
 void device_forget_error(hipError_t error);
 
-/* Returns true if a question was answered by hipSuccess; if not, clears its error. */
+/* Returns true if a query was answered by hipSuccess; otherwise clears its error. */
 static inline bool device_answered(hipError_t error) {
     if (error != hipSuccess)
         device_forget_error(error);
     return error == hipSuccess;
 }
 
-/* Finds the number that HIP gives to an allocation of any kind, and never gives again. Returns
- * false if HIP knows of no allocation there. */
+/* Finds the number that HIP gives to an allocation of any kind and never reuses. Returns false if
+ * HIP knows no allocation at that address. */
 bool device_memory_number(void *memory, uint64_t *number);
 
 #endif

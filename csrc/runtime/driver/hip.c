@@ -21,7 +21,7 @@ struct hip_functions hip_untimed;
 #pragma GCC diagnostic pop
 #undef HIP_FN
 
-/* Names errors while no library does. */
+/* Names errors while no HIP library is open. */
 static const char *error_name(hipError_t error) {
     switch (error) {
 #define HIP_ERROR(number, name)                                                                    \

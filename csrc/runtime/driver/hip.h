@@ -1,8 +1,8 @@
-/* The one layer that touches HIP: a table of its functions, filled when the first call needs it.
+/* The only layer that calls HIP: a table of HIP's functions, filled when the first call needs it.
  *
- * libamdhip64 is never linked against. libamdhip64 would drag ROCm's LLVM into a process that may
- * have another ("Option 'default' already exists!", rocMLIR #2357). A program that never launches
- * should not pay for HIP. */
+ * libamdhip64 is never linked against. libamdhip64 would load ROCm's LLVM into a process that may
+ * have another one ("Option 'default' already exists!", rocMLIR #2357). A program that never
+ * launches should not pay for loading HIP. */
 #ifndef MGPU_RT_HIP_H
 #define MGPU_RT_HIP_H
 
@@ -17,44 +17,44 @@ struct hip_functions {
     const char *(*GetErrorName)(hipError_t error);
 };
 
-/* Callable at any time: before hip_install, and when no HIP was found, each function answers
- * hipErrorSharedObjectInitFailed; a missing optional one answers hipErrorNotSupported. */
+/* Callable at any time: before hip_install, and without HIP, each function returns
+ * hipErrorSharedObjectInitFailed; a missing optional function returns hipErrorNotSupported. */
 extern struct hip_functions hip;
 
-/* A library that serves as HIP. */
+/* A library that is used as HIP. */
 struct hip_library {
     struct hip_functions functions;
-    char path[4096]; /* as the loader knows it; "" if none */
+    char path[4096]; /* path according to the loader; "" if unknown */
 };
 
-/* Makes this library the one that `hip` calls. */
+/* Makes `hip` call this library from now on. */
 void hip_install(const struct hip_library *library);
 
-/* Returns the path of the installed library; "" if none. */
+/* Returns the path of the installed library; "" if no library is installed. */
 const char *hip_path(void);
 
-/* Writes an error's name into `text`, "error 1234" if nobody has one, and returns that. Does so in
- * a process without HIP, too. */
+/* Writes an error's name into `text`, or "error 1234" if the error has no name, and returns `text`.
+ * Works in a process without HIP, too. */
 enum { HIP_ERROR_TEXT = 64 };
 const char *hip_error_text(hipError_t error, char text[HIP_ERROR_TEXT]);
 
-/* HIP's functions without a stopwatch, for calls that are not to be counted (MGPU_RT_STATS).
- * driver_calls_watch puts a stopwatch before those of `hip`. */
+/* HIP's functions without timing, for calls that statistics do not count (MGPU_RT_STATS).
+ * driver_calls_watch adds the timing to the functions of `hip`. */
 extern struct hip_functions hip_untimed;
 
-/* The number of devices; HIP is asked once, 1 if it does not say. With one device, calls need not
- * ask for the current one. */
+/* The number of devices, for which HIP is asked once; 1 if HIP does not say. With one device, calls
+ * need not query the current device. */
 extern int hip_device_count;
 
-/* True if HIP has said that there is no device at all. */
+/* Set if HIP has reported that there is no device at all. */
 extern bool hip_no_device;
 
-/* HIP's release; 0 where HIP was not asked (MGPU_RT_CACHE=off). */
+/* HIP's release; 0 if HIP was not asked (MGPU_RT_CACHE=off). */
 extern int hip_version;
 
 /* Returns the calling thread's current device. Costs nothing with one device. With several devices
- * the question is a driver call (a read of a thread-local variable in HIP, 10 to 50 ns). The
- * program may have called hipSetDevice itself, so there is no other way to know. */
+ * the query is a driver call (a read of a thread-local variable in HIP, 10 to 50 ns). The program
+ * may have called hipSetDevice itself, so the library cannot know the device otherwise. */
 static inline int hip_current_device(void) {
     int device = 0;
     if (__builtin_expect(hip_device_count > 1, 0) && hip.GetDevice(&device) != hipSuccess)

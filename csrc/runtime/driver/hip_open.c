@@ -63,11 +63,11 @@ static const char *resolve(struct hip_functions *functions, void *library) {
     return functions->GetErrorName ? NULL : "hipGetErrorName";
 }
 
-/* How HIP is opened, and what was tried so far, for the message. */
+/* The way in which HIP is opened, and the libraries tried so far, for the message. */
 struct attempts {
     char text[2048];
     size_t used;
-    bool own; /* HIP's names are bound within HIP */
+    bool own; /* HIP's symbols are bound within HIP */
 };
 
 static void note(struct attempts *attempts, const char *name, const char *reason) {
@@ -79,7 +79,7 @@ static void note(struct attempts *attempts, const char *name, const char *reason
         attempts->used += (size_t)length;
 }
 
-/* Finds the path of HIP, as the loader knows it. */
+/* Finds the path of HIP, according to the loader. */
 static void read_path(struct hip_library *library, void *handle, const char *name) {
     struct link_map *map = NULL;
     const bool known = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name[0];
@@ -102,7 +102,7 @@ static bool accept(struct hip_library *library, void *handle, const char *name,
     return true;
 }
 
-/* The loader would wait for ever until some process writes to a FIFO. */
+/* The loader would block for ever on a FIFO that no process writes. */
 static bool is_fifo(const char *name) {
     struct stat found;
     return strchr(name, '/') && stat(name, &found) == 0 && S_ISFIFO(found.st_mode);
@@ -115,7 +115,7 @@ static bool try_name(struct hip_library *library, const char *name, struct attem
     }
     void *handle = dlopen(name, symbols_flags(attempts->own));
     if (!handle) {
-        /* "file: cannot open ...: No such file": the name tells enough. */
+        /* "file: cannot open ...: No such file": the name says enough. */
         const char *error = dlerror();
         const bool absent = error && strstr(error, "No such file");
         note(attempts, name, absent ? NULL : error);
@@ -133,7 +133,7 @@ static bool try_all(struct hip_library *library, struct attempts *attempts) {
         return true;
     struct hip_candidates found = hip_search();
     bool opened = false;
-    if (found.incomplete) { /* what is missing may be what the user has named */
+    if (found.incomplete) { /* the missing file may be the one that the user has named */
         hip_search_free(&found);
         found = hip_search();
     }

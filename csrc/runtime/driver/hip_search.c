@@ -24,7 +24,7 @@ const char hip_places[] =
 
 enum rank { ROCM_PATH, HIP_PATH, LIBRARY_PATH, INSTALLED };
 
-/* How candidates are found. */
+/* The ways in which the search finds candidates. */
 struct place {
     enum rank rank;
     const char *name;
@@ -33,8 +33,8 @@ struct place {
 
 /* ---- the list ---- */
 
-/* The real name has the whole version: libamdhip64.so.7 leads to libamdhip64.so.7.2.70204. Returns
- * false without memory: the candidate is left out. */
+/* The real name contains the whole version: libamdhip64.so.7 links to libamdhip64.so.7.2.70204.
+ * Returns false without memory: the list then lacks this candidate. */
 static bool read_version(struct hip_candidate *candidate) {
     char *real = realpath(candidate->path, NULL);
     if (!real && errno == ENOMEM) {
@@ -57,7 +57,7 @@ static bool known(const struct hip_candidates *found, const struct stat *file) {
     return false;
 }
 
-/* A file counts once, where it was found first: that is its best rank. */
+/* A file counts once, at the place where it was found first, which is its best rank. */
 static void add_candidate(struct hip_candidates *found, const struct place *place,
                           const char *path) {
     struct stat file;
@@ -108,10 +108,10 @@ __attribute__((format(printf, 2, 3))) static char *join_path(struct hip_candidat
     return path;
 }
 
-/* Called with each path in a folder. */
+/* The function that is called with each path in a folder. */
 typedef void (*visit)(struct hip_candidates *found, const struct place *place, const char *path);
 
-/* Visits the entries of a folder whose names begin so. */
+/* Visits the entries of a folder whose names begin with a prefix. */
 static void walk(struct hip_candidates *found, const struct place *place, const char *folder,
                  const char *begin, visit visit) {
     DIR *open = folder ? opendir(folder) : NULL;
@@ -143,7 +143,7 @@ static void search_root(struct hip_candidates *found, const struct place *place,
 
 /* ---- Python packages ---- */
 
-/* ROCm's wheels put their libraries there, with versioned names only. */
+/* ROCm's wheels install their libraries in that folder, with versioned names only. */
 static void search_packages(struct hip_candidates *found, const struct place *place,
                             const char *packages) {
     char *folder = join_path(found, "%s/_rocm_sdk_core/lib", packages);
@@ -159,7 +159,7 @@ static void search_python(struct hip_candidates *found, const struct place *plac
     free(packages);
 }
 
-/* Searches every Python of an environment. */
+/* Searches all Python versions of an environment. */
 static void search_environment(struct hip_candidates *found, const struct place *place,
                                const char *root) {
     char *folder = root && root[0] ? join_path(found, "%s/lib", root) : NULL;
@@ -179,7 +179,7 @@ static void search_library_path(struct hip_candidates *found) {
     free(folders);
 }
 
-/* Searches the folders that the loader knows by itself. */
+/* Searches the loader's default folders. */
 static void search_folders(struct hip_candidates *found, void *handle) {
     Dl_serinfo head;
     if (dlinfo(handle, RTLD_DI_SERINFOSIZE, &head) != 0)
@@ -204,7 +204,7 @@ static void search_loader(struct hip_candidates *found) {
         dlclose(handle);
 }
 
-/* The paths stand in the cache as strings, in each of its formats. */
+/* In each of its formats, the cache contains the paths as strings. */
 static void search_strings(struct hip_candidates *found, const char *text, size_t size) {
     const char *end = text + size;
     for (const char *at = text; (at = memmem(at, (size_t)(end - at), stem, sizeof stem - 1));

@@ -4,22 +4,21 @@
 #include "proof.h"
 #include "telemetry/call.h"
 
-/* This is no handle, no device memory and no image; HIP may read it. */
+/* An address that is no handle, no device memory and no image; HIP may read it. */
 static char unknown[4096];
 
-/* Returns HIP's answer, or the error that HIP gives where it was not asked, or took the
- * argument. */
+/* Returns HIP's answer, or HIP's usual error if HIP was not asked or accepted the argument. */
 static hipError_t or_known(hipError_t answer, hipError_t known) {
     call_tell(CALL_REFUSED);
     return answer != hipSuccess ? answer : known;
 }
 
-/* NVIDIA's driver has no last error of a thread that a question could leave. */
+/* NVIDIA's driver has no last error of a thread that a query could change. */
 static bool asks_hip(void) {
     return DOUBT(refusal_is_hips_own, !cuda_present());
 }
 
-/* HIP 7 reads what a stream's handle points to, except where it launches. */
+/* HIP 7 reads the object at a stream's handle, except in launches. */
 hipError_t refusal_of_stream(void) {
     const hipStream_t stream = (hipStream_t)(void *)unknown;
     hipError_t answer = hipSuccess;
@@ -32,7 +31,7 @@ hipError_t refusal_of_stream(void) {
     return or_known(answer, hipErrorContextIsDestroyed);
 }
 
-/* HIP 5.2 reads what an event's handle points to, and later releases do so in some calls. */
+/* HIP 5.2 reads the object at an event's handle, and later releases do so in some calls. */
 hipError_t refusal_of_event(void) {
     const hipError_t known = hipErrorInvalidHandle;
     return or_known(asks_hip() ? hip.EventSynchronize(NULL) : known, known);

@@ -1,10 +1,11 @@
-/* Finds HIP's answers to handles and images that it does not know.
+/* Finds out how HIP answers handles and images that it does not know.
  *
  * The runtime caches objects that the program has released. HIP still knows such an object; with
- * stock it would not. So HIP is asked about a handle that it has never handed out. The error to
- * report is then the one of this release, and it is the thread's last error, as after stock's call.
- * Each function here asks so that HIP 5.2.3 to 7.2.4 refuse before they touch anything. NVIDIA's
- * driver keeps no last error, and may touch memory before it checks: it is not asked. */
+ * stock it would not. So the library asks HIP about a handle that HIP has never handed out. The
+ * answer is this release's error to report, and the thread's last error, as after stock's call.
+ * Each function here asks in such a way that HIP 5.2.3 to 7.2.4 refuse before they access any
+ * memory. NVIDIA's driver keeps no last error, and may access memory before it checks, so the
+ * library does not ask it. */
 #ifndef MGPU_RT_REFUSAL_H
 #define MGPU_RT_REFUSAL_H
 

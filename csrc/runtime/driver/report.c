@@ -1,4 +1,4 @@
-/* Prints messages: stock's line on each failure, and once per cause what to do about it. */
+/* Prints messages: stock's line about each failure, and once for each cause what to do about it. */
 #include "driver/report.h"
 #include "atomics.h"
 #include "driver/hip.h"
@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A line is composed first, so that lines of several threads do not mix. Since 2.37 glibc's fprintf
- * writes to stderr in pieces of 128 bytes. */
+/* A line is composed before it is written, so that lines of several threads do not mix. Since 2.37
+ * glibc's fprintf writes to stderr in pieces of 128 bytes. */
 static void compose_line(char line[LINE], const char *begin, const char *format, va_list words) {
     const int head = snprintf(line, LINE, "%s", begin);
     vsnprintf(line + head, LINE - (size_t)head - 1, format, words);
-    const char *at = line; /* names of images and files may be hostile to a terminal */
+    const char *at = line; /* names of images and files may contain codes that control a terminal */
     char *end = line;
     while (*at)
         *end++ = next_printable(&at);
@@ -51,12 +51,12 @@ static struct advice no_emulated_device = {
             "softgpu's says why, or HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES hides them",
     .leads_to = NOTHING_RUNS};
 
-static unsigned explained; /* of enum consequence */
+static unsigned explained; /* bits of enum consequence */
 
 /* ---- why nothing runs, said last as well as first ---- */
 
-enum { SCREEN = 24 }; /* lines that leave the first one in sight */
-static char *cause;   /* NULL: no message named the cause */
+enum { SCREEN = 24 }; /* this many lines leave the first one visible */
+static char *cause;   /* NULL: no message has named the cause */
 static unsigned failures_since;
 
 void report_cause_again(void) {
@@ -79,24 +79,24 @@ static bool first_time(struct advice *advice) {
     return !exchange_relaxed(&advice->given, true);
 }
 
-/* Returns true if nothing is left to say: an earlier message has named the cause. */
+/* Returns true if there is nothing to add: an earlier message has named the cause. */
 static bool follows(const struct advice *advice) {
     const unsigned before = fetch_or_relaxed(&explained, advice->leads_to);
     return (before & (NOTHING_RUNS | PROOF_VALUE(cause_was_told, advice->follows, 0))) != 0;
 }
 
-/* AMD's HIP answers this for every call where there is no device. */
+/* AMD's HIP returns this error from every call if there is no device. */
 static bool lacks_device(hipError_t error) {
     return error == hipErrorNoDevice ||
            DOUBT(hip_has_no_device, error == hipErrorInvalidDevice && hip_no_device);
 }
 
-/* Advice to emulate a device helps nobody who emulates one. */
+/* Advice to emulate a device helps no user who already emulates one. */
 static struct advice *no_device(void) {
     return options_path_variable("MGPU_RT_SOFTGPU") ? &no_emulated_device : &report_no_device;
 }
 
-/* For callers of functions that return nothing (mgpu_rt_take_error). */
+/* Stored for callers of functions that return nothing (mgpu_rt_take_error). */
 static __thread hipError_t thread_error __attribute__((tls_model("initial-exec")));
 
 hipError_t report_take_error(void) {
@@ -105,7 +105,7 @@ hipError_t report_take_error(void) {
     return error;
 }
 
-/* Notes a failure, with or without a message of its own. */
+/* Records a failure, with or without a message of its own. */
 static void note_failure(hipError_t error) {
     thread_error = error;
     call_fail(error);

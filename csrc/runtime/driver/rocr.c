@@ -29,7 +29,7 @@ static bool find_rocr(void) {
     *(void **)&rocr.create = dlsym(library, "hsa_signal_create");
     *(void **)&rocr.destroy = dlsym(library, "hsa_signal_destroy");
     *(void **)&rocr.call_at = dlsym(library, "hsa_amd_signal_async_handler");
-    dlclose(library); /* HIP has it open */
+    dlclose(library); /* HIP has opened ROCr */
     return rocr.create && rocr.destroy && rocr.call_at;
 }
 
@@ -51,21 +51,21 @@ static bool is_called_in_time(void) {
     return true;
 }
 
-/* Gives the thread a signal that is already done, with a handler. */
+/* Gives ROCr's thread a signal that is already done, with a handler. */
 static bool call_once(void) {
     struct signal signal;
     if (rocr.create(0, 0, NULL, &signal) != 0)
         return false;
     const bool is_given = rocr.call_at(signal, EQUAL, 0, post_called, NULL) == 0;
     if (is_given && !is_called_in_time())
-        return false; /* the signal stays, as the thread may still come to it */
+        return false; /* the signal is never destroyed, because the thread may still reach it */
     (void)rocr.destroy(signal);
     return is_given;
 }
 
-/* In one pass the thread goes through all signals that are done, in any order; it takes new ones
+/* In one pass the thread handles all signals that are done, in any order; it accepts new signals
  * between two passes. So the first handler may run before the code for an older command, but the
- * second runs in a later pass. */
+ * second handler runs in a later pass. */
 void rocr_catch_up(void) {
     if (find_rocr() && sem_init(&called, 0, 0) == 0 && call_once())
         (void)call_once();

@@ -1,11 +1,11 @@
-/* ROCr's thread, which runs HIP's code for commands that have finished. */
+/* Waits for ROCr's thread, which runs HIP's code for finished commands. */
 #ifndef MGPU_RT_ROCR_H
 #define MGPU_RT_ROCR_H
 
-/* Waits until that thread has ended the code for all commands that have finished so far. The code
- * frees what the commands hold: streams, kernels, modules. Returns after a second at most, as the
- * thread may be in a callback of the program. Returns at once without ROCr, as over NVIDIA's
- * driver. For exit only: not thread-safe. */
+/* Waits until that thread has run the code for all commands that have finished so far. The code
+ * frees the resources of the commands: streams, kernels, modules. Returns after at most a second,
+ * because the thread may be in a callback of the program. Returns at once if there is no ROCr, as
+ * over NVIDIA's driver. For exit only: not thread-safe. */
 void rocr_catch_up(void);
 
 #endif

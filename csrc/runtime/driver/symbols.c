@@ -16,8 +16,8 @@ static struct advice allocator_forbids = {
             "allocator of its own (%s), with which HIP cannot be kept apart: HIP may crash. Run it "
             "without that allocator"};
 
-/* The names that every LLVM exports, those that MLIR adds, and the C interface of Python's
- * bindings. */
+/* The symbols that every LLVM exports, those that MLIR adds, and those of the C interface of
+ * Python's bindings. */
 static bool llvm_in_sight(void) {
     static const char *const names[] = {"LLVMContextCreate", "_ZN4llvm11raw_ostreamD1Ev",
                                         "_ZN4mlir11MLIRContextD1Ev", "mlirContextCreate"};
@@ -27,8 +27,8 @@ static bool llvm_in_sight(void) {
     return false;
 }
 
-/* Returns the file of the allocator in force; NULL if that is libc's. A sanitizer brings an
- * allocator, too, and ends the program at a dlopen with RTLD_DEEPBIND. */
+/* Returns the file of the allocator in use; NULL if it is libc's. A sanitizer also brings an
+ * allocator, and ends the program at a dlopen with RTLD_DEEPBIND. */
 static const char *foreign_allocator(void) {
     Dl_info info;
     void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -38,19 +38,20 @@ static const char *foreign_allocator(void) {
     return dladdr(allocate, &info) ? info.dli_fname : "unknown";
 }
 
-/* The function's frame is gone before HIP is opened, as a first call may be made on a stack of 16
- * KB. */
+/* The function returns before HIP is opened, because a first call may be made on a stack of 16 KB.
+ * */
 static __attribute__((noinline)) bool compiler_is_mapped(void) {
     char compiler[PATH_MAX];
     return mapped_library("libamd_comgr", compiler, sizeof compiler) != NULL;
 }
 
 bool symbols_own(void) {
-    const char *asked = options_path_variable("MGPU_RT_TEST_SYMBOLS"); /* own, shared: for tests */
+    const char *asked = options_path_variable("MGPU_RT_TEST_SYMBOLS"); /* own, shared: values for
+                                                                        * tests */
     if (asked)
         return strcmp(asked, "own") == 0;
     if (compiler_is_mapped() || !llvm_in_sight())
-        return false; /* the names are bound already, or there is no LLVM */
+        return false; /* the symbols are already bound, or there is no LLVM */
     const char *foreign = foreign_allocator();
     if (foreign)
         report_once(&allocator_forbids, foreign);
@@ -58,7 +59,7 @@ bool symbols_own(void) {
 }
 
 int symbols_flags(bool own) {
-    /* Opened with RTLD_LOCAL: HIP's LLVM must not serve the symbols of another one in this
+    /* Opened with RTLD_LOCAL, because HIP's LLVM must not provide symbols to another LLVM in this
      * process. */
     return RTLD_LAZY | RTLD_LOCAL | (own ? RTLD_DEEPBIND : 0);
 }
@@ -67,11 +68,11 @@ int symbols_flags(bool own) {
 
 struct search {
     ElfW(Addr) base;
-    char name[64]; /* the compiler's file name; "" if HIP knows none */
+    char name[64]; /* the compiler's file name; "" if HIP names none */
 };
 
-/* The name stands in HIP itself, as what it needs or as a constant: libamd_comgr.so.2 or .3, by
- * version. A guess could load a compiler that HIP does not want. */
+/* HIP's file contains the name, as a needed library or as a constant: libamd_comgr.so.2 or .3, by
+ * version. A guess could load a compiler that HIP does not use. */
 static void find_compiler_name(struct search *search, const char *begin, size_t size) {
     static const char stem[] = "libamd_comgr";
     const char *found = memmem(begin, size, stem, sizeof stem - 1);
@@ -95,9 +96,10 @@ static int search_library(const struct dl_phdr_info *info, void *data) {
     return 1;
 }
 
-/* Finds the file that HIP's own dlopen would take: the loader matches open files by name, so any
- * other would be taken in its stead. `path` is the bare name if no directory of HIP's search has
- * it. */
+/* Finds the file that HIP's own dlopen would open: the loader matches open files by name, so it
+ * would use any other file instead. `path` is the bare name if no folder of HIP's search contains
+ * the file.
+ * */
 static void find_compiler_file(void *library, const char *name, char *path, size_t size) {
     Dl_serinfo head;
     snprintf(path, size, "%s", name);

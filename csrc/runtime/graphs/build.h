@@ -1,8 +1,9 @@
-/* A graph while it is built: its nodes, and what each node comes after.
+/* A graph while it is being built: its nodes, and the predecessors of each node.
  *
- * A stream's work is a chain. An event, a wait by the host or memory that is used again makes one
- * chain come after another. A vector clock holds, for each stream, the node up to which all nodes
- * are done. One thread builds a graph, and has it to itself until it is ended. */
+ * The work of a stream is a chain. An event, a wait by the host, or memory that is reused makes one
+ * chain follow another. A vector clock contains, for each stream, the last node that is done, with
+ * all nodes before it. One thread builds a graph, and no other thread accesses it until it is
+ * ended. */
 #ifndef MGPU_RT_GRAPH_BUILD_H
 #define MGPU_RT_GRAPH_BUILD_H
 
@@ -14,17 +15,18 @@
 
 enum { GRAPH_STREAMS = 32 };
 
-/* The number of each stream's last node that is over by then, counted from 1; 0: none. */
+/* The number of each stream's last node that is done by then, counted from 1; 0: none. */
 struct vector_clock {
     int node[GRAPH_STREAMS];
 };
 
 struct graph_stream {
-    hipStream_t handle;        /* NULL: the null stream, which comes after and before all others */
-    struct vector_clock clock; /* of the stream's next node */
+    hipStream_t handle;        /* NULL: the null stream, which is ordered after and before all other
+                                * streams */
+    struct vector_clock clock; /* number of the stream's next node */
 };
 
-/* An entry of a graph's lists begins with a pointer to the next entry. */
+/* The first member of an entry in a graph's lists is a pointer to the next entry. */
 struct graph_event {
     void *next;
     hipEvent_t handle;
@@ -32,26 +34,25 @@ struct graph_event {
     struct vector_clock clock;
 };
 
-/* Memory of the graph: no other caller gets it while the graph lives. */
+/* Memory of the graph: no other caller gets it while the graph exists. */
 struct graph_block {
     void *next;
     void *address;
     size_t bytes;
-    bool freed;                /* by the program, and not handed out again */
-    struct vector_clock clock; /* of all streams at the free: stock's hipFree waits for all */
+    bool freed;                /* freed by the program, and not handed out again */
+    struct vector_clock clock; /* clock of all streams at the free: stock's hipFree waits for all */
 };
 
-/* Memory that a graph copies or fills, and that the graph does not own: one address in each
- * allocation or registration. HIP 6 and 7 look up the memory at an address when they make the
- * node. */
+/* Memory that a graph copies or fills but does not own: one address in each allocation or
+ * registration. HIP 6 and 7 look up the memory at an address when they create the node. */
 struct graph_memory {
     void *next;
     void *address;
-    uint64_t number; /* HIP's number of the allocation or registration that the memory lies in; 0:
-                        none */
-    const struct block *block; /* of the cache; NULL: none, or the graph is a function's, whose
-                                  arguments say what the program holds */
-    uint64_t uses;             /* how often the block was handed out by then */
+    uint64_t number; /* HIP's number of the allocation or registration that contains the memory; 0:
+                      * none */
+    const struct block *block; /* block of the cache; NULL: none, or the graph belongs to a
+                                * function, whose arguments show what the program holds */
+    uint64_t uses;             /* how often the block had been handed out by then */
 };
 
 struct graph_module {
@@ -70,24 +71,25 @@ struct mgpu_rt_graph {
     hipGraphExec_t executable; /* NULL: the graph has no nodes */
     int device;
     bool of_function; /* mgpu-rt lower --graph: if the graph cannot be built, the function's calls
-                         run plainly */
-    bool failed;      /* the graph cannot be built: calls do nothing until its end */
-    bool launched;    /* once at least */
-    bool lost;        /* HIP no longer has any of it: the device was reset, or the process ends */
+                       * run without a graph */
+    bool failed;      /* the graph cannot be built: calls do nothing until it is ended */
+    bool launched;    /* launched at least once */
+    bool lost;        /* HIP has released the graph: the device was reset, or the process ends */
     struct graph_node *nodes;
     int node_count, node_room;
     struct graph_stream streams[GRAPH_STREAMS];
     int stream_count;
-    struct vector_clock host; /* what every node comes after, as the host has waited for it */
-    void *events, *blocks, *memory, *modules; /* lists of graph_event and so on */
-    struct mgpu_rt_graph *next;               /* of all that were built; under tables_lock */
+    struct vector_clock host; /* predecessor of every node, because the host has waited for it */
+    void *events, *blocks, *memory, *modules; /* lists of graph_event and of the other entries */
+    struct mgpu_rt_graph *next;               /* list of all graphs that were built; under
+                                               * tables_lock */
 };
 
-/* The graph that the calling thread builds; NULL: none. */
+/* The graph that the calling thread is building; NULL: none. */
 extern __thread struct mgpu_rt_graph *graph_building __attribute__((tls_model("initial-exec")));
 
-/* Serialises HIP's calls for graphs: 5.2.3 deadlocks, and 7.2 builds wrong graphs, where two
- * threads make them. */
+/* Serialises HIP's calls for graphs: when two threads make them, 5.2.3 deadlocks and 7.2 builds
+ * wrong graphs. */
 extern pthread_mutex_t graph_lock;
 
 /* Reports once why the graph cannot be built, and that it is not. */

@@ -1,5 +1,5 @@
-/* mgpuLaunchKernel and its variants. A launch costs what HIP's own call costs, a test and a store.
- * If the driver refuses a launch, the metadata of the kernel's image may tell why. */
+/* mgpuLaunchKernel and its variants. A launch adds one test and one store to the cost of HIP's own
+ * call. If the driver refuses a launch, the metadata of the kernel's image may tell why. */
 #include "driver/cuda.h"
 #include "driver/device.h"
 #include "driver/hip.h"
@@ -72,12 +72,12 @@ static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
 
 /* ---- a launch that the driver refuses ---- */
 
-/* Reports that the driver refused a launch. Adds that the block is larger than what the kernel was
- * compiled for, if it is. Does not call HIP. */
+/* Reports that the driver refused a launch. If the block is larger than the kernel was compiled
+ * for, the report adds so. The report does not call HIP. */
 static void advise_launch(const char *expression, hipError_t error, const struct launch *launch) {
     const intptr_t *grid = launch->grid, *block = launch->block;
     char kernel[256] = "";
-    uint64_t most = 0; /* threads of a block; 0: not known */
+    uint64_t most = 0; /* threads of a block; 0: unknown */
     struct module *module;
     pthread_mutex_lock(&tables_lock);
     const struct function *function = module_search(launch->function, &module);
@@ -95,8 +95,8 @@ static void advise_launch(const char *expression, hipError_t error, const struct
                        (long)block[0], (long)block[1], (long)block[2], launch->smem);
 }
 
-/* Handles a launch that failed: makes it once more if memory was short, and reports it
- * otherwise. */
+/* Handles a failed launch: repeats the launch if memory was short, and otherwise reports the
+ * failure. */
 static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
                                                           const struct launch *launch) {
     const intptr_t *grid = launch->grid, *block = launch->block;
@@ -118,7 +118,7 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
                            intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
                            hipStream_t stream, void **params, void **extra,
                            size_t late_params_count) {
-    (void)late_params_count; /* garbage before LLVM 18 */
+    (void)late_params_count; /* LLVM before 18 passes garbage here */
     struct thread *thread = thread_get();
     struct stream *known;
     if (!stream_usable(thread, stream, &known, launch_expression))
@@ -170,7 +170,7 @@ static void find_launch(void) {
     if (!library)
         return;
     *(void **)&launch_with = dlsym(library, "hipDrvLaunchKernelEx");
-    dlclose(library); /* the runtime has it open */
+    dlclose(library); /* the runtime has this library open */
 }
 
 /* HIP's version of gfx1250 is 12.5; of gfx1200, which has no clusters, it is 12.0. */
@@ -184,9 +184,10 @@ static bool has_clusters(void) {
     return device_answered(error) && (major > 12 || (major == 12 && minor >= 5));
 }
 
-/* Launches in clusters of so many workgroups; the grid is a multiple of that. Returns
- * hipErrorNotSupported if the thread's device has none, or HIP cannot be asked:
- * hipDrvLaunchKernelEx is of HIP 7. An older GPU would run the kernel without clusters. */
+/* Launches a kernel in clusters of this many workgroups; the grid is a multiple of the cluster.
+ * Returns hipErrorNotSupported if the thread's device has no clusters, or HIP lacks
+ * hipDrvLaunchKernelEx, which came with HIP 7. An older GPU would run the kernel without clusters.
+ * */
 static hipError_t launch_in_clusters(const struct launch *launch, dim3 cluster, bool cooperative) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, find_launch);
@@ -228,7 +229,7 @@ static void launch_cluster(const struct launch *launch, const intptr_t cluster[3
                        (unsigned)grid[1], (unsigned)grid[2]);
 }
 
-/* HIP's cooperative launch does not take `extra`. */
+/* HIP's cooperative launch does not accept `extra`. */
 void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, intptr_t gridY,
                                       intptr_t gridZ, intptr_t clusterX, intptr_t clusterY,
                                       intptr_t clusterZ, intptr_t blockX, intptr_t blockY,
@@ -256,7 +257,7 @@ void impl_mgpuLaunchClusterKernel(hipFunction_t function, intptr_t clusterX, int
                                   intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
                                   hipStream_t stream, void **params, void **extra,
                                   size_t late_params_count) {
-    (void)late_params_count; /* AMD's fork passes it */
+    (void)late_params_count; /* AMD's fork passes this argument */
     if (cuda_present() || is_cluster(clusterX, clusterY, clusterZ))
         launch_cluster(LAUNCH, (intptr_t[]){clusterX, clusterY, clusterZ}, false);
     else
@@ -268,7 +269,7 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
                              intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
                              hipStream_t stream, void **params, void **extra,
                              size_t late_params_count) {
-    (void)extra; /* hipLaunchKernel does not take it */
+    (void)extra; /* hipLaunchKernel does not accept this argument */
     (void)late_params_count;
     static const char expression[] =
         "hipLaunchKernel(function, dim3(gridX, gridY, gridZ), dim3(blockX, blockY, blockZ), "

@@ -37,13 +37,13 @@ void impl_mgpuTensorMapEncodeTiled(void *tensorMap, int tensorDataType, uint32_t
 }
 
 /* Bytes of an element, by CUtensorMapDataType: u8, u16, u32, i32, u64, i64, f16, f32, f64, bf16,
- * and three forms of f32. Returns 0 for a number that is none of these. */
+ * and three forms of f32. Returns 0 for an unknown type. */
 static int64_t element_bytes(int type) {
     static const unsigned char bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
     return type >= 0 && (size_t)type < sizeof bytes ? bytes[type] : 0;
 }
 
-/* Copies the map to memory of the device, which the program never frees, as stock does. */
+/* Copies the tensor map to device memory, which the program never frees, as stock does. */
 static void *map_on_device(const void *map) {
     void *address = NULL;
     REPORT("cuMemAlloc(&dTensorMap, sizeof(CUtensorMap))", hip.Malloc(&address, MAP_BYTES), NULL);

@@ -29,7 +29,7 @@ static bool is_program(const char *path) {
     return stat(path, &found) == 0 && S_ISREG(found.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Returns false, too, if the path does not fit. */
+/* Also returns false if the path does not fit. */
 static bool join_folder(char *out, const char *directory, const char *name) {
     const int length = snprintf(out, PATH_MAX, "%s/%s", directory, name);
     return length > 0 && length < PATH_MAX;
@@ -52,8 +52,8 @@ static bool from_search(const char *search, const char *name, char *path) {
     return false;
 }
 
-/* Reads the file that a build in a checkout, or make install, leaves beside the library: a line
- * with the path. */
+/* Reads the file beside the library that a build in a checkout, or make install, has written: a
+ * line with the path. */
 static bool from_note(const char *home, char *path) {
     static const char *const places[] = {"build/lib/mgpu_rt.python", "mgpu_rt/lib/mgpu_rt.python"};
     char note[PATH_MAX];
@@ -68,7 +68,7 @@ static bool from_note(const char *home, char *path) {
     return read && is_program(path);
 }
 
-/* Takes the last part off a path and returns it; NULL if there is none. */
+/* Removes the last part of a path and returns that part; NULL if there is none. */
 static char *cut(char *path) {
     char *slash = strrchr(path, '/');
     if (!slash)
@@ -77,7 +77,7 @@ static char *cut(char *path) {
     return slash + 1;
 }
 
-/* PREFIX/lib/python3.11/site-packages leads to PREFIX/bin/python3.11. */
+/* PREFIX/lib/python3.11/site-packages implies the interpreter PREFIX/bin/python3.11. */
 static bool from_packages(const char *packages, char *path) {
     char prefix[PATH_MAX], name[64], program[80];
     snprintf(prefix, sizeof prefix, "%s", packages);
@@ -101,7 +101,7 @@ static bool from_installation(char *path) {
 static bool from_option(const char *search, char *path) {
     if (strchr(options.python, '/') || !from_search(search, options.python, path))
         snprintf(path, PATH_MAX, "%s", options.python);
-    return true; /* the start will tell what is wrong with it */
+    return true; /* the start will report the fault */
 }
 
 /* ---- the order ---- */
@@ -147,9 +147,9 @@ bool interpreter_next(const struct environment_snapshot *around, int *step,
     return false;
 }
 
-/* -I: Python ignores the environment, the current directory and the user's packages; -X utf8: it
- * needs no codec of the locale's. -B: Python writes no bytecode, which a full disk would cut off.
- * The program's process is the manager's argument. */
+/* -I: Python ignores the environment, the current directory and the user's packages; -X utf8:
+ * Python needs no codec of the locale. -B: Python writes no bytecode, because a full disk would
+ * truncate the file. The manager gets the program's process ID as its argument. */
 void interpreter_command(const struct interpreter *interpreter, struct command *out) {
     char home[PATH_MAX];
     const bool beside =

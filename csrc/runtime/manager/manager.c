@@ -1,8 +1,9 @@
-/* The library's own thread: finds an interpreter, starts the manager in it, and answers it.
+/* Runs the library's own thread, which finds an interpreter, starts the manager in it, and answers
+ * the manager's requests.
  *
  * The thread takes none of the program's signals, waits without a lock, and calls HIP only under
- * `gate`, which manager_stop closes. Most programs never have this thread: it starts where a cache
- * reaches its limit, as before that there is nothing to decide. */
+ * `gate`, which manager_stop closes. The thread starts when a cache reaches its limit: before that
+ * there is nothing to decide, so most programs never have it. */
 #include "manager/manager.h"
 #include "atomics.h"
 #include "driver/hip.h"
@@ -28,22 +29,23 @@
 #include <sys/mman.h>
 
 enum {
-    LOOK = 1000,     /* ms between two checks whether the manager still lives */
-    GLANCE = 20,     /* ms between two checks whether it has begun */
-    BEGIN = 60000,   /* ms in which the manager has to begin */
-    SLOW = 30000,    /* ms without a sign of it after which it is called slow */
+    LOOK = 1000,     /* ms between two checks that the manager is alive */
+    GLANCE = 20,     /* ms between two checks that the manager has started */
+    BEGIN = 60000,   /* ms in which the manager has to start */
+    SLOW = 30000,    /* ms without a heartbeat after which the manager counts as slow */
     JOIN = 50000000, /* ns that the exit waits for the thread, which may be starting a process */
     STACK = 1 << 20,
     TRIED = 768,
 };
 
 static pthread_t thread;
-static bool reading, prepared; /* the environment; the first call prepares it */
+static bool reading, prepared; /* the environment, which the first call prepares */
 static bool started, stopping; /* under `gate` */
 static uint32_t state = MANAGER_NONE;
 static uint32_t stop_doorbell;
 static struct channel *channel;
-static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held only around C and HIP */
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held only around C code and HIP's calls
+                                                          * */
 static struct environment_snapshot around;
 
 static struct advice no_python = {
@@ -76,7 +78,7 @@ static void rest(uint64_t milliseconds) {
         channel_wait(&stop_doorbell, 0, (end - now) / 1000000 + 1);
 }
 
-/* Waits until the doorbell rings after `heard` was read, or the time is up. */
+/* Waits until the doorbell rings after `heard` was read, or until the time is over. */
 static void wait_for_doorbell(struct channel *to, uint32_t heard, uint64_t milliseconds) {
     if (!is_stopping())
         channel_wait(&to->doorbell, heard, milliseconds);
@@ -94,7 +96,7 @@ static void make_robust(pthread_mutex_t *mutex) {
     pthread_mutexattr_destroy(&attributes);
 }
 
-/* The manager waits for `ready`. */
+/* The manager waits until `ready` is set. */
 static void set_up_channel(struct channel *fresh) {
     fresh->magic = CHANNEL_MAGIC;
     fresh->layout = CHANNEL_LAYOUT;
@@ -108,7 +110,7 @@ static void set_up_channel(struct channel *fresh) {
     channel_ring(&fresh->ready);
 }
 
-/* The manager holds its mutex for life. */
+/* The manager holds its mutex as long as it lives. */
 static bool is_alive(struct channel *of) {
     return pthread_mutex_trylock(&of->manager) == EBUSY;
 }
@@ -120,8 +122,8 @@ static char *variable(const char *name, const char *value) {
     return value && asprintf(&text, "%s=%s", name, value) > 0 ? text : NULL;
 }
 
-/* The environment of the manager. The environment lacks LD_PRELOAD, which would load this library,
- * and all options but the policy's. Made once. */
+/* Builds the environment of the manager. The environment lacks LD_PRELOAD, which would load this
+ * library, and all MGPU_RT options except the policy's. Made once. */
 static char **make_environment(void) {
     const struct {
         const char *name, *value;
@@ -157,7 +159,7 @@ static const char *why_not(int error) {
     return strerror_r(error, text, sizeof text);
 }
 
-/* Waits until the process serves; if it does not, returns false and why. */
+/* Waits until the manager's process serves; otherwise returns false and the reason. */
 static bool begins(struct channel *fresh, pid_t process, char *reason, size_t size) {
     const uint64_t limit = clock_ns() + UINT64_C(1000000) * BEGIN;
     bool there = true;
@@ -176,14 +178,14 @@ static bool begins(struct channel *fresh, pid_t process, char *reason, size_t si
     return load_acquire(&fresh->state) == CHANNEL_SERVING;
 }
 
-/* Failures that another interpreter would not change. */
+/* failures that another interpreter would not avoid */
 static bool is_hopeless(int error) {
     return error == ECHILD || error == ESRCH || error == ENOSYS || error == EAGAIN ||
            error == ENOMEM;
 }
 
-/* Returns the channel of a manager that serves; if there is none, NULL, why, and *error if no
- * process could be made. */
+/* Returns the channel of a serving manager; otherwise returns NULL and the reason, and sets *error
+ * if no process could be created. */
 static struct channel *begin(const struct interpreter *interpreter, char *reason, size_t size,
                              int *error) {
     static struct command command; /* too much for a stack that HIP shares */
@@ -202,7 +204,7 @@ static struct channel *begin(const struct interpreter *interpreter, char *reason
     set_up_channel(fresh);
     if (begins(fresh, spawn.pid, reason, size))
         return fresh;
-    pthread_mutex_unlock(&fresh->program); /* if the manager still lives, it may go */
+    pthread_mutex_unlock(&fresh->program); /* stops the manager if it still lives */
     munmap(fresh, sizeof *fresh);
     return NULL;
 }
@@ -235,7 +237,7 @@ static struct channel *find_manager(void) {
         used = used + (size_t)length < sizeof tried ? used + (size_t)length : sizeof tried - 1;
     }
     if (error == ESRCH && !options.python[0] &&
-        !options.policy[0]) /* the user did not ask for it */
+        !options.policy[0]) /* the user did not ask for the manager */
         report_verbose("no manager: %s", tried);
     else if (!is_stopping())
         report_once(&no_python, used ? tried : "none found");
@@ -269,16 +271,17 @@ static void notice_slowness(struct channel *of) {
     }
 }
 
-/* A program whose main thread has left by pthread_exit ends with its last other thread, so this
- * thread must not be the last. The kernel forgets a thread's list of robust mutexes when it ends: a
- * question that needs no descriptor. */
+/* A program whose main thread called pthread_exit ends with its last other thread, so this thread
+ * must not be that last one. The kernel clears a thread's list of robust mutexes when the thread
+ * ends, so the list shows the end without a descriptor. */
 static bool main_has_left(void) {
     void *list = &list;
     size_t size;
     return syscall(SYS_get_robust_list, getpid(), &list, &size) == 0 && !list;
 }
 
-/* Asked only when two threads are left: main, which counts until the end, and this one. */
+/* Called only when two threads are left: the main thread, which counts until the process ends, and
+ * this one. */
 static bool alone(void) {
     const unsigned long long threads =
         main_has_left() ? process_field(getpid(), PROCESS_THREADS) : 0;
@@ -293,7 +296,7 @@ static void serve(struct channel *from) {
             continue;
         }
         if (!PROOF(manager_lives, is_alive(from))) {
-            if (from->state == CHANNEL_SERVING) /* otherwise the manager has said why */
+            if (from->state == CHANNEL_SERVING) /* otherwise the manager has reported the reason */
                 report_once(&manager_gone);
             return;
         }
@@ -302,7 +305,7 @@ static void serve(struct channel *from) {
     }
 }
 
-/* The program may be a real-time one; the manager inherits this thread's scheduling class. */
+/* A real-time program would pass its scheduling class through this thread to the manager. */
 static void lower_priority(void) {
     const struct sched_param ordinary = {0};
     const int class = sched_getscheduler(0);
@@ -310,7 +313,7 @@ static void lower_priority(void) {
         (void)sched_setscheduler(0, SCHED_OTHER, &ordinary);
 }
 
-/* A program that sees MANAGER_SERVING finds the line written. */
+/* A program that sees MANAGER_SERVING finds the manager's line already written. */
 static void log_manager(const struct channel *from) {
     report_verbose("manager: Python %.*s, process %d", (int)sizeof from->python - 1, from->python,
                    (int)from->process);
@@ -338,7 +341,7 @@ static void *run(void *unused) {
 
 /* ---- life ---- */
 
-/* The thread takes none of the program's signals. */
+/* The thread receives none of the program's signals. */
 static bool create_thread(void) {
     sigset_t all, before;
     pthread_attr_t attributes;
@@ -352,7 +355,7 @@ static bool create_thread(void) {
     return created;
 }
 
-/* Another thread may be in the exit, which closes the gate for good. */
+/* Another thread may be in the exit, which closes the gate for ever. */
 void manager_start(void) {
     if (load_acquire(&started) || !load_acquire(&prepared) || runtime_forked)
         return;
@@ -380,7 +383,7 @@ void manager_prepare(void) {
         manager_start();
 }
 
-/* The manager's first turn is the first that a policy decides. */
+/* The manager decides first at the turn after its start. */
 static void report_policy_too_late(const struct channel *known) {
     const bool decides = known && load_acquire(&known->heartbeat) > 0;
     if (options.policy[0] && manager_state() != MANAGER_ENDED && !decides)

@@ -1,7 +1,7 @@
-/* Carries out what the manager asks: the only way by which Python reaches the caches or HIP.
+/* Carries out the manager's requests: the only way by which Python reaches the caches or HIP.
  *
- * Runs on the library's own thread. All that comes from the channel is checked: a handle is only
- * compared with a table's, numbers are bounded. */
+ * Runs on the library's own thread. The code checks every value from the channel: handles are only
+ * compared with a table's, and numbers are bounded. */
 #include "manager/services.h"
 #include "driver/hip.h"
 #include "driver/report.h"
@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-static struct cached list[CHANNEL_ROOM]; /* touched only as far as it is filled */
+static struct cached list[CHANNEL_ROOM]; /* written only as far as it is filled */
 
 static const struct cache *cache_of(int kind) {
     static const struct cache *const of_kind[] = {
@@ -36,7 +36,7 @@ static int64_t answer_list(struct channel *channel, int kind) {
     return (int64_t)count;
 }
 
-/* While the program captures in HIP's global mode, releasing an object ends the capture, unless the
+/* While the program captures in HIP's global mode, releasing an object ends the capture unless the
  * releasing thread is in relaxed mode. */
 static int64_t evict(int kind, uint64_t handle) {
     const struct cache *cache = cache_of(kind);
@@ -65,7 +65,7 @@ static int64_t set_limit(int kind, int device, uint64_t value) {
     return hipSuccess;
 }
 
-/* The thread's own device is no concern of other threads. */
+/* Other threads do not depend on the current device of this thread. */
 static int64_t ask_memory(struct channel *channel, int device) {
     size_t available = 0, total = 0;
     hipError_t error = hip.SetDevice(device);

@@ -4,7 +4,7 @@
 
 struct channel;
 
-/* Carries out what the manager has asked for. */
+/* Carries out the manager's pending requests. */
 void services_answer(struct channel *channel);
 
 #endif

@@ -1,15 +1,16 @@
-/* Makes two clones, as a daemon makes two forks, that share the memory and nothing else.
+/* Creates two clones in place of a daemon's two forks; the clones share only the memory.
  *
- * The first clone is a process whose end is signalled to nobody (exit signal 0), so that the
- * program's wait does not see it. exec would restore the signal, so the second clone becomes the
- * new program. When the first clone has ended, the second is init's child. Both clones run while
- * the calling thread stands still (CLONE_VFORK), on stacks of their own. The clones have their own
- * table of descriptors, so the program never sees which they close and open. No handler of
- * pthread_atfork runs and no page table is copied: MPI libraries that forbid fork need not mind.
+ * The first clone is a process whose end sends no signal (exit signal 0), so that the program's
+ * wait does not report it. exec would restore the signal, so the second clone executes the new
+ * program. When the first clone has ended, init becomes the parent of the second. The calling
+ * thread is suspended while both clones run (CLONE_VFORK), on stacks of their own. The clones have
+ * their own table of descriptors, so their opens and closes do not affect the program. No handler
+ * of pthread_atfork runs and no page table is copied, so MPI libraries that forbid fork are not
+ * affected.
  *
- * If this process is init of its container, or adopts orphans itself, the second clone would be
- * this process's child after all. If process 1 does not wait for orphans (adopter_waits), the clone
- * would stay as a zombie. In both cases the manager is not started. */
+ * If this process is init of its container, or adopts orphans itself, it would become the second
+ * clone's parent. If process 1 does not wait for orphans (adopter_waits), the ended clone would
+ * remain as a zombie. In both cases the manager does not start. */
 #include "manager/spawn.h"
 #include "proof.h"
 #include "telemetry/channel.h"
@@ -31,7 +32,7 @@
 
 /* ---- the process that has to wait for the manager when it ends ---- */
 
-/* The first namespace of processes that the kernel makes has this number on every Linux. */
+/* The kernel's first PID namespace has this number on every Linux. */
 static const char machines_namespace[] = "pid:[4026531836]";
 
 static bool is_link_to(const char *path, const char *wanted) {
@@ -41,14 +42,14 @@ static bool is_link_to(const char *path, const char *wanted) {
     return strcmp(target, wanted) == 0;
 }
 
-/* Returns false if /proc tells of another namespace's process 1. */
+/* Returns false if /proc describes process 1 of another namespace. */
 static bool is_own_proc(void) {
     char number[24];
     snprintf(number, sizeof number, "%ld", (long)getpid());
     return is_link_to("/proc/self", number);
 }
 
-/* The signals of process 1 as /proc has them, as bits. */
+/* Returns the signals of process 1 as bits, read from /proc. */
 struct first {
     uint64_t ignored, blocked;
     bool sleeps;
@@ -75,18 +76,18 @@ static bool has(uint64_t signals, int number) {
     return signals >> (number - 1) & 1;
 }
 
-/* An init sleeps until a signal comes, which it takes by sigwait or a descriptor: SIGTERM as well.
- * system() does not block SIGTERM while it waits for its child, and a process that makes a child
- * blocks it only for a moment. */
+/* An init sleeps until a signal comes, SIGTERM included, which it receives by sigwait or a
+ * descriptor. system() does not block SIGTERM while it waits for its child, and a process that
+ * forks blocks SIGTERM only for a moment. */
 static bool is_init(const struct first *first) {
     return first->sleeps && has(first->blocked, SIGCHLD) &&
            PROOF(init_waits_for_signals, has(first->blocked, SIGTERM));
 }
 
-/* Returns true if process 1 is known to wait for all that it adopts, so that no zombie stays.
- * It does if it is the machine's init, or ignores SIGCHLD, or sleeps with SIGCHLD and
- * SIGTERM blocked, as an init of a container does. An application may wait for its own children
- * only. */
+/* Returns true if process 1 is known to wait for every orphan that it adopts, so that no zombie
+ * remains. Process 1 does so if it is the machine's init, ignores SIGCHLD, or sleeps with SIGCHLD
+ * and SIGTERM blocked, as a container's init does. An application as process 1 may wait only for
+ * its own children. */
 static bool adopter_waits(void) {
     if (is_link_to("/proc/self/ns/pid", machines_namespace))
         return true;
@@ -113,8 +114,8 @@ enum { STACK = 64 << 10, NICER = 10, MOST_DESCRIPTORS = 1 << 16 };
 #define WATCHED 0
 #endif
 
-/* ThreadSanitizer would count calls that never return, and take a clone for a fork, after which it
- * ignores the thread. */
+/* ThreadSanitizer would count calls that never return, and mistake a clone for a fork, after which
+ * it ignores the thread. */
 #if WATCHED
 #define UNWATCHED __attribute__((no_sanitize("thread")))
 extern __typeof__(clone) __clone;
@@ -137,7 +138,7 @@ static int adopts_orphans(void) {
     return getpid() == 1 || prctl(PR_GET_CHILD_SUBREAPER, &adopts) != 0 || adopts;
 }
 
-/* _exit without what a sanitizer puts around it. */
+/* _exit without a sanitizer's wrapper around it. */
 UNWATCHED static _Noreturn void leave(void) {
     for (;;)
         syscall(SYS_exit_group, 0);
@@ -153,7 +154,7 @@ UNWATCHED static void close_all(void) {
         close(fd);
 }
 
-/* Kernels before 6.3 do not know the flag; kernels that may insist on it do. */
+/* Kernels before 6.3 do not support the flag; kernels that may require it do. */
 UNWATCHED static int create_memory(void) {
     const int memory = (int)syscall(SYS_memfd_create, "mgpu_rt", NEVER_RUN);
     return memory == -1 && errno == EINVAL ? (int)syscall(SYS_memfd_create, "mgpu_rt", 0U) : memory;
@@ -182,7 +183,8 @@ UNWATCHED static void be_modest(void) {
     (void)setsid();
 }
 
-/* Handlers are reset first: they must not run in a process that shares the program's memory. */
+/* Handlers are reset first, because a handler must not run in a process that shares the program's
+ * memory. */
 UNWATCHED static void reset_signals(void) {
     const struct sigaction ordinary = {.sa_handler = SIG_DFL};
     sigset_t none;
@@ -245,7 +247,7 @@ int spawn_detached(struct spawn *spawn) {
             continue;
     munmap(stacks, sizeof *stacks);
     if (spawn->error == 0 && spawn->pid == -1)
-        spawn->error = ENOSYS; /* an emulator that copies the memory, as valgrind does */
+        spawn->error = ENOSYS; /* an emulator such as valgrind copies the memory */
     if (spawn->error && spawn->memory)
         munmap(spawn->memory, spawn->size);
     return spawn->error == 0;

@@ -1,4 +1,4 @@
-/* Starts a process that the program cannot notice. */
+/* Starts a process that the program cannot observe. */
 #ifndef MGPU_RT_SPAWN_H
 #define MGPU_RT_SPAWN_H
 
@@ -8,16 +8,16 @@
 struct spawn {
     const char *path;
     char *const *arguments, *const *environment;
-    size_t size; /* of the memory that both sides share */
+    size_t size; /* of the memory that the program and the new process share */
     void *memory;
-    pid_t pid; /* of the new process; to ask whether it is still there */
-    int error; /* errno, if there is none */
+    pid_t pid; /* of the new process; used to ask whether the process still runs */
+    int error; /* errno, if no process was started */
 };
 
-/* Runs a program beside this one. The program is no child of this process (no SIGCHLD, nothing for
- * wait) and has its own session. The program has none of the descriptors but CHANNEL_FD, the shared
- * memory, none of the signal handlers, and a lower priority. This process's table of descriptors is
- * not touched, not even for a moment. Returns false if it cannot be started. */
+/* Starts a program beside this process. The program is no child of this process (no SIGCHLD,
+ * nothing for wait) and has its own session. The program inherits no descriptor except CHANNEL_FD,
+ * the shared memory, and no signal handler, and has a lower priority. This process's table of
+ * descriptors never changes. Returns false if the program cannot be started. */
 int spawn_detached(struct spawn *spawn);
 
 #endif

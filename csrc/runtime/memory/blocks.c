@@ -1,5 +1,5 @@
-/* The life of a block: its entry in the table, its fences, its allocation, its free, and which
- * blocks leave for the limit. */
+/* The life of a block: its entry in the table, its fences, its allocation and free, and its
+ * eviction at the limit. */
 #include "memory/blocks.h"
 #include "atomics.h"
 #include "check.h"
@@ -19,8 +19,8 @@
 
 #include <stdlib.h>
 
-/* At most WAITING_MOST blocks of a device have several fences, as a search looks at all of one
- * size. */
+/* At most WAITING_MOST blocks of a device have several fences, because a search visits all such
+ * blocks of one size. */
 enum { POOLS_PER_SEARCH = 8, WAITING_MOST = 256 };
 enum { USES_BITS = 8, MOST_USES = (1 << USES_BITS) - 1 };
 
@@ -32,8 +32,8 @@ static struct handle_map block_map = HANDLE_MAP(struct block);
 
 static struct block_pool device_pools[MOST_DEVICES];
 static struct block_pool shared_pools[MOST_DEVICES]; /* of managed memory, on any stream */
-static struct block_pool *stream_pools; /* of the streams that memory was ever freed on */
-static struct block_pool *next_pool;    /* where the next search goes on; a hint */
+static struct block_pool *stream_pools; /* of all streams on which memory was ever freed */
+static struct block_pool *next_pool;    /* the slot where the next search starts; a hint */
 
 struct block *block_find(const void *address) {
     return handle_find(&block_map, address);
@@ -50,13 +50,13 @@ static void set_fence(struct fence *fence, struct stream *stream) {
     store_relaxed(&fence->number, stream_next_fence(stream));
 }
 
-/* Ends the list of fences after `last`. */
+/* Truncates the list of fences after `last`. */
 static void end_fences(struct fence *last) {
     if (last->next)
         store_relaxed(&last->next->stream, NULL);
 }
 
-/* Removes the fences of a block that the caller owns. */
+/* Clears the fences of a block that the caller owns. */
 static void clear_fences(struct block *block) {
     store_relaxed(&block->fence.stream, NULL);
     end_fences(&block->fence);
@@ -90,8 +90,8 @@ static __attribute__((noinline)) bool add_other_fences(struct block *block) {
                                             WAITING_MOST);
 }
 
-/* Returns whether the next work of `stream` may use a block: each fence is done, or is of that
- * stream. If not, *holder is a stream that the block waits for. A caller that does not own the
+/* Returns whether the next work of `stream` may use a block: each fence is done or belongs to that
+ * stream. If not, *holder becomes a stream that the block waits for. A caller that does not own the
  * block must ask again once it owns it, as another thread may have taken and freed it. */
 static bool is_ready(const struct block *block, const struct stream *stream,
                      struct stream **holder) {
@@ -115,7 +115,7 @@ static bool is_ready(const struct block *block, const struct stream *stream,
 
 /* ---- pools ---- */
 
-/* Returns the pool of a stream's blocks; NULL if nothing was freed on the stream while it was on
+/* Returns the pool of a stream's blocks; NULL if no block was freed on the stream while it was on
  * this device. */
 static struct block_pool *pool_on(const struct stream *stream, int device) {
     struct block_pool *pool = load_acquire(&stream_pools);
@@ -124,15 +124,15 @@ static struct block_pool *pool_on(const struct stream *stream, int device) {
     return pool;
 }
 
-/* Notes that a stream was created, perhaps with a handle that HIP has handed out before on another
- * device. The blocks of the older stream stay with the older device. */
+/* Handles the creation of a stream, whose handle HIP may have used before on another device. The
+ * blocks of the older stream remain with the older device. */
 static void stream_enters(struct stream *stream) {
     struct block_pool *pool = load_acquire(&stream->pool);
     if (DOUBT(handle_moved_to_another_device, !pool || pool->device != stream->device))
         cas_acq_rel(&stream->pool, &pool, pool_on(stream, stream->device));
 }
 
-/* Returns a stream's pool, made at the first free on the stream; NULL without memory. */
+/* Returns a stream's pool, which the first free on the stream creates; NULL without memory. */
 static __attribute__((noinline)) struct block_pool *make_pool(struct stream *stream, int device) {
     struct block_pool *pool = NULL;
     struct block_pool *fresh = calloc(1, sizeof *fresh);
@@ -160,8 +160,9 @@ static __attribute__((noinline)) void add_overflow(struct block_pool *pool, stru
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Takes a block out of its chain. The caller uses the block, or has HIP free it. Under
- * tables_lock. */
+/* Removes a block from its chain. The caller then uses the block, or frees it by HIP. Under
+ * tables_lock.
+ * */
 static struct block *take_overflow(struct block_pool *pool, struct block **link) {
     struct block *block = *link;
     store_relaxed(link, block->next_overflow);
@@ -170,7 +171,7 @@ static struct block *take_overflow(struct block_pool *pool, struct block **link)
     return block;
 }
 
-/* Removes the fences that are done, so that fewer blocks count as waiting. */
+/* Drops the fences that are done, so that fewer blocks count as waiting. */
 static void drop_done_fences(struct block_pool *pool) {
     struct stream *holder;
     if (!load_relaxed(&pool->waiting))
@@ -224,8 +225,8 @@ static bool unlink_from(struct block_pool *pool, struct block *block) {
     return *link && take_overflow(pool, link);
 }
 
-/* Takes an idle block out of its pool; returns false if it is in no pool. Under tables_lock. A
- * stream's block lies in the device's pool if there was no memory to make the stream a pool. */
+/* Removes an idle block from its pool; returns false if it is in no pool. Under tables_lock. A
+ * stream's block is in the device's pool if there was no memory for a pool of the stream. */
 static bool unlink_block(struct block *block) {
     const struct stream *stream = load_relaxed(&block->fence.stream);
     if (DOUBT(cached_block_is_shared, block->shared))
@@ -246,10 +247,11 @@ static void empty_pool(struct block_pool *pool) {
 
 /* ---- the table ---- */
 
-/* By device. Written under tables_lock; statistics and the exit read it without. */
+/* By device. Written under tables_lock; statistics and the exit read the ledger without the lock.
+ * */
 static struct memory_account ledger[MOST_DEVICES];
 
-/* Returns whether the account of a device equals the sum of its blocks. Under tables_lock. */
+/* Returns whether the ledger of a device equals the sum of its blocks. Under tables_lock. */
 CHECKS bool ledger_agrees(int device) {
     size_t bytes = 0, blocks = 0;
     for (const struct block *block = block_first(); block; block = handle_next(block))
@@ -273,8 +275,8 @@ static void remove_block(struct block *block) {
     ranges_remove((uintptr_t)block->handle.key);
 }
 
-/* HIP hands out memory again only after it was freed. So the program has freed the overlapped
- * blocks by a call to HIP. */
+/* HIP hands out memory again only after that memory was freed. So the program has freed the
+ * overlapping blocks by calling HIP. */
 static void remove_overlapped(const void *address, size_t size) {
     void *begin;
     while ((begin = ranges_begin(address, size))) {
@@ -317,8 +319,8 @@ struct block *block_insert(void *address, size_t size, int device, int state) {
     return block;
 }
 
-/* Has HIP free an address; the block there, if there is one, is in no pool. HIP may hand the
- * address to another thread at once, so the block leaves the tables before HIP frees it. */
+/* Frees an address by HIP; a block at that address must be in no pool. HIP may hand the address to
+ * another thread at once, so the block is removed from the tables before HIP frees it. */
 static hipError_t free_by_hip(struct block *block, void *address) {
     const size_t size = block ? block->size : 0;
     const int device = block ? block->device : 0;
@@ -342,9 +344,9 @@ struct block *block_around(const void *address) {
     return block && block->state != BLOCK_GONE ? block : NULL;
 }
 
-/* Asks HIP whether it still has the block as it was handed out. The program may have freed it by a
- * call of its own, or have reset the device. NVIDIA's driver does not tell where managed memory
- * begins, but gives each allocation a number. */
+/* Asks HIP whether the block still exists as the library handed it out. The program may have freed
+ * the block by calling HIP, or have reset the device. NVIDIA's driver does not report where managed
+ * memory begins, but gives each allocation a number. */
 static bool hip_has(const struct block *block) {
     void *begin = NULL;
     size_t size = 0;
@@ -365,9 +367,9 @@ static void invalidate_block(struct block *block) {
     remove_block(block);
 }
 
-/* Removes the blocks of a device that was reset, or all as HIP ends. Managed memory survives the
- * reset of one of several devices: blocks that HIP still has stay. HIP is not asked under the lock.
- * A block that another thread adds in between is newer than the reset. */
+/* Removes the blocks of a device that was reset, or all blocks when HIP ends. Managed memory
+ * survives the reset of one of several devices, so blocks that HIP still has remain. No call to HIP
+ * is made under the lock. A block that another thread adds in between is newer than the reset. */
 static void invalidate_blocks(int device) {
     struct block *const newest = block_first();
     for (struct block *block = newest; block; block = handle_next(block))
@@ -394,19 +396,19 @@ size_t block_reserved(int device) {
 
 /* ---- the limit ----
  *
- * The limit bounds the idle blocks, which the program has freed. The limit is enforced where blocks
- * are freed, as stock's hipFree waits for the device there, too. An allocation evicts nothing
- * unless HIP has no memory.
+ * The limit bounds the idle blocks, which the program has freed. Frees enforce the limit, because
+ * stock's hipFree also waits for the device there. An allocation evicts blocks only if HIP has no
+ * memory.
  *
- * The library counts nothing while a device holds no more of HIP's memory than the limit. Above the
- * limit, the sizes of freed blocks are added up. When their sum reaches the limit, the library
- * looks at all blocks. This look evicts the least recently used blocks until seven eighths of the
- * limit are idle: the next look comes an eighth later. */
+ * While a device holds no more of HIP's memory than the limit, the library counts nothing. Above
+ * the limit, the library sums the sizes of freed blocks. When the sum reaches the limit, the
+ * library visits all blocks. This visit evicts the least recently used blocks until seven eighths
+ * of the limit are idle, so the next visit comes an eighth later. */
 
 static size_t
-    freed[MOST_DEVICES]; /* no less than what is idle, where the device is over its limit */
+    freed[MOST_DEVICES]; /* an upper bound of the idle bytes while the device is over its limit */
 
-static size_t totals[MOST_DEVICES]; /* bytes of a device's memory; 0: not known */
+static size_t totals[MOST_DEVICES]; /* bytes of a device's memory; 0: unknown */
 
 static size_t limit_of(int device) {
     size_t limit = cache_limits.memory_bytes[device];
@@ -423,13 +425,14 @@ static size_t limit_of(int device) {
     return limit;
 }
 
-/* Takes an idle block out of its pool, and has HIP free it; *error is HIP's answer. False if the
- * block is not idle. */
+/* Removes an idle block from its pool, and frees it by HIP; *error is HIP's answer. Returns false
+ * if the block is not idle. */
 static bool evict_idle(struct block *block, hipError_t *error) {
     if (load_acquire(&block->state) != BLOCK_IDLE)
         return false;
     pthread_mutex_lock(&tables_lock);
-    /* Another thread may be moving the block into a pool: then it is not found, and stays. */
+    /* Another thread may be moving the block into a pool: then the search misses the block, which
+     * remains. */
     const bool owned = unlink_block(block);
     if (PROOF(block_leaves_its_pool_first, owned))
         remove_block(block);
@@ -445,14 +448,14 @@ static bool is_idle_on(int device, const struct block *block) {
     return load_acquire(&block->state) == BLOCK_IDLE && of_device(device, block_device(block));
 }
 
-/* Orders blocks by their last free, and those that were freed since one miss by their uses. */
+/* Orders blocks by their last free; blocks freed since one miss are ordered by their uses. */
 static uint64_t rank_of(const struct block *block) {
     const uint64_t uses = load_relaxed(&block->uses);
     return load_relaxed(&block->last_use) << USES_BITS |
            (uses < MOST_USES ? uses : (uint64_t)MOST_USES);
 }
 
-/* Returns the bytes of the idle blocks above a rank. */
+/* Returns the bytes of the idle blocks whose rank is higher. */
 static size_t bytes_above(int device, uint64_t rank) {
     size_t bytes = 0;
     for (const struct block *block = block_first(); block; block = handle_next(block))
@@ -461,9 +464,9 @@ static size_t bytes_above(int device, uint64_t rank) {
     return bytes;
 }
 
-/* Evicts the idle blocks up to a rank; of the blocks with that very rank, at most `most` bytes.
- * Returns the number of evicted blocks. hipFree waits for the device, so a block whose stream still
- * works may be evicted, too. */
+/* Evicts the idle blocks up to a rank; of the blocks with exactly that rank, at most `most` bytes.
+ * Returns the number of evicted blocks. hipFree waits for the device, so a block with pending work
+ * may be evicted, too. */
 static int evict_up_to(int device, uint64_t rank, size_t most) {
     int count = 0;
     hipError_t error;
@@ -482,8 +485,8 @@ static int evict_up_to(int device, uint64_t rank, size_t most) {
     return count;
 }
 
-/* Evicts the least recently used blocks until no more than `most` bytes are idle; returns how many
- * are. Finds by bisection the rank above which that many bytes are idle. */
+/* Evicts the least recently used blocks until at most `most` bytes are idle; returns the idle
+ * bytes. Finds by bisection the rank above which that many bytes are idle. */
 static size_t evict_oldest(int device, size_t most) {
     uint64_t rank = 0, end = (load_relaxed(&block_clock) + 1) << USES_BITS;
     while (rank < end) {
@@ -498,7 +501,7 @@ static size_t evict_oldest(int device, size_t most) {
     return bytes_above(device, 0);
 }
 
-/* Evicts blocks if the device is over its limit, after a block of this size was freed. */
+/* Evicts blocks if the device is over its limit after the free of a block of this size. */
 static void enforce_memory_limit(int device, size_t size) {
     const size_t limit = cache_limits.memory_bytes[device];
     if (!limit || block_reserved(device) <= limit)
@@ -511,8 +514,8 @@ static void enforce_memory_limit(int device, size_t size) {
                store_relaxed(&freed[device], evict_oldest(device, limit - limit / 8)));
 }
 
-/* HIP was asked for more memory: if the device is over its limit now, frees are added up from here
- * on. */
+/* Handles a request to HIP for more memory: if the device is over its limit now, frees are summed
+ * from here on. */
 static void note_reserved(int device, size_t size) {
     const size_t limit = limit_of(device), now = block_reserved(device);
     if (now <= limit)
@@ -522,8 +525,8 @@ static void note_reserved(int device, size_t size) {
     fetch_or_relaxed(&care_of_frees, CARE_OVER_LIMIT);
 }
 
-/* Takes a block of this size that the next work of `stream` may use. Returns NULL if there is none;
- * *holder is then a stream that one of these blocks waits for. */
+/* Takes a block of this size that the next work of `stream` may use. Returns NULL if there is no
+ * such block; *holder is then a stream that a block of this size waits for. */
 static struct block *take_ready(struct block_pool *pool, size_t size, const struct stream *stream,
                                 struct stream **holder) {
     const size_t set = block_set(size);
@@ -549,7 +552,7 @@ static struct block *take_ready(struct block_pool *pool, size_t size, const stru
     return block;
 }
 
-/* Asks HIP about the stream that a block waits for, if no thread holds that stream. */
+/* Queries the stream that a block waits for, if no thread holds that stream. */
 static struct block *take_after_asking(struct block_pool *pool, size_t size,
                                        const struct stream *stream) {
     struct stream *holder = NULL;
@@ -560,9 +563,9 @@ static struct block *take_after_asking(struct block_pool *pool, size_t size,
 }
 
 /* Takes a block of this size, device memory or shared, that is ready for work in the order of
- * `stream`; NULL stands for any order. Looks at the stream's own pool, at the device's and at those
- * of 8 other streams; the next search goes on behind them. Asks HIP about streams that nobody
- * holds. Returns NULL if no block is ready. */
+ * `stream`; NULL stands for any order. Searches the pools of the stream, of the device and of 8
+ * other streams; the next search starts behind those 8. Queries the streams that no thread holds.
+ * Returns NULL if no block is ready. */
 static struct block *search_pools(int device, size_t size, struct stream *stream, bool shared) {
     struct block_pool *own = stream ? load_acquire(&stream->pool) : NULL, *pool;
     struct block *block = NULL;
@@ -594,17 +597,17 @@ bool block_serves(uint64_t bytes, int device) {
            device < MOST_DEVICES;
 }
 
-/* LLVM's own library for CUDA has had managed memory for host_shared since 19. HIP offers managed
- * memory on every device: pinned host memory where pages cannot move. hipFree frees managed memory,
- * which is coherent without a flag. On ROCm, stock hands out device memory for host_shared, which
- * the host may be unable to touch. */
+/* LLVM's own library for CUDA allocates managed memory for host_shared since LLVM 19. HIP offers
+ * managed memory on every device; where pages cannot move, it is pinned host memory. hipFree frees
+ * managed memory, which is coherent without a flag. On ROCm, stock returns device memory for
+ * host_shared, which the host may be unable to access. */
 static hipError_t ask_hip(void **address, size_t size, bool shared) {
     return shared ? hip.MallocManaged(address, size, hipMemAttachGlobal)
                   : hip.Malloc(address, size);
 }
 
-/* The library evicts nothing for a request that is larger than the device. HIP is not asked for
- * that size here: a call that succeeds would clear the error that the program is to meet. */
+/* The library evicts no block for a request that is larger than the device. HIP is not asked for
+ * that size here, because a successful call would clear the error that the program must see. */
 static void *allocate_new(size_t size, int device, bool shared, hipError_t *error) {
     const size_t total = load_relaxed(&totals[device]);
     void *address = NULL;
@@ -617,7 +620,8 @@ static void *allocate_new(size_t size, int device, bool shared, hipError_t *erro
     stats_miss(CACHE_MEMORY);
     device_watch(device);
     struct block *block = block_insert(address, size, device, shared ? BLOCK_SHARED : BLOCK_LIVE);
-    if (block && shared && !exclusive_hip() && /* without memory for the entry: freed by hipFree */
+    if (block && shared && !exclusive_hip() && /* without memory for an entry: hipFree frees this
+                                                * block */
         !device_memory_number(address, &block->number))
         block->number = 0;
     publish_event(BLOCK_ALLOCATED, address, size, device);
@@ -657,8 +661,8 @@ struct block_allocated block_allocate(uint64_t bytes, int device) {
 
 /* ---- freeing ---- */
 
-/* Frees an address where the program holds no block: memory that it got from HIP itself, or a
- * mistake. HIP 5.2.3 treats an address inside a block as the block's address. */
+/* Frees an address where the program holds no block: memory from HIP itself, or a mistake. HIP
+ * 5.2.3 treats an address inside a block as the block's address. */
 static struct block_freed free_unheld(void *address) {
     struct block *around = block_around(address);
     const bool is_known = around && device_kept(around->device);
@@ -674,8 +678,8 @@ static struct block_freed free_unheld(void *address) {
     return (struct block_freed){FREE_TO_HIP, error};
 }
 
-/* Ends the program's hold of a block that is not BLOCK_LIVE. Returns false if the free ends here;
- * *freed is then its outcome. */
+/* Ends the program's hold of a block whose state is not BLOCK_LIVE. Returns false if the free is
+ * complete; *freed is then its outcome. */
 static __attribute__((noinline)) bool end_hold(struct block *block, void *address,
                                                struct block_freed *freed) {
     const int state = block ? load_acquire(&block->state) : BLOCK_GONE;
@@ -703,9 +707,9 @@ void block_put_done(struct block *block) {
     enforce_memory_limit(device, size);
 }
 
-/* Waits for the device where no fence says when the block is idle. No fence says so if the program
- * named the null stream, a destroyed or unknown one, or one of another device. The free also waits
- * if too many blocks have several fences. */
+/* Waits for the device if no fence shows when the block is idle. No fence shows that if the program
+ * named the null stream, a destroyed or unknown stream, or one of another device. The free also
+ * waits if too many blocks have several fences. */
 struct block_freed block_free(void *address, struct stream *stream) {
     struct block *block = block_find(address);
     struct block_freed freed = {FREE_DONE, hipSuccess};
@@ -744,7 +748,8 @@ bool block_leave_to_graph(struct block *block, struct stream *stream) {
     int state = load_acquire(&block->state);
     if (state < BLOCK_LIVE)
         return false;
-    block->fence.stream = stream; /* the program's, as long as it holds the block */
+    block->fence.stream = stream; /* belongs to the program as long as the program holds the block
+                                   * */
     if (state != BLOCK_GRAPH)
         block->graph = 0;
     if (!PROOF(block_is_kept_for_its_graph, cas_acq_rel(&block->state, &state, BLOCK_GRAPH_OWNED)))
@@ -802,7 +807,7 @@ static hipError_t evict_block(void *address) {
     if (!block || !device_kept(block_device(block)) || load_acquire(&block->state) == BLOCK_GONE)
         return hipErrorNotFound;
     if (!stream_all_quiet() ||
-        !evict_idle(block, &error)) /* hipFree would wait, and others for it */
+        !evict_idle(block, &error)) /* hipFree would wait, and make other threads wait */
         return hipErrorNotReady;
     return error;
 }

@@ -1,17 +1,17 @@
-/* The blocks of device memory that mgpuMemAlloc hands out: from HIP or from the pools to the
- * program, and back again.
+/* Manages the blocks of device memory that mgpuMemAlloc hands out: from HIP or the pools to the
+ * program, and back.
  *
- * A block that is freed on a stream is free at once for the next work of that stream, as a stream
- * keeps its order. For work on other streams a block is free once its fences are done. Stock's
- * hipFree waits for the whole device, so it permits a free on a stream that does not come after all
- * work on the block. So a block also has a fence of each other stream that was at work when it was
- * freed.
+ * A stream runs its work in order, so the next work of a stream may use a block that was freed on
+ * it at once. Work on other streams may use a block once the block's fences are done. Stock's
+ * hipFree waits for the whole device, so stock permits a free on a stream that does not follow all
+ * work on the block. So a block also has one fence for each other stream that had pending work at
+ * the free.
  *
- * Sizes are rounded up to 256 bytes, and a block serves its exact size only. A block is never
- * split, so no smaller piece ever holds one back.
+ * Sizes are rounded up to 256 bytes, and a block serves only its exact size. A block is never
+ * split, so no piece in use keeps the rest from being freed.
  *
- * A hit is one compare-and-swap when a block is taken and two when it is freed; no lock, no
- * allocation, no call of HIP. */
+ * A hit takes one compare-and-swap to allocate and two to free: no lock, no allocation, no call to
+ * HIP. */
 #ifndef MGPU_RT_BLOCKS_H
 #define MGPU_RT_BLOCKS_H
 
@@ -41,7 +41,7 @@ static inline void *block_address(const struct block *block) {
     return (void *)(uintptr_t)block->handle.key;
 }
 
-/* Returns the size of a block that the caller does not own: HIP may have handed its address out
+/* Returns the size of a block that the caller does not own: HIP may have returned its address
  * again. */
 static inline size_t block_size(const struct block *block) {
     return load_relaxed(&block->size);
@@ -50,8 +50,8 @@ static inline int block_device(const struct block *block) {
     return load_relaxed(&block->device);
 }
 
-/* Moves a block from one state to another. Returns true if the block was in state `from`, and is in
- * state `to` now.
+/* Moves a block from one state to another. Returns true if the block was in state `from` and is now
+ * in state `to`.
  */
 static inline bool block_change(struct block *block, int from, int to) {
     return block && cas_acq_rel(&block->state, &from, to);
@@ -61,8 +61,8 @@ static inline bool block_held_by_program(const struct block *block) {
     return load_acquire(&block->state) >= BLOCK_LIVE;
 }
 
-/* Returns a stream whose order a block may rely on: a block that is freed on it is free for its
- * next work. Returns NULL if the handle belongs to no such stream. */
+/* Returns a stream whose order a block may rely on: the stream's next work may use a block that was
+ * freed on it. Returns NULL if the handle belongs to no such stream. */
 static inline struct stream *block_order(const struct thread *thread, hipStream_t handle) {
     struct stream *stream = handle ? stream_find(thread, handle) : NULL;
     return LIKELY(stream && PROOF(order_is_of_a_live_stream, stream_is_live(stream)) &&
@@ -73,45 +73,46 @@ static inline struct stream *block_order(const struct thread *thread, hipStream_
 
 /* Returns the entry of an address, or NULL. Lock-free. */
 struct block *block_find(const void *address);
-/* Returns the block that an address lies in, begin included, if it is not GONE. */
+/* Returns the block that contains an address, unless the block is GONE. */
 struct block *block_around(const void *address);
 
-/* Returns the newest entry; handle_next returns the next. */
+/* Returns the newest entry; handle_next returns the next entry. */
 struct block *block_first(void);
 
 /* Adds memory that hipMalloc (LIVE or GRAPH) or hipMallocManaged (SHARED) has returned. Returns
- * NULL without memory for the entry. */
+ * NULL if there is no memory for the entry. */
 struct block *block_insert(void *address, size_t size, int device, int state);
 
 /* ---- allocating ---- */
 
-/* Returns whether memory of this size goes to a pool when it is freed; if not, HIP allocates and
- * frees it. */
+/* Returns whether a free puts memory of this size into a pool; otherwise HIP allocates and frees
+ * it. */
 bool block_serves(uint64_t bytes, int device);
 
-/* The block that the program is given, or NULL; *error is HIP's answer. */
+/* the block for the program, or NULL; *error is HIP's answer */
 struct block_allocated {
     void *address;
     enum call_how how;
     hipError_t error;
 };
 
-/* Hands out a block that the caller took from a pool. */
+/* Hands out a block that the caller removed from a pool. */
 static inline void block_hand_out(struct block *block, int state) {
     store_relaxed(&block->uses, block->uses + 1);
     PROOF_STEP(block_handed_out_is_held, store_release(&block->state, state));
 }
 
-/* Puts an idle block that has its fences into a pool. */
+/* Puts an idle block with its fences into a pool. */
 void block_pool_put(struct block *block);
 
-/* Takes a block of this size out of a way of a pool: the caller owns it. Returns NULL if there is
- * none. */
+/* Removes a block of this size from one chain of a pool: the caller then owns the block. Returns
+ * NULL if there is none. */
 static inline struct block *block_pool_take_way(struct block **way, size_t size) {
     struct block *block = load_acquire(way);
     if (!block || block_size(block) != size || !cas_acq_rel(way, &block, NULL))
         return NULL;
-    if (UNLIKELY(block->size != size)) { /* the block was freed and came back as another one */
+    if (UNLIKELY(block->size != size)) { /* the block was freed and handed out again as another
+                                          * block */
         block_pool_put(block);
         return NULL;
     }
@@ -119,8 +120,8 @@ static inline struct block *block_pool_take_way(struct block **way, size_t size)
     return block;
 }
 
-/* Takes a block of this size out of the ways of a stream's pool. Each block there is ready for the
- * next work of that stream. */
+/* Removes a block of this size from the chains of a stream's pool. Each block there is ready for
+ * the next work of that stream. */
 static inline struct block *block_pool_take_own(struct block_pool *pool, size_t size) {
     struct block **ways = pool->ways[block_set(size)];
     struct block *block = NULL;
@@ -129,8 +130,8 @@ static inline struct block *block_pool_take_own(struct block_pool *pool, size_t 
     return block;
 }
 
-/* Returns the hit: an idle block of the thread's current device, from the pool of a stream of that
- * device, for the stream's next work. Returns NULL if there is no such block, or no stream. */
+/* Returns an idle block from the pool of a stream of the thread's current device, for the stream's
+ * next work: the hit. Returns NULL if there is no such block, or no stream. */
 static inline struct block *block_reuse(uint64_t bytes, int device, struct stream *order) {
     PROOF_STEP(reset_before_block_reuse, (void)device_kept(device));
     struct block_pool *own =
@@ -141,13 +142,13 @@ static inline struct block *block_reuse(uint64_t bytes, int device, struct strea
     return block;
 }
 
-/* Allocates after block_reuse found nothing: a ready block of any pool, else one of HIP's. The
- * block is for work in the order of a stream of the device; NULL stands for any order. A shared
- * block is managed memory, which host and device see at once. The host may write to it at once, so
- * it is handed out again only after all work on it, and has no stream. */
+/* Allocates after block_reuse found no block: returns a ready block of any pool, else a new one of
+ * HIP's. The block is for work in the order of a stream of the device; NULL stands for any order. A
+ * shared block is managed memory, which host and device both see. The host may write to the block
+ * at once, so it is handed out again only after all work on it, and has no stream. */
 struct block_allocated block_search(uint64_t bytes, int device, struct stream *order, bool shared);
 
-/* Allocates on the calling thread's device, for work in any order. */
+/* Allocates on the calling thread's device, for work on any stream. */
 struct block_allocated block_allocate(uint64_t bytes, int device);
 
 /* ---- freeing ---- */
@@ -155,43 +156,46 @@ struct block_allocated block_allocate(uint64_t bytes, int device);
 /* The outcome of a free, and HIP's answer. */
 struct block_freed {
     enum block_verdict {
-        FREE_DONE,   /* the block is in a pool, or a graph has it */
-        FREE_WAITED, /* the device was waited for; then it is in a pool, or HIP was given it */
-        FREE_TO_HIP, /* HIP was given the address */
-        FREE_TWICE,  /* nothing: the program has freed it before */
+        FREE_DONE,   /* the block is in a pool, or a graph owns it */
+        FREE_WAITED, /* the library waited for the device; the block is then in a pool, or HIP freed
+                      * it */
+        FREE_TO_HIP, /* HIP freed the address */
+        FREE_TWICE,  /* nothing was freed: the program has freed the address before */
     } verdict;
     hipError_t error;
 };
 
-/* Frees what lies at an address, as mgpuMemFree does. The block was in use on `stream` (NULL:
- * anywhere). */
+/* Frees the memory at an address, as mgpuMemFree does. The block was used on `stream` (NULL: on any
+ * stream). */
 struct block_freed block_free(void *address, struct stream *stream);
 
-/* Puts a block that the caller has just made IDLE, and that no work uses, into a pool. */
+/* Puts a block into a pool that the caller has just made IDLE and that no work uses. */
 void block_put_done(struct block *block);
 
 /* ---- for graphs ---- */
 
-/* Leaves a block to a graph that goes on to use it: no other caller gets it. The program frees the
- * block on a stream (NULL: not known). Returns false if the program does not hold the block. */
+/* Leaves a block to a graph that still uses it: no other caller gets the block. The program frees
+ * the block on a stream (NULL: not known). Returns false if the program does not hold the block. */
 bool block_leave_to_graph(struct block *block, struct stream *stream);
 
-/* Gives a block that the program holds to a graph from now on. The second function lets a block
- * that the program has freed serve the graph again. The third takes the block back once the graph
- * is gone and none of its work is pending. Each returns false if the block is not in that state. */
+/* Transfers a block that the program holds to a graph. The second function lets the graph use a
+ * block again that the program has freed. The third function takes the block back once the graph is
+ * destroyed and none of its work is pending. Each function returns false if the block is not in the
+ * required state.
+ * */
 bool block_give_graph(void *address);
 bool block_serve_graph(void *address);
 bool block_take_from_graph(void *address);
 
-/* Returns a block for work that `stream` captures, in the capture of that number (0: not known).
- * The block was freed in that capture, or is new from HIP. The capture must permit hipMalloc.
+/* Returns a block for work that `stream` captures; `capture` is the capture's number (0: unknown).
+ * The block was freed in the same capture, or is new from HIP. The capture must permit hipMalloc.
  * Returns NULL if there is no block; *error is HIP's answer. */
 void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph,
                            hipError_t *error);
 
 /* ---- accounts ---- */
 
-/* Notes that the program gets a block by this call (1), or loses it (-1). */
+/* Records that the program gets a block by this call (1), or loses the block (-1). */
 static inline void block_tell(const struct block *block, int sign) {
     if (!block)
         return;
@@ -200,12 +204,12 @@ static inline void block_tell(const struct block *block, int sign) {
     sites_count(block_address(block), block_device(block), bytes);
 }
 
-/* Returns the bytes held from HIP on a device, which the limit is about. */
+/* Returns the bytes held from HIP on a device, which the memory limit bounds. */
 size_t block_reserved(int device);
 
-/* Returns the ledger of a device: what is reserved, and the blocks. */
+/* Returns the ledger of a device: the reserved bytes and the blocks. */
 struct memory_account block_ledger(int device);
-/* Returns the ledger with what the program holds, for which it looks at all blocks. */
+/* Returns the ledger together with the program's bytes, for which it visits all blocks. */
 struct memory_account block_account(int device);
 
 extern const struct cache block_cache;

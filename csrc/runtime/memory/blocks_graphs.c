@@ -1,4 +1,5 @@
-/* Blocks that graphs use: a graph keeps them until it is gone, even if the program frees them. */
+/* Blocks of graphs: a graph owns a block until the graph is destroyed, even if the program frees
+ * the block. */
 #include "atomics.h"
 #include "driver/hip.h"
 #include "memory/blocks.h"
@@ -30,7 +31,7 @@ bool block_take_from_graph(void *address) {
     return true;
 }
 
-/* Looks at all blocks, as a graph is built only once. */
+/* The search visits all blocks, which is acceptable because a graph is built only once. */
 static struct block *take_graph_owned(size_t size, int device, const struct stream *stream,
                                       uint64_t graph) {
     for (struct block *block = block_first(); block; block = handle_next(block)) {

@@ -1,14 +1,14 @@
 /* mgpuMemcpy, mgpuMemset16, mgpuMemset32.
  *
- * A copy has the effect that stock's has. The copy comes in the stream's order. When the call
- * returns, pageable source memory has been read, and pageable target memory is filled. Copies
+ * A copy has the same effect as stock's copy. The copy runs in the stream's order. When the call
+ * returns, pageable source memory has been read and pageable target memory has been written. Copies
  * between pageable memory and a block of this library go through pinned memory (staging.h); HIP
  * makes all others.
  *
- * An address that no table has does not count as host memory: it may be a module's global, another
- * library's, managed or mapped memory. HIP is asked, where the answer matters: only for a copy that
- * would be staged. If nobody else calls HIP, an answer holds until a call of ours changes what some
- * address is. */
+ * An address in no table does not count as host memory: it may be a module's global, another
+ * library's, managed or mapped memory. The library asks HIP only where the answer matters: for a
+ * copy that would be staged. If no other code calls HIP, an answer stays valid until a call of this
+ * library changes the memory map. */
 #include "atomics.h"
 #include "driver/cuda.h"
 #include "driver/device.h"
@@ -34,11 +34,12 @@ static struct advice bad_fill = {.text = "fill of %llu elements of %d bytes at %
 static const char copy_expression[] =
     "hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)";
 
-/* HIP refuses pageable memory up to version 5, and describes it as without device address since. */
+/* HIP up to version 5 refuses pageable memory; later versions describe it as memory without a
+ * device address. */
 static bool hip_calls_pageable(const void *address) {
     struct {
         hipPointerAttribute_t is;
-        uint64_t room[8]; /* for what a later HIP may add */
+        uint64_t room[8]; /* for types that a later HIP may add */
     } pointer = {.is = {.device_pointer = NULL}};
     if (cuda_present())
         return cuda.memory_type(address) == 0;
@@ -49,13 +50,14 @@ static bool hip_calls_pageable(const void *address) {
            (error == hipSuccess && !pointer.is.device_pointer && !pointer.is.is_managed);
 }
 
-/* Whether these bytes are pageable host memory, by HIP's word. The library asks about both ends:
- * what HIP knows may begin behind the first byte. */
+/* Returns whether HIP describes these bytes as pageable host memory. The library asks about both
+ * ends, because memory that HIP knows may begin behind the first byte. */
 static bool is_pageable(struct thread *thread, const void *address, size_t bytes) {
     const uintptr_t begin = (uintptr_t)address, end = begin + bytes;
-    const uint64_t mappings = ranges_now() + 1; /* never 0, which an empty slot has */
+    const uint64_t mappings = ranges_now() + 1; /* never 0, which marks an empty slot */
     const enum range_kind kind = ranges_find(address, bytes);
-    if (kind != RANGE_NONE && kind != RANGE_MIXED) /* mixed: or the table is just being written */
+    if (kind != RANGE_NONE && kind != RANGE_MIXED) /* mixed, or another thread is writing the table
+                                                    * */
         return false;
     for (size_t i = 0; i < HOST_SLOTS && exclusive_hip(); i++)
         if (thread->hosts[i].begin <= begin && end <= thread->hosts[i].end &&
@@ -74,7 +76,8 @@ static bool is_block(const void *address, size_t bytes) {
     return ranges_find(address, bytes) == RANGE_DEVICE;
 }
 
-/* No work that writes memory is pending on a stream, nor on the null stream, which it waits for. */
+/* Returns whether no work that writes memory is pending on a stream or on the null stream, for
+ * which the stream waits. */
 static bool is_quiet(struct stream *stream) {
     if (stream_has_kernels(stream) || stream_state(stream) != STREAM_LIVE)
         return false;
@@ -83,10 +86,11 @@ static bool is_quiet(struct stream *stream) {
     return device_answered(hip.StreamQuery(NULL)) && stream_ask(stream) == hipSuccess;
 }
 
-/* True if the source has its last value already, so that it may be read now. No work that comes
- * before the copy in the stream's order can write it. NVIDIA's driver knows what its kernels write.
- * AMD's calls a module's global an invalid pointer, just as it does pageable memory, so there the
- * stream has to have nothing pending. So too where kernels reach pageable memory. */
+/* Returns true if the source has its final value already, so that it may be read now. No work
+ * before the copy in the stream's order can write to it. NVIDIA's driver knows which memory its
+ * kernels may write. AMD's HIP calls a module's global an invalid pointer, as it calls pageable
+ * memory, so there the stream must have no pending work. The stream must have no pending work, too,
+ * if kernels reach pageable memory. */
 static bool is_settled(struct stream *stream) {
     return (cuda_present() && !device_reaches_pageable(stream->device)) ||
            PROOF(source_has_its_last_value, is_quiet(stream));
@@ -106,13 +110,13 @@ static void submit_copy(const struct copy *copy) {
         report_copy(error, copy);
 }
 
-/* NVIDIA's driver takes the bytes of a small copy during the call. */
+/* NVIDIA's driver reads the bytes of a small copy during the call. */
 static bool hip_takes_at_once(size_t bytes) {
     return cuda_present() && bytes <= STAGING_CUDA_TAKES;
 }
 
-/* Copies to a block: what HIP submits by itself writes no host memory, from any source. True if the
- * bytes went through pinned memory. */
+/* Copies to a block: copies that HIP submits by itself write no host memory, from any source.
+ * Returns true if the bytes were copied through pinned memory. */
 static bool copy_up(const struct copy *copy) {
     hipError_t error = hipSuccess;
     if (!hip_takes_at_once(copy->bytes) && copy->bytes <= STAGING_UP_LIMIT &&
@@ -127,7 +131,7 @@ static bool copy_up(const struct copy *copy) {
     return false;
 }
 
-/* True if that was all: from a block to pageable memory, through pinned memory. */
+/* Returns true if a copy from a block to pageable memory was completed through pinned memory. */
 static bool copy_down(const struct copy *copy) {
     hipError_t error = hipSuccess;
     if (copy->bytes > STAGING_DOWN_LIMIT || !is_block(copy->from, copy->bytes) ||
@@ -138,8 +142,8 @@ static bool copy_down(const struct copy *copy) {
     return true;
 }
 
-/* True if the bytes went through pinned memory. One function for both entries: a second copy of it
- * would have less of it inlined. */
+/* Returns true if the bytes were copied through pinned memory. Both entries share this function,
+ * because the compiler would inline less into two copies of it. */
 static __attribute__((noinline)) bool copy_bytes(void *to, const void *from, size_t bytes,
                                                  hipStream_t handle) {
     struct copy copy = {thread_get(), NULL, handle, to, from, bytes};
@@ -159,8 +163,7 @@ void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle)
     (void)copy_bytes(dst, src, sizeBytes, handle);
 }
 
-/* Tells whether pinned memory served, or would have: between a block and memory that nobody here
- * has pinned. */
+/* Returns whether a copy between a block and unpinned memory used pinned memory, or would have. */
 void told_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {
     const bool staged = copy_bytes(dst, src, sizeBytes, handle);
     const enum range_kind to = ranges_find(dst, sizeBytes), from = ranges_find(src, sizeBytes);

@@ -1,4 +1,4 @@
-/* mgpuMemHostRegister and its kin: host memory that a kernel can reach.
+/* mgpuMemHostRegister and related functions: host memory that a kernel can reach.
  *
  * A registration outlives its unregister only where its pages can be watched, and only if nobody
  * else in the process calls HIP (memory/registrations.h). Otherwise pages would stay pinned after
@@ -50,7 +50,7 @@ void impl_mgpuMemHostRegisterMemRef(int64_t rank, struct mgpu_memref *descriptor
                                     int64_t elementSizeBytes) {
     const int64_t *sizes = descriptor->sizes_and_strides, *strides = sizes + rank;
     int64_t count = 1; /* elements */
-    bool dense = true; /* the elements follow each other without gaps */
+    bool dense = true; /* the elements are contiguous */
     for (int64_t i = rank - 1; i >= 0; i--) {
         dense &= strides[i] == count || sizes[i] == 1;
         count *= sizes[i];
@@ -67,7 +67,8 @@ void impl_mgpuMemHostUnregisterMemRef(int64_t rank, struct mgpu_memref *descript
     impl_mgpuMemHostUnregister(first_element(descriptor, elementSizeBytes));
 }
 
-/* As with stock, the pointer is device 0's, and device 0 becomes the thread's current device. */
+/* As with stock, the pointer belongs to device 0, and device 0 becomes the thread's current device.
+ * */
 static void *device_pointer(void *host) {
     void *device = NULL;
     (void)thread_get();

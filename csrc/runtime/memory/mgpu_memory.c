@@ -1,11 +1,12 @@
 /* mgpuMemAlloc, mgpuMemFree.
  *
- * Stock calls hipMalloc and hipFree, and hipFree waits for the whole device. Here a freed block
- * goes to a pool of its stream, and the next allocation takes it from there (blocks.h).
+ * Stock calls hipMalloc and hipFree, and hipFree waits for the whole device. In this library a
+ * freed block goes to the pool of its stream, and the next allocation takes it from there
+ * (blocks.h).
  *
- * Unless nobody else in the process calls HIP (exclusive.h), the library asks HIP whether a freed
- * block is still the one that it handed out. The program may have freed the block by hipFree, and a
- * smaller one may lie at its address by now. */
+ * Unless no other code in the process calls HIP (exclusive.h), the library asks HIP whether a freed
+ * block is still its own. The program may have freed the block by hipFree, and a smaller block may
+ * lie at its address now. */
 #include "driver/hip.h"
 #include "driver/refusal.h"
 #include "driver/report.h"
@@ -33,8 +34,8 @@ static const char free_expression[] = "hipFree(ptr)";
 
 /* ---- mgpuMemAlloc ---- */
 
-/* Returns false if the program has registered no function. The function may allocate, and may free
- * anything. */
+/* Returns false if the program has registered no handler. The handler may allocate, and may free
+ * any memory. */
 static bool ask_for_memory(uint64_t bytes) {
     static __thread bool asking;
     bool asked = false;
@@ -51,13 +52,14 @@ static bool ask_for_memory(uint64_t bytes) {
     return asked;
 }
 
-/* Allocates where there was no hit. */
+/* Allocates after a miss. */
 static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, hipStream_t handle,
                                                      bool host_shared) {
-    /* LLVM 17 and older leave garbage in the flag, but never pass a null stream. */
+    /* LLVM 17 and older pass garbage in the flag, but never a null stream. */
     const bool shared = host_shared && PROOF(flag_was_passed, !handle);
     struct block_allocated made;
-    int device; /* of the memory; asking HIP for it after a failure would clear HIP's error */
+    int device; /* the device of the memory; asking HIP for it after a failure would clear HIP's
+                 * error */
     for (bool again = false;; again = true) {
         device = hip_current_device();
         if (again)
@@ -76,7 +78,7 @@ static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, hipStream_t
             PROOF(memory_was_refused, made.error == hipErrorOutOfMemory) ? &out_of_memory : NULL,
             (unsigned long long)bytes,
             (unsigned long long)(device < MOST_DEVICES ? block_reserved(device) : 0), device);
-    return made.address; /* stock returns an uninitialised pointer after a failure */
+    return made.address; /* after a failure stock returns an uninitialised pointer */
 }
 
 void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_shared) {
@@ -95,7 +97,7 @@ void *told_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_s
 
 /* ---- mgpuMemFree ---- */
 
-/* Returns false if the program has freed it before. */
+/* Returns false if the program has freed the memory before. */
 static inline bool free_memory_at(void *ptr, hipStream_t stream) {
     const struct block_freed freed = block_free(ptr, block_order(thread_get(), stream));
     if (UNLIKELY(freed.verdict == FREE_TWICE))

@@ -23,7 +23,7 @@
 enum { STACK = 64 << 10, EVENTS = 16 };
 
 static int events = -1; /* the userfaultfd */
-static uint64_t reads;  /* odd from before an event is read until `changed` has returned */
+static uint64_t reads;  /* odd while an event is being read and until `changed` has returned */
 static void (*tell)(uintptr_t begin, size_t bytes);
 
 /* ---- reading ---- */
@@ -39,7 +39,7 @@ static void tell_of(const struct uffd_msg *event) {
                    tell(event->arg.remove.start, event->arg.remove.end - event->arg.remove.start));
 }
 
-/* An event stays unread, and page_watch_settled false, until `reads` is odd. */
+/* While an event is unread, page_watch_settled returns false until `reads` is odd. */
 static void *read_events(void *unused) {
     (void)unused;
     for (;;) {
@@ -55,7 +55,7 @@ static void *read_events(void *unused) {
     return NULL;
 }
 
-/* The thread receives none of the program's signals. The thread runs as long as the process: if a
+/* The thread receives none of the program's signals. The thread lives as long as the process: if a
  * watched range is unmapped while no thread reads, the program hangs. */
 static bool start_reading(void) {
     sigset_t all, before;
@@ -74,7 +74,7 @@ static bool start_reading(void) {
 
 /* ---- opening ---- */
 
-/* Before 5.12 a fork may give the parent a copy of a page that HIP has pinned. */
+/* Before Linux 5.12, a fork may give the parent a copy of a page that HIP has pinned. */
 static bool kernel_serves(void) {
     struct utsname kernel;
     int major = 0, minor = 0;
@@ -123,9 +123,9 @@ void page_watch_remove(uintptr_t begin, size_t bytes) {
         (void)ioctl(events, UFFDIO_UNREGISTER, &range);
 }
 
-/* An ioctl that changes page tables answers EAGAIN while a mapping changes or its event is unread,
- * before it looks at its arguments. A call for zero bytes asks just that: EINVAL means that all is
- * quiet. (Linux: userfaultfd_writeprotect, mmap_changing.) */
+/* An ioctl that changes page tables returns EAGAIN before it checks its arguments, while a mapping
+ * changes or its event is unread. A call for zero bytes tests just that: EINVAL means that nothing
+ * is pending. (Linux: userfaultfd_writeprotect, mmap_changing.) */
 bool page_watch_settled(void) {
     struct uffdio_writeprotect nothing = {.mode = 0};
     const uint64_t before = load_seq_cst(&reads);
@@ -134,9 +134,9 @@ bool page_watch_settled(void) {
     return quiet && PROOF(no_event_is_in_hand, before % 2 == 0 && load_seq_cst(&reads) == before);
 }
 
-/* A line of /proc/self/maps: "7f0000000000-7f0000021000 rw-p 00000000 00:00 0". Files have an inode
- * number there, and so has shared memory. Costs a microsecond a mapping, less than a registration
- * by HIP. */
+/* A line of /proc/self/maps: "7f0000000000-7f0000021000 rw-p 00000000 00:00 0". Files and shared
+ * memory have an inode number there. The search costs a microsecond a mapping, less than a
+ * registration by HIP. */
 bool pages_are_private(const void *address, size_t bytes) {
     char line[PATH_MAX + 128], *rest;
     uintptr_t known = (uintptr_t)address;

@@ -1,13 +1,13 @@
-/* Tells when the pages under an address are taken away or moved.
+/* Reports when the pages under an address are unmapped or moved.
  *
- * Watches by userfaultfd(2) in user mode, which needs no rights. A watched range is registered for
- * write protection and nothing is protected, so no access ever faults. The kernel sends an event
- * when pages are unmapped, moved (mremap) or dropped (MADV_DONTNEED, MADV_REMOVE). The call that
- * does so waits until a thread of this library has read the event, 10 to 60 us.
+ * The watch uses userfaultfd(2) in user mode, which needs no privileges. A watched range is
+ * registered for write protection, but no page is protected, so no access ever faults. The kernel
+ * sends an event when pages are unmapped, moved (mremap) or dropped (MADV_DONTNEED, MADV_REMOVE).
+ * The thread that makes such a call waits until a thread of this library has read the event, 10 to
+ * 60 us.
  *
- * Events prove nothing by themselves: munmap drops the pages before it sends its event. So another
- * thread may map the address while the event is unread. A call of page_watch_settled closes that
- * gap. */
+ * An event proves nothing by itself: munmap drops the pages before it sends its event. So another
+ * thread may map the address while the event is unread. page_watch_settled closes that gap. */
 #ifndef MGPU_RT_PAGE_WATCH_H
 #define MGPU_RT_PAGE_WATCH_H
 
@@ -15,30 +15,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Starts the thread that reads events and calls `changed` for each, with the pages that were taken
- * away. `changed` may take tables_lock. The function must not call HIP or an allocator: a call that
- * unmaps memory would wait for this very thread. Returns NULL, or the reason why pages cannot be
- * watched here. Called once. */
+/* Starts the thread that reads events and calls `changed` with the pages of each event. `changed`
+ * may take tables_lock. The function must not call HIP or an allocator: a call that unmaps memory
+ * would wait for this very thread. Returns NULL, or the reason why this process cannot watch pages.
+ * Called once. */
 const char *page_watch_open(void (*changed)(uintptr_t begin, size_t bytes));
 
-/* Begins to watch the pages that hold these bytes. False if the kernel cannot: a mapping of a file,
- * huge pages, or memory that the program watches by itself. */
+/* Begins to watch the pages that hold these bytes. Returns false if the kernel cannot: a mapping of
+ * a file, huge pages, or memory that the program watches itself. */
 bool page_watch_add(const void *address, size_t bytes);
 
-/* Ends the watch of whole pages. */
+/* Ends the watch on whole pages. */
 void page_watch_remove(uintptr_t begin, size_t bytes);
 
-/* Returns true if `changed` has been told of every change that had begun when this was called.
- * Costs one system call, 0.5 us. Returns false if some change is under way, or pages are not
- * watched. */
+/* Returns true if `changed` has been called for every change that had begun before this call. Costs
+ * one system call, 0.5 us. Returns false if a change is in progress, or no pages are watched. */
 bool page_watch_settled(void);
 
-/* Ends the watch in a child of fork, where nothing is watched. */
+/* Ends the watch in a forked child, where nothing is watched. */
 void page_watch_forked(void);
 
-/* Returns whether all these bytes lie in private memory of the process that is no copy of a file's.
- * Pages of files and of shared memory are replaced without an event. When a file is cut, the
- * private copies of its pages go, too, without an event. */
+/* Returns whether all these bytes lie in private memory of the process that does not map a file.
+ * Pages of files and of shared memory are replaced without an event. When a file is truncated, the
+ * private copies of its pages are dropped without an event, too. */
 bool pages_are_private(const void *address, size_t bytes);
 
 static const size_t page_bytes = 4096; /* x86-64 */

@@ -32,15 +32,16 @@
  * trim      IDLE        TAKEN  who gives it to HIP                    cas seq_cst
  * end       TAKEN       GONE   who gave it to HIP                     seq_cst
  *
- * A registration is in the ranges unless it is GONE. registrations_idle equals the bytes of all
- * registrations that are IDLE, or TAKEN from IDLE. The thread that reads events sets `stale`, and
- * so does a fork, in any state. A thread that makes a registration IDLE looks at `stale`
- * afterwards. After `stale` is set, its setter looks through the IDLE registrations. So one of the
+ * A registration is in the table of ranges unless it is GONE. registrations_idle equals the bytes
+ * of all registrations that are IDLE, or TAKEN from IDLE. The thread that reads events sets `stale`
+ * in any state, and so does a fork. A thread that makes a registration IDLE checks `stale`
+ * afterwards. The thread that set `stale` visits the IDLE registrations afterwards. So one of the
  * two threads trims the registration. */
 enum registration_state {
-    REGISTRATION_GONE, /* HIP does not have the registration, as far as is known */
-    REGISTRATION_HELD, /* by the program */
-    REGISTRATION_IDLE, /* the program has unregistered the memory, and HIP still has it */
+    REGISTRATION_GONE, /* HIP does not hold the registration, as far as is known */
+    REGISTRATION_HELD, /* registered by the program */
+    REGISTRATION_IDLE, /* the program has unregistered the memory, but HIP still holds the
+                        * registration */
     REGISTRATION_TAKEN /* a thread owns the registration and is moving it to another state */
 };
 
@@ -48,19 +49,20 @@ struct registration {
     struct handle handle; /* the address */
     struct range range;
     size_t bytes;
-    int device;      /* the thread's current one when HIP registered it */
+    int device;      /* the thread's current device when HIP registered the memory */
     int state;       /* enum registration_state */
-    bool stale;      /* other pages may lie there now */
-    bool watched;    /* `stale` tells of every such change since before HIP pinned the pages */
-    unsigned wasted; /* how often the registration went stale since it was last used again */
+    bool stale;      /* other pages may lie at the address now */
+    bool watched;    /* `stale` records every such change since before HIP pinned the pages */
+    unsigned wasted; /* how often the registration became stale since its last reuse */
     uint64_t last_use;
 };
 
 static struct handle_map registrations = HANDLE_MAP(struct registration);
 size_t registrations_idle;
 
-static uint64_t uses;                                        /* the clock of last_use */
-static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER; /* ranges and what is watched agree */
+static uint64_t uses;                                        /* the clock that last_use reads */
+static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER; /* the ranges and the watched pages
+                                                              * agree */
 
 static void *address_of(const struct registration *registration) {
     return (void *)registration->handle.key;
@@ -88,7 +90,7 @@ static struct registration *last_in(uintptr_t begin, uintptr_t end) {
 
 /* ---- trimming ---- */
 
-/* Pages that another registration shares stay watched. */
+/* Pages that another registration shares remain watched. */
 static void unwatch(const struct registration *registration) {
     uintptr_t begin = page_of((uintptr_t)address_of(registration));
     uintptr_t end = page_of((uintptr_t)address_of(registration) + registration->bytes - 1);
@@ -104,7 +106,7 @@ static void unwatch(const struct registration *registration) {
         page_watch_remove(begin, end - begin);
 }
 
-/* Removes a registration that the caller has taken, and HIP has unregistered. */
+/* Removes a registration that the caller has taken and HIP has unregistered. */
 static void end(struct registration *registration) {
     pthread_mutex_lock(&watching);
     unwatch(registration);
@@ -112,8 +114,7 @@ static void end(struct registration *registration) {
     store_seq_cst(&registration->state, REGISTRATION_GONE);
 }
 
-/* Counts the bytes of a registration that becomes idle; less than 0 for one that stops being
- * idle. */
+/* Adds the bytes of a registration that becomes idle; a negative number when it is used again. */
 static void count_idle(ptrdiff_t bytes) {
     (void)fetch_add_relaxed(&registrations_idle, (size_t)bytes);
     (void)fetch_add_relaxed(&counts.kept.ranges, bytes > 0 ? 1 : -1);
@@ -121,7 +122,7 @@ static void count_idle(ptrdiff_t bytes) {
 }
 
 /* Unregisters an idle registration that the caller has taken. The registration counts as idle until
- * HIP has unregistered it, as a copy waits for that (registrations_yield). */
+ * HIP has unregistered it, because a copy waits for that (registrations_yield). */
 static void unregister_idle(struct registration *registration) {
     const hipError_t error = hip.HostUnregister(address_of(registration));
     if (error != hipSuccess)
@@ -173,8 +174,8 @@ const struct cache registration_cache = {.name = "registrations", .trim = trim_a
 
 /* ---- stale ones ----
  *
- * The pages of stale ones stay pinned until HIP has unregistered them, for which there is a thread.
- * The thread that reads events must not call HIP: HIP may unmap memory. */
+ * The pages of stale registrations stay pinned until HIP has unregistered them, which a thread
+ * does. The thread that reads events must not call HIP, because HIP may unmap memory. */
 
 static sem_t some_are_stale;
 static pthread_mutex_t calling_hip = PTHREAD_MUTEX_INITIALIZER;
@@ -196,7 +197,7 @@ static void *trim_when_stale(void *unused) {
     return NULL;
 }
 
-/* Runs on the thread that reads events. */
+/* Called on the thread that reads events. */
 static void pages_changed(uintptr_t begin, size_t bytes) {
     uintptr_t end = begin + bytes;
     pthread_mutex_lock(&tables_lock);
@@ -280,7 +281,7 @@ static bool may_watch(void) {
 
 /* ---- the limit ---- */
 
-/* Returns whether the kernel counts what HIP pins against RLIMIT_MEMLOCK, now that something is
+/* Returns whether the kernel counts HIP's pinned memory against RLIMIT_MEMLOCK, once something is
  * registered. */
 static bool pins_count_as_locked(void) {
     char line[128];
@@ -294,8 +295,8 @@ static bool pins_count_as_locked(void) {
     return kilobytes != 0;
 }
 
-/* The share of the machine's memory that MGPU_RT_MEMORY_LIMIT names for a device's; half of what
- * may be locked, where pinned memory counts as that. */
+/* Applies the fraction in MGPU_RT_MEMORY_LIMIT to the machine's memory; half of what may be locked,
+ * where pinned memory counts against that. */
 static size_t find_limit(void) {
     struct rlimit locked;
     size_t most = options.memory_limit_bytes;
@@ -321,7 +322,7 @@ static bool trim_oldest(void) {
 }
 
 static bool make_room(size_t bytes) {
-    static size_t limit; /* 0: not known yet */
+    static size_t limit; /* 0: unknown so far */
     if (!load_relaxed(&limit))
         store_relaxed(&limit, find_limit() + 1);
     if (bytes >= limit)
@@ -334,12 +335,12 @@ static bool make_room(size_t bytes) {
 
 /* ---- registering ---- */
 
-/* A program that unmaps its memory after each registration gains nothing, and would pay for
- * events. */
+/* A program that unmaps its memory after each registration gains nothing, and would pay for events.
+ * */
 enum { MOST_WASTED = 4, ATTEMPTS = 64 };
 
-/* Returns whether the pages that HIP has pinned still lie there. Another thread may be unmapping
- * other watched memory right now: then the question is asked again. */
+/* Returns whether the pages that HIP has pinned are still mapped there. If another thread is
+ * unmapping other watched memory, the question is repeated. */
 static bool pages_are_the_same(const struct registration *registration) {
     for (int i = 0; i < ATTEMPTS && !load_seq_cst(&registration->stale); i++) {
         if (PROOF(no_change_is_under_way, page_watch_settled()))
@@ -356,7 +357,7 @@ static void set_kind(struct registration *registration, enum range_kind kind) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* A hit: the idle registration of exactly these bytes, on this device. */
+/* Returns the hit: the idle registration of exactly these bytes, on this device. */
 static bool use_again(struct registration *registration, size_t bytes) {
     if (!move(registration, REGISTRATION_IDLE, REGISTRATION_TAKEN))
         return false;
@@ -373,7 +374,8 @@ static bool use_again(struct registration *registration, size_t bytes) {
     return true;
 }
 
-/* HIP may refuse because of idle registrations, for instance if no more memory may be pinned. */
+/* HIP may refuse a registration because idle registrations have pinned all memory that may be
+ * pinned. */
 static hipError_t register_by_hip(void *address, size_t bytes) {
     const hipError_t error = hip.HostRegister(address, bytes, 0);
     if (error == hipSuccess || !load_relaxed(&registrations_idle))
@@ -383,8 +385,8 @@ static hipError_t register_by_hip(void *address, size_t bytes) {
     return hip.HostRegister(address, bytes, 0);
 }
 
-/* Has HIP register memory that the thread has taken, and watches its pages before HIP pins them.
- * Returns false if another registration has the bytes: HIP is to say what that means. */
+/* Registers by HIP the memory that the thread has taken, and watches its pages before HIP pins
+ * them. Returns false if another registration has the bytes: then HIP's answer decides. */
 static bool register_watched(struct registration *registration, size_t bytes, hipError_t *error) {
     void *const address = address_of(registration);
     const bool watch = registration->wasted < MOST_WASTED && may_watch();
@@ -408,7 +410,8 @@ static bool register_watched(struct registration *registration, size_t bytes, hi
         return true;
     }
     if (registration->watched && !PROOF(pages_are_of_no_file, pages_are_private(address, bytes)))
-        store_seq_cst(&registration->stale, true); /* no event tells when those are replaced */
+        store_seq_cst(&registration->stale, true); /* no event reports the replacement of these
+                                                    * pages */
     if (registration->watched && !load_seq_cst(&registration->stale))
         stats_miss(CACHE_REGISTRATIONS);
     registration->device = hip_current_device();
@@ -435,7 +438,8 @@ hipError_t registration_acquire(void *address, uint64_t bytes) {
     error = register_by_hip(address, bytes);
     if (error != hipSuccess)
         return error;
-    /* By the table, another registration has these bytes: it ended without this library. */
+    /* According to the table, another registration has these bytes: other code ended that
+     * registration. */
     if (registration && (move(registration, REGISTRATION_HELD, REGISTRATION_TAKEN) ||
                          move(registration, REGISTRATION_GONE, REGISTRATION_TAKEN))) {
         registration->watched = false;
@@ -445,7 +449,7 @@ hipError_t registration_acquire(void *address, uint64_t bytes) {
         pthread_mutex_unlock(&tables_lock);
         store_seq_cst(&registration->state, REGISTRATION_HELD);
     } else {
-        ranges_change(); /* HIP is asked what the memory is */
+        ranges_change(); /* the kind of memory, which HIP reports */
     }
     return error;
 }
@@ -489,7 +493,7 @@ hipError_t registration_release(void *address) {
         store_seq_cst(&registration->state, REGISTRATION_HELD);
     if (taken || error != hipSuccess)
         return error;
-    /* By the table, the program does not hold that address. */
+    /* According to the table, the program has not registered that address. */
     pthread_mutex_lock(&tables_lock);
     struct registration *around = last_in((uintptr_t)address, (uintptr_t)address + 1);
     pthread_mutex_unlock(&tables_lock);

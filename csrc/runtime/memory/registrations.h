@@ -1,12 +1,12 @@
 /* Host memory that is registered with HIP (mgpuMemHostRegister).
  *
- * With MGPU_RT_EXCLUSIVE=on a registration may outlive its unregister. The registration is idle
- * then, and the next register of these bytes is a hit. The proof is that no page was replaced since
- * before HIP pinned them (page_watch.h). Without that option, and where pages cannot be watched,
- * every call goes to HIP.
+ * With MGPU_RT_EXCLUSIVE=on, a registration may stay in HIP after the program's unregister. The
+ * registration is idle then, and the next register of its bytes is a hit. page_watch.h proves that
+ * no page was replaced since before HIP pinned the pages. Without that option, and where pages
+ * cannot be watched, HIP handles every call.
  *
- * HIP calls the memory of an idle registration pinned; for the program it is pageable. So the
- * registration is released before HIP is given an address of such memory. */
+ * HIP calls the memory of an idle registration pinned, while it is pageable for the program. So the
+ * library releases the registration before HIP gets an address of such memory. */
 #ifndef MGPU_RT_REGISTRATIONS_H
 #define MGPU_RT_REGISTRATIONS_H
 
@@ -20,28 +20,29 @@
 /* Registers memory; returns HIP's answer. */
 hipError_t registration_acquire(void *address, uint64_t bytes);
 
-/* Unregisters memory; all work that may use it is done when the call returns, as after HIP's own.
- * Returns HIP's answer. */
+/* Unregisters memory; when the call returns, all work that may use the memory is done, as after
+ * HIP's own call. Returns HIP's answer. */
 hipError_t registration_release(void *address);
 
-/* Bytes of idle registrations. */
+/* The bytes of idle registrations. */
 extern size_t registrations_idle;
 
-/* Releases the idle registrations that share bytes with host memory that the program has not
- * registered, before HIP is given its address. */
+/* Releases the idle registrations that share bytes with memory that the program has not registered,
+ * before HIP gets its address. */
 void registrations_yield_to(const void *address, size_t bytes);
 static inline void registrations_yield(const void *address, size_t bytes) {
     if (__builtin_expect(load_relaxed(&registrations_idle) != 0, 0))
         registrations_yield_to(address, bytes);
 }
 
-/* Stops the reuse of all registrations in a parent that forks. After a fork, the parent's page may
- * not be the page that HIP has pinned. registrations_before_fork is called under tables_lock. */
+/* Stops the reuse of all registrations in a process that forks. After a fork, the parent's page may
+ * differ from the page that HIP has pinned. registrations_before_fork is called under tables_lock.
+ * */
 void registrations_before_fork(void);
 void registrations_after_fork(void);
-void registrations_forked(void); /* in the child */
+void registrations_forked(void); /* called in the forked child */
 
-/* Ends all registrations at exit, when no thread of this library calls HIP any more. */
+/* Ends all registrations at exit, when no thread of this library calls HIP any longer. */
 void registrations_end(void);
 
 extern const struct cache registration_cache;

@@ -27,14 +27,14 @@ static struct stream *owner_of(const struct staging *staging) {
 }
 
 /* Returns whether HIP has read all of the owner's pinned memory. Either the owner's copies to the
- * device are done, or the owner is gone and was waited for. */
+ * device are done, or the owner was destroyed after a wait for its work. */
 static bool is_free(const struct staging *staging) {
     const struct stream *owner = owner_of(staging);
     return PROOF(pinned_memory_was_read,
                  !owner || !staging->used || stream_fence_done(owner, staging->fence));
 }
 
-/* Returns the least recently used memory whose copies are done, taken for this stream; NULL if
+/* Returns the least recently used memory whose copies are done, now taken for this stream; NULL if
  * there is none. */
 static struct staging *take_oldest(struct stream *stream) {
     struct staging *best = NULL;
@@ -61,15 +61,15 @@ static struct staging *take_oldest(struct stream *stream) {
     return best;
 }
 
-/* The stream's, taken for the calling thread; NULL if another thread copies on this stream just
- * now, or if all are at work for others. */
+/* Takes the stream's pinned memory for the calling thread; NULL if another thread is copying on
+ * this stream, or if all memory is in use. */
 static struct staging *take_staging(struct stream *stream) {
     struct staging *staging = load_acquire(&stream->staging);
     const bool own = LIKELY(staging && owner_of(staging) == stream);
     if (own && !try_take_staging(staging))
         return NULL;
     if (own && UNLIKELY(owner_of(staging) != stream)) {
-        release_staging(staging); /* another stream has taken the memory over */
+        release_staging(staging); /* another stream now owns the memory */
         staging = NULL;
     }
     if (!own || !staging)
@@ -79,7 +79,7 @@ static struct staging *take_staging(struct stream *stream) {
     return staging;
 }
 
-/* Allocates pinned memory once; after a failure the program's copies go HIP's way. */
+/* Allocates pinned memory once; after a failure HIP makes the program's copies. */
 static bool have(char **memory, bool *failed, size_t bytes) {
     if (LIKELY(*memory))
         return true;
@@ -137,7 +137,7 @@ static void destroy_events(struct staging *staging) {
     }
 }
 
-/* An event can be recorded only on streams of the device on which it was made. */
+/* An event can be recorded only on streams of the event's own device. */
 static bool have_events(struct staging *staging, int device) {
     if (DOUBT(pinned_memory_served_another_device, staging->device != device))
         destroy_events(staging);
@@ -151,7 +151,7 @@ static bool have_events(struct staging *staging, int device) {
     return true;
 }
 
-/* While the host copies one piece out of pinned memory, the next ones are on their way. */
+/* While the host copies one piece out of pinned memory, the device copies the next pieces. */
 static hipError_t copy_pieces(const struct copy *copy, struct staging *staging) {
     const size_t pieces = (copy->bytes + STAGING_PIECE - 1) / STAGING_PIECE;
     hipError_t error = hipSuccess;
@@ -172,7 +172,8 @@ static hipError_t copy_pieces(const struct copy *copy, struct staging *staging) 
                 memcpy((char *)copy->to + at, pinned, bytes);
         }
     }
-    /* After an error, pieces may still be on their way into memory that is used again. */
+    /* After an error, the device may still be writing pieces into memory that will be used again.
+     * */
     const hipError_t waited = stream_wait(copy->stream);
     return error == hipSuccess ? waited : error;
 }
@@ -220,7 +221,7 @@ static void release_of_stream(struct stream *stream) {
 }
 
 static int trim_staging(int device) {
-    (void)device; /* one pool for all devices */
+    (void)device; /* one pool serves all devices */
     for (struct staging *staging = all; staging < all + STAGING_COUNT; staging++) {
         if (!try_take_staging(staging))
             continue;
@@ -236,11 +237,10 @@ static int trim_staging(int device) {
         }
         release_staging(staging);
     }
-    return 0; /* no count of the caches' */
+    return 0; /* not counted by the caches */
 }
 
-/* Only pinned memory of this library can lie there, as no reset takes it while there are several
- * devices. */
+/* Only pinned memory of this library can lie there: with several devices, no reset releases it. */
 static bool is_gone(void *pinned) {
     uint64_t number;
     return !pinned || !device_memory_number(pinned, &number);

@@ -1,8 +1,9 @@
-/* Pinned host memory through which copies of pageable memory go.
+/* Pinned host memory that serves as the intermediate buffer for copies of pageable memory.
  *
- * HIP copies pageable memory by blocking the host: it stages or pins by itself. With memory that is
- * pinned already, a copy to the device is submitted and the host goes on. A copy from the device
- * waits for the stream once, so the program's synchronise need not wait again. */
+ * For pageable memory, HIP blocks the host: it copies through its own buffer or pins the pages.
+ * From memory that is already pinned, a copy to the device is submitted and the host continues. A
+ * copy from the device waits for the stream once, so the program's synchronise need not wait again.
+ * */
 #ifndef MGPU_RT_STAGING_H
 #define MGPU_RT_STAGING_H
 
@@ -14,27 +15,30 @@
 struct cache;
 
 /* Measured on an H100 (driver 580, kernel between two copies), pageable against staged: 4 KB 19.8
- * µs against 16.3, 64 KB 82.6 against 36.9. 256 KB took 123 µs against 58, 1 MB 342 against 235. To
- * the device, staging does not pay beyond 512 KB. From the device, in overlapped pieces of 256 KB,
- * it pays up to 16 MB. (1 MB takes 129 against 95, 4 MB 473 against 424, 16 MB 1922 against 1660.)
- * A copy at 64 MB costs more that way (6.6 ms against 7.3). */
+ * µs against 16.3, 64 KB 82.6 against 36.9. For 256 KB the times were 123 µs against 58, and for 1
+ * MB 342 against 235. Copies to the device gain nothing from staging beyond 512 KB. Copies from the
+ * device, in overlapped pieces of 256 KB, gain up to 16 MB. (1 MB takes 129 against 95, 4 MB 473
+ * against 424, 16 MB 1922 against 1660.) At 64 MB a staged copy is slower (6.6 ms pageable against
+ * 7.3).
+ * */
 enum {
-    STAGING_UP = 1 << 20,         /* ring of a stream's copies to the device */
-    STAGING_UP_LIMIT = 1 << 19,   /* the largest copy that is staged */
-    STAGING_PIECE = 1 << 18,      /* of a copy from the device */
-    STAGING_DOWN_LIMIT = 1 << 24, /* the largest copy from the device */
-    STAGING_COUNT =
-        16 /* of both, in the process: 32 MB of pinned memory at most, for any number of streams */
+    STAGING_UP = 1 << 20,         /* pieces in the ring of a stream's copies to the device */
+    STAGING_UP_LIMIT = 1 << 19,   /* the largest staged copy to the device */
+    STAGING_PIECE = 1 << 18,      /* the size of a piece of a copy from the device */
+    STAGING_DOWN_LIMIT = 1 << 24, /* the largest staged copy from the device */
+    STAGING_COUNT = 16 /* rings of both kinds in the process: 32 MB of pinned memory at most, for
+                        * any number of streams */
 };
 
-/* NVIDIA's driver takes the bytes of a small copy to the device and goes on. The driver does not
- * block, and pinned memory would only add a copy (0.7 of 16 µs in churn on an H100). */
+/* NVIDIA's driver copies the bytes of a small copy to the device during the call, and returns. The
+ * driver does not block, and pinned memory would only add a copy (0.7 of 16 µs in churn on an
+ * H100). */
 enum { STAGING_CUDA_TAKES = 16 << 10 };
 
-/* A copy as the program asked for it. */
+/* A copy as the program requested it. */
 struct copy {
     struct thread *thread;
-    struct stream *stream; /* NULL: not in the table */
+    struct stream *stream; /* NULL: the stream is not in the table */
     hipStream_t handle;
     void *to;
     const void *from;
@@ -42,12 +46,12 @@ struct copy {
 };
 
 /* Copies up to STAGING_UP_LIMIT bytes from the host to the device; the source has been read when
- * the call returns. Returns false if nothing was done, for want of room, pinned memory or a stream
- * of the table: HIP is to copy then. Otherwise HIP's answer is in *error. */
+ * the call returns. Returns false if nothing was done, because memory or a stream of the table was
+ * missing: then HIP must make the copy. Otherwise HIP's answer is in *error. */
 bool staging_up(const struct copy *copy, hipError_t *error);
 
-/* Copies up to STAGING_DOWN_LIMIT bytes from the device to the host; all has arrived when the call
- * returns, and the stream is idle. False and *error as above. */
+/* Copies up to STAGING_DOWN_LIMIT bytes from the device to the host; when the call returns, all
+ * bytes have arrived and the stream is idle. Returns false, and sets *error, as staging_up does. */
 bool staging_down(const struct copy *copy, hipError_t *error);
 
 extern const struct cache staging_cache;

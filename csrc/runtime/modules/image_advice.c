@@ -1,4 +1,4 @@
-/* Finds why the driver refused an image, as far as the bytes tell. */
+/* Finds the reason why the driver refused an image, as far as the image's bytes show it. */
 #include "modules/image_advice.h"
 #include "atomics.h"
 #include "driver/cuda.h"
@@ -26,8 +26,8 @@ static const char definitions[] =
 static const char device_libraries[] =
     "AMD's device libraries do, which toolkit=/opt/rocm of gpu-module-to-binary links";
 static const char ptx_too[] = ", for a version of PTX that this driver knows";
-/* The versions of code objects that releases are known to take, and how to ask MLIR for them.
- * Measured with 5.2.3, 5.7.1, 6.4.3 and 7.2.4. */
+/* The versions of code objects that releases accept, and the MLIR option for each version. These
+ * versions were measured with HIP 5.2.3, 5.7.1, 6.4.3 and 7.2.4. */
 static const struct versions {
     int since, first, last;
     const char *text;
@@ -44,7 +44,7 @@ static const struct versions *versions_taken(void) {
     return taken;
 }
 
-/* " 5.2", or nothing. */
+/* text such as " 5.2", or an empty text */
 static const char *release_text(char *text, size_t size) {
     text[0] = '\0';
     if (hip_version > 0)
@@ -63,8 +63,8 @@ static int version_of(const struct image *image) {
     return image->bytes[EI_ABIVERSION] + ABI_TO_VERSION;
 }
 
-/* Writes text such as "an AMDGPU code object for gfx90a", as far as the bytes tell. `targets` gets
- * the targets of the image. */
+/* Writes text such as "an AMDGPU code object for gfx90a", as far as the image's bytes show it.
+ * `targets` gets the targets of the image. */
 static void describe(const struct image *image, char *text, size_t size, char targets[TARGETS]) {
     const char *chip;
     size_t length;
@@ -74,8 +74,8 @@ static void describe(const struct image *image, char *text, size_t size, char ta
     snprintf(text, size, "%s%s%s", image_kind_text(image), targets[0] ? " for " : "", targets);
 }
 
-/* Returns true if a list of targets ("gfx906, gfx90a:xnack+") has the processor that `device`
- * begins with. */
+/* Returns true if a list of targets ("gfx906, gfx90a:xnack+") contains the processor at the begin
+ * of `device`. */
 static bool lists_processor(const char *targets, const char *device) {
     const size_t length = strcspn(device, ":,");
     for (const char *at = targets; (at = strstr(at, "gfx")); at += 3)
@@ -101,7 +101,8 @@ static bool is_of_other_version(const struct image *image) {
            (version < versions_taken()->first || version > versions_taken()->last);
 }
 
-/* Finds why AMD's HIP refuses an image, as far as the bytes tell, and the way out. */
+/* Finds the reason why AMD's HIP refuses an image, as far as the image's bytes show it, and the way
+ * out. */
 static void explain_refusal(const struct image *image, const char *targets, const char *devices,
                             char *text, size_t size) {
     char names[TARGETS];
@@ -127,7 +128,8 @@ static void advise_amd(const char *expression, hipError_t error, const struct im
     char what[TARGETS + 32], number[32], targets[TARGETS], devices[TARGETS] = "", why[768] = "";
     const void *data = image->bytes;
     describe(image, what, sizeof what, targets);
-    if (!load_relaxed(&refused_by_amd.given)) { /* device_targets starts a thread */
+    if (!load_relaxed(&refused_by_amd.given)) { /* device_targets starts a thread, so it is called
+                                                 * last */
         device_targets(devices, sizeof devices);
         explain_refusal(image, targets, devices, why, sizeof why);
     }

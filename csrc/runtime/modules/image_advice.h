@@ -1,11 +1,11 @@
-/* Advice about an image that the driver refused. */
+/* Advises on an image that the driver refused. */
 #ifndef MGPU_RT_IMAGE_ADVICE_H
 #define MGPU_RT_IMAGE_ADVICE_H
 
 #include "mgpu.h"
 #include "modules/image/image.h"
 
-/* Reports that the driver refused an image. Does not call HIP, so its last error stays. */
+/* Reports that the driver refused an image. Does not call HIP, so HIP's last error is preserved. */
 void advise_image(const char *expression, hipError_t error, const struct image *image);
 
 #endif

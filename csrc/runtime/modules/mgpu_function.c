@@ -1,8 +1,8 @@
-/* mgpuModuleGetFunction: the functions of cached modules, by name, and a thread's slots of them.
+/* mgpuModuleGetFunction: the functions of cached modules by name, and each thread's slots for them.
  *
- * A hit costs about 25 instructions. A hit also compares the name, unless that is a constant of the
- * program (mapped_for_good). By the address of its name only, a function of one module would be
- * taken for another's; a JIT may reuse that address. */
+ * A hit costs about 25 instructions. A hit also compares the name, unless the name is a constant of
+ * the program (mapped_for_good). The name's address is not enough: a JIT may reuse the address for
+ * another function's name. */
 #include "driver/hip.h"
 #include "driver/refusal.h"
 #include "driver/report.h"
@@ -47,8 +47,8 @@ static inline hipFunction_t function_handle(const struct function *function) {
     return load_relaxed(&function->handle);
 }
 
-/* The program holds the module, and the module has not changed since HIP was asked: so HIP's answer
- * still holds. */
+/* The program holds the module, and the module has not changed since HIP's answer, so the answer is
+ * still valid. */
 static inline bool function_slot_serves(const struct slot *slot, hipModule_t handle,
                                         const char *name) {
     return PROOF(function_is_of_the_module, slot->of == handle) && slot->key == name &&
@@ -57,8 +57,8 @@ static inline bool function_slot_serves(const struct slot *slot, hipModule_t han
             PROOF(function_has_the_name, strcmp(slot->function->name, name) == 0));
 }
 
-/* Returns the hit of a look-up: the thread's latest look-up in this slot. Returns NULL if that was
- * another function. */
+/* Returns the hit of a look-up: the thread's latest look-up in this slot. Returns NULL if the slot
+ * has another function. */
 static inline hipFunction_t function_lookup_thread(const struct thread *thread, hipModule_t handle,
                                                    const char *name) {
     const struct slot *slot = slot_home(&thread->functions, handle, name);
@@ -67,12 +67,12 @@ static inline hipFunction_t function_lookup_thread(const struct thread *thread, 
                : NULL;
 }
 
-/* A look-up that the thread's first slot does not serve. */
+/* Continues a look-up that the thread's first slot does not serve. */
 struct lookup {
     struct thread *thread;
     const char *name;
     struct module *module;
-    uint32_t version; /* of the module, when the look-up began */
+    uint32_t version; /* the module's version when the look-up began */
 };
 
 static void bind_function_slot(const struct lookup *lookup, struct function *function) {
@@ -89,7 +89,7 @@ static void bind_function_slot(const struct lookup *lookup, struct function *fun
         .constant = PROOF(name_stays_as_it_is, mapped_for_good(name, strlen(name) + 1))};
 }
 
-/* Looks into the other slots that the name may have. */
+/* Searches the other slots that the name may use. */
 static __attribute__((noinline)) hipFunction_t function_probe_thread(const struct thread *thread,
                                                                      hipModule_t handle,
                                                                      const char *name) {
@@ -111,7 +111,7 @@ static struct function *find_function(const struct module *module, const char *n
     return function;
 }
 
-/* Returns HIP's earlier answer; NULL if it was not asked. */
+/* Returns HIP's earlier answer; NULL if HIP was not asked before. */
 static hipFunction_t function_lookup_table(const struct lookup *lookup) {
     pthread_mutex_lock(&tables_lock);
     struct function *function = find_function(lookup->module, lookup->name);
@@ -130,7 +130,7 @@ static struct function *function_new(const char *name) {
     return function;
 }
 
-/* Returns the entry of the name: `fresh`, unless there was one. */
+/* Returns the entry of the name: `fresh` unless the table already has an entry. */
 static struct function *insert_function(struct module *module, struct function *fresh) {
     struct function *function = find_function(module, fresh->name);
     if (function)
@@ -139,8 +139,7 @@ static struct function *insert_function(struct module *module, struct function *
     return module->functions = fresh;
 }
 
-/* Caches HIP's answer, unless the module's entry now serves another module, or there is no
- * memory. */
+/* Caches HIP's answer, unless the module's entry now serves another module or memory is missing. */
 static void function_insert(const struct lookup *lookup, hipFunction_t handle) {
     struct function *fresh = function_new(lookup->name), *function = NULL;
     if (!fresh)

@@ -1,5 +1,5 @@
-/* Functions for other compilers than LLVM's. FlyDSL asks for the occupancy of a kernel and a buffer
- * that kernels trace into; another compiler asks for the address of a global. */
+/* Functions for compilers other than LLVM's. FlyDSL calls for the occupancy of a kernel and for a
+ * buffer into which kernels trace; another compiler calls for the address of a global. */
 #include "driver/hip.h"
 #include "driver/refusal.h"
 #include "driver/report.h"
@@ -17,8 +17,8 @@ static struct advice inquiry_of_unloaded = {
 static struct advice no_such_global = {
     .text = "module %p has no global '%s' that the host can reach: is it external in its image?"};
 
-/* The program may write to the address that it gets, even if the image calls it constant. So HIP
- * unloads such a module when the program does. */
+/* The program may write to the returned address, even if the image calls the global constant. So
+ * HIP unloads such a module when the program unloads it. */
 void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, const char *name) {
     (void)thread_get();
     const char *text = name ? name : "(null)";
@@ -58,7 +58,7 @@ int32_t impl_mgpuModuleOccupancyMaxActiveBlocks(void *image, const char *name, i
 
 /* ---- FlyDSL's trace buffer: device memory, read while nothing runs ---- */
 
-/* The two functions return HIP's error and print nothing. */
+/* Both functions return HIP's error and print nothing. */
 int32_t impl_mgpuTraceBufferRead(void *dst, void *buffer, uint64_t sizeBytes) {
     (void)thread_get();
     hipError_t error = hip.DeviceSynchronize();

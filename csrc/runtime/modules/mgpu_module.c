@@ -1,5 +1,5 @@
 /* mgpuModuleLoad, mgpuModuleUnload, mgpuModuleLoadJIT: a thread's slots, the table of images, or
- * HIP. */
+ * HIP serves each call. */
 #include "modules/mgpu_module.h"
 #include "driver/cuda.h"
 #include "driver/hip.h"
@@ -48,10 +48,10 @@ static struct advice null_unload = {
 
 /* ---- loading ---- */
 
-/* HIP reads the image as long as the module lives, and a JIT may drop its image earlier. So the
- * module has a copy of the image, aligned to pages as a loader would align it. An image that never
- * changes needs no copy. If HIP needs another image than the program's, that image follows in the
- * same block. Returns false without memory. */
+/* HIP reads the image as long as the module lives, but a JIT may free its image earlier. So the
+ * module owns a copy of the image, aligned to pages as a loader would align it. An image that never
+ * changes needs no copy. If HIP needs a different image than the program's, that image follows in
+ * the same block. Returns false if there is no memory. */
 static bool copy_image(struct load *load) {
     struct image *image = &load->image;
     const size_t room = module_pages(image->size);
@@ -80,7 +80,7 @@ static struct load *hit(struct load *load, const struct module *module) {
     return load;
 }
 
-/* The library knows nothing of this image: the driver loads it, and no table has the module. */
+/* The library cannot read this image: the driver loads it, and no table gets the module. */
 static struct load *load_uncached(struct load *load) {
     load->how = CALL_BYPASS;
     lazy_end();
@@ -90,16 +90,16 @@ static struct load *load_uncached(struct load *load) {
     return load;
 }
 
-/* Returns the program's module, or why there is none. Reports nothing. */
+/* Returns the program's module, or the reason why there is none. Reports nothing. */
 static struct load module_load(struct thread *thread, const void *data) {
     struct load load = {.thread = thread, .data = data};
 
-    /* Another slot of the thread may have it. */
+    /* Another slot of the thread may have the module. */
     const struct module *kept = module_probe_thread(thread, data);
     if (kept)
         return *hit(&load, kept);
 
-    /* HIP would crash on a damaged image, and judges images that are not known. */
+    /* HIP would crash on a damaged image; HIP itself judges images that the library cannot read. */
     if (cache_is_on(CACHE_MODULES))
         load.image = image_describe(data);
     if (load.image.damage) {
@@ -109,14 +109,14 @@ static struct load module_load(struct thread *thread, const void *data) {
     if (!load.image.size)
         return *load_uncached(&load);
 
-    /* A module of these bytes may be idle. */
+    /* The table may have an idle module of these bytes. */
     load.device = hip_current_device();
     load.constant = PROOF(image_stays_as_it_is, mapped_for_good(data, load.image.size));
     kept = module_may_share(&load.image) ? module_lookup_table(&load) : NULL;
     if (kept)
         return *hit(&load, kept);
 
-    /* If no module serves, HIP loads the image, and the table has the module from here on. */
+    /* If no module serves the load, HIP loads the image, and the module enters the table. */
     PROOF_STEP(new_library_may_ask_for_times, event_look_for_timer());
     if (!copy_image(&load))
         return *load_uncached(&load);
@@ -136,7 +136,8 @@ static struct load module_load(struct thread *thread, const void *data) {
 
 /* ---- the name of an image ---- */
 
-/* The affixes that MLIR adds to the name: since LLVM 20, up to 17, and between them. */
+/* MLIR adds these affixes to the name: the first since LLVM 20, the second up to 17, the third
+ * between them. */
 static const char *const endings[] = {"_binary", "_gpubin_cst", "_bin_cst"};
 
 static void drop_ending(char *symbol) {
@@ -170,8 +171,9 @@ static enum unshared why_unshared(const struct image *image) {
     return image->opaque ? UNSHARED_OPAQUE : UNSHARED_WRITABLE;
 }
 
-/* Fills an image's row once; its bytes are stored last. The name is read before the lock is taken:
- * reading takes the loader's lock, under which a library's constructor may load a module. */
+/* Fills an image's row once; the row's bytes are stored last. The name is read before the lock is
+ * taken: reading takes the loader's lock, and under that lock a library's constructor may load a
+ * module. */
 static void fill_row(struct module_counter *row, const struct image *image) {
     char name[MODULE_NAME];
     image_module_name(call_now.image, name, sizeof name);
@@ -184,8 +186,8 @@ static void fill_row(struct module_counter *row, const struct image *image) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Tells the calling thread's call which image it has loaded, by its row in the counters. A new row
- * is named by the image's gpu.module. */
+/* Records in the calling thread's call which image was loaded, by its row in the counters. A new
+ * row gets the name of the image's gpu.module. */
 static void tell(const struct image *image) {
     bool fresh;
     if (!runtime_counting())
@@ -206,7 +208,7 @@ void module_tell_image(const void *data) {
 
 /* ---- mgpuModuleLoad ---- */
 
-/* Returns the module, or reports why there is none. */
+/* Returns the module, or reports the reason why there is none. */
 static hipModule_t report_load(struct load *load) {
     if (load->how == CALL_MISS)
         stats_miss(CACHE_MODULES);
@@ -251,7 +253,7 @@ static inline hipModule_t load_image(void *image, bool told) {
 }
 
 hipModule_t impl_mgpuModuleLoad(void *image, size_t late_size) {
-    (void)late_size; /* garbage before LLVM 18 */
+    (void)late_size; /* LLVM before 18 passes garbage here */
     return load_image(image, false);
 }
 
@@ -265,15 +267,15 @@ hipModule_t told_mgpuModuleLoad(void *image, size_t late_size) {
 /* The outcome of an unload, and HIP's answer. */
 struct module_unloaded {
     enum module_verdict {
-        UNLOAD_DONE,   /* the module stays cached, or a graph's */
-        UNLOAD_TO_HIP, /* HIP was given the handle */
-        UNLOAD_TWICE,  /* nothing: the program has unloaded it before */
+        UNLOAD_DONE,   /* the module stays cached, or belongs to a graph */
+        UNLOAD_TO_HIP, /* HIP unloaded the module */
+        UNLOAD_TWICE,  /* nothing was unloaded: the program has unloaded the module before */
     } verdict;
     hipError_t error;
 };
 
-/* Unloads a module as mgpuModuleUnload does. HIP unloads a module at once if it is not shared, as
- * with stock: the next load must see fresh globals. Reports nothing. */
+/* Unloads a module as mgpuModuleUnload does. HIP unloads an unshared module at once, as with stock,
+ * because the next load must see fresh globals. Reports nothing. */
 static struct module_unloaded module_unload(hipModule_t handle) {
     struct removed_module removed;
     struct module *module = handle ? handle_find(&module_map, handle) : NULL;
@@ -314,9 +316,9 @@ void impl_mgpuModuleUnload(hipModule_t handle) {
         unload_slow(handle);
 }
 
-/* NVIDIA's driver compiles PTX when it loads it, so over that driver a compiled module stays cached
- * like any other. A later load finds the module by its text: the level at which it was first
- * compiled stays. */
+/* NVIDIA's driver compiles PTX when it loads it, so over NVIDIA's driver a compiled module stays
+ * cached like any other. A later load finds the module by its text, so the level of the first
+ * compilation remains. */
 hipModule_t told_mgpuModuleLoadJIT(void *assembly, int level, size_t late_size) {
     if (cuda_present()) {
         cuda.jit_level(level);

@@ -4,15 +4,15 @@
 
 #include <stddef.h>
 
-/* Tells the calling thread's call which image it has loaded. Does nothing unless calls are
+/* Records in the calling thread's call which image was loaded. Does nothing unless calls are
  * counted. */
 void module_tell_image(const void *data);
 
-/* Writes the name of the gpu.module of an image to `name`, cut off at `size`; "" if it is not
- * known. MLIR names the constant that holds the image by that name. The symbol tables of the file
- * that holds the constant have the name, unless the file was stripped. The name is not known for a
- * JIT's image, nor in a child of fork. Reads the file, which takes milliseconds for a large
- * program, so once for an image. */
+/* Writes the name of an image's gpu.module to `name`, cut off at `size`; "" if the name is unknown.
+ * MLIR derives the name of the constant that holds the image from the gpu.module's name. The symbol
+ * table of the file that contains the constant has the name, unless the file was stripped. The name
+ * is unknown for a JIT's image, and in a forked child. Reads the file, which takes milliseconds for
+ * a large program, so the function runs once for each image. */
 void image_module_name(const void *image, char *name, size_t size);
 
 #endif

@@ -16,8 +16,8 @@ struct handle_map module_map = HANDLE_MAP(struct module);
 uint64_t module_clock = 1;
 size_t module_cost_all;
 
-/* HIP 5.2.3 keeps 34 KB for a module of 4.4 KB besides its bytes. Entries, names and slots here are
- * the rest (measured: 53 KB for each new image of 5 KB). */
+/* HIP 5.2.3 allocates 34 KB for a module of 4.4 KB, in addition to the bytes of the module. The
+ * library's entries, names and slots are the rest (measured: 53 KB for each new image of 5 KB). */
 enum { COST_OF_ANY = 40 << 10 };
 
 size_t module_cost(const struct module *module) {
@@ -27,7 +27,8 @@ size_t module_cost(const struct module *module) {
 
 /* ---- a thread's slots ---- */
 
-/* The thread has just acquired a module: its next load of the image finds it in this slot. */
+/* The thread has just acquired a module: its next load of the image finds the module in this slot.
+ * */
 static void bind_slot(const struct load *load, struct module *module) {
     if (thread_is_none(load->thread))
         return;
@@ -77,7 +78,7 @@ static bool has_image(const struct module *module, const struct image *image, in
            memcmp(module->image.bytes, image->bytes, image->size) == 0;
 }
 
-/* Only an idle module is compared: a program may hold hundreds of modules of one image. */
+/* Only idle modules are compared, because a program may hold hundreds of modules of one image. */
 static struct module *take_image(const struct load *load) {
     struct module *module = images[load->image.hash % IMAGE_BUCKETS];
     while (module && !(module_state(module) == MODULE_IDLE &&
@@ -104,7 +105,7 @@ bool module_may_share(const struct image *image) {
            !DOUBT(others_may_set_constants, image->settable && !exclusive_hip());
 }
 
-/* Returns whether module_cost_all is the sum of all modules' costs. Under tables_lock. */
+/* Returns whether module_cost_all equals the sum of all modules' costs. Under tables_lock. */
 CHECKS bool cost_agrees(void) {
     size_t cost = 0;
     for (const struct module *module = handle_first(&module_map); module;
@@ -118,7 +119,7 @@ static void serve_image(struct module *module, const struct load *load) {
     store_relaxed(&module_clock, module_clock + 1);
     module->image = load->image;
     module->copy = load->copy;
-    store_release(&module->device, load->device); /* after the end of the entry's last module */
+    store_release(&module->device, load->device); /* set after the entry's last module has ended */
     module->shared = module_may_share(&load->image);
     module->pinned = false;
     module->graphs = 0;
@@ -184,7 +185,7 @@ bool module_insert(const struct load *load) {
     if (!module)
         return false;
     pthread_mutex_lock(&tables_lock);
-    if (module_is_known(module)) /* HIP had the handle back from somebody else */
+    if (module_is_known(module)) /* other code returned the handle to HIP */
         end_module(module);
     serve_image(module, load);
     pthread_mutex_unlock(&tables_lock);
@@ -243,8 +244,8 @@ void module_function_name(hipFunction_t handle, char *name, size_t room) {
 
 /* ---- after a reset ---- */
 
-/* A module that a thread holds stays in its place, as the thread may be reading it. At exit HIP may
- * end modules, too. */
+/* A module that a thread holds stays in its place, because the thread may be reading it. At exit
+ * HIP may also end modules. */
 static unsigned char *invalidate_next(struct module **next, int device) {
     struct removed_module removed = {.copy = NULL}, held;
     while (*next && !removed.copy) {

@@ -1,11 +1,13 @@
-/* The modules that HIP holds or held, and the images from which they were loaded.
+/* The modules that HIP holds or held, and the images from which HIP loaded them.
  *
- * A module that the program has unloaded stays loaded until a load of the same bytes takes it.
- * Until then only the cache has it. A hit costs about 30 instructions, one of them locked. A module
- * that the program holds serves no other load. The address only finds the candidate: a JIT reuses
- * addresses, so the bytes decide. A load compares the bytes (0.05 to 0.1 µs for 5 KB, 0.2 with cold
- * caches). A load need not if the loader's tables proved, when the slot was filled, that the bytes
- * cannot change. The images of a lowered program are its constants. */
+ * A module that the program has unloaded stays loaded in HIP until a load of the same bytes takes
+ * it. Until then only the cache uses the module. A hit costs about 30 instructions, one of them
+ * locked. A module that the program holds serves no other load. The address only selects the
+ * candidate: the bytes decide, because a JIT reuses addresses. A load compares the bytes (0.05 to
+ * 0.1 µs for 5 KB, 0.2 with cold caches). A load skips the comparison if the loader's tables
+ * proved, when the slot was filled, that the bytes cannot change. The images of a lowered program
+ * are constants of the program.
+ * */
 #ifndef MGPU_RT_MODULES_H
 #define MGPU_RT_MODULES_H
 
@@ -22,16 +24,16 @@
 
 extern struct handle_map module_map;
 
-/* The count of misses is the clock that finds the least recently used module: a hit reads it, only
- * a miss writes it. Under tables_lock. */
+/* The count of misses is the clock by which eviction finds the least recently used module: hits
+ * read it, only misses write it. Under tables_lock. */
 extern uint64_t module_clock;
 
 static inline hipModule_t module_handle(const struct module *module) {
     return (hipModule_t)module->handle.key;
 }
 
-/* Returns the device of a module that the caller has not acquired: the entry may serve another
- * module by now. */
+/* Returns the device of a module that the caller has not acquired: the entry may already serve
+ * another module. */
 static inline int module_device(const struct module *module) {
     return load_acquire(&module->device);
 }
@@ -45,7 +47,7 @@ static inline uint64_t module_version_and_state(uint32_t version, enum module_st
     return (uint64_t)version << 32 | state;
 }
 
-/* Returns whether the entry serves a module: its version is odd. Under tables_lock. */
+/* Returns whether the entry currently serves a module: its version is odd. Under tables_lock. */
 static inline bool module_is_known(const struct module *module) {
     return module_version(module) % 2 != 0;
 }
@@ -54,22 +56,23 @@ static inline int module_state(const struct module *module) {
     return (int)load_acquire(&module->state);
 }
 
-/* Returns the state of a module that the program has unloaded, after asking HIP whether it still
- * has the module. */
+/* Returns the state of a module that the program has unloaded, after a check that HIP still has the
+ * module. */
 static inline int module_state_asked(const struct module *module) {
     if (module_state(module) == MODULE_IDLE)
         (void)device_kept(module_device(module));
     return module_state(module);
 }
 
-/* Notes a use, by the thread that has acquired the module; others may read it at any time. */
+/* Records a use by the thread that has acquired the module; other threads may read the record at
+ * any time. */
 static inline void module_note_use(struct module *module) {
     store_relaxed(&module->uses, module->uses + 1);
     store_relaxed(&module->last_use, load_relaxed(&module_clock));
 }
 
-/* Acquires a module that the program does not hold: it is the caller's until module_release. Called
- * under tables_lock, as another thread may give the entry to another module otherwise. */
+/* Acquires a module that the program does not hold: the caller owns it until module_release. Called
+ * under tables_lock, because another thread could otherwise give the entry to another module. */
 static inline bool module_acquire(struct module *module) {
     uint32_t expected = MODULE_IDLE;
     return PROOF(known_module_is_taken_once, cas_acq_rel(&module->state, &expected, MODULE_LIVE));
@@ -84,10 +87,11 @@ static inline void module_release(struct module *module) {
     PROOF_STEP(unloaded_module_is_free, store_release(&module->state, MODULE_IDLE));
 }
 
-/* Acquires the slot's module for a load that it serves; NULL if it does not. The thread acquires
- * the module, by the slot's version, before it looks at the bytes: no thread can evict it then. The
- * device belongs to that version: inserting a later module changes `version_and_state` before the
- * device. A module of another device is not touched, as its device may be reset at any time. */
+/* Acquires the slot's module for a load that the module serves; NULL if the module does not serve
+ * the load. The thread acquires the module, by the slot's version, before it reads the bytes: from
+ * then on no thread can evict the module. The device belongs to that version, because an insertion
+ * changes `version_and_state` before the device. A module of another device is never read, because
+ * that device may be reset at any time. */
 static inline struct module *module_of_slot(struct thread *thread, const struct slot *slot,
                                             const void *image) {
     const uint64_t taken = MODULE_LIVE - MODULE_IDLE;
@@ -112,89 +116,93 @@ static inline struct module *module_of_slot(struct thread *thread, const struct 
     return NULL;
 }
 
-/* Returns the hit of a load: a module of this image that the thread had lately, and that the
+/* Returns the hit of a load: a module of this image that the thread used recently, and that the
  * program now holds.
  */
 static inline struct module *module_lookup_thread(struct thread *thread, const void *image) {
     return module_of_slot(thread, slot_home(&thread->modules, NULL, image), image);
 }
 
-/* Returns a hit from the other slots that the image may have. */
+/* Returns a hit from the other slots that the image may use. */
 struct module *module_probe_thread(struct thread *thread, const void *image);
 
-/* A load that the image's first slot does not serve, and its outcome. */
+/* A load that the image's first slot does not serve, and the outcome of the load. */
 struct load {
     struct thread *thread;
     const void *data; /* the program's image */
     hipModule_t handle;
-    enum call_how how;  /* a hit, a miss, a bypass; refused if the image is damaged */
+    enum call_how how;  /* a hit, a miss or a bypass; refused if the image is damaged */
     hipError_t error;   /* HIP's */
-    struct image image; /* NULL bytes if no thread has read it */
+    struct image image; /* the bytes are NULL if no thread has read the image */
     int device;
-    bool constant;       /* the image can neither change nor go away */
-    unsigned char *copy; /* of the image, or NULL */
+    bool constant;       /* the image can neither change nor be unmapped */
+    unsigned char *copy; /* the copy of the image, or NULL */
     const void *for_hip; /* the image that HIP is to load */
 };
 
-/* Returns true if one module may serve all loads of an image in turn: the next load would find what
- * the last one's kernels changed. */
+/* Returns true if one module may serve all loads of an image in turn: otherwise the next load would
+ * see the last load's changes. */
 bool module_may_share(const struct image *image);
 
-/* Returns a module with these bytes on this device that the program did not hold, and now holds.
- * The image has moved, or another thread had the module. Returns NULL if there is none. */
+/* Returns a module with these bytes on this device that was idle, and that the program now holds.
+ * This serves an image that has moved, or whose module another thread used. Returns NULL if there
+ * is no such module. */
 struct module *module_lookup_table(const struct load *load);
 
-/* Drops what is known of a handle that HIP has just handed out for a module that does not go into
- * the table. The program has unloaded the handle's earlier module by calling HIP: that entry is
- * invalid from here on. */
+/* Invalidates the entry of a handle that HIP has just returned for a module that does not enter the
+ * table. The program has unloaded the handle's earlier module by calling HIP, so that entry is
+ * invalid. */
 void module_invalidate(hipModule_t handle);
 
-/* Inserts the module that HIP has just loaded for the program. Takes over load->copy. Returns false
- * without memory: only HIP knows the module then, and the copy stays. */
+/* Inserts the module that HIP has just loaded for the program. Takes ownership of load->copy.
+ * Returns false if there is no memory: then only HIP knows the module, and the copy stays
+ * allocated. */
 bool module_insert(const struct load *load);
 
-/* A module that the table has lost and that HIP still has. */
+/* A module that the table no longer has, but HIP has. */
 struct removed_module {
     hipModule_t handle;
-    unsigned char *copy; /* of the module's image, to be freed once HIP has unloaded it */
+    unsigned char *copy; /* the copy of the module's image, to be freed once HIP has unloaded the
+                          * module */
     size_t bytes;
     int device;
 };
 
-/* Removes the caller's module, which HIP is to unload: from here on its handle is unknown. Returns
- * false if it was unknown before. Under tables_lock. */
+/* Removes the caller's module, which HIP must then unload: from here on its handle is unknown.
+ * Returns false if the handle was unknown before. Under tables_lock. */
 bool module_remove(struct module *module, struct removed_module *removed);
 
-/* Has HIP unload the module; returns HIP's answer. */
+/* Unloads the module by HIP; returns HIP's answer. */
 hipError_t module_unload_removed(const struct removed_module *removed);
 
-/* Returns the function of this handle, and its module; NULL: none is known. Looks through all
+/* Returns the function of this handle, and its module; NULL: the function is unknown. Searches all
  * modules. Under tables_lock. */
 const struct function *module_search(hipFunction_t handle, struct module **holder);
 
-/* Lets no other load have the module once the program has unloaded it. Under tables_lock. */
+/* Prevents other loads from using the module once the program has unloaded it. Under tables_lock.
+ * */
 void module_make_private(struct module *module);
 
-/* Holds a module of the program's for a graph that launches its kernels. HIP does not unload the
- * module until it has been let go as often as held. */
+/* Holds a module of the program for a graph that launches the module's kernels. HIP does not unload
+ * the module until it has been released as often as held. */
 void module_hold(struct module *module);
 void module_let_go(struct module *module);
-/* Holds the module that the program holds and that has this function; returns NULL if none is
+/* Holds the module that the program holds and that contains this function; returns NULL if none is
  * known. */
 struct module *module_hold_function(hipFunction_t function);
-/* Finds the name of such a function. */
+/* Finds the name of a function that a graph launches. */
 void module_function_name(hipFunction_t function, char *name, size_t room);
 
-/* Removes all modules of a device that was reset, or all as HIP ends. */
+/* Removes all modules of a device that was reset, or all modules when HIP ends. */
 void module_invalidate_all(int device);
 
-/* The cost of all modules that HIP holds for the runtime, and of one, in bytes: the copy of its
- * image, and HIP's own part. The cost of one may be read by the thread that has acquired it, both
- * under tables_lock. */
+/* The cost in bytes of all modules that HIP holds for the library, and of one: the copy of its
+ * image, and HIP's own part. The thread that has acquired a module may read its cost; both
+ * functions are called under tables_lock. */
 extern size_t module_cost_all;
 size_t module_cost(const struct module *module);
 
-/* Returns the size of a copy, which is aligned to pages. */
+/* Returns the size of a copy, rounded up to pages. */
 enum { MODULE_PAGE = 4096 };
 static inline size_t module_pages(size_t bytes) {
     return (bytes + MODULE_PAGE - 1) / MODULE_PAGE * MODULE_PAGE;

@@ -1,9 +1,9 @@
-/* Eviction of modules.
+/* Evicts modules.
  *
- * Stock unloads a module when the program does, right after the launch in programs of LLVM 20 and
- * older. The library does so later, so no kernel is in more danger. But the library's unload may
- * wait for work where stock would not have waited. So modules are evicted while no stream is at
- * work; if idle ones hold twice the limit, they are evicted at once, as with stock. */
+ * Stock unloads a module when the program unloads it, right after the launch in programs of LLVM 20
+ * and older. The library unloads it later, so kernels are at no greater risk. But the library's
+ * unload may wait for work where stock would not wait. So modules are evicted while no stream has
+ * pending work; if idle modules hold twice the limit, they are evicted at once, as with stock. */
 #include "modules/modules_limit.h"
 #include "atomics.h"
 #include "driver/hip.h"
@@ -35,7 +35,7 @@ static void note_eviction(uint64_t hash) {
     ghosts[hash % GHOSTS] = hash;
 }
 
-/* Returns true if the limit has cost too many loads. Under tables_lock. */
+/* Returns true if the limit has caused too many loads. Under tables_lock. */
 static bool is_thrashing(uint64_t missed) {
     if (!missed || ghosts[missed % GHOSTS] != missed)
         return false;
@@ -48,7 +48,7 @@ static bool is_thrashing(uint64_t missed) {
 
 /* ---- taking out ---- */
 
-/* Removes a module that no thread holds from the table. Under tables_lock. */
+/* Removes from the table a module that no thread holds. Under tables_lock. */
 static bool take_out(struct module *module, struct removed_module *evicted) {
     return module_is_known(module) && !module->graphs && module_acquire(module) &&
            module_remove(module, evicted);
@@ -68,8 +68,8 @@ static bool may_leave(const struct module *module) {
     return module_state(module) == MODULE_IDLE && !module->pinned && !module->graphs;
 }
 
-/* Lists the modules that may be evicted, the least recently used first, at most BATCH. Adds up the
- * cost of all modules. Under tables_lock. */
+/* Lists the modules that may be evicted, least recently used first, at most BATCH. Sums the cost of
+ * all modules. Under tables_lock. */
 static size_t list_oldest(struct module *oldest[BATCH], size_t *cost) {
     size_t count = 0;
     *cost = 0;
@@ -88,8 +88,8 @@ static size_t list_oldest(struct module *oldest[BATCH], size_t *cost) {
     return count;
 }
 
-/* A pass looks at all modules. If the last pass left more than the limit, because the program holds
- * them, the next pass waits. Under tables_lock. */
+/* A pass visits all modules. If the last pass ended above the limit because the program holds
+ * modules, the next pass waits. Under tables_lock. */
 static size_t cost_then;
 static uint64_t clock_then;
 
@@ -98,8 +98,8 @@ static bool look_due(size_t limit) {
            (module_cost_all > cost_then + limit / 8 || module_clock >= clock_then + MISSES_BETWEEN);
 }
 
-/* Removes the least recently used modules, at most BATCH, until the idle ones fit the limit;
- * returns how many. */
+/* Removes the least recently used modules, at most BATCH, until the idle modules fit the limit;
+ * returns how many were removed. */
 static size_t take_out_oldest(size_t keep, struct removed_module *out) {
     struct module *oldest[BATCH];
     size_t cost, taken = 0;
@@ -167,7 +167,7 @@ void module_unshare_constants(void) {
         const bool taken = settable && take_out(module, &evicted);
         if (settable && !taken)
             (void)module_acquire(
-                module); /* a graph's module: the module stays loaded, and no other load gets it */
+                module); /* a graph's module stays loaded, and no other load gets it */
         pthread_mutex_unlock(&tables_lock);
         if (taken)
             (void)unload(&evicted);

@@ -1,4 +1,4 @@
-/* Evicts modules that no thread holds, the least recently used first. */
+/* Evicts modules that no thread holds, least recently used first. */
 #ifndef MGPU_RT_MODULES_LIMIT_H
 #define MGPU_RT_MODULES_LIMIT_H
 
@@ -7,15 +7,15 @@
 struct cache;
 
 /* Unloads idle modules beyond the limit, after a miss for an image of this hash. An image that is
- * evicted for the limit and comes back soon counts against the limit. If the limit costs a load
- * again and again, the library doubles the limit, and reports it once. */
+ * evicted at the limit and soon loaded again counts against the limit. If the limit repeatedly
+ * costs a load, the library doubles the limit, and reports so once. */
 void module_enforce_limit(uint64_t missed);
 
 /* Pins a module: no limit evicts it, only the manager and mgpu_rt_empty_cache. */
 void module_pin(void *handle, int pinned);
 
-/* Stops the sharing of modules whose image has constants, since MGPU_RT_EXCLUSIVE has ended.
- * Unloads the idle ones of these. */
+/* Stops the sharing of modules whose image has constants, because MGPU_RT_EXCLUSIVE has ended.
+ * Unloads the idle modules among them. */
 void module_unshare_constants(void);
 
 extern const struct cache module_cache;

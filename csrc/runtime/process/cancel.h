@@ -1,6 +1,6 @@
 /* Cancellation (pthread_cancel). A cancellation may end a thread that holds a lock or an open file,
- * or is doing something that happens once. All other threads would wait then, or the file would
- * stay open. */
+ * or performs a one-time initialisation. Then all other threads would wait, or the file would stay
+ * open. */
 #ifndef MGPU_RT_CANCEL_H
 #define MGPU_RT_CANCEL_H
 
@@ -8,7 +8,8 @@
 
 #include <pthread.h>
 
-/* Forbids the calling thread's cancellation from here on; returns the argument for cancel_allow. */
+/* Disables the calling thread's cancellation from here on; returns the argument for cancel_allow.
+ * */
 static inline int cancel_forbid(void) {
     int before;
     pthread_setcancelstate(

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The process that `failures` belong to: a child of fork has its parent's handlers, and not its
+/* The process that `failures` belong to: a forked child inherits the handlers, but not the
  * failures. */
 static pid_t failing;
 static unsigned failures;
-static bool registered; /* the handlers, and they have not run since */
+static bool registered; /* the handlers are registered and have not run yet */
 
 static bool changes(int status) {
     store_release(&registered, false);
@@ -24,22 +24,22 @@ static bool changes(int status) {
     return true;
 }
 
-/* glibc permits that an exit handler calls exit: it goes on with the handlers that are left, and
- * with the new status. */
+/* glibc permits an exit handler to call exit, which continues with the remaining handlers and the
+ * new status. */
 static void at_exit(int status, void *nothing) {
     (void)nothing;
     if (changes(status))
         exit(EXIT_FAILURE);
 }
 
-/* glibc hands the status to handlers of quick_exit as a second argument, too. */
+/* glibc also passes the status to handlers of quick_exit, as a second argument. */
 static void at_quick(void *nothing, int status) {
     (void)nothing;
     if (changes(status))
         quick_exit(EXIT_FAILURE);
 }
 
-/* Handlers that are registered while others run are called next, so a late failure counts. */
+/* Handlers that are registered while others run are called next, so late failures count. */
 void exit_status_fails(void) {
     if (!options.errors_fail)
         return;

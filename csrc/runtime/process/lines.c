@@ -1,6 +1,6 @@
-/* Hands each line to a thread of Python's, which takes the GIL. A caller may hold any lock, and the
- * thread with the GIL may wait for that lock. So callers wait for `patience_ms` at most. After one
- * wait of that length no caller waits until Python asks for the next line. */
+/* Passes each line to a Python thread, which takes the GIL. A caller may hold any lock, and the
+ * thread that holds the GIL may wait for that lock. So callers wait at most `patience_ms`. After
+ * one wait of that length, no caller waits until Python requests the next line. */
 #include "process/lines.h"
 #include "atomics.h"
 #include "process/cancel.h"
@@ -11,12 +11,13 @@
 #include <string.h>
 #include <time.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* no function is called under it */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* no function is called while this lock is
+                                                          * held */
 static pthread_cond_t changed;
-static bool is_open; /* the thread is there; written under the lock, as all below */
+static bool is_open; /* the thread exists; written under the lock, as all members below */
 static bool stuck;
 static unsigned offered, taken,
-    answered; /* numbers of lines; if all are equal, none is under way */
+    answered; /* numbers of lines; if all are equal, no line is pending */
 static int patience_ms, level_offered;
 static char text[LINE];
 static int (*holds_gil)(void);

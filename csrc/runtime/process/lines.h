@@ -1,16 +1,17 @@
-/* Lines for the user: on stderr, or to a thread of Python's that logs them. */
+/* Lines for the user: written to stderr, or passed to a Python thread that logs them. */
 #ifndef MGPU_RT_LINES_H
 #define MGPU_RT_LINES_H
 
 #include <stddef.h>
 
-/* As in Python's logging. */
+/* the levels of Python's logging */
 enum line_level { LINE_INFO = 20, LINE_WARNING = 30, LINE_ERROR = 40 };
 enum { LINE = 2048 };
 
-/* Writes a whole line, which ends with a newline. If Python has asked for lines it logs the line,
- * and the calling thread waits for that. The line goes to stderr in a child of fork, after Python's
- * end, and if Python takes too long. So do lines of a thread that holds the GIL or logs itself. */
+/* Writes a whole line, which ends with a newline. If Python has requested lines, Python logs the
+ * line, and the calling thread waits until then. In a forked child, after Python's end, or if
+ * Python takes too long, the line goes to stderr. Lines of a thread that holds the GIL or is
+ * logging also go to stderr. */
 void line_write(enum line_level level, const char *line);
 
 /* Writes a line as printf does. */
@@ -22,7 +23,7 @@ int lines_begin(int (*holds_gil)(void), int patience_ms);
 int lines_next(int logged, char *line, size_t size);
 void lines_end(void);
 
-/* Writes lines to stderr again: a child of fork does not have the thread that logs. */
+/* Directs lines to stderr again, because a forked child does not have the thread that logs. */
 void lines_forked(void);
 
 #endif

@@ -55,7 +55,7 @@ void *mapped_library(const char *prefix, char *path, size_t size) {
     return mapped_find(prefix, "", path, size) ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 }
 
-/* Returns the object's dynamic section; NULL if it has none. */
+/* Returns the object's dynamic section; NULL if the object has none. */
 static const ElfW(Dyn) * dynamic_section(const struct dl_phdr_info *info) {
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
@@ -69,11 +69,11 @@ struct dynamic {
     const ElfW(Sym) * symbols;
     const char *strings;
     const uint32_t *gnu_hash, *hash;
-    bool filters; /* the loader looks for its symbols elsewhere */
+    bool filters; /* the loader looks for the symbols of this object elsewhere */
 };
 
-/* The loader has turned the tables' offsets into addresses, save for objects that it maps read-only
- * (the vdso). */
+/* The loader has turned the tables' offsets into addresses, except in objects that it maps
+ * read-only (the vdso). */
 static const void *table_at(const struct dl_phdr_info *info, ElfW(Addr) value) {
     return (const void *)(value < info->dlpi_addr ? value + info->dlpi_addr : value);
 }
@@ -97,7 +97,7 @@ static struct dynamic dynamic_of(const struct dl_phdr_info *info) {
     return dynamic;
 }
 
-/* Symbols up to this index may be imported ones: in GNU's table those that are not hashed come
+/* Symbols up to this index may be imported ones: GNU's hash table leaves out the symbols that come
  * first. */
 static size_t count_imports(const struct dynamic *dynamic) {
     if (dynamic->gnu_hash)
@@ -132,10 +132,10 @@ static uint32_t gnu_hash_of(const char *name) {
     return hash;
 }
 
-/* Returns the symbol that GNU's hash table of an object has for a name; NULL: none. */
+/* Returns the symbol that GNU's hash table of an object has for a name; NULL: no such symbol. */
 static const ElfW(Sym) * find_symbol(const struct dynamic *dynamic, const char *name) {
     const uint32_t *head =
-        dynamic->gnu_hash; /* buckets, first hashed symbol, words of the filter */
+        dynamic->gnu_hash; /* number of buckets, first hashed symbol, words of the filter */
     if (!head || !dynamic->symbols || !dynamic->strings || !head[0])
         return NULL;
     const uint32_t hash = gnu_hash_of(name);
@@ -145,7 +145,7 @@ static const ElfW(Sym) * find_symbol(const struct dynamic *dynamic, const char *
         const ElfW(Sym) *symbol = &dynamic->symbols[at];
         if ((chain[at] | 1) == (hash | 1) && strcmp(dynamic->strings + symbol->st_name, name) == 0)
             return symbol;
-        if (chain[at] & 1) /* the last one of the bucket */
+        if (chain[at] & 1) /* the last symbol of the bucket */
             return NULL;
     }
     return NULL;
@@ -186,7 +186,7 @@ unsigned long long mapped_objects(void) {
 }
 
 bool mapped_home(char *path, size_t size) {
-    static const char here; /* any object of this library */
+    static const char here; /* any object that belongs to this library */
     Dl_info info;
     char file[PATH_MAX];
     if (!dladdr(&here, &info) || !realpath(info.dli_fname, file))
@@ -212,9 +212,9 @@ static bool holds(const struct dl_phdr_info *info, const ElfW(Phdr) * segment,
            range->size <= segment->p_filesz - offset;
 }
 
-/* The flags of the dynamic section that matter here. */
+/* The flags of the dynamic section that matter for this question. */
 struct promises {
-    bool text_relocations; /* the loader writes to segments that the file calls unwritable */
+    bool text_relocations; /* the loader writes to segments that the file marks as read-only */
     bool never_unloaded;
 };
 
@@ -231,8 +231,8 @@ static struct promises promises_of(const struct dl_phdr_info *info) {
     return promises;
 }
 
-/* Returns 1: proved; -1: this object holds the bytes and cannot promise; 0: another object holds
- * them. */
+/* Returns 1: proved; -1: this object contains the bytes and cannot promise; 0: another object
+ * contains them. */
 static int promise(const struct dl_phdr_info *info, void *data) {
     const struct range *range = data;
     for (int i = 0; i < info->dlpi_phnum; i++) {

@@ -1,5 +1,5 @@
 /* Finds the symbol at an address in the file that the loader has mapped there. Each read is
- * bounded, and so is their sum: the file may have been replaced by anything. */
+ * bounded, and so is the sum of all reads: any file may have replaced the mapped one. */
 #include "atomics.h"
 #include "process/cancel.h"
 #include "process/mapped.h"
@@ -22,9 +22,9 @@ enum { MOST_SEGMENTS = 64, STEP = 256 };
 struct object {
     uintptr_t address; /* looked for */
     char path[PATH_MAX];
-    uintptr_t value; /* of the symbol: the address as the file has it */
-    bool is_code;    /* the address may lie within the symbol */
-    size_t offset;   /* from where the symbol begins */
+    uintptr_t value; /* of the symbol: the address according to the file */
+    bool is_code;    /* the address may point into the middle of the symbol */
+    size_t offset;   /* from the begin of the symbol */
     size_t segments;
     ElfW(Phdr) segment[MOST_SEGMENTS];
 };
@@ -53,8 +53,8 @@ static int find_object(const struct dl_phdr_info *info, void *data) {
 
 /* ---- its file ---- */
 
-enum { MOST_WORK = 1 << 28, READ = 256 }; /* READ: what a read costs beside its bytes */
-static uint64_t work;                     /* bytes read by all look-ups of the process */
+enum { MOST_WORK = 1 << 28, READ = 256 }; /* READ: the cost of a read in addition to its bytes */
+static uint64_t work;                     /* bytes that all look-ups of the process have read */
 
 static bool read_at(int file, void *to, size_t size, uint64_t offset) {
     return offset <= INT64_MAX &&
@@ -62,7 +62,7 @@ static bool read_at(int file, void *to, size_t size, uint64_t offset) {
            pread(file, to, size, (off_t)offset) == (ssize_t)size;
 }
 
-/* Returns whether it is still the file that the loader has mapped. */
+/* Returns whether the file is still the file that the loader has mapped. */
 static bool has_segments(int file, const ElfW(Ehdr) * header, const struct object *object) {
     ElfW(Phdr) segment[MOST_SEGMENTS];
     const size_t size = object->segments * sizeof *segment;
@@ -76,7 +76,7 @@ static bool read_section(int file, const ElfW(Ehdr) * header, size_t number, Elf
            read_at(file, section, sizeof *section, header->e_shoff + number * sizeof *section);
 }
 
-/* A static symbol has its name only in .symtab, which a stripped file lacks. */
+/* Only .symtab names a static symbol, and a stripped file lacks that table. */
 static bool find_symbols(int file, const ElfW(Ehdr) * header, uint32_t type, ElfW(Shdr) * symbols) {
     for (size_t i = 0; i < header->e_shnum; i++)
         if (!read_section(file, header, i, symbols))
@@ -94,7 +94,7 @@ static bool names(const ElfW(Sym) * symbol, const struct object *object) {
                            : type == STT_OBJECT && object->value == symbol->st_value;
 }
 
-/* Returns 0 without a name: no name's offset in the strings is 0. */
+/* Returns 0 if there is no name, because no name has the offset 0 in the string table. */
 static uint32_t find_name(int file, const ElfW(Shdr) * symbols, struct object *object) {
     ElfW(Sym) some[STEP];
     for (uint64_t at = 0; at < symbols->sh_size; at += sizeof some) {

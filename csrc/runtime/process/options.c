@@ -16,13 +16,13 @@ struct options options = {.caches = ALL_CACHES,
                           .stream_limit_count = 32,
                           .memory_limit_fraction = 0.25};
 
-/* Reports an option that makes no sense, and what is done instead. */
+/* Reports an option with a senseless value, and the value that is used instead. */
 static void complain(const char *variable, const char *value, const char *problem) {
     line_print(LINE_WARNING, "mgpu_rt: %s='%s' %s\n", variable, value, problem);
 }
 
-/* A program may have rights that its caller lacks (set-uid, AT_SECURE). The caller must not tell it
- * what code to run, what files to write or when to wait: no variable counts there. */
+/* A program may have privileges that its caller lacks (set-uid, AT_SECURE). The caller must not
+ * choose what code it runs, which files it writes or when it waits: no variable counts there. */
 static const char *variable_or(const char *variable, const char *fallback) {
     const char *value =
         PROOF_VALUE(caller_has_the_programs_rights, secure_getenv(variable), getenv(variable));
@@ -33,7 +33,7 @@ const char *options_path_variable(const char *name) {
     return variable_or(name, NULL);
 }
 
-/* Returns the number in `text`, or `fallback` with a message. */
+/* Returns the number in `text`; if there is none, reports so and returns `fallback`. */
 static long number(const char *variable, const char *text, long fallback, const char *problem) {
     char *end;
     errno = 0;
@@ -63,7 +63,7 @@ static double unit(char letter) {
     }
 }
 
-/* Reads a number with a point, in any locale of the program. */
+/* Reads a number with a decimal point, in any locale of the program. */
 static double decimal(const char *text, char **end) {
     const locale_t plain = newlocale(LC_ALL_MASK, "C", NULL);
     const double value = plain ? strtod_l(text, end, plain) : strtod(text, end);
@@ -72,7 +72,7 @@ static double decimal(const char *text, char **end) {
     return value;
 }
 
-/* Reads a size such as "512M", "1000000" or "0.5". Returns false if the text is no size, or more
+/* Reads a size such as "512M", "1000000" or "0.5". Returns false if the text is no size, or is more
  * than any machine has. */
 static bool read_size(const char *text, double *value, bool *in_units) {
     char *end;
@@ -115,15 +115,15 @@ static bool is_off(const char *value) {
     return strcmp(value, "off") == 0 || strcmp(value, "0") == 0;
 }
 
-/* Reads a switch: any word but on and off counts as on, with a message. */
+/* Reads a switch: any word except on and off counts as on, with a message. */
 static bool is_on(const char *variable, const char *value) {
     if (strcmp(value, "on") != 0 && strcmp(value, "1") != 0 && !is_off(value))
         complain(variable, value, "is neither on nor off: on is used");
     return !is_off(value);
 }
 
-/* Returns whether a value is the second of two words. Any other value counts as the first, with a
- * message.
+/* Returns whether a value is the second of two words. Any other value counts as the first word,
+ * with a message.
  */
 static bool is_second(const char *variable, const char *value, const char *first,
                       const char *second) {
@@ -134,7 +134,7 @@ static bool is_second(const char *variable, const char *value, const char *first
     return is;
 }
 
-/* Returns the bit of the cache whose name has these letters; 0 if there is none. */
+/* Returns the bit of the cache whose name has these letters; 0 if no cache has that name. */
 static unsigned cache_bit(const char *name, size_t length) {
     static const char *const names[CACHE_NAMES] = {"modules", "functions",     "streams", "events",
                                                    "memory",  "registrations", "staging"};
@@ -144,7 +144,7 @@ static unsigned cache_bit(const char *name, size_t length) {
     return 0;
 }
 
-/* "on", "off", or the names of those that are on. */
+/* "on", "off", or the names of the caches that are on. */
 static unsigned read_caches(const char *value) {
     unsigned caches = 0;
     if (is_off(value))
@@ -163,15 +163,16 @@ static unsigned read_caches(const char *value) {
     return caches;
 }
 
-static const char gpu_times[] = "gpu,"; /* of a trace, before its path */
+static const char gpu_times[] = "gpu,"; /* words of a trace's value, before the path */
 
 static bool has_gpu_times(const char *trace) {
     return strncmp(trace, gpu_times, sizeof gpu_times - 1) == 0;
 }
 
-static const char markers[] = "markers"; /* of a trace, before its path or in its place */
+static const char markers[] = "markers"; /* words of a trace's value, before the path or in its
+                                          * place */
 
-/* Removes the words before a trace's path. */
+/* Removes the words in front of a trace's path. */
 static void read_trace_words(struct options *out) {
     for (;;) {
         const size_t length = sizeof markers - 1;
@@ -188,7 +189,7 @@ static void read_trace_words(struct options *out) {
     }
 }
 
-/* Reads where results go: "" for nowhere. */
+/* Reads the path of an output file: "" for no output. */
 static void read_outputs(struct options *out) {
     read_trace_words(out);
     if (is_off(out->stats))
@@ -207,7 +208,7 @@ static void read_outputs(struct options *out) {
 
 static const char delay_word[] = "delay=";
 
-/* Finds the delay, which is the last item of a value; NULL if the value names none. */
+/* Finds the delay, which is the last item of a value; NULL if the value has no delay. */
 static const char *find_delay(const char *value) {
     const char *comma = strrchr(value, ',');
     const char *last = comma ? comma + 1 : value;
@@ -222,7 +223,7 @@ static void read_manager(struct options *out) {
     out->manager_off = is_off(out->python) || getauxval(AT_SECURE);
     if (strcmp(out->python, "on") == 0 || strcmp(out->python, "1") == 0 || is_off(out->python))
         out->python[0] = '\0';
-    out->manager_delay_ms = out->policy[0] ? 0 : -1; /* a policy of the user's decides all */
+    out->manager_delay_ms = out->policy[0] ? 0 : -1; /* the user's policy decides everything */
     if (delay)
         out->manager_delay_ms = number("MGPU_RT_MANAGER", delay + sizeof delay_word - 1,
                                        out->manager_delay_ms, default_limit);
@@ -230,12 +231,13 @@ static void read_manager(struct options *out) {
 
 /* ---- earlier names of variables, for one release ---- */
 
-/* Writes three parts of a text into the variable that replaces an earlier one, and tells the user.
+/* Joins three parts of a text as the value of the new variable, and reports so to the user.
  */
 static void replace_variable(const char *old, const char *now, const char **value,
                              const char *const parts[3]) {
     char *text;
-    if (asprintf(&text, "%s%s%s", parts[0], parts[1], parts[2]) < 0) /* never freed: options last */
+    if (asprintf(&text, "%s%s%s", parts[0], parts[1], parts[2]) < 0) /* never freed, because options
+                                                                      * outlive all threads */
         return;
     *value = text;
     line_print(LINE_WARNING, "mgpu_rt: write %s='%s': the next release does not read %s\n", now,

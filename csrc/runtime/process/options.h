@@ -1,4 +1,4 @@
-/* The options of the environment: options.def's, as they were read and as they are meant. */
+/* The options of the environment: those of options.def, as read and as interpreted. */
 #ifndef MGPU_RT_OPTIONS_H
 #define MGPU_RT_OPTIONS_H
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The caches as MGPU_RT_CACHE and the statistics name them; staged copies are not counted. */
+/* The caches by the names in MGPU_RT_CACHE and in the statistics; staged copies are not counted. */
 enum cache_kind {
     CACHE_MODULES,
     CACHE_FUNCTIONS,
@@ -26,23 +26,24 @@ struct options {
 #define OPTION(field, variable, default_value, meaning) const char *field;
 #include "process/options.def"
 #undef OPTION
-    unsigned caches; /* a bit for each that is on; 0: stock's behaviour, call for call */
+    unsigned caches; /* a bit for each cache that is on; 0: stock's behaviour, call for call */
     bool verbose_on, exclusive_on;
     size_t module_limit_bytes;
     long stream_limit_count;
-    char python[PATH_MAX];     /* interpreter of the manager; "": search */
-    bool manager_off;          /* as is the manager of a set-uid program */
-    long manager_delay_ms;     /* from the first call to the start of the manager; -1: at a limit */
-    int device_number;         /* -1: none asked for */
-    bool device_by_rank;       /* device_number is a rank, of which there may be more */
-    size_t memory_limit_bytes; /* 0: the fraction counts */
-    double memory_limit_fraction; /* of the device's memory */
+    char python[PATH_MAX];     /* interpreter of the manager; "": search for one */
+    bool manager_off;          /* off; so is the manager of a set-uid program */
+    long manager_delay_ms;     /* from the first call to the start of the manager; -1: start at a
+                                * limit */
+    int device_number;         /* -1: no device requested */
+    bool device_by_rank;       /* device_number is a rank, which may exceed the number of devices */
+    size_t memory_limit_bytes; /* bytes; 0: memory_fraction counts */
+    double memory_limit_fraction; /* fraction of the device's memory */
     bool sync_lazy, trace_gpu_on, trace_markers_on, errors_fail;
 };
 extern struct options options;
 
-/* Returns the bits of the caches that are on. The exit turns all off while other threads may be at
- * work.
+/* Returns the bits of the caches that are on. The exit turns all caches off while other threads may
+ * be running.
  */
 static inline unsigned caches_on(void) {
     return load_relaxed(&options.caches);
@@ -54,8 +55,8 @@ static inline bool cache_is_on(enum cache_kind cache) {
 
 void options_read(struct options *out);
 
-/* Returns a variable of other software that names a path (ROCM_PATH). Returns NULL if it is empty,
- * and in a program with rights that its caller lacks. */
+/* Returns a variable of other software that contains a path (ROCM_PATH). Returns NULL if the
+ * variable is empty, and in a program with privileges that its caller lacks. */
 const char *options_path_variable(const char *name);
 
 #endif

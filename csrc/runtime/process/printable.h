@@ -1,11 +1,11 @@
-/* Names of images, kernels and files, in lines for a terminal. */
+/* Prepares names of images, kernels and files for lines on a terminal. */
 #ifndef MGPU_RT_PRINTABLE_H
 #define MGPU_RT_PRINTABLE_H
 
 #include "proof.h"
 
-/* Returns the size of the control character that a text begins with: one of ASCII, of UTF-8, or of
- * bidirectional text. Returns 0 for any other character, and at the end. */
+/* Returns the size of the control character at the begin of a text: one of ASCII, of UTF-8, or of
+ * bidirectional text. Returns 0 for any other character, and at the end of the text. */
 static inline int control_bytes(const char *text) {
     const unsigned char *at = (const unsigned char *)text;
     if (*at && DOUBT(character_controls_a_terminal, *at < ' ' || *at == 0x7f))
@@ -17,7 +17,7 @@ static inline int control_bytes(const char *text) {
     return at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9 ? 3 : 0;
 }
 
-/* Returns the character to show for the one at `*at`, and moves `*at` behind that. */
+/* Returns the character to show for the character at `*at`, and moves `*at` past that character. */
 static inline char next_printable(const char **at) {
     const int hidden = control_bytes(*at);
     const char shown = hidden ? '?' : **at;

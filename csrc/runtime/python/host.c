@@ -1,5 +1,6 @@
-/* One binary serves 3.10 to 3.13: PyPreConfig has one layout in all of them, and the flags of
- * before 3.8 still work. All functions are looked up by name, as nothing links to libpython. */
+/* One binary serves 3.10 to 3.13: PyPreConfig has one layout in all of them, and they still accept
+ * the flags from before 3.8. All functions are looked up by name, because nothing links to
+ * libpython. */
 #include "python/host.h"
 #include "manager/interpreter.h"
 #include "process/mapped.h"
@@ -15,7 +16,7 @@
 
 enum { TRIED = 1024, OLDEST_MINOR = 10, OWN = 6 };
 
-/* CPython's structure, as far as it is known here; CPython may write more. */
+/* CPython's structure, as far as this library needs it; CPython may write more bytes. */
 struct preconfig {
     int init, parse_argv, isolated, use_environment, configure_locale, coerce_c_locale,
         coerce_c_locale_warn, utf8_mode, dev_mode, allocator;
@@ -59,12 +60,12 @@ static bool find_functions(void *library, struct python *out) {
 static _Noreturn void fail(const char *what, const char *detail) {
     fprintf(stderr, "mgpu_rt: MGPU_RT_RUNTIME: %s%s\n", what, detail);
     fflush(stdout);
-    _exit(1); /* not exit: handlers would find a runtime that half began */
+    _exit(1); /* not exit: its handlers would find a half-initialised runtime */
 }
 
 /* ---- the program's own ---- */
 
-/* Returns true if the program has an interpreter, whether it has started or not. */
+/* Returns true if the program contains an interpreter, started or not. */
 static bool find_present(struct python *out) {
     char path[PATH_MAX];
     if (dlsym(RTLD_DEFAULT, "Py_IsInitialized"))
@@ -88,8 +89,8 @@ void python_take_back(void *gil) {
 
 /* ---- one that is started ---- */
 
-/* Returns the name of an interpreter's file without links: python3.11. Returns NULL if that names
- * no version. */
+/* Returns the name of an interpreter's file after links are resolved: python3.11. Returns NULL if
+ * that name has no version. */
 static const char *versioned_name(const char *real) {
     const char *name = strrchr(real, '/');
     name = name ? name + 1 : real;
@@ -97,8 +98,8 @@ static const char *versioned_name(const char *real) {
                                                                                            : NULL;
 }
 
-/* Looks beside the interpreter, as where it was installed by itself, and where the loader looks.
- * Opened with RTLD_GLOBAL, as extension modules expect to find its names. */
+/* Searches beside the interpreter, for a separate installation, and in the loader's directories.
+ * Opens the library with RTLD_GLOBAL, because extension modules expect to find its symbols. */
 static void *open_library(const char *real, const char *name) {
     char path[PATH_MAX + 64];
     const int folder = (int)(strrchr(real, '/') - real);
@@ -110,7 +111,7 @@ static void *open_library(const char *real, const char *name) {
     return dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
 }
 
-/* Returns NULL, or why this interpreter cannot be in the program. */
+/* Returns NULL, or the reason why this interpreter cannot run in the program. */
 static const char *open_interpreter(const char *path, void **library, struct python *out) {
     char real[PATH_MAX];
     const char *name = realpath(path, real) ? versioned_name(real) : NULL;
@@ -128,10 +129,10 @@ static void set_flag(void *library, const char *name) {
         *flag = 1;
 }
 
-/* Python starts as if the interpreter were the executable, so that its environment's packages are
- * found. Python uses UTF-8 without a look at the locale, and none of its own variables and signal
- * handlers. No bytecode is written: where the disk is full, Python leaves a file that later runs
- * cannot import. */
+/* Python starts as if the interpreter were the executable, so that it finds the packages of the
+ * interpreter's environment. Python uses UTF-8 without reading the locale, and ignores its own
+ * variables and signal handlers. Python writes no bytecode: on a full disk it would leave a file
+ * that later runs cannot import. */
 static void start(void *library, const struct python *py, const char *program) {
     struct preconfig before;
     struct stat input;
@@ -148,7 +149,7 @@ static void start(void *library, const struct python *py, const char *program) {
     set_flag(library, "Py_DontWriteBytecodeFlag");
     py->Py_SetProgramName(py->Py_DecodeLocale(program, NULL));
     py->Py_InitializeEx(0);
-    /* At its first import, Python's module signal takes SIGINT, so Ctrl-C would not end the
+    /* At its first import, Python's module signal handles SIGINT, so Ctrl-C would not end the
      * program. */
     py->PyRun_SimpleString("import _signal\n"
                            "if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:\n"
@@ -175,7 +176,7 @@ static void start_own(struct python *out) {
                                    used ? "; " : "", interpreter.path, interpreter.because, reason);
         used += added > 0 ? (size_t)added : 0;
         if (used >= sizeof tried)
-            used = sizeof tried - 1; /* the text is cut there */
+            used = sizeof tried - 1; /* the buffer's size cuts the text there */
     }
     fail("found no Python to load into the program: set MGPU_RT_MANAGER to one with a libpython. ",
          tried);
@@ -183,13 +184,14 @@ static void start_own(struct python *out) {
 
 /* ---- the class ---- */
 
-/* Writes any text as Python's bytes.fromhex reads it. */
+/* Writes any text in the form that Python's bytes.fromhex reads. */
 static void write_hex(char *out, const char *text) {
     for (; *text; text++)
         out += sprintf(out, "%02x", (unsigned char)*text);
 }
 
-/* The functions of mgpu_rt.h by name, as Python binds them: their layer is above this file's. */
+/* Lists the functions of mgpu_rt.h by name, for Python to bind: their layer is above this file's.
+ * */
 static bool find_own(unsigned long out[OWN]) {
     static const char *const names[OWN] = {"mgpu_rt_native",     "mgpu_rt_intercept",
                                            "mgpu_rt_report",     "mgpu_rt_hip_path",
@@ -202,7 +204,7 @@ static bool find_own(unsigned long out[OWN]) {
 }
 
 /* The package is the one that this library belongs to: its folder is searched first for the package
- * and last for what the package imports. sys.path stays as it is. */
+ * and last for the package's imports. sys.path is unchanged afterwards. */
 static bool run_package(const struct python *py, const char *wanted, bool owned) {
     static const char code[] =
         "def _mgpu_rt(home, wanted):\n"

@@ -1,14 +1,15 @@
-/* An interpreter in the program, only for MGPU_RT_RUNTIME: one that the program has, or one that is
- * started. If that option is not set, nothing here runs, and no file of Python's is opened. */
+/* Runs a Python interpreter in the program, only for MGPU_RT_RUNTIME: the interpreter that the
+ * program contains, or a new one. If that option is not set, no code here runs, and no file of
+ * Python is opened. */
 #ifndef MGPU_RT_PYTHON_HOST_H
 #define MGPU_RT_PYTHON_HOST_H
 
-/* Makes the class that `wanted` names, which puts its methods in place of this library's functions.
- * If that fails, ends the program with status 1 and the reason: users who ask for a runtime want no
- * run without it. One thread calls the function at a time. */
+/* Creates the class that `wanted` names, which replaces this library's functions by its methods. If
+ * that fails, ends the program with status 1 and the reason: users who request a runtime want no
+ * run without it. One thread at a time calls the function. */
 void python_host(const char *wanted);
 
-/* Releases the GIL if the calling thread holds it; python_take_back takes it again. */
+/* Releases the GIL if the calling thread holds it; python_take_back acquires the GIL again. */
 void *python_let_go(void);
 void python_take_back(void *gil);
 

@@ -31,8 +31,8 @@ int caches_trim(void) {
     return count;
 }
 
-/* Held by a thread that has seen a reset. All objects that are inserted after the thread has
- * released the lock are newer than the reset. */
+/* Held by the thread that has detected a reset. All objects that are inserted after the lock is
+ * released are newer than the reset. */
 static pthread_mutex_t forgetting = PTHREAD_MUTEX_INITIALIZER;
 
 void caches_invalidate_if(int device, bool (*is_unseen)(void *), void *what) {
@@ -73,8 +73,8 @@ void caches_stream_ends(struct stream *stream) {
             (*cache)->stream_ends(stream);
 }
 
-/* Returns whether an error tells that memory is short. HIP 5.2.3 and 5.7.1 answer a module that
- * finds no memory with 303, 6.4.3 and 7.2.4 with 209. */
+/* Returns whether an error means that memory is short. For a module that finds no memory, HIP 5.2.3
+ * and 5.7.1 return 303, and 6.4.3 and 7.2.4 return 209. */
 static bool is_shortage(hipError_t error) {
     return error == hipErrorOutOfMemory ||
            DOUBT(hip_5_found_no_memory_for_a_module, error == hipErrorSharedObjectInitFailed) ||
@@ -86,33 +86,33 @@ bool caches_make_room(hipError_t error) {
         return false;
     limit_reached();
     (void)caches_trim();
-    (void)hip.GetLastError(); /* of the call, or of a question in between */
+    (void)hip.GetLastError(); /* error of the call, or of a query in between */
     return true;
 }
 
 /* ---- whether a device was reset ----
  *
- * hipDeviceReset takes the streams and the memory of the calling thread's device, and HIP hands
- * their addresses out again. A handle that exists again proves nothing. The proof is an allocation
- * by the runtime in the memory of that device, with the number that HIP gives to each. Pinned and
- * managed memory prove nothing: they outlive the reset of one of several devices in 5.2.3, 5.7.1,
- * 6.4.3 and 7.2.4. The block is made by a function of HIP that nothing else here calls, so that the
- * counts of hipMalloc are the program's. (A reset of NVIDIA's devices ends LLVM's own runtime as
- * well.) */
+ * hipDeviceReset releases the streams and the memory of the calling thread's device, and HIP reuses
+ * their addresses. So a handle that exists again proves nothing. The proof is an allocation by the
+ * library in the memory of that device, with the number that HIP gives to each allocation. Pinned
+ * and managed memory prove nothing: they outlive the reset of one of several devices in 5.2.3,
+ * 5.7.1, 6.4.3 and 7.2.4. The library allocates this memory by a HIP function that it calls nowhere
+ * else, so that the counts of hipMalloc are the program's. (A reset of NVIDIA's devices ends LLVM's
+ * own runtime as well.) */
 static struct watch {
-    bool claimed; /* a thread has set the interpreter up, or is doing so */
+    bool claimed; /* a thread has set up the interpreter, or is doing so */
     void *memory;
     uint64_t number;
-    unsigned resets; /* resets that were seen so far */
+    unsigned resets; /* resets detected so far */
 } watches[MOST_DEVICES];
 
-/* The watch is set with MGPU_RT_EXCLUSIVE, too: an override ends that mode, and may reset the
+/* The watch is also set with MGPU_RT_EXCLUSIVE: an override ends that mode, and may reset the
  * device. */
 static bool can_watch(int device) {
     return device < MOST_DEVICES && !cuda_present();
 }
 
-/* Without memory the device is not watched: then little can be cached, too. */
+/* Without memory the device is not watched, but then little can be cached, either. */
 void device_watch(int device) {
     struct watch *watch = can_watch(device) ? &watches[device] : NULL;
     void *memory = NULL;
@@ -139,7 +139,7 @@ static bool was_reset(void *of) {
            DOUBT(device_was_reset, !device_memory_number(memory, &number) || number != before);
 }
 
-/* This function is not inlined, as device_kept is inlined into hits. */
+/* This function is not inlined, because device_kept is inlined into hits. */
 static __attribute__((noinline)) bool ask_watch(int device) {
     if (!can_watch(device) || LIKELY(!was_reset(&watches[device])))
         return true;

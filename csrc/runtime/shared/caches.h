@@ -1,7 +1,7 @@
-/* The duties of every cache, the loops over all of them, and the event that invalidates all caches:
- * the reset of a device.
+/* The functions that every cache provides, the loops over all caches, and the invalidation of all
+ * caches at a device's reset.
  *
- * A cache is a `struct cache` in its room or above shared/, and a line in lifecycle.c's table. */
+ * A cache is a `struct cache` in its own folder, and a line in lifecycle.c's table. */
 #ifndef MGPU_RT_CACHES_H
 #define MGPU_RT_CACHES_H
 
@@ -17,64 +17,66 @@
 struct stream;
 struct thread;
 
-/* An object that a cache holds from HIP. */
+/* An object of HIP that a cache holds. */
 struct cached {
-    void *handle;  /* of a module or a stream, or the address of a block */
+    void *handle;  /* handle of a module or a stream, or the address of a block */
     size_t bytes;  /* the object's cost; 0 for a stream */
-    uint64_t uses; /* how often the program was given it */
+    uint64_t uses; /* how often the program got the object */
     int device;
-    int held; /* 1: the program holds it now */
+    int held; /* 1: the program holds the object now */
 };
 
-/* Every function is thread-safe; NULL stands for one that does nothing. A device may be
- * ALL_DEVICES. The caller holds no lock of the runtime, and neither does a function while it calls
- * HIP. */
+/* Every function is thread-safe; NULL means that the cache has nothing to do. The device argument
+ * may be ALL_DEVICES. The caller holds no lock of the runtime, and no function holds one during a
+ * call to HIP. */
 struct cache {
     const char *name;
-    /* Has HIP release the idle objects of a device; returns how many. May wait for work. */
+    /* Releases the idle objects of a device by HIP; returns how many. May wait for pending work. */
     int (*trim)(int device);
-    /* Invalidates all objects of a device, because it was reset or HIP ends. Other threads may be
-     * at work, and only they may touch their slots. Calls no function of HIP that needs an
+    /* Invalidates all objects of a device, because the device was reset or HIP ends. Other threads
+     * may be running, and only they may touch their slots. Calls no HIP function that needs an
      * invalidated object. */
     void (*invalidate)(int device);
-    /* Lets other threads have what the slots of an ending thread hold. */
+    /* Makes the objects in an ending thread's slots available to other threads. */
     void (*thread_ends)(struct thread *thread);
-    /* Notes that a stream was inserted, perhaps with a handle that HIP has handed out before on
-     * another device. */
+    /* Handles the insertion of a stream, whose handle HIP may have used before on another device.
+     * */
     void (*stream_begins)(struct stream *stream);
-    /* Notes that HIP destroys a stream, which the caller has acquired. */
+    /* Handles the destruction by HIP of a stream that the caller has acquired. */
     void (*stream_ends)(struct stream *stream);
-    /* Lists the cache's objects for the manager. Copies up to `room` entries; returns how many
-     * there are. Does not call HIP. */
+    /* Lists the cache's objects for the manager. Copies up to `room` entries; returns the number of
+     * all entries. Does not call HIP. */
     size_t (*list)(struct cached *out, size_t room);
     /* Evicts an object for the manager. Removes an entry from its table, so that no call of the
-     * program can get it any more, and has HIP release it. Returns hipSuccess; hipErrorNotReady if
-     * it has to stay; hipErrorNotFound if it is not in the table; or HIP's error. */
+     * program can get the object, and releases the object by HIP. Returns hipSuccess;
+     * hipErrorNotReady if the object must stay; hipErrorNotFound if it is not in the table; or
+     * HIP's error. */
     hipError_t (*evict)(void *handle);
 };
 
-/* Sets the one table of caches, which NULL ends: they are trimmed in its order, and invalidated in
- * the reverse order. The table is set before HIP is first called, and stays. */
+/* Sets the only table of caches, terminated by NULL: caches are trimmed in its order, and
+ * invalidated in reverse order. The table is set before HIP is first called, and never changes. */
 void caches_set(const struct cache *const *table);
 
-/* Has HIP release all idle objects; returns how many. */
+/* Releases all idle objects by HIP; returns how many. */
 int caches_trim(void);
 void caches_invalidate(int device);
-/* Invalidates all caches for a thread that has seen a reset. Does nothing if another thread has
- * handled that reset: entries made since then are valid. `is_unseen` tells whether the reset is
- * new, while no other thread invalidates. */
+/* Invalidates all caches, for a thread that has detected a reset. Does nothing if another thread
+ * has handled that reset: all entries since then are valid. `is_unseen` reports whether the reset
+ * is new, while no other thread invalidates caches. */
 void caches_invalidate_if(int device, bool (*is_unseen)(void *), void *what);
-/* Resets the caches in a child of fork: a thread of the parent's may have been invalidating. */
+/* Resets the caches in a forked child: a thread of the parent may have been invalidating them. */
 void caches_forked(void);
 void caches_thread_ends(struct thread *thread);
 void caches_stream_begins(struct stream *stream);
 void caches_stream_ends(struct stream *stream);
 
-/* Trims the caches after a call to HIP that takes memory has failed, if memory may be what was
- * missing. Returns true if the call is to be tried again. */
+/* Trims the caches after a call to HIP has failed, if lack of memory may be the reason. Returns
+ * true if the caller should repeat the call. */
 bool caches_make_room(hipError_t error);
 
-/* RETRY(call): a call to HIP that may want memory; made once more after the caches were trimmed. */
+/* RETRY(call): calls HIP; if the call may have failed for lack of memory, trims the caches and
+ * repeats it. */
 #define RETRY(call)                                                                                \
     __extension__({                                                                                \
         hipError_t answer_ = (call);                                                               \
@@ -86,42 +88,42 @@ bool caches_make_room(hipError_t error);
 
 /* ---- how much the caches may hold ---- */
 
-/* The most that the caches may hold beyond what the program holds. Caches keep to these limits by
- * themselves, least recently used first, with or without a manager. MGPU_RT_*_LIMIT and the manager
- * set them. */
+/* The most that the caches may hold in addition to what the program holds. Caches enforce these
+ * limits themselves, least recently used first, with or without a manager. MGPU_RT_*_LIMIT and the
+ * manager set the limits. */
 struct cache_limits {
-    _Atomic size_t module_bytes; /* the cost of idle modules */
+    _Atomic size_t module_bytes; /* the cost of all idle modules */
     _Atomic size_t streams;      /* the number of streams that the program does not hold */
     _Atomic size_t memory_bytes[MOST_DEVICES]; /* bytes of freed and cached blocks, by device; 0:
-                                                  not asked for yet */
+                                                * HIP was not asked yet */
 };
 extern struct cache_limits cache_limits;
 
-/* The reasons for which a free takes the careful way: a hit tests them all at once. */
+/* The reasons why a free takes the careful path: a hit tests all of them at once. */
 enum {
     CARE_SEVERAL_STREAMS = 1,
     CARE_OVER_LIMIT = 2,
 };
 extern unsigned care_of_frees;
 
-/* Sets the limits from the options. */
+/* Sets the limits to the values of the options. */
 void limits_set(void);
 
 /* ---- whether somebody has reset a device ---- */
 
-/* Makes later resets of a device visible. Called before a cache holds any object on the device,
- * while it is the thread's current one. */
+/* Makes later resets of a device detectable. Called before a cache holds any object on the device,
+ * while the device is the thread's current one. */
 void device_watch(int device);
 
-/* Returns true if no code has reset the device since device_watch. If it was reset, invalidates all
- * that the caches hold on it. The check is called before a cache looks for an object there: all
- * that it then finds is valid. A call afterwards is too late: another thread may have seen the
- * reset and watch the device again. On AMD's devices the check costs a question to HIP (0.1 µs),
- * unless no other code in the process calls HIP. */
+/* Returns true if no code has reset the device since device_watch. If the device was reset,
+ * invalidates all objects that the caches hold on it. A cache calls this function before it looks
+ * for an object of that device: all objects that it then finds are valid. A later call would be too
+ * late: another thread may have detected the reset and watch the device again. On AMD's devices the
+ * check costs a query to HIP (0.1 µs), unless no other code in the process calls HIP. */
 bool device_kept(int device);
 /* Calls device_kept for every device. */
 void device_ask_all(void);
-/* Calls device_kept for one device, and returns how many of its resets were seen so far. */
+/* Calls device_kept for one device, and returns how many of its resets were detected so far. */
 unsigned device_resets(int device);
 
 extern const struct cache reset_cache;

@@ -1,14 +1,14 @@
-/* A map from a handle of HIP's to the runtime's entry for it.
+/* Maps a handle of HIP to the library's entry for it.
  *
- * A lookup takes no lock: about 9 instructions and two cache lines, however many entries there are.
- * Entries are never removed or freed, so a reader may look at any of them at any time. The owner of
- * an object marks its entry when the object is destroyed. HIP may hand that handle out again, as
- * allocators do; the entry is then used again. An entry costs 64 to 256 bytes for each handle ever
- * seen.
+ * A lookup takes no lock: about 9 instructions and two cache lines, regardless of the number of
+ * entries. Entries are never removed or freed, so a reader may access any entry at any time. The
+ * owner of an object changes the state of its entry when the object is destroyed. HIP may return
+ * that handle again, as allocators do, and then the entry is used again. An entry costs 64 to 256
+ * bytes for each handle that ever existed.
  *
- * A table is an array of pointers, at most half full, that is searched from a key's place on. A
- * larger table replaces it with all its entries. The old table stays, for late readers: they find
- * all entries that were inserted before they began. */
+ * A table is an array of pointers, at most half full; a search starts at the key's place. A larger
+ * table replaces the table and has all its entries. The old table remains for late readers, who
+ * find all entries that were inserted before they started. */
 #ifndef MGPU_RT_HANDLES_H
 #define MGPU_RT_HANDLES_H
 
@@ -18,15 +18,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* First member of each entry. */
+/* The first member of each entry. */
 struct handle {
-    const void *key;     /* written before the entry can be seen, and never again */
-    struct handle *next; /* all entries, newest first */
+    const void *key;     /* written before the entry becomes visible, and never again */
+    struct handle *next; /* links all entries, newest first */
 };
 
 struct handle_table {
-    unsigned shift;           /* from a key's product to its place */
-    size_t mask;              /* places, less one */
+    unsigned shift;           /* the shift from a key's product to its place */
+    size_t mask;              /* number of places, minus one */
     struct handle *places[2]; /* or more */
 };
 
@@ -34,10 +34,10 @@ struct handle_map {
     struct handle_table *table;
     struct handle *all;
     size_t count;
-    size_t size, alignment; /* of an entry */
+    size_t size, alignment; /* size of an entry */
 };
 
-/* The table of a map without entries. */
+/* The table of an empty map. */
 extern struct handle_table handle_no_table;
 #define HANDLE_MAP(type)                                                                           \
     {.table = &handle_no_table, .size = sizeof(type), .alignment = _Alignof(type)}
@@ -58,8 +58,9 @@ static inline void *handle_find(const struct handle_map *map, const void *key) {
     return entry;
 }
 
-/* Returns the entry of a handle; if there is none it is made, all zero but its key. Returns NULL
- * without memory. Takes tables_lock, which the caller does not hold, and allocates without it. */
+/* Returns the entry of a handle; if there is none, creates an entry that is zero except for its
+ * key. Returns NULL if there is no memory. Takes tables_lock, which the caller must not hold, and
+ * allocates without the lock. */
 void *handle_insert(struct handle_map *map, const void *key);
 
 /* Returns the newest of all entries. */

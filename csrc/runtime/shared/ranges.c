@@ -1,7 +1,8 @@
-/* A treap by address: a binary tree that is a heap of the addresses' hashes. So the tree's depth is
- * logarithmic for any order of addresses. The tree's nodes lie in the entries of blocks and of
- * registered memory, which are never freed. So the tree allocates nothing, and readers may walk it
- * without a lock. A sequence number tells readers whether it was written in between. */
+/* A treap by address: a binary tree that is also a heap of the addresses' hashes. So the tree's
+ * depth is logarithmic for any order of addresses. The nodes of the tree are parts of the entries
+ * of blocks and of registered memory, which are never freed. So the tree allocates nothing, and
+ * readers may traverse it without a lock. A sequence number shows readers whether the tree was
+ * written during their search. */
 #include "shared/ranges.h"
 #include "process/state.h"
 
@@ -9,11 +10,11 @@
 
 enum {
     ATTEMPTS = 4,
-    STEPS = 64 /* after so many steps a reader checks whether it runs in a circle */
+    STEPS = 64 /* after this many steps a reader checks whether it runs in a circle */
 };
 
-static struct range *root; /* no two share bytes */
-static uint64_t sequence;  /* odd while the tree is written */
+static struct range *root; /* no two ranges share bytes */
+static uint64_t sequence;  /* odd while the tree is being written */
 uint64_t ranges_changes;
 
 static void begin_write(void) {
@@ -68,8 +69,8 @@ static uint64_t height(const struct range *range) {
     return range->begin * UINT64_C(0x9E3779B97F4A7C15);
 }
 
-/* The new range takes the place of the first that is less high; the subtree there is divided
- * between its two sides. */
+/* The new range takes the place of the first range of lower height, whose subtree is divided
+ * between the new range's two sides. */
 static void insert(struct range *fresh) {
     struct range **link = &root;
     while (*link && height(*link) >= height(fresh))
@@ -86,7 +87,7 @@ static void insert(struct range *fresh) {
     store_release(right, NULL);
 }
 
-/* The nodes below the range take its place, the higher one first. */
+/* The nodes below the range take its place, the higher node first. */
 static void lift_below(struct range **link) {
     struct range *left = (*link)->left, *right = (*link)->right;
     while (left && right) {
@@ -108,7 +109,7 @@ static void remove_range(const struct range *range) {
     end_write();
 }
 
-/* Returns a range that shares bytes with these; NULL if there is none. */
+/* Returns a range that shares bytes with the given bytes; NULL if there is none. */
 static struct range *overlapping(uintptr_t begin, uintptr_t end) {
     struct range *range = last_before(end, sequence);
     return range && range->end > begin ? range : NULL;

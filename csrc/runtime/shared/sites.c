@@ -11,11 +11,10 @@
 
 enum { BLOCKS = 8192, DEVICE_SHIFT = 56 };
 
-static uint64_t blocks[BLOCKS]; /* addresses of the blocks */
-static uint16_t rows[BLOCKS];   /* of the places that allocated the blocks */
+static uint64_t blocks[BLOCKS]; /* addresses of the blocks that the program holds */
+static uint16_t rows[BLOCKS];   /* the places in the program that allocated the blocks */
 
-/* The name comes from the symbol table of the file, as a program's functions are seldom
- * exported. */
+/* The symbol table of the file has the name, because a program's functions are seldom exported. */
 static void name_site(struct site_counter *site, const void *address) {
     char symbol[MAPPED_SYMBOL];
     size_t offset;
@@ -29,7 +28,7 @@ static void name_site(struct site_counter *site, const void *address) {
         snprintf(site->symbol, sizeof site->symbol, "%.128s+0x%zx", symbol, offset);
 }
 
-/* Called before the program holds less than at the peak. */
+/* Called before the program's memory falls below the peak. */
 static void note_peak(int device) {
     for (size_t i = 0; i <= SITES; i++) {
         struct site_counter *site = &counts.sites[i];
@@ -74,7 +73,7 @@ void sites_count(const void *address, int device, ptrdiff_t change) {
     const size_t place = key_find(blocks, BLOCKS, (uintptr_t)address);
     struct site_counter *site = &counts.sites[place < BLOCKS ? load_relaxed(&rows[place]) : SITES];
     if (load_relaxed(&site->bytes) < bytes || load_relaxed(&counts.site_held[device]) < bytes)
-        return; /* the block was taken before statistics began, as in a child of fork */
+        return; /* the program got the block before statistics began, as in a forked child */
     if (exchange_relaxed(&counts.site_grows[device], 0))
         note_peak(device);
     fetch_sub_relaxed(&site->bytes, bytes);

@@ -28,7 +28,8 @@ uint64_t thread_take_tickets(struct thread *thread) {
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
-static bool key_made; /* otherwise the block of a thread that ends stays, and with it its events */
+static bool key_made; /* otherwise the block of an ending thread is leaked, together with its events
+                       * */
 
 static void free_block(struct thread *thread) {
     free(thread->modules.table);
@@ -53,7 +54,7 @@ static void make_key(void) {
     key_made = pthread_key_create(&key, thread_end) == 0;
 }
 
-/* Chooses once, as the program may choose another device later. */
+/* The choice is made once, because the program may choose another device later. */
 static void choose_device(void) {
     static __thread bool chosen;
     if (chosen)

@@ -1,10 +1,10 @@
 /* The entries of the caches, their states, and who may move an entry from one state to another.
  *
- * All follow one pattern: an entry belongs to the thread that has moved its state by a
- * compare-and-swap. An entry's other places (a thread's slot, a queue, a chain) are hints. A thread
- * that finds an entry there takes it by its state, or drops it. State 0 is "gone": HIP released the
- * handle, or a reset took it, and nothing is known of it. Entries are never freed, so that a hint
- * may be stale. */
+ * All caches follow one pattern: an entry belongs to the thread that has changed its state by a
+ * compare-and-swap. The other places that point to an entry (a thread's slot, a queue, a chain) are
+ * hints. A thread that finds an entry by a hint acquires the entry by its state, or drops the hint.
+ * State 0 is "gone": HIP or a reset released the handle, and nothing is known about it. Entries are
+ * never freed, so that a stale hint is harmless. */
 #ifndef MGPU_RT_TYPES_H
 #define MGPU_RT_TYPES_H
 
@@ -43,42 +43,46 @@ struct thread;
  *            LIVE, IDLE,    GONE
  *            RETIRED
  *
- * This way a handle begins no second life while a thread has its first one in hand. Only HIP knows
- * which handles it hands out in between (stream_insert). A stream lies in a queue if and only if
- * `queue` is set; a stream there may be held again. stream_pool_total == the number of streams that
- * are not GONE, LOST or EXTERNAL. external_users == the number of threads that use a stream as
- * their external stream. fences_done <= fences. All submitted work is done if completed ==
- * submitted. */
+ * This way a handle never starts its second use while a thread still works with its first use. Only
+ * HIP knows which handles it has returned in between (stream_insert). A stream is in a queue if and
+ * only if `queue` is set; a queued stream may already be held again. stream_pool_total == the
+ * number of streams that are not GONE, LOST or EXTERNAL. external_users == the number of threads
+ * that use a stream as their external stream. fences_done <= fences. All submitted work is done if
+ * completed == submitted. */
 enum stream_state {
-    STREAM_GONE,     /* HIP has destroyed the stream: nothing is known of the handle any more */
-    STREAM_LOST,     /* gone too; but a thread that had taken it before must still drop it */
-    STREAM_IDLE,     /* idle, to be handed out */
+    STREAM_GONE,     /* HIP has destroyed the stream: nothing is known about the handle any longer
+                      * */
+    STREAM_LOST,     /* gone too, but the thread that had taken the stream before must still drop it
+                      * */
+    STREAM_IDLE,     /* idle, and may be handed out */
     STREAM_LIVE,     /* held by the program */
-    STREAM_RETIRED,  /* the program is done with it, but it has work pending */
-    STREAM_EXTERNAL, /* made by the program, and named by mgpu_rt_use_stream; or a null stream's, or
-                        untracked work's */
+    STREAM_RETIRED,  /* the program has destroyed the stream, but work is pending */
+    STREAM_EXTERNAL, /* the program made the stream and named it by mgpu_rt_use_stream; or the entry
+                      * of a null stream or of untracked work */
     STREAM_TAKEN,    /* a thread owns the stream and is moving it to another state */
 };
 
-/* Two threads on two streams share nothing; a hit touches only the first cache line. */
+/* Two threads on two streams share no memory; a hit touches only the first cache line. */
 struct stream {
     struct handle handle;
     int device;
     int state;                    /* enum stream_state */
-    uint64_t submitted;           /* names the last submission (streams.h) */
-    uint64_t completed;           /* the value of `submitted` when the last finished wait began */
+    uint64_t submitted;           /* the name of the last submission (fences.h) */
+    uint64_t completed;           /* the value of `submitted` when the last finished wait started */
     unsigned external_users;      /* under tables_lock */
     bool has_waiters;             /* a block waits for a fence */
-    uint64_t fences, fences_done; /* numbers of the last fence set, and of the last one done */
-    struct block_pool *pool;    /* memory that was freed on the stream (blocks.h); NULL: none yet */
-    struct staging *staging;    /* the pinned memory of the stream's last copy, or NULL */
-    struct stream_queue *queue; /* the queue of idle streams that it is in; NULL: in none */
+    uint64_t fences, fences_done; /* numbers of the last fence set, and of the last fence that is
+                                   * done */
+    struct block_pool *pool;      /* pool of the blocks that were freed on the stream (blocks.h);
+                                   * NULL: no block was freed yet */
+    struct staging *staging;      /* the pinned memory of the stream's last copy, or NULL */
+    struct stream_queue *queue; /* the queue of idle streams that contains the stream; NULL: none */
     struct stream *newer, *older; /* there */
-    uint64_t asked, asked_fence;  /* `submitted`, and the fence, when a thread began to wait for the
-                                     device (that thread's own); 0: none does */
-    struct stream *next_listed;   /* streams.h; written under tables_lock */
-    bool listed;                  /* in that list; under tables_lock */
-    uint64_t put_off; /* the value of `submitted` at a synchronise that was put off (lazy_sync.h) */
+    uint64_t asked, asked_fence;  /* `submitted` and the fence at the time when a thread began to
+                                   * wait for the device; 0: no thread waits */
+    struct stream *next_listed;   /* links the list of streams.h; written under tables_lock */
+    bool listed;                  /* the stream is in that list; under tables_lock */
+    uint64_t put_off; /* the value of `submitted` at a postponed synchronise (lazy_sync.h) */
 } __attribute__((aligned(64)));
 
 /* ---- staging ----
@@ -87,20 +91,20 @@ struct stream {
  * take     0     1   a copy, or who trims, invalidates   exchange acquire
  * release  1     0   who has taken it                    release
  *
- * All but `taken` is for who has taken it; others read the owner as a hint. A stream's copies use
- * this memory if it is the stream's `staging` and the stream is its owner. used <= STAGING_UP. The
- * device reads the first `used` bytes until `fence` is done: until then the memory keeps its
- * owner. */
-enum { STAGING_PIECES = 4 /* pieces of a copy from the device that are in flight at once */ };
+ * Only the thread that has taken the memory uses the members other than `taken`; other threads read
+ * the owner as a hint. A stream's copies use this memory if it is the stream's `staging` and the
+ * stream is the memory's owner. used <= STAGING_UP. The device reads the first `used` bytes until
+ * `fence` is done: until then the owner does not change. */
+enum { STAGING_PIECES = 4 /* pieces of a copy from the device that may be in flight at once */ };
 
-/* Pinned memory for one stream at a time; if more streams are at work than there are of these, HIP
- * copies for the others. */
+/* Pinned memory, used by one stream at a time; if all are in use, HIP makes the copies of further
+ * streams. */
 struct staging {
-    int taken;            /* by a thread that is copying */
-    struct stream *owner; /* the stream whose copies may be under way */
-    char *up, *down;      /* NULL: not asked for yet */
-    bool no_up, no_down;  /* asked for in vain */
-    size_t used;          /* of `up`, since `fence` was last done */
+    int taken;            /* set by a thread that is copying */
+    struct stream *owner; /* the stream whose copies may be pending */
+    char *up, *down;      /* NULL: not allocated yet */
+    bool no_up, no_down;  /* HIP has refused the allocation */
+    size_t used;          /* bytes of `up` in use since `fence` was last done */
     uint64_t fence;
     uint64_t last_use;
     int device; /* the events' */
@@ -119,22 +123,22 @@ struct staging {
  * remove     LIVE, PAST    GONE   the owner           cas acq_rel
  * invalidate any           GONE   who saw the reset   release
  *
- * The program holds it if and only if state >= EVENT_PAST.
- * An event lies in the common pool's chain if and only if `queued`. */
+ * The program holds an event if and only if state >= EVENT_PAST. An event is in the common pool's
+ * chain if and only if `queued`. */
 enum event_state {
     EVENT_GONE,
     EVENT_IDLE, /* destroyed by the program, and cached */
-    EVENT_PAST, /* held by the program; HIP knows of it what an earlier owner recorded */
-    EVENT_LIVE, /* held by the program; HIP knows of it what this owner did */
+    EVENT_PAST, /* the program holds the event; HIP has the record of an earlier owner */
+    EVENT_LIVE, /* the program holds the event; HIP has the record of this owner */
 };
 
 struct event {
     struct handle handle;
     int state;               /* enum event_state */
-    int device;              /* read by others as a hint */
-    struct stream *captured; /* the stream that the event was recorded on last, if that captured;
-                                maintained while a stream is external */
-    /* The common pool's, under tables_lock. */
+    int device;              /* other threads read this as a hint */
+    struct stream *captured; /* the stream on which the event was last recorded, if that stream
+                              * captured; maintained while any stream is external */
+    /* links the common pool's chain; under tables_lock */
     struct event *next_idle;
     bool queued;
 };
@@ -151,25 +155,26 @@ struct event {
  * remove     LIVE        GONE   the owner, before HIP unloads   release, tables_lock
  * invalidate any         GONE   who saw the reset               release, tables_lock
  *
- * Each load of the program's has one to itself, as with stock. A module that the program holds is
- * never handed out a second time, since only the program knows how it uses it. When HIP hands its
- * handle out again, the entry serves the new module, under a new version. version is odd if and
- * only if HIP, as far as is known, has the module that the entry serves. A release that comes after
- * that makes IDLE of GONE, and changes nothing else. A thread without tables_lock acquires one
- * version's module or none, as version and state lie in one word. So it never owns a module that a
- * reset has ended and whose handle HIP has handed out again. An unload changes only the state: its
+ * Each load of the program gets its own module, as with stock. A module that the program holds is
+ * never handed out a second time, because only the program knows how it uses the module. When HIP
+ * returns the handle again, the entry serves the new module, under a new version. version is odd if
+ * and only if HIP, as far as is known, holds the module that the entry serves. A release after that
+ * turns IDLE into GONE, and changes nothing else. A thread without tables_lock acquires the module
+ * of one version or none, because version and state share one word. So no thread owns a module that
+ * a reset has ended and whose handle HIP has returned again. An unload changes only the state: its
  * caller holds the module, and HIP forbids a reset of the device until then. module_cost_all == the
  * sum of module_cost over all modules that are not GONE. */
 enum module_state {
     MODULE_GONE,
-    MODULE_IDLE, /* the program has unloaded the module; only the cache has it, and it is loaded */
-    MODULE_LIVE, /* loaded for the program, once */
+    MODULE_IDLE, /* the program has unloaded the module, which stays loaded in the cache */
+    MODULE_LIVE, /* the program has loaded the module once */
 };
 
-/* A kernel of a module. A stale slot of a thread may still look at its name. When its module's
- * entry serves another module, it serves the kernel of that name there. */
+/* A kernel of a module. A stale slot of a thread may still read the function's name. When the
+ * module's entry serves another module, the function's entry serves the kernel of that name there.
+ * */
 struct function {
-    hipFunction_t handle; /* NULL: HIP is to be asked for it */
+    hipFunction_t handle; /* NULL: HIP was not asked for the function yet */
     struct function *next;
     char name[];
 };
@@ -180,18 +185,20 @@ struct module {
         uint64_t version_and_state; /* both */
         struct {
             uint32_t state;   /* enum module_state */
-            uint32_t version; /* changes where a module begins or ends to be served */
+            uint32_t version; /* changes when a module starts or stops being served */
         };
     };
     int device;
-    /* Describes the served module's image; its bytes exist as long as the module is not GONE. */
+    /* Describes the image of the served module; the image's bytes exist as long as the module is
+     * not GONE. */
     struct image image;
-    unsigned char *copy; /* holds the image's bytes, unless they are a constant of the program */
-    bool shared;         /* the module may be cached and handed out again (image.h tells which) */
+    unsigned char *copy; /* contains the image's bytes, unless they are a constant of the program */
+    bool shared;         /* the module may be cached and handed out again (image.h says when) */
     uint64_t uses, last_use; /* the owner's */
     /* Under tables_lock. */
-    bool pinned;               /* no limit evicts the module */
-    unsigned graphs;           /* graphs that launch the module's kernels: HIP does not unload it */
+    bool pinned;               /* no limit evicts this module */
+    unsigned graphs;           /* number of graphs that launch the module's kernels: HIP does not
+                                * unload the module while there are any */
     struct module *next_image; /* chain in the table of images */
     struct function *functions;
 };
@@ -208,12 +215,12 @@ struct module {
  * its graph  GRAPH                       builds a graph; of GRAPH any free
  * serve on   GRAPH_OWNED   GRAPH         an allocation of the same graph     cas acq_rel
  *
- * The program holds it if and only if state >= BLOCK_LIVE.
- * "leave" may meet a block that a thread has taken: the block that this thread makes of it is no
- * longer in the account. The account of a device == the sum of the sizes of all blocks that are
- * `booked`. All blocks but GONE ones are booked, unless a thread had taken them when the device was
- * reset. A block of GRAPH_OWNED is in no pool, and no cache hands it out. An idle block is in one
- * way, in one chain, or owned by the thread that takes or puts it. */
+ * The program holds a block if and only if state >= BLOCK_LIVE. "leave" may meet a block that a
+ * thread has taken: when that thread puts the block back, the account no longer includes it. The
+ * account of a device == the sum of the sizes of all blocks that are `booked`. All blocks except
+ * GONE ones are booked, unless a thread had taken the block when the device was reset. A
+ * GRAPH_OWNED block is in no pool, and no cache hands it out. An idle block is in one of `ways`, in
+ * one chain, or owned by the thread that takes or puts it. */
 enum { BLOCK_GRAIN = 256, POOL_SETS = 16, POOL_WAYS = 4 };
 
 enum block_state {
@@ -221,51 +228,55 @@ enum block_state {
     BLOCK_IDLE,        /* in a pool */
     BLOCK_GRAPH_OWNED, /* the program has freed the block; a graph still uses it */
     BLOCK_LIVE,        /* held by the program */
-    BLOCK_SHARED, /* held, and managed memory: a state of its own, so that a free of device memory,
-                     the hit, need not test for it */
-    BLOCK_GRAPH,  /* held, and a graph uses it as long as that lives */
+    BLOCK_SHARED, /* held, and managed memory: a separate state, so that the free of device memory,
+                   * the hit, need not test for it */
+    BLOCK_GRAPH,  /* held, and a graph uses the block as long as the graph exists */
 };
 
-/* A fence is done once all work is done that the stream had at the free. */
+/* A fence is done once all work that the stream had at the free is done. */
 struct fence {
     struct stream *stream; /* NULL: the list ends before this fence */
-    uint64_t number;       /* number among the stream's fences */
-    struct fence *next;    /* fences are never freed, but used again */
+    uint64_t number;       /* the fence's number in its stream */
+    struct fence *next;    /* fences are never freed, but reused */
 };
 
-/* An entry is never freed; when HIP hands its address out again, it serves the new block. */
+/* An entry is never freed; when HIP returns its address again, the entry serves the new block. */
 struct block {
     struct handle handle; /* the address */
     size_t size;
     int device;
     int state;          /* enum block_state */
-    bool shared;        /* managed memory, which the host reaches too */
-    bool booked;        /* the device's account and the ranges have it; under tables_lock */
-    bool outlives;      /* the block survives the reset that is being handled (invalidate_blocks) */
-    uint64_t number;    /* of shared memory: HIP's for it, 0 if it is not known */
-    struct fence fence; /* IDLE: the fences that the block waits for. First comes the stream that it
-                           was freed on, then others that were at work. GRAPH_OWNED: only the stream
-                           that it was freed on */
-    uint64_t graph; /* GRAPH, GRAPH_OWNED: the number of the capture that it was made for, or 0 */
-    uint64_t uses;  /* how often the block was handed out */
-    uint64_t last_use; /* block_clock at the block's last free */
+    bool shared;        /* managed memory, which the host can access, too */
+    bool booked;        /* the device's account and the ranges contain the block; under tables_lock
+                         * */
+    bool outlives;      /* the block survives the reset that is in progress (invalidate_blocks) */
+    uint64_t number;    /* HIP's number for shared memory; 0 if the number is unknown */
+    struct fence fence; /* IDLE: the fences for which the block waits. The fence of the stream on
+                         * which it was freed comes first, then those of other streams with pending
+                         * work. GRAPH_OWNED: only the fence of the stream on which it was freed */
+    uint64_t graph;     /* GRAPH, GRAPH_OWNED: the number of the capture for which the block was
+                         * allocated, or 0 */
+    uint64_t uses;      /* how often the block was handed out */
+    uint64_t last_use;  /* the value of block_clock at the block's last free */
     struct range range;
     struct block *next_overflow;
 };
 
-/* The clock that finds the least recently used block. The clock counts the blocks that HIP was
- * asked for, and beyond the limit the frees. */
+/* The clock by which eviction finds the least recently used block. The clock counts the blocks that
+ * HIP was asked for and, above the limit, the frees. */
 extern uint64_t block_clock;
 
-/* Idle blocks. A block is in one way or in one chain; the thread that takes it out owns it. A block
- * with several fences is in a chain of its device's pool; all others have one fence. */
+/* Idle blocks. A block is in one of `ways` or in one chain; the thread that removes the block owns
+ * it. A block with several fences is in a chain of its device's pool; all other blocks have one
+ * fence. */
 struct block_pool {
     struct block *ways[POOL_SETS][POOL_WAYS];
     struct block *overflow[POOL_SETS]; /* chains; written under tables_lock */
-    size_t waiting;                    /* blocks with several fences; under tables_lock */
-    struct stream *owner;              /* NULL: the pool of a device */
-    int device; /* the blocks' device, for good; the owner's handle may move to another */
-    struct block_pool *next; /* list of all streams' pools; they are never freed */
+    size_t waiting;                    /* number of blocks with several fences; under tables_lock */
+    struct stream *owner;              /* NULL: this is the pool of a device */
+    int device; /* the blocks' device, which never changes; the owner's handle may move to another
+                 * device */
+    struct block_pool *next; /* links the list of all streams' pools, which are never freed */
 };
 
 #endif

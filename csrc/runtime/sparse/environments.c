@@ -9,7 +9,7 @@
 
 enum { MOST_ENVIRONMENTS = 16 };
 
-/* The newest comes first; the list, `taken`, `stale` and `used` are under tables_lock. */
+/* The newest environment comes first; tables_lock guards the list, `taken`, `stale` and `used`. */
 static struct environment *environments;
 static uint64_t environment_uses;
 
@@ -29,7 +29,7 @@ static struct environment *take_idle_environment(int device, hipStream_t stream)
     return found;
 }
 
-/* Removes the least recently used environment from the list if there are more than `most`. */
+/* Removes the least recently used environment from the list if the list has more than `most`. */
 static struct environment *remove_oldest(size_t most) {
     struct environment **oldest = NULL, *removed = NULL;
     size_t count = 0;
@@ -96,7 +96,8 @@ void environment_release(struct environment *environment) {
     const bool stale = environment->stale;
     pthread_mutex_unlock(&tables_lock);
     if (stale)
-        free(environment); /* the environment is in no list; its handle is the reset device's */
+        free(environment); /* the environment is in no list; its handle belongs to the device that
+                            * was reset */
     else
         (void)destroy_beyond(MOST_ENVIRONMENTS);
 }
@@ -108,8 +109,8 @@ int environment_trim(int device) {
     return destroy_beyond(0);
 }
 
-/* No environment of the device is used again or destroyed. Environments that no call uses are freed
- * after the lock. */
+/* Ensures that no environment of the device is used again or destroyed. Environments that no call
+ * uses are freed after the lock is released. */
 static void invalidate_environments(int device) {
     struct environment *stale = NULL;
     pthread_mutex_lock(&tables_lock);

@@ -1,9 +1,10 @@
-/* The environments of hipSPARSE and cuSPARSE (their handles), which mgpuCreateSparseEnv and
- * mgpuDestroySparseEnv would make and destroy: 1 ms and more, and memory of the device.
+/* Caches the environments of hipSPARSE and cuSPARSE (their handles): to create and destroy one
+ * costs 1 ms and more, and device memory.
  *
- * An environment has memory of the device that its kernels work in, and a stream for them. So an
- * environment serves one call at a time, and one stream for as long as it lives. Its later work on
- * that stream comes after its earlier work. Stock has one for the process, on the null stream. */
+ * An environment owns device memory in which its kernels work, and has a stream for them. So an
+ * environment serves one call at a time, and one stream for its whole life. Its later work on that
+ * stream runs after its earlier work. Stock has one environment for the process, on the null
+ * stream. */
 #ifndef MGPU_RT_ENVIRONMENTS_H
 #define MGPU_RT_ENVIRONMENTS_H
 
@@ -15,18 +16,19 @@ struct environment {
     void *handle; /* the library's */
     hipStream_t stream;
     int device;
-    bool stale; /* in use while its device was reset */
+    bool stale; /* a call was using the environment when its device was reset */
     bool taken;
-    uint64_t used; /* environment_uses at the last use */
+    uint64_t used; /* the value of environment_uses at the last use */
     struct environment *next;
 };
 
-/* Returns an environment for a stream of the thread's current device, which no other call gets
- * until it is released. Returns NULL and the library's answer in *status if there is none. */
+/* Returns an environment for a stream of the thread's current device; no other call gets the
+ * environment until it is released. Returns NULL and sets *status to the library's answer if there
+ * is no environment. */
 struct environment *environment_acquire(int device, hipStream_t stream, int *status);
 void environment_release(struct environment *environment);
 
-/* Destroys the environments of all devices that no call uses; returns how many. */
+/* Destroys the environments of all devices that no call is using; returns how many. */
 int environment_trim(int device);
 
 extern const struct cache environment_cache;

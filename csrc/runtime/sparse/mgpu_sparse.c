@@ -1,7 +1,7 @@
 /* Sparse matrices: the environment, and descriptors of vectors and matrices.
  *
- * The library makes a descriptor by an allocation on the host: none is cached. Their work buffers
- * are the program's, from mgpuMemAlloc. */
+ * The library creates a descriptor by a host allocation, so no descriptor is cached. The program
+ * allocates their work buffers by mgpuMemAlloc. */
 #include "sparse/mgpu_sparse.h"
 #include "driver/cuda.h"
 #include "driver/hip.h"
@@ -18,7 +18,8 @@ static struct advice sparse_no_environment = {
     .text = "the program has not called mgpuCreateSparseEnv, which has to come before what is "
             "computed with sparse matrices"};
 
-/* The number that the program has made and not destroyed, as in stock: for the whole process. */
+/* The number of environments that the program has created and not destroyed, as in stock: for the
+ * whole process. */
 static int environments_open;
 
 /* ---- the environment ---- */
@@ -43,7 +44,7 @@ void impl_mgpuCreateSparseEnv(void) {
     fetch_add_relaxed(&environments_open, 1);
 }
 
-/* The environment stays cached for the next owner, unless caches are off. */
+/* The environment stays cached for the next owner, unless caching is off. */
 void impl_mgpuDestroySparseEnv(void) {
     (void)thread_get();
     (void)sparse_open();
@@ -67,9 +68,9 @@ bool sparse_begin(struct sparse_work *work, hipStream_t stream, const char *expr
     (void)sparse_open();
     if (!stream_usable(work->thread, stream, &work->stream, set_stream_expression()))
         return false;
-    lazy_end(); /* the library's kernels are unknown */
+    lazy_end(); /* the kernels of hipSPARSE or cuSPARSE are unknown */
     if (load_relaxed(&environments_open) == 0)
-        return true; /* the library answers without one */
+        return true; /* hipSPARSE or cuSPARSE answers without an environment */
     work->environment = take_environment(stream, expression);
     work->handle = work->environment ? work->environment->handle : NULL;
     return work->environment != NULL;
@@ -95,7 +96,7 @@ void sparse_end(struct sparse_work *work, int status) {
             sparse_failed(expression, answer_, NULL);                                              \
     } while (0)
 
-/* Each of these functions gets a stream, and none uses it. */
+/* Each of these functions has a stream as its parameter, and none uses it. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 void *impl_mgpuCreateDnVec(intptr_t size, void *values, int32_t dtp, hipStream_t stream) {
@@ -109,7 +110,7 @@ void impl_mgpuDestroyDnVec(void *v, hipStream_t stream) {
     SPARSE_CALL(sparse.DestroyDnVec(v), "%1$sDestroyDnVec(vec)");
 }
 
-/* The library is asked, and answers for an environment only. */
+/* hipSPARSE or cuSPARSE answers this question only for an environment. */
 static int row_order(void) {
     static int known = -1;
     int order = load_relaxed(&known), status;

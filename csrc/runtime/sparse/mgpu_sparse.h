@@ -1,4 +1,4 @@
-/* The begin and the end of every call that computes with sparse matrices. */
+/* Begins and ends every call that computes with sparse matrices. */
 #ifndef MGPU_RT_MGPU_SPARSE_H
 #define MGPU_RT_MGPU_SPARSE_H
 
@@ -11,19 +11,21 @@
 struct sparse_work {
     const char *expression;
     struct thread *thread;
-    struct stream *stream; /* NULL: the null stream, or one that the program made by calling HIP */
-    struct environment *environment; /* NULL: the program has made none */
+    struct stream *stream; /* NULL: the null stream, or a stream that the program created by calling
+                            * HIP */
+    struct environment *environment; /* NULL: the program has created no environment */
     void *handle;                    /* the environment's handle, or NULL */
 };
 
-/* Takes an environment for the stream. Returns false, and reports it, if the program has destroyed
- * the stream or no environment can be made. */
+/* Acquires an environment for the stream. Returns false, and reports why, if the program has
+ * destroyed the stream or no environment can be created. */
 bool sparse_begin(struct sparse_work *work, hipStream_t stream, const char *expression);
 
-/* Releases the environment, and reports a status that is a failure. */
+/* Releases the environment, and reports the status if it is a failure. */
 void sparse_end(struct sparse_work *work, int status);
 
-/* Returns the address of a 1 of a type, by cuSPARSE's numbers, for the host's alpha and beta. */
+/* Returns the address of the number 1 in a type, by cuSPARSE's numbers for types, for the host's
+ * alpha and beta. */
 const void *sparse_one(int type);
 
 #endif

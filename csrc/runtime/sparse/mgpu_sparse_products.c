@@ -1,10 +1,10 @@
-/* Sparse matrices: products. Products run on the stream that is passed; stock always takes the null
- * stream. */
+/* Computes products of sparse matrices. Products run on the stream that the program passes; stock
+ * always uses the null stream. */
 #include "driver/cuda.h"
 #include "sparse/mgpu_sparse.h"
 #include "sparse/sparse.h"
 
-enum { DEFAULT_ALGORITHM = 0 }; /* of every operation, in every version */
+enum { DEFAULT_ALGORITHM = 0 }; /* the default algorithm of every operation, in every version */
 
 /* PRODUCT(expression, call): a call to the library on a stream; `env` is the stream's environment.
  */
@@ -31,8 +31,8 @@ enum {
     C_16BF = 15,
 };
 
-/* For other types the 1 is a double, as in stock. An imaginary part of 0 follows the 1; stock has
- * none there, and passes a double for an integer. */
+/* For other types alpha and beta are a double, as in stock. An imaginary part of 0 follows the 1;
+ * stock has no imaginary part there, and passes a double for an integer. */
 const void *sparse_one(int type) {
     static const uint16_t half[2] = {0x3c00}, brain[2] = {0x3f80};
     static const float single[2] = {1};
@@ -119,8 +119,8 @@ void impl_mgpuSDDMM(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t c
 
 /* ---- matrix times matrix ---- */
 
-/* Stock passes 1 as beta. hipSPARSE 5.3 then gives wrong values; 0 gives the right result, as C
- * begins empty. */
+/* Stock passes 1 as beta. hipSPARSE 5.3 then computes wrong values; 0 gives the right result,
+ * because C is empty at first. */
 static const void *product_beta(int type) {
     static const double zeros[2];
     return cuda_present() ? sparse_one(type) : zeros;

@@ -1,4 +1,4 @@
-/* 2:4 sparse matrices, on NVIDIA's GPUs: of any four values of a row two are zero, and the GPU's
+/* 2:4 sparse matrices on NVIDIA's GPUs: two of any four values of a row are zero, and the GPU's
  * tensor cores skip them. The program owns the memory of the handles. */
 #include "sparse/mgpu_sparse.h"
 #include "sparse/sparse.h"
@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Room for each of cuSPARSELt's objects: 11024 bytes in 0.4, which LLVM assumes, 13072 in 0.6,
+/* The space for each of cuSPARSELt's objects: 11024 bytes in 0.4, which LLVM assumes, 13072 in 0.6,
  * fewer since. */
 enum { OBJECT_BYTES = 16384, VALUE_ALIGNMENT = 16 };
 
@@ -22,13 +22,13 @@ struct sparselt_object {
     _Alignas(16) unsigned char bytes[OBJECT_BYTES];
 };
 
-/* The handle lies in the program's memory, which has room for objects of 0.4 only. */
+/* The handle is in the program's memory, where only an object of 0.4 fits. */
 struct dense_handle {
     struct sparselt_object *matrix;
     void *values;
 };
 
-/* The product is part of this handle, as LLVM has it: a sparse handle serves one product. */
+/* The product is part of this handle, as in LLVM: a sparse handle serves one product. */
 struct sparse_handle {
     struct sparse_objects {
         struct sparselt_object matrix, selection, plan, product;
@@ -44,21 +44,21 @@ static struct advice not_two_to_four = {
     .text = "a matrix that the program calls 2:4 sparse has more than two values in four: the "
             "product will be wrong"};
 
-static struct sparselt_object environment; /* of the process, as in stock */
+static struct sparselt_object environment; /* one for the process, as in stock */
 
 static void start_sparselt(void) {
     (void)thread_get();
     (void)sparselt_open();
 }
 
-/* Reports a failure; returns true if there was none. */
+/* Reports a failure; returns true if the call succeeded. */
 static bool succeeded(int status, const char *expression) {
     if (status != SPARSE_SUCCESS)
         sparselt_failed(expression, status);
     return status == SPARSE_SUCCESS;
 }
 
-/* Returns whether a handle has objects, and reports why a call fails if not. */
+/* Returns whether a handle has objects, and otherwise reports why the call fails. */
 static bool has_objects(const void *objects, const char *expression) {
     return succeeded(objects ? SPARSE_SUCCESS : SPARSE_NO_MEMORY, expression);
 }
@@ -128,8 +128,8 @@ static void drop_plan(struct sparse_objects *a) {
     (void)sparselt.MatmulAlgSelectionDestroy(&a->selection);
 }
 
-/* Stock destroys the descriptor after the product, and a second time here. From 0.8 on cuSPARSELt
- * frees its memory each time, so the second destroy ends the program. */
+/* Stock destroys the descriptor after the product, and again here. Since 0.8 cuSPARSELt frees the
+ * descriptor's memory each time, so the second destroy ends the program. */
 void impl_mgpuDestroyCuSparseLtSpMat(void *sh, hipStream_t stream) {
     struct sparse_handle *handle = sh;
     (void)stream;
@@ -145,14 +145,14 @@ void impl_mgpuDestroyCuSparseLtSpMat(void *sh, hipStream_t stream) {
 
 /* ---- the product ---- */
 
-/* cusparseComputeType as LLVM counts it, which is as up to cuSPARSELt 0.4. */
+/* cusparseComputeType by LLVM's numbers, which are those up to cuSPARSELt 0.4. */
 enum { LLVM_16F = 0, LLVM_32I = 1 };
 
-/* The numbers of cuSPARSELt from 0.5 on. For halves, cuSPARSELt adds up floats. */
+/* The numbers of cuSPARSELt since 0.5. cuSPARSELt sums products of halves as floats. */
 enum { FROM_0_5 = 500, COMPUTE_32I = 0, COMPUTE_32F = 2 };
 
-/* Returns the open library's number for the type that a lowered program names. Stock passes the
- * program's number on, so that a product of halves fails on a newer library. */
+/* Returns the open library's number for the type that a lowered program passes. Stock passes the
+ * program's number on, so a product of halves fails on a newer library. */
 static int compute_type(int type) {
     int version = 0;
     (void)sparselt.GetVersion(&environment, &version);
@@ -167,7 +167,8 @@ static void check_pruned(const struct sparse_handle *a, hipStream_t stream) {
     int *on_device = impl_mgpuMemAlloc(sizeof wrong, stream, false);
     if (!on_device)
         return;
-    impl_mgpuMemset32(on_device, 0, 1, stream); /* the check writes only if a value is wrong */
+    impl_mgpuMemset32(on_device, 0, 1, stream); /* the check writes only if it finds a wrong value
+                                                 * */
     if (succeeded(sparselt.SpMMAPruneCheck(&environment, &a->objects->product, a->values, on_device,
                                            stream),
                   "cusparseLtSpMMAPruneCheck( &cusparseLt_env, &(matA->matmul), matA->values, "
@@ -180,7 +181,7 @@ static void check_pruned(const struct sparse_handle *a, hipStream_t stream) {
         report_once(&not_two_to_four);
 }
 
-/* Chooses the algorithm, and makes its plan. */
+/* Selects the algorithm, and creates its plan. */
 static void plan_product(struct sparse_objects *a) {
     const int way = 0;
     drop_plan(a);
@@ -238,7 +239,7 @@ void impl_mgpuCuSparseLtSpMMBufferSize(void *bs, int32_t ma, int32_t mb, void *a
         "compressed_buffer_size)");
 }
 
-/* The plan serves once, as in stock; another product makes its own. */
+/* The plan serves one product, as in stock; another product creates its own plan. */
 void impl_mgpuCuSparseLtSpMM(void *a, void *b, void *c, void *workspace, void *compressed,
                              void *compressedBuffer, hipStream_t stream) {
     const struct sparse_handle *handle = a;

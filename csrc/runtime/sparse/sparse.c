@@ -39,7 +39,7 @@ static struct advice sparse_lacks = {.text = "%s has no %s%s: such a matrix cann
 struct sparse_functions sparse;
 struct sparselt_functions sparselt;
 
-/* The libraries that are open. */
+/* The libraries that this process has opened. */
 static struct {
     const char *title, *lower, *upper;
     const char *(*error_text)(int status);
@@ -103,8 +103,8 @@ static bool resolve_sparselt(void *library) {
     return true;
 }
 
-/* No LLVM is in these libraries, so RTLD_LOCAL keeps them and the program apart (symbols.h). The
- * libraries find HIP, which is open, by its SONAME. */
+/* These libraries contain no LLVM, so RTLD_LOCAL suffices to separate them from the program
+ * (symbols.h). The libraries find HIP by its SONAME, because HIP is open. */
 static void *open_file(const char *folder, const char *name) {
     char path[PATH_BYTES];
     const int length = snprintf(path, sizeof path, "%s%s%s", folder, folder[0] ? "/" : "", name);
@@ -121,7 +121,7 @@ static void note_path(void *library, const char *name) {
 
 /* ---- hipSPARSE ---- */
 
-/* Returns hipSPARSE's SONAME for HIP's major version; the plain name if that is not known. */
+/* Returns hipSPARSE's SONAME for HIP's major version; the plain name if the version is unknown. */
 static const char *hipsparse_name(void) {
     int version = 0;
     if (hip.RuntimeGetVersion(&version) != hipSuccess)
@@ -138,7 +138,7 @@ static const char *hipsparse_name(void) {
     }
 }
 
-/* A library of another release has brought its own HIP, which knows none of our streams. */
+/* A library of another release has loaded its own HIP, which knows none of our streams. */
 static bool serves_this_hip(void) {
     char other[PATH_BYTES];
     if (!mapped_find("libamdhip64.so", hip_path(), other, sizeof other))
@@ -176,7 +176,8 @@ static void *open_hipsparse(void) {
 
 /* ---- NVIDIA's ---- */
 
-/* Folders of CUDA's libraries beside the loader's own: CUDA's, and Python's packages. */
+/* Folders with CUDA's libraries besides the loader's own: CUDA's, and those of Python's packages.
+ * */
 static void *open_nvidia(const char *name, const char *package) {
     char folder[PATH_BYTES], home[PATH_BYTES];
     const char *cuda_path = options_path_variable("CUDA_PATH");
@@ -274,7 +275,7 @@ int sparse_row_order(void *handle) {
 
 /* ---- failures ---- */
 
-/* Returns the statuses of both libraries, in words. */
+/* Returns the names of both libraries' statuses. */
 static const char *status_text(int status) {
     static const char *const words[] = {"success",
                                         "the library was not initialized",
@@ -294,7 +295,7 @@ static const char *status_text(int status) {
                                                                         : "<unknown>";
 }
 
-/* Returns HIP's nearest error, for mgpu_rt_take_error. */
+/* Returns the HIP error that is nearest to the status, for mgpu_rt_take_error. */
 static hipError_t error_of(int status) {
     static const hipError_t errors[] = {
         [1] = hipErrorNotInitialized, [SPARSE_NO_MEMORY] = hipErrorOutOfMemory,

@@ -1,7 +1,8 @@
-/* The libraries for sparse matrices: hipSPARSE, or cuSPARSE and cuSPARSELt where HIP is csrc/cuhip.
+/* Opens the libraries for sparse matrices: hipSPARSE, or cuSPARSE and cuSPARSELt if HIP is
+ * csrc/cuhip.
  *
- * These libraries are not linked, as HIP is not, and are opened at the first call that needs one:
- * rocSPARSE is 1.3 GB of kernels. */
+ * Like HIP, these libraries are not linked; the first call that needs one opens it: rocSPARSE is
+ * 1.3 GB of kernels. */
 #ifndef MGPU_RT_SPARSE_H
 #define MGPU_RT_SPARSE_H
 
@@ -9,7 +10,7 @@
 #include "mgpu.h"
 #include "shared/caches.h"
 
-/* The libraries' answers, which have the same numbers, and one of the runtime's own. */
+/* The statuses of the libraries, which have the same numbers, and one status of this library. */
 enum sparse_status {
     SPARSE_SUCCESS = 0,
     SPARSE_NO_MEMORY = 2,
@@ -29,19 +30,19 @@ struct sparselt_functions {
 #undef SPARSELT_FN
 };
 
-/* Callable after sparse_open, even if that failed: without a library each function returns
+/* Callable after sparse_open, even after a failure: without a library each function returns
  * SPARSE_NO_LIBRARY. */
 extern struct sparse_functions sparse;
 extern struct sparselt_functions sparselt;
 
-/* Finds and opens the library, once a process; thread-safe. Returns false if there is none; a call
- * that fails for it prints a message. Called after HIP was opened. */
+/* Finds and opens the library, once in a process; thread-safe. Returns false if no library was
+ * found; the call that fails for this reason prints a message. Called after HIP has been opened. */
 bool sparse_open(void);
 
-/* Opens cuSPARSELt; AMD has no library that takes LLVM's handles. */
+/* Opens cuSPARSELt; AMD has no library that accepts LLVM's handles. */
 bool sparselt_open(void);
 
-/* SPARSE_RETRY(call): returns the library's status; calls it once more if memory was short. */
+/* SPARSE_RETRY(call): returns the library's status; repeats the call if memory was short. */
 #define SPARSE_RETRY(call)                                                                         \
     __extension__({                                                                                \
         int status_ = (call);                                                                      \
@@ -50,11 +51,11 @@ bool sparselt_open(void);
         status_;                                                                                   \
     })
 
-/* Returns the open library's number for a dense matrix whose rows follow each other. The handle is
- * one of its environments. */
+/* Returns the open library's number for a dense matrix in row-major order. The handle is one of the
+ * library's environments. */
 int sparse_row_order(void *handle);
 
-/* Prints stock's line for a status that is a failure, and once per cause what to do about it. The
+/* Prints stock's line for a status that is a failure, and once for each cause what to do. The
  * expression is stock's, with %1$s in place of "cusparse" and %2$s in place of "CUSPARSE". */
 void sparse_failed(const char *expression, int status, struct advice *advice);
 void sparselt_failed(const char *expression, int status);

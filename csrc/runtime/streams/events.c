@@ -23,12 +23,12 @@
 
 #include <dlfcn.h>
 
-/* The kinds of handle that a call may pass as an event. */
+/* The kinds of handle that a program may pass as an event. */
 enum event_kind {
     EVENT_OURS,      /* an event that the program holds */
-    EVENT_FOREIGN,   /* an event that is unknown here: HIP judges it */
-    EVENT_STREAM,    /* a stream that the library knows and HIP has */
-    EVENT_DESTROYED, /* an event that the program has destroyed and HIP has */
+    EVENT_FOREIGN,   /* an event that this library does not know: HIP judges it */
+    EVENT_STREAM,    /* a stream that this library knows and that HIP has */
+    EVENT_DESTROYED, /* an event that the program has destroyed and that HIP still has */
 };
 
 struct event_found {
@@ -37,10 +37,10 @@ struct event_found {
     struct event *event; /* the entry of the handle, in any state; NULL: there is none */
 };
 
-/* An event for the program; or NULL and HIP's error. */
+/* the event for the program, or NULL and HIP's error */
 struct event_acquired {
     hipEvent_t handle;
-    enum call_how how; /* a hit, a miss, a bypass */
+    enum call_how how; /* a hit, a miss or a bypass */
     hipError_t error;
 };
 
@@ -59,7 +59,7 @@ static inline int event_state(const struct event *event) {
     return load_acquire(&event->state);
 }
 
-/* Returns whether a row of the table in types.h is this compare-and-swap. */
+/* Returns whether the table in types.h has a row for this compare-and-swap. */
 CHECKS bool event_may_change(int from, int to) {
     switch (from) {
     case EVENT_IDLE:
@@ -79,11 +79,10 @@ static inline bool event_change(struct event *event, int from, int to) {
 /* EVENT_SLOTS, or 0 if events are not cached. */
 static unsigned slots = EVENT_SLOTS;
 
-/* On 6.4.3 and 7.2.4 hipEventQuery reads the stream that an event was last recorded on, even if
- * that was destroyed and its memory freed. 7.2.4 then ends some processes by
- * std::bad_variant_access. Other code may have recorded the event on its own stream, so nothing
- * here tells when the question is safe. With 3 questions to HIP, an event costs its creation and
- * destruction. */
+/* On 6.4.3 and 7.2.4, hipEventQuery reads the stream on which an event was last recorded, even if
+ * that stream's memory was freed. 7.2.4 then ends some processes by std::bad_variant_access. Other
+ * code may have recorded the event on its own stream, so the library cannot tell when the query is
+ * safe. Three queries to HIP would cost as much as the creation and destruction of an event. */
 static bool may_ask(void) {
     return cuda_present() || PROOF(hip_can_be_asked_about_events, hip_version < HIP_6_0);
 }
@@ -97,16 +96,17 @@ void event_exclusive_ends(void) {
         store_relaxed(&slots, 0);
 }
 
-/* Returns false if MGPU_RT_CACHE leaves events out. Returns false on AMD's HIP from 6 on too, which
- * cannot be asked whether the last record is complete. MGPU_RT_EXCLUSIVE=on needs no such
- * question. */
+/* Returns false if MGPU_RT_CACHE excludes events. Also returns false on AMD's HIP from 6 on, which
+ * cannot safely be asked whether the last record is complete. MGPU_RT_EXCLUSIVE=on needs no such
+ * query.
+ * */
 static inline bool cache_serves(void) {
     return load_relaxed(&slots) != 0;
 }
 
 /* ---- what a handle is ---- */
 
-/* Judges a handle that is no event of the program. */
+/* Classifies a handle that is no event of the program. */
 static __attribute__((noinline)) enum event_kind kind_of_other(const struct event *event,
                                                                hipEvent_t handle) {
     if (!caches_on())
@@ -118,7 +118,7 @@ static __attribute__((noinline)) enum event_kind kind_of_other(const struct even
                                                                                    : EVENT_FOREIGN;
 }
 
-/* Judges a handle of an event. Does not ask HIP about an event that the program holds. */
+/* Classifies the handle of an event. Does not ask HIP about an event that the program holds. */
 static inline struct event_found event_resolve(hipEvent_t handle) {
     struct event *event = handle_find(&event_map, handle);
     const int state = event ? event_state(event) : EVENT_GONE;
@@ -137,8 +137,9 @@ struct event *event_held(hipEvent_t handle) {
 static const char timer[] = "mgpuEventElapsedTime";
 static unsigned flags = hipEventDisableTiming;
 
-/* Notes that the process asks for times. From here on no event is cached: an idle event has no
- * timing, or has the time of an earlier owner's record. So each event costs two calls to HIP. */
+/* Notes that the process asks for the time between events. From here on no event is cached: an idle
+ * event has timing disabled, or the time of an earlier owner's record. So each event costs two
+ * calls to HIP. */
 static void event_time_all(void) {
     if (exchange_relaxed(&flags, hipEventDefault) == hipEventDefault)
         return;
@@ -161,7 +162,7 @@ unsigned event_flags(void) {
     return load_relaxed(&flags);
 }
 
-/* If there are no events yet, the first one checks whether the program asks for times. */
+/* The first event checks whether the program asks for times. */
 void event_look_for_timer(void) {
     if (handle_first(&event_map))
         (void)event_flags();
@@ -182,7 +183,7 @@ static void queue(struct event *event) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Removes the event that *link leads to from its list. */
+/* Removes the event to which *link points from its list. */
 static struct event *unqueue(struct event **link) {
     struct event *event = *link;
     CHECK(event->queued);
@@ -192,8 +193,8 @@ static struct event *unqueue(struct event **link) {
     return event;
 }
 
-/* Takes the oldest idle event of a device, or of any device, and moves it to `state`. Drops events
- * that are no longer idle. */
+/* Takes the oldest idle event of a device, or of any device, and changes its state to `state`.
+ * Drops events that are no longer idle. */
 static struct event *take_queued_event(int device, int state) {
     struct event *found = NULL;
     pthread_mutex_lock(&tables_lock);
@@ -212,7 +213,7 @@ static struct event *take_queued_event(int device, int state) {
     return found;
 }
 
-/* Puts an event that the caller has taken into the queue. */
+/* Puts an event that the caller has taken into the common queue. */
 static void put_into_queue(struct event *event) {
     if (event && PROOF(busy_event_was_not_forgotten, event_change(event, EVENT_PAST, EVENT_IDLE)))
         queue(event);
@@ -220,8 +221,8 @@ static void put_into_queue(struct event *event) {
 
 /* ---- mgpuEventCreate ---- */
 
-/* Returns whether the last record of an idle event is complete. If it is not, a wait for the event
- * would wait for an earlier owner's work. */
+/* Returns whether the last record of an idle event is complete. If the record is pending, a wait
+ * for the event would wait for an earlier owner's work. */
 static bool is_over(const struct event *event) {
     return PROOF(last_record_is_complete,
                  exclusive_hip() || device_answered(hip.EventQuery(event_handle(event))));
@@ -236,7 +237,7 @@ static inline struct event *lookup_thread(struct thread *thread, int device) {
     return PROOF(own_event_is_spare, event_change(event, EVENT_IDLE, EVENT_PAST)) ? event : NULL;
 }
 
-/* Skips the event that the thread has just found to be at work. */
+/* Skips the event whose pending work the thread has just detected. */
 static __attribute__((noinline)) struct event *take_other(struct event *busy, int device) {
     struct event *event = take_queued_event(device, EVENT_PAST);
     put_into_queue(busy);
@@ -251,7 +252,8 @@ void event_insert(hipEvent_t handle, int device) {
     if (!event)
         return;
     store_release(&event->state,
-                  EVENT_GONE); /* the event may be idle: the program has had HIP destroy it */
+                  EVENT_GONE); /* the event may be idle: the program has destroyed it by calling HIP
+                                * */
     store_relaxed(&event->device, device);
     event->captured = NULL;
     store_release(&event->state, PROOF_VALUE(new_event_is_held, EVENT_LIVE, EVENT_IDLE));
@@ -268,7 +270,7 @@ static __attribute__((noinline)) struct event_acquired create_event(int device) 
     return made;
 }
 
-/* Takes the thread's newest idle event, or the common pool's oldest, or a new one of HIP's. */
+/* Takes the thread's newest idle event, the common pool's oldest, or a new event of HIP's. */
 static inline struct event_acquired event_acquire(struct thread *thread, int device) {
     struct event *event = NULL;
     PROOF_STEP(reset_before_event_reuse, (void)device_kept(device));
@@ -309,8 +311,8 @@ hipEvent_t told_mgpuEventCreate(void) {
 
 /* ---- calls that name an event ---- */
 
-/* Returns true if HIP must not see the handle: the library then reports a failure of
- * `expression`. */
+/* Returns true if HIP must not get the handle: the library then reports a failure of `expression`.
+ * */
 static bool is_refused(struct event_found found, hipEvent_t handle, const char *expression) {
     if (LIKELY(found.kind <= EVENT_FOREIGN))
         return false;
@@ -328,18 +330,20 @@ static bool is_served_as_stream(struct event_found found, hipEvent_t handle) {
     return true;
 }
 
-/* Returns false if HIP knows an earlier owner's record only. For its present owner the event counts
- * as never recorded, so there is nothing to wait for. If other code calls HIP, the program may have
- * recorded the event by a call of its own. HIP knows that, and the earlier owner's work is over. */
+/* Returns false if HIP has only the record of an earlier owner. For its present owner the event
+ * counts as never recorded, so there is nothing to wait for. If other code calls HIP, the program
+ * may have recorded the event by calling HIP. HIP knows that record, and the earlier owner's work
+ * is done.
+ * */
 static inline bool may_be_recorded(struct event_found found) {
     return !exclusive_hip() || PROOF(owner_has_recorded_the_event, found.state != EVENT_PAST);
 }
 
-/* Releases an idle event for which the slots have no room. */
+/* Destroys an idle event for which the slots have no space. */
 static __attribute__((noinline)) void release_slowly(struct event *event) {
     if (cache_serves())
         queue(event);
-    else if (event_change(event, EVENT_IDLE, EVENT_GONE)) /* before HIP hands it out again */
+    else if (event_change(event, EVENT_IDLE, EVENT_GONE)) /* before HIP returns the handle again */
         REPORT("hipEventDestroy(event)", hip.EventDestroy(event_handle(event)), NULL);
 }
 
@@ -347,7 +351,7 @@ void impl_mgpuEventDestroy(hipEvent_t handle) {
     static const char expression[] = "hipEventDestroy(event)";
     struct thread *thread = thread_get();
     struct event_found found;
-    do /* again if another thread has just recorded or destroyed it */
+    do /* repeated if another thread has just recorded or destroyed the event */
         found = event_resolve(handle);
     while (UNLIKELY(
         found.kind == EVENT_OURS &&
@@ -367,8 +371,8 @@ void impl_mgpuEventDestroy(hipEvent_t handle) {
 }
 
 /* Does not mark the stream idle on which this library recorded the event. The program may have
- * recorded it on another stream since, by calling HIP. HIP does not tell for which record it has
- * waited. */
+ * recorded the event on another stream since, by calling HIP. HIP does not report which record the
+ * wait has covered. */
 void impl_mgpuEventSynchronize(hipEvent_t handle) {
     static const char expression[] = "hipEventSynchronize(event)";
     struct thread *thread = thread_get();
@@ -406,7 +410,7 @@ void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event_handle) {
     if (is_refused(found, event_handle, expression) || !may_be_recorded(found))
         return;
     REPORT(expression, hip.StreamWaitEvent(handle, event_handle, 0), NULL);
-    stream_launched(thread, stream); /* the stream may depend on kernels now */
+    stream_launched(thread, stream); /* the stream may wait for kernels from now on */
 }
 
 /* ---- mgpuEventElapsedTime ---- */
@@ -426,8 +430,8 @@ static struct mgpu_elapsed ask_elapsed(hipEvent_t start, hipEvent_t stop) {
     return elapsed;
 }
 
-/* Finds the meaning of three pointers: two events, or a float's address and two events. The events
- * that this library has handed out tell which: any other address may be anything. */
+/* Finds out what three pointers mean: two events, or a float's address and two events. The table of
+ * this library's events decides: any other address may be anything. */
 static struct mgpu_elapsed find_elapsed(void *first, void *second, void *third) {
     if (PROOF(first_is_an_event, event_held(first)) && event_held(second))
         return ask_elapsed(first, second);
@@ -442,9 +446,9 @@ static struct mgpu_elapsed find_elapsed(void *first, void *second, void *third) 
     return elapsed;
 }
 
-/* Finds an mgpuEventElapsedTime of the program, if there is one. Returns NULL if there is none.
- * Returns NULL, too, if the loader has it before ours: then it got the program's call, and called
- * ours. */
+/* Finds the mgpuEventElapsedTime that the program itself defines, if it does. Returns NULL if the
+ * program has none. Also returns NULL if the loader finds the program's function before ours: then
+ * that function got the call, and called ours. */
 static elapsed_function *find_own_timer(void) {
     const mapped_code own = runtime_forked ? NULL : mapped_function(timer);
     void *first = own ? dlsym(RTLD_DEFAULT, timer) : NULL;
@@ -452,12 +456,13 @@ static elapsed_function *find_own_timer(void) {
                                                                         : (elapsed_function *)own;
 }
 
-/* LLVM's own library lacks this function. If the program has its own, perhaps one that prints, that
- * one answers, as with stock. A call with two null pointers only asks for times in the future. */
+/* LLVM's own library lacks this function. If the program defines it, perhaps so that it prints, the
+ * program's function answers, as with stock. A call with two null pointers only announces that
+ * times will be requested. */
 struct mgpu_elapsed impl_mgpuEventElapsedTime(void *first, void *second, void *late_third) {
     (void)thread_get();
     event_time_all();
-    if (!first && !second) /* two null pointers */
+    if (!first && !second) /* two null pointers announce requests for times */
         return (struct mgpu_elapsed){.error = hipErrorInvalidHandle};
     elapsed_function *own = find_own_timer();
     return own ? own(first, second, late_third) : find_elapsed(first, second, late_third);
@@ -475,8 +480,9 @@ static void release_slots(struct thread *thread) {
         queue(thread->events[--thread->event_count]);
 }
 
-/* Each event is removed in one step. Between two steps another thread may see a reset. The program
- * may then create, destroy and create an event with that handle, which looks like the taken one. */
+/* Each event is removed in a single step. Between two steps another thread could detect a reset.
+ * The program could then create, destroy and create an event with that handle, which would look
+ * like the taken event. */
 static int trim_events(int device) {
     struct event *event;
     int count = 0;

@@ -1,4 +1,4 @@
-/* Tells how much of a stream's work is done. */
+/* Tracks how much of a stream's work is done. */
 #ifndef MGPU_RT_FENCES_H
 #define MGPU_RT_FENCES_H
 
@@ -10,35 +10,37 @@
 
 /* ---- whether a stream is idle ----
  *
- * Each submission has a name of its own, made of a thread's ticket. A thread that waits reads the
- * name of the last submission, waits, and then stores it as completed. The stream is idle while the
- * two are equal. Threads may submit and wait at once without a locked operation. A name that is
- * overwritten, or completed late, never makes the two equal while work is pending. */
+ * Each submission has a unique name, which is made from a thread's ticket. A thread that waits
+ * reads the name of the last submission, waits, and then stores that name as completed. The stream
+ * is idle while both names are equal. Threads may submit and wait at once without a locked
+ * operation. A name that is overwritten, or completed late, never makes both equal while work is
+ * pending.
+ * */
 
-/* Returns true if all that was submitted is known to be done. The order matters: in the other one,
- * a wait for earlier work would seem to cover later work. */
+/* Returns true if all submitted work is known to be done. The order of the two reads matters:
+ * otherwise a wait for earlier work could seem to cover later work. */
 static inline bool stream_is_idle(const struct stream *stream) {
     const uint64_t completed = load_acquire(&stream->completed);
     return load_acquire(&stream->submitted) == completed;
 }
 
-/* Returns true if nothing was submitted since the last wait, and no other code could have: HIP need
- * not be asked. */
+/* Returns true if no code can have submitted work since the last wait, so that HIP need not be
+ * asked. */
 static inline bool stream_is_known_idle(const struct stream *stream) {
     return PROOF(nobody_else_calls_hip, exclusive_hip()) && stream_is_idle(stream) &&
            PROOF(stream_was_made_here, load_acquire(&stream->state) == STREAM_LIVE);
 }
 
-/* Notes that all submitted work is done, or that nothing waits for it here. */
+/* Records that all submitted work is done, or that nothing here waits for it. */
 static inline void stream_complete_all(struct stream *stream) {
     store_release(&stream->completed, load_acquire(&stream->submitted));
 }
 
 /* ---- fences: what of a stream's past is done ----
  *
- * A fence stands for all that was submitted before it was set. Freed memory waits for the stream's
- * next fence. Each synchronise and each query sets a fence, if a block waits. Once HIP has
- * answered, the fence is done. Fences complete in order. */
+ * A fence covers all work that was submitted before the fence was set. Freed memory waits for the
+ * stream's next fence. Each synchronise and each query sets a fence if a block waits for one. The
+ * fence is done once HIP has answered. Fences become done in order. */
 
 /* Returns the fence that covers all work submitted so far. */
 static inline uint64_t stream_next_fence(struct stream *stream) {
@@ -64,7 +66,7 @@ static inline bool stream_fence_done(const struct stream *stream, uint64_t fence
     return load_acquire(&stream->fences_done) >= fence;
 }
 
-/* Notes that all work is done that was submitted before HIP was asked. The stream is idle now,
+/* Records that all work that was submitted before the query to HIP is done. The stream is now idle,
  * unless another thread has submitted work since. */
 static inline void stream_complete(struct stream *stream, uint64_t submitted, uint64_t fence) {
     stream_complete_fence(stream, fence);

@@ -12,13 +12,13 @@
 
 bool lazy_pending;
 
-/* Under tables_lock. `round` counts the synchronises that were put off: a wait that began before
- * the last one does not settle it. */
+/* Under tables_lock. `round` counts the postponed synchronises: a wait that began before the last
+ * one does not cover it. */
 static struct stream *put_off;
 static uint64_t round;
 
-static int visible;          /* pieces of host memory that kernels can write */
-static bool possible = true; /* no known kernel prints, and there is no second stream */
+static int visible;          /* number of pieces of host memory to which kernels can write */
+static bool possible = true; /* no known kernel prints, and the program has only one stream */
 
 static bool is_observable(const struct stream *stream) {
     return stream_state(stream) != STREAM_LIVE || !load_relaxed(&possible) ||
@@ -71,8 +71,8 @@ void lazy_end(void) {
     store_relaxed(&possible, false);
 }
 
-/* A program that holds several streams at once wants them to run at once. A synchronise of one that
- * is put off would hold up the other's work, and would also wait for all later work. */
+/* A program that holds several streams at once wants them to run concurrently. A postponed
+ * synchronise would delay the other stream's work, and would also wait for all later work. */
 void lazy_note_stream(void) {
     if (LIKELY(!options.sync_lazy))
         return;

@@ -1,9 +1,9 @@
 /* mgpuStreamCreate, mgpuStreamDestroy, mgpuStreamSynchronize.
  *
- * A hit of create is one compare-and-swap on the thread's own last stream; a hit of destroy is a
+ * A hit of create is one compare-and-swap on the thread's own last stream; a hit of destroy is one
  * store. Unless no other code in the process calls HIP (exclusive.h), the library asks HIP before
- * it hands out a stream. Other code may have used the stream, or have reset the device: HIP tells
- * whether it exists and is idle. */
+ * it hands out a stream. Other code may have used the stream, or have reset the device: HIP reports
+ * whether the stream exists and is idle. */
 #include "streams/mgpu_stream.h"
 #include "driver/exclusive.h"
 #include "driver/hip.h"
@@ -83,14 +83,14 @@ static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStr
         (void)stream_invalidate(stream);
     } else if (stream_release(stream)) {
         return;
-    } else if (stream_is_cached(stream)) { /* if not, the handle is another stream's by now */
+    } else if (stream_is_cached(stream)) { /* otherwise the handle now belongs to another stream */
         REPORT(expression, refusal_of_stream(), &destroyed_twice, (void *)handle);
         return;
     }
     REPORT(expression, hip.StreamDestroy(handle), advice, (void *)handle);
 }
 
-/* No other thread can take a stream that the program holds: a store suffices, unless a thread
+/* No other thread can take a stream that the program holds, so a store suffices unless a thread
  * resets the device. */
 void impl_mgpuStreamDestroy(hipStream_t handle) {
     struct thread *thread = thread_get();
@@ -107,14 +107,14 @@ bool stream_report_dead(struct stream **stream, const char *expression) {
                (void *)stream_handle(*stream));
         return false;
     }
-    *stream = NULL; /* the device was reset: the stream is another one now */
+    *stream = NULL; /* the device was reset: the handle now belongs to another stream */
     return true;
 }
 
 /* ---- mgpuStreamSynchronize ---- */
 
-/* A destroyed stream is reported, and waited for: stock's destroy would have waited for its
- * work. */
+/* The library reports the use of a destroyed stream, and waits: stock's destroy would have waited
+ * for the stream's work. */
 static __attribute__((noinline)) void synchronize_slow(struct thread *thread, hipStream_t handle,
                                                        const char *expression) {
     struct stream *stream;
@@ -128,7 +128,7 @@ static __attribute__((noinline)) void synchronize_slow(struct thread *thread, hi
     else if (UNLIKELY(!usable))
         PROOF_STEP(
             wait_leaves_the_error,
-            (void)refusal_of_stream()); /* up to HIP 6 the question has cleared the last error */
+            (void)refusal_of_stream()); /* up to HIP 6 the query has cleared the last error */
 }
 
 void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression) {

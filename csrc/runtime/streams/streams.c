@@ -38,8 +38,8 @@ static void sweep_list(const struct stream *stays) {
     }
 }
 
-/* The list is swept once half of it may be gone, so that the cost of a stream does not grow with
- * their number. Under tables_lock. */
+/* The list is swept once half of its streams may be gone, so that the cost of a stream does not
+ * grow with their number. Under tables_lock. */
 static void list_stream(struct stream *stream) {
     if (load_relaxed(&gone) && 2 * load_relaxed(&gone) >= listed)
         sweep_list(stream);
@@ -132,7 +132,8 @@ bool stream_use_external(struct thread *thread, hipStream_t handle) {
     const int device = hip_current_device();
     if (!stream)
         return false;
-    /* Both happen at once: another thread may end its own use just then. */
+    /* The compare-and-swap does both steps at once, because another thread may end its own use at
+     * that moment. */
     PROOF_STEP(external_stream_is_entered_and_counted_at_once, pthread_mutex_lock(&tables_lock));
     if (stream_state(stream) == STREAM_GONE)
         begin_life(stream, device,
@@ -156,7 +157,7 @@ void stream_end_external(struct thread *thread) {
     count_external(-1);
     /* The program may destroy the stream from now on. */
     if (!stream->external_users && stream_state(stream) == STREAM_EXTERNAL) {
-        if (!stream_is_idle(stream)) /* blocks that are freed now still wait for it */
+        if (!stream_is_idle(stream)) /* blocks that are freed now still wait for this stream */
             PROOF_STEP(returned_stream_is_waited_for, store_seq_cst(&stream->has_waiters, true));
         PROOF_STEP(returned_stream_is_unknown, store_release(&stream->state, STREAM_GONE));
         stream_count_gone();
@@ -166,7 +167,7 @@ void stream_end_external(struct thread *thread) {
 
 /* ---- asking HIP, and waiting ---- */
 
-/* HIP 7 returns flags for any address that it is given, but looks up the stream for its device. */
+/* HIP 7 returns flags for any address, but looks up the stream before it returns its device. */
 bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle, unsigned *flags) {
     int device;
     hipError_t error = hipSuccess;
@@ -220,8 +221,8 @@ static bool any_at_work(void) {
     return false;
 }
 
-/* Each of several threads waits by itself. One of the threads notes all work that the streams of
- * the device had, and that it is done; the others do not. */
+/* Each of several threads waits for itself. Only one of them records all work that the streams of
+ * the device had, and then that this work is done. */
 hipError_t stream_wait_for_device(int device) {
     static bool noting;
     if (exclusive_hip() && !any_at_work())
@@ -240,7 +241,8 @@ hipError_t stream_wait_for_device(int device) {
     for (struct stream *stream = notes ? stream_first() : NULL; stream;
          stream = stream_next(stream)) {
         const uint64_t asked = load_relaxed(&stream->asked); /* 0 if the stream was created again */
-        const uint64_t fence = load_relaxed(&stream->asked_fence); /* for an idle stream, too */
+        const uint64_t fence = load_relaxed(&stream->asked_fence); /* written for an idle stream,
+                                                                    * too */
         if (error == hipSuccess && (asked || fence))
             PROOF_STEP(wait_for_the_device_completes_streams,
                        stream_complete(stream, asked, fence));

@@ -1,7 +1,8 @@
-/* The streams that mgpuStreamCreate handed out.
+/* Manages the streams that mgpuStreamCreate hands out.
  *
- * One shared stream serves while one is live; a program that holds several at once gets more. A
- * stream is reused only when idle: new work never waits behind another owner's. */
+ * One shared stream serves while the program holds one at a time; a program that holds several at
+ * once gets more. A stream is reused only when idle: new work never waits behind another owner's.
+ * */
 #ifndef MGPU_RT_STREAMS_H
 #define MGPU_RT_STREAMS_H
 
@@ -30,7 +31,7 @@ static inline int stream_state(const struct stream *stream) {
     return load_acquire(&stream->state);
 }
 
-/* Returns true for the transitions of the table in types.h that are a compare-and-swap. */
+/* Returns true for the transitions in the table of types.h that are a compare-and-swap. */
 CHECKS bool stream_may_change(int from, int to) {
     switch (from) {
     case STREAM_LIVE:
@@ -51,19 +52,19 @@ static inline bool stream_change(struct stream *stream, int from, int to) {
     return cas_acq_rel(&stream->state, &from, to);
 }
 
-/* Returns true if nothing is known of the stream's handle. */
+/* Returns true if nothing is known about the stream's handle. */
 static inline bool stream_is_gone(const struct stream *stream) {
     return stream_state(stream) <= STREAM_LOST;
 }
 
-/* Returns true if the program holds the stream, or made it by calling HIP. */
+/* Returns true if the program holds the stream, or created it by calling HIP. */
 static inline bool stream_is_live(const struct stream *stream) {
     const int state = stream_state(stream);
     return LIKELY(state == STREAM_LIVE) || state == STREAM_EXTERNAL;
 }
 
-/* Returns the entry of a stream, or NULL if the runtime did not make it. A hit of the thread's last
- * stream costs 3 instructions. */
+/* Returns the entry of a stream, or NULL if the runtime did not create the stream. A hit on the
+ * thread's last stream costs 3 instructions. */
 static inline struct stream *stream_find(const struct thread *thread, hipStream_t handle) {
     struct stream *last = thread->stream;
     return LIKELY(last && last->handle.key == handle) ? last : handle_find(&stream_map, handle);
@@ -71,47 +72,47 @@ static inline struct stream *stream_find(const struct thread *thread, hipStream_
 
 /* ---- null streams and untracked work ----
  *
- * The null stream of a device has an entry of its own, in no table, which never leaves.
+ * The null stream of a device has its own entry, which is in no table and is never removed.
  *
- * Untracked work is work on a stream without an entry. The program made such a stream by calling
- * HIP and does not name it, or there was no memory for an entry. Work that HIP may go on with after
- * it destroyed the stream is untracked, too. HIP may hand out the handle of such a stream for
- * another one, without a call here. So only a wait for the device proves that the work is done. One
- * entry for each device stands for all untracked work. */
+ * Untracked work is work on a stream that has no entry. The program created such a stream by
+ * calling HIP and does not name it, or there was no memory for an entry. Work that HIP may continue
+ * after it destroyed the stream is untracked, too. HIP may use the handle of such a stream for
+ * another stream, without a call to this library. So only a wait for the device proves that the
+ * work is done. For each device, one entry represents all untracked work. */
 extern struct stream stream_null[MOST_DEVICES], stream_untracked[MOST_DEVICES];
 
-/* Returns the entry of the current device's null stream. Returns NULL if no table knows the
- * device. */
+/* Returns the entry of the current device's null stream. Returns NULL if the device has no entry.
+ * */
 struct stream *stream_of_null(void);
 
 static inline bool stream_is_null(const struct stream *stream) {
     return stream >= stream_null && stream < stream_null + MOST_DEVICES;
 }
 
-/* Notes that untracked work was submitted, or goes on without its stream. The device of a stream
- * that the program made is not known: it counts as ALL_DEVICES. */
+/* Records that untracked work was submitted, or continues without its stream. The device of a
+ * stream that the program created is unknown, so it counts as ALL_DEVICES. */
 void stream_note_untracked(int device);
 
 /* ---- submissions ---- */
 
-/* Returns whether a block that is freed now has to wait for this entry. An external stream that no
- * thread uses may still be at work. Work of a stream that HIP has destroyed is untracked. */
+/* Returns whether a block that is freed now must wait for this entry. An external stream that no
+ * thread uses may still have pending work. Work of a stream that HIP has destroyed is untracked. */
 static inline bool stream_is_at_work(const struct stream *stream) {
     return !stream_is_idle(stream) &&
            (!stream_is_gone(stream) || load_acquire(&stream->has_waiters));
 }
 
-/* Returns true if work that may write host memory may be pending: kernels, above all. The names of
- * kernels' submissions are odd. */
+/* Returns true if work that may write host memory, above all kernels, may be pending. The names of
+ * submissions of kernels are odd. */
 static inline bool stream_has_kernels(const struct stream *stream) {
     const uint64_t completed = load_acquire(&stream->completed);
     const uint64_t submitted = load_acquire(&stream->submitted);
     return submitted != completed && submitted % 2;
 }
 
-/* Notes a launch, after it was made. It comes after the launch: another thread's synchronise may
- * come in between. The stream then stays marked busy, which costs a query and never a wrong
- * reuse. */
+/* Records a launch, after the launch was made. The record comes after the launch, so another
+ * thread's synchronise may come in between. Then the stream stays marked as busy, which costs a
+ * query but never causes a wrong reuse. */
 static inline void stream_launched(struct thread *thread, struct stream *stream) {
     if (LIKELY(stream))
         PROOF_STEP(launch_marks_its_stream,
@@ -120,8 +121,8 @@ static inline void stream_launched(struct thread *thread, struct stream *stream)
         PROOF_STEP(launch_elsewhere_is_noted, stream_note_untracked(ALL_DEVICES));
 }
 
-/* Notes a submission that writes no host memory, after it was made: copies to the device, events.
- * Earlier kernels stay noted. */
+/* Records a submission that writes no host memory, after it was made: a copy to the device, or an
+ * event. Earlier kernels remain recorded. */
 static inline void stream_submitted(struct thread *thread, struct stream *stream) {
     uint64_t last = stream ? load_acquire(&stream->submitted) : 0;
     if (!stream || DOUBT(kernels_are_pending, stream_has_kernels(stream)) ||
@@ -132,25 +133,25 @@ static inline void stream_submitted(struct thread *thread, struct stream *stream
 /* Waits for all work that was submitted to a stream of the table. Returns HIP's answer. */
 hipError_t stream_wait(struct stream *stream);
 
-/* Asks for a stream's flags by these functions of HIP; returns false if HIP has no such stream. */
+/* Reads a stream's flags by these functions of HIP; returns false if HIP has no such stream. */
 bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle, unsigned *flags);
 
-/* Returns whether a stream that the program destroys is of the kind that the runtime makes. The
- * program may have destroyed ours by calling HIP, and have got another one at its address. Asks
- * HIP.
+/* Returns whether a stream that the program destroys is of the kind that this library creates. The
+ * program may have destroyed the library's stream by calling HIP, and have got another one at its
+ * address. Asks HIP.
  */
 bool stream_is_ours(hipStream_t handle);
 
-/* Asks HIP about a stream that the caller has taken; returns HIP's answer. hipSuccess: all work is
- * done, and so is a fence. hipErrorNotReady: work is pending. Any other answer: HIP does not know
- * the stream. Leaves the thread's last error as stock would leave it. */
+/* Queries a stream that the caller has taken; returns HIP's answer. hipSuccess: all work is done,
+ * and the fence, too. hipErrorNotReady: work is pending. Any other answer: HIP does not know the
+ * stream. Leaves the thread's last error as stock would leave it. */
 hipError_t stream_ask(struct stream *stream);
 
-/* The advice for an error of earlier work that a wait has found. */
+/* The advice for an error of earlier work that a wait has detected. */
 extern struct advice stream_fault;
 
-/* All streams that are not gone, and some that are. The list is read without a lock. A removed
- * stream still leads on, and one that comes back leads to the beginning, so no reader misses a
+/* All streams that are not gone, and some that are gone. Readers traverse the list without a lock.
+ * A removed stream still leads on, and a reinserted one leads to the begin, so no reader misses a
  * stream that stays. */
 extern struct stream *stream_list;
 static inline struct stream *stream_first(void) {
@@ -163,18 +164,18 @@ static inline struct stream *stream_next(const struct stream *stream) {
 /* Counts a stream that is gone, so that the list is swept in time. */
 void stream_count_gone(void);
 
-/* Notes, before HIP destroys a stream, that its work may go on. */
+/* Records, before HIP destroys a stream, that the stream's work may continue. */
 static inline void stream_leaves_work(const struct stream *stream) {
     if (!stream_is_idle(stream))
         stream_note_untracked(load_relaxed(&stream->device));
 }
 
-/* Inserts a handle that HIP has just returned. Returns NULL without memory, and while a thread has
- * taken the stream that had the handle before. */
+/* Inserts a handle that HIP has just returned. Returns NULL without memory, and while a thread
+ * holds the stream that had the handle before. */
 struct stream *stream_insert(hipStream_t handle, int device);
 
-/* Lets mgpuStreamCreate return this stream of the program on the calling thread from now on.
- * Returns false without memory. */
+/* Makes mgpuStreamCreate return this stream of the program on the calling thread from now on.
+ * Returns false if there is no memory. */
 bool stream_use_external(struct thread *thread, hipStream_t handle);
 /* Ends that. */
 void stream_end_external(struct thread *thread);
@@ -182,11 +183,12 @@ void stream_end_external(struct thread *thread);
 /* Returns the entry of a stream that the runtime knows; NULL for any other handle. */
 struct stream *stream_known(hipStream_t handle);
 
-/* Returns whether the runtime knows the handle as a stream, and HIP has it as one. The program may
- * have destroyed a stream of ours by calling HIP, and an event may have its address by now. */
+/* Returns whether the runtime knows the handle as a stream, and HIP has a stream with this handle.
+ * The program may have destroyed our stream by calling HIP, and an event may have its address now.
+ * */
 bool stream_is_here(hipStream_t handle);
 
-/* Waits for all work on a device, unless none is known to be pending. */
+/* Waits for all work on a device, unless no work is known to be pending. */
 hipError_t stream_wait_for_device(int device);
 
 #endif

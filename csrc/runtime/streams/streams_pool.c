@@ -1,4 +1,5 @@
-/* The streams that the program does not hold: who gets them next, and which of them leave. */
+/* Manages the streams that the program does not hold: which thread gets them next, and which of
+ * them are destroyed. */
 #include "streams/streams_pool.h"
 #include "check.h"
 #include "driver/cuda.h"
@@ -20,8 +21,8 @@ enum { QUERIES_PER_CREATE = 2 };
 /* ---- the queues ----
  *
  * The streams that the program does not hold: those last known to be idle, and those destroyed with
- * work pending, oldest first. Under tables_lock. A thread takes its last stream without the lock,
- * so a queued stream may be held again: a thread that finds one so drops it. */
+ * pending work, oldest first. Under tables_lock. A thread takes its last stream without the lock,
+ * so a queued stream may be held again: a thread that finds it drops it. */
 
 struct stream_queue {
     struct stream *oldest, *newest;
@@ -38,18 +39,18 @@ static void queue_drop(struct stream *stream) {
     queued--;
 }
 
-/* Returns the state of the streams that a queue is for. */
+/* Returns the state of the streams in a queue. */
 static int state_in_queue(const struct stream_queue *queue) {
     return queue == &idle ? STREAM_IDLE : STREAM_RETIRED;
 }
 
-/* Takes a stream that the program does not hold. From here on the caller owns it, and puts it into
- * a queue, hands it out, or has HIP destroy it. */
+/* Takes a stream that the program does not hold. From here on the caller owns the stream, and
+ * queues it, hands it out, or destroys it by HIP. */
 static bool take_stream(struct stream *stream, int from) {
     return stream_change(stream, from, STREAM_TAKEN);
 }
 
-/* Moves the caller's stream to that state, unless a reset has ended it. */
+/* Changes the state of the caller's stream, unless a reset has ended the stream. */
 static bool move_taken(struct stream *stream, int to) {
     if (stream_change(stream, STREAM_TAKEN, to))
         return true;
@@ -57,8 +58,8 @@ static bool move_taken(struct stream *stream, int to) {
     return false;
 }
 
-/* Puts a stream that the caller has taken into a queue, where other threads find it, unless a reset
- * has ended it. */
+/* Puts a stream that the caller has taken into a queue, where other threads find the stream, unless
+ * a reset has ended it. */
 static void queue_add(struct stream_queue *queue, struct stream *stream) {
     if (stream->queue != queue) {
         if (stream->queue)
@@ -80,8 +81,8 @@ static void queue_put(struct stream_queue *queue, struct stream *stream) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Takes a device's newest or oldest stream out of a queue; NULL if there is none. After a reset HIP
- * may make a stream on another device under a handle that still lies here. */
+/* Removes a device's newest or oldest stream from a queue; NULL if there is none. After a reset,
+ * HIP may create a stream on another device under a handle that is still in this queue. */
 static struct stream *queue_take(struct stream_queue *queue, int device, bool newest) {
     struct stream *next, *stream = newest ? queue->newest : queue->oldest;
     for (; stream; stream = next) {
@@ -95,7 +96,7 @@ static struct stream *queue_take(struct stream_queue *queue, int device, bool ne
     return NULL;
 }
 
-/* Takes the newest in the queue, or the last stream of a thread that does not hold it.
+/* Takes the newest stream in the queue, or the last stream of a thread that does not hold it.
  */
 static struct stream *take_idle(int device) {
     pthread_mutex_lock(&tables_lock);
@@ -144,7 +145,8 @@ bool stream_invalidate(struct stream *stream) {
     return false;
 }
 
-/* Removes a stream that the caller has taken. Returns false if a reset has ended it before. */
+/* Removes a stream that the caller has taken. Returns false if a reset has ended the stream before.
+ * */
 static bool invalidate_taken(void *taken) {
     struct stream *stream = taken;
     const bool known = move_taken(stream, STREAM_GONE);
@@ -153,8 +155,8 @@ static bool invalidate_taken(void *taken) {
     return known;
 }
 
-/* Destroys a stream that the caller has taken. Blocks that were freed on it may go to any stream
- * afterwards, so their work must be done: HIP's destroy does not always wait. */
+/* Destroys a stream that the caller has taken. Blocks that were freed on it may then be used on any
+ * stream, so their work must be done: HIP's destroy does not always wait. */
 static hipError_t destroy_taken(struct stream *stream) {
     lazy_settle(NULL);
     const uint64_t fence = stream_set_fence(stream);
@@ -173,8 +175,8 @@ static hipError_t destroy_taken(struct stream *stream) {
     return error;
 }
 
-/* While more streams than the limit are not held, HIP destroys one of the device's: idle before
- * busy, the oldest first. The stream may be at work: stock destroys each. */
+/* While more than the limit of streams are not held, HIP destroys a stream of the device: idle
+ * before busy, oldest first. The stream may have pending work: stock destroys each stream. */
 static void enforce_limit(int device) {
     while (device_kept(device)) {
         struct stream *stream = NULL;
@@ -190,7 +192,7 @@ static void enforce_limit(int device) {
     }
 }
 
-/* More streams exist than may lie idle, so the threads' last streams count too. From now on each
+/* More streams exist than may be idle, so the threads' last streams count, too. From now on each
  * destroy puts its stream into a queue (stream_stays_cached). */
 static void queue_those_of_threads(void) {
     pthread_mutex_lock(&tables_lock);
@@ -208,13 +210,13 @@ __attribute__((noinline)) bool stream_refuse(struct stream *stream, hipError_t e
     (void)stream_change(stream, STREAM_LIVE, STREAM_TAKEN); /* the thread's own stream */
     if (error == hipErrorNotReady)
         queue_put(&retired, stream);
-    else /* this library never destroyed it: the device was reset */
+    else /* this library never destroyed the stream, so the device was reset */
         caches_invalidate_if(stream->device, invalidate_taken, stream);
     return false;
 }
 
-/* Looks at the streams that were destroyed with work pending, oldest first, a few at a time.
- * Streams that are still at work go behind the others. */
+/* Queries the streams that were destroyed with pending work, oldest first, a few at a time. Streams
+ * that still have pending work are queued behind the others. */
 static struct stream *take_retired(int device) {
     const struct stream *first = NULL;
     const int most = PROOF_VALUE(destroyed_streams_are_asked_about, QUERIES_PER_CREATE, 0);
@@ -233,17 +235,17 @@ static struct stream *take_retired(int device) {
     return NULL;
 }
 
-/* From here on this stream (or NULL) is no thread's last stream. If the program does not hold it,
- * other threads find it. */
+/* From here on this stream (or NULL) is no thread's last stream. If the program does not hold the
+ * stream, other threads find it. */
 static void leave_to_others(struct stream *stream) {
     if (stream && take_stream(stream, STREAM_IDLE))
         queue_put(&idle, stream);
 }
 
-/* HIP hands out the handle of a stream again that this library did not destroy: the program has
- * destroyed that stream by calling HIP. AMD's 5.2.3 to 7.2.4 wait for its work then, but do not
- * promise to, and NVIDIA's driver does not wait. Memory that was freed on the old stream, and
- * copies through pinned memory, are not in the new stream's order. */
+/* HIP has returned the handle of a stream that this library did not destroy: the program has
+ * destroyed that stream by calling HIP. AMD's HIP 5.2.3 to 7.2.4 then wait for the stream's work,
+ * but do not promise to, and NVIDIA's driver does not wait. Memory that was freed on the old
+ * stream, and copies through pinned memory, are not ordered by the new stream. */
 static void end_past(hipStream_t handle) {
     struct stream *stream = handle_find(&stream_map, handle);
     if (LIKELY(!stream))
@@ -276,7 +278,7 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         do
             stream = take_idle(device);
         while (stream && !stream_confirm(stream));
-        if (!stream) /* one that was destroyed with work pending, and is now done */
+        if (!stream) /* a stream that was destroyed with pending work that is now done */
             stream = take_retired(device);
     }
     if (stream && PROOF(stream_was_not_forgotten, move_taken(stream, STREAM_LIVE))) {
@@ -290,7 +292,7 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
             return made;
         PROOF_STEP(past_of_a_new_handle_ends, end_past(made.handle));
         stream = device < MOST_DEVICES ? stream_insert(made.handle, device) : NULL;
-        if (!stream) /* without memory only HIP knows it */
+        if (!stream) /* without memory for an entry, only HIP knows the stream */
             return made;
         publish_event(STREAM_CREATED, made.handle, 0, device);
         device_watch(device);
@@ -319,7 +321,8 @@ bool stream_all_quiet(void) {
         const int state = stream_state(stream);
         const bool counts = state == STREAM_LIVE || state == STREAM_TAKEN || !stream_handle(stream);
         if (counts && !stream_is_idle(stream))
-            return false; /* HIP may not know the stream any more: the program may have destroyed it
+            return false; /* HIP may not know the stream any longer: the program may have destroyed
+                           * it
                            */
         if (state == STREAM_RETIRED && !stream_query_unheld(stream))
             return false;
@@ -359,7 +362,7 @@ static void invalidate_streams(int device) {
             stream_complete_fence(
                 stream,
                 PROOF_VALUE(completed_fence_was_set, stream_set_fence(stream),
-                            stream_next_fence(stream))); /* the stream's work is gone, too */
+                            stream_next_fence(stream))); /* HIP has ended the stream's work, too */
             stream_complete_all(stream);
             store_release(&stream->has_waiters, false);
         }

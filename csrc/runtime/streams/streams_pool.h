@@ -1,4 +1,5 @@
-/* The streams that the program does not hold: who gets them next, and which of them leave. */
+/* Manages the streams that the program does not hold: which thread gets them next, and which are
+ * destroyed. */
 #ifndef MGPU_RT_STREAMS_POOL_H
 #define MGPU_RT_STREAMS_POOL_H
 
@@ -12,35 +13,36 @@
 #include "streams/streams.h"
 #include "telemetry/call.h"
 
-/* Streams that HIP holds for the runtime. */
+/* Streams that HIP holds for the library. */
 extern size_t stream_pool_total;
 
-/* Removes a stream from the table because HIP owns the handle again. A stream that the program made
- * by calling HIP stays. Returns false for such a stream, and if it was removed before. */
+/* Removes a stream from the table because HIP owns the handle again. A stream that the program
+ * created by calling HIP remains. Returns false for such a stream, and if the stream was removed
+ * before. */
 bool stream_invalidate(struct stream *stream);
 
-/* A stream for the program; or NULL and HIP's error. */
+/* the stream for the program, or NULL and HIP's error */
 struct stream_acquired {
     hipStream_t handle;
-    enum call_how how; /* a hit, a miss, a bypass */
+    enum call_how how; /* a hit, a miss or a bypass */
     hipError_t error;
 };
 
-/* Finds a stream where stream_lookup_thread has found none: the thread's external stream, an idle
- * one of the device, or a new one, which is inserted. The stream then becomes the thread's last
- * stream. May wait for the device. */
+/* Finds a stream after stream_lookup_thread has found none: the thread's external stream, an idle
+ * stream of the device, or a new one. The stream then becomes the thread's last stream. May wait
+ * for the device. */
 struct stream_acquired stream_acquire(struct thread *thread, int device);
 
-/* Puts a stream back that HIP reports as busy, or notes the reset if HIP reports it as gone.
- * Returns false. */
+/* Puts a stream back that HIP reports as busy, or handles the reset if HIP reports the stream as
+ * gone. Returns false. */
 bool stream_refuse(struct stream *stream, hipError_t error);
 
-/* Asks HIP whether a stream is idle that was just taken, and that the runtime believes idle: other
- * code may have used it. If the stream is not idle, it goes back to its pool.
+/* Queries a stream that was just taken and that the library believes idle, because other code may
+ * have used it. If the stream is not idle, it goes back to its pool.
  *
- * NVIDIA's driver is not asked: its answer takes 1.6 of a launch's 9 µs. Little is at stake: other
- * code may leave work on a stream that it destroys without waiting. Work of other code comes before
- * the next owner's. */
+ * NVIDIA's driver is not asked, because its answer takes 1.6 of a launch's 9 µs. The risk is small:
+ * other code may leave work on a stream that it destroys without waiting. Then that code's work
+ * runs before the next owner's work. */
 static inline bool stream_confirm(struct stream *stream) {
     if (exclusive_hip() || cuda_present())
         return true;
@@ -48,8 +50,8 @@ static inline bool stream_confirm(struct stream *stream) {
     return LIKELY(error == hipSuccess) || stream_refuse(stream, error);
 }
 
-/* Returns the hit of a create: the thread's last stream. The program does not hold it, it is idle,
- * and the thread has chosen no other in its place. */
+/* Returns the hit of a create: the thread's last stream. The program does not hold that stream, the
+ * stream is idle, and the thread has chosen no other stream in its place. */
 static inline struct stream *stream_lookup_thread(struct thread *thread, int device) {
     struct stream *stream = thread->stream;
     if (UNLIKELY(!stream ||

@@ -1,7 +1,7 @@
-/* The call that the calling thread makes: its arguments, and its outcome. The slow entry begins and
- * ends a call.
+/* The call that the calling thread is making: its arguments and its outcome. The slow entry begins
+ * and ends a call.
  *
- * Begun and read on the slow entry only. On the fast entry no code reads this struct: a hit there
+ * Only the slow entry writes and reads this struct. On the fast entry nobody reads it: a hit there
  * writes nothing, and a miss writes some words that the next call overwrites. */
 #ifndef MGPU_RT_CALL_H
 #define MGPU_RT_CALL_H
@@ -11,7 +11,7 @@
 
 /* How a call was served. */
 enum call_how {
-    CALL_PLAIN,   /* no cache has a part in it, or another function answered it */
+    CALL_PLAIN,   /* no cache is involved, or another function answered the call */
     CALL_HIT,     /* a cache answered; a copy went through pinned memory */
     CALL_MISS,    /* HIP answered, and the cache keeps the object */
     CALL_BYPASS,  /* HIP answered, and nothing is cached */
@@ -22,9 +22,9 @@ enum call_how {
 
 struct call {
     enum abi_index function;
-    bool begun;       /* if not, a failure is outside of any call */
-    bool overridden;  /* an override answers the call (override.h) */
-    bool native;      /* and has called this library */
+    bool begun;       /* false: a failure belongs to no call */
+    bool overridden;  /* an override is answering the call (override.h) */
+    bool native;      /* that override has called this library */
     bool in_stream;   /* the call has a stream as an argument */
     const void *site; /* the call's return address in the program */
     uint64_t begin;
@@ -35,44 +35,44 @@ struct call {
     const void *to, *from;
     uint64_t bytes;
     enum call_how how;
-    hipError_t error; /* of the last failure; hipSuccess if none */
+    hipError_t error; /* error of the last failure; hipSuccess if there was none */
     struct {
-        size_t image; /* 1 + the image's row in the counters; 0: not told, or it has none */
+        size_t image; /* 1 + the image's row in the counters; 0: unknown, or the image has no row */
         unsigned driver_loads; /* how often HIP has loaded the image */
     } loaded;
     int device;
-    bool marked; /* a profiler's range has begun with it */
-    ptrdiff_t
-        held; /* bytes of the device's memory that the call gives to the program, or takes back */
+    bool marked;    /* a profiler's range has begun with this call */
+    ptrdiff_t held; /* bytes of device memory that the call gives to the program, or takes back */
 };
 
-/* Held by value, so that a thread that leaves a call by a jump leaves no pointer to a frame that is
- * gone. */
+/* Stored by value, because a thread that leaves a call by longjmp would leave a pointer to a frame
+ * that no longer exists. */
 extern __thread struct call call_now __attribute__((tls_model("initial-exec")));
 
-/* struct call's `site` for the program's present call: the slow entry reads it. */
+/* The `site` of struct call for the program's current call, which the slow entry reads. */
 extern __thread const void *call_site __attribute__((tls_model("initial-exec")));
 
-/* Notes how the calling thread's call is served; the last word counts. */
+/* Records how the calling thread's call is served; the latest record counts. */
 static inline void call_tell(enum call_how how) {
     call_now.how = how;
 }
 
-/* Notes that the program holds that many more bytes of a device's memory from now on. */
+/* Records that the program holds this many more bytes of a device's memory from now on. */
 static inline void call_tell_held(int device, ptrdiff_t bytes) {
     call_now.device = device;
     call_now.held += bytes;
 }
 
-/* Notes that the call failed. A refusal was noted before. */
+/* Records that the call failed. A refusal must have been recorded before. */
 static inline void call_fail(hipError_t error) {
     call_now.error = error;
     if (PROOF(call_was_not_refused, call_now.how != CALL_REFUSED))
         call_now.how = CALL_FAILED;
 }
 
-/* Begins a call within the present one, which it saves in *call; and ends it. If both are of one
- * function, an override has passed the call on, and the outcome counts for the outer call. */
+/* Begins a call within the current one, which is saved in *call, and ends the inner call. If both
+ * calls are of one function, an override has passed the call on, and the outcome counts for the
+ * outer call. */
 static inline void call_enter(struct call *call) {
     const struct call outer = call_now;
     call_now = *call;

@@ -1,12 +1,12 @@
-/* The memory that this library shares with its manager, a Python process of its own.
+/* The memory that this library shares with its manager, a separate Python process.
  *
  * manager.c, publish.c and services.c are the program's side; csrc/manager is the manager's. Each
- * word has one writer unless said otherwise. The library and the manager do not trust each other. A
- * place is masked before it is used, a handle is looked up before it is followed, and no side waits
- * without a limit.
+ * word has one writer unless said otherwise. The library and the manager do not trust each other.
+ * Each side masks an index before it is used, looks a handle up before it is followed, and never
+ * waits without a limit.
  *
- * CHANNEL_LAYOUT grows with every change here: a library and a package of different versions do not
- * talk (`version` tells which they are). */
+ * Every change here increases CHANNEL_LAYOUT: a library and a package of different versions do not
+ * communicate (`version` names them). */
 #ifndef MGPU_RT_CHANNEL_H
 #define MGPU_RT_CHANNEL_H
 
@@ -22,45 +22,46 @@
 enum {
     CHANNEL_MAGIC = 0x7570676d,
     CHANNEL_LAYOUT = 2,
-    CHANNEL_EVENTS = 4096, /* a power of two: that many events wait, the rest is summed up */
+    CHANNEL_EVENTS = 4096, /* a power of two: this many events can wait, further events are only
+                            * counted */
     CHANNEL_ROOM = 16384,  /* entries in one list */
     CHANNEL_TEXT = 1024,
     CHANNEL_KINDS = 6, /* enum published */
-    CHANNEL_FD = 3,    /* the manager finds the memory there */
+    CHANNEL_FD = 3,    /* the descriptor at which the manager finds the memory */
 };
 
-/* Something happened (publish.h). */
+/* An event of a cache (publish.h). */
 struct channel_event {
     uint64_t time; /* ns, CLOCK_MONOTONIC */
     uint64_t handle, bytes;
     int32_t kind, device;
 };
 
-/* A place in the ring. `turn` tells whose it is. Event n's place is free while turn is n, and holds
- * the event while turn is n + 1. */
+/* A place in the ring. `turn` tells who may use the place. Event n's place is free while turn is n,
+ * and holds the event while turn is n + 1. */
 struct channel_cell {
     uint64_t turn;
     struct channel_event event;
 };
 
-/* One thing that a cache holds (struct cached of shared/caches.h). */
+/* An object that a cache holds (struct cached of shared/caches.h). */
 struct channel_cached {
     uint64_t handle, bytes, uses;
     int32_t device, held;
 };
 
-/* The questions that the manager may ask. `answer` is a hipError_t; for a list it is the number of
+/* The requests that the manager may send. `answer` is a hipError_t; for a list it is the number of
  * entries. */
 enum channel_request {
-    REQUEST_LIST,   /* lists objects of `kind`: the answer is their number, and as many as fit go to
-                       `cached` */
-    REQUEST_EVICT,  /* `handle` of `kind` */
+    REQUEST_LIST,   /* lists objects of `kind`: the answer is their number, and `cached` gets as
+                     * many as fit */
+    REQUEST_EVICT,  /* evicts the object `handle` of `kind` */
     REQUEST_PIN,    /* pins the module `handle`; value: 1 or 0 */
     REQUEST_LIMITS, /* fills `limits` */
     REQUEST_LIMIT,  /* the limit of `kind` (of a device for blocks) becomes `value` */
-    REQUEST_MEMORY, /* free and total bytes of `device` into `memory` */
-    REQUEST_SAY,    /* `text`, with MGPU_RT_VERBOSE */
-    REQUEST_WARN,   /* `text`, in any case */
+    REQUEST_MEMORY, /* stores free and total bytes of `device` in `memory` */
+    REQUEST_SAY,    /* prints `text` with MGPU_RT_VERBOSE */
+    REQUEST_WARN,   /* always prints `text` */
 };
 
 enum channel_kind { KIND_MODULE, KIND_STREAM, KIND_BLOCK };
@@ -70,19 +71,20 @@ enum channel_state { CHANNEL_STARTING, CHANNEL_SERVING, CHANNEL_FAILED };
 struct channel {
     uint32_t magic, layout;
     char version[32];
-    char reason[216]; /* why there will be no manager; at a place that Python knows without cffi */
+    char reason[216]; /* the reason why there will be no manager, at an offset that Python knows
+                       * without cffi */
     uint32_t ready;   /* the library has set up all fields below */
-    uint32_t state;   /* enum channel_state; the manager's */
+    uint32_t state;   /* enum channel_state; written by the manager */
     char python[24];  /* the manager's version of Python, and its process: set before `state` */
     int32_t process;
 
-    /* The library's thread and the manager each hold one for life. The kernel releases a robust
-     * mutex when its holder ends, in any way (exec, too). */
+    /* The library's thread and the manager each hold one mutex for life. The kernel releases a
+     * robust mutex when its holder ends in any way (exec, too). */
     pthread_mutex_t program, manager;
 
-    /* The library or the manager rings it when the library's thread is to look. */
+    /* The library or the manager rings it to wake the library's thread. */
     uint32_t doorbell;
-    uint32_t asked, answered; /* requests so far */
+    uint32_t asked, answered; /* number of requests so far */
     struct {
         int32_t request, kind, device;
         uint64_t handle, value;
@@ -96,26 +98,27 @@ struct channel {
     } memory;
     char text[CHANNEL_TEXT];
 
-    uint32_t heartbeat;                     /* counts looks for events, at least one a second */
-    uint32_t asleep;                        /* the manager waits for events */
-    uint64_t dropped_events[CHANNEL_KINDS]; /* events that found the ring full */
-    _Alignas(64) uint64_t next; /* the next event to write; any thread of the program's */
-    _Alignas(64) uint64_t read; /* the next event to read; the manager's */
+    uint32_t heartbeat;                     /* number of looks for events, at least one a second */
+    uint32_t asleep;                        /* the manager is waiting for events */
+    uint64_t dropped_events[CHANNEL_KINDS]; /* number of events that found the ring full */
+    _Alignas(64) uint64_t next; /* number of the next event to write; any thread of the program may
+                                 * write it */
+    _Alignas(64) uint64_t read; /* number of the next event to read; written by the manager */
     struct channel_cell cells[CHANNEL_EVENTS];
     struct channel_cached cached[CHANNEL_ROOM];
 };
 
-enum { CHANNEL_REASON = 40 }; /* where mgpu_rt/manager/_manager.py writes it */
+enum { CHANNEL_REASON = 40 }; /* the offset at which mgpu_rt/manager/_manager.py writes */
 _Static_assert(offsetof(struct channel, reason) == CHANNEL_REASON, "manager.py knows it");
 
-/* Returns once *word is not `value`, or the doorbell rang, or the time is up. */
+/* Returns once *word is not `value`, the doorbell rings, or the time is over. */
 static inline void channel_wait(uint32_t *word, uint32_t value, uint64_t milliseconds) {
     const struct timespec limit = {(time_t)(milliseconds / 1000),
                                    (long)(milliseconds % 1000 * 1000000)};
     syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0);
 }
 
-/* Rings by a system call of a microsecond, so only where the other side is known to wait. */
+/* Rings by a system call of a microsecond, so only if the other side is known to wait. */
 static inline void channel_ring(uint32_t *word) {
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

@@ -1,5 +1,5 @@
-/* A bounded table of keys, from which none is removed. Two threads may insert keys at once, without
- * a lock or an allocation. Keys stay for good; without room a key is not found.
+/* A bounded table of keys that are never removed. Two threads may insert keys concurrently, without
+ * a lock or an allocation. A key that does not fit is not found.
  */
 #ifndef MGPU_RT_KEYS_H
 #define MGPU_RT_KEYS_H
@@ -10,14 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KEY_WINDOW = 32 }; /* places that a key may have */
+enum { KEY_WINDOW = 32 }; /* number of places that a key may use */
 
 /* Returns the i-th place of a key in a table of `size` places, a power of two. */
 static inline size_t key_place(uint64_t key, size_t size, size_t i) {
     return ((size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) + i) & (size - 1);
 }
 
-/* Returns the place of a key other than 0; `size` if it is not there. */
+/* Returns the place of a key other than 0; `size` if the table does not contain the key. */
 static inline size_t key_find(const uint64_t *keys, size_t size, uint64_t key) {
     for (size_t i = 0; i < KEY_WINDOW; i++) {
         const size_t place = key_place(key, size, i);
@@ -30,8 +30,8 @@ static inline size_t key_find(const uint64_t *keys, size_t size, uint64_t key) {
     return size;
 }
 
-/* Returns the place of a key; inserts it first if there is room, and tells whether this call
- * did. */
+/* Returns the place of a key, after inserting the key if there is space, and tells whether this
+ * call inserted it. */
 static inline size_t key_enter(uint64_t *keys, size_t size, uint64_t key, bool *fresh) {
     *fresh = false;
     for (size_t i = 0; i < KEY_WINDOW; i++) {

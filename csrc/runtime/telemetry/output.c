@@ -38,7 +38,7 @@ void output_give_up(struct output *output, int error) {
 
 /* ---- the name of a file ---- */
 
-/* Finds the value of a letter behind a %; returns false if it has none. */
+/* Finds the value of a letter after a %; returns false if the letter has no value. */
 static bool substitute(char letter, char *text, size_t size) {
     if (letter == 'p')
         snprintf(text, size, "%ld", (long)getpid());
@@ -66,8 +66,8 @@ static void expand(char *path, size_t size, const char *pattern) {
     path[used] = '\0';
 }
 
-/* Puts `word` before the ending of a path: stats.json, 2: stats.2.json. Returns false if it becomes
- * too long. */
+/* Inserts `word` before the extension of a path: stats.json, 2: stats.2.json. Returns false if the
+ * path becomes too long. */
 static bool insert_word(char *path, size_t size, const char *word) {
     char *name = strrchr(path, '/');
     name = name ? name + 1 : path;
@@ -83,7 +83,7 @@ static bool insert_word(char *path, size_t size, const char *word) {
     return true;
 }
 
-/* A path is made absolute, as the program may change its directory before it ends. */
+/* A path is made absolute, because the program may change its directory before it ends. */
 static void make_absolute(char *path, size_t size) {
     char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
     const size_t length = here ? strlen(here) : 0;
@@ -95,12 +95,12 @@ static void make_absolute(char *path, size_t size) {
     free(here);
 }
 
-/* Writes the path that a pattern names, absolute. */
+/* Writes the absolute path that a pattern names. */
 static void choose_name(char *path, size_t size, const char *pattern, bool forked) {
     char word[24];
     expand(path, size, pattern);
     const bool told_apart = strstr(pattern, "%p") != NULL;
-    /* A device or a pipe has no siblings. */
+    /* A device or a pipe is never renamed. */
     if (strncmp(path, "/dev/", 5) != 0 && !told_apart) {
         if (process_rank() >= 0 && !strstr(pattern, "%r")) {
             snprintf(word, sizeof word, "rank%d", process_rank());
@@ -114,8 +114,8 @@ static void choose_name(char *path, size_t size, const char *pattern, bool forke
 
 /* ---- what a path leads to ---- */
 
-/* Finds the kernel's names for what the program has open: no other user can have put a link
- * there. */
+/* Recognises the kernel's names for files that the program has open: no other user can have put a
+ * link there. */
 static bool names_a_descriptor(const char *path) {
     return strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0 ||
            ((strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/proc/", 6) == 0) &&
@@ -132,7 +132,7 @@ static enum output_place place_of(const char *path) {
     return S_ISREG(found.st_mode) ? OUTPUT_FILE : OUTPUT_DEVICE;
 }
 
-/* Finds the name for this process: the plain one, or its second, third and so on. */
+/* Finds the name for this process: the plain name, or its second, third and further variant. */
 static bool name_it(struct output *output, int number) {
     char word[24];
     choose_name(output->path, sizeof output->path, output->pattern, output->forked);
@@ -151,8 +151,8 @@ void output_choose(struct output *output, const char *variable, const char *patt
 
 /* ---- what is to take a file's place ---- */
 
-/* Only its owner can read a new file; an existing file of this user's keeps its mode. A file of
- * another user's does not: its owner could end the program by cutting off what is mapped. */
+/* Only its owner can read a new file; an existing file of this user keeps its mode. A file of
+ * another user is replaced: its owner could end the program by truncating the mapped file. */
 static void copy_mode(int file, const char *path) {
     struct stat old;
     if (lstat(path, &old) == 0 && S_ISREG(old.st_mode) &&
@@ -160,8 +160,8 @@ static void copy_mode(int file, const char *path) {
         PROOF_STEP(file_keeps_its_mode, (void)fchmod(file, old.st_mode & 0777));
 }
 
-/* The new file lies beside the old one under a short name that no other process makes, even in
- * another container. */
+/* The new file is created beside the old one, under a short name that no other process makes, even
+ * in another container. */
 static int create_beside(struct output *output) {
     enum { TRIES = 100 };
     const char *name = strrchr(output->path, '/');
@@ -189,7 +189,7 @@ bool output_is_record(const char head[OUTPUT_HEAD], const char *kind) {
     return strncmp(head, begin, strlen(begin)) == 0;
 }
 
-/* Returns when a process was started, which distinguishes it from a later one with its id. */
+/* Returns the start time of a process, which distinguishes it from a later process with its id. */
 static unsigned long long started(long process) {
     return process_field(process, PROCESS_STARTED);
 }
@@ -205,8 +205,8 @@ static void compose_head(char text[HEAD_TEXT], const char *kind) {
         (long)getpid(), started(getpid()), command);
 }
 
-/* Returns whether a live process still records there: this one, before an exec, has no lock on
- * it. */
+/* Returns whether a live process still records there: this process, before an exec, holds no lock
+ * on the file. */
 static bool is_of_the_living(int file) {
     char head[HEAD_TEXT] = "";
     long process;
@@ -220,8 +220,8 @@ static bool is_of_the_living(int file) {
 
 /* ---- taking a name ----
  *
- * A process holds the lock of the file in which it records, and of a file whose place it takes. If
- * several processes begin over an old file, one has its name, and the others take the next ones.
+ * A process holds the lock of the file in which it records, and of a file that it will replace. If
+ * several processes start over an old file, one gets its name, and the others get the next names.
  * The lock belongs to the open file, which a mapping keeps open. */
 
 static bool is_at(int file, const char *path) {
@@ -230,7 +230,7 @@ static bool is_at(int file, const char *path) {
            open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
 }
 
-/* Returns true on a file system without locks, too. */
+/* Also returns true on a file system without locks. */
 static bool lock(int file) {
     return flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
@@ -260,7 +260,7 @@ static enum taking replace_old(const struct output *output) {
     if (old < 0 && (errno == ELOOP || errno == ENXIO))
         return HELD;
     if (old < 0)
-        return rename_over(output); /* which the folder's owner may do */
+        return rename_over(output); /* permitted to the folder's owner */
     const enum taking result = replace_open(output, old);
     const int error = errno;
     close(old);
@@ -279,7 +279,7 @@ static enum taking take_name(const struct output *output) {
     return replace_old(output);
 }
 
-/* Gives the finished file its name, or with a number the first free name. */
+/* Renames the finished file to its name, or with a number to the first free name. */
 static bool publish(struct output *output) {
     enum { MOST = 10000 };
     int number = 1;
@@ -296,7 +296,7 @@ static bool publish(struct output *output) {
 
 /* ---- recording ---- */
 
-/* Writes all bytes or none; errno tells why not. */
+/* Writes all bytes or none; errno gives the reason. */
 static bool write_all(int file, const void *bytes, size_t size, off_t at) {
     for (size_t done = 0; done < size;) {
         const ssize_t written =
@@ -317,7 +317,7 @@ static bool fill(int file, const char *kind, const void *content, size_t size) {
            (!content || write_all(file, content, size, OUTPUT_HEAD));
 }
 
-/* The file is mapped over the pages of `content`, if given: they are not touched before. */
+/* If `content` is given, the file is mapped over its pages, which nobody has touched before. */
 static void *map(int file, void *content, size_t size) {
     void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, OUTPUT_HEAD);
     if (pages == MAP_FAILED)
@@ -329,13 +329,13 @@ static void *map(int file, void *content, size_t size) {
     return content ? content : pages;
 }
 
-/* A limit on the size of files would end the program by SIGXFSZ. */
+/* A limit on file sizes would end the program by SIGXFSZ. */
 static bool is_within_limit(size_t size) {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= OUTPUT_HEAD + size;
 }
 
-/* Returns true if the recording has the name. A file that has the name by then belongs to another
+/* Returns true if the recording got its name. A file that already has the name belongs to another
  * process. */
 static bool note_file(struct output *output, int file) {
     struct stat made;
@@ -354,7 +354,7 @@ void *output_record(struct output *output, const char *kind, void *content, size
     const int file = create_beside(output);
     if (file < 0) {
         const int error = errno;
-        if (access(output->path, W_OK) == 0) /* in a folder that this user may not write */
+        if (access(output->path, W_OK) == 0) /* in a folder that is not writable for this user */
             output->place = OUTPUT_FOREIGN_FOLDER;
         else
             output_give_up(output, error);
@@ -382,7 +382,7 @@ static int open_place(struct output *output) {
         return create_beside(output);
     case OUTPUT_FOREIGN_FOLDER:
         return open(output->path, flags | O_NOFOLLOW | O_TRUNC);
-    case OUTPUT_DESCRIPTOR: /* after what the program has written there */
+    case OUTPUT_DESCRIPTOR: /* after the output of the program in that file */
         return open(output->path, flags | O_APPEND);
     default:
         return open(output->path, flags | O_NOFOLLOW);
@@ -399,7 +399,7 @@ FILE *output_open(struct output *output) {
     return stream;
 }
 
-/* Another process may record there by now, if the recording was moved or removed. */
+/* If the recording was moved or removed, another process may record there by now. */
 static bool replace_recording(struct output *output) {
     struct stat found;
     if (PROOF(name_is_still_ours, lstat(output->path, &found) == 0 && output->inode &&

@@ -1,5 +1,7 @@
-/* The files of MGPU_RT_STATS and MGPU_RT_TRACE. The program records in them while it runs, so that
- * the results outlive any end of it. At an ordinary exit JSON replaces them. */
+/* Writes the files of MGPU_RT_STATS and MGPU_RT_TRACE. The program records in these files while it
+ * runs, so that the results survive any end of the process. At an ordinary exit, JSON replaces the
+ * recording.
+ * */
 #ifndef MGPU_RT_OUTPUT_H
 #define MGPU_RT_OUTPUT_H
 
@@ -10,54 +12,55 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* The kind of file that a path leads to. The library records only in a file, and replaces it; the
- * others are written at exit.
+/* The kind of file at a path. The library records only in a regular file, and replaces it; files of
+ * the other kinds are written at exit.
  */
 enum output_place {
-    OUTPUT_FILE,           /* or nothing yet */
-    OUTPUT_FOREIGN_FOLDER, /* a file that may be written, in a folder that may not */
+    OUTPUT_FILE,           /* a regular file, or nothing yet */
+    OUTPUT_FOREIGN_FOLDER, /* a writable file in a folder that is not writable */
     OUTPUT_DEVICE,         /* a device, a FIFO */
     OUTPUT_DESCRIPTOR,     /* a descriptor that the program has open: /dev/stdout */
-    OUTPUT_LINK,           /* never followed: any user may have put it there */
+    OUTPUT_LINK,           /* a link, which is never followed: any user may have created it */
 };
 
 enum { OUTPUT_PATH = 4096, OUTPUT_HEAD = 4096 };
 
-/* An output is too large for the stack of a small thread. */
+/* An output is too large for a small thread's stack. */
 struct output {
-    const char *variable, *pattern; /* as the user wrote them */
+    const char *variable, *pattern; /* the words as the user wrote them */
     bool forked;
     char path[OUTPUT_PATH];        /* absolute */
-    char beside[OUTPUT_PATH + 32]; /* the file that is to replace it */
+    char beside[OUTPUT_PATH + 32]; /* the file that will replace the recording */
     enum output_place place;
-    bool failed;               /* the file cannot be written; a message has told why */
-    dev_t device;              /* of the recording */
+    bool failed;               /* the file cannot be written, and a message has given the reason */
+    dev_t device;              /* size of the recording */
     ino_t inode;               /* 0: none */
     struct output_write write; /* at exit */
 };
 
 /* Chooses the file that a pattern names for this process: %p is the process id, %r the rank. If the
- * pattern does not separate ranks, or children of fork, each process gets a name of its own. */
+ * pattern does not separate ranks or forked children, each process gets its own name. */
 void output_choose(struct output *output, const char *variable, const char *pattern, bool forked);
 
-/* Returns memory of `size` bytes (whole pages) that the file contains from now on, behind a text
- * head that names its kind. Makes a few system calls now, and none later. `content`: pages that the
- * file is to contain from now on, as they are; NULL: fresh ones. Returns NULL if there is no such
- * file. A message tells why a file cannot be written. If the file cannot be mapped, output_open
- * still writes at exit.
+/* Returns memory of `size` bytes (whole pages) that is mapped from the file, behind a text head
+ * that names the file's kind. Makes a few system calls now, and none later. `content`: pages that
+ * the file contains from now on, unchanged; NULL: new pages. Returns NULL if there is no such file.
+ * A message gives the reason why a file cannot be written. If the file cannot be mapped,
+ * output_open still writes at exit.
  *
- * The file's blocks are allocated from the start: a disk that fills up later takes nothing away. */
+ * The file's blocks are allocated from the start, so a disk that becomes full later loses nothing.
+ * */
 void *output_record(struct output *output, const char *kind, void *content, size_t size);
 
-/* Writes nothing there from now on, because of this error. A message says so. */
+/* Stops writing to the output, because of this error. A message reports the error. */
 void output_give_up(struct output *output, int error);
 
-/* Returns the file to write at exit, which takes the recording's place when it is closed whole.
- * Returns NULL if it cannot be written; a message tells so once. */
+/* Returns the file to write at exit, which replaces the recording when it is closed completely.
+ * Returns NULL if the file cannot be written; one message reports that. */
 FILE *output_open(struct output *output);
 void output_close(struct output *output, FILE *file);
 
-/* Returns whether a file of this head and size is a recording of this kind, by this version. */
+/* Returns whether a file with this head and size is a recording of this kind and version. */
 bool output_is_record(const char head[OUTPUT_HEAD], const char *kind);
 
 #endif

@@ -10,8 +10,8 @@
 
 #define PATIENCE (UINT64_C(1000000000) * OUTPUT_PATIENCE)
 
-/* The kernel sends these signals to the thread that writes. A signal that was pending before is the
- * program's.
+/* The kernel sends these signals to the writing thread. A signal that was pending before belongs to
+ * the program.
  */
 static ssize_t write_without_signal(int file, const char *bytes, size_t size) {
     static const struct timespec at_once = {0, 0};
@@ -34,8 +34,8 @@ static ssize_t write_without_signal(int file, const char *bytes, size_t size) {
     return written;
 }
 
-/* Waits until there is room, or until `end` as clock_ns has it; returns 0, or why nothing more can
- * be written. */
+/* Waits until there is space, or until the clock_ns time `end`; returns 0, or the reason why no
+ * more can be written. */
 static int wait_for_room(int file, uint64_t end) {
     struct pollfd awaited = {.fd = file, .events = POLLOUT};
     const uint64_t now = clock_ns();

@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 /* torchrun; Open MPI; launchers over PMIx; MPICH, Intel MPI and HPE Cray's; MVAPICH 3 and 2; PALS;
- * Flux; Slurm. The innermost comes first: a launcher may run inside another. */
+ * Flux; Slurm. The innermost launcher's variable comes first: a launcher may run inside another
+ * one. */
 static const char *const rank_variables[] = {
     "RANK",        "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
     "PMI_RANK",    "MVP_COMM_WORLD_RANK",  "MV2_COMM_WORLD_RANK",
@@ -39,7 +40,7 @@ unsigned long long process_field(long process, int field) {
     const char *at = file && fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
     if (file)
         fclose(file);
-    for (int i = 2; at && i < field; i++) /* the name, which may hold anything, is field 2 */
+    for (int i = 2; at && i < field; i++) /* field 2 is the name, which may contain any character */
         at = strchr(at + 1, ' ');
     return at ? strtoull(at, NULL, 10) : 0;
 }

@@ -1,8 +1,8 @@
-/* A bounded queue of many writers and one reader, in memory that the manager shares.
+/* A bounded queue with many writers and one reader, in memory that the manager shares.
  *
- * A writer takes a number, writes the place of that number and marks it as written. The writer
- * waits for no thread, not even for a writer that was stopped half way. A stopped writer's place is
- * never read; the ring fills up, and the manager reads the tables instead. */
+ * A writer takes a number, writes the place of that number and marks the place as written. The
+ * writer waits for no thread, not even for a writer that was stopped in the middle. A stopped
+ * writer's place is never read; the ring fills up, and the manager reads the tables instead. */
 #include "telemetry/publish.h"
 #include "atomics.h"
 #include "likely.h"
@@ -10,14 +10,14 @@
 #include "telemetry/channel.h"
 #include "telemetry/counters.h"
 
-/* NULL unless a manager listens. The channel stays mapped for the life of the process. */
+/* NULL unless a manager is listening. The channel stays mapped until the process ends. */
 static struct channel *listening;
 
 void publish_to(struct channel *channel) {
     store_release(&listening, channel);
 }
 
-enum { TRIES = 64 }; /* other writers were faster, or the reader has spoiled the ring */
+enum { TRIES = 64 }; /* other writers were faster, or the reader has corrupted the ring */
 
 /* Returns the place for the next event, and its number; NULL if the ring is full. */
 static struct channel_cell *take_place(struct channel *channel, uint64_t *number) {
@@ -37,7 +37,7 @@ static struct channel_cell *take_place(struct channel *channel, uint64_t *number
     return NULL;
 }
 
-/* Rings at most once for each time that the manager goes to sleep, for some milliseconds. */
+/* Rings at most once each time that the manager goes to sleep, for some milliseconds. */
 static void wake(struct channel *channel) {
     if (load_seq_cst(&channel->asleep) && exchange_seq_cst(&channel->asleep, 0))
         channel_ring(&channel->asleep);

@@ -1,9 +1,9 @@
-/* The caches' messages to the manager: HIP made an object or released one.
+/* Sends the caches' messages to the manager: HIP created an object or released one.
  *
- * Publishing never blocks and allocates nothing: it is a few stores into a bounded ring. When the
- * ring is full the event is only counted by kind, and the manager reads the tables again
- * (shared/caches.h). Uses of objects are not published: they are counters that the manager may
- * read. */
+ * Publishing never blocks and allocates nothing: it is a few stores into a bounded ring. If the
+ * ring is full, the event is only counted by kind, and the manager reads the tables again
+ * (shared/caches.h). Uses of objects are not published, because the manager reads their counters.
+ * */
 #ifndef MGPU_RT_PUBLISH_H
 #define MGPU_RT_PUBLISH_H
 
@@ -20,11 +20,11 @@ enum published {
     EVENT_KINDS
 };
 
-/* Publishes an event, from any thread, with or without locks of the runtime's held. bytes: of the
- * image or the block, 0 for streams. */
+/* Publishes an event from any thread, whether or not it holds locks of the runtime. bytes: size of
+ * the image or the block, 0 for streams. */
 void publish_event(enum published what, const void *handle, size_t bytes, int device);
 
-/* Publishes all later events to this channel; NULL: to none. */
+/* Directs all later events to this channel; NULL: events are dropped. */
 struct channel;
 void publish_to(struct channel *channel);
 

@@ -12,7 +12,7 @@ struct trace *trace_now;
 
 static __thread uint32_t known_thread __attribute__((tls_model("initial-exec")));
 
-/* Notes the thread's name when its first event is kept. */
+/* Records the thread's name with its first event. */
 static void name_thread(struct trace *trace, uint32_t thread) {
     bool fresh;
     const size_t place = key_enter(trace->thread_keys, TRACE_THREADS, thread, &fresh);

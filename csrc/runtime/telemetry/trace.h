@@ -1,8 +1,8 @@
 /* MGPU_RT_TRACE: the time of each call of the program and of the driver; trace_json.c writes it for
  * ui.perfetto.dev.
  *
- * Costs what statistics cost (about 80 ns a call, for the clock) and 48 MiB of the file: a ring of
- * the newest events. Times are CLOCK_MONOTONIC's, so that the traces of several processes of a
+ * Costs as much as statistics (about 80 ns a call, for the clock) and 48 MiB of the file: a ring of
+ * the newest events. Times are those of CLOCK_MONOTONIC, so that traces of several processes on a
  * machine fit together. */
 #ifndef MGPU_RT_TRACE_H
 #define MGPU_RT_TRACE_H
@@ -15,17 +15,18 @@
 enum trace_kind {
     TRACE_PROGRAM, /* a call of the program: function is an abi_index, detail an enum call_how */
     TRACE_DRIVER,  /* a call of the driver: function is a hip_index */
-    TRACE_GPU,     /* work of the GPU: function is the hip_index that has submitted it */
+    TRACE_GPU,     /* work of the GPU: function is the hip_index of the call that submitted it */
     TRACE_START,   /* HIP's start */
-    TRACE_GRAPH,   /* a launch of a graph; bytes are its nodes */
-    TRACE_MEMORY,  /* function is the device, nanoseconds the allocated bytes, bytes the cached ones
+    TRACE_GRAPH,   /* a launch of a graph; bytes is the number of its nodes */
+    TRACE_MEMORY,  /* function is the device, nanoseconds the number of allocated bytes, bytes that
+                    * of cached bytes
                     */
 };
 
 enum { TRACE_NO_STREAM = UINT16_MAX, TRACE_NO_KERNEL = UINT16_MAX };
 
 struct trace_event {
-    uint64_t number; /* counted from 1; 0: not written to the end */
+    uint64_t number; /* counted from 1; 0: incompletely written */
     uint64_t begin, nanoseconds, bytes;
     uint32_t thread;
     uint16_t kind, function;
@@ -37,24 +38,26 @@ enum { TRACE_EVENTS = 1 << 20, TRACE_THREADS = 1024, TRACE_NAME = 16 };
 struct trace {
     struct process process;
     uint64_t next;     /* number of events so far */
-    uint64_t gpu_lost; /* work of the GPU whose times HIP did not tell */
+    uint64_t gpu_lost; /* pieces of GPU work whose times HIP did not report */
     uint64_t thread_keys[TRACE_THREADS];
     char thread_names[TRACE_THREADS][TRACE_NAME];
     struct kernel_name kernel_names[KERNELS];
     struct trace_event events[TRACE_EVENTS];
 } __attribute__((aligned(COUNT_PAGE)));
 
-/* NULL while there is no trace. */
+/* NULL if nothing is traced. */
 extern struct trace *trace_now;
 
 static inline bool trace_on(void) {
     return trace_now != NULL;
 }
 
-/* Adds an event of the calling thread; thread-safe, without a lock. The oldest event makes room. */
+/* Adds an event of the calling thread; thread-safe, without a lock. A new event replaces the oldest
+ * one. */
 void trace_add(const struct trace_event *event);
 
-/* Adds events to this trace from now on: fresh pages. NULL: to none, as in a child of fork. */
+/* Adds events to this trace, which has new pages, from now on. NULL: adds events to no trace, as in
+ * a forked child. */
 void trace_into(struct trace *trace);
 
 #endif

@@ -1,5 +1,5 @@
 /* Steps at a program's limits: several devices, many handles, and streams that wait for the
- * program. Threads are running when the process ends. */
+ * program. Some steps leave threads running when the process ends. */
 #include "steps.h"
 
 #include <errno.h>
@@ -20,9 +20,9 @@ static void play_device(const struct step *step) {
         check(step, HIP(hipSetDevice, int)(device));
 }
 
-/* ondevice BUFFER: prints which device holds the buffer's memory */
+/* ondevice BUFFER: prints the device whose memory the buffer is */
 static void play_on_device(const struct step *step) {
-    struct { /* the beginning of hipPointerAttribute_t, which has grown since HIP 5 */
+    struct { /* the first members of hipPointerAttribute_t, which has grown since HIP 5 */
         int type, device;
         char rest[120];
     } found = {.device = -1};
@@ -36,10 +36,11 @@ static void play_on_device(const struct step *step) {
 
 struct hold {
     sem_t let;
-    long long ms; /* the stream continues by itself after this time; 0: never */
+    long long ms; /* the stream continues without a release after this time; 0: never */
 };
 
-/* Holds by their numbers. Holds are never freed: a stream may reach its hold after the sequence. */
+/* The holds, by their numbers. Holds are never freed, because a stream may reach its hold after the
+ * sequence. */
 static struct hold *holds[MOST_OBJECTS];
 
 static void wait_to_be_let(void *stream, int error, void *argument) {
@@ -74,7 +75,7 @@ static void play_let(const struct step *step) {
 static void play_at_work(const struct step *step) {
     const int error = HIP(hipStreamQuery, void *)(STREAM(0));
     say(step, "%s", error == NOT_READY ? "at work" : error == 0 ? "done" : "failed");
-    HIP(hipGetLastError, void)(); /* in some releases "not ready" stays the last error */
+    HIP(hipGetLastError, void)(); /* in some releases "not ready" remains the last error */
 }
 
 /* ---- handles ---- */
@@ -86,14 +87,14 @@ static void **object(long long kind, long long number) {
     return &all[kind][number];
 }
 
-/* same KIND OBJECT OBJECT: prints whether both have one handle */
+/* same KIND OBJECT OBJECT: prints whether both objects have one handle */
 static void play_same(const struct step *step) {
     const void *first = *object(ARGUMENT(0), ARGUMENT(1));
     say(step, "%s", first == *object(ARGUMENT(0), ARGUMENT(2)) ? "same" : "different");
 }
 
-/* name KIND NEW KIND OBJECT OFFSET: a handle gets another number, of any kind; or an address so
- * many bytes further on */
+/* name KIND NEW KIND OBJECT OFFSET: gives a handle another number, of any kind; or names an address
+ * at an offset */
 static void play_name(const struct step *step) {
     char *handle = *object(ARGUMENT(2), ARGUMENT(3));
     *object(ARGUMENT(0), ARGUMENT(1)) = handle + ARGUMENT(4);
@@ -106,7 +107,7 @@ static void play_flags(const struct step *step) {
     say(step, "flags %u", flags);
 }
 
-/* managed BUFFER: prints whether HIP moves its memory between host and device */
+/* managed BUFFER: prints whether HIP moves the buffer's memory between host and device */
 static void play_managed(const struct step *step) {
     enum { IS_MANAGED = 8 };
     unsigned is_managed = 0;
@@ -115,8 +116,8 @@ static void play_managed(const struct step *step) {
     say(step, "%s", is_managed != 0 ? "managed" : "not managed");
 }
 
-/* Makes one more object of the foreign user. `how`: the flags of a stream, the bytes of a buffer;
- * an image */
+/* Creates one more object of the foreign user. `how`: the flags of a stream, the bytes of a buffer,
+ * or an image */
 static void make_foreign(const struct step *step, long long kind, long long how, void **made) {
     size_t bytes;
     if (kind == STREAMS)
@@ -132,8 +133,8 @@ static void make_foreign(const struct step *step, long long kind, long long how,
         check(step, HIP(hipMallocManaged, void **, size_t, unsigned)(made, (size_t)-how, 1));
 }
 
-/* again KIND NEW OBJECT HOW: the foreign user makes objects until one has the handle that HIP has
- * released. If none gets it, the last object counts. */
+/* again KIND NEW OBJECT HOW: the foreign user creates objects until one gets the handle that HIP
+ * has released. If no object gets the handle, the last object is used. */
 static void play_again(const struct step *step) {
     enum { MOST = 64 };
     void *made = NULL;
@@ -180,7 +181,7 @@ static size_t count_handles(void **handles, size_t count) {
     return found;
 }
 
-/* Uses one of many handles, so that each kind of use meets each place in a table. */
+/* Uses one of many handles, so that each kind of use reaches each place in a table. */
 static void crowd_use(long long kind, void *handle, int value, void *stream) {
     if (kind == CROWD_EVENTS) {
         mgpuEventRecord(handle, stream);
@@ -192,7 +193,8 @@ static void crowd_use(long long kind, void *handle, int value, void *stream) {
     }
 }
 
-/* crowd KIND COUNT STREAM: that many more handles that live at once, some of them used */
+/* crowd KIND COUNT STREAM: creates this many more handles that live at once, and uses some of them
+ * */
 static void play_crowd(const struct step *step) {
     const long long kind = ARGUMENT(0);
     void **handles = crowds[kind].handles;
@@ -216,7 +218,7 @@ static size_t count_wrong_blocks(void **handles, size_t count, void *stream) {
     return wrong;
 }
 
-/* uncrowd WHO KIND STREAM: destroys all of them; every second one by HIP if WHO is 1 */
+/* uncrowd WHO KIND STREAM: destroys all of these handles; every second one by HIP if WHO is 1 */
 static void play_uncrowd(const struct step *step) {
     static const char *const names[] = {"hipEventDestroy", "hipStreamDestroy", "hipFree"};
     const long long kind = ARGUMENT(1);
@@ -240,7 +242,7 @@ static void play_uncrowd(const struct step *step) {
 /* ---- threads at work when the process ends ---- */
 
 enum busy_with {
-    BUSY_EVENTS = 1, /* made and destroyed, and not used */
+    BUSY_EVENTS = 1, /* created and destroyed without use */
     BUSY_STREAMS = 2,
     BUSY_BLOCKS = 4,
     BUSY_MODULES = 8,
@@ -318,8 +320,8 @@ static void *be_busy(void *argument) {
     return NULL;
 }
 
-/* busy THREADS SEED KINDS ROUNDS DEVICES: threads that call until the process has ended; returns
- * once they have made so many rounds */
+/* busy THREADS SEED KINDS ROUNDS DEVICES: starts threads that call until the process ends; returns
+ * once they have made this many rounds */
 static void play_busy(const struct step *step) {
     const long long threads = ARGUMENT(0);
     for (long long i = 0; i < threads; ++i) {

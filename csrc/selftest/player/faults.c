@@ -22,8 +22,8 @@ enum {
     BAD_COPY,
     BAD_NULL_IMAGE,
     BAD_PAGE,      /* an image that cannot be read */
-    BAD_FEW_BYTES, /* an image of 12 bytes, behind which no memory can be read */
-    BAD_ELF_32,    /* OBJECT: a good image, with this change */
+    BAD_FEW_BYTES, /* an image of 12 bytes, followed by unreadable memory */
+    BAD_ELF_32,    /* OBJECT: a valid image with this change */
     BAD_ELF_ENDLESS,
 };
 
@@ -53,7 +53,7 @@ static void *bad_image(const struct step *step) {
         return at;
     default:
         at = image_at_end(content, bytes);
-        memset(at + 40, 0x7f, 6); /* the place of the image's sections */
+        memset(at + 40, 0x7f, 6); /* the offset of the image's sections */
         return at;
     }
 }
@@ -110,7 +110,7 @@ static void play_bad(const struct step *step) {
 
 enum refused { NO_BLOCK, NO_MODULE, NO_FUNCTION, NO_STREAM, NO_EVENT, NO_FILL, NO_RECORD };
 
-/* Tells what makes the stub of HIP fail: the first of these calls that a runtime makes, or all. */
+/* Makes the stub of HIP fail: the first of these calls that a runtime makes, or all of them. */
 static const char *const faults[] = {
     [NO_BLOCK] = "hipMalloc:%1$s:2",
     [NO_MODULE] = "hipModuleLoadData:%1$s:2",
@@ -128,7 +128,9 @@ static void set_fault(const char *text) {
         give_up("the stub of HIP does not know how to fail: %s", text);
 }
 
-/* Returns the requested memory, or NULL. The caller decides whether to free it. */
+/* Returns the requested memory, or NULL if the call failed. The caller decides whether to free the
+ * memory.
+ * */
 static void *ask_for(const struct step *step) {
     size_t bytes;
     const void *image;
@@ -167,8 +169,7 @@ static void give_back(const struct step *step, void *thing) {
 }
 
 /* refused KIND OBJECT STREAM BYTES: prints what the call returned, and the thread's last error. A
- * runtime that holds such an object idle may hand it out even if HIP does not hand it out
- * (sequences.py). */
+ * runtime that has such an object idle may hand it out even if HIP would refuse (sequences.py). */
 static void play_refused(const struct step *step) {
     char text[160];
     snprintf(text, sizeof text, faults[ARGUMENT(0)], "*");
@@ -181,8 +182,8 @@ static void play_refused(const struct step *step) {
     give_back(step, thing);
 }
 
-/* hoard STREAM BYTES: the foreign user takes all of the device's memory, then the program asks for
- * some, and all is freed */
+/* hoard STREAM BYTES: the foreign user allocates all of the device's memory, then the program
+ * allocates some, and all is freed */
 static void play_hoard(const struct step *step) {
     enum { MOST = 4096 };
     void *hoard[MOST];

@@ -1,8 +1,8 @@
-/* Steps around graphs: streams that the program lends, graphs that it captures on them, graphs that
- * the library builds, and functions that replay themselves. Overrides, which must not see these
- * calls.
+/* Steps about graphs: external streams, graphs that the program captures on them, graphs that the
+ * library builds, and functions that replay themselves. Also steps about overrides, which must not
+ * get these calls.
  *
- * All but captures call functions of mgpu_rt.h. */
+ * All steps except captures call functions of mgpu_rt.h. */
 #include "steps.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *, size_t bytes) __attribut
 int mgpu_rt_intercept(const char *name, void (*instead)(void)) __attribute__((weak));
 void (*mgpu_rt_native(const char *name))(void) __attribute__((weak));
 
-/* lend STREAM: from now on mgpuStreamCreate returns it; the null stream ends that */
+/* lend STREAM: from now on mgpuStreamCreate returns this stream; the null stream ends that */
 static void play_lend(const struct step *step) {
     say(step, "%d", mgpu_rt_use_stream(STREAM(0)));
 }
@@ -65,7 +65,7 @@ static void play_launch_captured(const struct step *step) {
 static struct mgpu_rt_graph *graphs[MOST_OBJECTS];
 #define GRAPH(n) graphs[ARGUMENT(n)]
 
-/* build: the calls from here on become nodes */
+/* build: the following calls become nodes */
 static void play_build(const struct step *step) {
     say(step, "%d", mgpu_rt_graph_begin());
 }
@@ -87,8 +87,7 @@ static void play_ungraph(const struct step *step) {
     GRAPH(0) = NULL;
 }
 
-/* Returns whether a path of a graph's edges, which its picture shows, leads from one node to
- * another.
+/* Returns whether a path of edges leads from one node to another, according to the graph's drawing.
  */
 static int leads(const char *dot, int from, int to) {
     char edge[32];
@@ -111,7 +110,7 @@ static void play_order(const struct step *step) {
     free(dot);
 }
 
-/* scratch KIB STREAM: an owner's buffer grows to that size, then further */
+/* scratch KIB STREAM: grows an owner's buffer to that size, then further */
 static void play_scratch(const struct step *step) {
     static struct mgpu_rt_scratch scratch;
     scratch.stream = STREAM(1);
@@ -130,7 +129,7 @@ struct call {
 static struct mgpu_rt_graph_function lowered[] = {{"first", NULL}, {"second", NULL}};
 
 /* Copies words to the device, mixes them there by a kernel, and copies them back; creates, waits
- * and destroys all by itself. */
+ * for and destroys all objects itself. */
 static void run_lowered(const struct step *step, const struct call *call);
 
 static void call_lowered(const struct step *step, struct mgpu_rt_graph_function *function,
@@ -167,7 +166,7 @@ static void run_lowered(const struct step *step, const struct call *call) {
     mgpuModuleUnload(module);
 }
 
-/* call IMAGE HOST COUNT K INNER: calls the function; with INNER it calls another one that often */
+/* call IMAGE HOST COUNT K INNER: calls the function; with INNER, that function calls another one */
 static void play_call(const struct step *step) {
     size_t bytes;
     const void *image = image_content((int)ARGUMENT(0), &bytes);
@@ -197,7 +196,7 @@ static void *create_event_instead(void) {
     return ((void *(*)(void))mgpu_rt_native(overridable[2]))();
 }
 
-/* override FUNCTION ON: replaces the library's function by another; 3 has no name */
+/* override FUNCTION ON: replaces the library's function by another; function 3 does not exist */
 static void play_override(const struct step *step) {
     void (*const instead[])(void) = {(void (*)(void))create_stream_instead,
                                      (void (*)(void))destroy_stream_instead,
@@ -208,7 +207,7 @@ static void play_override(const struct step *step) {
                           ARGUMENT(1) != 0 ? instead[ARGUMENT(0)] : NULL));
 }
 
-/* overridden: prints the calls that the override got since */
+/* overridden: prints the calls that the override has got since the last time */
 static void play_overridden(const struct step *step) {
     say(step, "%d calls", override_calls);
 }

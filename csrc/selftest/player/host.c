@@ -7,7 +7,7 @@
 
 enum { PAGE = 4096 };
 
-static int file = -1; /* the file that was mapped last */
+static int file = -1; /* the file that was mapped most recently */
 
 static char *map(char *at, size_t bytes) {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (at != NULL ? MAP_FIXED : 0);
@@ -17,7 +17,7 @@ static char *map(char *at, size_t bytes) {
     return found;
 }
 
-/* pages BUFFER COUNT FILE: maps pages, of a file in memory if FILE is 1 */
+/* pages BUFFER COUNT FILE: maps pages; of a file in memory if FILE is 1 */
 static void play_pages(const struct step *step) {
     const size_t bytes = (size_t)ARGUMENT(1) * PAGE;
     BUFFER(0) = map(NULL, bytes);
@@ -29,7 +29,8 @@ static void play_pages(const struct step *step) {
         give_up("no file in memory");
 }
 
-/* The child keeps the pages while this process writes to them, so this process gets copies. */
+/* The child keeps the pages while this process writes to them, so the kernel copies them for this
+ * process. */
 static void split(char *at, size_t bytes) {
     int ends[2];
     if (pipe(ends) != 0)
@@ -53,7 +54,7 @@ static void play_replace(const struct step *step) {
     char *at = BUFFER(0);
     const size_t bytes = (size_t)ARGUMENT(1) * PAGE;
     switch (ARGUMENT(2)) {
-    case UNMAPPED: /* in one call: a thread of HIP's may take a free address */
+    case UNMAPPED: /* in a single call, because a thread of HIP's may use a free address */
         map(at, bytes);
         break;
     case MOVED:

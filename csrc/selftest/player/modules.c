@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The place of an image when it is loaded. Each image has one address of its own. Or the image is
- * in one of two places that all images share, as a JIT's are, or is mapped for the call. Or it is a
- * constant of a library (csrc/selftest/bundle.py) that stays open, may be closed, or was relocated
- * by the loader. */
+/* The place of an image when it is loaded. An image may have an address of its own. The image may
+ * also be in one of two places that all images share, as a JIT's is, or be mapped for the call. It
+ * may also be a constant of a library (csrc/selftest/bundle.py) that stays open, may be closed, or
+ * was relocated by the loader. */
 enum {
     IMAGE_FIXED,
     IMAGE_FIRST,
@@ -39,7 +39,7 @@ static void play_open(const struct step *step) {
     (void)library_open("importer");
 }
 
-/* library NUMBER: opens a library in the place of the open one */
+/* library NUMBER: opens a library in place of the open one */
 static void play_library(const struct step *step) {
     if (closable != NULL)
         dlclose(closable);
@@ -47,7 +47,8 @@ static void play_library(const struct step *step) {
 }
 
 static void *image_at(long long place, long long number, const void *content, size_t bytes) {
-    static char rooms[2][ROOM] __attribute__((aligned(4096))) = {{1}}; /* bytes of the file */
+    static char rooms[2][ROOM] __attribute__((aligned(4096))) = {{1}}; /* size of the file in bytes
+                                                                        * */
     if (place == IMAGE_FIXED)
         return (void *)(uintptr_t)content;
     if (place == IMAGE_CONSTANT)
@@ -94,7 +95,7 @@ static void play_unload(const struct step *step) {
     MODULE(1) = NULL;
 }
 
-/* global BUFFER MODULE: finds the address of its constant by HIP */
+/* global BUFFER MODULE: finds the address of the module's constant by HIP */
 static void play_global(const struct step *step) {
     size_t bytes = 0;
     check(step, HIP(hipModuleGetGlobal, void **, size_t *, void *,
@@ -104,7 +105,8 @@ static void play_global(const struct step *step) {
 enum { KERNEL_MIX, KERNEL_SLOW, KERNEL_COPY, KERNEL_BUMP, KERNEL_WHERE };
 static const char *const kernel_names[] = {"mix", "slow", "copy", "bump", "where", "missing"};
 
-/* function WHO FUNCTION MODULE KERNEL PLACE: the name is a constant, or always at one address */
+/* function WHO FUNCTION MODULE KERNEL PLACE: the name is a constant, or text that is always at one
+ * address */
 static void play_function(const struct step *step) {
     static _Thread_local char room[16];
     const char *name = kernel_names[ARGUMENT(3)];
@@ -121,8 +123,8 @@ static void play_function(const struct step *step) {
 }
 
 struct arguments {
-    int64_t
-        words[12]; /* two memrefs and a number or two: allocated, aligned, offset, size, stride */
+    int64_t words[12]; /* arguments: two memrefs (allocated, aligned, offset, size, stride) and one
+                        * or two numbers */
     void *params[12];
 };
 

@@ -9,16 +9,16 @@
  *     THREAD STEP ARGUMENT ...        whole numbers
  *     end
  *
- * Threads 0 to 7 run at once, in the order of each one's lines; 0 is the main thread. Lines of
- * thread 10 + n are played when thread n ends, by a destructor of its own data. The last sequence's
- * threads 20, 21 and 22 are exit handlers. The first was registered last, the second before main,
- * and the third is a destructor of the program.
+ * Threads 0 to 7 run concurrently, each in the order of its lines; 0 is the main thread. Lines of
+ * thread 10 + n are played when thread n ends, by a destructor of its thread-specific data. The
+ * threads 20, 21 and 22 of the last sequence are exit handlers. Handler 20 was registered last, 21
+ * before main, and 22 is a destructor of the program.
  *
  * Results go to stdout, a line each: SEQUENCE LINE TEXT.
  *
- * Environment: DRIVER_HIP is HIP's path; DRIVER_WHEN tells when the foreign user opens it: "early",
- * before the first call, or "late", at its own first call. DRIVER_COPIES_WAIT is the first thread
- * that must synchronise before it reads what mgpuMemcpy has copied to pageable memory. */
+ * Environment: DRIVER_HIP is HIP's path; DRIVER_WHEN says when the foreign user opens it: "early"
+ * (before the first call) or "late" (at its own first call). DRIVER_COPIES_WAIT is the first thread
+ * that must synchronise before it reads pageable memory that mgpuMemcpy has filled. */
 #include "player.h"
 
 #include <dlfcn.h>
@@ -41,7 +41,7 @@ static struct image {
 static const char *image_directory;
 static void *hip;
 static pthread_key_t thread_key;
-static bool ends_here; /* the process plays the last lines of the last sequence */
+static bool ends_here; /* the process is playing the last lines of the last sequence */
 
 void give_up(const char *format, ...) {
     va_list words;
@@ -143,9 +143,9 @@ __attribute__((destructor)) static void play_destructor(void) {
     if (!ends_here)
         return;
     play_lines_of(AT_DESTRUCTOR);
-    /* Threads may still write, and exit flushes buffers without their locks. */
+    /* Threads may still write, and exit flushes buffers without taking their locks. */
     setvbuf(stderr, NULL, _IONBF, 0);
-    write_line("0 0 bye\n", 8); /* a result of sequence 0, which does not exist */
+    write_line("0 0 bye\n", 8); /* belongs to sequence 0, which does not exist */
 }
 
 /* ---- scripts ---- */

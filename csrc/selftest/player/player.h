@@ -1,6 +1,5 @@
-/* Plays scripts of calls: to the mgpu* functions of the runtime that the program is linked with,
- * and to HIP for a foreign user. tests/proofs/random writes the scripts and knows the right
- * results. */
+/* Plays scripts of calls: to the mgpu* functions of the linked runtime, and to HIP for a foreign
+ * user. tests/proofs/random writes the scripts and knows the right results. */
 #ifndef SELFTEST_PLAYER_H
 #define SELFTEST_PLAYER_H
 
@@ -13,11 +12,11 @@ enum { MOST_ARGUMENTS = 8, MOST_OBJECTS = 512 };
 struct step {
     void (*play)(const struct step *step);
     int thread;
-    int number; /* number of its line in the sequence */
+    int number; /* the number of the step's line in the sequence */
     long long argument[MOST_ARGUMENTS];
 };
 
-/* Returns the function that plays the steps of a name; NULL if there is none. */
+/* Returns the function that plays the steps with a name; NULL if no function does. */
 void (*step_find(const char *name))(const struct step *step);
 
 /* Clears all objects of the last sequence. */
@@ -32,11 +31,11 @@ const void *image_content(int number, size_t *bytes);
 /* Opens a library in the images' folder once more. */
 void *library_open(const char *name);
 
-/* Opens HIP for the foreign user, at its first use. */
+/* Opens HIP for the foreign user, at the foreign user's first call. */
 void foreign_open(void);
 void *foreign_symbol(const char *name);
 
-/* Ends the program because the script or the machine is wrong, not the runtime. */
+/* Ends the program because the script or the machine, and not the runtime, is at fault. */
 void give_up(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 #endif

@@ -1,6 +1,6 @@
 /* Steps of memory, copies, streams and events, and the table of all steps. The first argument of
- * most steps tells who calls: 0 is the program, by mgpu*; others are the foreign user, by HIP's
- * functions.
+ * most steps says who calls: 0 is the program, by mgpu* functions; other numbers are the foreign
+ * user, by HIP's.
  */
 #include "steps.h"
 
@@ -31,7 +31,8 @@ void check(const struct step *step, int error) {
 void *buffers[MOST_OBJECTS], *streams[MOST_OBJECTS], *events[MOST_OBJECTS];
 void *modules[MOST_OBJECTS], *functions[MOST_OBJECTS];
 sem_t marks[4 * MOST_OBJECTS];
-/* Threads below this number need not wait for a copy to pageable memory: the runtime does. */
+/* Threads below this number need not wait for a copy to pageable memory, because the runtime waits.
+ * */
 static int copies_wait;
 
 void steps_reset(void) {
@@ -79,8 +80,8 @@ static void *map_pages(size_t bytes) {
     return address;
 }
 
-/* Returns pageable memory for one call: new, the thread's own at one address, or mapped and
- * unmapped. */
+/* Returns pageable memory for one call: new memory, the thread's own at one address, or mapped and
+ * later unmapped memory. */
 enum place { PLACE_HEAP, PLACE_THREAD, PLACE_MAPPED };
 
 static void *host_take(enum place place, size_t bytes) {
@@ -112,11 +113,11 @@ static void host_drop(enum place place, void *address, size_t bytes) {
 
 enum { BY_MGPU, BY_MALLOC, BY_MANAGED, BY_PINNED, BY_MGPU_REGISTER, BY_REGISTER, BY_HEAP };
 
-/* Memory to be registered: its places are used again and never go back to the heap. The library may
+/* Memory to be registered: the player reuses it and never returns it to the heap. The library may
  * keep such memory registered, and the stub of HIP takes its devices' memory from the heap. */
 enum { REGISTERED_PLACE = 1 << 20 };
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
-static void **free_places; /* each begins with a pointer to the next one */
+static void **free_places; /* the first member of each is a pointer to the next */
 
 static void *take_place(size_t bytes) {
     if (bytes > REGISTERED_PLACE)
@@ -258,7 +259,8 @@ static void play_copy(const struct step *step) {
          (uint32_t *)BUFFER(3) + ARGUMENT(4), 4 * (size_t)ARGUMENT(5), COPY_DEFAULT, STREAM(6));
 }
 
-/* fill WHO BUFFER OFFSET COUNT VALUE STREAM: fills with words, or (2, 3) bytes of that value */
+/* fill WHO BUFFER OFFSET COUNT VALUE STREAM: fills memory with words, or (2, 3) with bytes, of that
+ * value */
 static void play_fill(const struct step *step) {
     uint32_t *to = (uint32_t *)BUFFER(1) + ARGUMENT(2);
     const size_t count = (size_t)ARGUMENT(3);
@@ -283,7 +285,7 @@ static void play_fill(const struct step *step) {
     }
 }
 
-/* learn NEW BUFFER WHO STREAM: reads the address that a kernel has stored there */
+/* learn NEW BUFFER WHO STREAM: reads the address that a kernel has stored in the buffer */
 static void play_learn(const struct step *step) {
     uint32_t words[2] = {0, 0};
     copy_down(step, ARGUMENT(2), words, BUFFER(1), sizeof words, STREAM(3));
@@ -293,7 +295,8 @@ static void play_learn(const struct step *step) {
 
 /* ---- streams and events ---- */
 
-/* stream WHO STREAM: 2 creates one without the order of the null stream */
+/* stream WHO STREAM: creates a stream; WHO 2 creates one that is not ordered with the null stream
+ * */
 static void play_stream(const struct step *step) {
     void *stream = NULL;
     if (ARGUMENT(0) == 0)
@@ -306,7 +309,7 @@ static void play_stream(const struct step *step) {
     say_handle(step, stream);
 }
 
-/* unstream WHO STREAM: destroys it */
+/* unstream WHO STREAM: destroys the stream */
 static void play_unstream(const struct step *step) {
     if (ARGUMENT(0) == 0)
         mgpuStreamDestroy(STREAM(1));
@@ -315,7 +318,7 @@ static void play_unstream(const struct step *step) {
     STREAM(1) = NULL;
 }
 
-/* sync WHO STREAM: 2 queries until it is idle, 3 waits for the device */
+/* sync WHO STREAM: waits for the stream; WHO 2 queries until it is idle, 3 waits for the device */
 static void play_sync(const struct step *step) {
     int error;
     switch (ARGUMENT(0)) {
@@ -329,14 +332,14 @@ static void play_sync(const struct step *step) {
         while ((error = HIP(hipStreamQuery, void *)(STREAM(1))) == NOT_READY)
             usleep(50);
         check(step, error);
-        HIP(hipGetLastError, void)(); /* in some releases "not ready" stays the last error */
+        HIP(hipGetLastError, void)(); /* in some releases "not ready" remains the last error */
         break;
     default:
         check(step, HIP(hipDeviceSynchronize, void)());
     }
 }
 
-/* event WHO EVENT: creates it */
+/* event WHO EVENT: creates the event */
 static void play_event(const struct step *step) {
     void *event = NULL;
     if (ARGUMENT(0) == 0)
@@ -347,7 +350,7 @@ static void play_event(const struct step *step) {
     say_handle(step, event);
 }
 
-/* record WHO EVENT STREAM: records it */
+/* record WHO EVENT STREAM: records the event */
 static void play_record(const struct step *step) {
     if (ARGUMENT(0) == 0)
         mgpuEventRecord(EVENT(1), STREAM(2));
@@ -371,7 +374,7 @@ static void play_eventsync(const struct step *step) {
         check(step, HIP(hipEventSynchronize, void *)(EVENT(1)));
 }
 
-/* unevent WHO EVENT: destroys it */
+/* unevent WHO EVENT: destroys the event */
 static void play_unevent(const struct step *step) {
     if (ARGUMENT(0) == 0)
         mgpuEventDestroy(EVENT(1));
@@ -387,13 +390,13 @@ typedef struct elapsed {
 
 enum clock { CLOCK_FOUND, CLOCK_IMPORTED, CLOCK_OWN, CLOCK_WRAPPED };
 
-/* Finds the function of mgpuEventElapsedTime that this call uses. A JIT finds the function by its
- * name, and a library may import it. A library may have its own, or one that hides the runtime's
- * and calls it. LLVM's own library lacks the function. */
+/* Finds the function mgpuEventElapsedTime that this call uses. A JIT finds the function by its
+ * name, and a library may import it. A library may also define it, or define one that hides the
+ * runtime's and calls it. LLVM's own library lacks the function. */
 static elapsed_function *clock_of(enum clock clock) {
     static const char name[] = "mgpuEventElapsedTime", runtime[] = "libmlir_rocm_runtime.so";
     elapsed_function *found;
-    if (clock == CLOCK_IMPORTED) { /* the library has been opened */
+    if (clock == CLOCK_IMPORTED) { /* the step has opened the library */
         *(void **)&found = dlsym(library_open("importer"), "imported_timer");
         return found;
     }
@@ -404,11 +407,12 @@ static elapsed_function *clock_of(enum clock clock) {
                                : dlsym(dlopen(runtime, RTLD_NOW | RTLD_NOLOAD), name);
     *(void **)&found = dlsym(library, name);
     if (clock == CLOCK_FOUND && found)
-        (void)found(NULL, NULL, NULL); /* from here on events have times */
+        (void)found(NULL, NULL, NULL); /* from here on events have timing */
     return found;
 }
 
-/* elapsed HOW STREAM CLOCK: calls it by either signature, or (2, 3) with what is no event */
+/* elapsed HOW STREAM CLOCK: calls the function by one of its signatures, or (2, 3) with handles
+ * that are no events */
 static void play_elapsed(const struct step *step) {
     struct elapsed found = {0};
     void *const wild = (void *)(uintptr_t)0xDEAD0000;
@@ -428,8 +432,8 @@ static void play_elapsed(const struct step *step) {
 
 /* ---- errors ---- */
 
-/* lasterror SAY: reads and clears the thread's last error; 1 prints it, 2 prints whether there is
- * one */
+/* lasterror SAY: reads and clears the thread's last error; 1 prints the error, 2 prints whether
+ * there is one */
 static void play_lasterror(const struct step *step) {
     const int error = HIP(hipGetLastError, void)();
     if (ARGUMENT(0) == 1)
@@ -438,7 +442,7 @@ static void play_lasterror(const struct step *step) {
         say(step, "%s", error != 0 ? "an error" : "no error");
 }
 
-/* error: prints and clears the library's name of its last error */
+/* error: prints and clears the library's name of the thread's last error */
 static void play_error(const struct step *step) {
     const char *name = mgpu_rt_take_error();
     say(step, "%s", name != NULL ? name : "none");
@@ -451,14 +455,14 @@ static void play_reset(const struct step *step) {
     check(step, HIP(hipDeviceReset, void)());
 }
 
-/* empty: empties the cache, if the runtime has one */
+/* empty: empties the cache, if the runtime has a cache */
 static void play_empty(const struct step *step) {
     (void)step;
     if (mgpu_rt_empty_cache != NULL)
         mgpu_rt_empty_cache();
 }
 
-/* misuse: prints the uses of dead handles and freed memory that the stub has seen */
+/* misuse: prints how often the stub has detected a use of dead handles or freed memory */
 static void play_misuse(const struct step *step) {
     uint64_t (*misuse)(void);
     *(void **)&misuse = foreign_symbol("hipstub_misuse");
@@ -471,7 +475,7 @@ static void play_misuse(const struct step *step) {
     before = now;
 }
 
-/* post MARK, await MARK: all steps before the first come before all steps after the second */
+/* post MARK, await MARK: all steps before post precede all steps after await */
 static void play_post(const struct step *step) {
     sem_post(&marks[ARGUMENT(0)]);
 }

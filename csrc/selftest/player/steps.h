@@ -1,4 +1,4 @@
-/* Shared by the steps of a script: both interfaces, and the objects by their numbers. */
+/* Declarations for the steps of a script: both interfaces, and the objects by their numbers. */
 #ifndef SELFTEST_STEPS_H
 #define SELFTEST_STEPS_H
 
@@ -31,11 +31,11 @@ void mgpuSetDefaultDevice(int32_t device);
 extern int mgpu_rt_empty_cache(void) __attribute__((weak));
 extern const char *mgpu_rt_take_error(void) __attribute__((weak));
 
-/* HIP's function by name; HIP(name, parameters) is its address. */
+/* Declares HIP's function by name; HIP(name, parameters) is its address. */
 #define HIP(name, ...) ((int (*)(__VA_ARGS__))foreign(#name))
 void (*foreign(const char *name))(void);
 
-/* Prints a failure of the foreign user as a result; no right runtime has one. */
+/* Prints a failure of the foreign user as a result; no correct runtime has such a result. */
 void check(const struct step *step, int error);
 
 /* Launches the kernel "mix" over words of a block. */
@@ -72,7 +72,7 @@ struct step_kind {
 extern const struct step_kind module_steps[], fault_steps[], edge_steps[], graph_steps[],
     host_steps[];
 
-/* Empties the crowds of edges.c, which a sequence may leave behind. */
+/* Empties the crowds of edges.c that a sequence may have left. */
 void edges_reset(void);
 
 #endif

@@ -1,8 +1,8 @@
 """Programs for the selftest's player whose results change if a proof of the library is missing.
 
-Each program succeeds with stock's behaviour, and its results are known. A held stream does no work
-until the program releases it. The stream continues by itself after a time, as calls of stock wait
-for it.
+With stock's behaviour each program succeeds, and its results are known. A held stream runs no work
+until the program releases the stream. The stream continues without a release after a time, because
+calls of stock wait for the stream.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from csrc.selftest.programs.script import Group
 
 
 def groups() -> list[Group]:
-    """Returns all groups; a process of its own plays each."""
+    """Returns all groups; each is played by a process of its own."""
     parts = (modules, memory, streams, graphs, captures, overrides, registered, times, devices)
     found = [x for part in parts for x in vars(part).values() if isinstance(x, Group)]
     return list({group.name: group for group in found}.values())

@@ -1,4 +1,4 @@
-"""Graphs that a program captures on a stream that it lends."""
+"""Graphs that a program captures on an external stream."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from csrc.selftest.programs.script import (
 )
 
 captures = Group("captures", known=True)
-#: HIP 5.7 refuses to wait for an event while a stream captures; later releases wait.
+#: HIP 5.7 refuses to wait for an event while a stream captures; later releases do wait.
 capture_events = Group("captures-events")
 
 THREAD_LOCAL, RELAXED = 1, 2
 
 
 def lend(p: Script) -> int:
-    """Creates a stream on which the program captures. The stream is not destroyed, as all streams
-    must be idle."""
+    """Creates a stream on which the program captures. The stream is not destroyed, because a
+    destroy would need all streams to be idle."""
     own = p.stream(1)
     p.lend(own)
     stream = p.stream()
@@ -70,8 +70,8 @@ def memory_freed_in_a_capture_is_nobody_elses(p: Script) -> None:
 
 @captures
 def memory_of_a_capture_is_nobody_elses(p: Script) -> None:
-    """The block is freed in the capture, or later, on the stream that was lent and on one of the
-    library's."""
+    """The program frees the block during the capture, or later, on the external stream or on one of
+    the library's."""
     stream, ours = lend(p), p.new("stream")
     kept = p.alloc(stream)
     p.free(kept, stream)
@@ -147,7 +147,7 @@ def waits_are_back_after_a_capture(p: Script) -> None:
 
 @captures
 def a_capture_leaves_waits_out(p: Script) -> None:
-    """With stock's behaviour waits would end the capture."""
+    """With stock's behaviour, waits would end the capture."""
     stream = lend(p)
     block = p.alloc(stream)
     capture(p, stream, 0)

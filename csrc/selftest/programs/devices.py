@@ -23,9 +23,9 @@ from csrc.selftest.programs.script import (
 #: The programs run on two devices; device 0 is the first.
 devices = Group("devices", devices=2)
 graphs = Group("devices-graphs", known=True, devices=2)
-#: The option works with stock's behaviour, too.
+#: The option also works with stock's behaviour.
 option = Group("devices-option", options={"MGPU_RT_DEVICE": "1"}, devices=2)
-#: A rank variable, by which the library finds its device.
+#: A rank variable, from which the library derives its device.
 RANK = "OMPI_COMM_WORLD_LOCAL_RANK"
 rank = Group("devices-rank", options={"MGPU_RT_DEVICE": "local-rank", RANK: "3"}, devices=2)
 chosen = Group("devices-chosen", options={"MGPU_RT_DEVICE": "local-rank", RANK: "2"}, devices=2)
@@ -39,7 +39,7 @@ def on(p: Script, device: int, who: int = 0) -> None:
 
 
 def job(p: Script, seed: int, image: str = "plain0", words: int = WORDS) -> None:
-    """A bit of everything, which no other device and no earlier owner may have."""
+    """A little of everything, which no other device and no earlier owner may get."""
     stream = p.stream()
     module, event = p.load(image), p.event()
     run(p, p.function(module), image)
@@ -61,7 +61,7 @@ def job(p: Script, seed: int, image: str = "plain0", words: int = WORDS) -> None
 
 @devices
 def each_device_has_its_own(p: Script) -> None:
-    """The library chooses the device, or HIP."""
+    """Either the library or HIP chooses the device."""
     for number in range(8):
         on(p, number % 2, who=number // 4)
         job(p, number)
@@ -70,7 +70,7 @@ def each_device_has_its_own(p: Script) -> None:
 
 @devices
 def memory_goes_back_to_its_device(p: Script) -> None:
-    """Memory is freed on another device's stream, too."""
+    """Memory is also freed on another device's stream."""
     first = p.stream()
     block = p.alloc(first)
     p.free(block, first)
@@ -93,7 +93,7 @@ def memory_goes_back_to_its_device(p: Script) -> None:
 
 @devices
 def a_freed_block_waits_for_work_of_before(p: Script) -> None:
-    """Another device is current when the work is submitted, or at the free."""
+    """Another device is current when the work is submitted, or when memory is freed."""
     stream, own = p.stream(), p.stream(2)
     for other, submits_on, frees_on in ((NULL, 0, 1), (own, 1, 0)):
         block = p.alloc(stream)
@@ -198,7 +198,7 @@ def a_device_that_was_chosen_through_hip_stays(p: Script) -> None:
 
 @many
 def large_copies_share_pinned_memory(p: Script) -> None:
-    """Each copy goes in pieces, each with an event, which belongs to one device."""
+    """Each copy is made in pieces with an event each, and an event belongs to one device."""
     for number in range(24):
         on(p, number // 12, HIP)
         job(p, number, words=256 * WORDS)
@@ -209,7 +209,7 @@ def large_copies_share_pinned_memory(p: Script) -> None:
 
 
 def firsts(p: Script) -> list:
-    """Calls that hand out an object, each of which may be the first one after a reset."""
+    """Calls that hand out an object, each of which may be the first call after a reset."""
 
     def module() -> None:
         made = p.load("plain0")
@@ -261,7 +261,7 @@ def nothing_of_before_a_reset_serves_again(p: Script) -> None:
 
 @resets
 def nothing_is_handed_out_that_hip_has_given_to_others(p: Script) -> None:
-    """The first call after a reset might hand out the handle of before."""
+    """The first call after a reset might hand out a handle from before the reset."""
     made = ((STREAM, p.stream, p.unstream), (EVENT, p.event, p.unevent))
     for kind, make, end in (*made, (MODULE, lambda: p.load("plain0"), p.unload)):
         mine = make()
@@ -276,7 +276,7 @@ def nothing_is_handed_out_that_hip_has_given_to_others(p: Script) -> None:
 
 @resets
 def events_of_before_a_reset_are_forgotten(p: Script) -> None:
-    """Another call has noticed the reset before."""
+    """Another call has detected the reset before."""
     event = p.event()
     gone = p.name(EVENT, event)
     p.unevent(event)

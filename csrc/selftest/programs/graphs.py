@@ -1,4 +1,4 @@
-"""The library's graphs, and functions that replay themselves as graphs."""
+"""The library's graphs, and functions that the library replays as graphs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from csrc.selftest.programs.script import (
     pattern,
 )
 
-#: With stock's behaviour no graph is built.
+#: With stock's behaviour, no graph is built.
 graphs = Group("graphs", alone=True, known=True)
 globals_at_once = Group("graphs-globals", ("library", "exclusive", "tight"), known=True)
 functions = Group("functions", alone=True)
@@ -82,8 +82,8 @@ def calls_become_nodes_and_are_replayed(p: Script) -> None:
 
 
 def two_streams(p: Script, join: Callable[[int, int, int], int]) -> None:
-    """Long work on one stream; on another one, a copy that must come after it. `join` orders them
-    and returns how many nodes it adds."""
+    """Runs long work on one stream and, on another stream, a copy that must come after that work.
+    `join` orders the work and the copy, and returns how many nodes it adds."""
     stream = p.stream()
     block, out, host = p.alloc(stream, CHUNK), p.alloc(stream, CHUNK), p.new("buffer")
     p.step("malloc", HEAP, host, 4 * CHUNK, NULL, 0, says="ok")
@@ -214,7 +214,7 @@ def memory_that_is_left_stays_the_programs(p: Script) -> None:
 
 @graphs
 def a_graph_that_runs_ends_after_its_work(p: Script) -> None:
-    """From then on the graph's memory serves others."""
+    """From then on, other callers get the graph's memory."""
     stream, second = p.streams(2)
     build(p)
     block = p.alloc(stream)
@@ -276,7 +276,8 @@ def a_module_with_globals_of_a_graph_stays_loaded(p: Script) -> None:
 
 
 def refused(p: Script, call: Callable[[int], object], block: int) -> None:
-    """The call ends the building: none of the graph's work is done, and calls run again."""
+    """The call ends the building: none of the graph's work has run, and calls run immediately
+    again."""
     stream = p.stream()
     p.fill(block, 1, stream)
     build(p)
@@ -342,7 +343,7 @@ def host_buffers(p: Script, count: int) -> list[int]:
 
 
 def call(p: Script, host: int, seed: int, k: int, image: int = 0, inner: int = 0) -> None:
-    """Makes one call on fresh words, and reads its result."""
+    """Makes one call on new words, and reads the call's result."""
     p.step("hostset", host, WORDS, seed)
     p.step("call", image, host, WORDS, k, inner)
     words = pattern(seed)
@@ -353,7 +354,7 @@ def call(p: Script, host: int, seed: int, k: int, image: int = 0, inner: int = 0
 
 @functions
 def a_function_is_right_at_each_call(p: Script) -> None:
-    """Calls come with other words, and with other arguments, in any order."""
+    """The calls use other words and other arguments, in any order."""
     first, second = host_buffers(p, 2)
     for number in range(5):
         call(p, first, number, 2)

@@ -19,12 +19,12 @@ from csrc.selftest.programs.script import (
 
 memory = Group("memory", alone=True)
 shared = Group("shared", alone=True, known=True)
-#: Other code calls HIP.
+#: In these programs, other code calls HIP.
 others = Group("memory-others")
 
 
 def taken_early(p: Script, freed_on: int, stream: int, held: int, says: str = filled(9)) -> None:
-    """Another stream writes the next block of that size. Only then does the held stream continue
+    """Another stream writes to the next block of that size. Only then does the held stream continue
     with the work of the block's first owner."""
     other = p.alloc(freed_on)
     p.fill(other, 9, stream)
@@ -37,8 +37,8 @@ def taken_early(p: Script, freed_on: int, stream: int, held: int, says: str = fi
 
 @memory
 def a_freed_block_waits_for_streams_of_the_program(p: Script) -> None:
-    """HIP made these streams; one of them is lent in between. This must be the first program of its
-    process: otherwise earlier work is waited for, too."""
+    """HIP created these streams; one of them is external for a time. This must be the first program
+    of its process: otherwise the program also waits for earlier work."""
     first = p.stream()
     for who in (2, 1):
         for is_lent in (True, False):
@@ -97,7 +97,7 @@ def a_freed_block_waits_for_the_streams_of_others(p: Script) -> None:
     p.fill(block, 7, second)
     p.free(block, first)
     taken_early(p, first, first, held)
-    # A block serves its own stream, and another one, for a third.
+    # A block is reused on its own stream, or on another one, while a third stream has work.
     block = p.alloc(first)
     held = p.hold(first)
     p.fill(block, 7, first)
@@ -105,7 +105,7 @@ def a_freed_block_waits_for_the_streams_of_others(p: Script) -> None:
     p.free(block, first)
     p.sync(second)
     taken_early(p, third, third, held)
-    # Each of several streams holds the block back.
+    # Each of several streams delays the reuse of the block.
     for last, done in ((second, third), (third, second)):
         block = p.alloc(first)
         held = p.hold(last)
@@ -152,7 +152,7 @@ def a_freed_block_waits_for_the_null_stream(p: Script) -> None:
 
 @memory
 def work_on_the_null_stream_is_waited_for(p: Script) -> None:
-    """A stream without the null stream's order waits for it, too."""
+    """A stream that is not ordered with the null stream also waits for that work."""
     own = p.stream(2)
     block = p.alloc(NULL)
     held = p.hold(NULL)
@@ -163,7 +163,7 @@ def work_on_the_null_stream_is_waited_for(p: Script) -> None:
 
 @shared
 def memory_that_the_host_shares_waits_for_its_stream(p: Script) -> None:
-    """Stock's is plain device memory, which a host may be unable to read."""
+    """Stock's memory is plain device memory, which a host may be unable to read."""
     stream = p.stream()
     block, source = p.alloc(NULL, shared=True), p.alloc(stream)
     p.fill(source, 7, stream)
@@ -184,7 +184,7 @@ def the_host_shares_what_was_asked_for_so(p: Script) -> None:
     stream = p.stream()
     for _ in range(2):
         asked, plain = p.alloc(NULL, shared=True), p.alloc(stream)
-        # LLVM 17 and older leave garbage in that argument if they pass a stream.
+        # LLVM 17 and older pass garbage in that argument if they pass a stream.
         garbage = p.alloc(stream, shared=True)
         p.step("managed", asked, says="managed")
         p.step("managed", plain, says="not managed")
@@ -227,7 +227,7 @@ def memory_of_others_is_copied_in_the_order_of_the_stream(p: Script) -> None:
 
 @others
 def a_block_freed_on_a_stream_of_others_is_idle(p: Script) -> None:
-    """The stream's handle was one of the library's."""
+    """The stream's handle once belonged to a stream of the library."""
     ours, own = p.stream(), p.stream(2)
     gone = p.name(STREAM, ours)
     block = p.alloc(ours)
@@ -289,7 +289,8 @@ def memory_freed_twice_is_refused(p: Script) -> None:
 
 @memory
 def an_allocation_waits_for_nothing(p: Script) -> None:
-    """The library frees no cached blocks beyond a small limit: that would wait for the device."""
+    """The library releases no cached blocks above a small limit, because the release would wait for
+    the device."""
     stream, busy = p.streams(2)
     p.free(p.alloc(stream, 225 << 10), stream)
     held = p.hold(busy, LONG_MS)

@@ -1,5 +1,5 @@
-"""Modules and functions: whose code is launched. Each image's kernels add the image's own
-number."""
+"""Modules and functions: these programs show whose code is launched. The kernels of each image add
+the image's own number."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from mgpu_rt._selftest.bundle import ENDLESS, OFFLOAD
 modules = Group("modules", alone=True)
 bundles = Group("modules-bundles", alone=True, amd=True)
 others = Group("modules-others")
-#: The limit has room for one module, with HIP's part.
+#: The limit leaves space for one module, including HIP's part.
 limited = Group("modules-limited", ("library",), {"MGPU_RT_MODULE_LIMIT": "60K"})
 overridden = Group("modules-overridden", ("exclusive",), known=True)
 handles = Group("modules-handles", alone=True, known=True)
 
-#: The places of an image when it is loaded: one for all, or new memory each time. Or the image is a
-#: constant of a library that stays open, or may be closed.
+#: The places of an image when it is loaded: one place for all images, or new memory each time. The
+#: image may also be a constant of a library that stays open, or of one that may be closed.
 FIRST, MAPPED, CONSTANT, CLOSABLE, RELOCATED = 1, 3, 4, 5, 6
 
 
 def run(p: Script, function: int, image: str, kernel: str = "mix") -> None:
-    """Launches, and returns the image's kernel's result for known words."""
+    """Launches, and returns the result of the image's kernel for known words."""
     stream = p.stream()
     block = p.alloc(stream)
     p.up(block, 5, stream)
@@ -73,7 +73,7 @@ def an_image_may_go_before_its_kernel_is_asked_for(p: Script) -> None:
 
 @modules
 def a_name_counts_in_its_module(p: Script) -> None:
-    """A thread remembers functions of fewer modules than these."""
+    """A thread's slots hold the functions of fewer modules than these."""
     held = [(p.load(image), image) for image in (*images.PLAIN, *images.CELLS) * 3]
     for _ in range(2):
         for module, image in held:
@@ -84,7 +84,7 @@ def a_name_counts_in_its_module(p: Script) -> None:
 
 @modules
 def the_letters_of_a_name_count(p: Script) -> None:
-    """The address of the letters does not count."""
+    """The address of the name's letters must not matter."""
     module = p.load("plain0")
     for kernel in ("mix", "copy", "mix"):
         run(p, p.function(module, kernel, place=1), "plain0", kernel)
@@ -127,7 +127,7 @@ def each_load_of_a_bundle_has_globals_of_its_own(p: Script) -> None:
 
 @bundles
 def an_image_that_claims_to_have_no_end_is_loaded_each_time(p: Script) -> None:
-    """HIP reads only other sections; a release may refuse the image."""
+    """HIP reads only other sections; some releases may refuse the image."""
     for _ in range(2):
         module = p.load(ENDLESS, says=None)
         p.unload(module)
@@ -135,7 +135,7 @@ def an_image_that_claims_to_have_no_end_is_loaded_each_time(p: Script) -> None:
 
 @limited
 def a_question_leaves_no_error(p: Script) -> None:
-    """The limit for modules asks whether a stream is done that was destroyed while busy."""
+    """The limit for modules checks whether a stream that was destroyed while busy is now done."""
     stream, block = p.stream(), p.alloc(NULL)
     module = p.load("plain0")
     held = p.hold(stream)
@@ -151,7 +151,7 @@ def a_question_leaves_no_error(p: Script) -> None:
 
 @others
 def a_module_that_is_held_is_nobody_elses(p: Script) -> None:
-    """The module's holder may have HIP unload it."""
+    """The module's holder may unload the module by HIP."""
     first, second = p.load("plain0"), p.load("plain0")
     p.unload(first, HIP)
     third = p.load("plain0")
@@ -194,7 +194,7 @@ def a_modules_global_is_device_memory(p: Script) -> None:
 
 @modules
 def a_modules_global_is_copied_after_the_kernel(p: Script) -> None:
-    """Other work does not hide the kernel, which may run on the null stream."""
+    """Other work must not hide the kernel, which may run on the null stream."""
     for waits in (False, True):
         module, stream = p.load("cell0"), p.stream()
         out, other, cell = p.alloc(stream), p.alloc(stream), p.new("buffer")
@@ -216,7 +216,7 @@ def a_modules_global_is_copied_after_the_kernel(p: Script) -> None:
 
 @modules
 def constants_are_told_from_what_changes(p: Script) -> None:
-    """Another image lies at the address of a constant, in a library that was opened later."""
+    """A library that was opened later has another image at the address of a constant."""
     for library in (0, 1, 0):
         p.step("library", library)
         module = p.load("plain0", CLOSABLE)
@@ -230,7 +230,8 @@ def constants_are_told_from_what_changes(p: Script) -> None:
 
 @modules
 def a_constant_is_no_module_that_has_its_handle(p: Script) -> None:
-    """HIP has unloaded the constant's module, and may give its handle to one of five others."""
+    """HIP has unloaded the constant's module, and may give its handle to one of five other
+    modules."""
     first = p.load("plain0", CONSTANT)
     p.unload(first)
     p.step("empty")
@@ -256,7 +257,8 @@ def each_load_has_constants_of_its_own(p: Script) -> None:
 
 @overridden
 def an_override_may_set_constants(p: Script) -> None:
-    """From the first one on each load has its own, even of an image that was loaded before."""
+    """From the first such constant on, each load gets its own module, even of an image that was
+    loaded before."""
     p.unload(p.load(images.EXPORTS))
     p.step("override", 2, 1, says="0")
     each_load_has_constants_of_its_own(p)
@@ -311,7 +313,7 @@ def a_copy_back_waits_for_earlier_work(p: Script) -> None:
 
 @copies
 def copies_to_the_device_read_at_once(p: Script) -> None:
-    """Copies far more than pinned memory holds, from memory that is overwritten after each call,
+    """Copies far more than pinned memory can hold, from memory that is overwritten after each call,
     while the stream is held."""
     stream, count = p.stream(), 100 << 10
     blocks = [p.alloc(stream, count) for _ in range(6)]
@@ -326,7 +328,7 @@ def copies_to_the_device_read_at_once(p: Script) -> None:
 
 @copies
 def pinned_memory_in_use_is_not_taken(p: Script) -> None:
-    """Copies run on more streams than there is pinned memory for."""
+    """Copies run on more streams than there are pinned buffers."""
     streams, count = p.streams(24), 16 << 10
     blocks = [p.alloc(stream, count) for stream in streams]
     held = p.hold(streams[0])
@@ -341,7 +343,8 @@ def pinned_memory_in_use_is_not_taken(p: Script) -> None:
 
 @copies
 def copies_of_every_size(p: Script) -> None:
-    """The largest copy only comes back: HIP 7 reads a large source after it was overwritten."""
+    """The largest copy goes only from the device: HIP 7 reads a large source after it was
+    overwritten."""
     stream = p.stream()
     for count in (1, 1000, (128 << 10) + 1):
         block = p.alloc(stream, count)

@@ -1,4 +1,4 @@
-"""Overrides, which do not see graphs and lent streams."""
+"""Overrides, which do not get calls about graphs and external streams."""
 
 from __future__ import annotations
 

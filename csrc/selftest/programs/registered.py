@@ -1,7 +1,7 @@
 """Host memory that is registered, unregistered and registered again.
 
-Only a device that pins pages reads old pages: NVIDIA's, and the stub of HIP with HIPSTUB_PINS=1.
-AMD's kernel driver follows the pages of a process.
+Only a device that pins pages can read old pages: NVIDIA's, and the stub of HIP with HIPSTUB_PINS=1.
+AMD's kernel driver tracks changes of a process's pages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from csrc.selftest.programs.script import (
     pattern,
 )
 
-#: Registrations are kept if no other code calls HIP.
+#: Registrations stay cached if no other code calls HIP.
 SIDES = ("exclusive", "lazy and exclusive")
 pages = Group("registered-pages", SIDES, pins=True)
 registered = Group("registered", SIDES)
@@ -51,7 +51,7 @@ def passed(p: Script, host: int, seed: int, count: int = WORDS) -> None:
 
 
 def read_late(p: Script, host: int, count: int = WORDS) -> None:
-    """A copy from memory that is not registered has read it when it returns."""
+    """A copy from memory that is not registered has read the memory when the copy returns."""
     stream = p.stream()
     block = p.alloc(stream, count)
     p.step("hostset", host, count, 1)
@@ -66,7 +66,7 @@ def read_late(p: Script, host: int, count: int = WORDS) -> None:
 
 @pages
 def pages_are_replaced(p: Script) -> None:
-    """munmap and mmap at the address, mremap, madvise and a fork replace them."""
+    """munmap and mmap at the address, mremap, madvise or a fork replaces the pages."""
     for how in (UNMAPPED, MOVED, DROPPED, FORKED):
         host = mapped(p)
         passed(p, host, 1, 2 * WORDS)
@@ -76,7 +76,7 @@ def pages_are_replaced(p: Script) -> None:
 
 @pages
 def pages_of_a_file_are_replaced(p: Script) -> None:
-    """The file is truncated, of which the kernel tells no one."""
+    """The file is truncated, which the kernel reports to no process."""
     host = mapped(p, file=True)
     passed(p, host, 1, 2 * WORDS)
     p.step("replace", host, 2, TRUNCATED)
@@ -127,7 +127,7 @@ def other_bytes_are_another_registration(p: Script) -> None:
 
 @registered
 def a_function_copies_what_lies_there_now(p: Script) -> None:
-    """HIP 6 and 7 look up the memory when a graph is made."""
+    """HIP 6 and 7 look up the memory when a graph is built."""
     host = mapped(p)
     for _ in range(2):
         for number in range(4):
@@ -167,7 +167,8 @@ def a_graph_whose_memory_was_registered_since_is_refused(p: Script) -> None:
 
 @graphs
 def a_graph_copies_what_lies_there_now(p: Script) -> None:
-    """No memory was registered when it was built, or is registered when it is replayed."""
+    """No memory was registered when the graph was built, or none is registered when it is
+    replayed."""
     for registers_first in (True, False):
         host, back, stream = mapped(p), mapped(p), p.stream()
         block = p.alloc(stream)

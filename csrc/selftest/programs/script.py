@@ -1,4 +1,4 @@
-"""Writes the lines of a program, and the results that each line must have."""
+"""Writes the lines of a program, and the result that each line must have."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONG_MS = 5_000  # where no call waits for it until it is released
 
 
 def content(words: Sequence[int]) -> str:
-    """Returns the player's text for words that it has read."""
+    """Returns the player's text for words that the player has read."""
     words = [word % (1 << 32) for word in words]
     total = sum(word * (2 * i + 1) for i, word in enumerate(words)) % (1 << 64)
     return f"{words[0]} {total:x}"
@@ -45,7 +45,7 @@ def mixed(words: Iterable[int], image: str, k: int) -> list[int]:
 
 @dataclass
 class Script:
-    """One program, while it is written. Objects are numbered by kind."""
+    """One program while it is being written. Objects are numbered separately for each kind."""
 
     lines: list[str] = field(default_factory=list)
     expected: dict[int, str | None] = field(default_factory=dict)
@@ -64,7 +64,8 @@ class Script:
             self.expected[len(self.lines)] = says
 
     def fails(self, call: str) -> None:
-        """The last step prints that its call to HIP has failed, and leaves an error."""
+        """The last step prints that its call to HIP has failed, and leaves that error as the last
+        one."""
         self.failures.append(call)
         self.step("lasterror", 2, says="an error")
 
@@ -126,14 +127,16 @@ class Script:
         self.step("same", kind, first, second, says=says)
 
     def name(self, kind: int, old: int, to: int | None = None, offset: int = 0) -> int:
-        """Gives a handle another number, which stays when the step that ends it forgets its own."""
+        """Gives a second number to a handle; the number remains when a step removes the first
+        one."""
         to = kind if to is None else to
         new = self.new(KINDS[to])
         self.step("name", to, new, kind, old, offset)
         return new
 
     def again(self, kind: int, old: int, how: int = 0) -> int:
-        """Makes an object of the foreign user, with the handle of an old one if HIP permits."""
+        """Creates an object of the foreign user; it gets the handle of an old object if HIP
+        permits."""
         new = self.new(KINDS[kind])
         self.step("again", kind, new, old, how)
         return new
@@ -152,7 +155,7 @@ class Script:
         self.step("fill", who, buffer, 0, count, value, stream)
 
     def up(self, buffer: int, seed: int, stream: int, count: int = WORDS, place: int = 0) -> None:
-        """Copies words of `pattern` from memory of the host, which is overwritten at once."""
+        """Copies words of `pattern` from host memory, which is overwritten at once."""
         self.step("up", 0, buffer, 0, count, stream, seed, place)
 
     def read(
@@ -164,15 +167,15 @@ class Script:
         self.step("copy", who, to, 0, source, 0, count, stream)
 
     def pinned(self, words: int = WORDS) -> int:
-        """Allocates host memory by HIP, without the words that are copied there."""
+        """Allocates host memory by HIP, and does not write the words of the copies there."""
         made = self.new("buffer")
         self.step("malloc", PINNED, made, 4 * words, NULL, 0, says="ok")
         self.step("hostset", made, words, 5)
         return made
 
     def arrive(self, host: int, value: int, stream: int, who: int = 0) -> None:
-        """Fills words from the device late. A fill of host memory is no later work: HIP 5.2.3 makes
-        it at once."""
+        """Fills words from the device as late work. A fill of host memory cannot serve as late
+        work, because HIP 5.2.3 runs it at once."""
         block = self.alloc(NULL)
         self.fill(block, value, NULL)
         self.sync(NULL, 3)
@@ -204,7 +207,7 @@ class Script:
         self, function: int, stream: int, buffer: int, k: int = 0, kernel: str = "mix",
         count: int = WORDS, who: int = 0,
     ) -> None:  # fmt: skip
-        """`k` is the buffer that the kernel "copy" copies from."""
+        """`k` is the buffer from which the kernel "copy" copies."""
         self.step("launch", who, function, KERNELS.index(kernel), stream, buffer, count, k)
 
 
@@ -213,7 +216,7 @@ Written = Callable[[Script], None]
 
 @dataclass
 class Group:
-    """Programs that one process plays, and their settings; sequences.Case tells more."""
+    """Programs that one process plays, and their settings; sequences.Case describes them."""
 
     name: str
     sides: tuple[str, ...] = ()  # none: all sides, or those that permit calls of HIP by others

@@ -1,4 +1,4 @@
-"""Streams and events: who gets a destroyed one, and what waits cover."""
+"""Streams and events: which caller gets a destroyed one, and which work a wait covers."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from mgpu_rt._selftest.bundle import PRINTING
 
 streams = Group("streams", alone=True)
 others = Group("streams-others")
-#: NVIDIA's driver is not asked whether other code left a stream busy (streams/streams_pool.h).
+#: The library does not ask NVIDIA's driver whether other code left a stream busy
+#: (streams/streams_pool.h).
 left_busy = Group("streams-left-busy", amd=True)
-#: HIP might take one object's handle for another's; the library knows them apart.
+#: HIP might mistake one object's handle for another's; the library distinguishes them.
 handles = Group("handles", alone=True, known=True)
-#: From HIP 6 on, HIP judges its events by itself, unless no other code calls it.
+#: From HIP 6 on, HIP itself judges its events, unless no other code calls HIP.
 event_handles = Group("handles-events", ("exclusive", "lazy and exclusive"), known=True)
 
 
 def idle(p: Script) -> int:
-    """Returns a new stream, without work."""
+    """Returns a new stream without pending work."""
     stream = p.stream()
     p.at_work(stream, "done")
     return stream
@@ -38,7 +39,7 @@ def idle(p: Script) -> int:
 
 @streams
 def a_wait_covers_no_first_work_of_another_thread(p: Script) -> None:
-    """No thread has made work before, so this program is the first of its process."""
+    """No thread may have submitted work before, so this program is the first of its process."""
     p.threads = 2
     block, stream = p.alloc(NULL), p.stream()
     p.fill(block, 1, stream)
@@ -69,7 +70,7 @@ def a_stream_at_work_is_nobody_elses(p: Script) -> None:
 
 @streams
 def a_wait_covers_no_later_work_of_another_thread(p: Script) -> None:
-    """One launch is the first of a thread, and one comes while another thread waits."""
+    """One launch is the first of its thread, and another comes while a second thread waits."""
     p.threads = 2
     block, stream = p.alloc(NULL), p.stream()
     held = p.hold(stream)
@@ -112,7 +113,8 @@ def a_wait_covers_work_of_others(p: Script) -> None:
 
 @streams
 def a_wait_covers_work_on_a_lent_stream(p: Script) -> None:
-    """Other code may have submitted there, even if no other code calls HIP."""
+    """Other code may have submitted work there; the library checks even if no other code calls
+    HIP."""
     own, host = p.stream(1), p.pinned()
     p.lend(own)
     stream = p.stream()
@@ -148,7 +150,7 @@ def a_stream_of_the_librarys_that_is_lent_stays(p: Script) -> None:
 
 @others
 def a_stream_with_other_flags_is_another_one(p: Script) -> None:
-    """HIP may have given it the handle of one that the program destroyed by calling HIP."""
+    """HIP may have given it the handle of a stream that the program destroyed by calling HIP."""
     for kept in (0, 1):
         ours = p.stream()
         more = p.streams(kept)
@@ -201,7 +203,7 @@ def a_destroyed_stream_is_refused(p: Script) -> None:
 
 @handles
 def a_stream_passed_as_an_event_is_waited_for(p: Script) -> None:
-    """LLVM 22 and older lower it so."""
+    """LLVM 22 and older lower a wait in this way."""
     stream, host = p.stream(), p.pinned()
     p.arrive(host, 7, stream)
     p.sync_event(p.name(STREAM, stream, EVENT))
@@ -287,7 +289,7 @@ def an_event_that_hip_has_back_is_another_one(p: Script) -> None:
 
 # ---- waits that are put off (MGPU_RT_SYNC=lazy) --------------------------------------------------
 
-#: The library puts off a process's waits only while it never has two streams.
+#: The library postpones a process's waits only if the process has never had two streams.
 waits = Group("waits", alone=True)
 prints = Group("waits-prints", ("lazy", "lazy and exclusive"), amd=True)
 overridden = Group("waits-overridden", ("exclusive", "lazy and exclusive"), known=True)
@@ -366,7 +368,7 @@ def kernels_that_print_are_waited_for(p: Script) -> None:
 
 @overridden
 def an_override_finds_nothing_put_off(p: Script) -> None:
-    """The override may call HIP by itself."""
+    """The override itself may call HIP."""
     stream, block = p.stream(), p.alloc(NULL)
     for puts_off_first in (True, False):
         if not puts_off_first:

@@ -1,10 +1,10 @@
-"""Times between events: which process asks for them, and which events have one."""
+"""Times between events: which processes ask for times, and which events have timing."""
 
 from __future__ import annotations
 
 from csrc.selftest.programs.script import NULL, Group, Script
 
-#: A process asks once. Events are kept if no other code calls HIP, on any release.
+#: A process asks only once. Events stay cached if no other code calls HIP, on any release.
 SIDES = ("exclusive",)
 found = Group("times", SIDES, known=True)
 imported = Group("times-imported", SIDES)
@@ -15,7 +15,7 @@ FOUND, IMPORTED, OWN, WRAPPED = range(4)
 
 
 def elapsed(p: Script, how: int, clock: int, says: str = "a time") -> None:
-    """Asks for the time between two events, by either signature."""
+    """Asks for the time between two events, by one of the two signatures."""
     p.step("elapsed", how, NULL, clock, says=says)
 
 
@@ -38,7 +38,7 @@ def what_is_no_event_has_no_time(p: Script) -> None:
 
 @imported
 def a_library_that_imports_the_function_has_times(p: Script) -> None:
-    """The library that asks is opened later, with a module."""
+    """The library that asks for times is opened later, together with a module."""
     p.unevent(p.event())
     p.step("open")
     p.load("plain0")

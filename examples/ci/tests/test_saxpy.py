@@ -1,5 +1,5 @@
-"""Tests the program's output and its calls, and its kernel from Python. The tests need no GPU:
-docs/ci.md."""
+"""Tests the output and the calls of the program saxpy, and its kernel, from Python. The tests run
+without a GPU, as docs/ci.md describes."""
 
 import subprocess
 from pathlib import Path
@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[1] / "saxpy.mlir"
 
 
 def lower(mgpu, out: Path, *options: str) -> Path:
-    """Lowers the program for the device of the session."""
+    """Lowers the program for the test session's device."""
     chip = ["--chip", mgpu.chip] if mgpu.chip else []
     subprocess.run(["mgpu-rt", "lower", *chip, *options, SOURCE, "-o", out], check=True)
     return out

@@ -46,13 +46,15 @@ def check(
 ) -> None:
     """Run PROGRAM on the emulated device and report wrong accesses and races. Experimental.
 
-    RECORDING is a folder of `mgpu-rt run --record`: one of its launches runs by itself.
+    RECORDING is a folder of `mgpu-rt run --record`: check runs one of the recorded launches by
+    itself.
 
-    With --device hip or cuda only its calls are checked: streams, events, waits and copies.
+    With --device hip or cuda check examines only the program's calls: streams, events, waits and
+    copies.
 
-    A fault is reported once, on stderr, at the end of the program. A wrong access is left out, and
-    the program goes on. Exit status 1: a fault was found, or a call failed; 2: nothing was checked,
-    and a line says why. Otherwise the exit status is the program's.
+    Check reports each fault once, on stderr, at the end of the program. The emulated device skips a
+    wrong access, and the program continues. Exit status 1: check found a fault, or a call failed;
+    2: check could not run, and a line gives the reason. Otherwise the exit status is the program's.
     """
     import tempfile
     from pathlib import Path

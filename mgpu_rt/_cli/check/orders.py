@@ -1,4 +1,4 @@
-"""The text of reports on the order of launches, copies and waits, and on streams and events."""
+"""Formats reports on the order of launches, copies and waits, and on streams and events."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import Any
 
 Report = dict[str, Any]
 
-#: Faults that are harmless with LLVM's own library, but perhaps not with others.
+#: Faults that are harmless with LLVM's own library, but perhaps not with other runtimes.
 WARNINGS = ("early-free", "never-destroyed", "unordered")
 
 _ACCESS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
 def is_warning(report: Report) -> bool:
-    """Returns whether the program's result is right with LLVM's own library."""
+    """Returns whether the program's result is right with LLVM's own library despite the fault."""
     if report["kind"] == "missing-wait":
         return report["memory"] == "pageable" or report["forgiven"] == "yes"
     return report["kind"] in WARNINGS
 
 
 def stream(side: Report) -> str:
-    """Describes the stream of an op."""
+    """Describes an op's stream."""
     return f"stream {side['stream']}" if side["stream"] else "the null stream"
 
 
@@ -36,7 +36,7 @@ def access(side: Report) -> str:
 
 
 def advice(report: Report) -> str:
-    """Tells what would order the two sides of a report."""
+    """Describes the call that would order the two accesses of a report."""
     other = report["other"]
     who = _LATER.get(report["kind"]) or _short(report)
     said = f"nothing orders {who} after {_short(other)}: a gpu.wait on the {other['op']}'s token"
@@ -64,7 +64,8 @@ _OBJECT_TEXTS = {
 
 
 def what(report: Report) -> str | None:
-    """Returns the first line of a report of these kinds; None for other kinds."""
+    """Returns the first line of a report on order, streams or events; None for other kinds of
+    reports."""
     kind = report["kind"]
     if kind in _OBJECT_TEXTS:
         return _OBJECT_TEXTS[kind].format(**report)
@@ -83,7 +84,7 @@ def what(report: Report) -> str | None:
 
 
 def notes(report: Report) -> list[str]:
-    """Returns the lines after the places."""
+    """Returns the lines that follow the places in a report."""
     if report["kind"] == "stream-as-event":
         return [
             "LLVM's library waits for nothing then. LLVM 22 and older lower a gpu.wait to this if "

@@ -1,7 +1,8 @@
-"""`mgpu-rt check RECORDING`: makes a launch that was recorded on any GPU, on the emulated device.
+"""Implements `mgpu-rt check RECORDING`: repeats a launch that was recorded on any GPU, on the
+emulated device.
 
-The launch runs in a process of its own, as a program does. Names of files and kernels are data,
-never a program's text.
+The launch runs in a separate process, as a program does. The module passes names of files and
+kernels as data, never as program text.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from mgpu_rt._cli.check.reports import Report
 from mgpu_rt._cli.errors import CommandError, tolerate_encodings
 from mgpu_rt._text import shown
 
-#: The status of a launch that could not be made, after a line with the reason.
+#: The exit status if the launch failed, after a line with the reason.
 NOT_MADE = 2
 
 _CHILD = """
@@ -27,13 +28,13 @@ sys.exit(make(**json.loads(sys.argv[1])))
 
 
 def command(recording: str, launch: int | None) -> list[str]:
-    """Returns the command of the process that makes the launch."""
+    """Returns the command of the process that repeats the launch."""
     given = {"recording": os.path.abspath(recording), "launch": launch}
     return _interpreter.text_command(_CHILD, json.dumps(given))
 
 
 def make(recording: str, launch: int | None) -> int:
-    """Makes the launch in this process. Returns the exit status."""
+    """Repeats the launch in this process. Returns the process's exit status."""
     from mgpu_rt.runtime import Recording
 
     tolerate_encodings()
@@ -48,8 +49,8 @@ def make(recording: str, launch: int | None) -> int:
 
 
 def device(recording: str, launch: int | None, wanted: str, arguments: Sequence[str]) -> str:
-    """Returns the emulated device that the launch's image is for, or `wanted` if that names one.
-    Raises CommandError."""
+    """Returns the emulated device that the launch's image targets, or `wanted` if `wanted` names a
+    device. Raises CommandError."""
     if arguments:
         raise CommandError(f"'{recording}' is a recording, and takes no arguments")
     if wanted in ("hip", "cuda"):
@@ -69,7 +70,7 @@ def device(recording: str, launch: int | None, wanted: str, arguments: Sequence[
 
 
 def _targets(recording: str, number: int) -> list[str]:
-    """Returns the targets of a launch's image; empty if they are not known, which the launch will
+    """Returns the targets of a launch's image; empty if they are unknown, which the launch will
     report."""
     from mgpu_rt.runtime import Image, Recording
 
@@ -83,8 +84,8 @@ def _targets(recording: str, number: int) -> list[str]:
 
 
 def describe(found: Sequence[Report]) -> None:
-    """Names the memory in reports as `mgpu-rt replay` does, and removes calls of the process that
-    made the launch: the program's were not recorded."""
+    """Names the memory in reports as `mgpu-rt replay` does, and removes the replaying process's
+    calls, since the program's calls were not recorded."""
     for report in found:
         report.pop("place", None)
         if allocation := report.get("allocation"):

@@ -1,4 +1,4 @@
-"""The checker's reports: read from its file, and printed as JSON and as text."""
+"""Reads the checker's reports from their file, and prints them as JSON and as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Report = dict[str, Any]
 
 
 def read(path: Path) -> tuple[bool, list[Report]]:
-    """Returns whether the checker was active in the program, and its reports."""
+    """Returns whether the checker was active in the program, and the checker's reports."""
     written = path.read_text(errors="replace").splitlines() if path.exists() else []
     found = [json.loads(line) for line in written if line.endswith("}")]
     for report in found:
@@ -49,7 +49,7 @@ def as_json(found: list[Report]) -> str:
 
 
 def summary(found: list[Report], shown: int) -> str:
-    """Returns the last line."""
+    """Returns the report's last line."""
     warnings = sum(map(orders.is_warning, found))
     counts = [(len(found) - warnings, "fault"), (warnings, "warning")]
     less = f", of which {shown} are shown (--limit)" if shown < len(found) else ""
@@ -69,7 +69,8 @@ def _lines(path: str) -> Lines:
 
 
 def _place_in(path: str, offset: int) -> str:
-    """Returns the file and the line at an offset of a loaded object; empty without a line table."""
+    """Returns the source file and line at an offset of a loaded object; empty without a line
+    table."""
     return _lines(path).at(offset)
 
 
@@ -93,7 +94,8 @@ def _functions(path: str) -> list[tuple[int, int, str]]:
 
 
 def symbol(path: str, offset: int) -> str:
-    """Returns the function at an offset of a loaded object; empty if its file names none."""
+    """Returns the function at an offset of a loaded object; empty if the object's file names
+    none."""
     for begin, size, name in _functions(path):
         if begin <= offset < begin + size:
             return name
@@ -106,8 +108,8 @@ _ACCESS = {"load": "loads", "store": "stores", "atomic": "updates"}
 
 
 def text(report: Report) -> str:
-    """Writes a report as a compiler would print it: a line with the fault, then where it is and
-    whose."""
+    """Formats a report like a compiler's message: a line with the fault, then the fault's place and
+    the memory's owner."""
     first, *rest = _what(report).split("\n")
     level = "warning" if orders.is_warning(report) else "error"
     said = [f"{level}: {first} [{report['kind']}]", *rest]
@@ -135,7 +137,7 @@ def text(report: Report) -> str:
 
 
 def _called(report: Report) -> str:
-    """Describes how a place leads to the report."""
+    """Describes how a source place is related to the report."""
     if report["kind"] == "never-destroyed":
         return "created"
     return f"{report['op']} on {orders.stream(report)}" if "op" in report else "called"
@@ -161,7 +163,7 @@ def _group(side: Report) -> str:
 
 
 def _other(report: Report) -> list[str]:
-    """Describes the second access of a race, and what would order the two."""
+    """Describes the second access of a race, and the call that would order the two accesses."""
     other = report["other"]
     if "op" in other:
         return _other_op(report, other)
@@ -175,14 +177,14 @@ def _other(report: Report) -> list[str]:
 
 
 def _other_op(report: Report, other: Report) -> list[str]:
-    """Describes an earlier launch, copy or fill, and says how to order both."""
+    """Describes an earlier launch, copy or fill, and how to order it before the reported access."""
     said = [f"{orders.op(other)} by {_place(other['place'])}"]
     if "instruction" in other:
         said.append(f"  at {_code(other)}")
     return [*said, orders.advice(report)]
 
 
-#: The uses of an uninitialised value.
+#: The uses of an uninitialised value that reports describe.
 _USE = {
     "branch": "branches on a value that nothing wrote",
     "address": "takes a value that nothing wrote as an address",
@@ -191,7 +193,7 @@ _USE = {
 
 
 def _origin(report: Report) -> list[str]:
-    """Describes the load that the value came from."""
+    """Describes the load that read the uninitialised value."""
     if report["use"] == "copy":
         return []
     if (other := report.get("other")) is None:
@@ -280,7 +282,7 @@ def _name(allocation: dict[str, Any]) -> str:
 
 
 def _place(frames: list[dict[str, Any]]) -> str:
-    """Returns the innermost call that has a name, or else the innermost."""
+    """Returns the innermost call with a function name, or the innermost call if none has a name."""
     frame = next((frame for frame in frames if frame["symbol"]), frames[0])
     at = frame.get("line") or f"{Path(frame['object']).name}+0x{frame['offset']:x}"
     return f"{frame['symbol']} ({at})" if frame["symbol"] else at

@@ -1,4 +1,4 @@
-"""The run of a checked program: its environment and its exit status."""
+"""Runs a checked program: defines its environment and its exit status."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from mgpu_rt import _hip_search
 from mgpu_rt._cli import executable, preload, softgpu
 from mgpu_rt._cli.errors import CommandError
 
-#: The variable that gives the device the file of reports (softgpu/src/check/report.c).
+#: The variable that passes the device the path of the reports' file (softgpu/src/check/report.c).
 OUTPUT = "MGPU_RT_CHECK"
 
-#: Turns off the following of values (softgpu/src/check/defined.c).
+#: The setting that disables tracking of uninitialised values (softgpu/src/check/defined.c).
 NOT_UNINITIALISED = {"MGPU_RT_CHECK_UNINITIALISED": "off"}
 
-#: The checker of calls, for programs on a GPU.
+#: The checker of calls, for programs on a real GPU.
 CALLS = "libmgpu_rt_check.so"
 
 
@@ -38,12 +38,12 @@ def _checker(name: str) -> Path:
 
 
 def _calls_only(device: str) -> dict[str, str]:
-    """Returns the environment of a program on a GPU, whose calls are checked."""
+    """Returns the environment of a program on a GPU whose calls are checked."""
     result = preload.environment(device)
     checker = str(_checker(CALLS))
     if any(letter in checker for letter in " :;"):
         raise CommandError(f"the loader cannot be told '{checker}': its path has a space or colon")
-    # The first library starts last: the runtime may have opened HIP by then.
+    # The first preloaded library starts last: the runtime may have opened HIP by then.
     return result | {"LD_PRELOAD": f"{checker}:{result['LD_PRELOAD']}"}
 
 
@@ -61,16 +61,19 @@ def _emulated(device: str) -> dict[str, str]:
             f"check runs HIP 5 only, and {result['MGPU_RT_HIP']} is a later one: set MGPU_RT_HIP "
             "to the path of another"
         )
-    # Each allocation is then the driver's own, with no neighbour, and its memory is not used again.
+    # With this setting the driver makes each allocation separately, without neighbours, and never
+    # reuses its memory.
     result["HSA_DISABLE_FRAGMENT_ALLOCATOR"] = "1"
-    # A free that goes to HIP waits for the device, so any later access is surely too late.
+    # With this setting each free calls HIP and waits for the device, so a later access is surely
+    # too late.
     result["MGPU_RT_CACHE"] = "modules,functions,streams,events"
     result["LD_LIBRARY_PATH"] = f"{checker.parent}:{result['LD_LIBRARY_PATH']}"
     return result
 
 
 def run(program: str, arguments: Sequence[str], environ: dict[str, str]) -> int:
-    """Runs the program to its end. Returns its exit status, as a shell's for a signal."""
+    """Runs the program to its end. Returns the program's exit status; for a signal, the status that
+    a shell returns."""
     path = executable.find(program, environ)
     try:
         with subprocess.Popen([program, *arguments], executable=path, env=environ) as child:

@@ -71,14 +71,14 @@ def diff(
     sample: int,
     out: str,
 ) -> None:
-    """Find the first launch that leaves other results in one program than in the other.
+    """Find the first launch that leaves different results in the two programs.
 
     \b
     mgpu-rt diff [OPTIONS] -- BEFORE [ARGUMENTS]... -- AFTER [ARGUMENTS]...
     mgpu-rt diff [OPTIONS] --device A,B -- PROGRAM [ARGUMENTS]...
 
-    Each program runs twice or more, with its output on stderr. Exit status 0: all is equal; 1:
-    something differs; 2: it could not be compared, and a line says why.
+    Each program runs at least twice, with its output on stderr. Exit status 0: all results are
+    equal; 1: some differ; 2: diff could not compare them, and a line gives the reason.
     """
     import tempfile
     from pathlib import Path

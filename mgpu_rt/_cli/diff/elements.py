@@ -1,4 +1,4 @@
-"""The elements that differ after a launch on both sides."""
+"""Finds the elements that differ after a launch on both sides."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ class Contents(NamedTuple):
 
 @dataclass(frozen=True)
 class Allowed:
-    """The permitted differences: an absolute error, and steps between floats. With a tolerance of
-    None each bit counts. A dtype of None is guessed."""
+    """The permitted differences: an absolute error, and a number of steps between floats. With a
+    tolerance of None every bit must be equal. With a dtype of None the comparison guesses the
+    type."""
 
     tolerance: float | None
     ulps: int
@@ -35,13 +36,13 @@ class Allowed:
 
     @property
     def error(self) -> float | None:
-        """Returns the absolute error; None if each bit counts."""
+        """Returns the permitted absolute error; None if every bit must be equal."""
         return 0.0 if self.tolerance is None and self.ulps else self.tolerance
 
 
 @dataclass(frozen=True)
 class Differing:
-    """The elements of a block that differ, and the first of them."""
+    """The elements of a block that differ, and the first such element."""
 
     argument: int  # number of the argument that points to the block
     size: int  # bytes of the block
@@ -67,7 +68,7 @@ class Differing:
 def differing(
     launch: RecordedLaunch, image: bytes, block: int, held: Contents, allowed: Allowed
 ) -> Differing | None:
-    """Returns the elements of a block that at least one side wrote, and that differ by more than is
+    """Returns the elements of a block that at least one side wrote, and that differ by more than
     permitted."""
     numpy = numpy_for("mgpu-rt diff")
     argument, memref = _argument(launch, image, block)
@@ -93,7 +94,7 @@ def differing(
 
 
 def _unlike(numpy: Any, one: bytes, other: bytes, width: int) -> Any:
-    """Returns the elements with a different bit."""
+    """Returns the elements that differ in at least one bit."""
     parts = [numpy.frombuffer(content, f"u{width}") for content in (one, other)]
     return parts[0] != parts[1]
 
@@ -101,8 +102,8 @@ def _unlike(numpy: Any, one: bytes, other: bytes, width: int) -> Any:
 def _argument(
     launch: RecordedLaunch, image: bytes, block: int
 ) -> tuple[int, MemRefDescriptor | None]:
-    """Returns the first argument that points to a block, and the memref that begins there, if one
-    does."""
+    """Returns the first argument that points to a block, and the memref that begins at this
+    argument, if any."""
     at = next(number for number, a in enumerate(launch.arguments) if a.block == block)
     kernel = Image(image).kernels.get(launch.kernel)
     parameters = (parameters_of(kernel) if kernel else None) or ()
@@ -117,8 +118,8 @@ def _argument(
 def _guess(
     numpy: Any, memref: MemRefDescriptor | None, size: int, contents: Sequence[bytes]
 ) -> str:
-    """Guesses the type of the elements. The memref tells their size; they are floats if the numbers
-    look so."""
+    """Guesses the type of the elements in a block. The memref gives the elements' size; the guess
+    is a float type if the numbers look like floats."""
     count = math.prod(memref.sizes) if memref else 0
     dtype = _SIZES.get(size // count if count and size % count == 0 else 4, "f32")
     if dtype == "i8":
@@ -134,7 +135,7 @@ def _guess(
 
 
 def _index(index: int, memref: MemRefDescriptor | None) -> str:
-    """Returns the index of an element, in the dimensions of its memref if it is in one."""
+    """Returns an element's index, in the dimensions of its memref if it belongs to a memref."""
     if memref is None or not 0 <= index - memref.offset < math.prod(memref.sizes):
         return f"[{index}]"
     left, found = index - memref.offset, []
@@ -145,7 +146,8 @@ def _index(index: int, memref: MemRefDescriptor | None) -> str:
 
 
 def _values(there: Sequence[bytes], dtype: str) -> tuple[str, str]:
-    """Returns both values, with digits that tell them apart; with their bits if no digits do."""
+    """Returns both values with enough digits to differ; with their bits if no number of digits
+    suffices."""
     before, after = (str(_difference.numbers(content, dtype)[0]) for content in there)
     if before == after:
         return tuple(f"{before} ({content[::-1].hex()})" for content in there)  # type: ignore

@@ -1,4 +1,5 @@
-"""Finds which launch of one run corresponds to which of the other, and where the sequences part."""
+"""Matches the launches of one run to the launches of the other, and finds where the sequences
+diverge."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ Launches = Sequence[RecordedLaunch]
 
 @dataclass(frozen=True)
 class Pair:
-    """A launch on both sides; `number` is its place in the run before, from 1."""
+    """A launch on both sides; `number` is its position in the run before, from 1."""
 
     number: int
     before: RecordedLaunch
@@ -26,13 +27,14 @@ class Pair:
 
 
 def matched(before: Launches, after: Launches, by: str) -> tuple[list[Pair], str, str]:
-    """Pairs launches, in the order of the run before. Returns the pairs, a line about where the
-    runs part, and a line about names. A line is "" if there is nothing to say. Launches after a
-    parting are in no pair, as their partners are unknown. Raises CommandError if the programs have
-    nothing in common.
+    """Pairs launches, in the order of the run before. Returns the pairs, a line about the point
+    where the runs diverge, and a line about names. Both lines may be empty. Launches after the
+    divergence are in no pair, because their partners are unknown. Raises CommandError if the
+    programs have no launch in common.
 
-    `by` is name, position, or auto: by name if both sides have equal names, else by position if
-    there are as many launches. If one kernel changes, MLIR changes the numbers in all names.
+    `by` is name, position, or auto, which pairs by name if both sides have equal names, and by
+    position if they have equally many launches. If one kernel changes, MLIR changes the numbers in
+    the names of all kernels.
     """
     by_place = by == "position" or (by == "auto" and len(before) == len(after))
     if not by_place and not {launch.label for launch in before} & {
@@ -70,7 +72,7 @@ def _keys(launches: Launches) -> Counter[tuple[str, int]]:
 
 
 def _comparable(pairs: list[Pair], parting: str) -> tuple[list[Pair], str]:
-    """Returns the pairs up to the first whose arguments point to other blocks."""
+    """Returns the pairs before the first pair whose arguments point to different blocks."""
     for at, pair in enumerate(pairs):
         sizes = [tuple(b.size for b in side.blocks) for side in (pair.before, pair.after)]
         if sizes[0] != sizes[1]:
@@ -83,7 +85,7 @@ def _comparable(pairs: list[Pair], parting: str) -> tuple[list[Pair], str]:
 
 
 def _parting(before: Launches, after: Launches, at: int, by: str) -> str:
-    """Describes where two runs part, and by which launches of each side."""
+    """Describes the launches of each side at which the two runs diverge."""
     counts = f"{len(before)} launches before, {len(after)} after"
     if by == "position":
         return f"the runs part after launch {at}: {counts}"

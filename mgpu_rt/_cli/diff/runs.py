@@ -1,4 +1,4 @@
-"""One side of a comparison: a program that runs on a device with notes of its launches."""
+"""Runs one side of a comparison: a program on a device, with notes of its launches."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from mgpu_rt.runtime import _noting
 from mgpu_rt.runtime._manifest import RecordedLaunch
 from mgpu_rt.runtime._replay import Recording
 
-#: One launch of a run: its kernel's full name, and its count among that kernel's launches, from 1.
+#: One launch of a run: its kernel's full name, and its index among that kernel's launches, from 1.
 Key = tuple[str, int]
 
 
 @dataclass(frozen=True)
 class Side:
-    """A program, its device, and the environment of programs there, which names no library."""
+    """A program, its device, and the environment of programs on this device, which names no
+    library."""
 
     name: str  # before, after
     command: Sequence[str]
@@ -35,7 +36,8 @@ class Side:
 
 @dataclass(frozen=True)
 class Notes:
-    """The notes of a run: its launches in order, and how many could not be noted."""
+    """The notes of a run: its launches in order, and the number of launches that could not be
+    noted."""
 
     recording: Recording
     lost: int
@@ -50,7 +52,7 @@ def key(launch: RecordedLaunch) -> Key:
 
 
 def side(name: str, command: Sequence[str], device: str) -> Side:
-    """Raises CommandError if the program cannot be run so."""
+    """Raises CommandError if the program cannot run on the device."""
     base = {name: value for name, value in os.environ.items() if name != "MGPU_RT_TRACE"}
     if named := base.get("MGPU_RT_RUNTIME"):
         raise CommandError(
@@ -62,9 +64,9 @@ def side(name: str, command: Sequence[str], device: str) -> Side:
 
 
 def run(side: Side, folder: Path, sample: int, whole: Iterable[Key] = ()) -> Notes:
-    """Runs a side with notes in `folder`, and records the launches in `whole` there. The program's
-    output goes to stderr, and its stdin is empty, as it runs more than once. Raises CommandError or
-    Damaged."""
+    """Runs a side with notes in `folder`, and records the launches of `whole` in `folder`. The
+    program's output goes to stderr, and its stdin is empty, because diff runs the program more than
+    once. Raises CommandError or Damaged."""
     folder.mkdir(mode=0o700)
     settings = {"output": str(folder), "sample": sample, "whole": json.dumps([*whole])}
     note = f"{_noting.__name__}:{_noting.Note.__name__}"

@@ -1,7 +1,7 @@
 """Finds the first launch after which memory differs between the sides.
 
-The first runs of both sides note hashes of all memory before and after each launch. Launches whose
-written memory differs are then recorded whole, in second runs, until one differs by more than is
+The first runs of both sides record hashes of all memory before and after each launch. Second runs
+record the full content of launches whose written memory differs, until one differs by more than
 permitted.
 """
 
@@ -32,7 +32,8 @@ CROSSED = "crossed"
 
 @dataclass(frozen=True)
 class Request:
-    """The user's request. `sample` is that of Buffer.sha256; the recordings go below `out`."""
+    """The user's request for a comparison. `sample` is the parameter of Buffer.sha256; the
+    recordings are stored below `out`."""
 
     before: Side
     after: Side
@@ -45,7 +46,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """Lines with the findings, and the command's exit status."""
+    """The lines that describe the findings, and the command's exit status."""
 
     lines: list[str]
     status: int
@@ -53,7 +54,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class _Found:
-    """A pair of launches that differs, recorded whole."""
+    """A pair of launches that differs, recorded completely."""
 
     pair: Pair
     recordings: tuple[Recording, Recording]
@@ -61,7 +62,7 @@ class _Found:
 
 
 def search(asked: Request, work: Path) -> Answer:
-    """Runs both sides, as often as needed, with notes in the folder `work`. Raises CommandError,
+    """Runs both sides as often as necessary, with notes in the folder `work`. Raises CommandError,
     Damaged or OSError."""
     sides = asked.before, asked.after
     notes = [run(side, work / f"{side.name}-1", asked.sample) for side in sides]
@@ -91,8 +92,7 @@ def search(asked: Request, work: Path) -> Answer:
 
 
 def _written_otherwise(pair: Pair) -> Iterator[bool]:
-    """Returns, for each block, whether a side wrote to it and its content differs from the other
-    side's."""
+    """Returns, for each block, whether a side wrote to the block and the sides' contents differ."""
     for mine, theirs in zip(pair.before.blocks, pair.after.blocks, strict=True):
         is_written = mine.before != mine.after or theirs.before != theirs.after
         yield is_written and mine.after != theirs.after
@@ -118,7 +118,8 @@ def _inputs(pair: Pair) -> Iterator[str]:
 
 
 def _alike(pair: Pair) -> bool:
-    """Returns whether both kernels take arguments of one form, so that values can be compared."""
+    """Returns whether both kernels have arguments of equal layout, so that values can be
+    compared."""
     forms = [
         [(a.block, a.offset, len(a.content)) for a in launch.arguments]
         for launch in (pair.before, pair.after)
@@ -127,8 +128,8 @@ def _alike(pair: Pair) -> bool:
 
 
 def _unstable(side: Side, first: Notes, again: Notes) -> list[str]:
-    """Returns a line if a side differs from itself: at a launch with equal inputs, or in how it is
-    made."""
+    """Returns a line if a side differs from itself, at a launch with equal inputs or in the
+    sequence of its launches."""
     pairs, parting, _ = matched(first.launches, again.launches, "name")
     for pair in pairs:
         if _same_inputs(pair) and any(_written_otherwise(pair)):
@@ -151,7 +152,7 @@ def _name(launch: RecordedLaunch) -> str:
 def _first(
     asked: Request, candidates: Sequence[Pair], work: Path
 ) -> tuple[_Found | None, list[str]]:
-    """Returns the first of these that differs by more than is permitted, and a line if a side
+    """Returns the first of these launches that differs by more than permitted, and a line if a side
     changed in the recording run."""
     for number, batch in enumerate(_batches(candidates), 2):
         runs = [
@@ -184,8 +185,8 @@ def _first(
 
 
 def _batches(candidates: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
-    """The first is recorded by itself, as it is nearly always the one; then as many as there is
-    room for."""
+    """Yields the first launch, which nearly always differs, by itself; then batches bounded by ROOM
+    and MOST."""
     yield from (candidates[:1],) if candidates else ()
     batch: list[Pair] = []
     room = 0
@@ -219,7 +220,7 @@ def _is_sampled(asked: Request, size: int) -> bool:
 
 
 def _elements(found: _Found, allowed: Allowed) -> list[Differing]:
-    """Returns the elements of each block that differ."""
+    """Returns the elements that differ in each block."""
     pair, (before, after) = found.pair, found.recordings
     image, listed = before.blob(pair.before.image), []
     for at, (mine, theirs) in enumerate(zip(pair.before.blocks, pair.after.blocks, strict=True)):
@@ -273,7 +274,8 @@ def _write(path: Path, launch: RecordedLaunch, *sources: Recording) -> None:
 
 
 def _verdict(asked: Request, pair: Pair, inputs_differ: bool, dtype: str) -> str:
-    """Decides whether kernel or inputs differ: replays the second kernel on the first memory."""
+    """Decides whether kernel or inputs differ, by replaying the second kernel on the first side's
+    memory."""
     replayed = "replayed on the inputs before, the kernel after leaves"
     crossed = _replayed(asked, dtype)
     if crossed not in ("same", "differs"):
@@ -293,7 +295,7 @@ def _verdict(asked: Request, pair: Pair, inputs_differ: bool, dtype: str) -> str
 
 
 def _replayed(asked: Request, dtype: str) -> str:
-    """Returns `same`, `differs`, or the reason why there was no replay."""
+    """Returns `same`, `differs`, or the reason why no replay was possible."""
     allowed = asked.allowed
     given = {"tolerance": allowed.error, "dtype": allowed.dtype or dtype, "ulps": allowed.ulps}
     command = _interpreter.text_command(_CHILD, str(asked.out / CROSSED), json.dumps(given))
@@ -332,7 +334,7 @@ def _holes(notes: Sequence[Notes], pairs: Sequence[Pair]) -> list[str]:
 
 
 def _variables(notes: Notes) -> Iterator[str]:
-    """Returns the variables of modules that kernels of the run can write."""
+    """Returns the module variables that kernels of the run can write."""
     for name in {launch.image for launch in notes.launches}:
         found = images.at(notes.recording.blob(name))
         for part in [found, *found.entries] if found else []:

@@ -1,6 +1,6 @@
-"""`mgpu-rt inspect`: shows the images of device code in a file, and this machine's HIP's answers to
-them.
+"""Implements `mgpu-rt inspect`, which shows the images of device code in a file, and how this
+machine's HIP responds to the images.
 
-mgpu_rt._images reads the file; this package asks HIP about its images (verdict) and prints them
-(listing).
+mgpu_rt._images reads the file; this package asks HIP to load its images (verdict) and prints the
+images (listing).
 """

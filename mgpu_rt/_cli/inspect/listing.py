@@ -1,4 +1,4 @@
-"""The content of a file, as text for people and as values for JSON."""
+"""Formats a file's content as text for people and as values for JSON."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _values(image: ImageDescription) -> dict[str, Any]:
 
 
 def lines(path: str, contents: Contents, verdict: Verdict) -> Iterator[str]:
-    """For people. Names come from the file, and could hold a terminal's control codes."""
+    """For people. Names come from the file, and may contain terminal control codes."""
     for line in _lines(path, contents, verdict):
         yield printable(line)
 
@@ -135,7 +135,7 @@ def _threads(kernel: KernelDescription) -> str:
 
 
 def _resources(kernel: KernelDescription) -> list[tuple[str, str]]:
-    """Returns the resources that AMD's images state."""
+    """Returns the resources that AMD's images declare."""
     return [
         ("threads", f"{_threads(kernel)}; wavefronts of {_number(kernel.wavefront)}"),
         (

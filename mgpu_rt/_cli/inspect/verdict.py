@@ -1,5 +1,5 @@
-"""This machine's HIP's verdict on images: a child process loads them, since a broken driver may
-hang or crash."""
+"""Asks this machine's HIP to load images, in a child process, since a broken driver may hang or
+crash."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from mgpu_rt._cli.doctor import TIMEOUT
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, ImageDescription, with_article
 
-#: The versions of code objects that each release of HIP loads, by its first hipRuntimeGetVersion.
-#: The runtime's advice has the same versions (modules/image_advice.c).
+#: The code object versions that each HIP release loads, by the first hipRuntimeGetVersion of the
+#: release. The runtime's advice uses a table of equal content (modules/image_advice.c).
 _TAKEN = ((60400000, (4, 5, 6)), (50700000, (4, 5)), (0, (4,)))
 _MAJOR, _MINOR = 10000000, 100000
 
-#: A child runs this; its stdin has the question and then the images. The child finds a device's
-#: target in the properties by a pattern, since the offset depends on the release. The child prints
-#: one line for HIP, then one for each image.
+#: A child process runs this program; its stdin has the request and then the images. The child
+#: searches hipGetDeviceProperties for the target by a pattern, since the target's offset depends on
+#: the release. The child prints one line about HIP, then one line for each image.
 _ASK = """
 import ctypes, json, re, sys
 asked = json.loads(sys.stdin.buffer.readline())
@@ -54,7 +54,7 @@ for size in asked["sizes"]:
 
 @dataclass(frozen=True)
 class Answer:
-    """HIP's verdict on an image on one device."""
+    """HIP's response to an image on one device."""
 
     device: str
     target: str
@@ -64,7 +64,7 @@ class Answer:
 
 @dataclass
 class Verdict:
-    """Returns HIP's verdict on all images of a file, in order; or why it was not asked."""
+    """HIP's responses to all images of a file, in order, or the reason why HIP was not asked."""
 
     hip: str = ""
     release: str = ""
@@ -75,9 +75,9 @@ class Verdict:
 def ask(
     images: Sequence[ImageDescription], device: str, base: Mapping[str, str] = os.environ
 ) -> Verdict:
-    """Loads images where `mgpu-rt run --device DEVICE` would; `auto` starts no software GPU.
+    """Loads images on the device of `mgpu-rt run --device DEVICE`; `auto` starts no software GPU.
 
-    Raises CommandError if there is no such device.
+    Raises CommandError if the device does not exist.
     """
     if device == "auto":
         try:
@@ -92,8 +92,8 @@ def ask(
 
 
 def _fit(image: ImageDescription, cuda: bool) -> bool:
-    """Returns True if HIP may be asked: a damaged image may crash it, and a cubin may crash
-    AMD's."""
+    """Returns True if HIP may load the image: a damaged image may crash HIP, and a cubin may crash
+    AMD's HIP."""
     return not image.damage and (cuda or image.kind not in (CUBIN, FATBIN, PTX))
 
 
@@ -137,8 +137,8 @@ def _ask(
 def _answers(
     image: ImageDescription, devices: list[list[str]], said: list[str] | None, version: int
 ) -> list[Answer]:
-    """Returns the answers on each device. `said` has the errors' names. `said` is empty for an
-    image that HIP was not asked about, and None once a driver has crashed. `version` is 0 over
+    """Returns HIP's responses on each device. `said` contains the errors' names. `said` is empty
+    for an image that HIP did not load, and None after a driver's crash. `version` is 0 over
     NVIDIA's driver."""
     answers = []
     for number, (name, target) in enumerate(devices):
@@ -153,7 +153,7 @@ def _answers(
 
 
 def _reason(image: ImageDescription, target: str, version: int) -> str:
-    """Returns why HIP refuses an image, as far as is known."""
+    """Returns why HIP refuses an image, if the reason is known."""
     chip = target.partition(":")[0]
     targets = _targets(image)
     if version and chip and targets and chip not in targets:
@@ -168,6 +168,7 @@ def _reason(image: ImageDescription, target: str, version: int) -> str:
 
 
 def _targets(image: ImageDescription) -> list[str]:
-    """Returns the processors that an image or its entries are for, without their features."""
+    """Returns the processors that an image or its entries target, without the processors'
+    features."""
     named = [part.target for part in (image, *image.entries) if part.target]
     return list(dict.fromkeys(target.partition(":")[0] for target in named))

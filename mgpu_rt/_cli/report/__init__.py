@@ -1,5 +1,5 @@
-"""`mgpu-rt compare --report`: shows one run, or two, as a page for a browser.
+"""Implements `mgpu-rt compare --report`, which shows one run, or two runs, as a page for a browser.
 
-inputs reads the files or runs a program. page puts the sections together (advice, tables and
-charts); format writes their numbers and their markup.
+inputs reads the files or runs a program. page combines the sections (advice, tables and charts);
+format writes the sections' numbers and markup.
 """

@@ -1,4 +1,4 @@
-"""Advice that the files prove, with its evidence and the next step."""
+"""Gives advice that the files prove, with its evidence and the next step."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Advice:
 
 
 def advice(run: Run) -> list[Advice]:
-    """Returns the advice that asks for a change, then the notes."""
+    """Returns the advice that requests a change, then the notes."""
     found = [item for rule in _RULES for item in rule(run)]
     return sorted(found, key=lambda item: item.is_note)
 
@@ -35,7 +35,7 @@ def _program_ns(run: Run) -> int:
 
 
 def _of(run: Run, *functions: str) -> Counter:
-    """Sums up the program's calls of these functions."""
+    """Sums the program's calls of these functions."""
     return total(run.statistics.program.get(name, Counter(0, 0)) for name in functions)
 
 
@@ -69,7 +69,7 @@ def _private_modules(run: Run) -> Iterator[Advice]:
 
 
 def _unshared_modules(run: Run) -> Iterator[Advice]:
-    """Advises on unshared modules from a file that does not list modules."""
+    """Advises on unshared modules if the file does not list modules."""
     cache = run.statistics.caches.get("modules")
     if run.details.modules is not None or cache is None or run.is_stock:
         return
@@ -101,8 +101,8 @@ def _streams(run: Run) -> Iterator[Advice]:
     )
 
 
-#: For each cache: its objects, HIP's functions that make and end them, and the option that raises
-#: the limit.
+#: For each cache: its objects, the HIP functions that create and destroy them, and the option that
+#: raises the cache's limit.
 _LIMITS = {
     "modules": ("Modules", "hipModuleLoadData", "hipModuleUnload", "MGPU_RT_MODULE_LIMIT (256M)"),
     "streams": ("Streams", "hipStreamCreate", "hipStreamDestroy", "MGPU_RT_STREAM_LIMIT (32)"),
@@ -111,7 +111,7 @@ _LIMITS = {
 
 
 def _limits(run: Run) -> Iterator[Advice]:
-    """Counts only repeated requests of the program: the end of a run releases objects, too."""
+    """Counts only the program's repeated requests, since the end of a run releases objects, too."""
     if run.trace is None:
         return
     for name, (things, make, take, option) in _LIMITS.items():

@@ -1,7 +1,8 @@
-"""Charts as SVG: placed in percent of the page's width, so that their text keeps its size.
+"""Draws charts as SVG, positioned in percent of the page's width, so that their text keeps its
+size.
 
-Each chart has a title, which a screen reader reads, and stands beside a table or a sentence with
-its figures. Charts over time share an axis, so that a faster run ends earlier.
+Each chart has a title for screen readers, and a table or a sentence with its figures beside it.
+Charts over time share a time axis, so a faster run's curve ends earlier.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def _percent(fraction: float) -> str:
 
 
 def key(colour: str, *meaning: Content) -> Element:
-    """Draws a colour and its meaning."""
+    """Draws a colour of the legend with its meaning."""
     mark = element("span", class_=f"mark {colour}", aria_hidden="true")
     return element("span", mark, *meaning, class_="key")
 
@@ -65,7 +66,8 @@ class Part:
 
 
 def bar(title: str, parts: Iterable[Part], whole: float) -> Element:
-    """Draws parts one after the other; `whole` is as long as the page is wide."""
+    """Draws the parts of a bar one after the other; a bar of length `whole` fills the page's
+    width."""
     made, at = [], 0.0
     for part in parts:
         width = part.value / whole if whole else 0
@@ -87,7 +89,7 @@ def bar(title: str, parts: Iterable[Part], whole: float) -> Element:
 
 
 def span(title: str, before: float | None, after: float | None, low: float, high: float) -> Element:
-    """Draws two values on a logarithmic scale, and the line between them."""
+    """Draws two values on a logarithmic scale, and a line between the two points."""
 
     def position(value: float) -> float:
         room = math.log(high / low) if high > low else 1
@@ -111,7 +113,7 @@ def span(title: str, before: float | None, after: float | None, low: float, high
 
 @dataclass(frozen=True)
 class Curve:
-    """Draws a line of steps: `points[i]` is the value in the i-th step of the time axis."""
+    """Draws a step curve: `points[i]` is the value in step i of the time axis."""
 
     colour: str
     points: Sequence[float]
@@ -126,8 +128,8 @@ def over_time(
     time: Callable[[float], str],
     value: Callable[[float], str],
 ) -> Element:
-    """The axis has `steps` steps and is as long as `duration`; a curve with fewer points ends
-    before it does."""
+    """The axis has `steps` steps and represents `duration`; a curve with fewer points ends before
+    the axis."""
     values = ticks(max(max(curve.points) for curve in curves) or 1)
     drawn = [
         element(
@@ -150,7 +152,7 @@ def over_time(
 
 
 def _path(curve: Curve, steps: int, top: float) -> str:
-    """Returns the line's path; a filled one goes back along the axis."""
+    """Returns the curve's path; the path of a filled curve returns along the axis."""
     parts, last = [], None
     for number, point in enumerate(curve.points):
         height = round(UNITS * (1 - point / top))
@@ -189,7 +191,7 @@ def _times(duration: float, time: Callable[[float], str]) -> Iterable[Element]:
 
 
 def ticks(highest: float) -> list[float]:
-    """Returns round numbers from 0 to the first that is at least `highest`."""
+    """Returns round numbers from 0 to the first round number that is at least `highest`."""
     rough = highest / 4
     unit = 10 ** math.floor(math.log10(rough))
     step = next(unit * factor for factor in (1, 2, 2.5, 5, 10) if unit * factor >= rough)
@@ -202,14 +204,14 @@ STEPS = 300
 
 
 def step_count(duration: float, longest: float) -> int:
-    """Returns how many steps a run of `duration` takes if the longest run takes all."""
+    """Returns the number of steps for a run of `duration` if the longest run occupies all steps."""
     return max(1, round(STEPS * duration / longest))
 
 
 def running_totals(
     moments: Iterable[float], begin: float, duration: float, steps: int
 ) -> list[int]:
-    """Returns how much had happened by the end of each step."""
+    """Returns how many events had happened by the end of each step."""
     counts = [0] * steps
     for moment in moments:
         counts[_step_of(moment, begin, duration, steps)] += 1
@@ -219,7 +221,7 @@ def running_totals(
 def memory_levels(
     memory: Sequence[Level], begin: float, duration: float, steps: int
 ) -> tuple[list[int], list[int]]:
-    """Returns the highest levels of each step: held by the program, and held or cached together."""
+    """Returns each step's highest levels: memory held by the program, and memory held or cached."""
     held, kept = [0] * steps, [0] * steps
     last, now = 0, (0, 0)
     for level in memory:
@@ -240,7 +242,7 @@ def _step_of(moment: float, begin: float, duration: float, steps: int) -> int:
 
 # ---- the charts over time: launches, objects that the driver made, memory ----
 
-#: The driver's calls that make an object which a cache could have kept.
+#: The driver's calls that create an object which a cache could have kept.
 MAKES = (
     "hipModuleLoadData",
     "hipModuleGetFunction",
@@ -252,7 +254,7 @@ MAKES = (
 
 
 def over_time_section(runs: Sequence[Run]) -> list[Element]:
-    """Draws all charts, or tells why there are none."""
+    """Draws all charts, or explains why no chart can be drawn."""
     named = zip(names(runs), runs, strict=True)
     traces = {name: run.trace for name, run in named if run.trace}
     if not traces:
@@ -285,8 +287,8 @@ def _made_anew(traces: Mapping[str, Trace]) -> Iterator[Element]:
 
 
 def _lengths(traces: Mapping[str, Trace]) -> tuple[dict[str, float], float]:
-    """Returns the lengths of each trace and of the longest, in microseconds; at least one step of
-    the clock."""
+    """Returns the length of each trace and of the longest trace in microseconds, but at least one
+    step of the clock."""
     lengths = {name: max(trace.end - trace.begin, 0.001) for name, trace in traces.items()}
     return lengths, max(lengths.values())
 
@@ -301,7 +303,7 @@ def _running_chart(
     traces: Mapping[str, Trace],
     moments: Mapping[str, Sequence[float]],
 ) -> Iterator[Element]:
-    """Draws how much has happened at each time."""
+    """Draws the number of events up to each time."""
     if not any(moments.values()):
         return
     lengths, longest = _lengths(traces)

@@ -1,4 +1,4 @@
-"""Numbers as the page writes them, and HTML and SVG as trees of elements, so that no text from a
+"""Formats the page's numbers, and builds HTML and SVG as trees of elements, so that no text from a
 file can become markup."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def count(number: int | None) -> str:
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:
-    """Returns a number of things: 1 call, 2 calls."""
+    """Formats a count with its noun: 1 call, 2 calls."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
@@ -47,7 +47,7 @@ def share(part: float, whole: float) -> str:
 
 
 def hit_rate(cache: Cache) -> str:
-    """Returns the share of hits."""
+    """Formats the share of hits."""
     return NONE if cache.rate is None else f"{100 * cache.rate:.1f} %"
 
 
@@ -62,13 +62,13 @@ Content = Element | str | None
 
 SENTENCE = 600  # letters of a sentence with names in it
 
-#: The page loads nothing and runs nothing, even if it contains a hostile text.
+#: The page loads no resources and runs no scripts, even if it contains a hostile text.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def element(tag: str, *content: Content, **attributes: object) -> Element:
-    """Makes an element: `class_` is class, `stroke_width` stroke-width; attributes of None are left
-    out."""
+    """Creates an element: `class_` becomes class, `stroke_width` becomes stroke-width; attributes
+    of None are omitted."""
     made = Element(tag)
     for name, value in attributes.items():
         if value is not None:

@@ -1,4 +1,5 @@
-"""The page's inputs: trace files, statistics files, and the runs that they describe."""
+"""Reads the page's inputs: trace files, statistics files, and the runs that these files
+describe."""
 
 from __future__ import annotations
 
@@ -34,14 +35,14 @@ LAYERS = ("program", "driver")
 
 LARGE = 1 << 19  # bytes: no larger copy to the device passes through pinned memory (staging.h)
 
-#: The calls that give a stream work, and the calls that wait for it.
+#: The calls that submit work to a stream, and the calls that wait for a stream.
 _SUBMITS = ("mgpuLaunch", "mgpuMemcpy", "mgpuMemset")
 _ENDS = ("mgpuStreamSynchronize", "mgpuStreamDestroy")
 
 
 @dataclass
 class Calls:
-    """All calls of a function: the begin and the duration of each, in microseconds."""
+    """All calls of a function: the start and the duration of each call, in microseconds."""
 
     begins: array = field(default_factory=lambda: array("d"))
     durations: array = field(default_factory=lambda: array("d"))
@@ -51,13 +52,13 @@ class Calls:
         self.durations.append(duration)
 
     def counter(self) -> Counter:
-        """Returns the count and time in the form of a statistics file."""
+        """Returns the count and the time in the form of a statistics file."""
         return Counter(len(self.durations), round(1000 * math.fsum(self.durations)))
 
 
 @dataclass
 class Results:
-    """The calls of a function with one result, such as \"hit\" or \"bypass\"."""
+    """The calls of a function with one outcome, such as \"hit\" or \"bypass\"."""
 
     calls: int = 0
     bytes: int = 0
@@ -67,7 +68,7 @@ class Results:
 
 @dataclass(frozen=True)
 class Level:
-    """Device memory at one moment."""
+    """The amount of device memory at one moment."""
 
     moment: float
     allocated: int
@@ -100,7 +101,7 @@ class Trace:
 
     @property
     def begin(self) -> float:
-        """Returns the begin of the first call."""
+        """Returns the start of the first call."""
         return min(min(calls.begins) for calls in self._all())
 
     @property
@@ -117,8 +118,8 @@ class Trace:
 
 
 def ratios_in_turn(before: Trace, after: Trace, parts: int = 10) -> list[float]:
-    """Returns the ratio of times in each tenth of two runs' calls, in order. Empty if the runs made
-    other calls, or too few."""
+    """Returns the ratio of both runs' times for each tenth of their calls, in order. Returns an
+    empty list if the runs made different calls, or too few calls."""
     counts = [{n: len(c.durations) for n, c in run.program.items()} for run in (before, after)]
     if counts[0] != counts[1] or max(counts[0].values()) < parts or before.lost or after.lost:
         return []
@@ -127,7 +128,7 @@ def ratios_in_turn(before: Trace, after: Trace, parts: int = 10) -> list[float]:
 
 
 def _sums_in_turn(run: Trace, parts: int) -> list[float]:
-    """Returns the summed time of each function's first tenth of calls, and so on."""
+    """Returns the total time of each tenth of the calls, summed over all functions."""
     return [
         math.fsum(
             duration
@@ -141,7 +142,7 @@ def _sums_in_turn(run: Trace, parts: int) -> list[float]:
 
 
 def read_traces(files: Mapping[str, Any]) -> Trace:
-    """Reads the traces of a run's processes as one; `files` are contents by path. Raises
+    """Reads the traces of a run's processes as one trace; `files` maps paths to contents. Raises
     CommandError."""
     trace = Trace()
     levels: list[tuple[float, int, int, int]] = []
@@ -167,7 +168,7 @@ def read_traces(files: Mapping[str, Any]) -> Trace:
 def _add_event(
     trace: Trace, levels: list[tuple[float, int, int, int]], event: dict[str, Any]
 ) -> None:
-    """Adds one event; skips events of other tools and of streams."""
+    """Adds one event to the trace; skips events of other tools and of streams."""
     kind, args = event["ph"], event.get("args", {})
     if kind == "X" and event.get("cat") in LAYERS:
         _add_call(trace, event, args)
@@ -215,7 +216,8 @@ def _count(counters: dict[str, Counter], name: Any, duration: float) -> None:
 
 
 def _memory_of_all(levels: list[tuple[float, int, int, int]]) -> list[Level]:
-    """Returns the sum over all processes at each moment at which one process's memory changed."""
+    """Returns the device memory summed over all processes, at each moment at which one process's
+    memory changed."""
     latest: dict[int, tuple[int, int]] = {}
     sums, held, kept = [], 0, 0
     for moment, pid, allocated, cached in sorted(levels):
@@ -239,7 +241,7 @@ class Details:
 
 
 def details_of(statistics: Statistics, path: str) -> Details:
-    """Reads the details of one file. Raises CommandError."""
+    """Reads the details of a run from one file. Raises CommandError."""
     raw = statistics.raw
     try:
         return Details(
@@ -259,7 +261,7 @@ def _peak(devices: dict[str, Any]) -> int | None:
 
 
 def joined_details(parts: Iterable[Details]) -> Details:
-    """Joins the details of a run's processes."""
+    """Joins the details of a run's processes into one."""
     whole = Details()
     for part in parts:
         whole = Details(
@@ -271,7 +273,7 @@ def joined_details(parts: Iterable[Details]) -> Details:
 
 
 def _joined_modules(left: list[Module] | None, right: list[Module] | None) -> list[Module] | None:
-    """Lists images that several processes have loaded once."""
+    """Lists only once an image that several processes have loaded."""
     if left is None or right is None:
         return left if right is None else right
     images = {module.image: module for module in left}
@@ -296,7 +298,7 @@ HOW_TO_GET = "`mgpu-rt run --stats-json PATH --trace PATH -- PROGRAM` writes bot
 
 @dataclass(frozen=True)
 class Run:
-    """One run, as its files describe it."""
+    """One run, as described by its files."""
 
     program: str
     statistics: Statistics
@@ -306,8 +308,8 @@ class Run:
 
     @property
     def start(self) -> int | None:
-        """Returns the nanoseconds of HIP's own start, which each process pays once, in no call's
-        time."""
+        """Returns the time of HIP's own start in nanoseconds, which each process pays once and
+        which no call's time includes."""
         if self.statistics.start is not None or self.trace is None:
             return self.statistics.start
         return self.trace.start
@@ -331,7 +333,7 @@ Contents = dict[str, Any]  # of JSON files, by path
 
 
 def of_files(paths: Sequence[str]) -> list[Run]:
-    """Reads one run, or two. Raises CommandError."""
+    """Reads one run, or two runs. Raises CommandError."""
     contents = {path: load(path, HOW_TO_GET) for path in paths}
     traces = [{path: raw} for path, raw in contents.items() if _is_trace(raw)]
     statistics = [{path: raw} for path, raw in contents.items() if not _is_trace(raw)]
@@ -348,7 +350,7 @@ def _is_trace(raw: Any) -> bool:
 
 
 def _pairs(left: list[Contents], right: list[Contents]) -> list[tuple[Contents, Contents]]:
-    """Pairs statistics with their traces: by process if known, or in order, and the last
+    """Pairs statistics with their traces: by process if known, otherwise in order, and the last two
     together."""
     count = max(len(left), len(right))
     left = [{}] * (count - len(left)) + left
@@ -370,7 +372,7 @@ def _same_process(statistics: Contents, traces: Contents) -> bool:
 
 
 def of_program(command: Sequence[str], device: str) -> list[Run]:
-    """Runs a program before and after. Raises CommandError."""
+    """Runs a program twice, for "before" and for "after". Raises CommandError."""
     from mgpu_rt._cli.stats import runs
 
     found = runs.both(command, device, _read_folder, trace=True)

@@ -1,4 +1,4 @@
-"""The page: its head, the distribution of time, and its sections in order."""
+"""Builds the page: its head, the distribution of time, and its sections in order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def title(runs: Sequence[Run]) -> str:
 
 
 def body(runs: Sequence[Run]) -> list[Element]:
-    """Makes the page of one run, or of two: before and after."""
+    """Builds the page of one run, or of two runs, before and after."""
     sections = [
         _section("calls", "Calls", calls_section(runs)),
         _section("over-time", "Over time", over_time_section(runs)),
@@ -78,7 +78,7 @@ def _item(item: Advice) -> Element:
 
 
 def _marked(text: str) -> list[Element | str]:
-    """Formats the parts between backticks as code."""
+    """Formats the text between backticks as code."""
     parts = text.split("`")
     return [code(part) if number % 2 else part for number, part in enumerate(parts)]
 
@@ -102,7 +102,7 @@ def _sources(runs: Sequence[Run]) -> list[Element]:
 
 # ---- the head: the outcome in a sentence, and the figures ----
 
-#: Groups of the program's calls, by the beginnings of their names; the first match counts.
+#: Groups of the program's calls, by prefixes of their names; the first matching group counts.
 GROUPS = {
     "modules": ("mgpuModule",),
     "launches": ("mgpuLaunch",),
@@ -118,7 +118,7 @@ START = "HIP's start"  # a group for itself, in no call's time
 
 
 def _head(runs: Sequence[Run]) -> Iterator[Element]:
-    """Makes the head: the program's name, the outcome, the figures."""
+    """Builds the page's head: the program's name, the outcome, the figures."""
     yield element("p", "mgpu_rt report", class_="kicker")
     yield element("h1", shortened(runs[-1].program))
     yield from _failures(runs)
@@ -130,7 +130,7 @@ def _head(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _failures(runs: Sequence[Run]) -> Iterator[Element]:
-    """Lists the failed calls, without which the figures below mean nothing."""
+    """Lists the failed calls, because failed calls invalidate the figures below the list."""
     for name, run in zip(names(runs), runs, strict=True):
         if failures := run.statistics.failures:
             yield element("p", f"{name}: {'; '.join(failures)}.", class_="lead worse")
@@ -168,7 +168,8 @@ def _warnings(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _spread(runs: Sequence[Run]) -> Iterator[Element]:
-    """Tells how far the ratio of two runs varies, as each is one run of its program."""
+    """Explains how far the ratio of two runs varies, because each side is only one run of its
+    program."""
     if len(runs) != 2 or any(run.statistics.failed for run in runs):
         return
     before, after = (run.trace for run in runs)
@@ -184,7 +185,7 @@ def _devices(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _compared(before: int, after: int, *, is_fair: bool) -> str:
-    """Shows no ratio if calls failed, as they do less than requested."""
+    """Shows no ratio if calls failed, since failed calls do less work than requested."""
     told = f"{duration(before)} before and {duration(after)} after"
     if not before or not after or not is_fair:
         return told
@@ -236,7 +237,7 @@ def _hit_rate(run: Run) -> str:
 
 
 def _time_section(runs: Sequence[Run]) -> Iterator[Element]:
-    """Shows the time of the program's calls by group, on one scale."""
+    """Shows the time of the program's calls by group, on a common scale."""
     groups = [_groups(run) for run in runs]
     whole = max(sum(values.values()) for values in groups)
     if not whole:
@@ -277,7 +278,7 @@ def _colour(group: str) -> str:
 
 
 def _groups(run: Run) -> dict[str, int]:
-    """Returns the nanoseconds of each group."""
+    """Returns the time of each group in nanoseconds."""
     sums = dict.fromkeys((START, *GROUPS), 0)
     for name, counter in run.statistics.program.items():
         sums[_group(name)] += counter.ns

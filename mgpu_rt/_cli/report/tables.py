@@ -1,7 +1,8 @@
-"""Tables of the page: calls, kernels and copies, caches and modules.
+"""Builds the page's tables: calls, kernels and copies, caches and modules.
 
-The tables stay readable on a phone, where each row becomes a block of cells with their heads. The
-roles tell screen readers what a browser no longer knows when rows are laid out as blocks.
+The tables stay readable on a phone, where each row becomes a block of cells with their column
+heads. The ARIA roles tell screen readers the table structure, which a browser loses when rows are
+laid out as blocks.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ def table(
     text_columns: Iterable[str] = (),
     pairs: bool = False,
 ) -> Element:
-    """Makes a table; the first cell of a row names it. `text_columns` are the heads of columns with
-    text; with `pairs` columns alternate between before and after, except the last."""
+    """Creates a table; the first cell of a row names the row. `text_columns` are the heads of
+    columns with text; with `pairs` the columns alternate between before and after, except the last
+    column."""
     columns = [(head, "words" if head in text_columns else None) for head in heads]
     top = [
         element("th", head, scope="col", role="columnheader", class_=kind) for head, kind in columns
@@ -85,7 +87,7 @@ def _row(
 
 
 def calls_section(runs: Sequence[Run]) -> list[Element]:
-    """Shows the program's calls, the driver's, and the time of one."""
+    """Shows the program's calls, the driver's calls, and the time of a single call."""
     layers = {
         "Calls of the program": [run.statistics.program for run in runs],
         "Calls of the driver": [work(run.statistics.driver) for run in runs],
@@ -103,7 +105,7 @@ def _questions(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _reasons(runs: Sequence[Run]) -> Iterator[Element]:
-    """Shows functions that take longer after, with the reasons that the runs prove."""
+    """Shows functions that take longer in the run after, with the reasons that the runs prove."""
     found = reasons(*(run.statistics for run in runs)) if len(runs) == 2 else {}
     if found:
         told = [element("li", code(name), f": {reason}") for name, reason in found.items()]
@@ -112,7 +114,7 @@ def _reasons(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def by_name(caption: str, layers: list[dict[str, Counter]], thing: str = "function") -> Element:
-    """Makes a table of one run's counters or of two, the longest first."""
+    """Creates a table of one or two runs' counters, the longest time first."""
     if len(layers) == 1:
         heads = [thing, "calls", "time", "per call"]
         ordered = sorted(layers[0].items(), key=lambda item: -item[1].ns)
@@ -131,7 +133,8 @@ def by_name(caption: str, layers: list[dict[str, Counter]], thing: str = "functi
 
 
 def _counter_cells(counters: Sequence[Counter | None], each: bool = True) -> list[Content]:
-    """Returns calls, times, and times of one call; `each` is False for a sum over functions."""
+    """Returns the number of calls, their time, and the time of one call; `each` is False for a sum
+    over functions."""
     return [
         *(count(counter.calls if counter else None) for counter in counters),
         *(duration(counter.ns if counter else None) for counter in counters),
@@ -140,7 +143,8 @@ def _counter_cells(counters: Sequence[Counter | None], each: bool = True) -> lis
 
 
 def _marked_ratio(value: float | None) -> Element:
-    """Formats the ratio, coloured if it differs by more than a twentieth, as less is noise."""
+    """Formats the ratio, in colour if it differs from 1 by more than a twentieth, because a smaller
+    difference is noise."""
     kind = None
     if value is not None and not 0.95 <= value < 1.05:
         kind = "better" if value > 1 else "worse"
@@ -148,7 +152,7 @@ def _marked_ratio(value: float | None) -> Element:
 
 
 def _each(runs: Sequence[Run]) -> Iterator[Element]:
-    """Draws before and after of each function, on a logarithmic scale."""
+    """Draws each function's times before and after, on a logarithmic scale."""
     if len(runs) == 1:
         return
     found = pairs(*(run.statistics.program for run in runs))
@@ -175,7 +179,7 @@ def _each(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _spread(run: Run) -> Iterator[Element]:
-    """Shows medians and extremes, which the trace contains and a mean hides."""
+    """Shows the medians and extremes from the trace, which a mean hides."""
     if run.trace is None:
         return
     longest = sorted(run.trace.program.items(), key=lambda item: -sum(item[1].durations))
@@ -191,7 +195,7 @@ def _quantiles(calls: Calls) -> Iterator[str]:
 
 
 def percentile(percent: int, ordered: Sequence[float]) -> float:
-    """Returns the least value that `percent` of 100 do not exceed."""
+    """Returns the least value that is not exceeded by `percent` of 100 values."""
     return ordered[-(-percent * len(ordered) // 100) - 1]
 
 
@@ -207,7 +211,7 @@ _DIRECTIONS = {
 
 
 def kernels_section(runs: Sequence[Run]) -> list[Element]:
-    """Shows tables of kernels and copies, if the files have them."""
+    """Shows tables of kernels and copies, if the files contain kernels and copies."""
     made: list[Element] = []
     kernels = [_kernels(run) for run in runs]
     if any(kernels):
@@ -225,7 +229,7 @@ def kernels_section(runs: Sequence[Run]) -> list[Element]:
 
 
 def _kernels(run: Run) -> dict[str, Counter]:
-    """Lists kernels by the statistics, or by the trace's names."""
+    """Lists kernels from the statistics, or by their names in the trace."""
     return run.statistics.kernels or (run.trace.kernels if run.trace else {})
 
 
@@ -249,7 +253,7 @@ def _copy_cells(copies: Copies | None) -> Iterator[str]:
 
 KERNELS_NAMED = 4  # number of a module's kernels that are named
 
-#: The calls that a cache serves.
+#: The program's calls that a cache serves.
 _SERVED = {
     "modules": ("mgpuModuleLoad", "mgpuModuleLoadJIT"),
     "functions": ("mgpuModuleGetFunction",),

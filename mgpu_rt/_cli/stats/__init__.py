@@ -1,2 +1,2 @@
-"""`mgpu-rt stats` and `mgpu-rt compare`: reads statistics files (statistics), makes them by running
-a program twice (runs), and shows them (listing, comparison)."""
+"""Implements `mgpu-rt stats` and `mgpu-rt compare`: statistics reads files, runs creates files by
+running a program twice, listing and comparison print files."""

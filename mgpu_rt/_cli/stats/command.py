@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def stats(file: str, out: str | None, as_json: bool) -> None:
     """Show statistics as tables, or write the trace of a killed program.
 
-    FILE comes from `mgpu-rt run --stats-json FILE`, also of a program that was killed or still
-    runs. "–" stands for a value that was not counted.
+    FILE comes from `mgpu-rt run --stats-json FILE`, even if the program was killed or still runs.
+    "–" stands for a value that was not counted.
     """
     from mgpu_rt._cli.stats import tables
     from mgpu_rt._cli.stats.statistics import read, write_trace
@@ -72,11 +72,11 @@ def compare(
 ) -> None:
     """Compare two runs, function by function.
 
-    BEFORE and AFTER are files from `mgpu-rt run --stats-json`. PROGRAM runs twice, with stock's
-    behaviour and with the cache; its output goes to stderr. The ratio is the time before over the
-    time after. "–" stands for a value that was not counted.
+    BEFORE and AFTER are files from `mgpu-rt run --stats-json`. Compare runs PROGRAM twice, with
+    stock's behaviour and with the cache; the program's output goes to stderr. The ratio is the time
+    before divided by the time after. "–" stands for a value that was not counted.
 
-    Exit status 1: calls failed, which the first lines name.
+    Exit status 1: calls failed; the first lines name these calls.
     """
     from mgpu_rt._cli.stats import runs, tables
     from mgpu_rt._cli.stats.statistics import read
@@ -112,7 +112,7 @@ def compare(
 
 
 def write_report(program: list[str], files: tuple[str, ...], device: str, out: str) -> list[Run]:
-    """Writes the page; returns the runs that it shows."""
+    """Writes the page; returns the runs that the page shows."""
     from mgpu_rt._cli.files import check_writable
     from mgpu_rt._cli.report import format, inputs, page
 

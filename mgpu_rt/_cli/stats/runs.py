@@ -1,4 +1,4 @@
-"""Runs a program with stock's behaviour and with the cache, and twice more with the option."""
+"""Runs a program with stock's behaviour and with the cache, and with `--exclusive` twice more."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def compare(command: Sequence[str], device: str) -> tuple[Statistics, Statistics
 
 
 def with_word(command: Sequence[str], device: str) -> list[Run]:
-    """Runs a program with stock's behaviour, with the cache, exclusive, and exclusive and lazy.
-    Raises CommandError."""
+    """Runs a program in four modes: stock's behaviour, with the cache, exclusive, and exclusive
+    with lazy. Raises CommandError."""
     return _each(command, device, _run_of, (*_BOTH, *_WORDS), keep_output=True)
 
 
@@ -61,8 +61,8 @@ def _statistics(folder: Path) -> Statistics:
 def both(
     command: Sequence[str], device: str, read: Callable[[Path], Read], *, trace: bool = False
 ) -> tuple[Read, Read]:
-    """Returns both runs, as `read` reads the folder that each run fills: its processes' statistics,
-    and with `trace` a PID.trace of each. Raises CommandError."""
+    """Returns both runs; `read` reads each run's folder, with statistics of all processes and, with
+    `trace`, a PID.trace of each process. Raises CommandError."""
     before, after = _each(command, device, read, _BOTH, trace=trace)
     return before, after
 
@@ -76,7 +76,7 @@ def _each(
     trace: bool = False,
     keep_output: bool = False,
 ) -> list[Read]:
-    """Makes one run for each side's changes of the environment."""
+    """Makes one run for each side, with the side's changes of the environment."""
     executable.check(command[0])
     environment = {
         name: value
@@ -104,9 +104,9 @@ def _each(
 def _run(
     command: Sequence[str], environment: Mapping[str, str], side: dict[str, str], keep: Path | None
 ) -> None:
-    """Runs the program with its stdout on stderr, through a file in the folder `keep`, as stdout is
-    the caller's. Ignores the exit status, since MLIR's main functions return none. Raises
-    CommandError if a signal ended it."""
+    """Runs the program with its stdout on stderr, through a file in the folder `keep`, because
+    stdout belongs to the caller. Ignores the exit status, because MLIR's main functions return no
+    status. Raises CommandError if a signal ended the program."""
     try:
         if keep:
             with open(keep / OUTPUT, "wb") as output:
@@ -138,7 +138,7 @@ _KINDS = {"registrations": REGISTRATIONS, "waits": WAITS}
 
 
 def _parts(run: Run) -> dict[str, Counter]:
-    """Returns the calls of a run that the option may make faster."""
+    """Returns the run's calls that the option may make faster."""
     program = run.statistics.program
     parts = {
         kind: total(program[name] for name in names if name in program)
@@ -148,7 +148,7 @@ def _parts(run: Run) -> dict[str, Counter]:
 
 
 def _same_output(runs: Sequence[Run]) -> list[bool]:
-    """Returns whether each run printed what the first one did."""
+    """Returns whether each run's output equals the first run's."""
     return [run.output == runs[0].output for run in runs]
 
 
@@ -205,7 +205,7 @@ def _advice(runs: Sequence[Run]) -> str:
 
 
 def _where(before: Run, after: Run, saved: float) -> str:
-    """Returns the calls that saved most of the seconds; empty if none did."""
+    """Returns the kinds of calls that saved most of the time; empty if no calls saved time."""
     parts = _parts(before), _parts(after)
     less = {kind: parts[0][kind].ns - parts[1][kind].ns for kind in parts[0]}
     kind = max(less, key=lambda name: less[name])

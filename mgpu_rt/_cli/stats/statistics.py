@@ -1,4 +1,4 @@
-"""Statistics files, which MGPU_RT_STATS=PATH writes."""
+"""Reads statistics files, which MGPU_RT_STATS=PATH writes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENDING = ".json"  # ending of the files that `compare` and `report` make a run w
 
 @dataclass(frozen=True)
 class Counter:
-    """Calls of a function, and the time they took."""
+    """The calls of a function, and their total time."""
 
     calls: int
     ns: int
@@ -49,7 +49,7 @@ class Cache:
 
     @property
     def rate(self) -> float | None:
-        """Returns the share of hits; None if the program asked for nothing."""
+        """Returns the share of hits; None if the program requested no objects."""
         asked = self.hits + self.misses
         return self.hits / asked if asked else None
 
@@ -67,7 +67,7 @@ class Copies:
 
 @dataclass(frozen=True)
 class Graphs:
-    """Graphs of a run; one launch of a graph replaces one call for each node."""
+    """The graphs of a run; one launch of a graph replaces one call for each node."""
 
     built: int = 0
     refused: int = 0
@@ -80,7 +80,7 @@ class Graphs:
 
     @property
     def summary(self) -> str:
-        """Returns an empty text if there are none."""
+        """Returns a sentence about the graphs; an empty text without graphs."""
         if not (self.built or self.refused or self.plain):
             return ""
         return (
@@ -148,7 +148,7 @@ class Device:
 
     @property
     def warning(self) -> str:
-        """Returns an empty text on a GPU."""
+        """Returns a note about an emulated device; an empty text on a GPU."""
         return "EMULATED: no GPU was timed" if "(emulated)" in self.name else ""
 
 
@@ -179,8 +179,8 @@ class Statistics:
 
     @property
     def uncounted(self) -> str:
-        """Returns a sentence about calls of the driver that were not counted; empty if there are
-        none."""
+        """Returns a sentence about driver calls that were not counted; empty if all were
+        counted."""
         if not self.overridden:
             return ""
         return (
@@ -211,7 +211,7 @@ def load(path: str | Path, how_to_get: str) -> Any:
 
 
 def _load(path: str | Path, how_to_get: str) -> tuple[Any, str | None]:
-    """Reads as `load` does; also returns the kind of recording, or None."""
+    """Reads a file as `load` does, and also returns the kind of recording, or None."""
     try:
         content = read_file(path)
         recorded = recording_kind(content)
@@ -229,7 +229,7 @@ def _load(path: str | Path, how_to_get: str) -> tuple[Any, str | None]:
 
 
 def parse(raw: Any, path: str | Path) -> Statistics:
-    """Reads a file's JSON as statistics. Raises CommandError."""
+    """Converts a file's JSON to statistics. Raises CommandError."""
     if isinstance(raw, dict) and "traceEvents" in raw:
         raise CommandError(f"'{path}' is a trace: open it in ui.perfetto.dev; {HOW_TO_GET}")
     try:
@@ -322,7 +322,7 @@ def total(counters: Iterable[Counter]) -> Counter:
 
 
 def added(runs: Iterable[Statistics]) -> Statistics:
-    """Joins the statistics of a program's processes."""
+    """Joins the statistics of a program's processes into one."""
     every = list(runs)
     return Statistics(
         program=_by_name(run.program for run in every),
@@ -339,7 +339,8 @@ def added(runs: Iterable[Statistics]) -> Statistics:
 
 
 def _kernels_among(run: Statistics, every: list[Statistics]) -> dict[str, Counter]:
-    """Renames kernels by the names of other processes, which may know more kernels of a name."""
+    """Renames kernels to the longer names of other processes, which may know several kernels of a
+    name."""
     shown = {name for other in every for name in other.kernels}
     listed = run.raw.get("kernels", {})
     full = {name: full_name(listed.get(name, {}).get("module") or "", name) for name in run.kernels}
@@ -347,7 +348,7 @@ def _kernels_among(run: Statistics, every: list[Statistics]) -> dict[str, Counte
 
 
 def _by_name(parts: Iterable[dict[Key, Sum]]) -> dict[Key, Sum]:
-    """Adds up the values of each name."""
+    """Adds the values of each name."""
     sums: dict[Key, Sum] = {}
     for part in parts:
         for name, value in part.items():
@@ -359,7 +360,7 @@ def _by_name(parts: Iterable[dict[Key, Sum]]) -> dict[Key, Sum]:
 
 
 def checked_count(value: Any) -> int:
-    """Returns a number of calls or bytes. Raises ValueError."""
+    """Returns a number of calls or bytes from the JSON. Raises ValueError."""
     if type(value) is not int or not 0 <= value < 1 << 64:
         raise ValueError
     return value
@@ -380,7 +381,7 @@ _BEGIN, _OF = b"mgpu_rt ", b" recording of "
 
 
 def recording_kind(content: bytes) -> str | None:
-    """Returns STATISTICS or TRACE; None if it is no recording."""
+    """Returns STATISTICS or TRACE; None if the file is no recording."""
     version, found, what = content[:256].partition(_OF)
     if not found or not version.startswith(_BEGIN):
         return None
@@ -388,7 +389,7 @@ def recording_kind(content: bytes) -> str | None:
 
 
 def recording_json(path: str | Path, content: bytes) -> bytes:
-    """Converts a recording with these bytes to the JSON that the program would have written. Raises
+    """Converts the bytes of a recording to the JSON that the program would have written. Raises
     CommandError."""
     import mgpu_rt
 
@@ -418,7 +419,7 @@ HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` makes one"
 
 
 def write_trace(file: str, out: str) -> None:
-    """Raises CommandError; then nothing was written."""
+    """Raises CommandError without writing a file."""
     files.write(out, _trace_json(file))
 
 

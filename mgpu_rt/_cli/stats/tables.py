@@ -1,4 +1,4 @@
-"""Shows statistics: the tables of one run and of two, function by function."""
+"""Shows statistics as tables of one run or of two runs, function by function."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from mgpu_rt._text import columns, printable, shortened, shown
 
 # ---- the kinds of calls ----
 #
-# The runtime asks before it takes a shortcut, since other code may have used HIP since
-# (docs/rule.md). A question changes nothing, so it is counted separately from the work that a cache
-# saves.
+# The runtime queries HIP before it takes a shortcut, because other code may have called HIP in
+# between (docs/rule.md). A query changes no state, so the tables count queries separately from the
+# work that a cache saves.
 
-#: The questions by which the runtime makes sure; an error is an answer, too.
+#: The runtime's queries before a shortcut; an error is an answer, too.
 QUESTIONS = (
     "hipEventQuery",
     "hipGetLastError",
@@ -36,14 +36,14 @@ QUESTIONS = (
     "hipStreamQuery",
 )
 
-#: The program's functions that wait for the GPU, and the driver's. The first call that waits takes
-#: the time from later ones.
+#: The functions of the program and of the driver that wait for the GPU. The first call that waits
+#: shortens the waits of later calls.
 WAITS = ("mgpuStreamSynchronize", "mgpuEventSynchronize")
 WAITING = (
     (*WAITS, "mgpuMemcpy"),
     ("hipStreamSynchronize", "hipEventSynchronize", "hipMemcpyAsync"),
 )
-#: The functions that wait, and others that may wait.
+#: The functions that always wait, and functions that may wait.
 WAITED = (
     ("mgpuStreamDestroy", "mgpuMemFree", "mgpuModuleUnload", *WAITING[0]),
     ("hipStreamDestroy", "hipFree", "hipModuleUnload", *WAITING[1]),
@@ -65,7 +65,7 @@ Counted = TypeVar("Counted")
 
 
 def work(calls: Mapping[str, Counted]) -> dict[str, Counted]:
-    """Returns the calls that do work."""
+    """Returns the calls that do work, without the queries."""
     return {name: counted for name, counted in calls.items() if name not in QUESTIONS}
 
 
@@ -129,12 +129,12 @@ def _caches(statistics: Statistics) -> Iterator[tuple[str, ...]]:
 
 
 def _asked(cache: Cache) -> bool:
-    """Returns True if a cache was counted."""
+    """Returns True if the file counts a cache."""
     return cache != Cache(0, 0, 0)
 
 
 def cells(cache: Cache | None) -> tuple[str, str, str]:
-    """Returns hits, misses and rate."""
+    """Returns hits, misses and hit rate."""
     if cache is None or not _asked(cache):
         return NONE, NONE, NONE
     rate = f"{100 * cache.rate:.1f} %" if cache.rate is not None else NONE
@@ -148,7 +148,7 @@ EXPLAINED = 0.5  # relative to the additional time, which the other function mus
 
 
 def reasons(before: Statistics, after: Statistics) -> dict[str, str]:
-    """Returns a sentence for each function on why it took longer or shorter."""
+    """Returns for each function a sentence on why it took longer or shorter."""
     layers = ((before.program, after.program), (before.driver, after.driver))
     found: dict[str, str] = {}
     for (left, right), waiting, waited in zip(layers, WAITING, WAITED, strict=True):
@@ -165,7 +165,8 @@ def reasons(before: Statistics, after: Statistics) -> dict[str, str]:
 def _source(
     name: str, others: tuple[str, ...], before: Mapping[str, Counter], after: Mapping[str, Counter]
 ) -> str | None:
-    """Returns the function that waits less now, if that explains most of this one's longer wait."""
+    """Returns the function that waits less in the run after, if this explains most of the other
+    function's longer wait."""
     more = -_saved(name, before, after)
     if more <= (WORSE - 1) * before.get(name, Counter(0, 0)).ns:
         return None
@@ -186,18 +187,19 @@ Pair = tuple[Counter | None, Counter | None]
 
 
 def ratio(before: Counter | None, after: Counter | None) -> float | None:
-    """Returns the ratio of the times before and after; None if one of them was not counted."""
+    """Returns the ratio of the times before and after; None if one of the times was not counted."""
     return before.ns / after.ns if before and after and before.ns and after.ns else None
 
 
 def pairs(before: Mapping[str, Counter], after: Mapping[str, Counter]) -> dict[str, Pair]:
-    """Returns the counters of both runs by function; the longest of the first run come first."""
+    """Returns the counters of both runs by function, ordered by the first run's time, longest
+    first."""
     names = sorted({**before, **after}, key=lambda name: -(before.get(name) or after[name]).ns)
     return {name: (before.get(name), after.get(name)) for name in names}
 
 
 def summed(counters: Mapping[str, Counter]) -> Counter | None:
-    """Returns None if nothing was counted."""
+    """Returns None if no call was counted."""
     return total(counters.values()) if counters else None
 
 
@@ -243,7 +245,7 @@ def _values(pair: Pair) -> dict[str, Any]:
 
 
 def of_two(names: tuple[str, str], before: Statistics, after: Statistics) -> Iterator[str]:
-    """For people. Shows two runs; `names` are theirs."""
+    """For people. Shows two runs side by side; `names` are the runs' names."""
     runs = (before, after)
     for name, run in zip(("before", "after"), runs, strict=True):
         yield from (f"{name}: {failure}" for failure in run.failures)

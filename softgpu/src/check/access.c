@@ -1,5 +1,5 @@
-/* Checks the accesses of a kernel's lanes. A wave's accesses mostly lie in one block: each thread
- * remembers a few permitted ranges, until the map changes. */
+/* Checks the accesses of a kernel's lanes. A wave's accesses mostly lie in one block, so each
+ * thread caches a few permitted ranges until the memory map changes. */
 #include "access.h"
 #include "defined.h"
 #include "hooks.h"
@@ -13,16 +13,17 @@
 
 enum { ALLOWED_RANGES = 8 };
 
-/* For stores no range of a code object is remembered: parts of it are read-only. */
+/* A range of a code object is never cached for stores, because parts of a code object are
+ * read-only. */
 struct allowed {
     uint64_t low, high;
-    struct softgpu_cell *cells; /* of the dwords from `low`, or NULL */
-    struct softgpu_past *past;  /* if other ops that are not over use the block, or NULL */
-    uint8_t *bits;              /* of the bytes from `low`, or NULL */
+    struct softgpu_cell *cells; /* the cells of the dwords from `low`, or NULL */
+    struct softgpu_past *past;  /* the block's earlier ops, or NULL if all are over */
+    uint8_t *bits;              /* the bits of the bytes from `low`, or NULL */
     bool stores, registered;
 };
 
-/* The counts belong to one launch. */
+/* The cached ranges and counts belong to one launch. */
 static _Thread_local struct {
     uint64_t generation;
     uint32_t launch;
@@ -66,8 +67,7 @@ static bool find_code_object(uint64_t va, struct softgpu_range *range) {
            memcmp(range->host, ELFMAG, SELFMAG) == 0;
 }
 
-/* Returns whether an address lies in a segment of a loaded code object that kernels may not write
- * to. */
+/* Returns whether an address lies in a loaded code object's segment that kernels must not write. */
 static bool is_read_only(uint64_t va, const struct softgpu_range *range) {
     Elf64_Ehdr header;
     memcpy(&header, range->host, sizeof header);
@@ -85,10 +85,11 @@ static bool is_read_only(uint64_t va, const struct softgpu_range *range) {
 
 /* ---- reports ---- */
 
-/* The kinds of faults that are not verdicts of the map. */
+/* Kinds of faults, besides the verdicts of the memory map. */
 enum { READ_ONLY = 16, OUTSIDE_GROUP, OUTSIDE_SCRATCH, RACE, UNINITIALISED };
 
-/* HIP's own kernels copy and fill: the call that started them was checked (calls.c). */
+/* Returns true for HIP's own copy and fill kernels: calls.c has already checked the call that
+ * launched them. */
 static bool is_hips(const struct dispatch *d) {
     char name[64];
     softgpu_kernel_name(d->packet->kernel_object, name, sizeof name);
@@ -195,8 +196,7 @@ static void report_read_only(struct wave *w, const struct inst *i, int lane, uin
     softgpu_report_end(&report);
 }
 
-/* A load that is left out returns 0, so that no loop waits for the value that it would have
- * found. */
+/* Sets the result of a refused load to 0, so that no loop waits for the missing value. */
 static void load_nothing(struct wave *w, const struct inst *i, int lane) {
     if (i->dst.kind == O_VGPR)
         for (unsigned r = 0; r < softgpu_type_dwords(i->row->dst); r++)
@@ -251,7 +251,7 @@ void softgpu_report_use(struct wave *w, const struct inst *i, int lane, const ch
     softgpu_report_end(&report);
 }
 
-/* Notes where the bits of a lane's bytes are, for the steps after the access. */
+/* Records where the defined bits of each lane's bytes are, for the steps after the access. */
 static void find_bits(struct wave *w, const struct allowed *range, const uint64_t *va,
                       uint64_t mask) {
     struct softgpu_defined *d = w->defined;
@@ -271,7 +271,7 @@ void softgpu_check_launch(struct dispatch *d) {
     softgpu_race_launch(d, is_hips(d));
 }
 
-/* Decodes the instruction of the other side from memory. */
+/* Decodes the instruction of the conflicting access from memory. */
 static bool read_instruction(enum target_mask target, uint64_t pc, struct inst *i) {
     struct softgpu_range range;
     if (!softgpu_find_range(pc, &range))
@@ -315,7 +315,8 @@ void softgpu_report_other(struct softgpu_report *report, uint32_t number, uint64
     softgpu_report_close(report);
 }
 
-/* An access of a launch, and an access of an op that is not ordered before it. */
+/* Reports a race between a launch's access and the access of an op that is not ordered before the
+ * launch. */
 static void report_stream_race(struct wave *w, const struct inst *i,
                                const struct softgpu_conflict *found, unsigned bytes) {
     static const char kind[] = "stream-race";
@@ -362,7 +363,7 @@ void softgpu_check_lds(struct wave *w, const struct inst *i, const uint32_t *off
         report_race(w, i, &found, bytes, true);
 }
 
-/* Compares an access with copies and fills that other streams make. */
+/* Compares an access with the copies and fills of other streams. */
 static void check_moves(struct wave *w, const struct inst *i, const struct allowed *range,
                         const uint64_t *va, uint64_t mask, unsigned bytes) {
     for (uint64_t m = mask; m; m &= m - 1) {
@@ -377,7 +378,7 @@ static void check_moves(struct wave *w, const struct inst *i, const struct allow
     }
 }
 
-/* Looks for races of accesses within one range that kernels may use. */
+/* Looks for races between accesses to one range that kernels may use. */
 static void check_race(struct wave *w, const struct inst *i, const struct allowed *range,
                        const uint64_t *va, uint64_t mask, unsigned bytes) {
     if (!range || !range->cells || !w->group->race)
@@ -402,8 +403,8 @@ void softgpu_check_stopped(const char *text) {
 
 /* ---- accesses ---- */
 
-/* Returns true for a scalar load that also reads bytes behind the block's end. LLVM loads a whole
- * dword, or four dwords in place of three, at an aligned address, and drops the other bytes. */
+/* Returns true for a scalar load that also reads bytes beyond the block's end. LLVM widens a load
+ * to an aligned dword, or from three dwords to four, and drops the extra bytes. */
 static bool is_widened(const struct inst *i, uint64_t va, unsigned bytes,
                        const struct softgpu_finding *finding) {
     enum { WIDEST = 16 };
@@ -411,7 +412,7 @@ static bool is_widened(const struct inst *i, uint64_t va, unsigned bytes,
            bytes <= WIDEST && va % bytes == 0 && va - finding->block.va < finding->block.size;
 }
 
-/* Returns false if the access is to be left out. */
+/* Returns false if the access must be skipped. */
 static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, unsigned bytes) {
     struct softgpu_range range;
     bool store = writes(i);
@@ -434,7 +435,8 @@ static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, u
     return true;
 }
 
-/* Follows an access that is not all within a buffer's bound: the bytes outside count as defined. */
+/* Follows the bits of an access that lies partly outside a buffer's bound: the bytes outside count
+ * as defined. */
 static void check_bits(struct wave *w, const struct inst *i, const struct allowed *range, int lane,
                        uint64_t va, unsigned bytes) {
     struct softgpu_defined *d = w->defined;
@@ -466,7 +468,7 @@ bool softgpu_check_access(struct wave *w, const struct inst *i, int lane, uint64
     return true;
 }
 
-/* Every cache instruction but a write-back lets a wave see what others wrote. */
+/* Every cache instruction except a write-back lets a wave see the stores of other waves. */
 void softgpu_check_cache(struct wave *w, const struct inst *i) {
     if (strcmp(i->row->name, "buffer_wbl2") != 0)
         softgpu_race_acquire(w);

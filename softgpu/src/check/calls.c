@@ -54,7 +54,8 @@ static void report_call(const char *kind, const char *call, uint64_t address, ui
     softgpu_report_end(&report);
 }
 
-/* Reports that a block ends while an op uses it, by the call's clock; NULL: by the host's clock. */
+/* Reports that a block ends while an op uses it; `clock` tells which ops are over (NULL: the host's
+ * clock). */
 static void check_pending(const char *kind, const char *call, const struct softgpu_block *block,
                           const struct softgpu_clock *clock, const struct softgpu_place *place) {
     uint32_t op = block->past ? softgpu_past_pending(block->past, clock) : 0;
@@ -69,8 +70,8 @@ static void check_pending(const char *kind, const char *call, const struct softg
     softgpu_report_end(&report);
 }
 
-/* HIP's free waits for the device, so kernels that were launched before may use the memory until it
- * returns. A wrong free is left out, so HIP's record of the memory stays as it is. */
+/* HIP's free waits for the device, so kernels that were launched earlier may use the memory until
+ * the free returns. A wrong free is not passed to HIP, so HIP's record stays valid. */
 static void free_block(void *memory, void *stream) {
     struct softgpu_block block;
     struct softgpu_clock clock;
@@ -117,8 +118,8 @@ static void unregister_memref(int64_t rank, void *descriptor, int64_t element_si
 
 /* ---- copies and fills ---- */
 
-/* Returns the bytes at an address that a call may access. Unknown memory belongs to the host or to
- * HIP: HIP judges it. */
+/* Returns how many bytes at an address a call may access. Unknown memory belongs to the host or to
+ * HIP, so HIP checks the access. */
 static size_t usable(const char *call, const char *access, void *memory, size_t bytes,
                      const struct softgpu_place *place) {
     uint64_t va = (uintptr_t)memory;
@@ -166,7 +167,7 @@ static void report_race(const struct transfer *move, uint64_t va, uint64_t bytes
     softgpu_report_end(&report);
 }
 
-/* The place of an access: in a block, or in memory of the host. */
+/* The location of an access: a block, or memory of the host. */
 struct side {
     uint64_t va;
     struct softgpu_block block;
@@ -188,8 +189,8 @@ static struct side side_of(void *memory) {
     return side;
 }
 
-/* Compares an access with the accesses of unfinished ops, and records it. HIP has read pageable
- * memory when a copy from it returns, so no later access races with that load. */
+/* Compares an access with the accesses of unfinished ops, and records the access. HIP has read
+ * pageable memory when a copy from that memory returns, so no later access races with the load. */
 static void enter(const struct transfer *move, const struct side *side, uint64_t bytes,
                   bool writes) {
     const struct softgpu_block *block = side->has_block ? &side->block : NULL;
@@ -213,7 +214,7 @@ static void enter(const struct transfer *move, const struct side *side, uint64_t
 
 enum { MOST_COPIES = 256 };
 
-/* The latest call at each place. */
+/* The latest copy to the host at each place in the program. */
 static struct {
     pthread_mutex_t lock;
     struct host_copy {
@@ -268,7 +269,7 @@ void softgpu_check_copies(void) {
 
 /* ---- calls ---- */
 
-/* Leaves out the bytes that lie outside the block. */
+/* Copies only the bytes that lie inside both blocks. */
 static void copy(void *to, void *from, size_t bytes, void *stream) {
     struct transfer move = {.call = "mgpuMemcpy", .place = softgpu_call_begins()};
     size_t stores = usable(move.call, "store", to, bytes, &move.place);
@@ -287,7 +288,7 @@ static void copy(void *to, void *from, size_t bytes, void *stream) {
         softgpu_copy_back((uintptr_t)from, least, &place);
     }
     native.copy(to, from, least, stream);
-    /* HIP writes small copies into the device's memory by itself, before it returns. */
+    /* HIP writes small copies into device memory with the CPU, before the call returns. */
     if (to_device && !from_device)
         softgpu_check_filled((uintptr_t)to, least);
     copied(&move, &target, &source, to);

@@ -1,5 +1,5 @@
-/* Checks the program's calls. The checker overrides these calls by mgpu_rt_intercept, as a user's
- * runtime may, so the library knows nothing of the checker. */
+/* Checks the program's calls. The checker overrides the library's functions by mgpu_rt_intercept,
+ * as a user's runtime may, so the library contains no checker code. */
 #ifndef SOFTGPU_CHECK_CALLS_H
 #define SOFTGPU_CHECK_CALLS_H
 
@@ -9,34 +9,34 @@
 
 typedef void (*softgpu_function)(void);
 
-/* An overridden call: `*native` becomes the library's own function. */
+/* An overridden function: `*native` is set to the library's own function. */
 struct softgpu_call {
     const char *name;
     void *native;
     softgpu_function instead;
 };
 
-extern const struct softgpu_call softgpu_memory_calls[], softgpu_stream_calls[]; /* to one without
-                                                                                    a name */
+/* Each array ends with an entry without a name. */
+extern const struct softgpu_call softgpu_memory_calls[], softgpu_stream_calls[];
 
-/* Notes that a call of the program begins, and returns its place. The first call shows that there
- * is a program to check. */
+/* Notes that a call of the program begins, and returns the call's place. The first call also
+ * reports that a program is checked ("begun"). */
 struct softgpu_place softgpu_call_begins(void);
 
-/* Reports a call on a stream, an event or a function that it must not name, once for each place. */
+/* Reports, once for each place, a call on a stream, event or function that it must not use. */
 void softgpu_report_object(const char *kind, const char *call, const char *what,
                            const struct softgpu_object *object, const struct softgpu_place *place);
 /* Reports a call on a stream that was destroyed. */
 void softgpu_check_stream(const char *call, void *stream, const struct softgpu_place *place);
-/* Reports, at the program's end, copies to the host that were not waited for. */
+/* Reports, at the program's end, copies to the host that the program did not wait for. */
 void softgpu_check_copies(void);
 
 /* ---- the device; without one there is nothing of this (no_device.c) ---- */
 
-/* Finds where the device sees registered memory of the host; returns false if the memory is not
+/* Finds the device address of registered host memory; returns false if the memory is not
  * registered. */
 bool softgpu_check_device_address(const void *memory, uint64_t *va);
-/* Returns whether memory that is in no block is the host's. */
+/* Returns whether memory outside all blocks belongs to the host. */
 bool softgpu_check_is_host(const void *memory);
 
 #endif

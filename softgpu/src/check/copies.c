@@ -1,5 +1,5 @@
-/* Copies and fills without a kernel: by the copy engine, or by the device in place of ROCr's
- * kernels. This file also checks copies back to the host, which would show undefined bytes to the
+/* Follows copies and fills without a kernel, which the copy engine makes, or the device in place of
+ * ROCr's kernels. This file also checks copies to the host, which could pass undefined bytes to the
  * host. */
 #include "defined.h"
 #include "hooks.h"
@@ -11,8 +11,8 @@
 
 enum { MOST_PENDING = 1024 };
 
-/* A copy may be executed long after its call: of two copies at one place, the earlier call's comes
- * first.
+/* A copy may run long after its call: if two copies have equal addresses, the earlier call is
+ * matched first.
  */
 static struct {
     pthread_mutex_t lock;
@@ -29,7 +29,7 @@ void softgpu_copy_back(uint64_t from, uint64_t bytes, const struct softgpu_place
     pthread_mutex_unlock(&back.lock);
 }
 
-/* Takes these bytes from the earliest call with bytes left. */
+/* Matches the copied bytes with the earliest call that still has bytes left. */
 static bool find_call(uint64_t va, uint64_t bytes, struct pending *found) {
     size_t first = back.count > MOST_PENDING ? back.count - MOST_PENDING : 0;
     pthread_mutex_lock(&back.lock);
@@ -73,8 +73,8 @@ void softgpu_copy_takes(uint64_t va, uint64_t bytes) {
 
 /* ---- copies and fills ---- */
 
-/* Returns the bits of the block at an address, and how many of the bytes lie in it. NULL: all of
- * these bytes are defined. */
+/* Returns the defined bits of the block at an address, and how many of the bytes lie in the block.
+ * NULL: all of these bytes are defined. */
 static uint8_t *bits_at(uint64_t va, uint64_t *bytes, struct softgpu_block *block) {
     struct softgpu_finding finding = softgpu_shadow_find(va, 1);
     *block = (struct softgpu_block){0};

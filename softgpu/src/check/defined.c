@@ -31,7 +31,8 @@ static uint8_t *renew(uint8_t *bits, size_t *have, size_t size) {
     return bits;
 }
 
-/* Workgroup memory and scratch begin undefined. Without memory for the bits, they are not followed.
+/* Workgroup memory and scratch begin undefined. If memory for the bits cannot be allocated, the
+ * group's bits are not followed.
  */
 void softgpu_defined_group_begin(struct group *g) {
     if (!softgpu_defined_enabled())
@@ -64,8 +65,8 @@ static bool has_bits(const struct group *g) {
     return g->bits && (!d->lds_size || g->bits->lds) && (!d->scratch_lane_size || g->bits->scratch);
 }
 
-/* Defines the scalars that the hardware sets: the user's, the group's ids, its size, the scratch's
- * place.
+/* Returns how many scalar registers the hardware sets: user data, the workgroup's ids, its size,
+ * the scratch offset.
  */
 static unsigned set_scalars(const struct dispatch *d) {
     unsigned bits = d->rsrc2;
@@ -127,7 +128,8 @@ void softgpu_use_scalars(struct wave *w, const struct inst *i, unsigned reg, uns
     }
 }
 
-/* An undefined bit of EXEC decides whether a lane runs: a branch, as MLIR's scf.if becomes. */
+/* Reports an undefined bit of EXEC as a branch, because EXEC decides which lanes run: MLIR's scf.if
+ * sets EXEC. */
 static void use_exec(struct wave *w, const struct inst *i) {
     struct softgpu_defined *d = w->defined;
     uint64_t holes = d->s[SGPR_EXEC] | (uint64_t)d->s[SGPR_EXEC + 1] << 32;
@@ -146,7 +148,7 @@ static void run_branch(struct wave *w, const struct inst *i) {
         softgpu_report_use(w, i, -1, "branch", &d->scc_origin);
         d->scc = false;
     }
-    /* a defined bit that is set decides the branch */
+    /* a set bit that is defined decides the branch */
     uint64_t holes = d->s[SGPR_VCC] | (uint64_t)d->s[SGPR_VCC + 1] << 32;
     if ((op == VCCZ || op == VCCNZ) && holes && !(wave_vcc(w) & ~holes))
         softgpu_use_scalars(w, i, SGPR_VCC, 2, "branch");
@@ -157,7 +159,7 @@ static void run_branch(struct wave *w, const struct inst *i) {
 
 enum { MOST_ROWS = 160 };
 
-/* The vector registers that an instruction names, each once. */
+/* The vector registers that an instruction names, without repetition. */
 struct named {
     unsigned count;
     uint16_t row[MOST_ROWS];
@@ -233,12 +235,12 @@ static void restore(struct wave *w, const struct scalars *from) {
     w->fp_special = from->fp_special;
 }
 
-/* The extremes of integers; large values of either sign as f16, f32 and f64; two random-looking
- * values. For a comparison, each side also takes the other side's value. */
+/* The values are the extremes of integers, large values of either sign as f16, f32 and f64, and two
+ * random-looking values. In a comparison, each operand also gets the other operand's value. */
 enum { PATTERNS = 6, AS_SECOND = PATTERNS, AS_FIRST, RUNS };
 
-/* Returns a value for undefined bits. Equal dwords with equal undefined parts get equal values: a
- * loop that compares and swaps a dword also compares the neighbouring bytes. */
+/* Returns a substitute value for undefined bits. Equal dwords with equal undefined bits get equal
+ * values, because a compare-and-swap loop on one byte also compares the neighbouring bytes. */
 static uint32_t pattern(unsigned run, unsigned reg, unsigned lane, uint32_t value,
                         uint32_t undefined) {
     static const uint32_t constants[] = {0, UINT32_MAX, 0x7b7b7b7b, 0xfbfbfbfb};
@@ -259,7 +261,7 @@ static bool is_comparison(const struct inst *i) {
            (i->encoding == E_SOPK && !i->row->dst);
 }
 
-/* Returns the dword of the other side of a comparison, as far as it is known. */
+/* Returns the other operand of a comparison, as far as its value is known. */
 static uint32_t other_side(const struct wave *w, const struct operand *o, unsigned n,
                            unsigned lane) {
     if (o->kind == O_VGPR)
@@ -317,7 +319,7 @@ static void fill(struct wave *w, const struct inst *i, const struct named *rows,
     }
 }
 
-/* The findings of all runs. */
+/* The findings of all runs of an instruction. */
 struct outcome {
     uint32_t v[MOST_ROWS][LANES], s[SGPRS];
     bool scc;
@@ -327,8 +329,8 @@ static bool is_part(const struct operand *o, enum operand_kind kind, unsigned re
     return o->kind == kind && reg - o->reg < softgpu_type_dwords(o->type);
 }
 
-/* Enters the findings. The origin's undefined bits reached the destination, and the bits that
- * became undefined. */
+/* Records the findings. A destination with new undefined bits gets the origin of the instruction's
+ * undefined source bits. */
 static void enter(struct wave *w, const struct inst *i, const struct named *rows,
                   const struct outcome *out, const struct softgpu_origin *origin) {
     struct softgpu_defined *d = w->defined;
@@ -353,8 +355,8 @@ static void enter(struct wave *w, const struct inst *i, const struct named *rows
     d->scc = out->scc;
 }
 
-/* Runs an instruction as it is, and then with other values in all undefined bits that it may read.
- * Bits that the instruction keeps also stay undefined by that. */
+/* Runs an instruction unchanged, and then with other values in all undefined bits that the
+ * instruction may read. Bits that the instruction does not write stay undefined. */
 static void experiment(struct wave *w, const struct inst *i, const struct softgpu_origin *origin) {
     static _Thread_local uint32_t before[MOST_ROWS][LANES], after[MOST_ROWS][LANES];
     static _Thread_local struct outcome out;
@@ -398,7 +400,7 @@ static void experiment(struct wave *w, const struct inst *i, const struct softgp
 
 /* ---- families ---- */
 
-/* Returns true if a lane's result depends on sources of this lane only, and replaces all of the
+/* Returns true if each lane's result depends only on sources of that lane and replaces the whole
  * destination. */
 static bool is_lanewise(const struct inst *i) {
     return !i->dpp && !i->sdwa && i->row->fn.lanes && i->encoding != E_MAI && i->encoding != E_DS &&
@@ -443,7 +445,8 @@ static void run_vector(struct wave *w, const struct inst *i) {
         define_scalars(d, &i->sdst);
 }
 
-/* s_setpc, s_swappc and s_call run once, as they continue elsewhere. */
+/* Returns true for s_setpc, s_swappc and s_call, which run only once because they continue at
+ * another address. */
 static bool is_jump(const struct inst *i) {
     return (i->encoding == E_SOP1 && (i->row->op == 0x1d || i->row->op == 0x1e)) ||
            (i->encoding == E_SOPK && i->row->op == 0x15);

@@ -1,13 +1,13 @@
-/* Bits of registers and memory that were never written are undefined. A wave that uses such a bit
- * is reported: in a branch, as an address, or in a store that the host sees. A load or a move is no
- * use.
+/* Bits of registers and memory that were never written are undefined. The checker reports a wave
+ * that uses such a bit in a branch, as an address, or in a store that the host sees. A load or a
+ * move does not count as a use.
  *
- * An instruction that reads undefined bits is run several times, each time with other values in
- * their place. The bits of an instruction's result that change are undefined. So no instruction
- * needs a rule, and a bit that does not matter is never reported. A result that is equal each time
- * by chance is taken for defined.
+ * The checker runs an instruction that reads undefined bits several times, each time with other
+ * values in these bits. Result bits that differ between the runs are undefined. No instruction
+ * therefore needs its own rule, and the checker never reports a bit without effect. A result bit
+ * that is equal in all runs by chance counts as defined.
  *
- * Only the thread that runs the wave uses it, except for the bits of allocations (shadow.h). */
+ * Only the wave's thread uses this state, except the bits of allocations (shadow.h). */
 #ifndef SOFTGPU_CHECK_DEFINED_H
 #define SOFTGPU_CHECK_DEFINED_H
 
@@ -16,8 +16,8 @@
 
 enum softgpu_memory { SOFTGPU_REGISTER, SOFTGPU_GLOBAL, SOFTGPU_WORKGROUP, SOFTGPU_SCRATCH };
 
-/* The load that brought undefined bits into a register; a register that was never written has
- * none. */
+/* The load that put undefined bits into a register; a register that was never written has no
+ * origin. */
 struct softgpu_origin {
     const struct inst *inst;
     uint64_t pc, va;
@@ -26,7 +26,7 @@ struct softgpu_origin {
 
 /* The undefined bits of one wave. */
 struct softgpu_defined {
-    uint64_t holes[VGPR_ROWS];    /* lanes that have an undefined bit */
+    uint64_t holes[VGPR_ROWS];    /* lanes with an undefined bit */
     uint32_t v[VGPR_ROWS][LANES]; /* the undefined bits of those lanes */
     uint32_t s[SGPRS];            /* undefined bits */
     bool scc;                     /* is undefined */
@@ -35,38 +35,38 @@ struct softgpu_defined {
     uint8_t *at[LANES]; /* the defined bits of the register's bytes, or NULL if all are defined */
     uint64_t va[LANES];
     uint64_t moved;   /* lanes that took part */
-    unsigned have;    /* bytes that a scalar access has */
-    uint64_t to_host; /* lanes whose stores the host sees */
+    unsigned have;    /* number of bytes that a scalar access may use */
+    uint64_t to_host; /* lanes whose stores the host can read */
 };
 
-/* The defined bits of a workgroup's own memory. */
+/* The defined bits of a workgroup's LDS and scratch. */
 struct softgpu_group_bits {
     uint8_t *lds, *scratch;
     size_t lds_size, scratch_size;
 };
 
-/* Returns false if the user has turned off the following of undefined bits. */
+/* Returns false if the user has turned off the tracking of undefined bits. */
 bool softgpu_defined_enabled(void);
 
 /* Executes a memory instruction and follows the bits that it moves. */
 void softgpu_defined_memory(struct wave *w, const struct inst *i);
 
-/* Reports that a wave uses undefined bits: "branch", "address" or "host". */
+/* Reports that a wave uses undefined bits; `use` is "branch", "address" or "host". */
 void softgpu_report_use(struct wave *w, const struct inst *i, int lane, const char *use,
                         const struct softgpu_origin *origin);
 
-/* Reports that a wave uses an undefined bit of these registers, if there is one, and counts them as
- * defined from then on. */
+/* Reports an undefined bit that a wave uses in these registers, if any, and marks the registers as
+ * defined. */
 void softgpu_use_lanes(struct wave *w, const struct inst *i, unsigned reg, unsigned count,
                        uint64_t mask, const char *use);
 void softgpu_use_scalars(struct wave *w, const struct inst *i, unsigned reg, unsigned count,
                          const char *use);
 
-/* Notes that the program asked for a copy to memory that the device does not know, which is the
- * host's.
+/* Notes that the program requested a copy to memory that the device does not know, and that
+ * therefore is the host's.
  */
 void softgpu_copy_back(uint64_t from, uint64_t bytes, const struct softgpu_place *place);
-/* Reports an undefined byte of an allocation that a copy by HIP's own kernels takes to the host. */
+/* Reports an undefined byte of an allocation that HIP's own kernels copy to the host. */
 void softgpu_copy_takes(uint64_t va, uint64_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
-/* Follows bits through loads, stores and atomics. Memory has a bit for each defined bit: untouched
- * pages mean that none is defined. */
+/* Follows bits through loads, stores and atomics. Each bit of memory has a shadow bit that is 1 if
+ * defined, so untouched shadow pages mean undefined memory. */
 #include "../isa/operand.h"
 #include "../isa/smem.h"
 #include "defined.h"
@@ -32,8 +32,8 @@ static bool is_within(const char *at, const uint8_t *begin, size_t size) {
     return begin && (uintptr_t)at - (uintptr_t)begin < size;
 }
 
-/* Finds the bits of workgroup memory and of scratch by the address of the bytes.
- * softgpu_check_lanes has found the bits of other memory. */
+/* Finds the shadow bits of workgroup memory and of scratch by the address of the bytes.
+ * softgpu_check_lanes has already found the shadow bits of other memory. */
 static enum softgpu_memory find_bits(struct wave *w, const struct access *a) {
     const struct group *g = w->group;
     const char *first = a->at[__builtin_ctzll(a->mask)];
@@ -85,7 +85,7 @@ static struct softgpu_origin origin_of(const struct wave *w, const struct inst *
 
 /* ---- loads ---- */
 
-/* The first lane that loads undefined bits is the origin. */
+/* Records the load by the first lane with undefined bits as the register's origin. */
 static void note_origin(struct wave *w, const struct inst *i, unsigned reg, int lane,
                         enum softgpu_memory memory) {
     w->defined->v_origin[reg] = origin_of(w, i, lane, memory);
@@ -111,8 +111,8 @@ static void load_dwords(struct wave *w, const struct inst *i, const struct acces
     }
 }
 
-/* Returns the undefined bits that a load of one or two bytes leaves, with the copies of the
- * sign. */
+/* Returns the undefined bits of a register after a load of one or two bytes, including copies of an
+ * undefined sign bit. */
 static uint32_t loaded_part(enum move move, uint32_t part, uint32_t old) {
     switch (move) {
     case MV_LOAD_I8:
@@ -171,7 +171,8 @@ static void store(struct wave *w, const struct inst *i, const struct access *a, 
     }
 }
 
-/* Finds the part of a register that is stored, if a bit of it is undefined and the host sees it. */
+/* Reports a stored part of a register that has an undefined bit, if the host can read the stored
+ * bytes. */
 static void use_part(struct wave *w, const struct inst *i, uint64_t mask, unsigned bytes,
                      unsigned shift) {
     struct softgpu_defined *d = w->defined;
@@ -188,8 +189,8 @@ static void use_part(struct wave *w, const struct inst *i, uint64_t mask, unsign
 
 /* ---- atomics ---- */
 
-/* Returns the undefined bits of a dword after an atomic operation on it. Compare-and-swap leaves
- * one of two values; a bit counts as defined if either value has it defined. */
+/* Returns the undefined bits of a dword in memory after an atomic operation. Compare-and-swap
+ * leaves the old or the new value; a bit counts as defined if it is defined in either value. */
 static uint32_t combined(enum atomic_op op, uint32_t old, uint32_t data, uint32_t memory,
                          uint32_t value) {
     uint32_t both = old | data;
@@ -222,7 +223,7 @@ static void atomic(struct wave *w, const struct inst *i, const struct access *a,
     struct softgpu_defined *d = w->defined;
     unsigned dwords = softgpu_move_bytes(move_of(i->row)) / 4, data = i->src[1].reg;
     enum atomic_op op = atomic_of(i->row);
-    /* ds_cmpst has the value to compare with first, and the new value second. */
+    /* ds_cmpst names the compare value first and the new value second. */
     if (op == DS_CMPSWAP || op == DS_CMPSWAP_F)
         data = i->src[2].kind ? i->src[2].reg : data;
     for (unsigned n = 0; n < dwords; n++) {
@@ -266,7 +267,7 @@ void softgpu_check_transfer(struct wave *w, const struct inst *i, const struct a
     }
 }
 
-/* Follows the two places of ds_read2, ds_write2 and ds_wrxchg2. */
+/* Follows the bits of both addresses of ds_read2, ds_write2 and ds_wrxchg2. */
 void softgpu_check_two(struct wave *w, const struct inst *i, const struct access *a, uint64_t mask,
                        unsigned dwords) {
     struct softgpu_defined *d = w->defined;
@@ -294,7 +295,7 @@ void softgpu_check_two(struct wave *w, const struct inst *i, const struct access
     d->moved |= mask;
 }
 
-/* Moves a dword of one lane from global to workgroup memory. */
+/* Moves the bits of one lane's dword from global to workgroup memory. */
 void softgpu_check_to_lds(struct wave *w, const struct inst *i, int lane, uint32_t to) {
     struct softgpu_defined *d = w->defined;
     if (!d)
@@ -314,7 +315,8 @@ static uint64_t interleaved(uint64_t base, uint32_t offset, int lane) {
     return base + (uint64_t)(offset / 4) * 4 * LANES + (unsigned)lane * 4 + offset % 4;
 }
 
-/* Bytes of scratch that lie across dwords are moved through a copy, and their bits as well. */
+/* Scratch bytes that cross dword boundaries are moved through a copy, and their defined bits
+ * through this array. */
 static _Thread_local uint8_t split_bits[LANES][16];
 
 void softgpu_check_collect(struct wave *w, uint64_t base, uint32_t offset, int lane,
@@ -386,7 +388,7 @@ void softgpu_defined_memory(struct wave *w, const struct inst *i) {
         move_scalars(w, i);
     if (i->dst.kind != O_VGPR || is_load_of_part(move_of(i->row)))
         return;
-    /* Lanes whose access was left out have loaded 0. */
+    /* Lanes whose access was refused have loaded 0. */
     unsigned dwords = softgpu_type_dwords(i->dst.type);
     for (unsigned r = i->dst.reg; r < i->dst.reg + dwords; r++)
         d->holes[r] &= ~(exec & ~d->moved);

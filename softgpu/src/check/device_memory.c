@@ -1,4 +1,4 @@
-/* Answers the checker's questions about memory, and takes the device's notes. */
+/* Answers the checker's queries about device memory, and records the device's notifications. */
 #include "../device.h"
 #include "calls.h"
 #include "hooks.h"

@@ -25,7 +25,7 @@ static const char *const names[] = {
 
 static function natives[NAMES];
 
-/* Calls by the library itself are not the program's. */
+/* Returns whether the caller is the library, whose calls do not count as the program's. */
 static bool is_librarys(void *caller) {
     static void *base;
     Dl_info found;
@@ -58,8 +58,8 @@ struct symbols {
     size_t count;
 };
 
-/* The loader has made the addresses in the dynamic section absolute. The table of strings follows
- * the table of symbols, as linkers place it. */
+/* The loader has already relocated the addresses in the dynamic section. Linkers place the string
+ * table directly behind the symbol table. */
 static struct symbols symbols_of(const struct dl_phdr_info *info) {
     struct symbols found = {0};
     for (int n = 0; n < info->dlpi_phnum; n++) {

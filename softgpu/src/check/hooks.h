@@ -1,5 +1,5 @@
-/* The places where the emulated device calls the checker: macros that are empty in the ordinary
- * build. The ordinary build has the bytes of sources without these macros
+/* The hooks through which the emulated device calls the checker: macros that are empty in the
+ * ordinary build. The ordinary build is byte-identical to a build of sources without these macros
  * (softgpu/tests/check/test_bytes.py). */
 #ifndef SOFTGPU_CHECK_HOOKS_H
 #define SOFTGPU_CHECK_HOOKS_H
@@ -20,12 +20,13 @@ struct softgpu_queue;
 struct softgpu_defined;
 struct softgpu_group_bits;
 
-/* Returns the lanes of the mask that may access memory at va; it reports the other lanes, whose
- * access is left out.
+/* Returns the lanes of the mask that may access memory at va, and reports the other lanes, whose
+ * access is skipped.
  */
 uint64_t softgpu_check_lanes(struct wave *w, const struct inst *i, const uint64_t *va,
                              uint64_t mask);
-/* Returns false if an access of one lane, or of the whole wave (-1), is reported and left out. */
+/* Returns false if the access of one lane, or of the whole wave (-1), is reported and must be
+ * skipped. */
 bool softgpu_check_access(struct wave *w, const struct inst *i, int lane, uint64_t va,
                           unsigned bytes);
 /* Reports an access outside workgroup or scratch memory, which has no addresses of its own. */
@@ -33,27 +34,28 @@ void softgpu_check_outside(struct wave *w, const struct inst *i, int lane, const
                            uint64_t va, unsigned bytes);
 /* Reports the reason that stops a kernel or the copy engine. */
 void softgpu_check_stopped(const char *text);
-/* Notes that the device gains or loses the program's memory at [va, va + size). */
+/* Notes that the program's memory at [va, va + size) becomes, or stops being, accessible to the
+ * device. */
 void softgpu_check_registered(uint64_t va, uint64_t size);
 void softgpu_check_unregistered(uint64_t va);
-/* Takes memory from pages and keeps their addresses reserved, so that they never serve again. */
+/* Unmaps pages but reserves their addresses, so that no later allocation gets these addresses. */
 void softgpu_check_unmap(void *pages, uint64_t size);
-/* Returns the size of the guard behind an allocation, which is never handed out. */
+/* Returns the size of the guard behind an allocation; guard addresses are never allocated. */
 uint64_t softgpu_check_guard(uint64_t size);
 
 /* Looks for races of accesses to workgroup memory. */
 void softgpu_check_lds(struct wave *w, const struct inst *i, const uint32_t *offset, uint64_t mask,
                        unsigned bytes);
 /* Notes that a launch begins, or that one of its workgroups begins or ends. Notes that all waves of
- * a workgroup have come to a barrier, or that a wave passes a barrier of the whole grid. */
+ * a workgroup have reached a barrier, or that a wave passes a barrier of the whole grid. */
 void softgpu_check_launch(struct dispatch *d);
 void softgpu_race_group_begin(struct group *g, uint64_t number);
 void softgpu_race_group_end(struct group *g);
 void softgpu_race_barrier(struct group *g);
 void softgpu_race_grid_barrier(struct wave *w);
-/* Notes that a queue begins or ends. */
+/* Notes that a queue is created or destroyed. */
 void softgpu_check_queue(struct softgpu_queue *queue, bool begins);
-/* Executes an instruction that writes a cache back or invalidates it. */
+/* Executes a cache write-back or invalidation instruction. */
 void softgpu_check_cache(struct wave *w, const struct inst *i);
 
 /* Executes an instruction, and follows which bits are defined (defined.h). */
@@ -62,8 +64,8 @@ void softgpu_defined_group_begin(struct group *g);
 void softgpu_defined_group_free(struct group *g);
 void softgpu_defined_wave_begin(struct wave *w);
 void softgpu_defined_wave_free(struct wave *w);
-/* Checks bytes before they move between registers and memory, to workgroup memory, or through a
- * copy. */
+/* Checks bytes before they are moved between registers and memory, to workgroup memory, or through
+ * a temporary copy. */
 void softgpu_check_transfer(struct wave *w, const struct inst *i, const struct access *a);
 void softgpu_check_two(struct wave *w, const struct inst *i, const struct access *a, uint64_t mask,
                        unsigned dwords);
@@ -72,13 +74,13 @@ void softgpu_check_collect(struct wave *w, uint64_t base, uint32_t offset, int l
                            unsigned count);
 void softgpu_check_distribute(struct wave *w, uint64_t base, uint32_t offset, int lane,
                               unsigned count);
-/* Notes that the device copied or filled without a kernel. */
+/* Notes a copy or fill that the device made without a kernel. */
 void softgpu_check_copied(uint64_t to, uint64_t from, uint64_t bytes);
 void softgpu_check_filled(uint64_t to, uint64_t bytes);
 
 #define CHECKED_LANES(w, i, va, mask) softgpu_check_lanes(w, i, va, mask)
 #define CHECKED_ACCESS(w, i, lane, va, bytes) softgpu_check_access(w, i, lane, va, bytes)
-/* In a loop over lanes: skips this lane, whose access is a fault in the ordinary build. */
+/* In a loop over lanes: skips a lane whose access is a fault in the ordinary build. */
 #define CHECK_SKIPS_LANE(mask, w, i, lane, what, va, bytes)                                        \
     if (1) {                                                                                       \
         softgpu_check_outside(w, i, lane, what, va, bytes);                                        \
@@ -117,8 +119,8 @@ void softgpu_check_filled(uint64_t to, uint64_t bytes);
 #define CHECK_GRID_BARRIER(w) softgpu_race_grid_barrier(w)
 /* The checker's members of struct dispatch, struct group and struct wave. */
 #define CHECK_IN_DISPATCH                                                                          \
-    uint32_t launch; /* the number of the launch's op; 0: races are not looked for */              \
-    const struct softgpu_clock *clock; /* the ops that are over before it, or NULL */
+    uint32_t launch;                   /* the op number of the launch; 0: no race detection */     \
+    const struct softgpu_clock *clock; /* the ops that are over before the launch, or NULL */
 #define CHECK_IN_GROUP                                                                             \
     struct softgpu_race *race;                                                                     \
     struct softgpu_group_bits *bits;

@@ -23,7 +23,7 @@ static struct {
     unsigned count;
 } known = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Returns the size of an ELF file as linkers write it: its table of sections is the last part. */
+/* Returns the size of an ELF file, whose section table linkers write last. */
 static uint64_t size_of(const void *image) {
     Elf64_Ehdr header;
     if (memcmp(image, ELFMAG, SELFMAG) != 0)

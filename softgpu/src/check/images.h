@@ -1,5 +1,5 @@
-/* The images that the program loads as modules. A report names the image that its kernel came from,
- * as the image's line table knows the line. ROCr keeps no line tables in the device's memory.
+/* The images that the program loads as modules. A report names the image of its kernel, because the
+ * image contains the line table. ROCr does not copy line tables into device memory.
  *
  * Every function may be called from any thread. */
 #ifndef SOFTGPU_CHECK_IMAGES_H
@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Keeps a copy of an ELF image; images of other forms are not kept. */
+/* Stores a copy of an ELF image, and ignores other formats. */
 void softgpu_image_add(const void *image);
 
-/* Finds the image of the code at an address. *number: the image's, counted from 0; *offset: the
- * code's address within it. The image is then in a file with the name of the reports' file and
- * ".number". */
+/* Finds the image of the code at an address. *number: the image's number, from 0; *offset: the
+ * offset of the code in the image. The image is then stored in a file, whose name is the report
+ * file's name and ".number". */
 bool softgpu_image_find(uint64_t va, unsigned *number, uint64_t *offset);
 
 #endif

@@ -8,7 +8,8 @@
 static int (*intercept)(const char *, softgpu_function);
 static softgpu_function (*find)(const char *);
 
-/* A program that has opened HIP itself may have looked up its waits by now: they are not seen. */
+/* A program that opened HIP itself may have looked up HIP's wait functions already; the checker
+ * misses such waits. */
 static void report_begun(void) {
     struct softgpu_report report;
     if (softgpu_foreign_watch())
@@ -28,7 +29,7 @@ static void report_living(const char *what, const struct softgpu_object *object)
     softgpu_report_object("never-destroyed", "", what, object, &object->made);
 }
 
-/* The process ends while HIP still works. */
+/* Runs at process exit, while HIP still works. */
 static void at_end(void) {
     softgpu_check_copies();
     softgpu_each_living(report_living);
@@ -44,9 +45,9 @@ static void override_all(const struct softgpu_call *call) {
     }
 }
 
-/* On the emulated device, the library opens HIP, which opens this library, at the program's start
- * or at its first call. On other devices this library is preloaded. In both cases the library is
- * there before the first call is answered. */
+/* On the emulated device, the library opens HIP, and HIP opens this library, at the program's start
+ * or first call. On other devices this library is preloaded. In both cases this library is loaded
+ * before the first call returns. */
 __attribute__((constructor)) static void stand_before(void) {
     *(void **)&find = dlsym(RTLD_DEFAULT, "mgpu_rt_native");
     *(void **)&intercept = dlsym(RTLD_DEFAULT, "mgpu_rt_intercept");

@@ -1,5 +1,5 @@
-/* Stands in for the emulated device, for programs on a GPU: only their calls are checked. A block
- * ends with its free, as HIP may then hand out its address again. */
+/* Replaces the emulated device when a program runs on a GPU, where only the program's calls are
+ * checked. A block ends at its free, because HIP may then reuse the address. */
 #include "access.h"
 #include "calls.h"
 #include "defined.h"
@@ -49,7 +49,7 @@ void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind
     pthread_mutex_lock(&map.lock);
     struct softgpu_block *old = block_of(va);
     if (old)
-        remove_block(old); /* HIP freed the block without the library */
+        remove_block(old); /* HIP freed the block without a call of the library */
     if (grow())
         map.blocks[map.count++] = (struct softgpu_block){.va = va,
                                                          .size = size,
@@ -97,7 +97,8 @@ bool softgpu_check_device_address(const void *memory, uint64_t *va) {
     return false;
 }
 
-/* Returns whether the process may write there, by its memory map, and the memory is no device's. */
+/* Returns whether the process's memory map has writable memory at this address that belongs to no
+ * device. */
 bool softgpu_check_is_host(const void *memory) {
     FILE *maps = fopen("/proc/self/maps", "re");
     unsigned long long begin, end, at = (uintptr_t)memory;
@@ -141,7 +142,7 @@ struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t b
     return (struct softgpu_conflict){0};
 }
 
-/* Without the emulated device no bits are followed. */
+/* The functions below do nothing, because only the emulated device tracks undefined bits. */
 void softgpu_copy_back(uint64_t from, uint64_t bytes, const struct softgpu_place *place) {
     (void)from, (void)bytes, (void)place;
 }

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Streams and events that exist or have existed: by handle, the latest of each. */
+/* Streams and events, living or destroyed: the latest object of each handle. */
 struct object {
     void *handle;
     struct object *next;
     struct softgpu_object known;
     uint16_t slot; /* the slot of a living stream */
-    /* For a stream: the ops that are over before its next op. For an event: the ops that come
-     * before its record. */
+    /* For a stream: the ops that are over before its next op. For an event: the ops that precede
+     * the event's record. */
     struct softgpu_clock clock;
 };
 
@@ -22,12 +22,12 @@ struct table {
     unsigned made;
 };
 
-static pthread_mutex_t ops_lock = PTHREAD_MUTEX_INITIALIZER; /* held during the call of an op */
+static pthread_mutex_t ops_lock = PTHREAD_MUTEX_INITIALIZER; /* locked while an op is called */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;     /* guards all data below */
 static struct table streams, events;
 static struct softgpu_clock last;  /* by slot: the number of called ops */
 static struct softgpu_clock host;  /* the ops that the host has waited for */
-static struct softgpu_clock fence; /* the ops before the null stream's last op, and that op */
+static struct softgpu_clock fence; /* the null stream's last op, and the ops before that op */
 static struct object *owners[SOFTGPU_SLOTS];
 static struct softgpu_op *chunks[MOST_CHUNKS];
 static uint32_t op_count;
@@ -42,7 +42,7 @@ static void join(struct softgpu_clock *to, const struct softgpu_clock *from) {
     }
 }
 
-/* Notes that a slot's ops up to this number are over. */
+/* Notes that the ops of a slot up to number `count` are over. */
 static void advance(uint32_t *seen, uint32_t count) {
     *seen = *seen > count ? *seen : count;
 }
@@ -65,7 +65,8 @@ static struct object *find_living(struct table *table, void *handle) {
     return object && object->known.state == SOFTGPU_KNOWN ? object : NULL;
 }
 
-/* Makes an object, whose handle may have been used before. Returns NULL if there is no memory. */
+/* Creates an object; an earlier object may have had an equal handle. Returns NULL if memory is
+ * exhausted. */
 static struct object *make(struct table *table, void *handle, const struct softgpu_place *place) {
     struct object **bucket = bucket_of(table, handle), *object = find(table, handle);
     if (!object) {
@@ -102,7 +103,7 @@ static uint16_t take_slot(struct object *stream) {
     unsigned slot = NULL_SLOT + 1;
     while (slot < SOFTGPU_SLOTS && !is_idle(slot))
         slot++;
-    /* A stream without a slot is not reported, as its order is not known. */
+    /* A stream without a slot shares the null stream's slot, so none of its races is reported. */
     if (slot == SOFTGPU_SLOTS)
         return NULL_SLOT;
     owners[slot] = stream;
@@ -169,7 +170,8 @@ static uint32_t make_op(const struct softgpu_op *op) {
     return number;
 }
 
-/* Returns the ops that are over before a stream's next op; NULL: of an unknown stream. */
+/* Sets `clock` to the ops that are over before the next op of a stream (NULL: of an unknown
+ * stream). */
 static void before_next(const struct object *stream, struct softgpu_clock *clock) {
     if (!stream || stream->slot == NULL_SLOT) {
         *clock = last;
@@ -236,7 +238,7 @@ void softgpu_order_reported(uint32_t number) {
         advance(&host.seen[op->slot], op->count);
         advance(&host.strict[op->slot], op->count);
         if (owners[op->slot])
-            join(&host, &owners[op->slot]->clock); /* the ops before this one are over, too */
+            join(&host, &owners[op->slot]->clock); /* the stream's earlier ops are over, too */
     }
     pthread_mutex_unlock(&lock);
 }

@@ -1,13 +1,13 @@
-/* The order that the program's streams, events and waits give to its launches, copies and fills.
+/* Tracks how streams, events and waits order the program's launches, copies and fills.
  *
- * Each of these is an op. An op is ordered after its stream's earlier ops and waits, and after the
- * waits of the host before the call. Vector clocks describe that: an op is the n-th of its stream's
- * slot, and a clock tells how many of each slot are over.
+ * Each launch, copy or fill is an op. An op is ordered after its stream's earlier ops and waits,
+ * and after the host's earlier waits. Vector clocks describe the order: each op has a number in its
+ * stream's slot, and a clock counts each slot's finished ops.
  *
- * All threads of the host share one clock, as their waits for each other are unknown. An op of the
- * null stream comes after all earlier ops, and before all later ones. An op of a stream that the
- * program did not create here counts as one of the null stream. A destroyed stream's slot serves
- * again once the host has waited for its ops.
+ * All host threads share one clock, because synchronisation between host threads is unknown. An op
+ * of the null stream is ordered after all earlier ops and before all later ops. An op counts as an
+ * op of the null stream if its stream was not created through the library. A destroyed stream's
+ * slot is reused once the host has waited for the stream's ops.
  *
  * Every function may be called from any thread. */
 #ifndef SOFTGPU_CHECK_ORDER_H
@@ -21,22 +21,21 @@
 enum { SOFTGPU_SLOTS = 256 };
 
 struct softgpu_clock {
-    uint32_t seen[SOFTGPU_SLOTS];   /* by slot: the number of its ops that are over */
-    uint32_t strict[SOFTGPU_SLOTS]; /* the ops that a wait has ended; a free is no wait */
+    uint32_t seen[SOFTGPU_SLOTS];   /* by slot: the number of finished ops */
+    uint32_t strict[SOFTGPU_SLOTS]; /* by slot: the ops that a wait, not a free, has ended */
 };
 
 enum softgpu_op_kind { SOFTGPU_OP_UNKNOWN, SOFTGPU_OP_LAUNCH, SOFTGPU_OP_COPY, SOFTGPU_OP_FILL };
 
-/* The known facts of an op. The op's number counts from 1; ops of kind UNKNOWN are ordered with all
- * others. */
+/* The known facts of an op. Op numbers begin at 1; ops of kind UNKNOWN are ordered with all other
+ * ops. */
 struct softgpu_op {
     enum softgpu_op_kind kind;
     uint16_t slot;
-    uint32_t count; /* the number of the slot's ops up to this one */
-    unsigned
-        stream; /* the stream's number, counted from 1; 0: the null stream, or an unknown one */
+    uint32_t count;  /* the number of ops in the slot, including this op */
+    unsigned stream; /* the stream's number, from 1; 0: the null stream, or an unknown stream */
     struct softgpu_place place;
-    /* For a launch that the device has begun: the kernel's descriptor, its code, its target. */
+    /* For a launch that the device has begun: the kernel's descriptor, code address and target. */
     uint64_t object, entry;
     uint32_t target;
 };
@@ -44,43 +43,43 @@ struct softgpu_op {
 /* ---- ops ---- */
 
 /* Begins an op on a stream. Returns the op's number, and sets `clock` to the ops that were over
- * before it began. No other op begins until softgpu_order_end. 0: the order is no longer
- * followed. */
+ * before the op began. No other op can begin before softgpu_order_end is called. 0: the order is no
+ * longer followed. */
 uint32_t softgpu_order_begin(enum softgpu_op_kind kind, void *stream,
                              const struct softgpu_place *place, struct softgpu_clock *clock);
 void softgpu_order_end(void);
-/* Returns the number of a launch that did not come through the program's calls. */
+/* Returns a new op number for a launch that did not come from a call of the library. */
 uint32_t softgpu_order_unknown(void);
-/* Returns the op; NULL if it is not known. The returned address stays valid. */
+/* Returns the op with a number, or NULL if the op is unknown. The returned address stays valid. */
 struct softgpu_op *softgpu_op_at(uint32_t number);
 /* Returns whether an op is over according to a clock. */
 bool softgpu_is_over(uint32_t number, const struct softgpu_clock *clock);
-/* Returns whether the host has waited for an op; `strictly`: by a wait, and not by a free. */
+/* Returns whether the host has waited for an op; `strictly`: frees do not count as waits. */
 bool softgpu_host_awaited(uint32_t number, bool strictly);
-/* Notes that a report has named an op that is not waited for. From here on the op counts as over,
- * so that one missing wait is one report. */
+/* Notes that a report has named an op that the program does not wait for. The op counts as over
+ * from then on, so that one missing wait causes one report. */
 void softgpu_order_reported(uint32_t number);
-/* Gives up the order of ops: from here on too little is known, so no op is ordered. */
+/* Stops ordering ops, because too little is known about their order. */
 void softgpu_order_lost(void);
 
-/* Sets `clock` to the ops that are over when a block is freed in the order of a stream. */
+/* Sets `clock` to the ops that are over when a stream-ordered free releases a block. */
 void softgpu_order_of_free(void *stream, struct softgpu_clock *clock);
-/* Notes that the host waits for all called ops, as HIP's free does for the device. `strictly`: a
- * wait that the program asked for. */
+/* Notes that the host waits for all called ops, as HIP's free does for the device. `strictly`: the
+ * program requested the wait. */
 void softgpu_order_wait_all(bool strictly);
-/* Notes that the host has waited for an op and all ops before it, as HIP's copies to pageable
+/* Notes that the host has waited for an op and all ops before this op, as HIP's copies to pageable
  * memory do. */
 void softgpu_order_wait_op(const struct softgpu_clock *clock, uint32_t number);
 
 /* ---- streams and events ----
  *
- * Handles that were created and destroyed elsewhere are unknown. */
+ * Handles that were not created through the library are unknown. */
 enum softgpu_handle { SOFTGPU_UNKNOWN, SOFTGPU_KNOWN, SOFTGPU_DESTROYED };
 
 /* The facts of a stream or an event, for a report. */
 struct softgpu_object {
     enum softgpu_handle state;
-    unsigned number; /* number among its kind, counted from 1 */
+    unsigned number; /* number among the streams or events, from 1 */
     bool recorded;   /* the event was recorded at least once */
     struct softgpu_place made, ended;
 };
@@ -99,7 +98,7 @@ void softgpu_clock_of_stream(void *stream, struct softgpu_clock *clock);
 void softgpu_clock_of_event(void *event, struct softgpu_clock *clock);
 void softgpu_host_waited(const struct softgpu_clock *clock);
 
-/* Calls a function for each living stream and event. */
+/* Calls a function for each stream and event that is not destroyed. */
 void softgpu_each_living(void (*visit)(const char *what, const struct softgpu_object *object));
 
 #endif

@@ -14,7 +14,7 @@ struct move {
 
 struct softgpu_past {
     pthread_mutex_t lock;
-    uint32_t uses[USES]; /* the latest op of each slot; the last entry is the latest of all */
+    uint32_t uses[USES]; /* the latest op of each slot; the last entry is the newest */
     unsigned use_count;
     struct move moves[MOVES]; /* the last entry is the latest */
     unsigned move_count;
@@ -84,7 +84,8 @@ static void remove_move(struct softgpu_past *past, unsigned n) {
     memmove(&past->moves[n], &past->moves[n + 1], (past->move_count - n) * sizeof *past->moves);
 }
 
-/* If a later op of a slot touches all bytes of an earlier one, it stands for both. */
+/* Returns whether a later op can replace an earlier op of the slot, because the later op touches
+ * all bytes of the earlier op. */
 static bool stands_for(const struct move *later, const struct move *earlier) {
     return later->begin <= earlier->begin && earlier->end <= later->end &&
            (later->writes || !earlier->writes) && is_of_one_slot(later->op, earlier->op);

@@ -1,5 +1,5 @@
-/* The ops (order.h) that accessed a block, and the bytes that copies and fills touched. The bytes
- * of kernels are in the block's cells (race.h).
+/* Records the ops (order.h) that accessed a block, and the bytes that copies and fills touched. The
+ * block's cells (race.h) record the bytes that kernels touched.
  *
  * Every function may be called from any thread. */
 #ifndef SOFTGPU_CHECK_PAST_H
@@ -9,19 +9,19 @@
 
 struct softgpu_past;
 
-/* Returns a past; NULL if there is no memory. */
+/* Returns a new record, or NULL if memory is exhausted. */
 struct softgpu_past *softgpu_past_make(void);
-/* Returns the past of the host's own memory, which has no block. */
+/* Returns the record of host memory outside all blocks. */
 struct softgpu_past *softgpu_past_of_host(void);
 
-/* Notes that an op accesses the block. Returns true if another op that is not over by the op's
- * clock has accessed it: their accesses must then be compared. */
+/* Notes that an op accesses the block. Returns true if the block was accessed by another op that is
+ * not over by the op's clock: the caller must compare both accesses. */
 bool softgpu_past_use(struct softgpu_past *past, uint32_t op, const struct softgpu_clock *clock);
-/* Notes the bytes that a copy or fill accesses. */
+/* Records the bytes that a copy or fill accesses. */
 void softgpu_past_move(struct softgpu_past *past, uint32_t op, uint64_t va, uint64_t bytes,
                        bool writes);
 
-/* Returns a copy or fill that is not over by a clock and conflicts with an access; 0: none. */
+/* Returns a copy or fill that conflicts with an access and is not over by a clock; 0: none. */
 uint32_t softgpu_past_conflict(struct softgpu_past *past, const struct softgpu_clock *clock,
                                uint64_t va, uint64_t bytes, bool writes, bool *other_writes);
 /* Returns an op that accessed the block and is not over by a clock (NULL: the host's clock); 0:

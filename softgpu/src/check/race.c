@@ -6,17 +6,17 @@
 
 enum { NO_PLACE = (1 << 14) - 1, LAST_EPOCH = UINT16_MAX, MOST_GROUPS = 1 << 24 };
 
-/* Atomic accesses do not race with each other. LOCKING accesses may stand beside plain ones: an
- * atomic store is the instruction of a plain one. A loop that compares and swaps begins with a
- * plain load. COUNTING accesses (sums, minima and the like) may not stand beside plain ones. */
+/* Atomic accesses do not race with each other. LOCKING accesses do not race with plain accesses,
+ * because atomic and plain stores use one instruction. A compare-and-swap loop begins with a plain
+ * load. COUNTING accesses (sums, minima and the like) race with plain accesses. */
 enum access_kind { PLAIN, LOCKING, COUNTING };
 
 struct softgpu_race {
     uint32_t launch, group;
     uint16_t epoch;
     bool observed; /* an atomic access has returned a value that another group may have written */
-    bool synchronised;              /* synchronised with other groups */
-    uint16_t seen[WAVES_PER_GROUP]; /* by wave: the waves that it saw since the barrier, as bits */
+    bool synchronised;              /* the workgroup has synchronised with other workgroups */
+    uint16_t seen[WAVES_PER_GROUP]; /* by wave: bits of the waves observed since the barrier */
     struct softgpu_cell *lds;
     size_t lds_cells;
 };
@@ -111,7 +111,7 @@ void softgpu_race_acquire(struct wave *w) {
 struct way {
     bool reads, writes;
     enum access_kind kind;
-    struct softgpu_stamp stamp; /* the access's stamp, without its bytes */
+    struct softgpu_stamp stamp; /* the access's stamp, except its bytes */
 };
 
 static enum access_kind kind_of_atomic(enum atomic_op op) {
@@ -159,8 +159,8 @@ bool softgpu_stamp_place(const struct dispatch *d, struct softgpu_stamp stamp, u
     return stamp.place != NO_PLACE;
 }
 
-/* Finds the register of a store's data. An instruction may store twice: the offset tells which
- * store this is. */
+/* Returns the register that a store's data is read from. An instruction may store at two addresses:
+ * the address tells which register is stored. */
 static unsigned data_register(const struct wave *w, const struct inst *i, int lane, uint64_t at,
                               unsigned bytes) {
     enum move move = move_of(i->row);
@@ -208,8 +208,8 @@ static bool conflicts(const struct softgpu_race *race, struct softgpu_stamp befo
            !may_meet((enum access_kind)before.kind, way->kind);
 }
 
-/* An atomic access that returns a value has seen the wave that wrote it, and all waves that this
- * one had seen. */
+/* An atomic access that returns a value has observed the wave that wrote the value, and all waves
+ * that this wave had observed. */
 static void observe(struct softgpu_race *race, const struct softgpu_cell *cell,
                     const struct way *way) {
     race->observed = true;
@@ -222,7 +222,7 @@ static void observe(struct softgpu_race *race, const struct softgpu_cell *cell,
 
 /* ---- one cell ---- */
 
-/* Two writers of one value are no fault, as their order does not matter. */
+/* Two stores of an equal value do not race, because their order has no effect. */
 static bool is_same_value(const struct softgpu_cell *cell, const struct way *way, unsigned bytes,
                           uint32_t value) {
     unsigned both = cell->write.bytes & bytes;
@@ -266,7 +266,7 @@ static struct softgpu_trace trace_of(uint32_t launch, struct softgpu_stamp stamp
         .op = launch, .bytes = stamp.bytes, .kind = stamp.kind, .place = stamp.place};
 }
 
-/* Keeps the latest reads of two streams. */
+/* Records the latest reads of two streams. */
 static void note_past_read(struct softgpu_cell *cell, struct softgpu_trace trace) {
     const struct softgpu_op *op = softgpu_op_at(trace.op);
     unsigned n = 0;
@@ -278,7 +278,7 @@ static void note_past_read(struct softgpu_cell *cell, struct softgpu_trace trace
     cell->past_read[n] = trace;
 }
 
-/* A launch meets the cell for the first time: the stamps of the launch before become past. */
+/* Turns the previous launch's stamps into traces when a launch first accesses the cell. */
 static void begin_launch(struct softgpu_cell *cell, uint32_t launch) {
     enum { WHOLE = 15 };
     if (cell->write.bytes == WHOLE)
@@ -307,7 +307,7 @@ static void note_conflict(struct softgpu_conflict *found, struct softgpu_trace t
     found->other_writes = writes;
 }
 
-/* Compares an access to some bytes of a dword with those of earlier launches. */
+/* Compares an access to some bytes of a dword with the accesses of earlier launches. */
 static bool compare_past(const struct softgpu_cell *cell, const struct way *way, unsigned bytes,
                          uint32_t value, const struct softgpu_clock *clock,
                          struct softgpu_conflict *found) {
@@ -341,15 +341,15 @@ struct softgpu_conflict softgpu_race_move(struct softgpu_cell *cells, uint64_t b
         now = *cell;
         drop(lock);
         begin_launch(&now, 0);
-        /* The values of a copy are unknown, so none counts as equal. */
+        /* The value that a copy writes is unknown, so no two values count as equal. */
         if (compare_past(&now, &way, (1u << to) - (1u << from), ~now.value, clock, &found))
             found.va = at + from;
     }
     return found;
 }
 
-/* Enters an access to some bytes of a dword. Returns true for a conflict, whose other side is
- * *other. */
+/* Records an access to some bytes of a dword. Returns true for a conflict, and stores the
+ * conflicting access in *other. */
 static bool enter(struct softgpu_race *race, struct softgpu_cell *cell, const struct way *way,
                   unsigned bytes, uint32_t value, struct softgpu_stamp *other) {
     struct softgpu_stamp stamp = way->stamp;
@@ -372,8 +372,8 @@ static bool enter(struct softgpu_race *race, struct softgpu_cell *cell, const st
 
 /* ---- a wave's accesses ---- */
 
-/* Enters a lane's access to `bytes` at an address or offset; its first dword has the first of
- * `cells`.
+/* Records a lane's access to `bytes` bytes at an address or offset; `cells` begins with the cell of
+ * the first dword.
  */
 static void enter_lane(struct wave *w, const struct inst *i, const struct way *way, int lane,
                        uint64_t at, unsigned bytes, struct softgpu_cell *cells, uint32_t launch,

@@ -86,8 +86,8 @@ void softgpu_report_number(struct softgpu_report *report, const char *name, uint
 
 static void put_frame(struct softgpu_report *report, void *frame) {
     Dl_info found = {0};
-    /* A return address may be the first of the next function, so the call is found by the byte
-     * before. */
+    /* A return address may belong to the next function, so the byte before the return address
+     * locates the call. */
     const char *call = (const char *)frame - 1;
     if (!dladdr(call, &found) || !found.dli_fname)
         return;
@@ -170,5 +170,5 @@ void softgpu_report_end(struct softgpu_report *report) {
     pthread_once(&once, open_file);
     put(report, "}\n");
     if (write(file, report->text, report->used) < 0)
-        return; /* the report has no reader */
+        return; /* no process reads the report */
 }

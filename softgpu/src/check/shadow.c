@@ -9,12 +9,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Freed blocks stay known until so many later ones were freed. */
+/* A freed block stays in the map until MOST_FREED later blocks were freed. */
 enum { MOST_FREED = 4096, PAGE = 4096 };
 
 static struct {
     pthread_rwlock_t lock;
-    struct softgpu_block **blocks; /* by address; no two overlap */
+    struct softgpu_block **blocks; /* sorted by address, without overlaps */
     size_t count, capacity;
     struct softgpu_block *freed[MOST_FREED]; /* a ring */
     size_t freed_count;
@@ -72,7 +72,7 @@ static void remove_at(size_t at) {
     discard(block);
 }
 
-/* Removes the earlier blocks at these addresses: they were freed, by HIP or through it. */
+/* Removes earlier blocks at these addresses: HIP or the program has already freed them. */
 static void clear(uint64_t va, uint64_t size) {
     size_t at = rank(va);
     if (at && end_of(map.blocks[at - 1]) > va)
@@ -107,7 +107,7 @@ void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind
                         const struct softgpu_place *place) {
     struct softgpu_block *block = calloc(1, sizeof *block);
     if (!block)
-        return; /* the address is unknown then */
+        return; /* the map then lacks the block */
     block->va = va;
     block->size = size;
     block->registered = kind == MEMORY_REGISTERED;
@@ -185,7 +185,7 @@ static bool is_within(const struct softgpu_block *block, const struct softgpu_ra
     return block && block->va >= range->va && block->va - range->va < range->size;
 }
 
-/* Returns whether a mapping holds one block only: ROCr rounds sizes up to pages, or to 2 MiB. */
+/* Returns whether a mapping has only this block: ROCr rounds sizes up to pages, or to 2 MiB. */
 static bool is_own(const struct softgpu_block *block, const struct softgpu_range *range) {
     enum { HUGE_PAGE = 2 << 20 };
     uint64_t end = end_of(block) - range->va, page = end < HUGE_PAGE ? PAGE : HUGE_PAGE;
@@ -204,7 +204,7 @@ static struct softgpu_finding find_mapped(uint64_t va, uint64_t bytes,
     return after || before ? allow(va, va + bytes) : allow(range->va, range->va + range->size);
 }
 
-/* The address is unmapped: it may be in the guard behind a block, which is never handed out.
+/* Returns the finding for an unmapped address, which may lie in the guard behind a block.
  */
 static struct softgpu_finding find_unmapped(uint64_t va, const struct softgpu_block *below,
                                             const struct softgpu_block *above) {

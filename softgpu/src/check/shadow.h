@@ -1,10 +1,12 @@
-/* The checker's map of memory: each allocation with its requested size, and its fate.
+/* The checker's memory map: each allocation with its requested size, and whether the allocation was
+ * freed.
  *
- * A block stays in the map after its free, so that a report on a later access can name the free.
- * Addresses in no block belong to HIP, to code objects or to a program that calls HIP itself.
- * Addresses in no block are unknown, so an access there is a fault only if they are not mapped.
+ * A block stays in the map after its free, so that a report on a later access can name the call
+ * that freed the block. Addresses outside all blocks belong to HIP, to code objects, or to a
+ * program that calls HIP itself. An access outside all blocks is a fault only if the address is not
+ * mapped.
  *
- * A block has cells for its dwords, which find races (race.h), and bits that tell which of its bits
+ * A block has a cell for each dword, to find races (race.h), and shadow bits that tell which bits
  * were written (defined.h).
  *
  * Every function may be called from any thread. */
@@ -20,11 +22,11 @@ struct softgpu_cell;
 struct softgpu_past;
 
 struct softgpu_block {
-    uint64_t va, size;          /* the requested ones, in bytes */
-    struct softgpu_cell *cells; /* of the block's dwords (race.h), or NULL */
+    uint64_t va, size;          /* requested address and size in bytes */
+    struct softgpu_cell *cells; /* cells of the block's dwords (race.h), or NULL */
     struct softgpu_past *past;  /* the block's ops (past.h), or NULL */
-    uint8_t *bits;   /* the defined bits of the block's bytes (defined.h), or NULL: all are */
-    bool registered; /* host memory that the device reaches at va */
+    uint8_t *bits;   /* the defined bits of the block's bytes (defined.h), or NULL: all defined */
+    bool registered; /* host memory that the device accesses at va */
     bool freed;
     unsigned number; /* number of the allocation, counted from 1 */
     struct softgpu_place made, ended;
@@ -34,48 +36,50 @@ enum softgpu_verdict {
     SOFTGPU_ALLOWED,
     SOFTGPU_OUTSIDE, /* outside the block */
     SOFTGPU_FREED,   /* inside a freed block */
-    SOFTGPU_UNMAPPED /* and no block is near */
+    SOFTGPU_UNMAPPED /* unmapped, and no block is near */
 };
 
 /* The verdict on an access. */
 struct softgpu_finding {
     enum softgpu_verdict verdict;
-    uint64_t low, high;         /* SOFTGPU_ALLOWED: so are all accesses within [low, high) */
-    struct softgpu_cell *cells; /* SOFTGPU_ALLOWED: of the dwords from `low`, or NULL */
-    struct softgpu_past *past;  /* SOFTGPU_ALLOWED: of the block, or NULL */
-    uint8_t *bits;              /* of the bytes from `low`, or NULL */
-    bool registered;            /* memory of the host */
+    uint64_t low, high;         /* SOFTGPU_ALLOWED: all accesses within [low, high) are allowed */
+    struct softgpu_cell *cells; /* SOFTGPU_ALLOWED: cells of the dwords from `low`, or NULL */
+    struct softgpu_past *past;  /* SOFTGPU_ALLOWED: the block's ops, or NULL */
+    uint8_t *bits;              /* defined bits of the bytes from `low`, or NULL */
+    bool registered;            /* registered host memory */
     struct softgpu_block block;
     bool has_block;
 };
 
-/* Finds the block that holds this address; returns false if there is none. */
+/* Finds the block that contains this address; returns false if no block contains it. */
 bool softgpu_shadow_holds(uint64_t va, struct softgpu_block *block);
 
 struct softgpu_finding softgpu_shadow_find(uint64_t va, uint64_t bytes);
 
-/* Changes with the map: a verdict of softgpu_shadow_find may be kept until then. */
+/* Returns a number that changes with the map: verdicts of softgpu_shadow_find stay valid while the
+ * number is unchanged. */
 uint64_t softgpu_shadow_generation(void);
 
-/* The kinds of memory. The host may write to MEMORY_SHARED and MEMORY_REGISTERED unseen: their bits
- * count as defined. */
+/* The kinds of memory. The host may write to MEMORY_SHARED and MEMORY_REGISTERED without the
+ * checker's knowledge, so all their bits count as defined. */
 enum softgpu_block_kind { MEMORY_DEVICE, MEMORY_SHARED, MEMORY_REGISTERED };
 
 void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind,
                         const struct softgpu_place *place);
 
-/* Makes the bits of memory that was never written. Returns NULL if bits are not followed
- * (defined_memory.c). */
+/* Allocates the defined bits of memory that was never written. Returns NULL if defined bits are not
+ * tracked (defined_memory.c). */
 uint8_t *softgpu_bits_begin(uint64_t size);
 void softgpu_bits_end(uint8_t *bits, uint64_t size);
 
 enum softgpu_end { SOFTGPU_LIVE, SOFTGPU_ENDED_BEFORE, SOFTGPU_NOT_ITS_BEGIN, SOFTGPU_NO_BLOCK };
 
-/* Judges a free of this address: of a live block, of a freed one, or of none that begins there.
- * *block: the block, if there is one. */
+/* Classifies a free of this address: a live block, a freed block, an address inside a block, or no
+ * block. Stores the block, if any, in *block. */
 enum softgpu_end softgpu_shadow_judge(uint64_t va, struct softgpu_block *block);
 
-/* Ends the live block that begins there, as it is freed or unregistered. */
+/* Ends the live block that begins at this address, because the program frees or unregisters the
+ * block. */
 void softgpu_shadow_end(uint64_t va, const struct softgpu_place *place);
 
 #endif

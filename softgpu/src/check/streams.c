@@ -1,4 +1,4 @@
-/* Checks launches, streams and events: their order, and handles that a call must not name. */
+/* Checks launches, streams and events: their order, and calls that use a wrong handle. */
 #include "calls.h"
 #include "foreign.h"
 #include "launch.h"
@@ -47,8 +47,8 @@ void softgpu_check_stream(const char *call, void *stream, const struct softgpu_p
         softgpu_report_object("use-after-destroy", call, "stream", &object, place);
 }
 
-/* Returns true if the event may be waited for. `waits`: the call waits for it; if not, it records
- * or destroys it. */
+/* Returns true if a wait for the event is valid. `waits`: the call waits for the event; otherwise
+ * the call records or destroys the event. */
 static bool check_event(const char *call, void *event, bool waits,
                         const struct softgpu_place *place) {
     struct softgpu_object object = softgpu_event_find(event), stream = softgpu_stream_find(event);
@@ -114,7 +114,8 @@ static void event_destroy(void *event) {
     native.event_destroy(event);
 }
 
-/* This library waits for a stream in an event's place, but LLVM's own does not. */
+/* mgpu_rt accepts a stream in place of the event and waits for the stream, but LLVM's own library
+ * does not. */
 static void event_synchronize(void *event) {
     struct softgpu_place place = softgpu_call_begins();
     struct softgpu_clock clock;

@@ -1,8 +1,7 @@
-/* Compiles through AMD's library: the request becomes bytes, and so does the result.
+/* Compiles through AMD's library, and serializes requests and results for the cache.
  *
- * The cache keeps results that depend only on their inputs: the steps that HIP asks for, in OpenCL,
- * with options known to name no file. Sources of such steps include no file and do not use the
- * time. */
+ * The cache stores results that depend only on their inputs: HIP's OpenCL compilation steps, with
+ * options that name no file. The sources of these steps include no file and do not use the time. */
 #include "comgr.h"
 
 #include <fcntl.h>
@@ -32,14 +31,14 @@ enum {
 
 extern char **environ;
 
-/* The program has set one: no result is kept from then on. AMD's own getter crashes if none is
- * set. */
+/* Set once the program sets a working directory: no result is cached from then on. AMD's own getter
+ * crashes if no working directory is set. */
 static atomic_bool working_directory;
 
 /* ---- whether a result may be kept ---- */
 
-/* A later interface has settings that cannot be read; AMD_COMGR_ variables make AMD's library write
- * files. */
+/* A later interface has settings that this library cannot read, and AMD_COMGR_ variables make AMD's
+ * library write files. */
 static bool is_known(const struct comgr *amd) {
     size_t major = 0, minor = 0;
     amd->get_version(&major, &minor);
@@ -85,8 +84,8 @@ static bool names_no_file(const char *option) {
 
 /* ---- AMD's objects as bytes ---- */
 
-/* Appends a text or data after its length, by a function of AMD's that gives first the length and
- * then the bytes. */
+/* Appends the length and bytes of a text or data; AMD's getter returns first the length, then the
+ * bytes. */
 #define ADD(bytes, get, ...)                                                                       \
     do {                                                                                           \
         size_t size = 0;                                                                           \
@@ -98,8 +97,8 @@ static bool names_no_file(const char *option) {
             (bytes)->failed = true;                                                                \
     } while (0)
 
-/* Appends kind, name and content of each object of a set, in the set's order; returns their
- * number. */
+/* Appends kind, name and content of each object of a set, in the set's order; returns the number of
+ * objects. */
 static size_t add_set(const struct comgr *amd, comgr_object set, struct bytes *to, bool input) {
     size_t all = 0;
     for (int kind = 1; kind < DATA_KINDS; kind++) {
@@ -138,7 +137,7 @@ static void add_options(const struct comgr *amd, comgr_object info, struct bytes
     }
 }
 
-/* Appends all inputs of the result. */
+/* Appends all inputs that determine the result. */
 static void add_request(const struct comgr *amd, int kind, comgr_object info, comgr_object input,
                         struct bytes *to) {
     int language = -1;
@@ -179,8 +178,8 @@ static const char *take(struct bytes *from, uint64_t *size) {
     return text;
 }
 
-/* An empty log is an object, too, and HIP reads it. AMD's set_data refuses a size of 0, which a
- * part of a file may have. */
+/* An empty log must exist as an object, because HIP reads the log. AMD's set_data refuses a size of
+ * 0, but set_data_from_file_slice accepts this size. */
 static bool set_content(const struct comgr *amd, comgr_object data, const char *at, size_t size) {
     if (size)
         return amd->set_data(data, size, at) == COMGR_SUCCESS;
@@ -196,9 +195,9 @@ static int ignore_symbol(comgr_object symbol, void *data) {
     return COMGR_SUCCESS;
 }
 
-/* A compilation would have initialised AMD's LLVM. If a program loads a module only in its exit
- * handlers, LLVM would start after its own destructors, and loop for ever. Reading symbols starts
- * LLVM now. */
+/* A cache hit skips the compilation that would have initialised AMD's LLVM. If a program first
+ * loads a module in an exit handler, LLVM would start after its own destructors, and loop for ever.
+ * Reading symbols therefore starts LLVM at the first cache hit. */
 static void start_llvm(const struct comgr *amd, comgr_object data, uint64_t kind) {
     static _Atomic bool started;
     if ((kind == DATA_RELOCATABLE || kind == DATA_EXECUTABLE) && !atomic_exchange(&started, true))

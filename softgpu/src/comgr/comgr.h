@@ -1,9 +1,9 @@
-/* The compiler library that HIP opens, libamd_comgr.so.2, in front of AMD's.
+/* Stands between HIP and AMD's compiler library, libamd_comgr.so.2, under that library's name.
  *
- * HIP 5.2.3 compiles its own kernels at each start: 0.2 of 0.3 s. This library stands before AMD's
- * and keeps the results of these compilations. All other calls are passed on. AMD's types and
- * values as of its interface 2.4; objects are counted references, which release_data releases.
- * Every function may be called by several threads at once. */
+ * HIP 5.2.3 compiles its own kernels at each start, which takes 0.2 s of the start's 0.3 s. This
+ * library caches the results of these compilations. This library forwards all other calls to AMD's
+ * library. AMD's types and values are those of interface 2.4; objects are reference-counted, and
+ * release_data drops a reference. Every function may be called by several threads at once. */
 #ifndef SOFTGPU_COMGR_H
 #define SOFTGPU_COMGR_H
 
@@ -17,7 +17,7 @@ typedef struct {
 
 enum { COMGR_SUCCESS = 0, COMGR_ERROR = 1 };
 
-/* AMD's functions that the cache needs: action.c uses the rest of their meaning. */
+/* AMD's functions that the cache calls. */
 struct comgr {
     int (*do_action)(int, comgr_object info, comgr_object input, comgr_object result);
     void (*get_version)(size_t *major, size_t *minor);
@@ -39,34 +39,37 @@ struct comgr {
     int (*data_set_remove)(comgr_object, int kind);
     int (*release_data)(comgr_object);
     int (*iterate_symbols)(comgr_object, int (*each)(comgr_object, void *), void *);
-    /* Identifies the compiler's files: path, size and time of AMD's library and of its LLVM. */
+    /* Identifies the compiler's files: path, size and modification time of AMD's library and of its
+     * LLVM. */
     char identity[8192];
 };
 
-/* Returns AMD's library, opened at the first call. Returns NULL if there is none, which a message
- * tells once. */
+/* Returns AMD's library, which the first call opens. Returns NULL if AMD's library is missing,
+ * after a message at the first call. */
 const struct comgr *comgr_amd(void);
 
-/* Bytes that grow. `failed` stays set: there was no memory, or one of AMD's functions failed. */
+/* A growing buffer of bytes. `failed` stays set after a failed allocation or a failed call of AMD's
+ * library. */
 struct bytes {
     unsigned char *at;
     size_t size, room;
     bool failed;
 };
 
-/* Appends `size` bytes, which the caller fills, and returns their place. NULL: failed. */
+/* Appends `size` bytes, which the caller fills, and returns their address. NULL: failed. */
 void *bytes_add(struct bytes *bytes, size_t size);
 void bytes_add_word(struct bytes *bytes, uint64_t word);
 void bytes_free(struct bytes *bytes);
 
-/* Returns false if no result is to be kept: caching is off, or there is no folder for it. */
+/* Returns false if results must not be cached: caching is off, or the environment names no cache
+ * folder. */
 bool store_usable(void);
 
-/* Reads the result that was kept for exactly this request. Returns false if there is none, or it is
- * damaged. */
+/* Reads the cached result of exactly this request. Returns false if no result is cached, or the
+ * cached result is damaged. */
 bool store_read(const struct bytes *request, struct bytes *result);
 
-/* Keeps a result; a failure only means that none is kept. */
+/* Caches a result; if writing fails, the result is not cached. */
 void store_write(const struct bytes *request, const struct bytes *result);
 
 #endif

@@ -1,4 +1,4 @@
-/* Finds AMD's compiler and passes calls on to it. */
+/* Finds AMD's compiler library and forwards calls to that library. */
 #include "comgr.h"
 
 #include <dlfcn.h>
@@ -13,7 +13,8 @@
 #define NAME "libamd_comgr.so.2"
 #define EXPORTED __attribute__((visibility("default")))
 
-/* Each function of AMD's takes at most six words, in registers: handles, numbers and pointers. */
+/* Each function of AMD's library has at most six parameters, all in registers: handles, numbers and
+ * pointers. */
 typedef uint64_t word;
 typedef word function(word, word, word, word, word, word);
 
@@ -35,7 +36,8 @@ static function *functions[FUNCTIONS];
 static struct comgr amd;
 static bool found;
 
-/* Libraries like this one know each other by this name: a search path may contain two. */
+/* Marks a library as softgpu's, so that one softgpu library never forwards to another one in the
+ * search path. */
 EXPORTED const char softgpu_comgr[] = NAME;
 
 /* ---- where AMD's is ---- */
@@ -48,8 +50,8 @@ static int note_hip(struct dl_phdr_info *info, size_t size, void *path) {
     return is_hip;
 }
 
-/* HIP's compiler must not bind to the names of an LLVM in the program:
- * csrc/runtime/driver/symbols.h. A program with its own allocator rules RTLD_DEEPBIND out. */
+/* HIP's compiler must not bind to symbols of an LLVM in the program
+ * (csrc/runtime/driver/symbols.h). A program with its own allocator cannot use RTLD_DEEPBIND. */
 static int binding(void) {
     const char *asked = getenv("MGPU_RT_TEST_SYMBOLS");
     if (asked && strcmp(asked, "shared") == 0)
@@ -71,8 +73,8 @@ static void *open_in(const char *folder, size_t length) {
     return NULL;
 }
 
-/* Looks in the folders where HIP's own dlopen looks, then beside HIP, as the loader's cache may
- * have led to it. */
+/* Searches the folders where HIP's own dlopen searches, then HIP's folder, because the loader's
+ * cache may have found HIP there. */
 static void *open_amd(void) {
     char path[PATH_MAX] = "";
     Dl_info self;
@@ -95,7 +97,7 @@ static void *open_amd(void) {
 
 /* ---- which it is ---- */
 
-/* Appends text that identifies the file that holds `symbol`. */
+/* Appends text that identifies the file that contains `symbol`. */
 static bool identify(const void *symbol, char *text, size_t room) {
     Dl_info info;
     struct stat file;
@@ -165,7 +167,7 @@ const struct comgr *comgr_amd(void) {
 
 /* ---- all else ---- */
 
-/* Answers a function that AMD's library lacks. */
+/* Returns an error in place of a function that AMD's library lacks. */
 static word refuse(word a, word b, word c, word d, word e, word f) {
     (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
     return COMGR_ERROR;

@@ -1,8 +1,8 @@
-/* Keeps results: a file for each request, in the user's cache folder.
+/* Caches compilation results: a file for each request, in the user's cache folder.
  *
- * A file holds the whole request, which is compared, so its name need not be unique. If two
- * requests have one name, the newer one has the file. Files appear whole (rename) and are never
- * changed.
+ * A file contains the whole request, and a lookup compares the request, so file names need not be
+ * unique. If two requests have equal file names, the newer request replaces the file. Each file
+ * appears complete, by rename, and is never changed.
  */
 #include "../settings.h"
 #include "comgr.h"
@@ -21,7 +21,7 @@
 
 struct header {
     uint64_t magic, request, result,
-        checksum; /* sizes in bytes; the sum is over both, in this order */
+        checksum; /* sizes in bytes; the checksum covers request, then result */
 };
 
 /* ---- bytes ---- */
@@ -56,7 +56,8 @@ void bytes_free(struct bytes *bytes) {
     *bytes = (struct bytes){0};
 }
 
-/* Each step is a bijection of the sum so far: a change of one word is always noticed. */
+/* Each step is a bijection of the previous checksum, so a change of one word always changes the
+ * checksum. */
 static uint64_t checksum(uint64_t sum, const struct bytes *bytes) {
     for (size_t at = 0; at < bytes->size; at += sizeof sum) {
         const size_t left = bytes->size - at;
@@ -70,7 +71,7 @@ static uint64_t checksum(uint64_t sum, const struct bytes *bytes) {
 
 /* ---- the folder ---- */
 
-/* Finds $XDG_CACHE_HOME, or ~/.cache, if it is absolute. */
+/* Finds $XDG_CACHE_HOME, or ~/.cache, if the path is absolute. */
 static bool cache_folder(char *path, size_t room) {
     const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
     int length = -1;
@@ -96,7 +97,7 @@ static bool file_of(const struct bytes *request, char *path, size_t room) {
     return length > 0 && (size_t)length < room;
 }
 
-/* Makes the folders that lead to a file. */
+/* Creates the parent folders of a file. */
 static void make_folders(const char *file) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s", file);
@@ -151,7 +152,7 @@ bool store_read(const struct bytes *request, struct bytes *result) {
     char path[PATH_MAX];
     if (!file_of(request, path, sizeof path))
         return false;
-    /* A FIFO is refused, as its opening would wait for a writer. */
+    /* O_NONBLOCK keeps the open of a FIFO from waiting for a writer. */
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
         return false;

@@ -1,10 +1,10 @@
-/* The arithmetic that VOP2, VOP3 and VOP3P share. */
+/* Implements the arithmetic that VOP2, VOP3 and VOP3P share. */
 #ifndef SOFTGPU_ARITH_H
 #define SOFTGPU_ARITH_H
 
 #include "lanes.h"
 
-/* An instruction has two meanings: without and with the clamp bit. */
+/* Defines an instruction by two functions, without and with the clamp bit. */
 #define SATURATING2(name, D, A, B, expr, clamped)                                                  \
     OP2(name##_wrapping, D, A, B, expr)                                                            \
     OP2(name##_clamped, D, A, B, clamped)                                                          \
@@ -64,11 +64,11 @@ static inline int32_t saturate_i16(int32_t x) {
     return x < -32768 ? -32768 : x > 32767 ? 32767 : x;
 }
 
-/* Computes an fma of f16 through f64. The product is exact in f64. The sum has either all its bits
- * or a tail that cannot make a tie when it is rounded to f16. */
+/* Computes an f16 fma with f64 arithmetic. The product is exact in f64. The sum is exact, or its
+ * error cannot create a tie when the sum is rounded to f16. */
 static inline uint16_t fma_f16_bits(uint16_t a, uint16_t b, uint16_t c) {
     double product = (double)f16_of(a) * (double)f16_of(b), sum = product + (double)f16_of(c);
-    /* Rounds to f32 by rounding to odd, so that the second rounding sees that bits were cut off. */
+    /* Rounds the sum to f32 by rounding to odd, so that rounding to f16 detects lost bits. */
     float f = (float)sum;
     uint32_t u = bits_of_f32(f);
     if ((double)f != sum && sum == sum && !isinf(f)) {
@@ -90,7 +90,7 @@ static inline float dot2_f32(uint32_t a, uint32_t b, float c) {
     return hi + (lo + c);
 }
 
-/* Computes gfx90a's dot product, which takes denormals for zero and makes none in any mode. */
+/* Computes gfx90a's dot product, which flushes denormal inputs and results in every mode. */
 static inline float flushed_dot2_f32(uint32_t a, uint32_t b, float c) {
     uint32_t x = flushed_f16(a & 0xffff) | flushed_f16(a >> 16) << 16;
     uint32_t y = flushed_f16(b & 0xffff) | flushed_f16(b >> 16) << 16;

@@ -1,5 +1,5 @@
-/* One lane's atomic operations. Workgroups run on several threads and the host may read at any
- * time, so these are real atomics, even for operations that the processor lacks. */
+/* Implements the atomic operations of one lane. Other threads run workgroups, and the host may read
+ * at any time, so even operations that the processor lacks are truly atomic. */
 #include "lanes.h"
 #include "memory.h"
 

@@ -1,5 +1,6 @@
-/* Decodes each function once, keeps it for later launches, and compares its bytes before each use.
- * A module may have been unloaded and another loaded at its address. */
+/* Decodes each function once, caches the result for later launches, and compares the function's
+ * bytes before each use. The comparison is needed because a program may unload a module and load
+ * another at its address. */
 #include "exec.h"
 #include "families.h"
 
@@ -29,7 +30,7 @@ static bool is_branch(const struct inst *i) {
            i->row->op != 0x03;
 }
 
-/* Execution never continues behind these instructions. */
+/* Returns true for instructions after which execution never continues at the next instruction. */
 static bool ends_run(const struct inst *i) {
     if (!i->row)
         return true;
@@ -38,14 +39,14 @@ static bool ends_run(const struct inst *i) {
     return i->encoding == E_SOP1 && i->row->op == 0x1d; /* s_setpc_b64 */
 }
 
-/* Decodes forward from the entry until no decoded instruction leads further: data between functions
- * is never taken for code. A branch to before the entry is resolved at run time. */
+/* Decodes forward from the entry as far as execution can continue, so that data between functions
+ * is never decoded as code. A branch to before the entry is resolved at run time. */
 struct scan {
     const uint32_t *words;
     size_t available;
     enum target_mask target;
     uint8_t *wanted; /* words that a branch targets */
-    size_t reach;    /* one past the last of these words */
+    size_t reach;    /* index after the last branch target */
     struct inst *insts;
     size_t count, capacity;
 };
@@ -88,7 +89,7 @@ static bool scan_once(struct scan *s, bool *again) {
         }
         word += i.size;
         running = !ends_run(&i) && word < s->available;
-        if (!running) { /* so that w->next has an address behind the last instruction, too */
+        if (!running) { /* gives w->next an address after the last instruction, too */
             struct inst stop = {
                 .size = 1, .run = softgpu_run_unknown, .offset = (uint32_t)(4 * word)};
             if (word < s->available)
@@ -154,7 +155,7 @@ static bool still_true(const struct code *c, const struct softgpu_range *r) {
            memcmp(c->copy, r->host + offset, 4ull * c->words) == 0;
 }
 
-/* Drops decoded functions that no dispatch runs, to make room for others. */
+/* Evicts decoded functions that no dispatch runs, to limit the cache's size. */
 static void forget_unused(void) {
     for (unsigned b = 0; b < BUCKETS; b++)
         for (struct code **at = &cache.buckets[b]; *at;) {
@@ -185,7 +186,7 @@ static struct code *acquire(enum target_mask target, uint64_t va) {
     struct code *c = find_cached(target, va, &r);
     if (!c) {
         size_t available = (r.size - (va - r.va)) / 4;
-        /* No function is as long as a branch can reach; a mapping may be gigabytes. */
+        /* A mapping may have gigabytes, but a function is shorter than the reach of a branch. */
         available = available < 8 * BRANCH_REACH ? available : 8 * BRANCH_REACH;
         c = decode(target, va, (const uint32_t *)(void *)(r.host + (va - r.va)), available);
         if (c) {
@@ -222,8 +223,8 @@ static bool make_room(struct dispatch *d) {
     return true;
 }
 
-/* Finds the code at an address: in a function that this dispatch has met, or in one that it meets
- * now. */
+/* Finds the code at an address: in a function that this dispatch has already used, or in a newly
+ * decoded one. */
 const struct inst *softgpu_code_at(struct dispatch *d, uint64_t pc, const struct code **code) {
     const struct inst *found = NULL;
     pthread_mutex_lock(&d->lock);

@@ -1,4 +1,5 @@
-/* Turns words into instructions: finds the family and the row, and decodes scalar operands. */
+/* Decodes instruction words: finds the encoding family and the table row, and decodes scalar
+ * operands. */
 #include "families.h"
 
 #include <pthread.h>
@@ -15,7 +16,8 @@ static const struct rows *const families[ENCODINGS] = {
     [E_MUBUF] = &softgpu_rows_mubuf,   [E_MIMG] = &softgpu_rows_mimg,
 };
 
-/* Rows by opcode, so that decoding need not search. Only VOP3 has more than 256 opcodes. */
+/* Table rows indexed by opcode, so that decoding needs no search. Only VOP3 has more than 256
+ * opcodes. */
 enum { TARGETS = 4, OPCODES = 1024 };
 static const struct row *rows_by_op[TARGETS][ENCODINGS][OPCODES];
 static pthread_once_t indexed = PTHREAD_ONCE_INIT;
@@ -180,7 +182,7 @@ static bool decode_scalar(const uint32_t *words, size_t available, struct inst *
 }
 
 /* Returns whether an unknown instruction has two words, by LLVM's rule. On gfx942 LLVM does not
- * know the encoding of images. */
+ * recognise the encoding of images. */
 static bool is_long(enum target_mask target, uint32_t w) {
     enum { IMAGES = 0x3c, NOTHING = 0x35 };
     return w >> 30 == 3 && w >> 26 != NOTHING && !(target == GFX942 && w >> 26 == IMAGES);

@@ -43,7 +43,7 @@ static void decode_ds(enum target_mask target, const uint32_t *words, struct ins
         softgpu_decode_vgpr(&i->dst, (x >> 24) + acc, row->dst);
 }
 
-/* gfx908 adds floats without returning the old value. */
+/* Returns true for gfx908's float atomic additions, which cannot return the old value. */
 static bool lacks_return(enum target_mask target, const struct inst *i) {
     enum atomic_op op = atomic_of(i->row);
     return target == GFX908 && i->glc && (op == ADD_F || op == ADD_PK_F16);
@@ -58,8 +58,9 @@ static void decode_flat(enum target_mask target, const uint32_t *words, struct i
     i->slc = w >> 17 & 1;
     i->scc = w >> 25 & 1;
     i->lds = w >> 13 & 1;
-    /* gfx942 has opcodes for loads to workgroup memory. For scratch the bit means that a register
-     * takes part in the address, perhaps beside a scalar one. */
+    /* On gfx942, loads to workgroup memory have their own opcodes. In gfx942's scratch
+     * instructions, the LDS bit means that a vector register is added to the address, possibly
+     * together with a scalar register. */
     bool indexed = i->encoding == E_SCRATCH;
     if (target == GFX942) {
         indexed = i->lds;
@@ -67,7 +68,7 @@ static void decode_flat(enum target_mask target, const uint32_t *words, struct i
     }
     i->imm = i->encoding == E_FLAT ? (int32_t)(w & 0xfff) : (int32_t)(w << 19) >> 19;
     i->run = i->encoding == E_SCRATCH ? softgpu_run_scratch : softgpu_run_flat;
-    /* FLAT has no SADDR; AMD's own kernels have 0 there. */
+    /* FLAT instructions have no SADDR operand, and AMD's own kernels encode 0 in its field. */
     bool scalar = i->encoding != E_FLAT && saddr != NO_SADDR;
     enum type wide = i->encoding == E_SCRATCH || scalar ? B32 : B64;
     if (scalar)
@@ -122,7 +123,8 @@ static void decode_mubuf(enum target_mask target, const uint32_t *words, struct 
         i->run = softgpu_run_unknown;
 }
 
-/* Returns the registers for the components in the mask, two to a register if they have 16 bits. */
+/* Returns a type with the registers of the image components in the mask; two 16-bit components
+ * share a register. */
 static enum type image_type(const struct inst *i, uint32_t w, uint32_t x, bool tfe) {
     static const enum type types[] = {B32, B32, B64, B96, B128, B160};
     unsigned components =

@@ -10,8 +10,8 @@ void softgpu_decode_vgpr(struct operand *o, unsigned reg, enum type type) {
         .kind = O_VGPR, .type = type, .reg = reg, .enc = 256 + reg, .sel = SEL_DWORD};
 }
 
-/* The floating-point inline constants 0.5, -0.5, 1, -1, 2, -2, 4, -4 and 1/(2 pi). Integers of 16
- * bits get the low half of the single-precision constant. */
+/* The floating-point inline constants 0.5, -0.5, 1, -1, 2, -2, 4, -4 and 1/(2 pi). A 16-bit integer
+ * operand gets the low half of the single-precision constant. */
 static uint64_t inline_float(unsigned enc, enum type type) {
     static const uint16_t half[] = {0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000,
                                     0xc000, 0x4400, 0xc400, 0x3118};
@@ -28,7 +28,7 @@ static uint64_t inline_float(unsigned enc, enum type type) {
     return single[n];
 }
 
-/* Decodes a 9-bit source operand. Returns false for encodings that are none. */
+/* Decodes a 9-bit source operand. Returns false if no source has this encoding. */
 bool softgpu_decode_source(struct operand *o, unsigned enc, enum type type, uint32_t literal) {
     *o = (struct operand){.type = type, .enc = enc, .sel = SEL_DWORD};
     if (enc >= 256) {

@@ -1,10 +1,10 @@
 /* Decodes operands of the vector arithmetic families, with their SDWA, DPP and VOP3 modifiers. */
 #include "families.h"
 
-/* Decodes a source in VOP1, VOP2 or VOPC that a word of SDWA selections follows. */
+/* Source encodings that announce a further word: an SDWA word, a DPP word or a literal. */
 enum { ENC_SDWA = 249, ENC_DPP = 250, ENC_LITERAL = 255 };
 
-/* The three bits that select a part have one value more than there are parts. */
+/* The selector has three bits, and its value 7 is invalid. */
 static bool is_part(unsigned sel) {
     return sel <= SEL_DWORD;
 }
@@ -28,7 +28,7 @@ static void decode_sdwa(uint32_t x, struct inst *i) {
         if (n == 0)
             ok &= softgpu_decode_source(&i->src[0], (f & 0x80 ? 0 : 256) + (x & 0xff), row->src[0],
                                         0);
-        else if (f & 0x80) /* the VGPR field of src1 holds a scalar */
+        else if (f & 0x80) /* the VGPR field of src1 contains a scalar register */
             ok &= softgpu_decode_source(&i->src[1], i->src[1].reg, row->src[1], 0);
         i->src[n].sel = f & 7;
         ok &= is_part(i->src[n].sel);
@@ -129,7 +129,7 @@ static void decode_e64(const uint32_t *words, struct inst *i) {
     i->clamp = w >> 15 & 1;
     i->omod = x >> 27 & 3;
     if (row->flags &
-        CARRY_OUT) { /* VOP3B: the second destination takes the bits of abs and op_sel */
+        CARRY_OUT) { /* in VOP3B, the second destination's field replaces the abs and op_sel bits */
         softgpu_decode_sgpr(&i->sdst, w >> 8 & 0x7f, MASK);
         abs = 0;
     } else {
@@ -145,14 +145,14 @@ static void decode_e64(const uint32_t *words, struct inst *i) {
             softgpu_decode_vgpr(&i->src[2], vdst, row->src[2]);
             continue;
         }
-        /* gfx9 has no literal in VOP3. */
+        /* gfx9's VOP3 encoding permits no literal. */
         if (enc == ENC_LITERAL || !softgpu_decode_source(&i->src[n], enc, row->src[n], 0))
             i->run = NULL;
         i->src[n].mods = (neg >> n & 1 ? NEG : 0) | (abs >> n & 1 ? ABS : 0);
         if (row->src[n] == MASK && enc >= 128)
             i->run = NULL;
     }
-    if (row->flags & CARRY_IN && row->src[2] != MASK) { /* v_div_fmas reads VCC itself */
+    if (row->flags & CARRY_IN && row->src[2] != MASK) { /* v_div_fmas implicitly reads VCC */
         softgpu_decode_sgpr(&i->sdst, SGPR_VCC, MASK);
     }
 }
@@ -200,7 +200,7 @@ static void decode_mai(enum target_mask target, const uint32_t *words, struct in
     bool sparse = row->info & SPARSE_MATRIX;
     if (target & UNTIL908 || w >> 15 & 1) {
         to_agpr(&i->dst);
-        if (!sparse) /* in a sparse one the field is the index */
+        if (!sparse) /* in a sparse instruction, the src2 field names the index register */
             to_agpr(&i->src[2]);
     }
     if (sparse && i->blgp)
@@ -209,8 +209,8 @@ static void decode_mai(enum target_mask target, const uint32_t *words, struct in
         i->run = NULL;
 }
 
-/* Returns true if only registers and constants go in, and the unmodified result comes out. The
- * handler can then ignore modifiers. */
+/* Returns true if the instruction has only plain operands and an unmodified result. The
+ * instruction's handler can then ignore modifiers. */
 static bool is_plain(const struct inst *i) {
     bool packed = i->encoding == E_VOP3P;
     uint8_t mods = i->src[0].mods | i->src[1].mods | i->src[2].mods;

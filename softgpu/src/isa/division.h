@@ -1,5 +1,5 @@
-/* The steps of AMD's division, v_div_scale, v_div_fmas and v_div_fixup, and 2/pi for range
- * reduction. A quotient is right only if all three agree on what was scaled. */
+/* Implements AMD's division steps, v_div_scale, v_div_fmas and v_div_fixup, and 2/pi for range
+ * reduction. A quotient is correct only if all three steps agree on which operands were scaled. */
 #ifndef SOFTGPU_DIVISION_H
 #define SOFTGPU_DIVISION_H
 
@@ -22,8 +22,8 @@ static inline bool denormal64(double x) {
     return x != 0 && biased64(x) == 0;
 }
 
-/* Scales s, which is the denominator or the numerator; d and n are both of them. *scaled tells
- * v_div_fmas to undo the scaling in the quotient, as only one of the two was scaled. */
+/* Scales s, which is either the denominator d or the numerator n. *scaled tells v_div_fmas to undo
+ * the scaling in the quotient, because only d or only n was scaled. */
 static inline float scale_f32(float s, float d, float n, bool *scaled) {
     bool is_d = bits_of_f32(s) == bits_of_f32(d), is_n = bits_of_f32(s) == bits_of_f32(n);
     if (n == 0 || d == 0)
@@ -77,14 +77,14 @@ static inline double scale_f64(double s, double d, double n, bool *scaled) {
 static inline float fmas_f32(float a, float b, float c, bool scaled) {
     if (!scaled)
         return fmaf(a, b, c);
-    /* The result is rounded once: the unscaled sum is exact enough in f64 for f32's denormal
-     * range. */
+    /* The result is rounded only once, because f64 represents the unscaled sum with enough bits for
+     * f32's denormal range. */
     return (float)(fma((double)a, (double)b, (double)c) * (biased32(c) > 127 ? 0x1p64 : 0x1p-64));
 }
 
-/* Computes (a * b + c) * 2^-128, rounded once. If the product's scaling makes the rounded sum
- * denormal, it may look like a tie that the exact sum is not. The bits that the first rounding cut
- * off decide how to round. */
+/* Computes (a * b + c) * 2^-128, rounded once. If the scaled result is denormal, the rounded sum
+ * may look like a tie although the exact sum is not a tie. The bits that the first rounding removed
+ * decide the second rounding. */
 static inline double scaled_down_sum(double a, double b, double c) {
     double sum = fma(a, b, c), result = sum * 0x1p-128;
     double lost = sum - result * 0x1p128, cut = fma(a, b, c - sum);
@@ -100,8 +100,8 @@ static inline double fmas_f64(double a, double b, double c, bool scaled) {
     return biased64(c) > 1023 ? fma(a, b, c) * 0x1p128 : scaled_down_sum(a, b, c);
 }
 
-/* Replaces a quotient in the special cases. A quotient of finite numbers is NaN only if the steps
- * before met an infinity: an overflow. */
+/* Returns the quotient, or the result that a special case of the operands requires. A quotient of
+ * finite numbers is NaN only if the steps before met an infinity: an overflow. */
 static inline float fixup_f32(float q, float d, float n) {
     float sign = copysignf(1, d) * copysignf(1, n);
     if (n != n || d != d)
@@ -149,7 +149,7 @@ static inline float fixup_f16(float q, float d, float n) {
     return copysignf(q, sign);
 }
 
-/* Returns 53 bits of 2/pi, from those that matter for an argument as large as x. */
+/* Returns the 53 bits of 2/pi that matter for an argument of x's magnitude, at a segment. */
 static inline double trig_preop(double x, uint32_t segment) {
     static const uint64_t two_over_pi[] = {
         0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,

@@ -1,11 +1,11 @@
-/* DS: workgroup memory, and exchanges between lanes through its crossbar. */
+/* Implements DS: workgroup memory, and exchanges of data between lanes. */
 #include "../check/hooks.h"
 #include "lanes.h"
 #include "memory.h"
 #include "operand.h"
 
-/* Tells whether two elements are moved, how wide each is, and the unit of their offsets in
- * elements. */
+/* The width of each of two elements, and the unit of their offsets in bytes; zeros if an
+ * instruction moves only one element. */
 struct two {
     unsigned bytes, scale;
 };
@@ -75,8 +75,8 @@ static void move_two(struct wave *w, const struct inst *i, enum move move) {
         softgpu_blend(w, w->v[i->dst.reg], loaded[0], 2 * dwords, mask);
 }
 
-/* Lanes push to (permute) or pull from (bpermute) the lane that an address names, in bytes, modulo
- * the wave. Lanes that do not run push nothing. */
+/* Each lane pushes to (permute) or pulls from (bpermute) the lane that its byte address selects,
+ * modulo the wave size. Inactive lanes push nothing. */
 static void permute(struct wave *w, const struct inst *i, bool push) {
     uint32_t result[LANES] = {0};
     uint64_t exec = wave_exec(w);
@@ -92,12 +92,12 @@ static void permute(struct wave *w, const struct inst *i, bool push) {
 
 static unsigned swizzled_lane(uint32_t pattern, unsigned l) {
     unsigned group = l & ~31u, n = l & 31;
-    if (pattern >= 0xc000) { /* rotation within 32 lanes, the masked bits kept */
+    if (pattern >= 0xc000) { /* rotates within 32 lanes, but preserves masked bits */
         unsigned amount = pattern >> 5 & 31, keep = pattern & 31;
         unsigned turned = pattern >> 10 & 1 ? n - amount : n + amount;
         return group | ((n & keep) | (turned & 31 & ~keep));
     }
-    if (pattern & 0x8000) /* each lane reads any lane of its four */
+    if (pattern & 0x8000) /* each lane reads any lane of its group of four */
         return (l & ~3u) | (pattern >> 2 * (l & 3) & 3);
     return group | (((n & pattern) | (pattern >> 5 & 31)) ^ (pattern >> 10 & 31));
 }

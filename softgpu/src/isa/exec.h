@@ -1,4 +1,4 @@
-/* The parts that run waves: the code that they execute, their groups, and the groups' dispatch. */
+/* Declares the structures that run waves: decoded code, workgroups and dispatches. */
 #ifndef SOFTGPU_EXEC_H
 #define SOFTGPU_EXEC_H
 
@@ -7,16 +7,16 @@
 
 #include <pthread.h>
 
-/* A decoded function: everything that direct branches reach from its entry. */
+/* A decoded function: all instructions that direct branches can reach from the function's entry. */
 struct code {
     uint64_t va; /* address of the entry */
     enum target_mask target;
-    uint32_t words;     /* from the entry to the end of the last instruction */
-    uint32_t *copy;     /* a copy of these words, to see whether memory still holds them */
+    uint32_t words;     /* number of words from the entry to the end of the last instruction */
+    uint32_t *copy;     /* a copy of these words, to detect changes in memory */
     struct inst *insts; /* by ascending offset */
     uint32_t count;
-    int32_t *at;    /* for each word: the instruction that begins there, or -1 */
-    unsigned users; /* dispatches that may be running it */
+    int32_t *at;    /* by word: index of the instruction that begins there, or -1 */
+    unsigned users; /* number of dispatches that may be running the function */
     struct code *next;
 };
 
@@ -29,55 +29,57 @@ struct dispatch {
     uint64_t entry;
     uint32_t rsrc1, rsrc2, rsrc3;
     uint16_t properties;
-    uint32_t grid[3], block[3], groups[3]; /* in work-items, work-items, groups */
+    uint32_t grid[3], block[3], groups[3]; /* grid and block in work-items, groups in workgroups */
     uint32_t lds_size, scratch_lane_size;  /* bytes */
     uint64_t budget, barrier_budget;       /* instructions; 0 is no limit */
-    /* softgpu_code_at, by a pointer: files that run instructions include no decoding */
+    /* softgpu_code_at, called through a pointer, so that the files that run instructions need no
+     * decoder */
     const struct inst *(*code_at)(struct dispatch *d, uint64_t pc, const struct code **code);
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct code **codes; /* the functions met so far */
+    struct code **codes; /* functions that the dispatch has used so far */
     unsigned code_count, code_capacity;
     uint64_t next_group, group_count, done_count;
-    struct group *parked; /* groups that have used up their turn, oldest first */
+    struct group *parked; /* groups that have used up their turn, the oldest first */
     struct group **parked_tail;
-    unsigned resident; /* groups that have begun and not ended */
+    unsigned resident; /* number of groups that have begun and not ended */
     uint64_t instructions;
     bool failed;
     struct softgpu_fault *fault;
 
-    struct dispatch *next; /* next in the pool's list of dispatches that want help */
+    struct dispatch *next; /* next dispatch in the pool's list of dispatches that need helpers */
     unsigned helpers;
     CHECK_IN_DISPATCH
 };
 
 struct group {
     struct dispatch *dispatch;
-    uint32_t id[3], size[3]; /* the size at the grid's end may be smaller than the block's */
+    uint32_t id[3], size[3]; /* size may be smaller than the block's at the grid's end */
     unsigned wave_count;
     struct wave *waves[WAVES_PER_GROUP];
     unsigned waves_allocated;
-    unsigned turn; /* the wave that runs next */
+    unsigned turn; /* index of the wave that runs next */
     uint8_t *lds;
     uint32_t lds_capacity;
     uint8_t *scratch;
     uint64_t scratch_capacity;
-    struct softgpu_range hot[HOT_RANGES]; /* the latest mappings, most recently used first */
-    uint64_t awaited; /* number of instructions since a wave came to its barrier */
+    struct softgpu_range hot[HOT_RANGES]; /* the latest mappings, the most recently used first */
+    uint64_t awaited; /* instructions that waves ran since a wave arrived at its barrier */
     struct group *next;
     CHECK_IN_GROUP
 };
 
-/* The address at which kernels believe scratch memory to be. Only swizzled buffer accesses and
- * scratch accesses use it, so it cannot be confused with a mapping. */
+/* The address of scratch memory as kernels see it. Only swizzled buffer accesses and scratch
+ * accesses use this address, so no mapping can conflict with it. */
 #define SCRATCH_VA 0x100000000000ull
 
 /* Finds the code at an address (code.c). */
 const struct inst *softgpu_code_at(struct dispatch *d, uint64_t pc, const struct code **code);
 void softgpu_code_release(struct dispatch *d);
 
-/* Returns how many vector registers a wave has; since gfx90a those for matrices are among them. */
+/* Returns how many vector registers a wave has; since gfx90a the number includes the accumulation
+ * registers. */
 static inline unsigned softgpu_vgprs(const struct dispatch *d) {
     return ((d->rsrc1 & 63) + 1) * (d->target & SINCE90A ? 8 : 4);
 }
@@ -87,7 +89,7 @@ struct group *softgpu_group_begin(struct dispatch *d, uint64_t number);
 bool softgpu_group_run(struct group *g); /* runs one turn; returns true when every wave has ended */
 void softgpu_group_end(struct group *g);
 
-/* Initialises global wave sync (gws.c). */
+/* Sets the number of waves at a barrier of global wave sync (gws.c). */
 void softgpu_gws_init(struct wave *w, const struct inst *i);
 void softgpu_gws_barrier(struct wave *w, const struct inst *i);
 

@@ -14,12 +14,13 @@ extern const struct rows softgpu_rows_sop1, softgpu_rows_sop2, softgpu_rows_sopk
     softgpu_rows_vop3, softgpu_rows_vop3p, softgpu_rows_mai, softgpu_rows_ds, softgpu_rows_flat,
     softgpu_rows_global, softgpu_rows_scratch, softgpu_rows_mubuf, softgpu_rows_mimg;
 
-/* In the info of a matrix instruction: A has two of each four elements, and src2 tells which. */
+/* Set in `info` for a sparse matrix instruction: A stores two of every four elements, and src2
+ * contains their indices. */
 #define SPARSE_MATRIX 0x80000000u
 
 #define FAMILY(table) {table, sizeof table / sizeof table[0]}
 
-/* The handler with which each family's instructions start; decoding may choose a faster one. */
+/* Handlers that execute the instructions of each family; decoding may select a faster handler. */
 step_fn softgpu_run_sop1, softgpu_run_sop2, softgpu_run_sopk, softgpu_run_sopc, softgpu_run_smem,
     softgpu_run_mfma, softgpu_run_smfmac, softgpu_run_ds, softgpu_run_flat, softgpu_run_scratch,
     softgpu_run_mubuf, softgpu_run_load_lds, softgpu_run_readfirstlane, softgpu_run_readlane,
@@ -30,10 +31,10 @@ void softgpu_decode_valu(enum target_mask target, const uint32_t *words, size_t 
                          struct inst *i);
 void softgpu_decode_memory(enum target_mask target, const uint32_t *words, struct inst *i);
 
-/* Returns the row of an opcode; NULL if this target has none (decode.c). */
+/* Returns the row of an opcode, or NULL if this target lacks the opcode (decode.c). */
 const struct row *softgpu_row(enum target_mask target, enum encoding encoding, unsigned op);
 
-/* Decodes one operand (decode_operand.c). Returns false for an encoding that is none. */
+/* Decodes one operand (decode_operand.c). Returns false if no source has this encoding. */
 bool softgpu_decode_source(struct operand *o, unsigned enc, enum type type, uint32_t literal);
 void softgpu_decode_sgpr(struct operand *o, unsigned enc, enum type type);
 void softgpu_decode_vgpr(struct operand *o, unsigned reg, enum type type);

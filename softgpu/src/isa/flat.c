@@ -1,5 +1,5 @@
-/* FLAT, GLOBAL and SCRATCH. A flat address may lie in workgroup memory or in scratch: its upper
- * half tells. */
+/* Implements FLAT, GLOBAL and SCRATCH instructions. The upper half of a flat address determines
+ * whether the address lies in workgroup memory, scratch or global memory. */
 #include "../check/hooks.h"
 #include "lanes.h"
 #include "memory.h"
@@ -30,8 +30,8 @@ static uint64_t lanes_within(const uint64_t *va, uint64_t mask, uint64_t apertur
     return within;
 }
 
-/* FLAT_SCRATCH holds the begin of a wave's scratch; the kernel's code sets it, or from gfx942 on
- * the hardware, out of the code's reach. */
+/* FLAT_SCRATCH contains the start of a wave's scratch, which the kernel's code sets; since gfx942
+ * the hardware sets the start invisibly. */
 static bool flat_scratch(struct wave *w, const struct inst *i, uint64_t *base) {
     if (w->code->target == GFX942) {
         *base = w->scratch_offset;
@@ -69,7 +69,8 @@ static uint32_t loaded_dword(const char *from, enum move move) {
     return move == MV_LDS_I16 ? (uint32_t)(int16_t)dword : dword;
 }
 
-/* global_load_lds_*: each lane's value goes to workgroup memory, at M0 and a dword for each lane.
+/* Implements global_load_lds_*: stores lane n's value to workgroup memory, at M0 plus the offset
+ * plus 4 * n.
  */
 void softgpu_run_load_lds(struct wave *w, const struct inst *i) {
     uint64_t va[LANES], mask = wave_exec(w);
@@ -91,7 +92,7 @@ void softgpu_run_load_lds(struct wave *w, const struct inst *i) {
     }
 }
 
-/* Runs E_FLAT and E_GLOBAL. */
+/* Runs instructions of the encodings E_FLAT and E_GLOBAL. */
 void softgpu_run_flat(struct wave *w, const struct inst *i) {
     uint64_t va[LANES], mask = wave_exec(w);
     struct access a;

@@ -1,11 +1,12 @@
-/* The 8-bit floats of gfx942: FNUZ, which have one zero, no infinity, and 0x80 as the only NaN. */
+/* Implements gfx942's 8-bit floats (FNUZ), which have one zero, no infinity, and 0x80 as the only
+ * NaN. */
 #ifndef SOFTGPU_FLOAT8_H
 #define SOFTGPU_FLOAT8_H
 
 #include "fp.h"
 
 struct float8 {
-    int mantissa, bias; /* in bits; an exponent of 1 means 2^(1 - bias) */
+    int mantissa, bias; /* mantissa in bits; an exponent of 1 means 2^(1 - bias) */
     float largest;
 };
 
@@ -22,8 +23,8 @@ static inline float f32_of_float8(const struct float8 *f, uint8_t bits) {
     return bits & 0x80 ? -value : value;
 }
 
-/* Rounds to nearest even. A value that is too large becomes the largest number if MODE has
- * FP16_OVFL, or NaN if not; infinity becomes NaN. */
+/* Converts f32 to an 8-bit float, and rounds to nearest even. An overflow gives the largest number
+ * if MODE.FP16_OVFL is set, and NaN otherwise; infinity gives NaN. */
 static inline uint8_t float8_of_f32(const struct float8 *f, float x, bool saturates) {
     float size = fabsf(x);
     if (!(size < INFINITY))
@@ -37,7 +38,8 @@ static inline uint8_t float8_of_f32(const struct float8 *f, float x, bool satura
             return FLOAT8_NAN;
         units = ldexpf(f->largest, f->mantissa - (exponent = ilogbf(f->largest)));
     }
-    /* A mantissa that is rounded up to the next power of two carries into the exponent. */
+    /* If rounding carries a mantissa to the next power of two, the addition increments the
+     * exponent. */
     int bits = ((exponent + f->bias - 1) << f->mantissa) + (int)units;
     return (uint8_t)(bits ? bits | (signbit(x) ? 0x80 : 0) : 0);
 }

@@ -1,4 +1,4 @@
-/* Floating-point values and their bits, and arithmetic that C lacks. */
+/* Converts floating-point values to bits and back, and implements arithmetic that C lacks. */
 #ifndef SOFTGPU_FP_H
 #define SOFTGPU_FP_H
 
@@ -31,8 +31,8 @@ static inline uint64_t bits_of_f64(double x) {
     return bits;
 }
 
-/* Converts f16 to f32, which is exact. Branch-free: a normal number is re-biased by a
- * multiplication; a denormal one by the subtraction of the implicit bit that it lacks. */
+/* Converts f16 to f32, which is exact. Branch-free: a multiplication re-biases a normal number, and
+ * a subtraction removes the implicit bit from a denormal number. */
 static inline float f16_of(uint16_t h) {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = (uint32_t)(h & 0x7fff) << 13;
     uint32_t normal = bits_of_f32(f32_of(rest + (224u << 23)) * 0x1p-112f);
@@ -43,24 +43,24 @@ static inline float f16_of(uint16_t h) {
     return f32_of(value | sign);
 }
 
-/* Converts f32 to f16 in the processor's rounding mode, which the handler sets if MODE asks for
- * another than nearest-even. Adding a number 2^13 times as large rounds at f16's last bit, or at
- * 2^-24 for results below f16's normal range. A negative number is rounded with its sign.
+/* Converts f32 to f16 in the processor's rounding mode, which the handler sets if MODE requires a
+ * mode other than nearest-even. Adding a number 2^13 times as large rounds x at f16's last bit, or
+ * at 2^-24 below f16's normal range. The added number has x's sign, so that directed rounding is
+ * correct for negative numbers.
  */
 static inline uint16_t bits_of_f16(float x) {
     uint32_t u = bits_of_f32(x), sign = u & 0x80000000, mag = u & 0x7fffffff;
-    uint32_t bias = mag & 0x7f800000; /* the number's own power of two ... */
+    uint32_t bias = mag & 0x7f800000; /* the power of two of x, within limits */
     bias = bias < 113u << 23 ? 113u << 23 : bias;
     bias = bias > 142u << 23 ? 142u << 23 : bias;
-    float magic = f32_of((bias + (13u << 23)) | sign); /* ... times 2^13 */
+    float magic = f32_of((bias + (13u << 23)) | sign); /* this power of two, multiplied by 2^13 */
     uint32_t sum = bits_of_f32(x + magic);
-    /* The low bits of the sum's mantissa are x in units of the last place. The mantissa's bits
-     * carry into the exponent by themselves. */
+    /* The low bits of the sum's mantissa are x in units of f16's last place. A mantissa overflow
+     * carries into the exponent automatically. */
     uint32_t units = sum - bits_of_f32(magic);
     uint32_t exponent = (bias >> 23) - 113;
     uint32_t h = (exponent << 10) + units;
-    /* A number that is too large becomes infinity, or the largest number if the mode rounds toward
-     * zero. */
+    /* An overflow gives infinity, or the largest number if the mode rounds toward zero. */
     uint32_t product = bits_of_f32(x * 0x1p127f) << 1;
     uint32_t overflow = product == 0xff000000 ? 0x7c00 : 0x7bff;
     h = mag >= 143u << 23 ? overflow : h;
@@ -68,7 +68,7 @@ static inline uint16_t bits_of_f16(float x) {
     return (uint16_t)(h | sign >> 16);
 }
 
-/* Returns a denormal number as the zero of its sign. */
+/* Returns a denormal number as a zero with the number's sign. */
 static inline uint32_t flushed_f16(uint32_t u) {
     return u & 0x7c00 ? u : u & 0x8000;
 }
@@ -126,8 +126,8 @@ static inline uint64_t min_max_f64_bits(uint64_t a, uint64_t b, bool ieee, bool 
     return (r & INT64_MAX) > 0x7ff0000000000000 ? r | 0x0008000000000000 : r;
 }
 
-/* Computes minNum and maxNum of f16 through f32, whose NaNs are quiet; f16's signalling bit is bit
- * 9. */
+/* Computes minNum and maxNum of f16 in f32, whose NaNs are quiet; bit 9 of an f16 NaN is its quiet
+ * bit. */
 static inline uint16_t min_max_f16_bits(uint16_t a, uint16_t b, bool ieee, bool max) {
     float x = f16_of(a), y = f16_of(b);
     bool nan_a = (a & 0x7fff) > 0x7c00, nan_b = (b & 0x7fff) > 0x7c00;
@@ -140,7 +140,8 @@ static inline uint16_t min_max_f16_bits(uint16_t a, uint16_t b, bool ieee, bool 
     return (r & 0x7fff) > 0x7c00 ? r | 0x200 : r;
 }
 
-/* Converts a float to an integer as the hardware does: toward zero, saturating, NaN to 0. */
+/* Converts a float to an integer as the hardware does: rounds toward zero, saturates, and converts
+ * NaN to 0. */
 static inline int32_t i32_of_f64(double x) {
     x = x != x ? 0 : x;
     x = x < -2147483648.0 ? -2147483648.0 : x;

@@ -1,15 +1,15 @@
-/* Runs a workgroup: its waves' first state, their turns, and barriers. */
+/* Runs a workgroup: initialises its waves, runs them in turns, and releases barriers. */
 #include "exec.h"
 #include "families.h"
 
 #include <stdlib.h>
 
-/* A wave's turn is long compared with the cost of a switch. A turn is short compared with a human's
- * patience with waves that wait for each other in a loop. A group's turn ends when its thread looks
- * whether other groups wait. */
+/* A wave's turn is long compared with the cost of a switch. A turn is still short for a user, even
+ * if waves wait for each other in a loop. At the end of a group's turn, the thread checks whether
+ * other groups wait. */
 enum { WAVE_TURN = 20000, GROUP_TURN = 4000000 };
 
-/* Ended groups wait here for the next launch, so that 128 KiB a wave need not be mapped again. */
+/* Caches ended groups for the next launch, to avoid mapping 128 KiB for each wave again. */
 enum { IDLE_GROUPS = 64 };
 static struct {
     pthread_mutex_t lock;
@@ -81,13 +81,14 @@ static bool reserve(struct group *g, const struct dispatch *d) {
     return true;
 }
 
-/* Sets the user SGPRs, in the order of the kernel descriptor's bits, then the group's ids. */
+/* Sets the user SGPRs, in the order of the kernel descriptor's bits, then the workgroup's ids. */
 static void first_sgprs(struct wave *w, const struct group *g, const struct dispatch *d) {
     enum { BUFFER = 1, DISPATCH = 2, QUEUE = 4, KERNARG = 8, ID = 16, FLAT = 32, PRIVATE = 64 };
     const struct softgpu_context *context = d->context;
     unsigned n = 0, bits = d->properties;
     if (bits & BUFFER) {
-        /* A swizzled buffer over this group's scratch: 4-byte elements, 64 lanes side by side. */
+        /* Describes the group's scratch as a swizzled buffer: 4-byte elements, with 64 lanes side
+         * by side. */
         w->s[n++] = (uint32_t)SCRATCH_VA;
         w->s[n++] = (uint32_t)(SCRATCH_VA >> 32) | 1u << 31;
         w->s[n++] = UINT32_MAX;
@@ -111,11 +112,12 @@ static void first_sgprs(struct wave *w, const struct group *g, const struct disp
             w->s[n++] = g->id[axis];
     if (d->rsrc2 >> 10 & 1)
         w->s[n++] = g->wave_count | (uint32_t)(w->index == 0) << 31;
-    if (d->rsrc2 & 1 && d->target != GFX942) /* on gfx942 the hardware adds it by itself */
+    if (d->rsrc2 & 1 && d->target != GFX942) /* on gfx942 the hardware adds the offset */
         w->s[n] = (uint32_t)w->scratch_offset;
 }
 
-/* Work-item ids: gfx90a and later pack them into v0; older ones use a register for each. */
+/* Sets the work-item ids: gfx90a and later pack the ids into v0; older targets use one register for
+ * each id. */
 static uint64_t first_vgprs(struct wave *w, const struct group *g, const struct dispatch *d) {
     uint32_t total = g->size[0] * g->size[1] * g->size[2], ids = d->rsrc2 >> 11 & 3;
     uint32_t base = (uint32_t)w->index * LANES, plane = g->size[0] * g->size[1];
@@ -154,8 +156,9 @@ static void begin_wave(struct wave *w, struct group *g, struct dispatch *d, unsi
     w->fp_special = mode_is_special(w->mode);
     w->scratch_offset = (uint64_t)index * d->scratch_lane_size * LANES;
     memset(w->s, 0, sizeof w->s);
-    /* Registers begin as 0: a program that reads them uninitialised at least always gets that
-     * value. gfx90a and later count v and a together; older ones have as many of each */
+    /* Registers begin as 0, so that a program that reads uninitialised registers at least runs
+     * reproducibly. gfx90a and later count v and a registers together; gfx908 has an equal number
+     * of each. */
     memset(w->v, 0, sizeof w->v[0] * (vgprs < AGPR0 ? vgprs : AGPR0));
     unsigned arch = d->target & SINCE90A ? ((d->rsrc3 & 63) + 1) * 4 : 0;
     unsigned accs = d->target == GFX908 ? vgprs : vgprs > arch ? vgprs - arch : 0;
@@ -199,8 +202,8 @@ struct group *softgpu_group_begin(struct dispatch *d, uint64_t number) {
     return g;
 }
 
-/* Between s_set_gpr_idx_on and _off, M0 tells how far vector registers are moved, and of which
- * operands. */
+/* Runs instructions between s_set_gpr_idx_on and _off, where M0 holds an offset for vector register
+ * numbers, and selects the operands. */
 static void run_indexed(struct wave *w, const struct inst *i) {
     struct inst moved = *i;
     unsigned m0 = w->s[SGPR_M0];
@@ -240,7 +243,8 @@ static unsigned count_waves(const struct group *g, enum stop stop) {
     return count;
 }
 
-/* Other groups must come to the grid's barrier first, so it is their turn. */
+/* Returns true if all running waves of the group wait at the grid's barrier, so that other groups
+ * must run first. */
 static bool waits_for_grid(const struct group *g) {
     bool any = false;
     for (unsigned n = 0; n < g->wave_count; n++) {
@@ -251,7 +255,7 @@ static bool waits_for_grid(const struct group *g) {
     return any;
 }
 
-/* When no wave can run, all waves at the barrier have arrived: an ended wave is not waited for. */
+/* Releases the barrier when no wave can run: all waves that have not ended are then there. */
 static void release_barrier(struct group *g) {
     for (unsigned n = 0; n < g->wave_count; n++)
         if (g->waves[n]->stop == AT_BARRIER)
@@ -260,8 +264,8 @@ static void release_barrier(struct group *g) {
     CHECK_BARRIER(g);
 }
 
-/* Counts the instructions that waves run while others wait at a barrier. The others may loop for a
- * waiting wave, and would never end. */
+/* Counts the instructions that some waves run while other waves wait at a barrier. A running wave
+ * may loop for a wave at the barrier, and would never end. */
 static void charge_barrier(struct group *g, uint64_t instructions) {
     const uint64_t budget = g->dispatch->barrier_budget;
     g->awaited += instructions;

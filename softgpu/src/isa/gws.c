@@ -1,11 +1,11 @@
-/* Global wave sync: barriers between the waves of a whole grid, for cooperative launches. A kernel
- * of HIP's sets the number of waves before. */
+/* Implements global wave sync: barriers between the waves of a whole grid, for cooperative
+ * launches. A kernel of HIP's sets the number of waves before. */
 #include "exec.h"
 
 enum { RESOURCES = 64 };
 
 static struct {
-    uint32_t others; /* number of waves that a barrier waits for, besides the one that arrives */
+    uint32_t others; /* number of further waves for which an arriving wave waits */
     uint32_t arrived, generation;
 } resources[RESOURCES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -14,7 +14,7 @@ static unsigned resource(const struct wave *w, const struct inst *i) {
     return ((w->s[SGPR_M0] >> 16) + (uint32_t)i->imm) % RESOURCES;
 }
 
-/* Returns the first active lane's value. */
+/* Returns the first active lane's value of the operand. */
 static uint32_t operand(const struct wave *w, const struct inst *i) {
     uint64_t exec = wave_exec(w);
     return w->v[i->src[0].reg][exec ? __builtin_ctzll(exec) : 0];
@@ -28,8 +28,8 @@ void softgpu_gws_init(struct wave *w, const struct inst *i) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Returns true if the wave may continue: it is the last one, or the last one has come since it
- * arrived. */
+/* Returns true if the wave may pass the barrier: it arrives last, or the last wave has arrived
+ * since this wave's arrival. */
 static bool passes(struct wave *w, unsigned r) {
     if (w->gws_waits)
         return resources[r].generation != w->gws_generation;

@@ -1,10 +1,11 @@
-/* The GFX9 ISA (gfx906, gfx908, gfx90a), wave64: decoded instructions and the state they change.
+/* Declares the GFX9 ISA (gfx906, gfx908, gfx90a, gfx942) in wave64: decoded instructions, and the
+ * state that they change.
  *
  * words -> decode*.c -> struct inst -> the handler of its encoding family -> one row's meaning
  *
- * A row of a .def table says how an instruction is spelled, encoded and typed, and names the small
- * function that is its meaning. The family's handler fetches operands and stores results, so a
- * meaning gets plain values: 64 lanes of them for vector instructions. */
+ * A row of a .def table specifies an instruction's spelling, encoding and types, and names the
+ * function that computes the result. The family's handler fetches operands and stores results, so
+ * this function gets plain values: 64 lanes in vector instructions. */
 #ifndef SOFTGPU_ISA_H
 #define SOFTGPU_ISA_H
 
@@ -15,11 +16,11 @@
 
 enum { LANES = 64, SGPRS = 128, VGPRS = 512, WAVES_PER_GROUP = 16 };
 
-/* Vector registers 0..255 are v0..v255 and 256..511 are a0..a255. There are a few more rows, so
- * that a wide operand that begins near the end stays within the array. */
+/* Vector registers 0..255 are v0..v255 and 256..511 are a0..a255. Extra rows keep a wide operand
+ * that begins near the end within the array. */
 enum { AGPR0 = 256, VGPR_ROWS = VGPRS + 32 };
 
-/* The scalar registers with a special meaning; the numbers are those of the encodings. */
+/* Scalar registers with a special meaning, numbered as in the encodings. */
 enum {
     SGPR_FLAT_SCRATCH = 102,
     SGPR_XNACK_MASK = 104,
@@ -41,7 +42,7 @@ enum target_mask {
     ALL = 15
 };
 
-/* How an operand is read: its width, and the meaning of inline constants and modifiers. */
+/* The type of an operand: its width, and the meaning of inline constants and modifiers. */
 enum type {
     NONE,
     B16,
@@ -66,7 +67,7 @@ enum type {
     B256,
     B512,
     B1024,
-    MASK,  /* one bit a lane, in a pair of SGPRs */
+    MASK,  /* one bit for each lane, in a pair of SGPRs */
     SDST,  /* an SGPR that a vector instruction writes */
     SLANE, /* a lane number: scalar only */
     TYPES
@@ -77,16 +78,16 @@ enum row_flag {
     ACC = 2,         /* the destination is also src2 */
     CARRY_IN = 4,    /* reads a lane mask: VCC, or src2 in VOP3 */
     CARRY_OUT = 8,   /* writes a lane mask as well as the result: VCC, or sdst in VOP3 */
-    OPSEL = 16,      /* 16-bit operands choose their half; the other half of the result is kept */
-    CMPX = 32,       /* the compare's result also goes to EXEC */
+    OPSEL = 16,      /* op_sel chooses each 16-bit operand's half; the other result half is kept */
+    CMPX = 32,       /* the compare's result is also written to EXEC */
     LITK = 64,       /* v_madmk, v_madak: a constant word belongs to the instruction */
     NOSDWA = 128,    /* has no SDWA or DPP form */
     NOE64 = 256,     /* has no VOP3 form, or prints no _e32 */
     MEMTO = 512,     /* s_load, ds_read, ...: the destination is loaded */
-    HALFKEEP = 1024, /* writes one half of its register and keeps the other */
-    MIX = 2048,      /* each source is f32, or a half of an f16 pair, as op_sel_hi says */
-    SAT = 4096,      /* each source is f32, or a half of an f16 pair, as op_sel_hi selects */
-    NOCLAMP = 8192,  /* what clamp makes of the result is not known */
+    HALFKEEP = 1024, /* writes one half of the destination register and preserves the other half */
+    MIX = 2048,      /* each source is f32, or a half of an f16 pair, as op_sel_hi selects */
+    SAT = 4096,      /* clamp saturates the integer result */
+    NOCLAMP = 8192,  /* the effect of clamp on the result is unknown */
 };
 
 struct wave;
@@ -103,7 +104,7 @@ struct row {
     uint8_t targets;
     uint8_t dst, src[3];
     uint16_t flags;
-    uint32_t info; /* memory: the kind of move (see memory.h); MFMA: the shape */
+    uint32_t info; /* memory instructions: the kind of move (see memory.h); MFMA: the shape */
     union {
         lanes_fn *lanes;
         scalar_fn *scalar;
@@ -116,7 +117,7 @@ enum operand_kind {
     O_SGPR,
     O_VGPR,
     O_CONST,   /* an inline constant, already in the operand's type */
-    O_LITERAL, /* the word after the instruction */
+    O_LITERAL, /* a literal: the word after the instruction */
     O_SPECIAL, /* apertures, vccz, execz, scc */
 };
 
@@ -157,11 +158,11 @@ enum encoding {
 
 struct inst {
     step_fn *run;
-    const struct row *row;     /* NULL: not an instruction of this target */
+    const struct row *row;     /* NULL: this target has no such instruction */
     const struct inst *target; /* target of a direct branch */
     struct operand dst, sdst, src[3];
     uint32_t words[3];
-    uint32_t offset; /* in bytes, from the start of its code */
+    uint32_t offset; /* in bytes, from the start of the decoded code */
     int32_t imm;     /* simm16, or a memory instruction's offset */
     uint8_t size;    /* in words */
     uint8_t encoding;
@@ -178,40 +179,38 @@ struct inst {
     uint8_t cbsz, abid, blgp;
 };
 
-/* The state that one wave's instructions can change. */
+/* The execution states of a wave. */
 enum stop { RUNNING, YIELDED, AT_BARRIER, ENDED, FAULTED };
 
 struct group;
 
 struct wave {
     const struct inst *next; /* the next instruction to run */
-    const struct code *code; /* the code object that holds the kernel */
+    const struct code *code; /* the decoded function that contains `next` */
     struct group *group;
     uint8_t stop; /* enum stop */
     bool scc;
     bool fp_special; /* mode_is_special */
     uint8_t index;   /* index of the wave in its group */
-    bool gws_waits;  /* the wave waits at a barrier of the whole grid, to which it came in this
-                      * generation:
-                      */
+    bool gws_waits;  /* the wave waits at a barrier of the whole grid, since this generation: */
     uint32_t gws_generation;
     uint32_t mode, trapsts;
     uint64_t instructions;
-    uint64_t scratch_offset; /* offset of this wave's scratch in its group's */
+    uint64_t scratch_offset; /* offset of this wave's scratch in the group's scratch */
     uint32_t s[SGPRS] __attribute__((aligned(64)));
-    uint64_t expanded_exec; /* the EXEC that lane_mask was made from */
+    uint64_t expanded_exec; /* the EXEC value that lane_mask was computed from */
     uint32_t lane_mask[LANES] __attribute__((aligned(64)));
     uint32_t v[VGPR_ROWS][LANES] __attribute__((aligned(64)));
     CHECK_IN_WAVE
 };
 
-/* Operands and results of a vector instruction. A 64-bit value's high words follow its low words,
- * 64 lanes on: registers lie so too, so an operand is usually the register itself. */
+/* Operands and results of a vector instruction. A 64-bit value's high words follow its 64 low
+ * words, as in registers, so most operands point directly at the registers. */
 struct lanes {
     uint32_t *d;
     const uint32_t *a, *b, *c;
-    uint64_t exec; /* the lanes whose result counts */
-    uint64_t in;   /* carry or condition, one bit a lane */
+    uint64_t exec; /* lanes whose result is stored */
+    uint64_t in;   /* carry or condition, one bit for each lane */
     uint64_t out;
     struct wave *w;
     const struct inst *i;
@@ -240,7 +239,7 @@ enum {
     MODE_GPR_IDX = 1 << 27,
 };
 
-/* Returns whether arithmetic needs more than nearest-even with all denormals. */
+/* Returns whether MODE requires more than round-to-nearest-even with all denormals. */
 static inline bool mode_is_special(uint32_t mode) {
     return (mode & 0xff) != 0xf0 || mode & MODE_FP16_OVFL;
 }
@@ -250,22 +249,22 @@ unsigned softgpu_type_dwords(enum type type);
 unsigned
 softgpu_type_float(enum type type); /* Returns 16, 32 or 64, or 0 if the type is no float */
 
-/* Decodes one instruction from `available` words; returns false if they hold none of this target
- * (decode.c). */
+/* Decodes one instruction from `available` words; returns false if the words contain no instruction
+ * of this target (decode.c). */
 bool softgpu_decode(enum target_mask target, const uint32_t *words, size_t available,
                     struct inst *inst);
 enum target_mask softgpu_target_mask(const struct softgpu_target *target);
 
-/* Prints the text that llvm-objdump would print, without the address (print.c). */
+/* Prints an instruction as llvm-objdump does, without the address (print.c). */
 void softgpu_print(enum target_mask target, const struct inst *inst, uint64_t pc, char *text,
                    size_t size);
 
-/* Stops a wave with a fault (group.c). */
+/* Stops a wave with a fault (stop.c). */
 void softgpu_wave_fault(struct wave *w, const struct inst *i, int lane, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void softgpu_wave_jump(struct wave *w, const struct inst *i, uint64_t pc);
 
-/* The handlers of the families. */
+/* Handlers that execute vector instructions, and unknown instructions. */
 step_fn softgpu_run_vop, softgpu_run_vop_full, softgpu_run_vopc;
 step_fn softgpu_run_unknown;
 

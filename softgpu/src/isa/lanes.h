@@ -1,14 +1,14 @@
-/* The form of vector instructions' meanings: loops over 64 lanes that the compiler can vectorise.
- * Each lane is loaded before it is stored, and lane n touches column n only, so a destination may
- * be one of the sources. */
+/* Defines the functions that compute vector instructions: loops over 64 lanes that the compiler can
+ * vectorise. Each lane is loaded before it is stored, and lane n accesses only column n, so the
+ * destination may also be a source. */
 #ifndef SOFTGPU_LANES_H
 #define SOFTGPU_LANES_H
 
 #include "fp.h"
 #include "isa.h"
 
-/* Each function has two copies, one for AVX2, FMA and F16C; the loader chooses when it loads the
- * library. Without these features f32 fma is a library call of 5 ns a lane. */
+/* Each function has two copies, one of them for AVX2, FMA and F16C; the dynamic loader selects a
+ * copy. Without these CPU features, an f32 fma is a library call that takes 5 ns for each lane. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #define VECTORISED __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
@@ -17,7 +17,7 @@
 
 #define EACH_LANE(l) _Pragma("GCC ivdep") for (int l = 0; l < LANES; l++)
 
-/* A lane of an operand as a C value of its type. */
+/* Loads a lane of an operand as a C value of the operand's type. */
 #define LOAD_B32(p) ((p)[l])
 #define LOAD_U32(p) ((p)[l])
 #define LOAD_I32(p) ((int32_t)(p)[l])
@@ -47,7 +47,7 @@
 #define STORE_I64(x) STORE_B64(x)
 #define STORE_F64(x) STORE_B64(bits_of_f64(x))
 
-/* name: D = expression of a, b, c, for operands of the given types. */
+/* Defines function `name`: D = expression of a, b and c, for operands of the given types. */
 #define OP1(name, D, A, expr)                                                                      \
     VECTORISED static void name(struct lanes *o) {                                                 \
         uint32_t *d = o->d;                                                                        \
@@ -81,7 +81,8 @@
         }                                                                                          \
     }
 
-/* For instructions to which MODE's rounding of f16 or its IEEE bit matters: `ieee` is available. */
+/* Defines instructions that depend on MODE's f16 rounding or on its IEEE bit, which `ieee`
+ * contains. */
 #define IEEE(o) (((o)->w->mode & MODE_IEEE) != 0)
 
 #define VROW(op_, name_, targets_, dst_, s0_, s1_, s2_, flags_, fn_)                               \

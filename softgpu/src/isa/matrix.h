@@ -1,4 +1,4 @@
-/* The places of matrices in a wave's registers, dense or sparse. */
+/* Maps the elements of dense or sparse matrices to a wave's registers. */
 #ifndef SOFTGPU_MATRIX_H
 #define SOFTGPU_MATRIX_H
 
@@ -9,12 +9,12 @@
 
 enum kind {
     MF_F32,
-    MF_XF32, /* f32, of whose mantissa 10 bits count */
+    MF_XF32, /* f32 with a mantissa of only 10 bits */
     MF_F16,
     MF_BF16,
     MF_F64,
     MF_I8,
-    MF_BF8_BF8, /* the kinds of A and of B */
+    MF_BF8_BF8, /* the 8-bit float formats of A and B */
     MF_BF8_FP8,
     MF_FP8_BF8,
     MF_FP8_FP8,
@@ -32,8 +32,8 @@ static inline struct shape shape_of(const struct row *row) {
                           .blocks = row->info >> 20 & 31};
 }
 
-/* Returns true for gfx90a's f16 and bf16 shapes, which treat denormals as zero and produce none in
- * any mode. */
+/* Returns true for gfx90a's f16 and bf16 shapes, which flush denormal inputs and results to zero in
+ * every mode. */
 static inline bool flushes(const struct wave *w, const struct shape *s) {
     return w->code->target == GFX90A && (s->kind == MF_F16 || s->kind == MF_BF16);
 }
@@ -46,7 +46,7 @@ static inline const struct float8 *float8_of(const struct shape *s, enum matrix 
     return bf8 ? &softgpu_bf8 : &softgpu_fp8;
 }
 
-/* Returns one element of A or B: a lane's element e. */
+/* Returns element e that a lane holds of A or B. */
 static inline float element(const struct wave *w, unsigned reg, const struct shape *s,
                             enum matrix which, unsigned lane, unsigned e) {
     uint32_t u;
@@ -71,8 +71,8 @@ static inline unsigned per_lane(const struct shape *s) {
     return s->m * s->k * s->blocks / LANES;
 }
 
-/* The row and column of an element of a block's result. M = 32 and 16 put four rows into four
- * registers and the next four rows into the next lanes. */
+/* The register and lane of a result element, found by its block, row and column. M = 32 and 16 put
+ * four rows into four registers and the next four rows into the next lanes. */
 struct cell {
     unsigned reg, lane;
 };

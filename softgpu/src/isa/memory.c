@@ -1,4 +1,4 @@
-/* Turns the addresses of lanes into bytes of this process, or a fault. */
+/* Translates the addresses of lanes to host addresses, or reports a fault. */
 #include "memory.h"
 #include "../check/hooks.h"
 #include "lanes.h"
@@ -8,7 +8,8 @@ static bool holds(const struct softgpu_range *r, uint64_t va, uint64_t size) {
     return va - r->va < r->size && r->size - (va - r->va) >= size;
 }
 
-/* The range then moves to the front: a kernel's accesses mostly alternate between few mappings. */
+/* The range that was found moves to the front, because a kernel's accesses mostly alternate between
+ * few mappings. */
 static const struct softgpu_range *find_range(struct wave *w, uint64_t va, uint64_t size) {
     struct softgpu_range *hot = w->group->hot, found;
     unsigned n = 0;
@@ -33,9 +34,8 @@ char *softgpu_host_address(struct wave *w, uint64_t va, uint64_t size) {
     return r ? r->host + (va - r->va) : NULL;
 }
 
-/* Finds the lowest and the highest address of the lanes that take part. If all lanes do, addresses
- * are compared as signed, for which there are vectors; addresses in the upper half fault lane by
- * lane. */
+/* Finds the lowest and the highest address of all active lanes. If all lanes are active, addresses
+ * are compared as signed, in vectors; addresses in the upper half fault lane by lane. */
 VECTORISED static void bounds_of_all(const uint64_t *va, uint64_t *low, uint64_t *high) {
     int64_t lo = INT64_MAX, hi = INT64_MIN;
     for (int l = 0; l < LANES; l++) {
@@ -152,8 +152,8 @@ bool softgpu_locate_lds(struct wave *w, const struct inst *i, const uint32_t *of
     return true;
 }
 
-/* Scratch is interleaved: a lane's dwords are 64 dwords apart, so that lanes that use one variable
- * touch neighbouring bytes. */
+/* Scratch is interleaved: a lane's dwords are 64 dwords apart, so that lanes that access one
+ * variable touch neighbouring bytes. */
 static uint64_t interleaved(uint64_t base, uint32_t offset, int lane) {
     return base + (uint64_t)(offset / 4) * 4 * LANES + (unsigned)lane * 4 + offset % 4;
 }
@@ -167,8 +167,8 @@ static bool outside_scratch(const struct wave *w, uint64_t base, uint32_t offset
     return first < w->scratch_offset || last >= w->scratch_offset + size;
 }
 
-/* Fills in the access of the lanes whose bytes lie as registers do, in dwords; `split` are the
- * lanes with a dword across two. */
+/* Locates the lanes whose scratch bytes lie within dwords; `split` returns the lanes whose access
+ * crosses a dword boundary. */
 static bool locate_scratch(struct wave *w, const struct inst *i, uint64_t base,
                            const uint32_t *offset, uint64_t mask, struct access *a,
                            uint64_t *split) {
@@ -190,7 +190,7 @@ static bool locate_scratch(struct wave *w, const struct inst *i, uint64_t base,
     return true;
 }
 
-/* Copies a lane's bytes, one after the other, to or from their places in scratch. */
+/* Copies a lane's bytes one by one between a buffer and interleaved scratch. */
 static void collect(const struct wave *w, uint64_t base, uint32_t offset, int lane, char *bytes,
                     unsigned count) {
     for (unsigned n = 0; n < count; n++)
@@ -203,8 +203,8 @@ static void distribute(const struct wave *w, uint64_t base, uint32_t offset, int
         w->group->scratch[interleaved(base, offset + n, lane)] = (uint8_t)bytes[n];
 }
 
-/* In amdhsa's unaligned-access mode any address is permitted: LLVM copies structures that are
- * aligned to two bytes by dwords. */
+/* amdhsa's unaligned-access mode permits any address: LLVM copies 2-byte aligned structures by
+ * dwords. */
 static void transfer_split(struct wave *w, const struct inst *i, uint64_t base,
                            const uint32_t *offset, uint64_t split) {
     enum { WIDEST = 16 };

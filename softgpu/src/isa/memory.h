@@ -1,11 +1,12 @@
-/* Declarations of memory instructions: the bytes that they move, and each lane's place. */
+/* Declares memory instructions: the bytes that they move, and the location of each lane's bytes. */
 #ifndef SOFTGPU_ISA_MEMORY_H
 #define SOFTGPU_ISA_MEMORY_H
 
 #include "exec.h"
 #include "families.h"
 
-/* A row's info: the kind of move. LO and HI fill one half of a register and keep the other. */
+/* The kind of move, in a row's `info`. LO and HI loads fill one half of a register and preserve the
+ * other half. */
 enum move {
     MV_NONE,
     MV_LOAD_U8,
@@ -32,7 +33,7 @@ enum move {
     MV_STORE_128,
     MV_ATOMIC_32,
     MV_ATOMIC_64,
-    MV_CACHE,  /* nothing: memory here is coherent */
+    MV_CACHE,  /* no effect, because emulated memory is coherent */
     MV_LDS_U8, /* from global to workgroup memory, a dword for each lane */
     MV_LDS_I8,
     MV_LDS_U16,
@@ -44,7 +45,7 @@ enum move {
     MV_IMAGE_SAMPLE,
     MV_IMAGE_GATHER,
     DS_NONE,       /* not emulated */
-    DS_NO_ADDRESS, /* not emulated either: these have no address operand */
+    DS_NO_ADDRESS, /* instructions without an address operand: not emulated */
     DS_NOP,
     DS_GWS_INIT,
     DS_GWS_BARRIER,
@@ -105,7 +106,7 @@ static inline enum atomic_op atomic_of(const struct row *row) {
 /* Returns how many bytes one lane moves. */
 unsigned softgpu_move_bytes(enum move move);
 
-/* The place of each lane's bytes: its dwords are `stride` apart, which is 4 bytes in plain
+/* The location of each lane's bytes: the dwords are `stride` bytes apart, which is 4 in ordinary
  * memory. */
 struct access {
     char *at[LANES];
@@ -121,19 +122,20 @@ char *softgpu_host_address(struct wave *w, uint64_t va, uint64_t size);
 void softgpu_memory_fault(struct wave *w, const struct inst *i, int lane, const char *what,
                           uint64_t va, unsigned size);
 
-/* Fills in access for the lanes of a mask; returns false after a fault. */
+/* Locates the bytes of the lanes in a mask; returns false after a fault. */
 bool softgpu_locate_global(struct wave *w, const struct inst *i, const uint64_t *va, uint64_t mask,
                            struct access *a);
 bool softgpu_locate_lds(struct wave *w, const struct inst *i, const uint32_t *offset, uint64_t mask,
                         unsigned bytes, struct access *a);
 
-/* Moves data between registers and memory. `data2` is a ds instruction's second operand. */
+/* Moves data between registers and memory. */
 void softgpu_transfer(struct wave *w, const struct inst *i, const struct access *a);
-/* Transfers between lanes and scratch. `base` is this group's scratch plus a wave's part; offsets
- * are each lane's own, of any alignment. */
+/* Moves data between registers and scratch. `base` is the offset of the wave's scratch in the
+ * group's scratch; each lane has its own offset, of any alignment. */
 void softgpu_transfer_scratch(struct wave *w, const struct inst *i, uint64_t base,
                               const uint32_t *offset, uint64_t mask);
 
+/* Runs a lane's atomic operation, and returns the old value. `data2`: a second operand, if any. */
 uint64_t softgpu_atomic32(char *at, enum atomic_op op, uint32_t data, uint32_t data2);
 uint64_t softgpu_atomic64(char *at, enum atomic_op op, uint64_t data, uint64_t data2);
 

@@ -1,8 +1,8 @@
-/* MFMA: a wave multiplies small matrices that are spread over its lanes.
+/* Implements MFMA: a wave multiplies small matrices that are distributed over its lanes.
  *
- * A is M x K, B is K x M, C and D are M x M, in one or more independent blocks. A lane holds E
- * consecutive k of one row of A (or column of B). Lanes M apart hold the next k, or the next block
- * once K is used up. */
+ * A is M x K, B is K x M, C and D are M x M, in one or more independent blocks. Each lane stores E
+ * consecutive values of k in one row of A (or column of B). Lanes that are M apart store the next
+ * values of k, and then the next block. */
 #include "lanes.h"
 #include "matrix.h"
 #include "operand.h"
@@ -10,11 +10,11 @@
 #define MFMA(kind, m, k, blocks) ((kind) | (m) << 4 | (k) << 12 | (blocks) << 20)
 #define SPARSE(kind, m, k, blocks) (SPARSE_MATRIX | MFMA(kind, m, k, blocks))
 
-/* A[block][k][i] and B[block][k][j] as arrays, of 64 lanes with at most 8 elements. */
+/* Size of the arrays A[block][k][i] and B[block][k][j]: 64 lanes with at most 8 elements. */
 enum { MOST = 8 * LANES };
 
-/* Returns the place of a lane's element e in such an array. cbsz and abid let several blocks share
- * one A. */
+/* Returns the index of a lane's element e in an array of A or B. The modifiers cbsz and abid let
+ * several blocks share one A. */
 static unsigned place(const struct shape *s, unsigned lane, unsigned e) {
     unsigned each = per_lane(s), column = lane % s->m, group = lane / s->m;
     unsigned groups = s->k / each, block = group / groups, k = each * (group % groups) + e;
@@ -26,23 +26,23 @@ static unsigned source_block(const struct inst *i, unsigned block) {
     return (block & ~mask) + i->abid;
 }
 
-/* Returns the lane whose B a lane gets: README of AMD's amd_matrix_instruction_calculator, on
- * BLGP. */
+/* Returns the lane that supplies a lane's B, as the README of AMD's
+ * amd_matrix_instruction_calculator describes BLGP. */
 static unsigned source_lane(const struct inst *i, unsigned lane) {
     switch (i->blgp) {
     case 0:
         return lane;
-    case 1: /* the first half or the second to both */
+    case 1: /* copies the first or the second half to both halves */
     case 2:
         return 32 * (i->blgp - 1u) + lane % 32;
     case 3:
         return (lane + 16) % LANES;
-    default: /* one of the quarters to all */
+    default: /* copies one quarter to all quarters */
         return 16 * (i->blgp - 4u) + lane % 16;
     }
 }
 
-/* Returns why that calculator rejects such a pattern, or NULL. */
+/* Returns why AMD's amd_matrix_instruction_calculator rejects these modifiers, or NULL. */
 static const char *undefined_pattern(const struct wave *w, const struct inst *i,
                                      const struct shape *s) {
     if (s->kind == MF_F64 && w->code->target == GFX942)
@@ -54,13 +54,13 @@ static const char *undefined_pattern(const struct wave *w, const struct inst *i,
     return i->abid >> i->cbsz ? "abid is not among the blocks that cbsz asks for" : NULL;
 }
 
-/* Returns a register of C; a constant is equal in every element. */
+/* Returns an element of C; a constant C has equal elements. */
 static uint32_t initial(const struct wave *w, const struct inst *i, struct cell at) {
     const struct operand *c = &i->src[2];
     return c->kind == O_VGPR ? w->v[c->reg + at.reg][at.lane] : (uint32_t)c->bits;
 }
 
-/* Adds products to sums in f32, each rounded once, in the order of k. */
+/* Adds products to sums in f32, in the order of k, with one rounding for each step. */
 VECTORISED static void accumulate(float *sum, const float *a, const float *b, unsigned m,
                                   unsigned k) {
     for (unsigned n = 0; n < k; n++)
@@ -125,11 +125,11 @@ static double double_at(const struct wave *w, unsigned reg, unsigned lane) {
     return f64_of(w->v[reg][lane] | (uint64_t)w->v[reg + 1][lane] << 32);
 }
 
-/* f64 has its own layouts. Rows of D fill lanes before registers, and the four blocks of 4x4x4 lie
- * within 16 lanes, k outside them. */
+/* Runs f64 instructions, whose matrices have layouts of their own. Rows of D fill lanes before
+ * registers; in 4x4x4, the four blocks share 16 lanes, and each k has 16 lanes. */
 static void run_double(struct wave *w, const struct inst *i, const struct shape *s) {
     uint32_t d[8][LANES];
-    /* On gfx942 signs replace blgp. */
+    /* On gfx942, the blgp bits negate A, B and C. */
     double sign_a = i->blgp & 1 ? -1 : 1, sign_b = i->blgp & 2 ? -1 : 1;
     double sign_c = i->blgp & 4 ? -1 : 1;
     unsigned block_step = s->m == 4 ? 4 : 0, regs = s->m / 4;
@@ -152,7 +152,7 @@ static void run_double(struct wave *w, const struct inst *i, const struct shape 
     memcpy(w->v[i->dst.reg], d, softgpu_type_dwords(i->row->dst) * sizeof d[0]);
 }
 
-/* MFMA ignores EXEC. */
+/* MFMA ignores EXEC, so all lanes take part. */
 void softgpu_run_mfma(struct wave *w, const struct inst *i) {
     struct shape s = shape_of(i->row);
     const char *undefined = undefined_pattern(w, i, &s);

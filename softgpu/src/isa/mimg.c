@@ -1,4 +1,4 @@
-/* MIMG: images, which are decoded and printed, but not emulated. */
+/* Decodes and prints image instructions (MIMG), which are not emulated. */
 #include "families.h"
 #include "memory.h"
 

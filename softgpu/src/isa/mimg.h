@@ -1,4 +1,4 @@
-/* The bits of an instruction that reads or writes an image. */
+/* The bits of an image instruction. */
 #ifndef SOFTGPU_ISA_MIMG_H
 #define SOFTGPU_ISA_MIMG_H
 
@@ -9,7 +9,7 @@ enum {
     MIMG_GLC = 1 << 13,
     MIMG_DA = 1 << 14,
     MIMG_A16 = 1 << 15,
-    MIMG_TFE = 1 << 16, /* on gfx90a: the data are in accumulation registers */
+    MIMG_TFE = 1 << 16, /* on gfx90a: the data registers are accumulation registers */
     MIMG_LWE = 1 << 17,
     MIMG_SLC = 1 << 25,
 };

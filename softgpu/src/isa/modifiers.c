@@ -1,9 +1,9 @@
-/* The changes that SDWA, DPP, VOP3 and VOP3P make to an operand or a result, and the denormal bits
- * of MODE. Instructions without any of these never come here. */
+/* Applies SDWA, DPP, VOP3 and VOP3P modifiers to operands and results, and flushes denormals as
+ * MODE requires. Instructions without modifiers or flushing do not use this file. */
 #include "lanes.h"
 #include "operand.h"
 
-/* Returns the lane that DPP reads for lane l, or -1 if there is none. */
+/* Returns the lane that DPP reads for lane l, or -1 if DPP reads no lane. */
 static int dpp_lane(unsigned ctrl, int l) {
     int row = l & ~15, n = l & 15;
     if (ctrl <= 0xff) /* quad_perm */
@@ -67,14 +67,14 @@ static void apply_sign(uint32_t *room, unsigned mods, uint32_t sign) {
     EACH_LANE(l) room[l] = (room[l] & keep) ^ flip;
 }
 
-/* MODE has two bits for f32 and two for f64 and f16, which tell which denormals are kept. */
+/* MODE has two bits for f32, and two for f64 and f16, which keep denormal sources or results. */
 enum { DENORMAL_SOURCES = 1, DENORMAL_RESULTS = 2 };
 
 static bool keeps(const struct wave *w, unsigned bits, unsigned denormals) {
     return w->mode >> (bits == 32 ? 4 : 6) & denormals;
 }
 
-/* Turns denormals into zeros of their sign. */
+/* Flushes denormals to zeros with the number's sign. */
 static void flush(uint32_t *room, enum type type) {
     EACH_LANE(l) {
         uint32_t u = room[l];
@@ -95,17 +95,18 @@ static void flush(uint32_t *room, enum type type) {
         flush(room + LANES, F32);
 }
 
-/* VOP3P: selects which half each half of the operation gets, and its sign. */
+/* Selects, for VOP3P, which half of the source each half of the operation reads, and negates the
+ * selected halves. */
 static void select_halves(const struct inst *i, unsigned n, enum type type, uint32_t *room) {
     bool lo_high = i->op_sel >> n & 1, hi_high = i->op_sel_hi >> n & 1;
     bool neg_lo = i->neg_lo >> n & 1, neg_hi = i->neg_hi >> n & 1;
-    if (i->row->flags & MIX) { /* neg_hi means the absolute value here */
+    if (i->row->flags & MIX) { /* neg_hi means the absolute value in this instruction */
         EACH_LANE(l) {
             uint32_t u = room[l];
             u = hi_high ? bits_of_f32(f16_of((uint16_t)(lo_high ? u >> 16 : u))) : u;
             room[l] = (neg_hi ? u & INT32_MAX : u) ^ (uint32_t)neg_lo << 31;
         }
-    } else if (type == PB32) { /* op_sel by itself tells which word */
+    } else if (type == PB32) { /* op_sel selects the word, without op_sel_hi */
         EACH_LANE(l) {
             uint32_t u = room[lo_high ? LANES + l : l];
             room[l] = room[LANES + l] = u;
@@ -160,8 +161,8 @@ static uint32_t scale_half(uint16_t h, float factor) {
     return x == 0 ? 0 : bits_of_f16(x * factor);
 }
 
-/* Multiplies a result by two, four or one half. Denormals are already zeros, and zeros have no
- * sign. */
+/* Multiplies a result by 2, 4 or 0.5. Denormal results are flushed first, and a zero result loses
+ * its sign. */
 static void scale(uint32_t *r, enum type type, unsigned omod) {
     static const float factors[] = {1, 2, 4, 0.5f};
     float factor = factors[omod];
@@ -181,7 +182,7 @@ static void scale(uint32_t *r, enum type type, unsigned omod) {
     }
 }
 
-/* If MODE keeps denormals or asks for IEEE's rules, the hardware ignores output modifiers. */
+/* The hardware ignores output modifiers if MODE preserves denormals or sets the IEEE bit. */
 static bool scales(const struct wave *w, const struct inst *i, unsigned bits) {
     return bits && i->omod && !(w->mode & MODE_IEEE) && !keeps(w, bits, DENORMAL_RESULTS);
 }
@@ -219,7 +220,7 @@ static void clamp(uint32_t *r, enum type type, bool nan_to_zero) {
     }
 }
 
-/* SDWA: stores the result's low bits in one part of the register. */
+/* Stores a result's low bits in the part of the register that SDWA selects. */
 static void place_part(const struct inst *i, uint32_t *r, const uint32_t *old) {
     unsigned sel = i->dst_sel;
     if (sel == SEL_DWORD)
@@ -228,7 +229,7 @@ static void place_part(const struct inst *i, uint32_t *r, const uint32_t *old) {
     uint32_t part = sel <= SEL_BYTE3 ? 0xff : 0xffff, sign = part ^ part >> 1;
     EACH_LANE(l) {
         uint32_t u = (r[l] & part) << shift;
-        if (i->dst_unused == 1 && r[l] & sign) /* UNUSED_SEXT: the bits above */
+        if (i->dst_unused == 1 && r[l] & sign) /* UNUSED_SEXT: copies the sign to the bits above */
             u |= ~(sign << shift | ((sign << shift) - 1));
         else if (i->dst_unused == 2) /* UNUSED_PRESERVE */
             u |= old[l] & ~(part << shift);

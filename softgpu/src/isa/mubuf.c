@@ -1,5 +1,6 @@
-/* MUBUF: memory that a descriptor of four SGPRs describes. A scratch buffer is swizzled; others are
- * arrays with a bound, beyond which loads return 0 and stores are dropped, dword by dword. */
+/* Implements MUBUF: accesses to buffers, each described by a descriptor in four SGPRs. A scratch
+ * buffer is swizzled; other buffers have a bound, beyond which loads return 0 and stores are
+ * dropped, dword by dword. */
 #include "../check/hooks.h"
 #include "lanes.h"
 #include "memory.h"
@@ -27,8 +28,9 @@ static void run_scratch(struct wave *w, const struct inst *i, const struct buffe
     softgpu_transfer_scratch(w, i, b->base - SCRATCH_VA + soffset, offset, wave_exec(w));
 }
 
-/* The place of a lane's bytes, and how many of them the bound permits. A load or a store of several
- * dwords keeps each dword within the bound; an atomic keeps all or none. */
+/* The location of a lane's bytes, and how many of the bytes lie within the buffer's bound. Loads
+ * and stores access each dword that lies within the bound; an atomic accesses all its bytes or
+ * none. */
 struct place {
     uint64_t va;
     unsigned have;
@@ -39,7 +41,7 @@ static struct place place_of(const struct wave *w, const struct inst *i, const s
     unsigned reg = i->src[0].reg, bytes = softgpu_move_bytes(move_of(i->row));
     uint64_t index = i->idxen ? w->v[reg][lane] : 0;
     uint64_t offset = (uint64_t)(i->offen ? w->v[reg + i->idxen][lane] : 0) + (uint32_t)i->imm;
-    /* The scalar offset counts if the bound is in bytes. */
+    /* If the bound is in bytes, the scalar offset counts toward the bound. */
     uint64_t limit = b->stride              ? index < b->records ? b->stride : 0
                      : b->records > soffset ? b->records - soffset
                                             : 0;
@@ -50,7 +52,7 @@ static struct place place_of(const struct wave *w, const struct inst *i, const s
                           .have = left >= bytes ? bytes : some};
 }
 
-/* Loads lanes that are not all inside through a copy, which is 0 for bytes outside. */
+/* Loads lanes that lie partly outside the bound through a copy, where bytes outside are 0. */
 static void load_cut(struct wave *w, const struct inst *i, const struct place *places,
                      uint64_t lanes) {
     char copies[LANES][16] = {0};
@@ -95,7 +97,7 @@ static void transfer_cut(struct wave *w, const struct inst *i, const struct plac
         load_cut(w, i, places, lanes);
     else if (!loads)
         store_cut(w, i, places, lanes);
-    else /* the old value of an atomic */
+    else /* an atomic outside the bound returns 0 as the old value */
         for (unsigned r = 0; r < softgpu_type_dwords(i->row->dst); r++)
             for (uint64_t m = lanes; m; m &= m - 1)
                 w->v[i->dst.reg + r][__builtin_ctzll(m)] = 0;

@@ -1,4 +1,4 @@
-/* Scalars as vectors, lane masks, and specially encoded sources. */
+/* Reads scalars as vectors, converts lane masks, and reads specially encoded sources. */
 #include "operand.h"
 
 #include "exec.h"

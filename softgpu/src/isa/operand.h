@@ -1,11 +1,11 @@
-/* Reads and writes scalar operands, and vector operands without modifiers: part of every
- * instruction, hence inline. */
+/* Reads and writes scalar operands, and vector operands without modifiers; the functions are inline
+ * because every instruction uses them. */
 #ifndef SOFTGPU_OPERAND_H
 #define SOFTGPU_OPERAND_H
 
 #include "isa.h"
 
-/* Returns vccz, execz, scc and the apertures. */
+/* Returns the value of vccz, execz, scc or an aperture. */
 uint64_t softgpu_special(const struct wave *w, unsigned enc);
 
 static inline bool is_wide(const struct operand *o) {
@@ -27,7 +27,8 @@ static inline void write_scalar(struct wave *w, const struct operand *o, uint64_
         w->s[o->reg] = (uint32_t)value;
 }
 
-/* Returns the lanes of a source: the register's, or a scalar copied to every lane of `room`. */
+/* Returns the 64 lanes of a source: the register itself, or a scalar copied to every lane of
+ * `room`. */
 const uint32_t *softgpu_broadcast(const struct wave *w, const struct operand *o, uint32_t *room);
 
 static inline const uint32_t *read_lanes(const struct wave *w, const struct operand *o,
@@ -35,8 +36,8 @@ static inline const uint32_t *read_lanes(const struct wave *w, const struct oper
     return o->kind == O_VGPR ? w->v[o->reg] : softgpu_broadcast(w, o, room);
 }
 
-/* Writes all ones for the lanes of a mask, 0 for the others; the result is kept for the next
- * instruction.
+/* Writes all ones to the lanes of a mask and 0 to the others; the caller caches the result for
+ * later instructions.
  */
 void softgpu_expand_mask(uint32_t *lanes, uint64_t mask);
 
@@ -51,13 +52,13 @@ static inline const uint32_t *exec_lanes(struct wave *w, uint64_t exec) {
 /* Returns a mask whose bit n is bit 31 of lane n. */
 uint64_t softgpu_gather_mask(const uint32_t *lanes);
 
-/* Stores `rows` registers for the lanes of a mask. */
+/* Stores `rows` registers, but only in the lanes of a mask. */
 void softgpu_blend(struct wave *w, uint32_t *d, const uint32_t *from, unsigned rows, uint64_t mask);
 
 enum { ROOM = 4 * LANES }; /* size of a vector instruction's widest source, 128 bits */
 
-/* Returns a source with all modifiers of SDWA, DPP and VOP3 applied (modifiers.c). Removes lanes
- * from *mask whose result must not be stored. */
+/* Returns a source with all modifiers of SDWA, DPP and VOP3 applied (modifiers.c). Removes from
+ * *mask the lanes whose result must not be stored. */
 const uint32_t *softgpu_read_modified(struct wave *w, const struct inst *i, unsigned n,
                                       uint32_t *room, uint64_t *mask);
 void softgpu_write_modified(struct wave *w, const struct inst *i, uint32_t *result, uint64_t mask);

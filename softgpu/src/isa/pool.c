@@ -1,9 +1,9 @@
-/* Spreads the workgroups of a dispatch over the cores.
+/* Distributes the workgroups of a dispatch over the CPU cores.
  *
- * The caller itself always works, so dispatches on different queues progress without helpers.
- * Helpers come only to a dispatch that has lasted for a while: waking one costs as much as a small
- * kernel. A group that uses up its turn is parked, so that waiting groups cannot keep those that
- * they wait for from running. */
+ * The calling thread always works itself, so dispatches on different queues progress without
+ * helpers. Helpers join only a long dispatch, because waking a helper costs as much as a small
+ * kernel. A group that has used up its turn is parked, so that waiting groups cannot block the
+ * groups for which they wait. */
 #include "../settings.h"
 #include "exec.h"
 
@@ -12,15 +12,15 @@
 
 enum {
     MAX_THREADS = 64,
-    WORTH_HELP = 20000, /* number of instructions that must be left before a helper is woken */
-    MAX_RESIDENT = 256, /* begun groups: each costs memory */
+    WORTH_HELP = 20000, /* minimum number of remaining instructions for which a helper is woken */
+    MAX_RESIDENT = 256, /* limit on begun groups, because each group needs memory */
 };
 
 static struct {
     pthread_once_t once;
     pthread_mutex_t lock;
     pthread_cond_t work;
-    struct dispatch *dispatches; /* dispatches that want help */
+    struct dispatch *dispatches; /* dispatches that need helpers */
     unsigned threads;
 } pool = {
     .once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
@@ -32,13 +32,14 @@ static void fail(struct dispatch *d, const char *text) {
     }
 }
 
-/* Takes a group to run, parked or new; returns false if there is none. Called with the lock
- * held. */
+/* Chooses a parked group or a new group to run; returns false if no group is left. Called with the
+ * lock held. */
 static bool take(struct dispatch *d, struct group **g, uint64_t *number) {
     if (d->failed)
         return false;
     bool may_begin = d->next_group < d->group_count;
-    /* A parked group waits while new ones can begin, as it may be waiting for one of them. */
+    /* New groups begin before parked groups continue, because a parked group may wait for a new
+     * group. */
     if (may_begin && (d->resident < MAX_RESIDENT || !d->parked)) {
         *g = NULL;
         *number = d->next_group++;
@@ -54,7 +55,7 @@ static bool take(struct dispatch *d, struct group **g, uint64_t *number) {
     return true;
 }
 
-/* Runs one turn of one group. Returns false if no group was left. */
+/* Runs one group for one turn. Returns false if no group was left. */
 static bool work(struct dispatch *d) {
     struct group *g;
     uint64_t number = 0;
@@ -92,7 +93,7 @@ static bool has_work(struct dispatch *d) {
     return any;
 }
 
-/* Returns the next dispatch to help: each goes to the end of the list when it is chosen. */
+/* Returns the next dispatch to help, and moves this dispatch to the end of the list. */
 static struct dispatch *choose(void) {
     for (struct dispatch **at = &pool.dispatches; *at; at = &(*at)->next) {
         struct dispatch *d = *at;
@@ -129,7 +130,8 @@ static void *helper(void *unused) {
     return NULL;
 }
 
-/* Starts one thread for each core but the caller's. The threads end with the process. */
+/* Starts one thread for each core except the calling thread's core. The threads end with the
+ * process. */
 static void start_threads(void) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     char text[SOFTGPU_SETTING_SIZE];
@@ -171,7 +173,7 @@ static void withdraw(struct dispatch *d) {
     pthread_mutex_unlock(&d->lock);
 }
 
-/* Estimates the remaining work from the time that the first groups took. */
+/* Estimates the remaining work from the instructions that the finished groups ran. */
 static bool worth_help(const struct dispatch *d) {
     uint64_t left = d->group_count - d->next_group;
     if (!left && !d->parked)
@@ -193,7 +195,7 @@ void softgpu_dispatch_run(struct dispatch *d) {
         }
         pthread_mutex_lock(&d->lock);
         bool over = d->failed || d->done_count == d->group_count;
-        /* Helpers run the last groups, and may park one that this thread must finish. */
+        /* Helpers run the last groups, and may park a group that this thread must finish. */
         if (!over && !d->parked && d->next_group == d->group_count)
             pthread_cond_wait(&d->changed, &d->lock);
         pthread_mutex_unlock(&d->lock);
@@ -202,7 +204,7 @@ void softgpu_dispatch_run(struct dispatch *d) {
     }
     if (published)
         withdraw(d);
-    while (d->parked) { /* after a fault */
+    while (d->parked) { /* discards groups that a fault left parked */
         struct group *g = d->parked;
         d->parked = g->next;
         softgpu_group_end(g);

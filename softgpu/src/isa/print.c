@@ -1,5 +1,5 @@
-/* Prints the text of an instruction as llvm-objdump does: for faults, and to prove that the decoder
- * agrees with LLVM. This file prints mnemonics; the families print the operands. */
+/* Disassembles an instruction as llvm-objdump does: for fault messages, and to prove that the
+ * decoder agrees with LLVM. This file prints mnemonics, and print_*.c the operands. */
 #include "print.h"
 
 #include "families.h"

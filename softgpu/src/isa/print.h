@@ -1,4 +1,4 @@
-/* The text of instructions, appended piece by piece. */
+/* Declares functions that append an instruction's text piece by piece. */
 #ifndef SOFTGPU_PRINT_H
 #define SOFTGPU_PRINT_H
 
@@ -7,7 +7,7 @@
 struct text {
     char *at;
     size_t left;
-    enum target_mask target; /* target whose spelling is wanted */
+    enum target_mask target; /* target whose syntax is printed */
 };
 
 void softgpu_put(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));

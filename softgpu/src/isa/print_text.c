@@ -1,4 +1,4 @@
-/* The pieces of an instruction's text: registers and constants. */
+/* Prints the parts of an instruction's text: registers and constants. */
 #include "families.h"
 #include "print.h"
 
@@ -67,7 +67,8 @@ static void put_special(struct text *t, unsigned enc) {
     softgpu_put(t, "%s", enc < 240 ? apertures[enc - 235] : bits[enc - 251]);
 }
 
-/* A literal that an inline constant could express is marked, so that it assembles to itself. */
+/* Returns true for a literal that an inline constant could express; such a literal is marked, so
+ * that reassembly gives identical bytes. */
 static bool could_be_inline(const struct operand *o) {
     static const uint32_t singles[] = {0x3f000000, 0x3f800000, 0x40000000, 0x40800000};
     uint64_t value = o->bits;
@@ -99,7 +100,7 @@ static void put_literal(struct text *t, const struct operand *o) {
     softgpu_put(t, could_be_inline(o) ? "lit(0x%x)" : "0x%x", value);
 }
 
-/* LLVM's tools show an f16 number for 16-bit integers, though the instruction gets 32 bits. */
+/* LLVM's tools print 16-bit integer constants as f16, although the instruction uses 32 bits. */
 static void put_half(struct text *t, unsigned enc) {
     struct operand half;
     softgpu_decode_source(&half, enc, F16, 0);

@@ -49,12 +49,12 @@ static void put_dpp(struct text *t, const struct inst *i) {
                 i->bound_ctrl ? " bound_ctrl:1" : "");
 }
 
-/* v_cvt_f32_fp8 and its variants select a part of their source only. */
+/* Returns true for v_cvt_f32_fp8 and its variants, which select only a part of their source. */
 static bool reads_float8(const struct inst *i) {
     return i->encoding == E_VOP1 && i->row->op >= 0x54 && i->row->op <= 0x57;
 }
 
-/* v_cvt_pk_fp8_f32 and its variants select a part of their destination. */
+/* Prints the part of the destination that v_cvt_pk_fp8_f32 and its variants select. */
 static void put_float8_part(struct text *t, const struct inst *i) {
     bool packed = i->row->op <= 0x2a3;
     if (packed && i->op_sel)

@@ -1,4 +1,4 @@
-/* The form of scalar instructions' meanings: a value of two operands, and SCC. */
+/* Defines the functions that compute scalar instructions, from two operands and SCC. */
 #ifndef SOFTGPU_SCALAR_H
 #define SOFTGPU_SCALAR_H
 
@@ -8,7 +8,8 @@
 #define SROW(op_, name_, dst_, s0_, s1_, fn_)                                                      \
     {.op = op_, .name = name_, .targets = ALL, .dst = dst_, .src = {s0_, s1_}, .fn.scalar = fn_},
 
-/* name: the result of a and b of C type T; SCC is unchanged. */
+/* Defines function `name`, which computes a result from a and b of C type T and leaves SCC
+ * unchanged. */
 #define S_OP(name, T, expr)                                                                        \
     static uint64_t name(struct wave *w, uint64_t a_, uint64_t b_) {                               \
         T a = (T)a_, b = (T)b_;                                                                    \
@@ -16,7 +17,7 @@
         return (uint64_t)(expr);                                                                   \
     }
 
-/* SCC tells whether the result is nonzero. */
+/* Defines a function that also sets SCC to whether the result is nonzero. */
 #define S_LOGIC(name, T, expr)                                                                     \
     static uint64_t name(struct wave *w, uint64_t a_, uint64_t b_) {                               \
         T a = (T)a_, b = (T)b_;                                                                    \
@@ -26,7 +27,7 @@
         return (uint64_t)r;                                                                        \
     }
 
-/* SCC has its own expression. */
+/* Defines a function that also sets SCC, by a separate expression. */
 #define S_SCC(name, T, expr, scc_expr)                                                             \
     static uint64_t name(struct wave *w, uint64_t a_, uint64_t b_) {                               \
         T a = (T)a_, b = (T)b_;                                                                    \

@@ -1,4 +1,4 @@
-/* SMEM: scalar loads and stores, the caches and the clocks. */
+/* Implements SMEM: scalar loads and stores, cache instructions and clocks. */
 #include "smem.h"
 #include "../check/hooks.h"
 #include "memory.h"
@@ -17,7 +17,8 @@ static uint32_t offset_of(const struct wave *w, const struct inst *i) {
     return offset + (i->src[2].kind == O_SGPR ? w->s[i->src[2].reg] : 0);
 }
 
-/* Returns how many bytes of an access a buffer's bound permits; the rest reads as 0. */
+/* Returns how many bytes of an access lie within a buffer's bound; bytes beyond the bound read as
+ * 0. */
 static unsigned within(const struct wave *w, const struct inst *i, uint32_t offset,
                        unsigned bytes) {
     const uint32_t *s = &w->s[i->src[0].reg];
@@ -35,7 +36,7 @@ static void move(struct wave *w, const struct inst *i, bool buffer, bool store) 
         base &= 0xffffffffffff;
         have = within(w, i, offset, bytes);
     }
-    /* An immediate offset is signed. */
+    /* An immediate offset is signed, except in buffer instructions. */
     uint64_t va = base + (buffer ? offset : (uint64_t)(int64_t)(int32_t)offset);
     if (!buffer && i->src[2].kind == O_SGPR)
         va = base + w->s[i->src[2].reg] + (uint64_t)(i->imm_en ? (int64_t)i->imm : 0);
@@ -71,7 +72,7 @@ void softgpu_run_smem(struct wave *w, const struct inst *i) {
     case SM_MEMTIME: /* ticks of a clock of 1 GHz */
         set_sgpr64(w, i->dst.reg, nanoseconds());
         break;
-    case SM_MEMREALTIME: /* ticks of 100 MHz, as on gfx9 */
+    case SM_MEMREALTIME: /* ticks of a 100 MHz clock, as on gfx9 hardware */
         set_sgpr64(w, i->dst.reg, nanoseconds() / 10);
         break;
     case SM_CACHE:

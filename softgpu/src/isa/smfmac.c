@@ -1,18 +1,18 @@
-/* SMFMAC: D += A B with a sparse A. Two of each four consecutive k in a row of A are stored. An
- * index of two bits tells which of the four a stored element is; it is in a register of that
- * element's lane.
+/* Implements SMFMAC: D += A B with a sparse matrix A. A row of A stores two of every four elements
+ * with consecutive k. A two-bit index, in a register of the stored element's lane, selects the
+ * element's position among the four.
  *
- * A lane has room for several sets of indices: abid chooses one, unless cbsz selects the first. Two
- * stored elements may have equal indices, or come in either order: each is multiplied by B's
- * element of its index. */
+ * A lane's index register contains several sets of indices: abid selects a set, but a nonzero cbsz
+ * selects the first set. Two stored elements may have equal indices or any order: each is
+ * multiplied by the element of B that its index selects. */
 #include "matrix.h"
 
 #include <math.h>
 
-/* The number of A's stored elements in a wave; B has twice as many. */
+/* The maximum number of stored elements of A in a wave; B has twice as many elements. */
 enum { MOST_STORED = 8 * LANES };
 
-/* The n-th stored element of row r of A: its place, and its k. */
+/* The n-th stored element of row r of A: its lane, its position in the lane, and its k. */
 struct stored {
     uint8_t lane, element, k;
 };
@@ -83,7 +83,7 @@ static void run_int(struct wave *w, const struct inst *i, const struct shape *s,
         }
 }
 
-/* SMFMAC ignores EXEC. */
+/* SMFMAC ignores EXEC, so all lanes take part. */
 void softgpu_run_smfmac(struct wave *w, const struct inst *i) {
     struct shape s = shape_of(i->row);
     struct stored all[MOST_STORED];

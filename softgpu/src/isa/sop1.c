@@ -1,4 +1,5 @@
-/* SOP1: one scalar source; also EXEC's masks, calls and returns. */
+/* Implements SOP1: instructions with one scalar source, including EXEC mask operations, calls and
+ * returns. */
 #include "exec.h"
 #include "scalar.h"
 
@@ -7,7 +8,7 @@ S_OP(mov_b64, uint64_t, a)
 S_LOGIC(not_b32, uint32_t, ~a)
 S_LOGIC(not_b64, uint64_t, ~a)
 
-/* Tests any bit of each four: returns it as one bit, or as four. */
+/* Tests whether any bit of each group of four is set: returns one or four bits for each group. */
 static uint64_t quads(uint64_t a) {
     return (a | a >> 1 | a >> 2 | a >> 3) & 0x1111111111111111;
 }
@@ -43,7 +44,7 @@ S_OP(ff1_i32_b32, uint32_t, a ? __builtin_ctz(a) : -1)
 S_OP(ff1_i32_b64, uint64_t, a ? __builtin_ctzll(a) : -1)
 S_OP(flbit_i32_b32, uint32_t, a ? __builtin_clz(a) : -1)
 S_OP(flbit_i32_b64, uint64_t, a ? __builtin_clzll(a) : -1)
-/* Counts the leading bits that equal the sign. */
+/* Counts the leading bits that equal the sign bit. */
 S_OP(flbit_i32, int32_t, a != 0 && a != -1 ? __builtin_clz((uint32_t)(a ^ a >> 31)) : -1)
 S_OP(flbit_i32_i64, int64_t, a != 0 && a != -1 ? __builtin_clzll((uint64_t)(a ^ a >> 63)) : -1)
 S_OP(sext_i32_i8, int8_t, (uint32_t)(int32_t)a)
@@ -58,7 +59,8 @@ static uint64_t bitreplicate_b64_b32(struct wave *w, uint64_t a, uint64_t b) {
     return r;
 }
 
-/* EXEC becomes a function of itself and the source; the destination gets the old EXEC. */
+/* Defines an instruction that sets EXEC to a function of EXEC and the source, and stores the old
+ * EXEC in the destination. */
 #define SAVEEXEC(name, expr)                                                                       \
     static uint64_t name(struct wave *w, uint64_t a, uint64_t b) {                                 \
         (void)b;                                                                                   \
@@ -79,7 +81,7 @@ SAVEEXEC(xnor_saveexec_b64, ~(a ^ exec))
 SAVEEXEC(andn1_saveexec_b64, ~a &exec)
 SAVEEXEC(orn1_saveexec_b64, ~a | exec)
 
-/* The destination gets the new EXEC. */
+/* Defines an instruction that stores the new EXEC in the destination, too. */
 #define WREXEC(name, expr)                                                                         \
     static uint64_t name(struct wave *w, uint64_t a, uint64_t b) {                                 \
         (void)b;                                                                                   \
@@ -101,9 +103,9 @@ static uint64_t getpc_b64(struct wave *w, uint64_t a, uint64_t b) {
     return next_pc(w);
 }
 
-/* Instructions that depend on more than values: on the destination's old value or number, or on the
- * wave's place in the code. A NULL meaning stands for an unimplemented instruction, so the rows
- * name these. */
+/* The functions below depend on more than the source's value: on the destination's old value or
+ * number, or on the wave's code address. A NULL function marks an unimplemented instruction, so the
+ * rows name these functions. */
 static uint64_t setpc_b64(struct wave *w, uint64_t a, uint64_t b) {
     (void)b;
     softgpu_wave_jump(w, w->next - 1, a);
@@ -130,7 +132,7 @@ static uint64_t set_gpr_idx_idx(struct wave *w, uint64_t a, uint64_t b) {
     return 0;
 }
 
-/* Relative moves: M0 is added to the number of the source or of the destination. */
+/* Returns the register of a relative move: M0 is added to the operand's register number. */
 static uint64_t relative(struct wave *w, const struct inst *i, const struct operand *o) {
     unsigned r = o->reg + w->s[SGPR_M0];
     if (o->kind != O_SGPR || r + 1 >= SGPR_FLAT_SCRATCH) {
@@ -150,7 +152,8 @@ static uint64_t movrels_b64(struct wave *w, uint64_t a, uint64_t b) {
     return sgpr64(w, (unsigned)relative(w, w->next - 1, &w->next[-1].src[0]));
 }
 
-/* The instruction's destination is written afterwards, with its present content. */
+/* The function returns the destination's current value, because the handler stores the result in
+ * the instruction's destination afterwards. */
 static uint64_t movreld_b32(struct wave *w, uint64_t a, uint64_t b) {
     (void)b;
     const struct operand *dst = &w->next[-1].dst;
@@ -165,7 +168,7 @@ static uint64_t movreld_b64(struct wave *w, uint64_t a, uint64_t b) {
     return read_scalar(w, dst);
 }
 
-/* The second value is the destination's old value. */
+/* The row's function gets the destination's old value as its second argument. */
 void softgpu_run_sop1(struct wave *w, const struct inst *i) {
     uint64_t a = i->src[0].kind ? read_scalar(w, &i->src[0]) : 0;
     uint64_t old = i->dst.kind ? read_scalar(w, &i->dst) : 0;

@@ -1,4 +1,4 @@
-/* SOP2: two scalar sources. */
+/* Implements SOP2: instructions with two scalar sources. */
 #include "scalar.h"
 
 S_SCC(add_u32, uint32_t, a + b, r < a)
@@ -43,7 +43,7 @@ S_OP(mul_i32, uint32_t, (uint32_t)(a * b))
 S_OP(mul_hi_u32, uint32_t, (uint64_t)a *b >> 32)
 S_OP(mul_hi_i32, int32_t, (int64_t)a *b >> 32)
 
-/* Bit fields: b has the offset in its low bits, and the width from bit 16 on. */
+/* In bit-field instructions, b has the offset in its low bits, and the width from bit 16 on. */
 static uint64_t low_bits(uint64_t x, unsigned width) {
     return width >= 64 ? x : x & ((1ull << width) - 1);
 }
@@ -55,7 +55,7 @@ static uint64_t signed_bits(uint64_t x, unsigned width) {
 }
 
 S_LOGIC(bfe_u32, uint32_t, low_bits(a >> (b & 31), b >> 16 & 0x7f))
-/* A signed source continues its sign above its highest bit. */
+/* A signed source is sign-extended above its highest bit. */
 S_LOGIC(bfe_i32, uint32_t, signed_bits((uint64_t)((int32_t)a >> (b & 31)), b >> 16 & 0x7f))
 S_LOGIC(bfe_u64, uint64_t, low_bits(a >> (b & 63), b >> 16 & 0x7f))
 S_LOGIC(bfe_i64, uint64_t, signed_bits((uint64_t)((int64_t)a >> (b & 63)), b >> 16 & 0x7f))

@@ -1,4 +1,4 @@
-/* SOPC: scalar compares, whose result goes to SCC. */
+/* Implements SOPC: scalar compares, which set SCC. */
 #include "scalar.h"
 
 #define COMPARE(name, T, expr)                                                                     \
@@ -27,8 +27,8 @@ COMPARE(bitcmp1_b64, uint64_t, a >> (b & 63) & 1)
 COMPARE(cmp_eq_u64, uint64_t, a == b)
 COMPARE(cmp_lg_u64, uint64_t, a != b)
 
-/* Vector registers are numbered relative to M0 from here on; the second source's encoding tells
- * which operands. The wave yields, as another loop must run it then. */
+/* From here on, vector register numbers are relative to M0 for the operands that the second
+ * source's encoding selects. The wave yields, because run_wave runs such waves in another loop. */
 static uint64_t set_gpr_idx_on(struct wave *w, uint64_t a, uint64_t b) {
     (void)b;
     w->mode |= MODE_GPR_IDX;

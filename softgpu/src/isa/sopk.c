@@ -1,4 +1,5 @@
-/* SOPK: one register and a 16-bit constant; also MODE and other hardware registers. */
+/* Implements SOPK: instructions with one register and a 16-bit constant, including access to MODE
+ * and other hardware registers. */
 #include "exec.h"
 #include "scalar.h"
 
@@ -39,7 +40,8 @@ enum hwreg {
     HW_XCC_ID = 20, /* gfx942 only */
 };
 
-/* The constant names a field of a hardware register: number, first bit and width. */
+/* A field of a hardware register, which the constant encodes as the register's number, first bit
+ * and width. */
 struct field {
     unsigned reg, shift;
     uint32_t mask;
@@ -68,7 +70,7 @@ static uint64_t getreg_b32(struct wave *w, uint64_t a, uint64_t constant) {
     case HW_TRAPSTS:
         value = w->trapsts;
         break;
-    case HW_ID: /* there is one compute unit: only the wave's number differs */
+    case HW_ID: /* only one compute unit exists, so only the wave's number varies */
         value = w->index;
         break;
     case HW_LDS_ALLOC:
@@ -80,7 +82,7 @@ static uint64_t getreg_b32(struct wave *w, uint64_t a, uint64_t constant) {
         value = (uint32_t)(d->context->private_aperture >> 48) |
                 (uint32_t)(d->context->shared_aperture >> 48) << 16;
         break;
-    case HW_XCC_ID: /* the only part of a partition */
+    case HW_XCC_ID: /* 0: the partition has only this part */
         if (d->target == GFX942)
             break;
         /* fallthrough */
@@ -97,7 +99,7 @@ static uint64_t setreg_b32(struct wave *w, uint64_t a, uint64_t constant) {
     case HW_MODE:
         w->mode = (w->mode & ~bits) | value;
         w->fp_special = mode_is_special(w->mode);
-        if (w->mode & MODE_GPR_IDX) /* another loop must run the wave then */
+        if (w->mode & MODE_GPR_IDX) /* another loop must run the wave from here on */
             w->stop = YIELDED;
         break;
     case HW_TRAPSTS:
@@ -116,7 +118,7 @@ static uint64_t call_b64(struct wave *w, uint64_t a, uint64_t constant) {
     return next;
 }
 
-/* The first value is the register, or the word of s_setreg_imm32. */
+/* The row's function gets the register, or the literal of s_setreg_imm32, as its first argument. */
 void softgpu_run_sopk(struct wave *w, const struct inst *i) {
     if (!i->row->fn.scalar) {
         softgpu_run_unknown(w, i);

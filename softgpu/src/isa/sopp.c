@@ -1,4 +1,4 @@
-/* SOPP: branches, the end, barriers, and hints that have no effect here. */
+/* Implements SOPP: branches, program end, barriers, and hints that have no effect in emulation. */
 #include "exec.h"
 #include "families.h"
 #include "operand.h"
@@ -42,7 +42,7 @@ static void barrier(struct wave *w, const struct inst *i) {
     w->stop = AT_BARRIER;
 }
 
-/* A wave that sleeps is waiting for another one. */
+/* Ends the wave's turn, because a sleeping wave usually waits for another wave. */
 static void yield(struct wave *w, const struct inst *i) {
     (void)i;
     w->stop = YIELDED;
@@ -71,8 +71,8 @@ static void trap(struct wave *w, const struct inst *i) {
         softgpu_wave_fault(w, i, -1, "trap %d has no handler", i->imm & 0xff);
 }
 
-/* The thunk raises the event whose number the message carries. Without a thunk, as in the tests of
- * single instructions, the message is dropped. */
+/* The thunk overrides this function, and raises the event whose number the message carries. Without
+ * a thunk, as in the tests of single instructions, this function drops the message. */
 __attribute__((weak)) void softgpu_interrupt(uint32_t event) {
     (void)event;
 }

@@ -1,4 +1,4 @@
-/* Stops a wave with a fault, and follows jumps. */
+/* Stops a wave with a fault, and executes jumps. */
 #include "exec.h"
 #include "families.h"
 #include "memory.h"
@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Follows an indirect jump, or a direct one that leaves the function. */
+/* Executes an indirect jump, or a direct jump that leaves the function. */
 void softgpu_wave_jump(struct wave *w, const struct inst *i, uint64_t pc) {
     struct dispatch *d = w->group->dispatch;
     const struct inst *to = d->code_at(d, pc, &w->code);
@@ -16,7 +16,8 @@ void softgpu_wave_jump(struct wave *w, const struct inst *i, uint64_t pc) {
         softgpu_wave_fault(w, i, -1, "jump to 0x%llx, where no code is", (unsigned long long)pc);
 }
 
-/* A fault's message tells more than a GPU does: the kernel, the place and the instruction. */
+/* Writes a fault's message, which names more than a GPU's message does: the kernel, the location
+ * and the instruction. */
 static void describe(const struct wave *w, const struct inst *i, int lane, const char *what,
                      struct softgpu_fault *fault) {
     const struct dispatch *d = w->group->dispatch;
@@ -42,7 +43,7 @@ static void describe(const struct wave *w, const struct inst *i, int lane, const
              words, text);
 }
 
-/* Only the first fault of a dispatch is reported. */
+/* Reports only the first fault of a dispatch. */
 static void fault_with(struct wave *w, const struct inst *i, int lane, const char *what,
                        enum softgpu_fault_kind kind, uint64_t address) {
     struct dispatch *d = w->group->dispatch;
@@ -66,7 +67,7 @@ void softgpu_wave_fault(struct wave *w, const struct inst *i, int lane, const ch
     fault_with(w, i, lane, what, SOFTGPU_FAULT_EXCEPTION, 0);
 }
 
-/* Without a thunk, as in the tests of single instructions, nothing is registered. */
+/* Without a thunk, as in the tests of single instructions, no memory is registered. */
 __attribute__((weak)) bool softgpu_registered_address(uint64_t va, uint64_t *known_as) {
     (void)va, (void)known_as;
     return false;

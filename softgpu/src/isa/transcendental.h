@@ -1,12 +1,12 @@
-/* Functions of one number that several instructions share. */
+/* Implements functions of one argument that several instructions share. */
 #ifndef SOFTGPU_TRANSCENDENTAL_H
 #define SOFTGPU_TRANSCENDENTAL_H
 
 #include "fp.h"
 
-/* Returns the part of a turn that sin and cos of 2 pi x use. Quarters of a turn are subtracted
- * exactly first, so that multiples of one give 0 and 1 and not pi's rounding error. Beyond 256
- * turns the hardware returns a constant. */
+/* Returns the sine or cosine of a fraction of a turn, for instructions that compute sin or cos of 2
+ * pi x. The caller first subtracts quarter turns exactly, so that multiples of a quarter turn give
+ * exactly 0 and 1. Beyond 256 turns the hardware returns a constant, and so does this file. */
 static inline double turn_part(double x, int quarter, bool cosine) {
     const double pi2 = 1.57079632679489661923;
     switch ((quarter + cosine) & 3) {
@@ -61,7 +61,7 @@ static inline uint32_t reverse_bits(uint32_t x) {
     return __builtin_bswap32(x);
 }
 
-/* Returns frexp's exponent, or 0 for numbers without one. */
+/* Returns frexp's exponent, or 0 if x is 0, infinite or NaN. */
 static inline int exponent_of_f64(double x) {
     int e = 0;
     if (isfinite(x) && x != 0)

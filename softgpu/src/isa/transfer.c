@@ -1,4 +1,4 @@
-/* Loads, stores and atomics, after each lane's bytes were located. */
+/* Implements loads, stores and atomics, once each lane's bytes are located. */
 #include "../check/hooks.h"
 #include "lanes.h"
 #include "memory.h"
@@ -22,7 +22,8 @@ unsigned softgpu_move_bytes(enum move move) {
     for (uint64_t m_ = a->mask; m_; m_ &= m_ - 1)                                                  \
         for (int l = __builtin_ctzll(m_), once_ = 1; once_; once_ = 0)
 
-/* All lanes lie side by side, as in a compiled loop over an array: one copy instead of 64. */
+/* Returns true if all lanes' bytes are contiguous, as in a loop over an array: one copy then
+ * replaces 64 copies. */
 VECTORISED static bool side_by_side(char *const *at, unsigned bytes) {
     uint64_t base = (uintptr_t)at[0], wrong = 0;
     for (int l = 0; l < LANES; l++)
@@ -62,7 +63,7 @@ static void store_dwords(struct wave *w, unsigned reg, unsigned dwords, const st
         memcpy(a->at[0], w->v[reg], sizeof w->v[reg]);
         return;
     }
-    /* Goes lane by lane: if two write one place, the higher lane's value stays. */
+    /* Stores lane by lane: if two lanes store to one address, the higher lane's value remains. */
     ACTIVE(l)
     for (unsigned n = 0; n < dwords; n++)
         memcpy(a->at[l] + (size_t)n * a->stride, &w->v[reg + n][l], 4);
@@ -119,7 +120,7 @@ static void atomics(struct wave *w, const struct inst *i, const struct access *a
     unsigned data = i->src[1].reg, data2 = data;
     if (i->encoding == E_DS)
         data2 = i->src[2].kind ? i->src[2].reg : data;
-    else if (op == CMPSWAP) /* the new value, then the value to compare with */
+    else if (op == CMPSWAP) /* the registers contain the new value, then the compare value */
         data2 = data + (wide ? 2 : 1);
     ACTIVE(l) {
         if (wide) {

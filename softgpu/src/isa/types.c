@@ -1,4 +1,4 @@
-/* The types of operands: their width, and whether they are floating point. */
+/* The types of operands: their width, and whether they are floating-point types. */
 #include "isa.h"
 
 static const struct {

@@ -1,4 +1,4 @@
-/* Runs vector arithmetic: fetches operands, calls the row's meaning, stores the result. */
+/* Runs vector arithmetic: fetches operands, calls the row's function, and stores the result. */
 #include "exec.h"
 #include "families.h"
 #include "lanes.h"
@@ -11,13 +11,13 @@ void softgpu_run_nop(struct wave *w, const struct inst *i) {
     (void)i;
 }
 
-/* Returns the mask that holds the carry or the condition. */
+/* Returns the mask that contains the carry or the condition. */
 static uint64_t read_carry(const struct wave *w, const struct inst *i) {
     const struct operand *o = i->row->src[2] == MASK ? &i->src[2] : &i->sdst;
     return o->kind == O_SGPR ? sgpr64(w, o->reg) : o->bits;
 }
 
-/* Serves instructions without modifiers in the usual MODE: sources are registers or constants. */
+/* Runs instructions without modifiers in the usual MODE, with registers or constants as sources. */
 void softgpu_run_vop(struct wave *w, const struct inst *i) {
     if (w->fp_special && i->row->flags & FP) {
         softgpu_run_vop_full(w, i);
@@ -44,7 +44,7 @@ void softgpu_run_vop(struct wave *w, const struct inst *i) {
         set_sgpr64(w, i->sdst.reg, o.out & exec);
 }
 
-/* Returns the processor's rounding mode for a type in MODE; nearest-even is the usual one. */
+/* Returns the CPU rounding mode that MODE requires for a type; nearest-even is the usual mode. */
 static int rounding(const struct wave *w, enum type type) {
     static const int modes[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
     unsigned bits = softgpu_type_float(type);
@@ -57,7 +57,8 @@ static const uint32_t *read_source(struct wave *w, const struct inst *i, unsigne
     return type && type != MASK ? softgpu_read_modified(w, i, n, room, mask) : NULL;
 }
 
-/* With MODE.FP16_OVFL, an infinity of f16 stands or not depending on its origin. */
+/* With MODE.FP16_OVFL, whether the hardware replaces an f16 infinity depends on the infinity's
+ * origin. */
 static bool overflow_is_known(struct wave *w, const struct inst *i) {
     bool half = softgpu_type_float(i->dst.type) == 16 && i->row->flags & FP;
     if (half && w->mode & MODE_FP16_OVFL) {
@@ -91,7 +92,7 @@ void softgpu_run_vop_full(struct wave *w, const struct inst *i) {
         set_sgpr64(w, i->sdst.reg, o.out & mask);
 }
 
-/* A compare gives one bit a lane, 0 for lanes that do not run. */
+/* Runs a compare, which stores one bit for each lane, and 0 for inactive lanes. */
 void softgpu_run_vopc(struct wave *w, const struct inst *i) {
     uint32_t a[ROOM], b[ROOM];
     const struct row *row = i->row;
@@ -107,7 +108,7 @@ void softgpu_run_vopc(struct wave *w, const struct inst *i) {
     }
     row->fn.lanes(&o);
     uint64_t result = o.out & mask;
-    if (i->dpp) /* lanes that DPP turns off keep their bit */
+    if (i->dpp) /* lanes that DPP disables preserve their bit */
         result |= sgpr64(w, i->dst.reg) & exec & ~mask;
     set_sgpr64(w, i->dst.reg, result);
     if (row->flags & CMPX)

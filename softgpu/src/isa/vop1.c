@@ -1,4 +1,4 @@
-/* VOP1: one source. */
+/* Implements VOP1: instructions with one source. */
 #include "families.h"
 #include "float8.h"
 #include "lanes.h"
@@ -8,7 +8,8 @@ OP1(mov_b32, B32, B32, a)
 OP1(mov_b64, B64, B64, a)
 OP1(not_b32, B32, B32, ~a)
 OP1(cvt_f32_i32, F32, I32, (float)a)
-/* Before AVX-512 no vector instruction converts unsigned numbers; both halves convert exactly. */
+/* Without AVX-512, no CPU vector instruction converts unsigned integers, so the code converts a
+ * signed integer and adds 2^31. */
 OP1(cvt_f32_u32, F32, U32, (float)((double)(int32_t)(a ^ 0x80000000) + 0x1p31))
 OP1(cvt_f64_i32, F64, I32, (double)a)
 OP1(cvt_f64_u32, F64, U32, (double)(int32_t)(a ^ 0x80000000) + 0x1p31)
@@ -73,7 +74,8 @@ OP1(sin_f32, F32, F32, (float)sin_of_turns(a))
 OP1(cos_f32, F32, F32, (float)cos_of_turns(a))
 OP1(exp_legacy_f32, F32, F32, (float)exp2((double)a))
 OP1(log_legacy_f32, F32, F32, (float)log2((double)a))
-/* f16 through f32: 24 bits are more than twice 11 and two, so the second rounding does no harm. */
+/* f16 functions are computed in f32, whose 24 bits are enough (2 * 11 + 2) that the second rounding
+ * is harmless. */
 OP1(rcp_f16, F16, F16, 1.0f / a)
 OP1(sqrt_f16, F16, F16, sqrtf(a))
 OP1(rsq_f16, F16, F16, (float)(1.0 / sqrt((double)a)))

@@ -1,4 +1,5 @@
-/* VOP2: two sources, and instructions that accumulate into their destination. */
+/* Implements VOP2: instructions with two sources, including those that accumulate into their
+ * destination. */
 #include "arith.h"
 #include "families.h"
 #include "lanes.h"
@@ -67,7 +68,7 @@ static void saturate(struct lanes *o, const uint32_t *carried, uint32_t limit) {
     EACH_LANE(l) o->d[l] = carried[l] ? limit : o->d[l];
 }
 
-/* Carries, in 32 bits: a sum that wrapped is below its first term; a difference wrapped if the
+/* Computes 32-bit carries: a wrapped sum is below its first term, and a difference wraps if its
  * second term is larger. `with` is 1 for lanes whose bit of the mask is set. */
 #define CARRY_OUT(name, x, y, result, carry, limit)                                                \
     VECTORISED static void name(struct lanes *o) {                                                 \

@@ -1,4 +1,4 @@
-/* VOP3's own instructions: three sources, 64-bit results, and the steps of division. */
+/* Implements instructions that only VOP3 has: three sources, 64-bit results, and division steps. */
 #include "arith.h"
 #include "division.h"
 #include "families.h"
@@ -92,8 +92,8 @@ OP2(cvt_pknorm_u16_f32, B32, F32, F32, unorm16(a) | unorm16(b) << 16)
 OP2(cvt_pknorm_i16_f16, B32, F16, F16, (snorm16(a) & 0xffff) | (uint32_t)snorm16(b) << 16)
 OP2(cvt_pknorm_u16_f16, B32, F16, F16, unorm16(a) | unorm16(b) << 16)
 
-/* Converts two numbers to one half of the destination, which op_sel chooses; the other half is
- * kept. */
+/* Converts two numbers into the half of the destination that op_sel selects, and preserves the
+ * other half. */
 static void pack_float8(struct lanes *o, const struct float8 *f) {
     const uint32_t *old = o->w->v[o->i->dst.reg];
     unsigned shift = o->i->op_sel & 8 ? 16 : 0;
@@ -105,7 +105,8 @@ static void pack_float8(struct lanes *o, const struct float8 *f) {
     }
 }
 
-/* Converts one number to one byte; the addend to its mantissa rounds it up or down. */
+/* Converts one number to one byte with stochastic rounding: adds noise to the mantissa before the
+ * conversion. */
 static void round_float8(struct lanes *o, const struct float8 *f, unsigned noise_shift) {
     const uint32_t *old = o->w->v[o->i->dst.reg];
     unsigned shift = 8 * (o->i->op_sel >> 2 & 3);
@@ -189,8 +190,8 @@ static void mad_u64_u32(struct lanes *o) {
     }
 }
 
-/* The carry is bit 64 of the exact sum: its sign, which is the result's unless the result
- * wrapped. */
+/* The carry is bit 64 of the exact sum, that is, the sum's sign, which a wrapped 64-bit result
+ * inverts. */
 VECTORISED static void mad_i64_i32(struct lanes *o) {
     uint32_t out[LANES], *d = o->d;
     const uint32_t *pa = o->a, *pb = o->b, *pc = o->c;
@@ -212,7 +213,7 @@ static void mqsad_u32_u8(struct lanes *o) {
     }
 }
 
-/* Counts the lanes below this one whose bit is set, in each half of a mask. */
+/* Counts the set bits of the lower lanes, in the low or the high half of a mask. */
 static void mbcnt_lo_u32_b32(struct lanes *o) {
     for (int l = 0; l < LANES; l++) {
         uint32_t below = l < 32 ? (1u << l) - 1 : UINT32_MAX;

@@ -1,5 +1,5 @@
-/* VOP3P: two halves or two words at once, dot products, and mixed precision. The handler has
- * already put the selected halves in place. */
+/* Implements VOP3P: packed arithmetic on two halves or two words, dot products, and mixed
+ * precision. The handler has already moved the selected halves into place. */
 #include "arith.h"
 #include "families.h"
 
@@ -67,7 +67,7 @@ SATURATING3(dot8_i32_i4, U32, B32, B32, U32, (uint32_t)dot8_i4(a, b) + c,
 SATURATING3(dot8_u32_u4, U32, B32, B32, U32, (uint32_t)dot8_u4(a, b) + c,
             saturate_u32(dot8_u4(a, b) + c))
 
-/* Two f32 in two registers: the operand's rows, one after the other. */
+/* Defines an operation on two f32 in two registers: the loop runs over both registers. */
 #define PK_F32(name, expr)                                                                         \
     VECTORISED static void name(struct lanes *o) {                                                 \
         uint32_t *d = o->d;                                                                        \

@@ -1,4 +1,4 @@
-/* VOPC: compares. A NaN makes the ordered compares false and the negated ones true. */
+/* VOPC: compares. A NaN operand makes ordered compares false and negated compares true. */
 #include "families.h"
 #include "lanes.h"
 #include "operand.h"
@@ -56,9 +56,9 @@ COMPARES_I(u32, U32)
 COMPARES_I(i64, I64)
 COMPARES_I(u64, U64)
 
-/* The class of a number as one bit of: signalling and quiet NaN, -inf, -normal, -denormal, -0, +0,
- * +denormal, +normal, +inf. `exponent` is a mask of the exponent's bits, `quiet` is the next lower
- * bit. */
+/* Returns a number's class as one set bit, in this order: signalling NaN, quiet NaN, -inf, -normal,
+ * -denormal, -0, +0, +denormal, +normal, +inf. `exponent` is a mask of the exponent's bits, `quiet`
+ * is the next lower bit. */
 static inline uint32_t class_of(uint64_t magnitude, bool negative, uint64_t exponent,
                                 uint64_t quiet) {
     if (magnitude > exponent)

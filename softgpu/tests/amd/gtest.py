@@ -1,4 +1,5 @@
-"""Runs one process of a test program of AMD's, on a release, with a time limit."""
+"""Runs one process of an AMD test program, on an emulated device with a given HIP release, with a
+time limit."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from tests.devices.rocm.surroundings import Surroundings
 
 @dataclass(frozen=True)
 class Ran:
-    """Returns the output of a process, and its status: None if it exceeded its time limit."""
+    """A process's output and exit status; the status is None if the process exceeded its time
+    limit."""
 
     status: int | None
     stdout: str
@@ -31,7 +33,7 @@ def start(
     chip: str,
     time_limit: float,
 ) -> Ran:
-    """Runs a program in its own folder. Programs that the child starts end with it."""
+    """Runs a program in its own folder. Child processes of the program end with the program."""
     env = here.environment({**os.environ, "MGPU_RT_SOFTGPU": chip})
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = subprocess.Popen(

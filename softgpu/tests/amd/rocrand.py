@@ -1,11 +1,11 @@
-"""Runs AMD's own tests of rocRAND, random numbers on the device, on the emulated one: make
-check-amd.
+"""Runs AMD's own tests of rocRAND, a random number library, on the emulated device: make check-amd.
 
     python -m softgpu.tests.amd.rocrand            # all of it: half an hour
     python -m softgpu.tests.amd.rocrand NAME...    # some programs, such as test_rocrand_basic
 
-Debian's librocrand1-tests has these tests, for HIP 5.7.1 and 7.2.4. Each program has a time limit:
-some generate gigabytes, which take a GPU a second. All tests that passed within the limit count.
+Debian's librocrand1-tests contains these tests, for HIP 5.7.1 and 7.2.4. Each program has a time
+limit, because some programs generate gigabytes, which take a second on a GPU. Tests that passed
+before the time limit count.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def run(here: Surroundings, root: Path, name: str) -> Outcome:
 
 
 def outcome(stdout: str, status: int | None, words: str) -> Outcome:
-    """Reads what gtest wrote. A test counts as failed if the program ended during it."""
+    """Parses gtest's output. A test counts as failed if the program ended during the test."""
     ended = {test: how for how, test in _ends(stdout)}
     failed = {test: _reason(stdout, test) for test, how in ended.items() if how == "FAILED"}
     begun = re.findall(r"^\[ RUN +\] (\S+)", stdout, re.MULTILINE)
@@ -84,7 +84,7 @@ def _ends(stdout: str) -> Iterable[tuple[str, str]]:
 
 
 def _reason(stdout: str, test: str) -> str:
-    """Returns the first line of a test's first failure."""
+    """Returns the first line of the first failure message of a test."""
     said = stdout.partition(f"] {test}\n")[2]
     found = re.search(r"Failure\n(.*(?:\n {2}.*)*)", said)
     return " ".join(found[1].split())[:200] if found else "failed"
@@ -95,7 +95,7 @@ def load() -> dict[str, dict[str, Outcome]]:
 
 
 def section(results: Mapping[str, Mapping[str, Outcome]]) -> str:
-    """Returns rocRAND's lines of docs/record/tested.md."""
+    """Returns the lines about rocRAND in docs/record/tested.md."""
     lines = [
         "## rocRAND\n",
         f"AMD's own tests of rocRAND (`make check-amd`), on {CHIP}, {TIME_LIMIT} s for each"

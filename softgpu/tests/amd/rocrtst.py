@@ -3,8 +3,8 @@
     python -m softgpu.tests.amd.rocrtst            # all of it: ten minutes
     python -m softgpu.tests.amd.rocrtst NAME...    # some, by gtest's names
 
-Debian's libhsa-runtime64-tests contains rocrtst. rocrtst asks AMD's management library for clocks
-and fans only; a stand-in refuses all such calls.
+Debian's libhsa-runtime64-tests contains rocrtst. rocrtst calls AMD's management library only for
+clocks and fans; a stand-in library refuses all such calls.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FOLDER = Path("usr/libexec/rocm/libhsa-runtime64-tests")
 SMI = "libamd_smi.so.26"
 TIME_LIMIT = 120  # seconds for one test
 
-#: The tests that do not pass, each with whose fault it is.
+#: Tests that do not pass, each with the cause.
 EXPECTED = {
     "rocrtstFunc.GroupMemoryAllocationTest": "AMD's kernel writes past its workgroup memory: "
     "hardware drops such a write, the emulated device calls it a fault",
@@ -41,7 +41,7 @@ EXPECTED = {
     "rocrtstPerf.Memory_Async_Copy_On_Engine": "looks for the device on the machine's PCI bus",
 }
 
-#: The tests that may exceed the time limit.
+#: Tests that may exceed the time limit, each with the cause.
 SLOW = {
     "rocrtstFunc.Max_Reference_Count": "counts calls to two billion",
     "rocrtstFunc.Memory_Alignment_Test": "allocates whatever a device has, by every alignment",
@@ -61,7 +61,8 @@ def fetch(here: Surroundings) -> Path:
 
 
 def _stand_in(root: Path) -> None:
-    """Returns a management library that has every requested function, and refuses each call."""
+    """Builds a management library that exports every function that rocrtst64 needs, and refuses
+    every call."""
     library = root / "usr/lib/x86_64-linux-gnu" / SMI
     program = root / FOLDER / "rocrtst64"
     listing = subprocess.run(
@@ -74,7 +75,7 @@ def _stand_in(root: Path) -> None:
 
 
 def start(here: Surroundings, root: Path, *arguments: str) -> gtest.Ran:
-    """Starts one process of rocrtst64, in its folder, which has its kernels."""
+    """Starts one rocrtst64 process, in the folder that contains its kernels."""
     return gtest.start(
         here,
         root / FOLDER / "rocrtst64",
@@ -86,7 +87,7 @@ def start(here: Surroundings, root: Path, *arguments: str) -> gtest.Ran:
 
 
 def tests(here: Surroundings, root: Path) -> list[str]:
-    """Returns the names of all tests that AMD has not turned off."""
+    """Returns the names of all tests that AMD has not disabled."""
     names, suite = [], ""
     for line in start(here, root, "--gtest_list_tests").stdout.splitlines():
         if re.fullmatch(r"\w+\.", line):
@@ -112,7 +113,7 @@ def load() -> dict[str, Outcome]:
 
 
 def section(outcomes: Mapping[str, Outcome]) -> str:
-    """Returns ROCr's lines of docs/record/tested.md."""
+    """Returns the lines about ROCr in docs/record/tested.md."""
     passed = sum(outcome == "passed" for outcome, _ in outcomes.values())
     lines = [f"## rocrtst {HIP}\n", f"AMD's own tests of ROCr (`make check-amd`), on {CHIP}:"]
     lines += [
@@ -132,7 +133,7 @@ def words_of(name: str, outcome: str, words: str) -> str:
 
 
 def unexpected(outcomes: Mapping[str, Outcome]) -> list[str]:
-    """Returns tests that fail without a reason, or pass in spite of one."""
+    """Returns tests that fail without an expected cause, or pass although a failure is expected."""
     return [
         f"{name}: {outcome} {words}"
         for name, (outcome, words) in outcomes.items()

@@ -1,4 +1,4 @@
-"""The record names each of AMD's own tests that failed."""
+"""Checks that the record names each of AMD's own tests that failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The device without the checker has the bytes of sources that do not mention it."""
+"""Checks that the ordinary device's sources preprocess as if they did not mention the checker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.patience import HANG
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 
-#: The part that each hook leaves in the ordinary build, as its own macro.
+#: The code that each hook leaves in the ordinary build, as a macro.
 REST = {
     "CHECKED_LANES(w, i, va, mask)": "(mask)",
     "CHECKED_ACCESS(w, i, lane, va, bytes)": "true",
@@ -47,7 +47,7 @@ PLAIN = ["-DSOFTGPU_CHECK_HOOKS_H", *(f"-D{name}={rest}" for name, rest in REST.
 
 
 def preprocessed(source: Path, *options: str) -> str:
-    """Returns the compiler's input, without blanks and without the suffixes of integers (u, l)."""
+    """Returns the preprocessed source, without blanks and without integer suffixes (u, l)."""
     words = ["cc", "-E", "-P", "-std=c11", "-D_GNU_SOURCE", *options, source]
     headers = ["-idirafter", "/usr/include/hsakmt", "-idirafter", "/opt/rocm/include"]
     done = subprocess.run(

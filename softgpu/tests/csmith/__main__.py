@@ -1,4 +1,5 @@
-"""Runs the programs on two machines at a time, and writes softgpu/records/csmith.json."""
+"""Runs the programs of two machines (a chip with a HIP release) at a time, and writes
+softgpu/records/csmith.json."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-/* Replaces Csmith's own csmith.h: the needs of a random program as a kernel, and the checksum of
- * its globals, which equals the processor's. */
+/* Replaces Csmith's own csmith.h: makes a random program a kernel, and computes the CPU program's
+ * checksum of the global variables. */
 #ifndef CSMITH_H
 #define CSMITH_H
 
@@ -7,12 +7,12 @@
 #include <limits.h>
 #include <stdint.h>
 
-/* Programs print their checksum's progress if they are asked to: a kernel never is. */
+/* Csmith's programs print the checksum's progress on request, but kernels get no such request. */
 #define printf(...) ((void)0)
 #define platform_main_begin() ((void)0)
 #define platform_main_end(value, flag) ((void)(flag))
 
-/* The definitions that Csmith's header of arithmetic without undefined behaviour needs. */
+/* Definitions that Csmith's header of arithmetic without undefined behaviour requires. */
 #define STATIC static
 #define UNDEFINED(value) (value)
 #define LOG_INDEX
@@ -24,7 +24,7 @@ double fabs(double);
 
 static uint64_t checksum = 0xcbf29ce484222325u;
 
-/* Adds a whole value to the sum (FNV-1a): another value anywhere gives another sum. */
+/* Adds a whole value to the checksum (FNV-1a), so that any changed value changes the checksum. */
 static void transparent_crc(uint64_t value, const char *name, int flag) {
     (void)name, (void)flag;
     checksum = (checksum ^ value) * 0x100000001b3u;

@@ -1,4 +1,4 @@
-"""One random program: its text, its kernel, and its checksum on the processor."""
+"""A random program: its source, its kernel, and its checksum on the CPU."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _HERE = Path(__file__).parent
 
 
 class Endless(Exception):
-    """Raised for a program that does not end on the processor, as some of Csmith's."""
+    """Raised for a program that does not end on the CPU, as some of Csmith's programs do not."""
 
 
 @dataclass(frozen=True)
 class Csmith:
-    """Csmith, unpacked beside the release whose libraries it uses."""
+    """Csmith, unpacked next to the release whose libraries Csmith uses."""
 
     here: Surroundings
     root: Path
 
     def write(self, seed: int, source: Path) -> None:
-        """Returns the program of a seed."""
+        """Writes the program of a seed to a file."""
         command = [*self.here.prefix(), self.root / "usr/bin/csmith", *OPTIONS]
         _run([*command, "--seed", seed, "--output", source], source.parent)
 
@@ -52,7 +52,7 @@ class Csmith:
         return out
 
     def expected(self, source: Path) -> int:
-        """Returns the checksum on the processor. Raises Endless."""
+        """Returns the program's checksum on the CPU. Raises Endless."""
         program = source.with_suffix("")
         _run([CLANG, "-O0", *self.flags, source, "-o", program], source.parent)
         try:
@@ -64,7 +64,7 @@ class Csmith:
 
 
 def fetch() -> Csmith:
-    """Raises PackagesMissing, also if the compiler is missing."""
+    """Unpacks Csmith; raises PackagesMissing if Csmith or the compiler is missing."""
     if not shutil.which(CLANG):
         raise packages.PackagesMissing(f"{CLANG} is missing (apt-get install {CLANG})")
     here = surroundings(RELEASES[-1])  # `make test` has this release, too

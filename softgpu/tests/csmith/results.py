@@ -1,4 +1,4 @@
-"""The outcomes of the programs: stored as JSON, shown in docs/record/tested.md."""
+"""Stores the programs' outcomes as JSON, and shows the outcomes in docs/record/tested.md."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from softgpu.tests.csmith.runner import CHIPS, ENDLESS, HIPS, RIGHT, Outcome, pl
 
 RESULTS = records.DEVICE / "csmith.json"
 
-#: Seeds that do not come out right, each with whose fault it is.
+#: Seeds with an outcome other than RIGHT, each with the cause.
 EXPECTED: dict[int, str] = {}
 
 Outcomes = Mapping[int, Outcome]
@@ -21,7 +21,7 @@ def load() -> dict[int, Outcome]:
 
 
 def write(outcomes: Outcomes) -> None:
-    """Writes a line for each outcome, with its seeds."""
+    """Writes a line for each outcome, with the seeds that have this outcome."""
     seeds: dict[Outcome, list[int]] = {}
     for seed, outcome in sorted(outcomes.items()):
         seeds.setdefault(outcome, []).append(seed)
@@ -29,7 +29,8 @@ def write(outcomes: Outcomes) -> None:
 
 
 def unexpected(outcomes: Outcomes) -> list[str]:
-    """Returns seeds that are not right without a reason, or right in spite of one."""
+    """Returns seeds with an unexpected wrong outcome, or with a right outcome although a failure is
+    expected."""
     return [
         f"seed {seed} ({', '.join(map(str, place(seed)))}): {what} {words}".rstrip()
         for seed, (what, words) in sorted(outcomes.items())
@@ -38,7 +39,7 @@ def unexpected(outcomes: Outcomes) -> list[str]:
 
 
 def section(outcomes: Outcomes) -> str:
-    """Returns the programs' lines of docs/record/tested.md."""
+    """Returns the lines about the programs in docs/record/tested.md."""
     ended = [seed for seed, (what, _) in outcomes.items() if what != ENDLESS]
     right = [seed for seed in ended if outcomes[seed][0] == RIGHT]
     lines = [

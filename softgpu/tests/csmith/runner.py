@@ -1,4 +1,4 @@
-"""Runs programs on the device; one process runs those of one chip and release."""
+"""Runs programs on the device; each process runs programs of one chip and release."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from softgpu.tests.kernels.program import Launch
 from tests.devices.rocm.surroundings import Surroundings, without_chatter
 
 CHIPS = ("gfx90a", "gfx942")
-#: The release for each level of optimisation, -O0 to -O3. HIP 5.7.1 gives a kernel that recurses 16
-#: KiB of stack, which is too little for some unoptimised programs.
+#: The HIP release for each level of optimisation, -O0 to -O3. HIP 5.7.1 allocates 16 KiB of stack
+#: for a recursive kernel, which is too little for some unoptimised programs.
 HIPS = ("7.2.4", "5.7.1", "7.2.4", "5.7.1")
 RIGHT, WRONG, FAILED, ENDLESS = "right", "wrong", "failed", "endless"
 BUDGET = 300_000_000  # instructions after which a kernel is stopped: ten seconds of a core
@@ -28,14 +28,14 @@ Outcome = tuple[str, str]  # one of the four outcomes; its message
 
 @dataclass(frozen=True)
 class Machine:
-    """A chip under a release of HIP."""
+    """A chip with a HIP release."""
 
     here: Surroundings
     chip: str
 
 
 class ReleasesHost(Host):
-    """A host process, softgpu.tests.kernels.hip, on a release."""
+    """A host process of softgpu.tests.kernels.hip, on a HIP release."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(f"{machine.chip},budget={BUDGET}")
@@ -55,8 +55,8 @@ def place(seed: int) -> tuple[str, str, int]:
 
 
 def run(csmith: Csmith, machine: Machine, seeds: Sequence[int]) -> dict[int, Outcome]:
-    """Returns the outcome of each seed. The programs of a batch are compiled first: ROCr 7 spins
-    while it waits, and takes a core from the compiler."""
+    """Returns the outcome of each seed. All programs of a batch are compiled before any runs,
+    because ROCr 7 spins while it waits, and would slow the compiler."""
     outcomes: dict[int, Outcome] = {}
     for first in range(0, len(seeds), BATCH):
         with tempfile.TemporaryDirectory() as scratch:
@@ -73,7 +73,7 @@ def run(csmith: Csmith, machine: Machine, seeds: Sequence[int]) -> dict[int, Out
 
 @dataclass(frozen=True)
 class Prepared:
-    """A compiled program, and its checksum on the processor."""
+    """A compiled program, and its checksum on the CPU."""
 
     image: Path
     expected: int

@@ -1,4 +1,4 @@
-"""A sample of the random C programs: `make check-amd` runs them all."""
+"""Runs a sample of the random C programs; `make check-amd` runs all programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def csmith() -> Csmith:
 
 
 def test_each_program_has_a_sum_of_its_own(csmith: Csmith, tmp_path: Path) -> None:
-    """A device that computes nothing would give all programs one sum."""
+    """Checks that the checksums differ: a device that computes nothing would give all programs one
+    checksum."""
     sums = set()
     for seed in SAMPLE:
         source = tmp_path / f"seed_{seed}.c"

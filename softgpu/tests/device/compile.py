@@ -1,8 +1,8 @@
-"""A process that compiles with libamd_comgr.so.2, started by the tests of the compiler cache.
+"""Compiles with libamd_comgr.so.2, in a process that the compiler cache's tests start.
 
-The script takes a JSON object: source, options, action, isa, logging, times, and perhaps folder. It
-prints a list that has, for each time, the status and the result: a list of [kind, name, content in
-hex].
+The script reads a JSON object: source, options, action, isa, logging, times, and optionally folder.
+The script prints a list with the status and the result of each compilation: a list of [kind, name,
+content in hex].
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KINDS = range(1, 20)
 
 
 class Object(Structure):
-    """A handle that is passed by value."""
+    """A comgr handle, which is passed by value."""
 
     _fields_ = (("handle", c_uint64),)
 

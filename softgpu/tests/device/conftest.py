@@ -29,7 +29,7 @@ def driver() -> Path:
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Compiles one of the programs once."""
+    """Compiles a test program once."""
     directory = tmp_path_factory.mktemp("programs")
 
     def build(name: str) -> Path:
@@ -59,7 +59,8 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 @pytest.fixture
 def alone(driver: Path, compiled: Callable[[str], Path]) -> Callable[..., list[str]]:
-    """Runs a program directly on the driver library; returns the words that it printed."""
+    """Runs a program directly on the driver library, without HIP; returns the words that the
+    program printed."""
 
     def start(program: str, chip: str, *arguments: object) -> list[str]:
         done = subprocess.run(
@@ -77,7 +78,8 @@ def alone(driver: Path, compiled: Callable[[str], Path]) -> Callable[..., list[s
 
 @pytest.fixture
 def run(driver: Path, compiled: Callable[[str], Path], kernels: Callable[[str], Path]) -> Run:
-    """Runs one case of a program on the device; skips the test where that is impossible."""
+    """Runs one case of a program on the device; skips the test if the program exits with
+    CANNOT_RUN."""
 
     def start(
         program: str, case: str, *, chip: str = "gfx90a", variables: Mapping[str, str] | None = None

@@ -1,7 +1,7 @@
-"""HIP's compiler on the emulated device keeps its results, and returns them only for equal
-requests.
+"""Checks that the emulated device's compiler library caches results, and returns a cached result
+only for an equal request.
 
-A new or changed file shows that AMD's compiler has run.
+A new or changed file in the cache shows that AMD's compiler has run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ REQUEST = {
 }
 OFF = {"MGPU_RT_SOFTGPU": "gfx90a,compiler_cache=off"}
 
-#: HIP 5.2.3 and 5.7.1 need it, so it cannot be missing beside them.
+#: HIP 5.2.3 and 5.7.1 need libamd_comgr.so.2, so the library always exists for these releases.
 pytestmark = pytest.mark.skipif(
     not (softgpu.hip({}).parent / NAME).exists(), reason="this HIP has another libamd_comgr than 2"
 )
@@ -60,19 +60,20 @@ def answer(process: subprocess.Popen[str]) -> list:
 
 
 def compiled(cache: Path, variables: Mapping[str, str] | None = None, **changes: object) -> list:
-    """Returns the status and the objects."""
+    """Returns a compilation's status and objects."""
     return answer(start(environment(cache, **(variables or {})), **changes))[0]
 
 
 def shape(answered: list) -> list:
-    """Returns what is equal in any two compilations: of a binary only the length, as its bytes name
-    a random folder."""
+    """Returns the parts that are equal in all compilations: only the length of a binary, whose
+    bytes name a random folder."""
     status, objects = answered
     return [status, [(kind, name, len(content)) for kind, name, content in objects]]
 
 
 def files(cache: Path) -> dict[Path, int]:
-    """Returns the kept files; a file that was made again has another inode number."""
+    """Returns the cached files with their inode numbers; a file that was written again has a new
+    inode number."""
     return {path: path.stat().st_ino for path in cache.glob("mgpu_rt/softgpu/*")}
 
 
@@ -85,8 +86,8 @@ def checksum(total: int, data: bytes) -> int:
 
 
 def forge(path: Path, old: bytes, new: bytes) -> None:
-    """Changes the result in a file, and its checksum: a process that reads it gets another answer
-    than AMD's."""
+    """Changes a cached result and its checksum, so that a process that reads the file gets a
+    different result than AMD's."""
     whole = path.read_bytes()
     magic, request, result, _ = HEADER.unpack_from(whole)
     asked, given = whole[HEADER.size : HEADER.size + request], whole[-result:]
@@ -98,7 +99,8 @@ def forge(path: Path, old: bytes, new: bytes) -> None:
 
 @pytest.mark.check
 def test_a_kept_result_equals_that_of_amd(tmp_path: Path) -> None:
-    """The result has AMD's objects, kinds, names and order; an empty log is an object, too."""
+    """Checks that a cached result has AMD's objects, kinds, names and order, including an empty
+    log."""
     amd = compiled(tmp_path, OFF)
     assert amd[0] == 0
     assert [kind for kind, *_ in amd[1]] == [LOG, BINARY]
@@ -138,7 +140,7 @@ def test_another_request_misses(changes: dict, tmp_path: Path) -> None:
 
 @pytest.mark.check
 def test_another_library_misses(tmp_path: Path) -> None:
-    """A path, a size and a time identify the library."""
+    """Checks that a library at another path misses; path, size and time identify the library."""
     here = tmp_path / "other" / NAME
     here.parent.mkdir()
     here.symlink_to(softgpu.hip({}).parent / NAME)
@@ -162,7 +164,7 @@ def test_another_library_misses(tmp_path: Path) -> None:
     ids=["include", "time", "option", "folder", "error"],
 )
 def test_a_result_with_other_inputs_is_not_kept(changes: dict, tmp_path: Path) -> None:
-    """An error is compiled again, too."""
+    """Checks that such a result is not cached, and neither is an error."""
     status, objects = compiled(tmp_path, **changes)
     assert files(tmp_path) == {}
     assert status == compiled(tmp_path, OFF, **changes)[0]
@@ -196,7 +198,8 @@ def test_a_damaged_file_is_compiled_anew(tmp_path: Path) -> None:
 
 @pytest.mark.check
 def test_a_file_of_another_request_is_not_taken(tmp_path: Path) -> None:
-    """The files of two requests have one name and one checksum: the bytes of the request decide."""
+    """Gives the files of two requests one name and one checksum: only the request's bytes
+    distinguish the requests."""
     first = compiled(tmp_path)
     (path,) = files(tmp_path)
     options = ["-O3", "-DVALUE=8"]
@@ -223,7 +226,7 @@ def test_an_unwritable_folder_changes_no_result(tmp_path: Path) -> None:
 
 @pytest.mark.check
 def test_concurrent_processes_share_one_cache(tmp_path: Path) -> None:
-    """One of the processes makes calls one after the other."""
+    """Runs concurrent processes, each of which compiles several times."""
     running = [start(environment(tmp_path), times=3) for _ in range(3)]
     answers = [each for process in running for each in answer(process)]
     assert all(shape(each) == shape(answers[0]) for each in answers)
@@ -233,7 +236,7 @@ def test_concurrent_processes_share_one_cache(tmp_path: Path) -> None:
 
 
 def test_hip_starts_from_kept_results(run: Run, tmp_path: Path) -> None:
-    """Each of the six steps has a file."""
+    """Checks that each of HIP's six compilation steps has a cached file."""
     variables = {"XDG_CACHE_HOME": str(tmp_path)}
     assert run("launch", "params", variables=variables).returncode == 0
     kept = files(tmp_path)

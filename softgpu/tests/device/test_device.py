@@ -1,4 +1,4 @@
-"""The device serves HIP: launches, memory, copies, events, and a clean end."""
+"""Tests the emulated device through HIP: launches, memory, copies, events, and a clean exit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ MEMORY = (
     "large_copies",
 )
 PROCESS = ("fork_before", "fork_after", "exit_busy", "exit_running")
-# On this release a fault ends the process: HIP aborts, or ROCr does for the emulated GPU.
+# The exit status after a fault on this release: HIP aborts, or ROCr aborts after the emulated GPU's
+# memory event.
 ABORTED = -signal.SIGABRT
 
 
@@ -68,7 +69,7 @@ def test_a_kernel_wakes_a_thread_that_sleeps_on_an_event(run: Run) -> None:
 
 
 def test_ranges_at_one_address_both_stay(alone: Callable[..., list[str]]) -> None:
-    """The address identifies neither of them, so both stay."""
+    """The address is ambiguous, so deregistering removes neither range."""
     done, invalid, unknown = "0", "3", "36"  # parameter; memory not registered
     assert alone("ranges", "gfx90a") == ["1", invalid, done, "1", "1", done, unknown]
 
@@ -132,7 +133,7 @@ def test_wrong_settings_are_named(run: Run, variables: dict[str, str], message: 
 
 @pytest.mark.skipif(_hip_search.knows(str(softgpu.hip({})), "gfx942"), reason="this HIP knows it")
 def test_a_device_that_hip_does_not_know_is_none(run: Run) -> None:
-    """HIP 5.2.3 would end the process at such a device."""
+    """HIP 5.2.3 would abort the process if the device were present."""
     done = run("process", "no_device", variables={"MGPU_RT_SOFTGPU": "gfx90a,gfx942"})
     assert (done.returncode, done.stdout) == (0, "hipInit: 101\n")
     assert "this HIP does not know gfx942. HIP 5.7 and later ones do" in done.stderr
@@ -173,16 +174,16 @@ def test_a_fault_at_the_hosts_address_names_the_devices(run: Run) -> None:
 
 
 def test_an_idle_process_costs_next_to_no_cpu(run: Run) -> None:
-    """The process costs 0.05 ms a second if doorbells can be armed; naps, if userfaultfd is
-    forbidden."""
+    """An idle process uses 0.05 ms of CPU time a second if doorbells can be armed, and more if
+    userfaultfd is forbidden."""
     milliseconds = float(succeed(run, "process", "idle").split()[0])
     assert milliseconds < 200
 
 
 def test_a_launch_takes_microseconds(run: Run) -> None:
-    """A launch takes 2 us with two cores, 40 us when HIP and the queue share one.
+    """A launch takes 2 us with two cores, and 40 us if HIP and the queue share one core.
 
-    One fast launch of many is enough: others wait for a busy machine.
+    A single fast launch suffices, because other launches may be slow on a busy machine.
     """
     best = float(succeed(run, "process", "latency").split()[0])
     assert best < 200

@@ -1,4 +1,5 @@
-"""The copy engine at the limits of its commands, without HIP, as releases send different ones."""
+"""Tests the copy engine at the limits of its commands, without HIP, because releases send different
+commands."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import pytest
 
 MIB = 1 << 20
 
-#: From gfx90a on the count of a linear copy has 30 bits; ROCr 6.1 and later use them.
+#: Since gfx90a a linear copy has a 30-bit count, which ROCr 6.1 and later use.
 LONG_COUNTS = (4 * MIB - 1, 4 * MIB, 4 * MIB + 1, 256 * MIB)
 
 

@@ -1,4 +1,4 @@
-"""Queues at the limits of their rings, and packets of every kind, without HIP."""
+"""Tests queues at the limits of their rings, and every kind of packet, without HIP."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-#: The bits of a queue's error signal, as ROCr reads them.
+#: The bits of a queue's error signal that ROCr reads.
 UNKNOWN_TYPE, UNKNOWN_FORMAT = "0x20", "0x100"
 
 
@@ -39,6 +39,6 @@ def test_unknown_packets_are_refused(
 
 
 def test_a_dispatch_is_numbered_by_its_packet(packets: Callable[..., list[str]]) -> None:
-    """A dispatch's number is not the number of earlier dispatches: two of three packets are
-    barriers."""
+    """A dispatch's id is its packet's index: two of every three packets in this test are barriers,
+    which also count."""
     assert packets("dispatch_ids") == ["0", "3", "6"]

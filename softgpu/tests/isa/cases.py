@@ -1,6 +1,6 @@
-"""For each row of the arithmetic tables: the text of one instruction, and its result by the
-pseudocode. DIFFERS names the cases in which the pseudocode is imprecise; only the exact oracle
-checks them."""
+"""Generates, for each row of the arithmetic tables, an instruction's text, and its result according
+to AMD's pseudocode. DIFFERS lists the instructions whose pseudocode is imprecise, and which only
+the exact oracle checks."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .values import Value
 VECTOR = ("vop1", "vop2", "vop3", "vop3p", "vopc")
 SCALAR = ("sop1", "sop2", "sopc", "sopk")
 TWO = ("B64", "I64", "U64", "F64", "PF32", "PB32", "MASK")
-# The kinds of results to compare; the tables have only their width.
+# The types for comparing results, where the tables contain only a width.
 RESULTS = {"v_cvt_pkrtz_f16_f32": "pf16", "v_sat_pk_u8_i16": "b16"}
 KINDS = {"PF32": "p64", "PB32": "p64", "SLANE": "b32", "MASK": "b64", "B128": "b64"}
 SOURCES = (2, 6, 10)
-# Instructions, or lanes of them, that are not checked this way, and why.
+# Instructions, or single lanes, that the pseudocode does not check, each with the reason.
 DIFFERS = {
     **dict.fromkeys(
         ("v_rndne_f16", "v_rndne_f32", "v_rndne_f64"),
@@ -86,7 +86,7 @@ LITERALS = {"F16": 0x4248, "F32": 0x40490FDB}  # of v_madmk and v_madak
 
 @dataclass(frozen=True)
 class Case:
-    """Returns an instruction in its own kernel; `constant` is a SOPK instruction's."""
+    """An instruction in its own kernel; `constant` is the constant of a SOPK instruction."""
 
     name: str
     row: Row
@@ -99,7 +99,8 @@ class Case:
 
     @property
     def result(self) -> str:
-        """Returns the type of the result: floats are compared as floats."""
+        """Returns the type as which the result is compared, so that floats are compared as
+        floats."""
         kind = RESULTS.get(self.name, self.dst.lower())
         return (
             kind
@@ -120,7 +121,7 @@ class Case:
 
 
 def width_of(kind: str) -> int:
-    """Returns the bits of a type of the tables."""
+    """Returns the width in bits of a type of the tables."""
     if kind in TWO:
         return 64
     return 128 if kind == "B128" else 16 if kind in ("B16", "I16", "U16", "F16") else 32
@@ -169,7 +170,7 @@ def scalar_cases(row: Row) -> list[Case]:
 
 
 def checkable(row: Row) -> bool:
-    """Returns whether the row is implemented arithmetic whose pseudocode is reliable."""
+    """Returns whether the row is an implemented arithmetic instruction with reliable pseudocode."""
     return (
         row.family in VECTOR + SCALAR
         and row.meaning != "NULL"
@@ -186,7 +187,7 @@ def all_cases(target: str) -> Iterator[Case]:
 
 
 def expected_scalar(case: Case, wave: Wave) -> Result:
-    """Returns the wave after a scalar instruction."""
+    """Returns the wave's state after a scalar instruction."""
     old, first = wave.scalars[2], wave.scalars[0]
     if case.row.family == "sopk":
         first = case.constant if case.dst != "NONE" else old
@@ -208,8 +209,8 @@ def expected_scalar(case: Case, wave: Wave) -> Result:
 
 
 def expected_vector(case: Case, wave: Wave) -> Result:
-    """Returns the wave after a vector instruction, lane by lane. Lanes that do not run keep their
-    values, and their bits of a written mask are 0."""
+    """Returns the wave after a vector instruction, lane by lane. Inactive lanes preserve their
+    values, and their bits in a written mask become 0."""
     row, flags = case.row, case.row.rest[4]
     masks = row.family == "vopc"
     vcc = Value("u", 64, wave.vcc)
@@ -244,7 +245,7 @@ def expected_vector(case: Case, wave: Wave) -> Result:
 
 
 def differs(case: Case, wave: Wave, lane: int) -> bool:
-    """Returns whether LANES_DIFFER covers this lane."""
+    """Returns whether LANES_DIFFER excludes this lane from the comparison."""
     if case.row.name not in LANES_DIFFER:
         return False
     if case.row.name.startswith("v_div_fmas"):

@@ -1,5 +1,5 @@
-"""Lists the opcodes that are executed, and how each is checked: for the table, and for the test
-that none is left out."""
+"""Lists the executed opcodes and the oracles that check each opcode: for the table, and for the
+test that every opcode is checked."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FAULTING_MEANINGS = (
     *("SM_BUFFER_ATOMIC", "SM_SCRATCH_LOAD", "SM_SCRATCH_STORE"),
     *("MV_IMAGE_LOAD", "MV_IMAGE_STORE", "MV_IMAGE_SAMPLE", "MV_IMAGE_GATHER"),
 )
-# These rows have no meaning of their own in the tables; the decoder selects their code.
+# Rows without a function in the tables, for which the decoder selects the handler.
 SPECIAL = (
     *("v_nop", "v_clrexcp", "v_readfirstlane_b32", "v_swap_b32", "v_readlane_b32"),
     *("v_writelane_b32", "v_accvgpr_read_b32", "v_accvgpr_write_b32"),
 )
-# Opcodes that a test checks by name.
+# Opcodes that a test file checks by name.
 BY_TEST = {
     "test_lanes": (
         *("ds_swizzle_b32", "ds_permute_b32", "ds_bpermute_b32", "v_readfirstlane_b32"),
@@ -63,7 +63,8 @@ BY_KERNELS = ("v_trig_preop_f64",)
 
 
 def executed(row: Row) -> bool:
-    """Returns whether the interpreter runs it; if not, a fault names it."""
+    """Returns whether the interpreter executes the opcode; if not, a fault names the
+    instruction."""
     if row.meaning == "NULL":
         return row.name in SPECIAL
     return row.meaning not in FAULTING_MEANINGS

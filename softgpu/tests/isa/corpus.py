@@ -1,4 +1,5 @@
-"""Code to decode: AMD's device libraries, compiled whole, and kernels lowered by MLIR."""
+"""Provides code to decode: AMD's device libraries, compiled completely, and kernels lowered by
+MLIR."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ BITCODE = Path("/usr/lib/x86_64-linux-gnu/amdgcn/bitcode")
 LIBRARIES = ("ocml", "ockl", "hip", "asanrtl", "opencl")
 LEVELS = (0, 1, 2, 3)
 LIBRARY_LEVELS = (0, 2)  # -O1 to -O3 differ in the optimisation of bitcode, which AMD did already
-# The features that each target's compiler gets, as from a real link.
+# The settings that the compiler gets for each target, as in a real link.
 SETTINGS = (
     "oclc_daz_opt_off",
     "oclc_finite_only_off",
@@ -28,7 +29,8 @@ SETTINGS = (
     "oclc_wavefrontsize64_on",
     "oclc_abi_version_400",
 )
-# Device libraries 5.2.3 do not know gfx942, but its compiler compiles their code for gfx90a.
+# Device libraries 5.2.3 do not support gfx942, but a compiler for gfx942 can compile their gfx90a
+# code.
 KNOWN_AS = {"gfx942": "gfx90a"}
 # Matrix instructions that only some targets have.
 MATRICES = {
@@ -36,8 +38,8 @@ MATRICES = {
     "matrix_first": ("gfx908", "gfx90a"),
     "matrix_newer": ("gfx942",),
 }
-# AMDGPU has no f64 form of these instructions; LLVM fails on the few functions that only pass them
-# on.
+# AMDGPU has no f64 form of these operations, so LLVM fails on the few functions that merely forward
+# to them.
 NO_F64 = re.compile(r"call [^\n]*@llvm\.(exp|exp2|exp10|log|log2|log10|sin|cos|pow)\.f64\(")
 DEFINE = re.compile(r"^define [^\n]*@([\w.]+)\(.*?^}$", re.M | re.S)
 
@@ -50,7 +52,7 @@ def run(*command: str | Path, text: str | None = None) -> str:
 
 
 def without_function(ir: str, name: str) -> str:
-    """Removes the function's body, so that its callers see a declaration."""
+    """Replaces the function's definition in the IR by a declaration."""
     begin = re.search(rf"^define [^\n]*@{re.escape(name)}\(", ir, re.M)
     if not begin:
         raise RuntimeError(f"{name} cannot be compiled and is not found")
@@ -64,7 +66,7 @@ def without_function(ir: str, name: str) -> str:
 
 
 def text_of(image: bytes) -> bytes:
-    """Returns the instructions of an object or of a code object."""
+    """Returns the bytes of the text section of an object or code object."""
     with tempfile.TemporaryDirectory() as folder:
         obj, out = Path(folder) / "x.o", Path(folder) / "x.bin"
         obj.write_bytes(image)
@@ -73,15 +75,16 @@ def text_of(image: bytes) -> bytes:
 
 
 def device_library(name: str, target: str, opt: int) -> tuple[bytes, list[str]]:
-    """Returns an object of every function that LLVM can compile for the target, and the functions
-    that it cannot."""
+    """Returns an object with every function that LLVM can compile for the target, and the names of
+    the other functions."""
     isa = BITCODE / f"oclc_isa_version_{KNOWN_AS.get(target, target).removeprefix('gfx')}.bc"
     settings = [BITCODE / f"{s}.bc" for s in SETTINGS]
     left_out: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         obj = Path(folder) / "x.o"
         ir = run("llvm-dis-22", "-o", "-", BITCODE / f"{name}.bc")
-        # Otherwise no function is kept, as none is called.
+        # Without external linkage the compiler would drop all functions, because nothing calls
+        # them.
         ir = re.sub(r"^define (linkonce_odr|internal) (hidden )?", "define ", ir, flags=re.M)
         for found in DEFINE.finditer(ir):
             if NO_F64.search(found.group(0)):
@@ -118,7 +121,7 @@ def programs(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
 
 
 def kernels(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
-    """Returns the kernels that are checked against NumPy, in that form."""
+    """Returns the code objects of the kernels that other tests check against NumPy."""
     for module in MODULES:
         if module.name in MATRICES and target not in MATRICES[module.name]:
             continue
@@ -128,7 +131,8 @@ def kernels(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
 
 
 def kept_library(name: str, target: str, opt: int) -> bytes:
-    """Caches device_library between runs, as opencl takes a minute."""
+    """Caches the results of device_library between runs, because the opencl library takes a
+    minute."""
     recipe = hashlib.sha256((BITCODE / f"{name}.bc").read_bytes())
     recipe.update(Path(__file__).read_bytes())
     kept = ROOT / "build/corpus" / f"{name}-{target}-O{opt}-{recipe.hexdigest()[:16]}.o"

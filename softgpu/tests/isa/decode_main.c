@@ -1,4 +1,4 @@
-/* isa-decode TARGET FILE: prints the decoded instructions of a file, a line each. */
+/* `isa-decode TARGET FILE`: prints the decoded instructions of a file, one on each line. */
 #include "../../src/isa/isa.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-"""The interpreter by itself, through ctypes: the memory, code objects and dispatches of a test."""
+"""Runs the interpreter through ctypes, without HIP: provides memory, code objects and dispatches
+for a test."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ TARGETS = ("gfx906", "gfx908", "gfx90a", "gfx942")
 OLDER = ("gfx906", "gfx908")  # most of the older chips' tests are for `make check`
 PAGE = mmap.PAGESIZE
 
-#: The first lines of a kernel's text; its instructions follow.
+#: The first lines of a kernel's assembly text, which the kernel's instructions follow.
 BEGIN = """
 .text
 .globl {name}
@@ -33,12 +34,12 @@ BEGIN = """
 
 
 def on_targets(*targets: str, seldom: Sequence[str] = OLDER) -> pytest.MarkDecorator:
-    """Runs a test for each target; for targets in `seldom` only in `make check`."""
+    """Runs a test for each target, but for targets in `seldom` only in `make check`."""
     return pytest.mark.parametrize("target", in_check(targets, lambda target: target in seldom))
 
 
 class Fault(Exception):
-    """A kernel stopped; the text tells where and why."""
+    """Raised if a kernel stopped; the text names the place and the reason."""
 
     def __init__(self, text: str, address: int) -> None:
         super().__init__(text)
@@ -58,7 +59,8 @@ def library() -> ctypes.CDLL:
 
 
 class Memory:
-    """Pages of this process that the device sees, at an equal address or at another."""
+    """Pages of this process that the device can access, at the host's address or at a different
+    address."""
 
     def __init__(self, size: int, va: int | None = None) -> None:
         self.pages = mmap.mmap(-1, max(size, 1) + PAGE)
@@ -87,7 +89,8 @@ class Kernel:
 
 
 class CodeObject:
-    """A code object in memory, as ROCr would load it: segments copied, addresses relocated."""
+    """A code object in memory, loaded as by ROCr: segments are copied, and addresses are
+    relocated."""
 
     R_ABS64, R_RELATIVE64 = 3, 13
 
@@ -165,7 +168,7 @@ def dispatch(
     arguments: bytes,
     private: int | None = None,
 ) -> None:
-    """Runs a kernel over a grid of work-items; a fault is an exception."""
+    """Runs a kernel over a grid of work-items, and raises Fault if the kernel faults."""
     lib = library()
     grid3, block3 = [*grid, 1, 1][:3], [*block, 1, 1][:3]
     kernarg = Memory(max(kernarg_size(arguments, kernel), 16))
@@ -199,14 +202,14 @@ def kernarg_size(arguments: bytes, kernel: Kernel) -> int:
 
 
 def implicit_arguments(grid: Sequence[int], block: Sequence[int]) -> list[int]:
-    """Returns the implicit arguments of code object v5. Kernels of v4 read the dispatch packet, and
-    not these arguments."""
+    """Returns the implicit arguments of code object v5. Kernels of code object v4 read the dispatch
+    packet instead."""
     counts, rest = zip(*(divmod(g, b or 1) for g, b in zip(grid, block, strict=True)), strict=True)
     return [*counts, *block, *rest, 0, 0, 0, 0, 0, 0, 3]
 
 
 def assemble(target: str, source: str) -> bytes:
-    """Assembles text, without a file's first lines, and links it to a code object."""
+    """Assembles text, to which a header is added, and links the result to a code object."""
     head = f'.amdgcn_target "amdgcn-amd-amdhsa--{target}"\n.amdhsa_code_object_version 4\n'
     with tempfile.TemporaryDirectory() as folder:
         obj, out = Path(folder) / "x.o", Path(folder) / "x.hsaco"

@@ -1,4 +1,4 @@
-/* The interpreter without HIP and without a thunk, which tests use through ctypes. The test maps
+/* Exports the interpreter, without HIP and without a thunk, to tests that use ctypes. The test maps
  * the memory and loads the code objects. */
 #include "../../src/isa/exec.h"
 
@@ -53,10 +53,10 @@ static const struct softgpu_target *find_target(const char *name) {
     return NULL;
 }
 
-/* The fault's text, or an empty string after a success. */
+/* The kind of the last dispatch's fault. */
 static int last_kind;
 
-/* An enum softgpu_fault_kind of the last dispatch's fault; -1 if there was none. */
+/* Returns the enum softgpu_fault_kind of the last dispatch's fault, or -1 if no fault occurred. */
 EXPORT int isa_fault_kind(void) {
     return last_kind;
 }
@@ -69,7 +69,7 @@ EXPORT bool isa_dispatch(const char *target, const struct softgpu_dispatch_packe
                                       .packet_va = (uint64_t)(uintptr_t)packet,
                                       .shared_aperture = 1ull << 48,
                                       .private_aperture = 2ull << 48};
-    /* Kernels read the packet, too. */
+    /* The packet must be mapped, because kernels can read the packet. */
     unsigned count = mapping_count;
     isa_map(context.packet_va, sizeof *packet, (void *)(uintptr_t)packet);
     bool good = softgpu_execute(&context, packet, &fault);

@@ -1,5 +1,5 @@
-"""Makes instructions of random fields: for every row of the tables, even for those that the corpus
-lacks."""
+"""Generates instructions with random fields for every row of the tables, including rows that the
+corpus lacks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROW = re.compile(r'^ROW\((0x[0-9a-f]+), +"([^"]+)", *(.*)\)$', re.M)
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a .def table."""
+    """A row of a .def table."""
 
     family: str
     op: int
@@ -56,8 +56,8 @@ def rows() -> list[Row]:
 
 
 class Fields:
-    """Random contents of an instruction's fields. Registers are even, as gfx90a requires for wide
-    operands; scalar ones are multiples of four."""
+    """Random contents of an instruction's fields. Vector register numbers are even, as gfx90a
+    requires for wide operands; scalar register numbers are multiples of four."""
 
     def __init__(self, rng: random.Random, target: str = "gfx90a") -> None:
         self.rng = rng
@@ -82,11 +82,12 @@ class Fields:
         return self.rng.choice(constants) if kind == 0 else 106 if kind == 1 else self.sgpr()
 
     def source(self) -> int:
-        """Returns a vector instruction's first operand."""
+        """Returns a random first operand of a vector instruction."""
         return 256 + self.vgpr() if self.rng.random() < 0.7 else self.scalar()
 
 
-# Some instructions require a register where others take any operand, and some take no operand.
+# Instructions that require a register where others accept any operand, and instructions without an
+# operand.
 SCALAR_SOURCE = ("s_setpc_b64", "s_rfe_b64", "s_movrels_b32", "s_movrels_b64", "s_cbranch_join")
 VECTOR_SOURCE = ("v_swap_b32", "v_readfirstlane_b32", "v_accvgpr_mov_b32")
 LANE_SOURCE = ("v_readlane_b32", "v_writelane_b32")
@@ -154,7 +155,7 @@ def vopc(row: Row, f: Fields, long: bool) -> list[int]:
 
 
 def three(row: Row, f: Fields) -> int:
-    """Returns the sources of the long vector encodings; sources that a row lacks are 0."""
+    """Returns the sources of an encoding with three sources; sources that a row lacks are 0."""
     kinds = row.rest[1:4]
     second = f.sgpr() if row.name in LANE_SOURCE else 256 + f.vgpr()
     third = f.sgpr() if kinds[2] == "MASK" else 256 + f.vgpr()
@@ -204,8 +205,8 @@ def flat(row: Row, f: Fields, segment: int) -> list[int]:
     saddr = f.rng.choice((0x7F, f.sgpr())) if segment else 0
     atomic = "ATOMIC" in row.meaning
     glc, address = f.flag(), f.vgpr()
-    # Before gfx942 a scratch address is either a vector or a scalar register; on gfx942 a bit adds
-    # the vector register.
+    # Before gfx942, a scratch address is a vector or a scalar register; on gfx942, a bit adds the
+    # vector register.
     indexed = f.bits(1) if f.target == "gfx942" else saddr == 0x7F
     if segment == 1 and not indexed:
         address = 0
@@ -261,7 +262,7 @@ ENCODERS: dict[str, tuple[Encoder, ...]] = {
 
 
 def samples(target: str, count: int, rng: random.Random) -> Iterator[tuple[Row, list[int]]]:
-    """Returns encodings of every row that a target has."""
+    """Returns random encodings of every row that a target supports."""
     fields = Fields(rng, target)
     for row in rows():
         if target in row.targets:

@@ -1,4 +1,4 @@
-"""The 8-bit floats of gfx942 (FNUZ), from their definition, independent of the emulator."""
+"""Implements gfx942's 8-bit floats (FNUZ) from their definition, independently of the emulator."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def decode(kind: tuple[int, int], code: int) -> float:
 
 
 def encode(kind: tuple[int, int], value: float) -> int:
-    """Returns the nearest code; if two are equally near, the even one. Numbers beyond all codes
-    become NaN."""
+    """Returns the code nearest to a value; if two codes are equally near, the even code. Numbers
+    beyond all codes become NaN."""
     if not math.isfinite(value):
         return NAN
     size = Fraction(abs(value))
-    # Beyond the largest number lies a hypothetical next code: numbers nearer to that overflow.
+    # A hypothetical code follows the largest number: values nearer to this code overflow.
     codes = [Fraction(decode(kind, code)) for code in range(128)]
     codes.append(2 * codes[127] - codes[126])
     best = min(range(129), key=lambda code: (abs(codes[code] - size), code % 2))

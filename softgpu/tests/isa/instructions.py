@@ -1,4 +1,4 @@
-"""The expected results of all vector and scalar instructions that the oracle covers."""
+"""Lists the expected results of all vector and scalar instructions that the exact oracle covers."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Vector:
 
 @dataclass(frozen=True)
 class Scalar:
-    """A scalar instruction; the meaning takes the sources, SCC and the old destination, and returns
-    the result and SCC; None changes neither."""
+    """A scalar instruction; `meaning` maps sources, SCC and old destination to the result and SCC,
+    and None means unchanged."""
 
     dst: str
     src: tuple[str, ...]
@@ -268,7 +268,7 @@ v("lshl_or_b32", "b32", "u32 u32 u32", lambda a, b, c: a << (b & 31) | c)
 v("and_or_b32", "b32", "b32 b32 b32", lambda a, b, c: a & b | c)
 v("or3_b32", "b32", "b32 b32 b32", lambda a, b, c: a | b | c)
 
-# Dot products and packed halves.
+# Dot products and packed 16-bit operations.
 v(
     "dot2c_i32_i16",
     "i32",

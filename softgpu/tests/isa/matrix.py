@@ -1,7 +1,8 @@
-"""The results of matrix instructions in a wave's registers.
+"""Computes the results of matrix instructions in a wave's registers.
 
-A wave holds a matrix spread over its lanes. AMD's matrix instruction calculator tells how: its
-tables, and its README on CBSZ, ABID and BLGP. This file is written independently of the emulator.
+A wave stores a matrix distributed over its lanes. The layouts follow AMD's matrix instruction
+calculator: its tables, and its README on CBSZ, ABID and BLGP. This file is written independently of
+the emulator.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ LANES = 64
 
 @dataclass(frozen=True)
 class Shape:
-    """Each of some blocks is D (rows × rows) = A (rows × depth) B (depth × rows) + C.
+    """In each block, D (rows × rows) = A (rows × depth) B (depth × rows) + C.
 
-    The shape of a matrix instruction; ``each`` is a lane's number of elements along the depth.
+    The shape describes a matrix instruction; ``each`` is the number of elements along the depth in
+    a lane.
     """
 
     kind: str
@@ -34,13 +36,13 @@ class Shape:
 
     @property
     def instruction(self) -> str:
-        # The later bf16 instructions take four elements a lane, and have a suffix.
+        # gfx90a's additional bf16 instructions have four elements in a lane, and a name suffix.
         later = "_1k" if self.kind == "bf16" and self.each == 4 else ""
         return f"v_mfma_{self.result}_{self.rows}x{self.rows}x{self.depth}{self.kind}{later}"
 
     @property
     def instruction_of_gfx942(self) -> str:
-        """Returns gfx942's name of the instruction, which has the number of blocks."""
+        """Returns gfx942's name of the instruction, which includes the number of blocks."""
         blocks = f"{self.blocks}b_" if self.blocks > 1 else ""
         return f"v_mfma_{self.result}_{self.rows}x{self.rows}x{self.depth}_{blocks}{self.kind}"
 
@@ -53,8 +55,8 @@ class Shape:
         return self.rows * self.rows * self.blocks // LANES
 
     def operand_at(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns block, row and depth of each lane's elements of A; for B, columns take the place
-        of rows."""
+        """Returns the block, row and depth of each lane's elements of A; for B, read columns
+        instead of rows."""
         lane, element = np.meshgrid(np.arange(LANES), np.arange(self.each), indexing="ij")
         group = lane // self.rows
         block, depth = group % self.blocks, group // self.blocks
@@ -86,7 +88,7 @@ TYPES: dict[str, type] = {
 }
 
 
-#: The chips gfx908 and gfx90a have these.
+#: Shapes that the chips gfx908 and gfx90a support.
 SINCE_GFX908 = [
     Shape("f32", 32, 1, 2, 1),
     Shape("f32", 16, 1, 4, 1),
@@ -120,8 +122,8 @@ SINCE_GFX90A = [
 ]
 
 
-#: gfx942 has the earlier ones with at least eight bytes a lane of 8- and 16-bit elements, or with
-#: several blocks.
+#: gfx942 supports the earlier shapes with at least eight bytes a lane of 8- and 16-bit elements, or
+#: with several blocks.
 OF_GFX942 = [
     *(shape for shape in SINCE_GFX908 if shape.kind in ("f32", "f16")),
     *(shape for shape in SINCE_GFX908 if shape.kind == "i8" and shape.blocks > 1),
@@ -141,8 +143,8 @@ def numbers(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.n
     return bf16(whole) if kind == "bf16" else whole.astype(TYPES[kind])
 
 
-#: Maps MLIR's name of each pattern to the lane whose B each lane reads; blgp is the pattern's place
-#: here.
+#: Maps MLIR's name of each pattern to the lane from which each lane reads B; blgp is the pattern's
+#: index.
 PATTERNS = {
     "none": [*range(64)],
     "bcast_first_32": 2 * [*range(32)],
@@ -157,8 +159,8 @@ PATTERNS = {
 
 @dataclass(frozen=True)
 class Pattern:
-    """In each ``2 ** cbsz`` blocks of A, all get the block numbered ``abid``; lanes exchange their
-    B."""
+    """Among every ``2 ** cbsz`` blocks of A, all use block ``abid``; ``blgp`` makes lanes read B of
+    other lanes."""
 
     cbsz: int = 0
     abid: int = 0

@@ -1,5 +1,5 @@
-"""Memory instructions, one a kernel: every lane has its own 64 bytes in global, workgroup or
-scratch memory. AMD's pseudocode gives the expected bytes."""
+"""Generates a kernel for each memory instruction: every lane has its own 64 bytes in global,
+workgroup or scratch memory. AMD's pseudocode gives the expected bytes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ IGNORED = (  # not implemented, or without an effect that a single instruction s
 OFFSET = 8
 DWORDS = {"NONE": 0, "B32": 1, "B64": 2, "B96": 3, "B128": 4, "B256": 8, "B512": 16}
 
-# s[30:31]: the wave's region. v[10:11]: the lane's cell. v1: the instruction's offset, v12: the
-# lane's index in an array of words, or of pairs of words.
+# s[30:31]: the wave's region. v[10:11]: address of the lane's 64 bytes. v1: the instruction's
+# offset, v12: the lane's index in an array of dwords or of pairs of dwords.
 ADDRESSES = """
   s_load_dwordx2 s[30:31], s[0:1], 0x10
   s_waitcnt lgkmcnt(0)
@@ -58,7 +58,6 @@ LDS_OUT = "".join(
   global_store_dwordx4 v[10:11], v[18:21], off offset:{n}"""
     for n in range(0, CELL, 16)
 )
-# The interpreter's address of scratch memory, which a real kernel gets in its first registers.
 SCRATCH_IN = "".join(
     f"""
   global_load_dword v18, v[10:11], off offset:{n}
@@ -67,6 +66,7 @@ SCRATCH_IN = "".join(
   scratch_store_dword v19, v18, off"""
     for n in range(0, CELL, 4)
 )
+# The interpreter's address of scratch memory, which a real kernel receives in its first registers.
 FLAT_SCRATCH = "\n  s_mov_b32 flat_scratch_lo, 0\n  s_mov_b32 flat_scratch_hi, 0x1000"
 SCRATCH_OUT = "".join(
     f"""
@@ -80,14 +80,14 @@ ZERO_OFFSET = "\n  v_mov_b32 v12, 0"  # scratch addresses count from the lane's 
 
 
 def scratch_in(target: str) -> str:
-    """Copies the lanes' cells to scratch; gfx942 itself knows its address."""
+    """Copies the lanes' bytes to scratch; on gfx942 the hardware supplies the scratch address."""
     return SCRATCH_IN if target == "gfx942" else FLAT_SCRATCH + SCRATCH_IN
 
 
 @dataclass(frozen=True)
 class MemoryCase:
-    """One memory instruction; `part` is the quarter of a wide scalar load's result that this kernel
-    stores."""
+    """A memory instruction; `part` selects the quarter of a wide scalar load's result that this
+    kernel stores."""
 
     name: str
     row: Row
@@ -99,7 +99,7 @@ class MemoryCase:
 
     @property
     def stride(self) -> int:
-        """Returns the bytes from one lane's place to the next."""
+        """Returns the distance in bytes between the locations of neighbouring lanes."""
         if "st64" not in self.row.name:
             return CELL
         return 8 if "b64" in self.row.name else 4
@@ -123,8 +123,8 @@ def join(*words: str) -> str:
 
 
 def vector_cases(row: Row, target: str) -> Iterator[MemoryCase]:
-    """Makes cases of global, flat, mubuf and scratch: with and without the old value, by every kind
-    of address."""
+    """Generates cases of global, flat, mubuf and scratch: with and without the returned old value,
+    for every address form."""
     loaded, stored = operands(row)
     atomic = "ATOMIC" in row.meaning
     setup = ADDRESSES.format(shift=4)
@@ -200,13 +200,14 @@ def all_memory_cases(target: str) -> Iterator[MemoryCase]:
 
 
 def exists(case: MemoryCase, target: str) -> bool:
-    """Returns whether the target has it: gfx908's float atomics return no value."""
+    """Returns whether the target has the instruction: gfx908's float atomics cannot return the old
+    value."""
     floats = case.row.name.endswith(("_add_f32", "_pk_add_f16"))
     return not (target == "gfx908" and case.returns and floats)
 
 
 def names_of(case: MemoryCase, wave: Wave, lane: int, memory: Memory) -> dict[str, object]:
-    """Returns the pseudocode's names of the operands. Addresses count from the start of the
+    """Returns the values of the pseudocode's operand names. Addresses count from the start of the
     region."""
     row, (data, data2, _, old) = case.row, wave.lanes[lane]
     two = row.family == "ds" and "2_" in row.meaning and "DS_" in row.meaning

@@ -44,14 +44,16 @@ class Comparison:
 
 
 def decoded(target: str, words: Path) -> dict[int, str]:
-    """Maps offsets to text, by the interpreter's decoder; empty text stands for no instruction."""
+    """Maps offsets to the text that the interpreter's decoder prints; an empty text means no
+    instruction."""
     library()  # builds the tool, too
     lines = run(DECODER, target, words).splitlines()
     return {int(at, 16): text for at, text in (line.split("\t", 1) for line in lines)}
 
 
 def disassembled(target: str, image: Path) -> dict[int, str]:
-    """Returns the output of llvm-objdump; offsets count from the first instruction."""
+    """Maps offsets to the text that llvm-objdump prints; offsets are relative to the first
+    instruction."""
     listing = run("llvm-objdump-22", "-d", "-z", f"--mcpu={target}", image)
     found = [(int(at, 16), text) for text, at in INSTRUCTION.findall(listing)]
     first = found[0][0] if found else 0
@@ -72,7 +74,7 @@ def compare(name: str, target: str, image: bytes) -> Comparison:
 
 
 def object_of(target: str, words: bytes) -> bytes:
-    """Returns an object file whose text has these bytes."""
+    """Returns an object file with these bytes as its text section."""
     with tempfile.TemporaryDirectory() as folder:
         raw, obj = Path(folder) / "x.bin", Path(folder) / "x.o"
         raw.write_bytes(words)
@@ -89,8 +91,8 @@ def object_of(target: str, words: bytes) -> bytes:
 
 
 def compare_encodings(target: str, encodings: Iterable[tuple[str, list[int]]]) -> Comparison:
-    """Compares single instructions, each in its own slot, so that an invalid one does not shift the
-    next."""
+    """Compares single instructions, each in its own slot, so that an invalid instruction does not
+    shift the next one."""
     named = list(encodings)
     padded = [(words + SLOT * [S_NOP])[:SLOT] for _, words in named]
     image = b"".join(struct.pack(f"<{SLOT}I", *words) for words in padded)

@@ -1,5 +1,5 @@
-"""The meaning of single instructions, in exact arithmetic: written from AMD's ISA documents,
-without a look at the interpreter. Floats are rounded once, from fractions."""
+"""Computes the results of single instructions in exact arithmetic, as AMD's ISA documents describe
+them, independently of the interpreter. Float results are computed as fractions and rounded once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def bits_of_type(kind: str) -> int:
 
 
 def decode(kind: str, raw: int) -> int | float:
-    """Returns a register's bits as a value of a type such as i32, u16, b64 or f32."""
+    """Decodes a register's bits as a value of a type such as i32, u16, b64 or f32."""
     width = bits_of_type(kind)
     raw &= (1 << width) - 1
     if kind[0] in "ub":
@@ -151,7 +151,7 @@ def imed3(a: int, b: int, c: int) -> int:
 
 
 def to_int(kind: str, value: float) -> int:
-    """Converts toward zero, saturating; NaN becomes 0."""
+    """Converts a float to an integer: rounds toward zero, saturates, and converts NaN to 0."""
     width = bits_of_type(kind)
     low, high = (0, 2**width - 1) if kind[0] == "u" else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
     if value != value:
@@ -162,7 +162,8 @@ def to_int(kind: str, value: float) -> int:
 
 
 def whole(function: Callable[[float], int]) -> Callable[[float], float]:
-    """Makes floor, ceil and the like, which keep infinities, NaN and the sign of zero."""
+    """Makes a rounding function such as floor or ceil, which preserves infinities, NaN and the sign
+    of zero."""
 
     def apply(a: float) -> float:
         if not FINITE(a):
@@ -209,7 +210,7 @@ def ctz(value: int) -> int:
 
 
 def sign_bits(value: int, width: int) -> int:
-    """Counts the leading bits that equal the sign."""
+    """Counts the leading bits that equal the sign bit."""
     return -1 if value in (0, -1) else width - (value if value >= 0 else ~value).bit_length()
 
 
@@ -234,7 +235,7 @@ def field(value: int, offset: int, width: int, signed: bool) -> int:
 
 
 def parts(value: int, width: int, signed: bool) -> list[int]:
-    """Returns the 8-bit or 4-bit or 16-bit parts of a word."""
+    """Returns the 4-, 8- or 16-bit parts of a word."""
     kind = signed and width
     out = [value >> n & ((1 << width) - 1) for n in range(0, 32, width)]
     return [p - (1 << width) if kind and p >> (width - 1) else p for p in out]

@@ -1,7 +1,7 @@
-"""Translates AMD's pseudocode of instructions to Python: statements and expressions, not meanings.
+"""Translates the statements and expressions of AMD's instruction pseudocode to Python.
 
-`if S0.u32[i] == 1'1U then D0.i32 = c ? a : b endif` becomes Python over values.Value. Names that
-are assigned piecewise exist before the assignment, as bits without a width."""
+`if S0.u32[i] == 1'1U then D0.i32 = c ? a : b endif` becomes Python over values.Value. Names to
+which the pseudocode assigns only parts must exist beforehand, as bits without a width."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PYTHON = {"||": "or", "&&": "and"}
 
 
 class NotUnderstood(ValueError):
-    """Pseudocode that this reader does not know."""
+    """Raised for pseudocode that this translator does not support."""
 
 
 def tokens(text: str) -> Iterator[tuple[str, str]]:
@@ -49,7 +49,7 @@ def tokens(text: str) -> Iterator[tuple[str, str]]:
 
 
 class Expression:
-    """Parses one line's tokens by precedence climbing; results are Python text."""
+    """Parses the tokens of a line by precedence climbing, and produces Python text."""
 
     def __init__(self, text: str) -> None:
         self.tokens = [*tokens(text), ("end", "")]
@@ -161,7 +161,8 @@ class Expression:
         return first
 
     def statement(self) -> tuple[str, set[str]]:
-        """Translates an assignment or a call, and returns the names that it assigns piecewise."""
+        """Translates an assignment or a call, and returns the names to which it assigns only
+        parts."""
         targets, pieces, sign = [], set(), ""
         while True:
             text = self.ternary()
@@ -186,8 +187,8 @@ class Expression:
 
 
 def python(source: str) -> tuple[str, set[str]]:
-    """Returns Python text, and the names that it assigns piecewise, which must exist before it
-    runs."""
+    """Returns Python text, and the names to which the text assigns only parts, which must exist
+    beforehand."""
     lines: list[str] = []
     names: set[str] = set()
     depth = 0

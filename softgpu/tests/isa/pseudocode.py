@@ -1,6 +1,7 @@
-"""Runs AMD's pseudocode of the CDNA instructions: an oracle that is independent of the interpreter.
+"""Runs AMD's pseudocode of the CDNA instructions, as an oracle that is independent of the
+interpreter.
 
-The tinygrad package contains the text, which it takes from AMD's ISA documents."""
+The tinygrad package contains the pseudocode, extracted from AMD's ISA documents."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def compiled(name: str) -> tuple[CodeType, tuple[str, ...]]:
 
 
 class Array(dict):  # type: ignore[type-arg]
-    """Values by number, such as registers."""
+    """Values that are indexed by number, such as registers."""
 
     def __getitem__(self, index: Any) -> Any:
         return super().get(int(index), Value("b", 0, 0))
@@ -45,7 +46,7 @@ class Array(dict):  # type: ignore[type-arg]
 
 
 class Memory:
-    """MEM[address].u32 and similar accesses, over bytes."""
+    """Implements MEM[address].u32 and similar accesses to bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.data = bytearray(data)
@@ -58,7 +59,7 @@ class Memory:
 
 
 class Cell:
-    """A place in memory."""
+    """A memory location."""
 
     def __init__(self, memory: Memory, address: int) -> None:
         object.__setattr__(self, "memory", memory)
@@ -118,7 +119,7 @@ def exponent(v: Value) -> Value:
 
 
 def real(function: Callable[..., Any]) -> Callable[..., Value]:
-    """Makes a function of floats that rounds to the widest of them."""
+    """Makes a function of floats whose result is rounded to the widest argument's type."""
 
     def apply(*values: Any) -> Value:
         floats = [as_value(v) for v in values]
@@ -234,7 +235,7 @@ TYPE = r"(bf16|[uif](?:4|8|16|32|64))"
 
 
 class Environment(dict):  # type: ignore[type-arg]
-    """The names of one evaluation; a function is found here if no other object has its name."""
+    """The names of one evaluation; an unknown name is looked up as a function."""
 
     def __missing__(self, name: str) -> Any:
         if name in FUNCTIONS:
@@ -268,14 +269,15 @@ class Environment(dict):  # type: ignore[type-arg]
 
 
 def called(name: str, *values: Any) -> Value:
-    """Calls an instruction that another one's pseudocode uses as a function."""
+    """Runs an instruction that the pseudocode of another instruction calls as a function."""
     operands = {f"S{n}": Value("b", 64, as_value(v).bits) for n, v in enumerate(values)}
     result = evaluate(name, {**operands, "D0": Value("b", 64, 0)})["D0"]
     return getattr(result, name.rsplit("_", 1)[1].replace("u8", "u32"))
 
 
 def evaluate(name: str, operands: dict[str, Any]) -> Environment:
-    """Runs the pseudocode, which changes operands in place or replaces them in the result."""
+    """Runs an instruction's pseudocode, which changes operands in place, or replaces operands in
+    the returned mapping."""
     code, piecewise = compiled(name)
     names = Environment(operands)
     for piece in piecewise:

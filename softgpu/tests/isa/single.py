@@ -1,5 +1,5 @@
-"""Runs single instructions: one kernel for each, all assembled together. Every wave has its own
-EXEC, VCC, SCC and scalars; every lane has three sources and an old destination."""
+"""Runs single instructions, each in its own kernel; all kernels are assembled together. Every wave
+has its own EXEC, VCC, SCC and scalars, and every lane has three sources and an old destination."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ KERNEL = (
 
 @dataclass
 class Wave:
-    """The input of a wave; Result has the matching output."""
+    """The input of a wave; Result is the output."""
 
     exec: int
     vcc: int
@@ -99,7 +99,7 @@ class Result:
 
 @dataclass
 class Batch:
-    """Instructions by name; assembled once, run with any input."""
+    """A batch of named instructions, which is assembled once and run with any input."""
 
     target: str
     denormals: int = 3
@@ -137,8 +137,8 @@ class Loaded:
     def run(
         self, name: str, waves: Iterable[Wave], extra: bytes = b"", private: int = 0
     ) -> list[Result]:
-        """Runs the batch; `extra` are more kernel arguments, `private` the bytes of scratch memory
-        a lane."""
+        """Runs one instruction of the batch; `extra` are additional kernel arguments, `private` is
+        the scratch size in bytes for each lane."""
         data = bytearray()
         for w in waves:
             for lane in w.lanes:
@@ -178,7 +178,7 @@ NEAR_ONE = {16: (0x3000, 0x4800), 32: (0x3C000000, 0x43000000), 64: (0x3FB0 << 4
 
 
 def value(rng: random.Random, width: int) -> int:
-    """Returns special values, small integers, floats of ordinary size, and any bits."""
+    """Returns a random value: special, a small integer, an ordinary float, or arbitrary bits."""
     kind = rng.randrange(6)
     if kind <= 1:
         return rng.choice(SPECIAL[width])
@@ -191,8 +191,8 @@ def value(rng: random.Random, width: int) -> int:
 
 
 def source(rng: random.Random, kind: str) -> int:
-    """Returns a register's content for a type; bits that a 16-bit operand must not read are
-    noise."""
+    """Returns random register content for a type; bits that a 16-bit operand must not read are
+    random, too."""
     width = int("".join(c for c in kind if c.isdigit()))
     if width == 64 and kind.startswith("p"):
         return value(rng, 32) | value(rng, 32) << 32
@@ -214,8 +214,8 @@ LIMITS[64] = (*LIMITS[32], *(x << 32 for x in LIMITS[32]), 2**63 - 1, 2**64 - 1)
 
 
 def limit(rng: random.Random, kind: str) -> int:
-    """Returns integers at which a shift, a width, a selector or a sum reaches its limit; for a
-    float, a special value."""
+    """Returns an integer at which a shift, width, selector or sum reaches its limit, or a special
+    float."""
     width = int("".join(c for c in kind if c.isdigit()))
     if kind[0] == "f":
         return rng.choice(SPECIAL[width])
@@ -229,7 +229,7 @@ def limit(rng: random.Random, kind: str) -> int:
 
 
 def limit_waves(rng: random.Random, kinds: list[str]) -> list[Wave]:
-    """Returns waves whose lanes and scalars are all at limits."""
+    """Returns waves in which all lanes and scalars are at limits."""
     waves = random_waves(rng, kinds)
     for wave in waves:
         wave.lanes = [
@@ -252,8 +252,8 @@ def random_waves(rng: random.Random, kinds: list[str]) -> list[Wave]:
 
 
 def stopped_by(target: str, text: str) -> str:
-    """Returns the message about an instruction at which a wave has to stop. The message names the
-    instruction."""
+    """Returns the fault message of an instruction that must stop a wave. Checks that the message
+    names the instruction."""
     batch = Batch(target)
     batch.add("stop", text)
     with pytest.raises(Fault) as caught:

@@ -54,14 +54,15 @@ Made by `python -m softgpu.tests.isa.table`; a test keeps it up to date. One lin
 
 
 def mnemonic(text: str) -> str:
-    """Returns the mnemonic without the suffixes that tell encodings of one opcode apart."""
+    """Returns the mnemonic without the suffixes of the opcode's encodings."""
     for suffix in ("_e32", "_e64", "_sdwa", "_dpp"):
         text = text.removesuffix(suffix)
     return text
 
 
 def count_corpus() -> dict[str, object]:
-    """Decodes the whole corpus beside llvm-objdump; a difference is an error."""
+    """Counts the instructions of the whole corpus; a difference between the decoder and
+    llvm-objdump is an error."""
     from . import corpus
     from .objdump import compare
 

@@ -1,6 +1,6 @@
-"""Buffers at their bound: each dword of a load or store is inside or outside, and the offset in a
-scalar register counts, too. Dwords outside load as 0 and are not stored; atomics do not change
-them."""
+"""Tests buffers at their bound: the bound applies to each dword separately, and the scalar
+register's offset counts, too. Dwords outside the bound load as 0 and are not stored, and atomics
+leave them unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .device import Memory, on_targets
 from .memory_cases import ADDRESSES, REGION
 from .single import LANES, Batch, Wave
 
-#: The loaded bytes, and how many bytes of the register they become.
+#: The number of loaded bytes, and the number of register bytes that the load writes.
 LOADS = {
     "ubyte": (1, 4),
     "sbyte": (1, 4),
@@ -26,8 +26,8 @@ LOADS = {
     "dwordx4": (16, 16),
 }
 STORES = {"byte": 1, "short": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
-#: The bound, the scalar register's offset, and the instruction's own; each lane adds its number
-#: times four, or times an atomic's size.
+#: The bound, the scalar register's offset, and the instruction's offset; each lane adds its number
+#: times four or times an atomic's size.
 PLACES = (
     (131, 0, 0),
     (132, 0, 0),
@@ -110,7 +110,7 @@ def stored(case: Case, wave: Wave, region: bytes) -> bytes:
 
 
 def added(case: Case, wave: Wave, region: bytes) -> tuple[bytes, list[int]]:
-    """Returns memory afterwards, and each lane's result."""
+    """Returns the memory after the atomics, and each lane's result."""
     after, got, size = bytearray(region), [], case.size
     mask = (1 << 8 * size) - 1
     for lane, (data, _, _, old) in enumerate(wave.lanes):
@@ -153,7 +153,7 @@ def test_accesses_beyond_the_bound_of_a_buffer_do_nothing(target: str) -> None:
 
 @on_targets("gfx942", "gfx906")
 def test_accesses_beyond_the_bound_of_an_array_do_nothing(target: str) -> None:
-    """The number of elements bounds an array, and the stride bounds each element."""
+    """An array is bounded by its number of elements, and each element by the stride."""
     stride, records, own = 16, 20, 8
     batch, rng = Batch(target), random.Random(target)
     text = f"""s_or_b32 s37, s37, {stride << 16}

@@ -1,4 +1,4 @@
-"""Branches, calls, and instructions that end or stop a wave."""
+"""Tests branches, calls, and instructions that end or stop a wave."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONDITIONS = {
     "s_cbranch_execz": lambda wave: not wave.exec,
     "s_cbranch_execnz": lambda wave: wave.exec,
 }
-# An emulated device has no debuggers and interrupts.
+# An emulated device has neither debuggers nor interrupts.
 NOT_TAKEN = (
     *("s_cbranch_cdbgsys", "s_cbranch_cdbguser"),
     *("s_cbranch_cdbgsys_or_user", "s_cbranch_cdbgsys_and_user"),
@@ -75,7 +75,7 @@ def test_calls_come_back() -> None:
 
 
 def test_a_kernel_may_have_any_number_of_functions() -> None:
-    """Without optimisation, C has a function for each sum."""
+    """Calls 300 functions, because unoptimised C code may consist of very many functions."""
     count = 300
     calls = [
         f"s_getpc_b64 s[40:41]\nhere_{n}: s_add_u32 s40, s40, function_{n} - here_{n}\n"
@@ -103,7 +103,7 @@ def test_hints_change_nothing(target: str) -> None:
 
 @pytest.mark.parametrize("end", ("s_endpgm", "s_endpgm_saved"))
 def test_nothing_happens_after_the_end_of_a_wave(end: str) -> None:
-    """All work before the end is done, and none after it."""
+    """Checks that instructions before the wave's end take effect, and later instructions do not."""
     batch = Batch("gfx90a")
     batch.add("ends", f"global_store_dword v1, v0, s[10:11]\n{end}", "v_lshlrev_b32 v1, 4, v0")
     code = batch.load()

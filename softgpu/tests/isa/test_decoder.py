@@ -14,7 +14,7 @@ from .objdump import Comparison, compare, compare_encodings
 
 
 def agree(comparison: Comparison, record: pytest.FixtureRequest) -> None:
-    """Fails with the first differences; the report of `make check-isa` shows the counts."""
+    """Fails with the first differences; the report of `make check-isa` contains the counts."""
     assert not comparison.differences, "\n".join(
         [f"{len(comparison.differences)} differences", *comparison.differences[:20]]
     )
@@ -34,7 +34,7 @@ def test_programs_decode_as_by_llvm(target: str, request: pytest.FixtureRequest)
 
 
 def test_kernels_decode_as_by_llvm(request: pytest.FixtureRequest) -> None:
-    """The kernels are those that the tests of whole kernels lower, for each target."""
+    """Decodes the kernels that the whole-kernel tests lower for each target."""
     agree(compared("gfx90a", corpus.kernels("gfx90a", 2)), request)
 
 
@@ -51,7 +51,8 @@ def test_device_library_decodes_as_by_llvm(
 def test_every_row_of_the_tables_decodes_as_by_llvm(
     target: str, request: pytest.FixtureRequest
 ) -> None:
-    """Each opcode gets random fields. Neither decoder reads a long form that does not exist."""
+    """Tests each opcode with random fields. Neither decoder accepts a long form that does not
+    exist."""
     samples = list(encodings.samples(target, 6, random.Random(target)))
     comparison = compare_encodings(target, ((row.name, words) for row, words in samples))
     agree(comparison, request)

@@ -1,4 +1,4 @@
-"""A message tells why a kernel cannot continue: the fault, its place, and the instruction."""
+"""Tests that a fault's message names the fault, its location, and the instruction."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ KERNEL = (
 
 
 def run(text: str, groups: tuple[int, int] = (1, 1), size: int = 64) -> None:
-    """Runs a grid of groups of `size` work-items over one page of memory, whose address the kernel
-    gets."""
+    """Runs a grid of workgroups of `size` work-items with one page of memory, whose address is the
+    kernel's argument."""
     code = CodeObject(assemble("gfx90a", KERNEL.format(text=text)))
     page = Memory(4096)
     grid = [groups[0] * size, groups[1]]
@@ -57,7 +57,7 @@ def fault_of(text: str, **options: object) -> Fault:
     (("global_load_dword v4, v2, s[8:9]", 4), ("global_store_dwordx4 v2, v[4:7], s[8:9]", 16)),
 )
 def test_an_access_outside_mapped_memory_faults(access: str, size: int) -> None:
-    """Lane 37 of the third group accesses a gigabyte beyond its page."""
+    """Makes lane 37 of the third workgroup access an address a gigabyte beyond its page."""
     text = f"""
     v_and_b32 v0, 0x3ff, v0
     v_lshlrev_b32 v2, 4, v0
@@ -96,7 +96,7 @@ def test_other_wrong_accesses_fault(text: str, message: str) -> None:
 
 
 def test_an_unknown_instruction_faults() -> None:
-    """The words begin no instruction of the target, and follow a known one."""
+    """Runs words that are no instruction of the target, after a known instruction."""
     fault = fault_of("v_mov_b32 v2, 1\n.long 0xd3ff0000, 0x12345678")
     assert "not an instruction of this target" in str(fault)
     assert "d3ff0000 12345678" in str(fault)
@@ -104,7 +104,7 @@ def test_an_unknown_instruction_faults() -> None:
 
 
 def test_an_instruction_that_only_llvm_knows_faults() -> None:
-    """The fault's text is that of LLVM's tool."""
+    """Checks that the fault's text contains LLVM's disassembly."""
     text = "image_get_resinfo v[0:3], v4, s[8:15] dmask:0xf unorm"
     fault = fault_of(text)
     assert "not an instruction of this target" in str(fault)
@@ -122,7 +122,7 @@ def test_an_unimplemented_instruction_faults() -> None:
 
 
 def test_a_jump_out_of_the_code_faults() -> None:
-    """Execution that leaves the mapping ends with a fault, too."""
+    """Checks that a jump out of mapped code causes a fault, too."""
     fault = fault_of("s_mov_b32 s10, 0\ns_mov_b32 s11, 0\ns_setpc_b64 s[10:11]")
     assert "jump to 0x0, where no code is" in str(fault)
 
@@ -137,7 +137,8 @@ def say(text: str) -> None:
 
 
 def in_a_process(text: str, settings: str = "", **variables: str) -> str:
-    """Returns the message under these settings, which a process reads once."""
+    """Returns the message under given settings, in a new process, because a process reads the
+    settings once."""
     program = "import sys\nfrom softgpu.tests.isa.test_faults import say\nsay(sys.argv[1])"
     done = subprocess.run(
         [sys.executable, "-c", program, text],
@@ -168,7 +169,7 @@ FIRST_WAVE_WAITS = """
 
 @pytest.mark.parametrize("budget", ("", "budget=0,"))
 def test_a_barrier_that_cannot_complete_faults(budget: str) -> None:
-    """The group's second wave never comes to the barrier at which the first one waits."""
+    """The first wave waits at a barrier that the group's second wave never reaches."""
     text = in_a_process(
         FIRST_WAVE_WAITS.format("again: s_branch again"),
         f"{budget}barrier_budget=100000",
@@ -187,7 +188,7 @@ LONG_WORK = """
 
 
 def test_a_barrier_may_be_waited_for_long() -> None:
-    """The barrier completes within the limit, and the limit counts for each barrier."""
+    """The barrier completes within the limit, and each barrier has its own limit."""
     text = FIRST_WAVE_WAITS.format(LONG_WORK.format(0x7000))  # 86,016 instructions
     for budget in ("0", "200000"):
         assert in_a_process(text, f"barrier_budget={budget}") == "no fault\n"
@@ -216,7 +217,7 @@ def test_a_barrier_does_not_wait_for_waves_that_ended() -> None:
     )
 
 
-#: Members of enum softgpu_fault_kind that concern packets.
+#: Members of enum softgpu_fault_kind for faults of packets.
 PACKET_FAULTS = {"dimensions": 5, "group memory": 6, "group size": 7, "code": 8}
 
 
@@ -230,7 +231,7 @@ PACKET_FAULTS = {"dimensions": 5, "group memory": 6, "group size": 7, "code": 8}
     ),
 )
 def test_each_fault_of_a_packet_has_a_kind_of_its_own(kind: str, changes: dict[str, int]) -> None:
-    """ROCr turns each into its own error."""
+    """ROCr converts each kind to a different error."""
     code = CodeObject(assemble("gfx90a", KERNEL.format(text="s_nop 0")))
     kernel = code.kernel("kernel")
     width = changes.get("width", 64)

@@ -1,5 +1,5 @@
-"""Instructions that gfx90a lacks: 8-bit floats, loads to workgroup memory, summed addresses of
-scratch, bf16 atomics, signs of f64 matrices."""
+"""Tests instructions that gfx90a lacks: 8-bit floats, loads to workgroup memory, summed scratch
+addresses, bf16 atomics, f64 matrix signs."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def test_pairs_of_8_bit_floats_are_read(kind: str, high: int) -> None:
 
 
 def floats_around(kind: tuple[int, int], rng: random.Random) -> list[float]:
-    """The inputs are every code's value, the middles between neighbours, their neighbouring floats,
-    and random floats."""
+    """Returns the value of every code, the midpoints between neighbouring codes, the floats next to
+    these midpoints, and random floats."""
     values = [decode(kind, code) for code in range(128)]
     middles = [single(bits((a + b) / 2)) for a, b in itertools.pairwise(values)]
     near = [single(bits(m) + d) for m in middles for d in (-1, 1)]
@@ -189,7 +189,7 @@ def test_matrices_of_xf32_have_ten_bits_of_mantissa(rows: int, depth: int) -> No
 
 
 def test_loads_to_workgroup_memory_write_a_dword_for_each_lane() -> None:
-    """Each running lane gets a dword, one after the other from M0 on."""
+    """Each active lane n writes a dword at M0 plus the offset plus 4 * n."""
     rng = random.Random(1)
     for name, size, signed in (
         ("ubyte", 1, False),
@@ -276,7 +276,7 @@ def test_bf16_is_added_in_memory(where: str) -> None:
 
 @pytest.mark.parametrize("signs", ((0, 0, 0), (1, 0, 0), (0, 1, 1)))
 def test_f64_matrices_have_signs(signs: tuple[int, int, int]) -> None:
-    """A 1x1 matrix would do: every factor is equal in every lane."""
+    """The factors are equal in every lane, so only the signs matter."""
     a, b, c = 3.0, 5.0, 7.0
     factors = [-1 if sign else 1 for sign in signs]
     want = factors[2] * c + 4 * factors[0] * a * factors[1] * b

@@ -11,7 +11,7 @@ from .test_faults import KERNEL
 
 GROUPS = 40
 
-# Every wave counts itself, waits for all, and stores the count, in two rounds.
+# In two rounds, every wave increments a counter, waits for all waves, and stores the counter.
 TEXT = """
   s_mov_b32 m0, 0
   v_mov_b32 v1, 0

@@ -16,7 +16,7 @@ REGISTERS = (2, 6, 10)
 
 
 def width_of(kind: str) -> int:
-    """Returns the bits of a type; pf16 and pf32 are pairs."""
+    """Returns the width in bits of a type; pf16 and pf32 are pairs."""
     return int(re.sub(r"\D", "", kind)) * (2 if kind[0] == "p" else 1)
 
 
@@ -36,7 +36,8 @@ def seeded(*parts: object) -> random.Random:
 
 
 def ordered(kind: str, raw: int) -> int:
-    """Returns the bits as a number that grows with the float, so that differences count ulps."""
+    """Converts a float's bits to an integer that increases with the float, so that differences
+    count ulps."""
     width = width_of(kind)
     return -(raw & ((1 << (width - 1)) - 1)) if raw >> (width - 1) else raw
 

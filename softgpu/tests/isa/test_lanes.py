@@ -1,4 +1,4 @@
-"""Instructions that move values between lanes or registers, and modifiers of operands."""
+"""Tests instructions that move values between lanes or registers, and operand modifiers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def column(wave: Wave, source: int) -> list[int]:
 
 
 def masked(wave: Wave, results: list[int]) -> list[int]:
-    """Keeps the old destination for lanes that do not run."""
+    """Returns the results of active lanes, and the old destination of inactive lanes."""
     old = column(wave, 3)
     return [results[n] & LOW if running(wave, n) else old[n] for n in range(LANES)]
 
@@ -35,8 +35,8 @@ def run_all(
     cases: dict[str, tuple[str, str, Expected]],
     tame: Callable[[int], int] = lambda bits: bits,
 ) -> None:
-    """Runs cases of text, setup, and expected lanes; EXEC, VCC and SCC must not change. Operands
-    are random ones after `tame`."""
+    """Runs cases of instruction text, setup, and expected lanes, and checks that EXEC, VCC and SCC
+    do not change. Operands are random values, modified by `tame`."""
     batch = Batch(target)
     names = {text: f"case_{n}" for n, text in enumerate(cases)}
     for key, (text, setup, _) in cases.items():
@@ -61,7 +61,8 @@ def undisturbed(wave: Wave, result: Result) -> bool:
     return (result.exec, result.vcc, result.scc) == (wave.exec, wave.vcc, wave.scc)
 
 
-# DPP, as LLVM's guide to AMDGPU describes it: returns the lane that lane n reads, or None.
+# Each function below returns a map from lane n to the lane that n reads by DPP, or None, as LLVM's
+# AMDGPU guide specifies.
 def quad(pattern: tuple[int, int, int, int]) -> Callable[[int], int | None]:
     return lambda n: n & ~3 | pattern[n & 3]
 
@@ -180,7 +181,7 @@ def unit(number: o.Number) -> float:
 
 
 def test_float_modifiers_change_signs_and_scale() -> None:
-    """Replaces NaN in a result: its bits do not matter here, and other tests compare them."""
+    """The operands contain no NaN, whose bits other tests compare."""
 
     cases = {
         "v_max_f32_e64 v14, |v2|, |v2|": floats(lambda x: abs(x[0])),
@@ -194,13 +195,15 @@ def test_float_modifiers_change_signs_and_scale() -> None:
 
 
 def finite(bits: int) -> int:
-    """Replaces NaN by a number, as a NaN result has the hardware's own bits."""
+    """Replaces NaN and infinity by a finite number, because the bits of a NaN result are specific
+    to the hardware."""
     number = o.decode("f32", bits)
     return bits if math.isfinite(number) else 0x3FC00000
 
 
 def halves(select: str, one: Callable[[int, int, int], int]) -> Expected:
-    """16-bit operands of VOP3: op_sel chooses their half and the result's."""
+    """Computes a VOP3 instruction with 16-bit operands: op_sel selects the half of each operand and
+    of the result."""
     bits = [int(x) for x in select.split(",")]
 
     def expected(wave: Wave) -> list[int]:
@@ -242,7 +245,7 @@ def test_half_selection_picks_halves() -> None:
 
 
 def mixed(low: str, high: str, part: str) -> Expected:
-    """v_fma_mix: each source is f32, or the chosen half of it."""
+    """Computes v_fma_mix: each source is an f32, or a selected f16 half of a register."""
     select, is_half = ([int(x) for x in bits.split(",")] for bits in (low, high))
 
     def expected(wave: Wave) -> list[int]:
@@ -278,11 +281,11 @@ def test_mixed_precision_is_computed() -> None:
 
 
 def ordinary(bits: int) -> int:
-    """Returns values that are neither NaN, infinite nor tiny, in both halves."""
+    """Returns values that are neither NaN, infinite nor tiny, in both 16-bit halves."""
     return bits & 0xB7FFB7FF | 0x30003000
 
 
-# Exchanges by lane number, and workgroup memory's crossbar.
+# Exchanges between lanes by lane number, through the workgroup memory's crossbar.
 def bpermute(offset: int) -> Expected:
     def expected(wave: Wave) -> list[int]:
         address, data = column(wave, 0), column(wave, 1)
@@ -315,7 +318,8 @@ def first_lane(wave: Wave) -> int:
 
 
 def shown(scalar: Callable[[Wave], int]) -> Expected:
-    """Copies a scalar result to every lane by the next instruction."""
+    """Returns the expected lanes after the next instruction has copied a scalar result to every
+    lane."""
     return lambda wave: masked(wave, [scalar(wave)] * LANES)
 
 
@@ -355,8 +359,8 @@ def test_accumulation_registers_hold_values() -> None:
     run_all("gfx90a", {through: (through, "", lambda wave: masked(wave, column(wave, 0)))})
 
 
-# Relative registers: M0 is added to an operand's number.
-#: v20 to v22 are three known registers.
+# Relative register moves: M0 is added to an operand's register number.
+#: Sets v20 to v22 to three known values.
 RELATIVE = "v_mov_b32 v20, v2\nv_mov_b32 v21, v6\nv_mov_b32 v22, v10\n"
 
 
@@ -398,8 +402,8 @@ def test_relative_registers_are_found_by_m0() -> None:
 
 
 def test_relative_pairs_of_scalars_may_overlap() -> None:
-    """Each digit of the result is one register's value. With M0 = 1 the meant pair overlaps the
-    named pair."""
+    """Each digit of the result is the value of one register. With M0 = 1, the selected register
+    pair overlaps the named pair."""
     numbers = "\n".join(f"s_mov_b32 s{40 + n}, {n + 1}" for n in range(4))
     digits = ["s_mov_b32 s38, 0"]
     for n in range(4):
@@ -418,8 +422,8 @@ def test_relative_pairs_of_scalars_may_overlap() -> None:
 
 
 def test_hardware_registers_are_read_and_written() -> None:
-    """Runs with MODE as the kernel's descriptor has it (denormals kept, IEEE, DX10 clamp), and
-    after a write of its rounding."""
+    """Tests MODE as the kernel's descriptor sets it (denormals kept, IEEE, DX10 clamp), and after a
+    write of its rounding bits."""
     mode = 0xF0 | 1 << 8 | 1 << 9
     read = "s_getreg_b32 s34, hwreg(HW_REG_MODE, 0, 10)\nv_mov_b32 v14, s34"
     field = "s_getreg_b32 s34, hwreg(HW_REG_MODE, 4, 4)\nv_mov_b32 v14, s34"
@@ -433,7 +437,7 @@ def test_hardware_registers_are_read_and_written() -> None:
 
 
 def test_sums_round_in_each_direction() -> None:
-    """f32 additions use the four rounding modes of MODE."""
+    """Tests f32 additions in the four rounding modes of MODE."""
     cases = {}
     for number, towards in enumerate((0, 1, -1, None)):
         add = f"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), {number}\nv_add_f32 v14, v2, v6"
@@ -442,7 +446,7 @@ def test_sums_round_in_each_direction() -> None:
 
 
 def directed(a: float, b: float, towards: int | None) -> o.Number:
-    """Returns the f32 below or above the exact sum; None is toward zero, 0 the nearest."""
+    """Rounds the exact sum down (-1), up (1), to nearest (0) or toward zero (None)."""
     exact = o.add(a, b)
     nearest = rounded(exact)
     if exact == 0 and a != 0 and towards == -1:

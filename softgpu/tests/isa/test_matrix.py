@@ -1,4 +1,4 @@
-"""Patterns in which matrix instructions take A and B from other lanes."""
+"""Patterns by which matrix instructions read elements of A and B from other lanes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SHAPES = {
     "gfx90a": [shape for shape in SINCE_GFX908 + SINCE_GFX90A if shape.kind != "f64"],
     "gfx942": [shape for shape in OF_GFX942 if shape.kind != "f64"],
 }
-# A and B lie in v[2:5], C from v32 on, or from a0 on gfx908, which requires that. The result goes
-# to v64 and on, or a32.
+# A and B are in v[2:5], C is in v32 and later registers, or from a0 on for gfx908, which requires
+# that. The result starts at v64, or at a32 on gfx908.
 KERNEL = (
     BEGIN
     + """\
@@ -57,8 +57,8 @@ OPERANDS = 16 * LANES
 
 
 def patterns(shape: Shape) -> list[Pattern]:
-    """Returns each pattern of B with some of A: no broadcast, and of each size block 1 and the
-    last."""
+    """Returns each pattern of B, combined with some patterns of A: no broadcast, and the first and
+    last block of each size."""
     some = [(0, 0)]
     for cbsz in range(1, shape.blocks.bit_length()):
         some += [(cbsz, abid) for abid in sorted({1, 2**cbsz - 1})]
@@ -66,7 +66,7 @@ def patterns(shape: Shape) -> list[Pattern]:
 
 
 def bytes_of(shape: Shape) -> int:
-    """Returns the bytes that a lane holds of A, and of B."""
+    """Returns how many bytes of A, and of B, one lane holds."""
     return shape.each * np.dtype(TYPES[shape.kind]).itemsize
 
 
@@ -99,7 +99,7 @@ def kernel(target: str, shape: Shape) -> str:
 
 
 def in_registers(values: np.ndarray) -> np.ndarray:
-    """Each lane's elements as two registers."""
+    """the elements of each lane, as two registers"""
     words = np.ascontiguousarray(values).view(np.uint32)
     return np.pad(words, ((0, 0), (0, 2 - words.shape[1])))
 

@@ -17,7 +17,7 @@ QUICK_WAVES = 2
 
 
 def float_kind(name: str) -> str:
-    """Returns the type that a float atomic changes; empty for all others."""
+    """Returns the type of a float atomic; empty for all other instructions."""
     for kind in ("f16", "f32", "f64"):
         if name.endswith(kind) and any(word in name for word in ("add_", "min_", "max_")):
             return "pf16" if "pk_" in name else kind
@@ -25,8 +25,9 @@ def float_kind(name: str) -> str:
 
 
 def word(case: MemoryCase, rng: random.Random, width: int) -> int:
-    """Returns special values. Minimum and maximum get neither NaN nor zero. The instruction returns
-    the number, or the zero of the right sign; the pseudocode returns the second operand."""
+    """Returns special values. The values for minimum and maximum are neither NaN nor zero. Given a
+    NaN or zeros of both signs, the instruction returns the number or the correct zero, but the
+    pseudocode returns the second operand."""
     kind = float_kind(case.row.name)
     while True:
         bits = value(rng, width)
@@ -35,7 +36,7 @@ def word(case: MemoryCase, rng: random.Random, width: int) -> int:
 
 
 def random_region(case: MemoryCase, wave: Wave, rng: random.Random) -> bytes:
-    """Returns special values; compare-and-swap finds a match in half of the lanes."""
+    """Returns special values; in half of the lanes, compare-and-swap finds a match."""
     width = 64 if any(w in case.row.name for w in ("x2", "64", "b128")) else 32
     words = [
         word(case, rng, width).to_bytes(width // 8, "little") for _ in range(8 * REGION // width)
@@ -52,7 +53,7 @@ def random_region(case: MemoryCase, wave: Wave, rng: random.Random) -> bytes:
 
 
 def is_same(kind: str, a: int, b: int, size: int) -> bool:
-    """Returns true for equal bits, or for two NaNs if floats are computed."""
+    """Returns true for equal bits, and for two NaNs if the instruction computes floats."""
     if a == b or not kind:
         return a == b
     width = 64 if kind == "f64" else 32
@@ -105,7 +106,7 @@ def check(target: str, seed: str, waves: int) -> None:
 
 
 def with_data(case: MemoryCase, wave: Wave, rng: random.Random) -> Wave:
-    """Sets data of 128 special bits: of 32-bit values in even lanes, of 64-bit ones in odd
+    """Sets 128 bits of special data in each lane: 32-bit values in even lanes, 64-bit values in odd
     lanes."""
     widths = {"f32": (32, 32), "f64": (64, 64)}.get(float_kind(case.row.name), (32, 64))
     for n, lane in enumerate(wave.lanes):

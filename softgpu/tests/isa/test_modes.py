@@ -1,4 +1,4 @@
-"""MODE changes results; results saturate; some constants differ from their text."""
+"""The MODE register changes results; results saturate; some constants differ from their text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def flushed(number: o.Number) -> float:
 
 
 def scaled(factor: float) -> Expected:
-    """Returns a sum after output modifiers: without denormals, and without -0."""
+    """Returns the sum that an output modifier scales, without denormals and without -0."""
 
     def total(x: list[float]) -> o.Number:
         a, b = (flushed(value) for value in x[:2])
@@ -36,7 +36,8 @@ def scaled(factor: float) -> Expected:
 
 @pytest.mark.parametrize("modifier", FACTORS)
 def test_output_modifiers_scale_results(modifier: str) -> None:
-    """Output modifiers are ignored if MODE keeps denormal results, or asks for IEEE's rules."""
+    """The hardware ignores output modifiers if MODE keeps denormal results or requires IEEE's
+    rules."""
     text = f"v_add_f32_e64 v14, v2, v6 {modifier}"
     both = f"{FLUSHES}\n{NOT_IEEE}\n"
     plain = floats(lambda x: o.add(x[0], x[1]))
@@ -50,7 +51,7 @@ def test_output_modifiers_scale_results(modifier: str) -> None:
     run_all("gfx90a", cases, finite)
 
 
-#: Instructions, the words of both sources, and the word of the result.
+#: each instruction, with one dword of each source and of the result
 MODIFIED = (
     ("v_add_f16_e64 v14, v2, v6 mul:2", 0x3C00, 0x3800, 0x4200),  # 1 + 0.5
     ("v_add_f16_e64 v14, v2, v6 div:2", 0x8000, 0x8000, 0),  # -0
@@ -63,7 +64,7 @@ MODIFIED = (
 
 
 def test_output_modifiers_scale_results_of_other_types() -> None:
-    """The high word of f64 matters; the low words are 0."""
+    """The test sets the high word of each f64 operand; the low words are 0."""
     cases: dict[str, tuple[str, str, Expected]] = {}
     for text, a, b, result in MODIFIED:
         setup = f"{FLUSHES}\n{NOT_IEEE}\n"
@@ -88,7 +89,8 @@ def classes(bits: int) -> int:
 
 @pytest.mark.parametrize("mode", ("s_nop 0", FLUSHES))
 def test_classes_depend_on_the_bits(mode: str) -> None:
-    """A denormal number counts as one even if MODE treats it as zero."""
+    """An instruction classifies a denormal number as denormal even if MODE treats denormals as
+    zero."""
     cases = {}
     for number in range(10):
         text = "v_cmp_class_f32 s[34:35], v2, v6\nv_cndmask_b32 v14, 0, 1, s[34:35]"
@@ -101,7 +103,7 @@ def test_classes_depend_on_the_bits(mode: str) -> None:
 
 
 def test_float_constants_of_16_bit_integers_have_32_bits() -> None:
-    """The constants have 32 bits, of which the low ones count."""
+    """The constants have 32 bits, and the instruction uses the low 16 of them."""
     cases = {}
     for constant, low in (("1.0", 0), ("-4.0", 0), ("0.15915494", 0xF983), ("-1", 0xFFFF)):
 
@@ -171,7 +173,7 @@ def saturations() -> Iterator[tuple[str, Clamped]]:
 
 @on_targets(*TARGETS)
 def test_results_saturate_at_their_limits(target: str) -> None:
-    """The inputs are near every limit."""
+    """The inputs lie near the limits of the result types."""
     batch = Batch(target)
     cases = [case for case in saturations() if target != "gfx906" or "c_i32" not in case[0]]
     for n, (text, _) in enumerate(cases):
@@ -202,7 +204,7 @@ CARRYING: dict[str, Callable[[int, int, int], int]] = {
 
 
 def test_sums_with_carry_saturate() -> None:
-    """The carry is not changed by saturation."""
+    """Saturation does not change the carry."""
     cases = {}
     for text, meaning in CARRYING.items():
 
@@ -219,7 +221,7 @@ def test_sums_with_carry_saturate() -> None:
 
 
 def test_gfx942_has_one_partition() -> None:
-    """The register has the one partition's number."""
+    """The register XCC_ID contains 0, the number of the only partition."""
     text = "s_getreg_b32 s34, hwreg(HW_REG_XCC_ID)\nv_mov_b32 v14, s34"
     run_all("gfx942", {text: (text, "", shown(lambda wave: 0))})
 

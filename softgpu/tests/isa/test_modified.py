@@ -1,5 +1,5 @@
-"""Vector instructions with modifiers: the pseudocode runs on modified operands, and the expected
-part of its result is stored."""
+"""Vector instructions with modifiers: the test applies the pseudocode to modified operands, and
+compares the part of the result that the modifiers select."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HALVES, WORDS = ("PF16", "PI16"), ("PF32",)
 PARTS = {"DWORD": (0, 32), "WORD_0": (0, 16), "WORD_1": (16, 16)}
 PARTS |= {f"BYTE_{n}": (8 * n, 8) for n in range(4)}
 REST = ("PAD", "SEXT", "PRESERVE")
-#: `make check` tests one target, as targets differ in few of these instructions.
+#: `make check` tests only one target, because few of these instructions differ between targets.
 ON_TARGETS = pytest.mark.parametrize(
     "target",
     [
@@ -36,14 +36,15 @@ ON_TARGETS = pytest.mark.parametrize(
 
 @dataclass(frozen=True)
 class Place:
-    """Returns which bits of the destination hold the result, and the content of the others."""
+    """The bits of the destination that contain the result, and the expected content of the other
+    bits."""
 
     shift: int
     width: int
     rest: str = ""  # one of REST; otherwise these bits are not compared
 
     def others(self, got: int, old: int) -> int:
-        """Returns the whole word with these bits unchanged."""
+        """Returns the whole dword, with the result's bits from `got`."""
         mask = ((1 << self.width) - 1) << self.shift
         sign = got >> (self.shift + self.width - 1) & 1 if self.width + self.shift else 0
         above = 0xFFFFFFFF & ~((1 << (self.shift + self.width)) - 1)
@@ -60,7 +61,7 @@ class Modified:
     place: Place | None = None
 
     def difference(self, wave: Wave, got: Result) -> str:
-        """Returns the mistakes in one wave; empty if there are none."""
+        """Describes the first mistake in one wave; empty if there is none."""
         case = self.case
         lanes = [(*(self.before(n, lane[n]) for n in range(3)), lane[3]) for lane in wave.lanes]
         seen = replace(wave, lanes=lanes)
@@ -127,7 +128,7 @@ def vector_cases(target: str, without: tuple[str, ...] = ()) -> Iterator[Case]:
 
 
 def with_sources(text: str, form: Callable[[int, str], str]) -> str:
-    """Returns the text with each source register rewritten."""
+    """Returns the text, with each source register rewritten."""
     for n, register in enumerate(SOURCES):
         pattern = rf"(?<![\w\[])v(?:{register}|\[{register}:\d+\])(?!\w)"
         text = re.sub(pattern, lambda found, n=n: form(n, found[0]), text)
@@ -145,7 +146,8 @@ def kind_of(case: Case, n: int) -> str:
 
 
 def signed(case: Case, signs: tuple[str, ...]) -> Modified:
-    """Puts `-`, `|` or both around each float. A second destination takes the bits of `|`."""
+    """Puts `-`, `|` or both around each float source. The encoding of a second destination uses the
+    bits of `|`."""
     if "CARRY_OUT" in case.row.rest[4]:
         signs = tuple(sign.strip("|") for sign in signs)
 
@@ -182,7 +184,7 @@ def clamped(case: Case) -> Modified:
 
 
 def halved(case: Case, select: tuple[int, ...]) -> Modified:
-    """op_sel of VOP3: selects the half of each 16-bit source, and of the destination."""
+    """op_sel of VOP3 selects the half of each 16-bit source and of the destination."""
     narrow = width_of(case.dst) == 16
     count = len(case.sources)
     chosen = [bit * (width_of(kind) == 16) for bit, kind in zip(select, case.sources, strict=False)]
@@ -197,7 +199,8 @@ def halved(case: Case, select: tuple[int, ...]) -> Modified:
 
 
 def paired(case: Case, rng: random.Random) -> Modified:
-    """VOP3P: selects the half or word that each half of the result uses, and its sign."""
+    """VOP3P's modifiers select the half or dword that each half of the result uses, and its
+    sign."""
     count = len(case.sources)
     pairs = [kind in HALVES + WORDS for kind in case.sources]
     floats = [kind in ("PF16", "PF32") for kind in case.sources]
@@ -221,7 +224,8 @@ def paired(case: Case, rng: random.Random) -> Modified:
 
 
 def partial_words(case: Case, rng: random.Random) -> Modified:
-    """SDWA: selects parts of the sources, with sign or extension, and a part of the destination."""
+    """SDWA's modifiers select parts of the sources, with sign or extension, and a part of the
+    destination."""
     selected = [rng.choice(list(PARTS)) for _ in range(2)]
     signs = []
     for n in range(2):
@@ -257,7 +261,7 @@ def partial_words(case: Case, rng: random.Random) -> Modified:
 
 
 def flushed(kind: str, bits: int) -> int:
-    """Replaces denormal floats by zeros of their sign."""
+    """Replaces denormal floats by zeros of equal sign."""
     packed = kind.startswith("pf")
     if not packed and kind.upper() not in FLOATS:
         return bits
@@ -278,7 +282,7 @@ def without_denormals(case: Case) -> Modified:
 
 @ON_TARGETS
 def test_denormals_may_count_as_zeros(target: str) -> None:
-    """MODE may ask for zeros, for sources and for results."""
+    """MODE may replace denormal sources and denormal results by zeros."""
     cases = (
         case
         for case in vector_cases(target, ("LITK", "ACC", "MIX"))

@@ -1,4 +1,4 @@
-"""Dispatch packets at their limits: sizes of grids, groups and scratch, and registers."""
+"""Dispatch packets at the limits of grid size, group size, scratch size and registers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from .device import BEGIN, ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
 
-#: A kernel that adds 1 for each work-item at its argument's address.
+#: A kernel in which each work-item adds 1 to the word at the address in the kernel's argument.
 KERNEL = (
     BEGIN.format(name="kernel")
     + """\
@@ -33,7 +33,7 @@ KERNEL = (
 .end_amdhsa_kernel
 """
 )
-#: Members of enum softgpu_fault_kind; scratch has none of its own.
+#: Numbers from enum softgpu_fault_kind, which has no member for scratch.
 ERRORS = {"scratch": 0, "dimensions": 5, "group size": 7, "registers": 9}
 
 
@@ -55,7 +55,7 @@ def ran(
 
 
 def refused(*arguments: object, **options: object) -> tuple[int, str]:
-    """Returns the fault's kind, which decides what ROCr is told, and its text."""
+    """Returns the fault's text, and its kind, which decides the error that ROCr receives."""
     with pytest.raises(Fault) as caught:
         ran(*arguments, **options)  # type: ignore[arg-type]
     kind = library().isa_fault_kind
@@ -101,7 +101,7 @@ def test_a_group_without_work_items_is_refused(block: tuple[int, int, int]) -> N
 
 
 def test_more_groups_than_64_bits_count_are_begun() -> None:
-    """The groups are begun, not counted as none: 2^31 * 2^31 * 4."""
+    """The device starts 2^31 * 2^31 * 4 groups; a 64-bit count of them would overflow to 0."""
     program = (
         "from softgpu.tests.isa.test_packets import refused\n"
         "print(refused((1 << 31, 1 << 31, 4), (1, 1, 1)))"
@@ -137,7 +137,8 @@ def test_more_scratch_than_a_wave_can_have_is_refused(size: int) -> None:
     ),
 )
 def test_a_group_has_to_fit_into_the_registers(target: str, registers: int, most: int) -> None:
-    """A group's waves are spread over four SIMD units, whose waves share each unit's registers."""
+    """The waves of a group are spread over four SIMD units, and all waves of a unit share its
+    registers."""
     assert ran((most, 1, 1), (most, 1, 1), target, registers) == most
     if most < 1024:
         kind, text = refused((most + 1, 1, 1), (most + 1, 1, 1), target, registers)

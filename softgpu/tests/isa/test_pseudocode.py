@@ -25,7 +25,7 @@ def loaded(target: str, cases: list[Case]) -> Loaded:
 
 
 def difference(case: Case, wave: Wave, got: Result) -> str:
-    """Returns the mistakes in one wave; empty if there are none."""
+    """Describes the first mistake in one wave; empty if there is none."""
     vector = case.row.family in VECTOR
     want = expected_vector(case, wave) if vector else expected_scalar(case, wave)
     for name in ("exec", "vcc", "scc"):

@@ -1,4 +1,4 @@
-"""Encodings that the ISA reserves, and combinations of unknown effect, stop a wave."""
+"""A wave stops at encodings that the ISA reserves, and at combinations whose effect is unknown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .device import Fault
 from .single import Batch, random_waves, stopped_by
 from .test_faults import fault_of
 
-#: The first words of v_add_u32 v14, v2, v6 as SDWA and DPP, and of v_ceil_f64 v[14:15], v[2:3] as
+#: The first dwords of v_add_u32 v14, v2, v6 as SDWA and DPP, and of v_ceil_f64 v[14:15], v[2:3] as
 #: DPP.
 SDWA, DPP, WIDE_DPP = 0x681C0CF9, 0x681C0CFA, 0x7E1C30FA
 CONTROLS = (0x100, 0x110, 0x120, 0x131, 0x139, 0x144, 0x14F, 0x160, 0x1FF)
@@ -22,7 +22,7 @@ RESERVED = {
     **{f"dpp_ctrl {control:#x}": (DPP, 0xFF000002 | control << 8) for control in CONTROLS},
     "quad_perm of 64 bits": (WIDE_DPP, 0xFF000002),
 }
-#: AMD's documents do not describe the effect of clamp on these.
+#: instructions for which AMD's documents do not describe the effect of clamp
 CLAMPED = (
     *("v_mul_i32_i24_e64 v14, v2, v6", "v_mul_u32_u24_e64 v14, v2, v6"),
     *("v_sad_u8 v14, v2, v6, v10", "v_sad_hi_u8 v14, v2, v6, v10", "v_sad_u16 v14, v2, v6, v10"),
@@ -42,7 +42,7 @@ def test_reserved_encodings_fault(name: str) -> None:
 
 
 def test_a_broadcast_that_older_targets_lack_faults() -> None:
-    """The instruction is row_newbcast:6, which gfx90a has."""
+    """The instruction uses row_newbcast:6, which gfx90a has and gfx908 lacks."""
     words = DPP, 0xFF000002 | 0x156 << 8
     batch = Batch("gfx908")
     batch.add("stop", ".long " + ", ".join(map(hex, words)))

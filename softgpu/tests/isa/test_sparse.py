@@ -1,7 +1,7 @@
-"""Sparse matrices of gfx942: two of every four elements of a row of A are stored.
+"""Sparse matrices of gfx942: memory holds only two of every four elements of a row of A.
 
-The indices lie where AMD's matrix instruction calculator places them (its tables, and its README on
-compression indices). This file is written independently of the emulator.
+The indices lie where AMD's matrix instruction calculator places them. This test computes the
+results independently of the emulator.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FLOATS8 = {"fp8": FP8, "bf8": BF8}
 @dataclass(frozen=True)
 class Sparse:
     """A shape of D (rows × rows) += A (rows × depth) B (depth × rows). A and B may have different
-    kinds."""
+    types."""
 
     rows: int
     depth: int
@@ -45,12 +45,12 @@ class Sparse:
 
     @property
     def stored(self) -> int:
-        """Returns the number of A's elements in a lane; B has twice as many."""
+        """Returns how many elements of A a lane holds; a lane holds twice as many of B."""
         return self.rows * self.depth // LANES // 2
 
     @property
     def sets(self) -> int:
-        """Returns how many sets of indices fit into a register."""
+        """Returns how many sets of indices one register can contain."""
         return 32 // (2 * self.stored)
 
     @property
@@ -60,7 +60,8 @@ class Sparse:
     def product(
         self, a: np.ndarray, b: np.ndarray, d: np.ndarray, indices: np.ndarray, first: int
     ) -> np.ndarray:
-        """Returns the lanes' results, with the set of indices that is numbered ``first``."""
+        """Returns the results in all lanes, computed with the set of indices that has the number
+        ``first``."""
         lane, element = np.meshgrid(np.arange(LANES), np.arange(self.stored), indexing="ij")
         shift = 2 * (first * self.stored + element)
         chosen = indices[:, None].astype(np.int64) >> shift & 3
@@ -119,12 +120,12 @@ OPERANDS = 32 * LANES
 
 
 def patterns(shape: Sparse) -> list[tuple[int, int]]:
-    """Returns every defined combination of cbsz and abid."""
+    """Returns all defined combinations of cbsz and abid."""
     return [(cbsz, abid) for cbsz in range(4) for abid in range(shape.sets)]
 
 
 def kernel(shape: Sparse) -> str:
-    """Returns a kernel that stores the results of the patterns, one after the other."""
+    """Returns a kernel that runs all patterns and stores their results one after another."""
     count, text = shape.dense.results, []
     for cbsz, abid in patterns(shape):
         at = [f"v{32 + n}, v1, s[8:9] offset:{4 * n}" for n in range(count)]
@@ -138,12 +139,12 @@ def kernel(shape: Sparse) -> str:
 
 @lru_cache
 def image() -> bytes:
-    """Assembles all kernels at once, as one takes as long."""
+    """Assembles all kernels at once, which takes no longer than assembling one kernel."""
     return assemble("gfx942", "".join(map(kernel, SHAPES)))
 
 
 def run(shape: Sparse, a: bytes, b: bytes, indices: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """Returns the results of each pattern."""
+    """Returns the results of all patterns."""
     code = CodeObject(image())
     words = [np.frombuffer(data, np.uint32).reshape(LANES, -1) for data in (a, b)]
     given, taken = Memory(OPERANDS + d.nbytes), Memory(len(patterns(shape)) * d.nbytes)
@@ -157,12 +158,12 @@ def run(shape: Sparse, a: bytes, b: bytes, indices: np.ndarray, d: np.ndarray) -
 
 
 def any_indices(rng: np.random.Generator) -> np.ndarray:
-    """Returns random indices, with equal and descending pairs too."""
+    """Returns random indices, including equal and descending pairs."""
     return rng.integers(0, 2**32, LANES, np.uint32)
 
 
 def ascending(rng: np.random.Generator) -> np.ndarray:
-    """Returns ascending indices, as a compressed matrix has."""
+    """Returns ascending indices, as a compressed matrix contains."""
     pairs = np.array([low | high << 2 for low in range(4) for high in range(low + 1, 4)])
     some = pairs[rng.integers(0, len(pairs), (LANES, 8))].astype(np.uint32)
     return np.bitwise_or.reduce(some << (4 * np.arange(8, dtype=np.uint32)), axis=1)
@@ -173,7 +174,7 @@ def ascending(rng: np.random.Generator) -> np.ndarray:
 def test_sparse_products_are_exact(
     shape: Sparse, make: Callable[[np.random.Generator], np.ndarray]
 ) -> None:
-    """The numbers are whole, so sums are exact in any order."""
+    """The numbers are integers, so their sums are exact in any order."""
     rng = np.random.default_rng(SHAPES.index(shape))
     a, b = (rng.integers(-8, 9, (LANES, n * shape.stored)).astype(np.float64) for n in (1, 2))
     integers = shape.kinds[0] == "i8"
@@ -194,7 +195,7 @@ def test_sums_of_integers_wrap() -> None:
 
 
 def test_values_that_no_index_names_are_ignored() -> None:
-    """Zero times infinity would be NaN, so an element that is not stored must not count as zero."""
+    """A missing element must not count as zero, because zero times infinity would be NaN."""
     shape = Sparse(16, 32, ("f16", "f16"))
     b = np.tile(np.array([np.inf, 1, 2, np.nan], np.float16), (LANES, 2))
     a, indices = np.ones((LANES, 4), np.float16), np.full(LANES, 0x99999999, np.uint32)

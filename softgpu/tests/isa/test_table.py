@@ -1,4 +1,5 @@
-"""The generated table is true: all executed opcodes are checked, the others fault."""
+"""The generated table is true: tests check every opcode that the emulator executes, and every other
+opcode faults."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ def small(row: Row, fields: Fields) -> list[int]:
 
 @pytest.mark.check_isa
 def test_the_corpus_is_counted() -> None:
-    """The committed counts name every opcode that the corpus has, and no other."""
+    """The committed counts contain exactly the opcodes that occur in the corpus."""
     counted = table.count_corpus()
     assert set(counted["seen"]) == set(table.counts()["seen"])  # type: ignore[arg-type]
 

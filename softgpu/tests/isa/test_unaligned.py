@@ -1,6 +1,6 @@
-"""Scratch at every alignment: amdhsa's unaligned-access mode permits any address.
+"""Scratch accesses at every alignment: amdhsa's unaligned-access mode permits any address.
 
-LLVM relies on such accesses: it copies a structure that is aligned to two bytes by dwords.
+LLVM relies on unaligned access: it copies a structure with alignment 2 by dwords.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from .single import LANES, Batch, Wave
 LOADS = {"ubyte": 1, "ushort": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
 STORES = {"byte": 1, "short": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
 OFFSETS = (0, 1, 2, 3, 5, 6, 7, 14, 43, CELL - 16)
-# Each lane accesses one byte further: v12 is 0 to 3, so that one instruction meets every alignment.
+# v12 is 0 to 3 and differs between lanes, so one instruction tests every alignment.
 STEP = "\n  v_lshrrev_b32 v12, 6, v1\n  v_and_b32 v12, 3, v12"
-# A buffer over scratch, as kernels get it, and the aperture by which flat instructions reach it.
+# The buffer descriptor of scratch that kernels receive, and the aperture through which flat
+# instructions access scratch.
 BUFFER = """
   s_mov_b32 s36, 0
   s_mov_b32 s37, 0x80001000
@@ -89,7 +90,7 @@ def test_scratch_can_be_read_at_every_alignment(target: str) -> None:
 
 @pytest.mark.parametrize("past", (0, 1, 2, 3))
 def test_the_end_of_scratch_is_respected_at_every_alignment(past: int) -> None:
-    """The last byte within can be read, the next one cannot."""
+    """The last bytes of scratch can be read, but the bytes behind the end cannot."""
     batch, buffer = Batch("gfx90a"), Memory(REGION)
     setup = ADDRESSES.format(shift=4) + scratch_in("gfx90a")
     for name, start in (("inside", CELL - 4 - past), ("outside", CELL - 3 + past)):

@@ -1,6 +1,7 @@
-"""Values of AMD's pseudocode: bits with a type, which `.f32` or `[15 : 0]` reinterprets.
+"""Values of AMD's pseudocode: bits with a type, which a suffix such as `.f32` or `[15 : 0]`
+reinterprets.
 
-A value is exact: integers have their width, floats are rounded once by each operation."""
+All values are exact: integers have their width, and each operation rounds floats once."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ Raw = int | float | Fraction
 
 
 class Special:
-    """NAN, INF or DENORM, in the requested width."""
+    """The constants NAN, INF and DENORM, which have the requested width."""
 
     def __init__(self, make: Callable[[int], Any]) -> None:
         self.make = make
@@ -28,7 +29,7 @@ class Special:
 
 
 class Value:
-    """A value; `kind` is u, i, f or b; an integer with width 0 is a literal."""
+    """A value, whose `kind` is u, i, f or b; an integer of width 0 is a literal."""
 
     __slots__ = ("bits", "kind", "owner", "shift", "width")
 
@@ -173,7 +174,7 @@ class Value:
 
 
 class Denormal:
-    """A value that equals any denormal number."""
+    """A pattern that matches any denormal number."""
 
     def includes(self, v: Value) -> bool:
         ebits, mbits = o.FORMATS[f"f{v.width}"]
@@ -181,7 +182,8 @@ class Denormal:
 
 
 def promoted(width: int) -> int:
-    """Integers are computed in at least 32 bits; literals in as many as they need."""
+    """Returns the width in which the pseudocode computes integers: at least 32 bits, or 0 for
+    literals."""
     return max(width, 32) if width else 0
 
 
@@ -198,7 +200,8 @@ def as_value(x: Any) -> Value:
 
 
 def both(a: Any, b: Any) -> tuple[Value, Value]:
-    """Converts both to one type: floats win over integers, the wider over the narrower."""
+    """Converts both operands to one type: to a float if either is a float, and to the wider
+    width."""
     x, y = as_value(a), as_value(b)
     if x.kind == "f" or y.kind == "f":
         width = max(v.width for v in (x, y) if v.kind == "f")
@@ -212,7 +215,7 @@ def both(a: Any, b: Any) -> tuple[Value, Value]:
 
 
 def convert(x: Any, kind: str, width: int) -> Value:
-    """Converts by value between integers and floats; bits stay bits."""
+    """Converts by value between integers and floats; an untyped value retains its bits."""
     v = as_value(x)
     if v.kind == kind and v.width == width:
         return v

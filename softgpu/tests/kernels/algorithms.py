@@ -1,4 +1,4 @@
-"""Kernels with a purpose: products, normalisation, sums, sorting, pictures."""
+"""Kernels of real algorithms: products, normalisation, sums, sorting, pictures."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _tiled_matmul(kind: str) -> str:
 
 
 def _product(kind: type, rows: int, depth: int, columns: int):
-    """Adds in the kernel's own order, so that the bits must be equal."""
+    """Computes the expected sums in the kernel's order, so that results must be bit-identical."""
 
     def data(rng: np.random.Generator) -> Launch:
         if np.dtype(kind).kind == "i":
@@ -237,7 +237,7 @@ def _tree(kind: str, combine: str) -> str:
 
 
 def _reduced(kind: type, combine: np.ufunc):
-    """Reduces in the order of a tree: adds one half to the other."""
+    """Reduces as a tree, which adds one half to the other half."""
 
     def data(rng: np.random.Generator) -> Launch:
         x = rng.normal(size=1024).astype(kind)
@@ -326,7 +326,7 @@ def stencil(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def sort_step(rng: np.random.Generator) -> Launch:
-    """Makes one step of a bitonic sort."""
+    """Performs one step of a bitonic sort."""
     x = rng.integers(-1000, 1000, 512, np.int32)
     i = np.arange(512)
     a, b = x, x[i ^ 32]

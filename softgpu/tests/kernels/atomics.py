@@ -1,4 +1,4 @@
-"""Atomics on global and workgroup memory, with and without the old value."""
+"""Atomics on global and workgroup memory, which return the old value or not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MODULE = Module("atomics")
 
 WORKGROUP = "#gpu.address_space<workgroup>"
 TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}
-#: Narrow atomics are loops around a whole word.
+#: The compiler implements narrow atomics as loops around a 32-bit compare-and-swap.
 NARROW = {"i8": np.int8, "i16": np.int16, "f16": np.float16}
 CELLS = 8
 ITEMS = 512
@@ -39,7 +39,7 @@ _INTEGER: dict[str, Callable] = {
     "maxu": _unsigned(np.maximum),
     "minu": _unsigned(np.minimum),
 }
-# The numbers are whole, so sums do not depend on the order of the work-items.
+# The numbers are integers, so sums do not depend on the order of the work-items.
 _FLOAT: dict[str, Callable] = {
     "addf": np.sum,
     "maximumf": np.max,
@@ -62,7 +62,8 @@ def _global(name: str, operation: str, kind: str) -> str:
 
 
 def _workgroup(name: str, operation: str, kind: str) -> str:
-    """Works in workgroup memory, where the first lanes fill and empty the cells."""
+    """Runs the atomics in workgroup memory, where the first lanes initialise the cells and copy
+    them out."""
     local = f"memref<{CELLS}x{kind}, {WORKGROUP}>"
     return f"""
     gpu.func @{name}(%in: memref<?x{kind}>, %cells: memref<?x{kind}>)
@@ -116,7 +117,7 @@ for _kind in [*TYPES, *NARROW]:
 
 
 def _tickets(name: str, kind: str) -> str:
-    """The values before each addition number the work-items, so each number occurs once."""
+    """The value before each addition is a unique number, so every number occurs once."""
     return f"""
     gpu.func @{name}(%counter: memref<?x{kind}>, %taken: memref<?x{kind}>) kernel {{
       %zero = arith.constant 0 : index
@@ -153,7 +154,7 @@ for _kind in ("i32", "i64"):
       gpu.return
     }""")
 def exchange(rng: np.random.Generator) -> Launch:
-    """Each value but the last is returned once, and so is the cell's first value."""
+    """The exchanges return the cell's first value once, and each stored value but the last once."""
     return Launch(
         [np.full(1, ITEMS, np.int32), np.zeros(ITEMS + 1, np.int32)],
         {1: np.append(0, np.ones(ITEMS)).astype(np.int32)},
@@ -190,7 +191,7 @@ def _product(x: np.ndarray) -> np.ndarray:
 
 _LOOPS = {
     "muli": ("%new = arith.muli %now, %x : {t}", _product),
-    # Adds the square, then masks: the order does not matter, and no single instruction does both.
+    # Adds the square: the order does not matter, and no single instruction computes this.
     "add_square": (
         "%xx = arith.muli %x, %x : {t}\n%new = arith.addi %now, %xx : {t}",
         lambda x: _wrapping_sum(np.append(x[:-1] * x[:-1], x[-1])),

@@ -1,4 +1,4 @@
-"""Conversions between all types, rounded exactly as NumPy rounds."""
+"""Conversions between all types, rounded exactly as in NumPy."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def _from_integer(source: str, target: str, signed: bool) -> Data:
 
 
 def _to_integer(source: str, target: str, signed: bool) -> Data:
-    """Returns values that fit, as the operation does not define the result for others."""
+    """Returns values that fit the target type, because the operation does not define the result for
+    other values."""
 
     def data(rng: np.random.Generator) -> Launch:
         kind = (INTEGERS if signed else UNSIGNED)[target]

@@ -1,4 +1,4 @@
-"""Compares results with NumPy's within a distance, and reports differences."""
+"""Compares results with NumPy's within an error bound, and reports differences."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 
 
 def mismatch(got: np.ndarray, expected: np.ndarray, ulp: float, absolute: float = 0) -> str | None:
-    """Returns None if the arrays agree, or the first place where they do not.
+    """Returns None if the arrays agree, or describes the first difference.
 
-    With a bound, ``expected`` may be of a wider type than ``got``. The distance is taken before
-    rounding, in units in the last place of ``got``'s type.
+    With an error bound, ``expected`` may have a wider type than ``got``. The distance is measured
+    before ``expected`` is rounded, in units in the last place of ``got``'s type.
     """
     if got.shape != expected.shape:
         return f"shape {got.shape}, expected {expected.shape}"
@@ -41,7 +41,8 @@ def bits(values: np.ndarray) -> np.ndarray:
 
 
 def distance_in_ulp(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Returns |got - expected| in units in the last place; 0 for two NaNs or equal infinities."""
+    """Returns |got - expected| in units in the last place; the result is 0 for two NaNs or equal
+    infinities."""
     with np.errstate(all="ignore"):
         rounded = expected.astype(got.dtype)
         unit = np.spacing(np.abs(rounded)).astype(np.longdouble)
@@ -51,7 +52,8 @@ def distance_in_ulp(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 
 def bf16(values: np.ndarray) -> np.ndarray:
-    """Converts f32 values to bf16 bits, rounded to nearest even; NaNs become the quiet one."""
+    """Converts f32 values to bf16 bits, rounded to nearest even; every NaN becomes the quiet
+    NaN."""
     raw = values.astype(np.float32).view(np.uint32)
     rounded = (raw + 0x7FFF + ((raw >> 16) & 1)) >> 16
     return np.where(np.isnan(values), 0x7FC0, rounded).astype(np.uint16)

@@ -1,4 +1,5 @@
-"""Lowers the images of the chosen programs, two at a time, and starts a process for each target."""
+"""Lowers the modules of the selected programs, two at a time, and starts a child process for each
+target."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from softgpu.tests.kernels.program import Module
 
 @pytest.fixture(scope="session")
 def images(request: pytest.FixtureRequest) -> Iterator[Callable[[Module, str], Path]]:
-    """Returns the code object of a module for a target, as a file."""
+    """Returns the path of a module's code object for a target."""
     with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
         jobs: dict[tuple[str, str], Future[Path]] = {}
 
@@ -35,7 +36,7 @@ def images(request: pytest.FixtureRequest) -> Iterator[Callable[[Module, str], P
 
 @pytest.fixture(scope="session")
 def hosts() -> Iterator[Callable[[str], Host]]:
-    """Returns a process with AMD's HIP on the device of a target."""
+    """Returns a child process that runs AMD's HIP on the emulated device of a target."""
     started: dict[str, Host] = {}
 
     def host(chip: str) -> Host:

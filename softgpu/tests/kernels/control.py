@@ -1,4 +1,4 @@
-"""Branches and loops in which lanes diverge and meet again, and globals of the device."""
+"""Branches and loops in which lanes diverge and reconverge, and global variables of the device."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ MODULE = Module(
       gpu.return
     }""")
 def while_loop(rng: np.random.Generator) -> Launch:
-    """Counts the steps of Collatz's sequence: every lane ends at another round."""
+    """Counts the steps of Collatz's sequence, so that each lane leaves the loop after a different
+    number of rounds."""
     x = rng.integers(1, 1000, 256, np.int32)
 
     def steps(n: int) -> int:
@@ -181,7 +182,7 @@ def early_exit(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def globals(rng: np.random.Generator) -> Launch:
-    """Reads constants, a global that the host has changed, and one that the kernel changes."""
+    """Reads constants, a global that the host has set, and a global that the kernel changes."""
     scale = rng.integers(1, 100, 4).astype(np.float32)
     primes = np.array([2, 3, 5, 7, 11, 13, 17, 19], np.float32)
     i = np.arange(256)

@@ -1,5 +1,5 @@
-"""Arithmetic of f16, f32, f64 and bf16, with denormals and special values, equals NumPy's to the
-bit."""
+"""Arithmetic of f16, f32, f64 and bf16, including denormals and special values, is bit-identical to
+NumPy's."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ libm = ctypes.CDLL(ctypes.util.find_library("m"))
 
 
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Returns a * b + c, rounded once, by the C library; for f16 through f64, which holds the
-    product."""
+    """Returns a * b + c, rounded once: computed by the C library, or for f16 in f64, which
+    represents the product exactly."""
     if a.dtype == np.float16:
         exact = a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)
         return exact.astype(np.float16)
@@ -32,7 +32,7 @@ def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def _larger(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Returns IEEE 754's maximum: NaN wins, and +0 is more than -0."""
+    """Returns IEEE 754's maximum, in which NaN wins and +0 is greater than -0."""
     zeros = (a == 0) & (b == 0)
     return np.where(zeros, np.where(np.signbit(a), b, a), np.maximum(a, b))
 
@@ -42,7 +42,7 @@ def _smaller(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _away(a: np.ndarray) -> np.ndarray:
-    """Rounds as C's round does: halves go away from zero."""
+    """Rounds as C's round function does: halves away from zero."""
     whole = np.trunc(a)
     with np.errstate(invalid="ignore"):
         up = np.abs(a - whole) >= 0.5
@@ -63,7 +63,7 @@ _OPERATIONS: dict[str, tuple[int, str, Formula]] = {
     "copysign": (2, "%r = math.copysign %a, %b : {t}", np.copysign),
     "maximum": (2, "%r = arith.maximumf %a, %b : {t}", _larger),
     "minimum": (2, "%r = arith.minimumf %a, %b : {t}", _smaller),
-    # The minimum and the maximum may return either of +0 and -0.
+    # The minimum and the maximum of +0 and -0 may return either zero.
     "maxnum": (2, "%z = arith.constant 0.0 : {t}\n%n = arith.maxnumf %a, %b : {t}\n"
                "%r = arith.addf %n, %z : {t}", lambda a, b: np.fmax(a, b) + a.dtype.type(0)),
     "minnum": (2, "%z = arith.constant 0.0 : {t}\n%n = arith.minnumf %a, %b : {t}\n"
@@ -99,7 +99,7 @@ def _operation(kind: str, count: int, formula: Formula) -> Callable[[np.random.G
 
 
 def _compared(kind: str) -> str:
-    """Returns one bit for each kind of comparison."""
+    """Returns a mask with one bit for each kind of comparison."""
     lines = ["%s0 = arith.constant 0 : i32"]
     for bit, name in enumerate(_COMPARISONS):
         lines += [
@@ -145,7 +145,7 @@ def _bf16_operation(formula: Formula) -> Callable[[np.random.Generator], Launch]
     return data
 
 
-# A NaN is stored as 0x7fc0, as operations do not define which NaN they return.
+# Kernels store every NaN as 0x7fc0, because operations do not define which NaN they return.
 _QUIET = """
 %nan = arith.constant 0x7FC0 : bf16
 %isnan = arith.cmpf uno, %v, %v : bf16

@@ -1,12 +1,13 @@
-"""Makes random programs from a seed: bodies of functions over all types that arithmetic has.
+"""Generates random programs from a seed: function bodies that use all arithmetic types.
 
-Each is lowered for the device and for the processor, and must give the same bits on both. So a
-program contains nothing whose result MLIR leaves open, or lets differ:
+Each program is lowered for the device and for the host processor, and must produce equal bits on
+both. A program therefore contains nothing whose result MLIR leaves undefined or variable:
 
-* no shift by the width or more, no division by zero, no quotient that does not fit;
-* no float to an integer that cannot hold it: such operands are clamped first;
-* no sign or payload of a NaN: a number takes its place where bits are looked at (not one certain
-  NaN, for LLVM takes that for any NaN and leaves out the selection);
+* no shift by the width or more, no division by zero, no quotient that overflows;
+* no conversion of a float to an integer type that cannot represent it: the program clamps such
+  operands first;
+* no sign or payload of a NaN: a number replaces NaN before bits are inspected (LLVM would drop a
+  selection of one certain NaN);
 * no constant zero of a float: LLVM 22.1.8 loses its sign on this target, as in floor(0.0 - x), and
   in a vector of two f16 of which one is -0.0; and no f16 zero made of f32, for a product and its
   conversion become one instruction that adds +0;
@@ -41,7 +42,8 @@ _VECTOR_CONVERSIONS = [
     ("vector<2xi32>", "vector<2xf64>", "sitofp"),
     ("vector<2xi32>", "vector<2xi16>", "trunci"),
 ]
-#: Values that are equal for all work-items: a branch on them is a branch of the whole wave.
+#: Values that are equal for all work-items, so that a branch on such a value is a branch of the
+#: whole wave.
 UNIFORMS = {"%u32": "i32", "%u64": "i64", "%uf": "f32"}
 ITEMS = 256
 OWN = 8  # elements of the array of each work-item's own
@@ -56,8 +58,7 @@ _FLOAT_ORDERINGS = ["oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt
 
 @dataclass(frozen=True)
 class RandomProgram:
-    """Makes a body that computes %acc_i8 ... %acc_i64 from %i, the inputs and the uniform
-    values."""
+    """A body that computes %acc_i8 ... %acc_i64 from %i, the inputs and the uniform values."""
 
     seed: int
     body: str
@@ -87,7 +88,7 @@ class _Writer:
         return f"%v{self.count}"
 
     def emit(self, kind: str, text: str) -> str:
-        """Writes one line that makes a value of a type; later lines may use it."""
+        """Writes one line that defines a value of a type; later lines may use the value."""
         name = self.name()
         self.lines.append(f"{name} = {text}")
         self.see(kind, name)
@@ -97,7 +98,7 @@ class _Writer:
         self.scopes[-1].setdefault(kind, []).append(name)
 
     def pick(self, kind: str) -> str:
-        """Returns a visible value of the type, preferably a new one, or else a constant."""
+        """Returns a visible value of the type, preferably a recent one, or a constant."""
         known = [name for scope in self.scopes for name in scope.get(kind, [])]
         if not known or (kind not in VECTORS and self.random.random() < 0.1):
             return self.vector(kind) if kind in VECTORS else self.constant(kind)
@@ -129,7 +130,7 @@ class _Writer:
         return self.emit(kind, f"vector.from_elements {parts} : {kind}")
 
     def settled(self, kind: str, value: str) -> str:
-        """Returns the value, or a number in place of NaN."""
+        """Returns a value that equals `value`, or a number if `value` is NaN."""
         number = self.emit(kind, f"arith.constant 12.5 : {kind}")
         is_nan = self.emit("i1", f"arith.cmpf uno, {value}, {value} : {kind}")
         return self.emit(kind, f"arith.select {is_nan}, {number}, {value} : {kind}")
@@ -156,7 +157,7 @@ class _Writer:
         self.emit(kind, f"arith.{operation} {self.pick(kind)}, {self.pick(kind)} : {kind}")
 
     def division(self) -> None:
-        """Divides by a number that is not zero; signed division gets no smallest dividend."""
+        """Divides by a nonzero number; signed division never divides the smallest integer."""
         kind = self.random.choice([*INTEGERS])
         operation = self.random.choice(["divsi", "remsi", "divui", "remui"])
         one = self.number(kind, 1)
@@ -242,7 +243,7 @@ class _Writer:
             self.without_zero(target, result)
 
     def without_zero(self, kind: str, value: str) -> None:
-        """Hides a value behind one that is a number where the value is zero."""
+        """Adds a value that equals `value`, except that it is 0.5 where `value` is zero."""
         dense, bits = ("dense<0.5>", kind.replace("f16", "i1")) if kind in VECTORS else ("0.5", "")
         kept, zero, half, which = (self.name() for _ in range(4))
         self.lines += [
@@ -284,7 +285,7 @@ class _Writer:
         self.emit(kind, f"arith.{operation} {self.pick(kind)}, {self.pick(kind)} : {kind}")
 
     def vector_choice(self) -> None:
-        """Chooses element by element."""
+        """Selects element by element."""
         kind = self.random.choice([*VECTORS])
         element, count = VECTORS[kind]
         a, b = self.pick(kind), self.pick(kind)
@@ -331,14 +332,14 @@ class _Writer:
     # ---- control ---------------------------------------------------------------------------------
 
     def body(self, depth: int, kinds: list[str], seen: Sequence[tuple[str, str]] = ()) -> None:
-        """Writes the lines of a region, which ends in a yield of values of these types."""
+        """Writes the lines of a region, which ends with a yield of values of these types."""
         self.region(depth, seen)
         values = ", ".join(self.pick(kind) for kind in kinds)
         self.lines.append(f"scf.yield {values} : {', '.join(kinds)}")
         self.scopes.pop()
 
     def region(self, depth: int, seen: Sequence[tuple[str, str]]) -> None:
-        """Writes statements in a scope of their own, which stays open afterwards."""
+        """Writes statements in a new scope, which stays open."""
         self.scopes.append({})
         for kind, name in seen:
             self.see(kind, name)
@@ -363,7 +364,8 @@ class _Writer:
         self.see_results(name, kinds)
 
     def loop(self, depth: int) -> None:
-        """Loops for at most four rounds: a constant number, or one that differs between items."""
+        """Writes a loop of at most four rounds: a constant number, or a number that differs between
+        work-items."""
         kinds = self.kinds()
         start = [self.pick(kind) for kind in kinds]
         if self.random.random() < 0.5:
@@ -384,8 +386,8 @@ class _Writer:
         self.see_results(name, kinds)
 
     def search(self, depth: int) -> None:
-        """Writes a loop that each item leaves when a condition fails, after seven rounds at the
-        latest."""
+        """Writes a loop that each work-item leaves when a condition fails, after seven rounds at
+        the latest."""
         kinds = ["i32", *self.kinds()]
         mask = self.number("i32", 7)
         rounds = self.emit("i32", f"arith.andi {self.pick('i32')}, {mask} : i32")
@@ -442,7 +444,7 @@ class _Writer:
                 self.lines.append(f"memref.store {value}, %own_{kind}[{index}] : {memory}")
 
     def finish(self) -> None:
-        """Folds every visible value into a number of its width."""
+        """Folds every visible value into an accumulator of its width."""
         values = {kind: list(names) for kind, names in self.scopes[0].items()}
         totals = {kind: self.number(kind, 7) for kind in INTEGERS}
         for kind, names in values.items():

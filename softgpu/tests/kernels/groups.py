@@ -1,4 +1,4 @@
-"""Work-items of a group that work together: barriers, workgroup memory, shuffles and reductions."""
+"""Cooperation of the work-items of a group: barriers, workgroup memory, shuffles and reductions."""
 
 from __future__ import annotations
 
@@ -150,8 +150,8 @@ _SHUFFLED_TYPES = {"i32": np.int32, "f32": np.float32, "i64": np.int64, "f64": n
 
 
 def _shuffle_kernel(name: str, mode: str, kind: str, width: int) -> str:
-    """Returns the value of another lane; 1 if there is none. The shuffle's flag is ignored: the
-    lowering makes it true for every shuffle up."""
+    """Returns the value of another lane, or 1 if that lane does not exist. The kernel ignores the
+    shuffle's validity flag, because the lowering sets it to true for every shuffle up."""
     one = "1" if kind[0] == "i" else "1.0"
     return f"""
     gpu.func @{name}(%in: memref<?x{kind}>, %out: memref<?x{kind}>, %by: i32) kernel {{
@@ -245,7 +245,7 @@ def _reduce_kernel(name: str, operation: str, kind: str) -> str:
 
 
 def _reduced(formula: Callable, dtype: type, width: int, block: int, bound: float) -> Callable:
-    """Reduces ``width`` neighbours to one value, which all of them get."""
+    """Reduces each ``width`` neighbouring values to one value, which all of their lanes receive."""
 
     def data(rng: np.random.Generator) -> Launch:
         count = 3 * block
@@ -275,10 +275,11 @@ for _kind, _type, _names in (
         REDUCTIONS.add(
             _name,
             _reduce_kernel(_name, f"gpu.all_reduce {_reduction} %x uniform {{}}", _kind),
-            # The lowering is right if the group has a power of two of 32 lanes.
+            # The lowering is correct only if the group consists of a power of two times 32 lanes.
             _reduced(_KINDS[_reduction], _type, 256, 256, 256),
         )
-        # Reduces over the wave through lanes' neighbours, and over 32 lanes through shuffles.
+        # Reduces over the whole wave by exchanges between neighbouring lanes, and over 32 lanes by
+        # shuffles.
         for _module, _width in ((SUBGROUPS, 64), (SUBGROUP_SHUFFLES, 32)):
             _name = f"subgroup_reduce_{_reduction}_{_kind}"
             _module.add(

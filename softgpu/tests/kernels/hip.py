@@ -1,6 +1,6 @@
-"""The child of host.py: makes the requested launches on AMD's HIP through ctypes.
+"""The child process of host.py: launches the requested kernels on AMD's HIP through ctypes.
 
-Reads pickled requests from its input and answers each with the arrays as the kernel left them.
+Reads pickled requests from stdin, and answers each with the arrays after the kernel's run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from softgpu.tests.kernels.program import Launch
 
 HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 
-# hipExtModuleLaunchKernel, a C++ function, takes a grid in work-items.
+# The C++ function hipExtModuleLaunchKernel, whose grid is counted in work-items.
 EXT_LAUNCH = (
     "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjm"
     "P12ihipStream_tPPvS4_P11ihipEvent_tS6_j"
@@ -27,7 +27,7 @@ EXT_LAUNCH = (
 
 
 class Hip:
-    """HIP's functions, each of which raises on an error, and the loaded modules."""
+    """HIP's functions, each of which raises an exception on an error, and the loaded modules."""
 
     def __init__(self) -> None:
         self.library = ctypes.CDLL(os.environ["MGPU_RT_HIP"])
@@ -72,7 +72,7 @@ class Hip:
         return address
 
     def start(self, function: ctypes.c_void_p, launch: Launch, arguments: bytes) -> None:
-        """Launches whole workgroups, or a number of work-items with a smaller last group."""
+        """Launches whole workgroups, or a number of work-items whose last group may be smaller."""
         block = _three(launch.block)
         buffer = ctypes.create_string_buffer(arguments, len(arguments))
         size = ctypes.c_size_t(len(arguments))
@@ -95,14 +95,15 @@ def _three(sizes: tuple[int, ...]) -> list[ctypes.c_uint]:
 
 
 def descriptor(address: int, array: np.ndarray) -> bytes:
-    """Returns a row-major memref as MLIR passes it to a kernel: one argument a field."""
+    """Returns a row-major memref in the form in which MLIR passes it to a kernel: one argument for
+    each field."""
     strides = [stride // array.itemsize for stride in np.empty(array.shape, array.dtype).strides]
     fields = [address, address, 0, *array.shape, *strides]
     return struct.pack(f"<{len(fields)}q", *fields)
 
 
 def pack(arguments: list[tuple[int, bytes]]) -> bytes:
-    """Lays arguments out as C would, each at a multiple of its alignment."""
+    """Packs arguments as C does, each at a multiple of its alignment."""
     packed = b""
     for alignment, data in arguments:
         packed += b"\0" * (-len(packed) % alignment) + data
@@ -138,7 +139,7 @@ def serve(hip: Hip, request: Request) -> Answer:
 
 
 def main() -> None:
-    # Kernels and HIP itself may print, so answers go to a descriptor that they do not know.
+    # Kernels and HIP may print to stdout, so answers use another descriptor.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     hip = Hip()

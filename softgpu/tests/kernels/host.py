@@ -1,4 +1,4 @@
-"""A child process with AMD's HIP that gets launches through a pipe, one after the other."""
+"""A child process with AMD's HIP, which receives one launch after another through a pipe."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 class DeviceFailed(AssertionError):
-    """A launch ended the child, or HIP refused it; the message has the child's output."""
+    """A launch ended the child process, or HIP refused the launch; the message contains the child's
+    output."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Answer:
 
 
 class Host:
-    """One target's child process, started at its first use and again after a fault."""
+    """The child process of one target, which starts at its first use and again after a fault."""
 
     def __init__(self, chip: str, **variables: str) -> None:
         self.chip = chip
@@ -72,7 +73,7 @@ class Host:
     def start(
         self, command: list[str], base: Mapping[str, str]
     ) -> tuple[list[str], dict[str, str]]:
-        """Returns the child's command and environment: on the machine's own HIP."""
+        """Returns the child's command and environment, which select the machine's own HIP."""
         return command, softgpu.environment(base)
 
     def close(self) -> None:

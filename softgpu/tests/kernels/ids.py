@@ -1,4 +1,5 @@
-"""The position of a work-item: grids of 1, 2 and 3 dimensions, partial workgroups, lanes."""
+"""The position of a work-item: grids of one, two and three dimensions, partial workgroups,
+lanes."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ import numpy as np
 from softgpu.tests.kernels.program import Launch, Module
 
 MODULE = Module("ids")
-#: This kernel is separate, as without optimisation block_dim is the smaller group's own size.
+#: This module is separate, because without optimisation block_dim is the actual size of a smaller
+#: group.
 PARTIAL = Module("partial_groups")
 
 _FIELDS = ["thread_id", "block_id", "block_dim", "grid_dim", "global_id"]
@@ -18,7 +20,7 @@ _COLUMNS = 3 * len(_FIELDS) + 1
 
 
 def _kernel(name: str, attributes: str = "") -> str:
-    """Makes a kernel whose work-items each write their position to their own row."""
+    """Returns a kernel whose work-items each write their position to a row of the output."""
     lines = [
         f"%{field}_{axis} = gpu.{field} {axis}" for field in _FIELDS for axis in ("x", "y", "z")
     ]
@@ -47,14 +49,15 @@ def _kernel(name: str, attributes: str = "") -> str:
 
 
 def _where(items: tuple[int, ...], block: tuple[int, ...]) -> np.ndarray:
-    """Returns the positions of a grid's work-items, row by row; the last group may be smaller."""
+    """Returns the expected positions of a grid's work-items, row by row; the last group may be
+    smaller."""
     items3, block3 = (*items, 1, 1)[:3], (*block, 1, 1)[:3]
     z, y, x = np.meshgrid(*(np.arange(n) for n in reversed(items3)), indexing="ij")
     globals_ = [x, y, z]
     threads = [g % b for g, b in zip(globals_, block3, strict=True)]
     blocks = [g // b for g, b in zip(globals_, block3, strict=True)]
-    # MLIR declares all groups of a kernel to have one size, so block_dim is that even in a smaller
-    # group. The lanes of a smaller group are numbered by its own size.
+    # MLIR declares that all groups have one size, so block_dim is the full size even in a smaller
+    # group. A smaller group numbers its lanes by its actual size.
     sizes = [np.full_like(x, b) for b in block3]
     own = [np.minimum(b, n - at * b) for at, b, n in zip(blocks, block3, items3, strict=True)]
     counts = [np.full_like(x, -(-n // b)) for n, b in zip(items3, block3, strict=True)]
@@ -95,7 +98,7 @@ MODULE.add("grid_1d", _kernel("ids"), _whole((5,), (96,)), kernel="ids")
 MODULE.add("grid_2d", "", _whole((3, 4), (16, 9)), kernel="ids")
 MODULE.add("grid_3d", "", _whole((3, 2, 4), (5, 3, 2)), kernel="ids")
 MODULE.add("one_work_item", "", _whole((1,), (1,)), kernel="ids")
-# A group of more than 256 work-items must be declared.
+# A kernel must declare a group size above 256 work-items.
 _LARGE = 'attributes {rocdl.flat_work_group_size = "1,1024"}'
 MODULE.add("largest_group", _kernel("largest_group", _LARGE), _whole((2,), (1024,)))
 PARTIAL.add("partial_groups_1d", _kernel("ids"), _partial((1000,), (192,)), kernel="ids")

@@ -20,7 +20,7 @@ def text(module: Module) -> Path:
 
 
 def image(module: Module, chip: str) -> Path:
-    """Returns the code object as a file. Raises the exceptions of mgpu_rt._lowering."""
+    """Returns the code object as a file. Raises the exceptions that mgpu_rt._lowering raises."""
     source = text(module)
     options = {"opt_level": module.opt_level, "first": module.first}
     result = TEXTS / f"{module.name}-{chip}.hsaco"

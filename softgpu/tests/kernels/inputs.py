@@ -1,4 +1,4 @@
-"""Random inputs that contain every class of value of a type."""
+"""Random inputs that contain every class of values of a type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def special_floats(dtype: type) -> np.ndarray:
 
 
 def any_floats(rng: np.random.Generator, dtype: type, count: int) -> np.ndarray:
-    """Returns any bits, values about 1, and special values, in random places."""
+    """Returns random bits, values near 1, and special values, in random order."""
     raw = rng.integers(0, 256, count * np.dtype(dtype).itemsize, np.uint8).view(dtype)
     values = np.where(rng.random(count) < 0.5, raw, rng.normal(0, 4, count).astype(dtype))
     special = special_floats(dtype)
@@ -28,7 +28,8 @@ def any_floats(rng: np.random.Generator, dtype: type, count: int) -> np.ndarray:
 
 
 def any_integers(rng: np.random.Generator, dtype: type, count: int) -> np.ndarray:
-    """Returns any bits, small values, and values at the limits of the type and of narrower ones."""
+    """Returns random bits, small values, and values at the limits of the type and of narrower
+    types."""
     raw = rng.integers(0, 256, count * np.dtype(dtype).itemsize, np.uint8).view(dtype)
     values = raw >> rng.integers(0, 8 * np.dtype(dtype).itemsize, count).astype(dtype)
     values = np.where(rng.random(count) < 0.3, raw, values)

@@ -16,7 +16,7 @@ Formula = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Returns the quotient, cut off toward zero."""
+    """Returns the quotient, rounded toward zero."""
     floor = a // b
     return floor + ((a - floor * b != 0) & ((a < 0) != (b < 0))).astype(a.dtype)
 
@@ -63,8 +63,8 @@ def _divided(kind: str, formula: Formula) -> Callable[[np.random.Generator], Lau
     def data(rng: np.random.Generator) -> Launch:
         a = any_integers(rng, INTEGERS[kind], COUNT)
         b = nonzero(any_integers(rng, INTEGERS[kind], COUNT))
-        # Avoids the one quotient that does not fit, for which no operation defines a result. The
-        # negated dividend of ceildivsi must fit, too.
+        # Avoids the only quotient that overflows, for which no operation defines a result. The
+        # negated dividend of ceildivsi must not overflow either.
         a = np.where(a == np.iinfo(a.dtype).min, a + 1, a)
         return elements([a, b], formula(a, b))
 
@@ -145,7 +145,7 @@ def _comparison(kind: str) -> Callable[[np.random.Generator], Launch]:
 
 
 def _binary(values: np.ndarray) -> np.ndarray:
-    """Returns a row of bits for each value, the highest first."""
+    """Returns a row of bits for each value, the highest bit first."""
     raw = values.astype(values.dtype.newbyteorder(">")).view(np.uint8)
     return np.unpackbits(raw.reshape(len(values), -1), axis=1)
 

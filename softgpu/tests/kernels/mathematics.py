@@ -1,7 +1,7 @@
-"""AMD's device library of mathematics, to which MLIR's math dialect is lowered.
+"""AMD's device library of mathematical functions, to which MLIR's math dialect is lowered.
 
-The bounds are OpenCL's for the functions of each type, which the library promises. The reference is
-NumPy or the C library, in a wider type.
+The error bounds are those that OpenCL defines for each type and that the library promises. The
+reference results come from NumPy or the C library, in a wider type.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from softgpu.tests.kernels.program import COUNT, Launch, Module, elements, eleme
 MODULES = {kind: Module(f"math_{kind}") for kind in FLOATS}
 
 Formula = Callable[..., np.ndarray]
-# The domain of a function's arguments: uniform between two numbers, or by exponent.
+# The domain of a function's arguments: uniform between two numbers, or uniform in the exponent.
 Domain = tuple[float, float]
 
 
 def _of_libm(name: str) -> Formula:
-    """Calls the C library's function for long double, which has eleven bits more than f64."""
+    """Calls the C library's function for long double, whose mantissa has eleven bits more than
+    f64's."""
     function = getattr(libm, name)
     function.argtypes, function.restype = [ctypes.c_longdouble], ctypes.c_longdouble
 
@@ -33,7 +34,7 @@ def _of_libm(name: str) -> Formula:
     return apply
 
 
-# By name: formula, domain, bound for f32, bound for f64.
+# function name: formula, domain, error bound for f32, error bound for f64
 _UNARY: dict[str, tuple[Formula, Domain, float, float]] = {
     "exp": (np.exp, (-100, 88), 3, 3),
     "exp2": (np.exp2, (-140, 127), 3, 3),
@@ -59,12 +60,11 @@ _UNARY: dict[str, tuple[Formula, Domain, float, float]] = {
     "erf": (_of_libm("erfl"), (-5, 5), 16, 16),
     "erfc": (_of_libm("erfcl"), (-5, 5), 16, 16),
 }
-# The f16 sine of rocm-device-libs 5.2.3 takes finite numbers for infinite ones and returns NaN,
-# which is its own fault.
+# The f16 sine of rocm-device-libs 5.2.3 mistakes finite numbers for infinite ones and returns NaN.
 _LEFT_OUT = {("sin", "f16")}
 _HALF_BOUND = 2  # for f16, whose functions the library computes in f32
 
-# f16 overflows earlier.
+# f16 overflows at smaller arguments than f32.
 _HALF_DOMAINS: dict[str, Domain] = {
     "exp": (-17, 11),
     "exp2": (-24, 15),
@@ -78,8 +78,8 @@ _HALF_DOMAINS: dict[str, Domain] = {
 
 
 def _tried(rng: np.random.Generator, domain: Domain, dtype: type) -> np.ndarray:
-    """Half of the values spread over the whole domain, half lie near zero, if the domain reaches
-    there."""
+    """Returns arguments: half of them spread over the domain, and half near zero if the domain
+    includes zero."""
     low, high = domain
     values = rng.uniform(low, high, COUNT)
     small = np.exp2(rng.uniform(-12, 0, COUNT)) * rng.choice([-1, 1], COUNT)
@@ -117,7 +117,7 @@ def _binary(
     return of_kind
 
 
-# The remainder is exact.
+# The remainder of a division is exact.
 _BINARY = {
     "math.powf": _binary(np.power, (0, 8), (-4, 4), 16),
     "math.atan2": _binary(np.arctan2, (-10, 10), (-10, 10), 6),
@@ -126,7 +126,7 @@ _BINARY = {
 
 
 def _specials(formula: Formula) -> Callable[[np.random.Generator], Launch]:
-    """Tests infinities, NaN, zeros and denormals, at which a function's result is exact."""
+    """Tests infinities, NaN, zeros and denormals, for which a function's result is exact."""
 
     def data(rng: np.random.Generator) -> Launch:
         values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45], np.float32)
@@ -176,7 +176,7 @@ def whole_power(rng: np.random.Generator) -> Launch:
     )
 )
 def large_angles(rng: np.random.Generator) -> Launch:
-    """Arguments as large as f64's need hundreds of bits of pi; the C library has them."""
+    """Arguments as large as f64 permits need hundreds of bits of pi, which the C library has."""
     x = np.exp2(rng.uniform(20, 1000, COUNT))
     launch = elements([x], np.sin(x) - np.cos(x))
     return Launch(

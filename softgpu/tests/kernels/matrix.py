@@ -1,6 +1,6 @@
-"""Matrix instructions: one of each shape, and whole matrix products by them.
+"""Matrix instructions: one kernel for each shape, and whole matrix products.
 
-softgpu/tests/isa/matrix.py tells how a wave holds matrices.
+softgpu/tests/isa/matrix.py describes how a wave stores matrices in registers.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from softgpu.tests.kernels.compare import bf16, from_bf16
 from softgpu.tests.kernels.program import Launch, Module
 
 MODULE = Module("matrix")
-#: Shapes that gfx908 has as well, and gfx908's own bf16 shapes.
+#: Shapes that gfx908 has too, and bf16 shapes that only gfx908 has.
 FIRST = Module("matrix_first")
-#: gfx942's shapes, some of which older targets have by other names.
+#: gfx942's shapes, some of which have other names on older targets.
 NEWER = Module("matrix_newer")
 
 
@@ -112,7 +112,8 @@ def _flushed(values: np.ndarray) -> np.ndarray:
 
 
 def _with_denormals(shape: Shape) -> Callable[[np.random.Generator], Launch]:
-    """gfx90a treats f16 denormals as zero here, as AMD's documentation of MIOpen states."""
+    """gfx90a's matrix instructions treat f16 denormals as zero, as AMD's documentation of MIOpen
+    states."""
 
     def data(rng: np.random.Generator) -> Launch:
         size = (shape.blocks, shape.rows, shape.depth)
@@ -159,7 +160,8 @@ def dot2(rng: np.random.Generator) -> Launch:
 
 
 def _matmul(shape: Shape, name: str) -> str:
-    """A is rows × depth and B columns × depth, so that a lane's elements of both are neighbours."""
+    """A is rows × depth and B is columns × depth, so a lane's elements are contiguous in each
+    matrix."""
     operand = _vector(shape.kind, shape.each)
     result = _vector(shape.result, shape.results)
     zero = "0" if shape.result == "i32" else "0.0"
@@ -219,7 +221,7 @@ def _matrices(shape: Shape) -> Callable[[np.random.Generator], Launch]:
         x, y = (from_bf16(m) if shape.kind == "bf16" else m for m in (a, b))
         wide = np.int32 if exact else np.float64
         d = x.astype(wide) @ y.astype(wide).T
-        # Each sum is rounded to f32, at the size of the partial sum.
+        # The instruction rounds each sum to f32, with an error relative to the partial sum.
         bound = float((np.abs(x.astype(np.float64)) @ np.abs(y.astype(np.float64)).T).max())
         return Launch(
             [a, b, np.zeros(d.shape, TYPES[shape.result]), np.int64(depth)],
@@ -248,8 +250,8 @@ for _shape in (
 
 
 def _sparse(kind: str, result: str, rows: int, depth: int) -> str:
-    """Returns the lanes' elements in their order in memory. A register has several sets of
-    indices."""
+    """Returns a kernel that loads each lane's elements in memory order. One register contains
+    several sets of indices."""
     stored = rows * depth // LANES // 2
     a, b = _vector(kind, stored), _vector(kind, 2 * stored)
     c, element = _vector(result, rows * rows // LANES), f"i{2 * stored}"
@@ -286,7 +288,7 @@ def _sparse_product(kind: str, rows: int, depth: int) -> Callable[[np.random.Gen
         d = c + np.einsum("ik,bjk->bij", dense, b.astype(wide))
 
         def in_lanes(values: np.ndarray) -> np.ndarray:
-            """A lane has a row's elements of some successive quarters."""
+            """Each lane has the elements of several successive quarters of a row."""
             parts = values.reshape(rows, depth // 2 // stored, stored)
             return parts.swapaxes(0, 1).reshape(LANES, stored)
 

@@ -1,4 +1,4 @@
-"""The mode register chooses one of four roundings, and whether denormals are kept."""
+"""The mode register selects one of four roundings, and whether denormals are kept."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from softgpu.tests.kernels.program import COUNT, Launch, Module, elements, eleme
 
 MODULE = Module("modes")
 
-#: The modes' numbers in C's FLT_ROUNDS.
+#: the numbers of the rounding modes in C's FLT_ROUNDS
 MODES = {"zero": 0, "nearest": 1, "up": 2, "down": 3}
 
 
 def _rounded(exact: Fraction, mode: str, dtype: type) -> np.floating:
-    """Returns the number that a mode rounds an exact one to, within the type's range."""
+    """Returns the result of rounding an exact number in a mode, within the type's range."""
     near = dtype(float(exact))  # at most one step off, in either direction
     low = near if Fraction(float(near)) <= exact else np.nextafter(near, dtype(-np.inf))
     high = near if Fraction(float(near)) >= exact else np.nextafter(near, dtype(np.inf))
@@ -43,7 +43,7 @@ _NARROWER = {"f64": "f32", "f32": "f16"}
 
 
 def _text(name: str, kind: str, body: str) -> str:
-    """The kernel first sets the mode; the atomic keeps the arithmetic after it."""
+    """The kernel sets the rounding mode before the arithmetic."""
     return elementwise(
         name,
         [kind, kind, "i32"],
@@ -60,7 +60,7 @@ def _text(name: str, kind: str, body: str) -> str:
 def _data(kind: str, target: str, mode: str, formula: Callable[..., Fraction]) -> Callable:
     def data(rng: np.random.Generator) -> Launch:
         dtype, narrow = FLOATS[kind], FLOATS[target]
-        # Every fourth result is a denormal of the narrower type.
+        # Every fourth result is a denormal number of the narrower type.
         info = np.finfo(narrow)
         tiny = float(info.tiny) ** 0.5
         scale = np.where(rng.random(COUNT) < 0.25, tiny, 1)

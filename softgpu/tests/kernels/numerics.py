@@ -29,8 +29,8 @@ def softmax(rng: np.random.Generator) -> Launch:
     x = rng.normal(0, 3, (5, COLUMNS)).astype(np.float32)
     e = np.exp(x.astype(np.longdouble) - x.max(axis=1, keepdims=True))
     expected = e / e.sum(axis=1, keepdims=True)
-    # The difference is rounded before it is an exponent of up to 20, which makes 20 half ulps of
-    # its own.
+    # The difference, up to 20, is rounded before the exponential, which adds up to 20 half ulps of
+    # error.
     return Launch([x, np.zeros_like(x)], {1: expected}, grid=(5,), block=(COLUMNS,), ulp=24)
 
 
@@ -63,7 +63,7 @@ def layer_norm(rng: np.random.Generator) -> Launch:
     d = x.astype(np.longdouble) - x.astype(np.longdouble).mean(axis=1, keepdims=True)
     variance = (d * d).mean(axis=1, keepdims=True)
     expected = d / np.sqrt(variance + 1e-5) * scale + shift
-    # Differences from the mean cancel: the remainder is accurate to some 2^-20 absolutely.
+    # Subtracting the mean cancels digits: the difference has an absolute error of about 2^-20.
     return Launch(
         [x, scale, shift, np.zeros_like(x)],
         {3: expected},
@@ -114,7 +114,7 @@ def _mandelbrot(kind: str) -> str:
 
 
 def _escapes(kind: type):
-    """Every operation is rounded as on the device, so that counts agree to the last pixel."""
+    """Every operation rounds as on the device, so the iteration counts agree in every pixel."""
 
     def data(rng: np.random.Generator) -> Launch:
         xs = np.sort(rng.uniform(-2.2, 0.8, 64)).astype(kind)
@@ -200,6 +200,6 @@ def dot_f64(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def newton(rng: np.random.Generator) -> Launch:
-    """Computes square roots by a loop of divisions that lanes leave one by one."""
+    """Computes square roots by a loop of divisions, which lanes leave at different rounds."""
     x = rng.uniform(0.01, 1e4, 256)
     return Launch([x, np.zeros_like(x)], {1: np.sqrt(x)}, grid=(2,), block=(128,), ulp=4)

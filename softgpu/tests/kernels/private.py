@@ -1,4 +1,4 @@
-"""A work-item's own memory: arrays with a dynamic index, spills, calls."""
+"""A work-item's private memory: arrays with a dynamic index, spills, calls."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def _mixed(x: np.ndarray, rounds: np.ndarray) -> np.ndarray:
       gpu.return
     }""")
 def called(rng: np.random.Generator) -> Launch:
-    """Calls a function that is not inlined, which makes two more calls, each for a lane's number of
-    rounds."""
+    """Calls a function that is not inlined and that makes two more calls, each with the lane's
+    number of rounds."""
     x = rng.integers(-(2**31), 2**31, 256, np.int32)
     rounds = np.arange(256) % 7
     first = _mixed(x, rounds)
@@ -84,7 +84,7 @@ def called(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def recursive(rng: np.random.Generator) -> Launch:
-    """Every lane recurses to its own depth."""
+    """Each lane recurses to a different depth."""
     numbers = np.array([0, 1, 1, 2, 3, 5, 8, 13, 21, 34], np.int32)
     x = rng.integers(0, len(numbers), 64, np.int32)
     return Launch([x, np.zeros_like(x)], {1: numbers[x]})
@@ -169,7 +169,7 @@ def narrow_array(rng: np.random.Generator) -> Launch:
 
 
 def _many_values(count: int) -> str:
-    """Needs more live values than 1024 work-items of a group have registers for."""
+    """Needs more live values than the registers of a group of 1024 work-items can contain."""
     lines = []
     for n in range(count):
         lines += [

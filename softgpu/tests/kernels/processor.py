@@ -1,4 +1,5 @@
-"""Makes random programs for the device and for the processor, and runs them on the latter."""
+"""Compiles random programs for the device and for the host processor, and runs them on the
+processor."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def for_processor(program: RandomProgram) -> str:
 
 
 def module(name: str, programs: list[RandomProgram]) -> Module:
-    """Returns the programs for the device, and their data."""
+    """Returns the programs for the device, with their inputs and expected results."""
     result = Module(name)
     for program in programs:
         result.add(_name(program), for_device(program), lambda rng, p=program: data(p))
@@ -70,7 +71,7 @@ def module(name: str, programs: list[RandomProgram]) -> Module:
 
 
 def data(program: RandomProgram) -> Launch:
-    """Inputs come from the program's seed; the processor computes the expected results."""
+    """A program's inputs come from its seed, and its expected results from the host processor."""
     rng = np.random.default_rng(program.seed)
     inputs = [any_integers(rng, INTEGER_TYPES[kind], ITEMS) for kind in INTEGERS]
     inputs += [any_floats(rng, FLOAT_TYPES[kind], ITEMS) for kind in FLOATS]
@@ -81,7 +82,7 @@ def data(program: RandomProgram) -> Launch:
 
 
 class Processor:
-    """The programs as a shared library for this processor."""
+    """A shared library of the programs, compiled for the host processor."""
 
     def __init__(self, programs: list[RandomProgram]) -> None:
         text = "\n".join(["module {", *map(for_processor, programs), "}"])

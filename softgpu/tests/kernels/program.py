@@ -1,4 +1,4 @@
-"""A kernel program: MLIR text, a launch's inputs, and the expected results."""
+"""A kernel program: the MLIR text, the inputs of a launch, and the expected results."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ COUNT = 1000  # elements of an element-wise program: three whole blocks and a pa
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch: arrays are passed as memrefs of their shape, NumPy scalars by value.
+    """One launch, which passes arrays as memrefs of their shape and NumPy scalars by value.
 
-    ``expected`` holds, by argument number, an array's expected content; other arrays must be
-    unchanged unless ``scratch`` names them. ``ulp`` is the permitted distance in units of the last
-    place; 0 means equal bits, where any NaN equals another.
+    ``expected`` maps argument numbers to expected arrays; the other arrays must stay unchanged,
+    except those in ``scratch``. ``ulp`` is the permitted distance in units in the last place; 0
+    requires equal bits, except that all NaNs are equal.
     """
 
     arguments: list[np.ndarray | np.generic]
@@ -40,7 +40,7 @@ Data = Callable[[np.random.Generator], Launch]
 
 @dataclass(frozen=True)
 class Program:
-    """A kernel, and a function that makes a launch of it from random numbers."""
+    """A kernel, and a function that creates a launch of this kernel from random numbers."""
 
     name: str
     text: str
@@ -48,14 +48,15 @@ class Program:
     kernel: str
 
 
-# At O=0 a kernel without this attribute asks for a queue to launch other kernels with. HIP 5.2.3
-# itself then uses a null pointer.
+# At O=0 a kernel without this attribute requests a queue for launching other kernels. HIP 5.2.3
+# then uses a null pointer.
 _UNQUEUED = '"amdgpu-no-default-queue", "amdgpu-no-completion-action"'
 _KERNEL = re.compile(r"\bkernel\s+(?:attributes \{(?P<attributes>[^{}]*)\}\s*)?\{")
 
 
 class Module:
-    """Programs that are lowered together, as a lowering costs more than a kernel in it."""
+    """Programs that are lowered together, because each lowering is slow and one kernel more adds
+    little."""
 
     def __init__(
         self, name: str, *, first: str = "", prelude: str = "", opt_level: int = 2
@@ -67,13 +68,15 @@ class Module:
         self.programs: dict[str, Program] = {}
 
     def add(self, name: str, text: str, data: Data, kernel: str | None = None) -> None:
-        """A program; without a text it launches a kernel that another program contains."""
+        """Adds a program; if `text` is empty, the program launches a kernel that another program
+        contains."""
         if name in self.programs:
             raise ValueError(f"{self.name} has two programs {name}")
         self.programs[name] = Program(name, text, data, kernel or name)
 
     def program(self, text: str) -> Callable[[Data], Data]:
-        """Adds the decorated function's data under its name; the text has a kernel of that name."""
+        """Adds a program under the name of the decorated function, which makes its data; `text`
+        contains the kernel."""
 
         def decorate(data: Data) -> Data:
             self.add(data.__name__, text, data)  # type: ignore[attr-defined]
@@ -82,7 +85,7 @@ class Module:
         return decorate
 
     def at(self, opt_level: int) -> Module:
-        """Returns the programs at another level of optimisation."""
+        """Returns the programs, compiled at another optimisation level."""
         other = Module(
             f"{self.name}_o{opt_level}",
             first=self.first,
@@ -111,8 +114,8 @@ def _unqueued(kernel: re.Match[str]) -> str:
 
 
 def elementwise(name: str, inputs: list[str], output: str, body: str) -> str:
-    """Makes a kernel that computes %r from %a, %b and %c, the elements of its inputs, one for each
-    work-item."""
+    """Returns a kernel that computes %r from %a, %b and %c, the elements of its inputs; one
+    work-item per element."""
     names = "abc"[: len(inputs)]
     memrefs = [f"%m{n}: memref<?x{t}>" for n, t in zip(names, inputs, strict=True)]
     loads = "\n".join(
@@ -138,7 +141,7 @@ def elementwise(name: str, inputs: list[str], output: str, body: str) -> str:
 def elements(
     inputs: list[np.ndarray], expected: np.ndarray, dtype: type | None = None, ulp: float = 0
 ) -> Launch:
-    """Returns the launch of an element-wise kernel."""
+    """Returns a launch of an element-wise kernel."""
     count = len(inputs[0])
     out = np.zeros(count, expected.dtype if dtype is None else dtype)
     return Launch(

@@ -1,5 +1,5 @@
-"""The tests of kernels rely on this: wrong values are noticed, and faults are reported and
-survived."""
+"""Tests the harness of the kernel tests: it must detect wrong values, and report and survive
+faults."""
 
 from __future__ import annotations
 

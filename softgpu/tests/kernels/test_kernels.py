@@ -55,10 +55,11 @@ MODULES = [
     matrix.NEWER,
     modes.MODULE,
 ]
-#: The older targets differ here: they lack f64 atomics, and have other conversions and matrix
-#: shapes.
+#: The older targets differ from gfx90a: they lack f64 atomics, and have other conversions and
+#: matrix shapes.
 OLDER = ["gfx906", "gfx908"]
-#: HIP 5.2.3 does not know newer targets: tests/devices/rocm names one where it runs a newer HIP.
+#: HIP 5.2.3 does not support newer targets; tests/devices/rocm sets this variable when it runs a
+#: newer HIP.
 NEWER = [chip for chip in (os.environ.get("MGPU_RT_TEST_CHIP"),) if chip]
 SAMPLE = [
     floats.BF16,
@@ -78,12 +79,13 @@ SAMPLE = [
 ]
 
 
-#: Unoptimised code keeps what optimisers remove: calls, copies, scratch, branches around nothing.
+#: Unoptimised code contains code that optimisers remove: calls, copies, scratch accesses, empty
+#: branches.
 UNOPTIMISED = [integers.DIVISION, groups.MEMORY, private.MODULE, control.MODULE]
 
 
 def _exists(module: Module, chip: str) -> bool:
-    """Returns whether a target has the instructions that a module uses."""
+    """Returns whether a target has the instructions that a module needs."""
     if chip in NEWER or module is matrix.NEWER:
         return chip in NEWER and module not in (matrix.MODULE, matrix.FIRST)
     if module is matrix.MODULE:
@@ -92,10 +94,10 @@ def _exists(module: Module, chip: str) -> bool:
 
 
 def _variants() -> Iterator[tuple[Module, str, bool]]:
-    """Returns modules and targets, and whether each is for `make test` or `make check`.
+    """Returns modules and targets, and whether each pair belongs to `make test` or to `make check`.
 
-    `make test` has all programs for gfx90a and an unoptimised sample, `make check` a sample for
-    older targets, make check-isa all others.
+    `make test` runs all programs for gfx90a and an unoptimised sample; `make check` runs samples
+    for older targets; make check-isa runs the rest.
     """
     for module in MODULES:
         if module is not matrix.NEWER:

@@ -1,4 +1,4 @@
-"""Random programs give equal bits on the emulated device and on the processor."""
+"""Random programs give equal bits on the emulated device and on the host processor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from softgpu.tests.kernels.processor import Processor, data, for_device, module
 from softgpu.tests.kernels.test_kernels import NEWER, OLDER
 from tests.support.suites import in_check
 
-#: The number of programs that are lowered together.
+#: the number of programs that are lowered together
 BATCH = 20
 OPERATIONS = 40
 

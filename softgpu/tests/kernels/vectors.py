@@ -21,8 +21,8 @@ MODULE = Module("vectors", first="convert-vector-to-llvm")
       gpu.return
     }""")
 def wide(rng: np.random.Generator) -> Launch:
-    # The numbers are small and whole, so it does not matter whether multiplication and addition are
-    # fused.
+    # The numbers are small integers, so fusing multiplication and addition does not change the
+    # results.
     x = rng.integers(-1000, 1000, 64 * 8).astype(np.float32)
     expected = (x.reshape(-1, 8) * x.reshape(-1, 8)[:, ::-1] + x.reshape(-1, 8)).ravel()
     return Launch([x, np.zeros_like(x)], {1: expected})
@@ -46,7 +46,7 @@ def wide(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def narrow_elements(rng: np.random.Generator) -> Launch:
-    """Packed arithmetic puts two f16 into a register."""
+    """Packed arithmetic computes on two f16 numbers in one register."""
     x = rng.integers(-128, 128, 256, np.int8)
     half = rng.normal(0, 10, 256).astype(np.float16)
     product = (x.astype(np.float16) + half) * half
@@ -169,7 +169,7 @@ def inserted(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def transferred(rng: np.random.Generator) -> Launch:
-    """Reads beyond the end return the program's padding value."""
+    """Reads beyond the end of an array return the program's padding value."""
     x = rng.integers(-1000, 1000, 64).astype(np.float32)
     padded = np.append(x, [-1, -1, -1]).astype(np.float32)
     expected = 2 * np.lib.stride_tricks.sliding_window_view(padded, 4).ravel()
@@ -202,7 +202,8 @@ def transferred(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def large_vector(rng: np.random.Generator) -> Launch:
-    """Needs more registers than comparisons can choose from: a lane's own value numbers them."""
+    """The kernel indexes a large vector by each lane's own value, for which a chain of comparisons
+    would be too long."""
     x = rng.integers(-1000, 1000, (64, 32), np.int32)
     places = rng.integers(1, 32, 64, np.int32)
     expected = x.copy()
@@ -238,7 +239,7 @@ def large_vector(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def in_workgroup(rng: np.random.Generator) -> Launch:
-    """Vectors in workgroup memory, even if not aligned to their size."""
+    """Vectors in workgroup memory, whose addresses may not be aligned to their size."""
     x = rng.normal(size=256).astype(np.float32)
     shift = rng.integers(0, 252, 64, np.int32)
     y = x[shift[:, None] + np.arange(4)]

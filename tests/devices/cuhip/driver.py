@@ -1,4 +1,4 @@
-"""Loads build/cuhip's library over the stub of NVIDIA's driver into this process."""
+"""Loads the library in build/cuhip, over the stub of NVIDIA's driver, into this process."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ void free(void *);
 
 
 def functions() -> dict[str, str]:
-    """Returns the functions of api.def: their parameters by name."""
+    """Returns the functions of api.def: for each name, the function's parameters."""
     rows = re.findall(
         r"^HIP_FN\(\w+, (\w+), (\((?:[^()]|\([^()]*\))*\)),", TABLE.read_text(), re.MULTILINE
     )
@@ -59,7 +59,7 @@ def _beyond() -> str:
 
 @dataclass
 class Out:
-    """Memory that a function may write to: the n-th of a call."""
+    """An output argument; `number` distinguishes the output arguments of one call."""
 
     number: int = 1
 
@@ -74,20 +74,20 @@ class CuStub:
         self._libc = self._ffi.dlopen(None)
 
     def take(self) -> list[str]:
-        """Returns the record since the last time, in lines."""
+        """Returns the calls that the stub recorded since the last `take`, one line each."""
         text = self.lib.custub_take()
         lines = self._ffi.string(text).decode().splitlines()
         self._libc.free(text)
         return lines
 
     def fail(self, symbol: str, error: int) -> None:
-        """Makes a function of the driver return an error, until it is set to 0 again."""
+        """Makes a driver function return an error until the error is set to 0."""
         self.lib.custub_fail(symbol.encode(), error)
 
 
 @dataclass
 class Driver:
-    """HIP's functions over the stub."""
+    """HIP's functions over the stub of the driver."""
 
     ffi: FFI = field(default_factory=FFI)
     kept: list[object] = field(default_factory=list)
@@ -100,7 +100,7 @@ class Driver:
         self.stub = CuStub()
 
     def memory(self, content: bytes = b"", size: int = 1024):
-        """Returns host memory, aligned to 64, that lives as long as this object."""
+        """Returns host memory that is aligned to 64 bytes and lives as long as this object."""
         self.kept.append(self.ffi.new("char[]", size + 64))
         begin = int(self.ffi.cast("uintptr_t", self.kept[-1]))
         pointer = self.ffi.cast("char *", (begin + 63) & ~63)
@@ -111,7 +111,8 @@ class Driver:
         return int(self.ffi.cast("uintptr_t", pointer))
 
     def call(self, name: str, *arguments) -> int:
-        """Calls a function with numbers for handles and addresses, and memory for each Out."""
+        """Calls a function: numbers stand for handles and addresses, and each Out becomes an
+        address of memory."""
         function = getattr(self.hip, name)
         kinds = self.ffi.typeof(function).args
         converted = [
@@ -122,8 +123,8 @@ class Driver:
 
 
 def same(line: str, symbol: str, *arguments: int) -> bool:
-    """Returns True if a line of the record is that call. The function compares only 32 bits of a
-    number that fits into them, as the rest of a register is undefined."""
+    """Returns True if a line of the record is the given call. If an argument fits into 32 bits,
+    only 32 bits are compared, because the register's upper half is undefined."""
     name, *words = line.split()
     found = [int(word, 16) for word in words]
     return (
@@ -137,7 +138,7 @@ def same(line: str, symbol: str, *arguments: int) -> bool:
 
 
 def exported(library: Path) -> dict[str, str]:
-    """Returns the functions that a library exports, with their symbol versions."""
+    """Returns the functions that a library exports, including their symbol versions."""
     import subprocess
 
     listed = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True)

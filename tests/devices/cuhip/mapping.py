@@ -1,4 +1,4 @@
-"""The calls of NVIDIA's driver that each function of HIP makes."""
+"""The calls to NVIDIA's driver that each function of HIP makes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ KERNEL_NODE = struct.pack("<3I4xQQ3I4xQI4x", *BLOCK, 0, FUNCTION, *GRID, TO, 0)
 FILL_NODE = struct.pack("<QI4xQQI4xQ", TO, 4, 1, 64, 7, 16)
 WAIT = ("cuStreamSynchronize", 0)
 
-#: (function, arguments, calls of the driver). The driver has been started before, and the thread
-#: has a context.
+#: (function, arguments, driver calls). The driver is already initialised, and the thread has a
+#: context.
 MAPPING = [
     ("hipInit", (0,), []),
     ("hipGetDeviceCount", (OUT,), []),
@@ -236,10 +236,11 @@ MAPPING = [
     ),
 ]
 
-#: Functions that are tested by their output.
+#: functions that the tests check by their output
 BY_RESULT = ("hipGetDeviceProperties", "hipPointerGetAttribute", "hipPointerGetAttributes")
 
-#: Bad arguments that the driver never sees, and the answer of AMD's 5.2.3.
+#: Wrong arguments that the library rejects without calling the driver, and the error of AMD's HIP
+#: 5.2.3.
 REFUSED = [
     ("hipGetDeviceCount", (0,), 1),
     ("hipSetDevice", (2,), 101),
@@ -285,7 +286,7 @@ REFUSED = [
     ("hipPointerGetAttributes", (0, TO), 1),
 ]
 
-#: The driver's errors that HIP has no number for, and HIP's nearest.
+#: Driver errors without an equal number in HIP, and the nearest error of HIP.
 NEAREST = {
     34: 35, 36: 35, 46: 101, 102: 101, 220: 214, 221: 303, 222: 218, 223: 801, 224: 801, 225: 801,
     226: 719, 402: 999, 703: 719, 711: 999, 714: 719, 715: 719, 716: 719, 717: 719, 718: 719,

@@ -1,5 +1,5 @@
-"""The runtime over NVIDIA's driver: features that HIP has no functions for. The tests run on the
-stub of the driver."""
+"""The runtime over NVIDIA's driver: features for which HIP has no functions. The tests run on the
+stub of NVIDIA's driver."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LOADS = ("cuModuleLoadData", "cuModuleLoadDataEx")
 
 
 def _calls(stub: CuStub, *symbols: str) -> list[str]:
-    """Returns the calls of some functions since the last time, with their notes."""
+    """Returns the recorded calls of some functions since the last query, including their notes."""
     lines, wanted = [], False
     for line in stub.take():
         if not line.startswith(" "):
@@ -48,13 +48,13 @@ def _calls(stub: CuStub, *symbols: str) -> list[str]:
 
 
 def _loads(stub: CuStub) -> int:
-    """Returns how often the driver has loaded a module since the last time."""
+    """Returns how often the driver has loaded a module since the last query."""
     return sum(not line.startswith(" ") for line in _calls(stub, *LOADS))
 
 
 def _cubin() -> bytes:
-    """Returns an ELF file for NVIDIA's GPUs, as far as the runtime reads: an AMD one with another
-    machine."""
+    """Returns an AMD ELF file with NVIDIA's machine number, which suffices for the parts that the
+    runtime reads."""
     image = bytearray(code_object("forum", None, "gfx90a"))
     struct.pack_into("<H", image, 18, MACHINE_CUDA)
     return bytes(image)
@@ -66,7 +66,7 @@ def _jit(mgpu: Mgpu, text: bytes, level: int = 2):
 
 @in_child(backends=("custub",))
 def test_ptx_is_compiled_once(mgpu: Mgpu) -> None:
-    """Several places and calls load the PTX; the first load's level stays."""
+    """Several images and calls load equal PTX; the optimisation level of the first load remains."""
     stub = CuStub()
     first = _jit(mgpu, PLAIN, 3)
     assert first
@@ -85,7 +85,8 @@ def test_ptx_is_compiled_once(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",))
 def test_ptx_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
-    """Each of two live loads of an image with writable globals has its own globals."""
+    """An image with writable globals is loaded twice, and each loaded module has its own
+    globals."""
     stub = CuStub()
     assert _jit(mgpu, WITH_GLOBALS) != _jit(mgpu, WITH_GLOBALS)
     assert len(_calls(stub, "cuModuleLoadDataEx")) == 2 * 3
@@ -93,7 +94,7 @@ def test_ptx_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",))
 def test_globals_in_any_spelling_are_found(mgpu: Mgpu) -> None:
-    """A module is cached only if its text surely declares none."""
+    """The runtime caches a PTX module only if its text certainly declares no globals."""
     stub = CuStub()
     for declaration in (
         ".global .u32 g;",
@@ -115,7 +116,7 @@ def test_globals_in_any_spelling_are_found(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",), MGPU_RT_SYNC="lazy", MGPU_RT_EXCLUSIVE="on", MGPU_RT_VERBOSE="on")
 def test_lazy_recognises_ptx_by_any_beginning(mgpu: Mgpu) -> None:
-    """A line tells so where lazy ends."""
+    """The library prints a line when `lazy` ends."""
     for begin in (b"\n", b"\t\r\n ", b"// made by hand\n", b"/* */", b""):
         mgpu.load(mgpu.image(begin + PLAIN))
         assert "a kernel may print" not in mgpu.stderr(), begin
@@ -125,7 +126,7 @@ def test_lazy_recognises_ptx_by_any_beginning(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",))
 def test_shorter_ptx_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
-    """A JIT may reuse an address, and memory may end behind the shorter image."""
+    """A JIT may reuse an image's address for a shorter image, behind which memory may end."""
     longer = at_the_edge(mgpu, PLAIN)
     first = mgpu.lib.mgpuModuleLoadJIT(longer, 2, 0)
     short = PLAIN[: PLAIN.index(b".visible")] + b"\0"
@@ -160,7 +161,8 @@ def test_a_missing_kernel_is_named_beside_those_that_there_are(mgpu: Mgpu) -> No
 
 @in_child(backends=("custub",))
 def test_a_fatbin_without_globals_is_shared(mgpu: Mgpu) -> None:
-    """A fatbin's size is known; it is shared if a cubin in it can be read and has no globals."""
+    """The library knows a fatbin's size, and shares the fatbin if it contains a readable cubin
+    without globals."""
     cubin, stub = _cubin(), CuStub()
 
     def fatbin(kind: int, content: bytes) -> bytes:
@@ -203,8 +205,8 @@ def test_a_launch_passes_its_clusters_to_the_driver(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",))
 def test_a_tensor_map_describes_its_memref(mgpu: Mgpu) -> None:
-    """The call has the fastest dimension first and strides in bytes, and a copy to the device
-    follows."""
+    """The driver call has the fastest dimension first and strides in bytes, and the map is then
+    copied to the device."""
     stub, float16 = CuStub(), 6
     numbers = mgpu.ffi.new("int64_t[]", [0x1000, 0x2000, 8, 10, 20, 30, 2048, 64, 1])
     memref = mgpu.ffi.cast("struct mgpu_memref *", numbers)

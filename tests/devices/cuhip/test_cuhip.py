@@ -1,5 +1,5 @@
-"""HIP's ABI over NVIDIA's driver: the driver calls of each function, and when the driver is
-opened."""
+"""HIP's ABI over NVIDIA's driver: the driver calls of each function, and the time at which the
+driver is opened."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def driver() -> Iterator[Driver]:
 
 @pytest.fixture(autouse=True)
 def clean(request: pytest.FixtureRequest) -> None:
-    """Starts each test with an empty record, bound to device 0."""
+    """Starts each test with an empty record and device 0."""
     if "driver" in request.fixturenames:
         driver = request.getfixturevalue("driver")
         driver.hip.hipSetDevice(0)
@@ -50,7 +50,7 @@ def clean(request: pytest.FixtureRequest) -> None:
 
 
 def _call(driver: Driver, function: str, arguments: tuple) -> tuple[int, dict]:
-    """Calls the function; returns its result, and the addresses of texts and outputs of the
+    """Calls the function; returns its result, and the addresses of the texts and outputs of the
     call."""
     places: dict[object, object] = {}
     for argument in arguments:
@@ -131,7 +131,8 @@ def _hip_errors() -> set[int]:
 
 
 def test_errors_become_those_of_hip(driver: Driver) -> None:
-    """Equal numbers stay; others are named as the driver names them."""
+    """The library returns the driver's error number if HIP has it, and a fixed HIP error
+    otherwise."""
     try:
         for error in sorted(_hip_errors() | set(NEAREST)):
             driver.stub.fail("cuStreamSynchronize", error)
@@ -154,7 +155,7 @@ def test_an_error_that_hip_lacks_is_named_once(
 
 
 def test_each_thread_has_its_last_error(driver: Driver) -> None:
-    """A thread's last error is its last call's, good or bad, until it is read."""
+    """A thread's last error is the result of its last call, until the thread reads it."""
     assert driver.call("hipSetDevice", 7) == 101
     assert driver.hip.hipPeekAtLastError() == 101
     other: list[int] = []
@@ -199,7 +200,8 @@ def test_the_context_is_made_current_once_a_thread(driver: Driver) -> None:
 
 
 def test_set_device_changes_the_context_at_the_next_call(driver: Driver) -> None:
-    """The context changes at the next call that needs one, and only if the device has changed."""
+    """The library changes the context at the next call that needs a context, if the device has
+    changed."""
     assert driver.call("hipSetDevice", 1) == 0
     assert driver.stub.take() == []
     driver.call("hipStreamQuery", STREAM)
@@ -225,7 +227,7 @@ def test_a_context_of_another_library_is_adopted(driver: Driver) -> None:
 
 
 def test_a_context_of_another_library_chooses_the_device(driver: Driver) -> None:
-    """The context has done no work yet. The library keeps its objects for that device."""
+    """The library adopts the device of a context that another library has set."""
     device = driver.ffi.new("int *")
 
     def work() -> None:
@@ -421,7 +423,7 @@ def test_threads_may_start_the_driver_concurrently() -> None:
 
 
 def test_a_fifo_is_not_opened_as_a_driver(tmp_path: Path) -> None:
-    """The loader would wait for a writer."""
+    """The dynamic loader would wait for a process that writes to the FIFO."""
     os.mkfifo(tmp_path / "libcuda.so.1")
     done = _child(MGPU_RT_CUDA=str(tmp_path / "libcuda.so.1"))
     assert "libcuda.so.1 is a FIFO\n" in done.stderr

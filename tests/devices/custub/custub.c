@@ -1,4 +1,4 @@
-/* A stand-in for libcuda.so.1: records every call and returns what a test sets.
+/* A stand-in for libcuda.so.1: records every call and returns the results that a test sets.
  *
  *     custub_take()               the calls since the last time, a line each: the symbol and its
  *                                 arguments in hexadecimal; to be freed with free()
@@ -6,7 +6,7 @@
  *     custub_pointer(type)        what cuPointerGetAttributes says of every address: 0 nothing,
  *                                 1 the host's, 2 the device's, 3 both's
  *
- * CUSTUB_INIT in the environment is what cuInit answers. */
+ * The environment variable CUSTUB_INIT sets the result of cuInit. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -24,7 +24,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *record;
 static size_t record_size;
 static uint64_t last_handle = 0x1000;
-static _Thread_local uint64_t current; /* context: 0xC0 + ordinal of its device */
+static _Thread_local uint64_t current; /* context: 0xC0 + ordinal of the device */
 static int pointer_type;
 
 static struct {
@@ -114,7 +114,7 @@ static void note_options(const uint64_t *a, int error) {
     const int *options = (const int *)a[3];
     void **values = (void **)a[4];
     for (unsigned i = 0; i < (unsigned)a[2]; i++) {
-        if (options[i] == 5 && error) /* the error log */
+        if (options[i] == 5 && error) /* the buffer of the error log */
             strcpy(values[i], "ptxas: nonsense");
         if (options[i] != 5)
             note("  option %d = %llu\n", options[i], (unsigned long long)values[i]);
@@ -132,7 +132,7 @@ static void note_cluster(const uint64_t *a) {
     }
 }
 
-/* Writes each list on a line; there is one stride fewer than sizes. */
+/* Writes one line for each dimension; the list of strides is one shorter than the list of sizes. */
 static void note_tensor(const uint64_t *a) {
     const unsigned rank = (unsigned)a[2];
     for (unsigned i = 0; i < rank; i++)
@@ -151,7 +151,8 @@ static void note_extra(const uint64_t *a) {
 #define INT(value) *(int *)a[0] = (value)
 #define SIZE(value) *(size_t *)a[0] = (value)
 #define HANDLE *(uint64_t *)a[0] = last_handle += 0x10
-#define ORDINAL *(int *)a[0] = (int)a[1] + 50 /* a device is not its ordinal */
+#define ORDINAL *(int *)a[0] = (int)a[1] + 50 /* the handle of a device differs from its ordinal   \
+                                               */
 #define ATTRIBUTE *(int *)a[0] = 1000 + (int)a[1]
 #define TEXT strcpy((char *)a[0], "stub")
 #define NAME *(const char **)a[1] = "CUDA_ERROR_OF_STUB"

@@ -1,4 +1,4 @@
-"""Programs for tests on NVIDIA's GPU, and how they get there."""
+"""Programs for tests on NVIDIA's GPU, and their lowering."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ _TENSORMAP_PASSES = (
 
 
 def tensormap(image: str) -> Path:
-    """Returns the lowered program of the tensor memory accelerator."""
+    """Returns the lowered program that uses the tensor memory accelerator."""
     return lower.lower(TENSORMAP, llvm=22, chip=CHIP, image=image, first=_TENSORMAP_PASSES)

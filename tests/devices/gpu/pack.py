@@ -1,10 +1,11 @@
-"""Packs the needs of the tests on a machine with an NVIDIA GPU and neither MLIR nor a network.
+"""Packs the files that tests need on a machine that has an NVIDIA GPU but neither MLIR nor a
+network.
 
     python -m tests.devices.gpu.pack          writes build/gpu/pack.tar.gz; unpack it there, and run
     sh tests/devices/gpu/run.sh
 
-The archive holds the sources of the last commit, and the programs and libraries as built here. The
-archive also has wheels of the Python packages that Python there lacks.
+The archive contains the sources of the last commit, and the programs and libraries that were built
+on this machine. The archive also contains wheels of Python packages that the other machine lacks.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ SCIPY = "scipy==1.17.1"  # computes sparse products to compare with
 
 
 def lower_all() -> None:
-    """Lowers every program in every form that the tests need."""
+    """Lowers every program in all forms that the tests need."""
     print_library()
     for program in sorted(PROGRAMS.glob("*.mlir")):
         loops = "%iterations" in program.read_text()

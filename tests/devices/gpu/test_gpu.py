@@ -1,4 +1,4 @@
-"""Tests that need a GPU, here NVIDIA's, with pytest -m gpu (tests/devices/gpu/run.sh)."""
+"""Tests that need an NVIDIA GPU: pytest -m gpu (tests/devices/gpu/run.sh)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def _kernel(mgpu: Mgpu, name: str, image: str = "bin"):
 
 
 def _params(mgpu: Mgpu, address, *indices: int):
-    """Returns kernel arguments: a memref<?xi32> of unknown size at an address, and indices."""
+    """Returns kernel arguments: a memref<?xi32> at an address, with a large assumed size, and
+    indices."""
     begin = int(mgpu.ffi.cast("uintptr_t", address))
     values = [mgpu.ffi.new("int64_t *", value) for value in (begin, begin, 0, 1 << 30, 1, *indices)]
     mgpu._kept.append(values)
@@ -59,7 +60,7 @@ def _params(mgpu: Mgpu, address, *indices: int):
 
 
 def _numbers(mgpu: Mgpu, address, count: int) -> list[int]:
-    """Puts numbers on the device."""
+    """Returns numbers that are copied from the device."""
     content = mgpu.ffi.new("int32_t[]", count)
     mgpu.lib.mgpuMemcpy(content, address, 4 * count, mgpu.null)
     mgpu.StreamSynchronize(mgpu.null)
@@ -78,7 +79,7 @@ def _zeros(mgpu: Mgpu, count: int):
 
 @on_gpu
 def test_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
-    """The kernels run on two streams many times, and end only if both run at once."""
+    """Two kernels on two streams run many times; they end only if both kernels run concurrently."""
     meet, flags = _kernel(mgpu, "meet"), _zeros(mgpu, 2)
     for _ in range(100):
         left, right = mgpu.StreamCreate(), mgpu.StreamCreate()
@@ -94,7 +95,7 @@ def test_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
 
 @on_gpu
 def test_the_null_stream_waits_for_the_others(mgpu: Mgpu) -> None:
-    """A synchronise of the null stream covers all earlier work of the other streams."""
+    """Synchronising the null stream waits for all earlier work of the other streams."""
     ffi, flags = FFI(), _zeros(mgpu, 2)
     ffi.cdef(
         "int hipStreamCreateWithFlags(void **stream, unsigned flags);"
@@ -168,7 +169,8 @@ def test_a_kernel_runs_in_clusters(mgpu: Mgpu) -> None:
 
 @on_gpu
 def test_both_forms_of_a_tensor_map_are_equal(mgpu: Mgpu) -> None:
-    """The memref's form is the plain one with the dimensions turned round, put on the device."""
+    """The memref function makes a map equal to the plain function's, with the dimensions reversed,
+    and copies it to the device."""
     float32, ffi = 7, mgpu.ffi
     tensor = mgpu.MemAlloc(64 * 32 * 4, mgpu.null, False)
     begin = int(ffi.cast("uintptr_t", tensor))
@@ -195,8 +197,8 @@ def test_both_forms_of_a_tensor_map_are_equal(mgpu: Mgpu) -> None:
 
 @pytest.mark.parametrize("image", IMAGES)
 def test_the_tensor_memory_accelerator_loads_the_right_tile(image: str, tmp_path: Path) -> None:
-    """MLIR's own tensor map works on the GPU: the box at row 32, column 8 of a matrix of 64 by
-    32."""
+    """The tensor map that MLIR creates works on the GPU: the box at row 32, column 8 of a 64 by 32
+    matrix."""
     helper = print_library()
     program = object_files.link(
         [tensormap(image)],
@@ -223,7 +225,7 @@ def test_the_compilers_log_is_printed(mgpu: Mgpu) -> None:
 
 
 def out_of_bounds(mgpu: Mgpu) -> None:
-    """Writes to unmapped memory; the resulting errors go to stdout."""
+    """Writes to unmapped memory, and prints the resulting errors to stdout."""
     kernel, stream = _kernel(mgpu, "cluster_size"), mgpu.StreamCreate()
     mgpu.launch(kernel, stream, params=_params(mgpu, mgpu.ffi.cast("void *", 1 << 44)))
     mgpu.StreamSynchronize(stream)
@@ -238,7 +240,7 @@ out_of_bounds.child = out_of_bounds  # type: ignore[attr-defined]
 
 
 def test_out_of_bounds_is_reported_and_the_program_goes_on(tmp_path: Path) -> None:
-    """The program goes on, and gets the errors that stock would give."""
+    """The program continues, and receives the errors that stock would return."""
     said = {}
     for name, extra in (
         ("ours", {}),
@@ -256,14 +258,15 @@ def test_out_of_bounds_is_reported_and_the_program_goes_on(tmp_path: Path) -> No
 # ---- beside AMD's HIP ----------------------------------------------------------------------------
 
 
-#: These answers about the device are AMD's: its waves, its versions, its bundles of images. The
-#: driver also takes memory from the device 2 MB at a time.
+#: Calls whose results describe AMD's device: its waves, its versions, its bundles of images.
+#: NVIDIA's driver also allocates device memory in units of 2 MB.
 OF_THE_DEVICE = {"hipDeviceGetAttribute", "hipDriverGetVersion", "hipMemGetInfo"}
 OF_THE_DEVICE |= {"hipModuleLoadData", "hipDeviceReset", "hipGetDeviceProperties"}
 
 
 def test_error_codes_equal_those_of_amd() -> None:
-    """Runs the snippets that the stub of HIP and AMD's HIP answer equally on NVIDIA's driver."""
+    """Runs the snippets for which NVIDIA's driver must return the error codes of the stub and of
+    AMD's HIP."""
     stub, cuda = outcomes("stub"), outcomes("cuda")
     differences = [
         f"{name}: {theirs}, AMD's {ours}; {cuda[name]['problem'][-200:]}"
@@ -280,7 +283,7 @@ def test_error_codes_equal_those_of_amd() -> None:
 @pytest.mark.parametrize("image", ("cuda", "cuda-ptx"))
 @pytest.mark.parametrize(("program", "llvm"), GPU_PROGRAMS)
 def test_the_sanitizer_finds_nothing(program: str, llvm: int, image: str, tmp_path: Path) -> None:
-    """There is no wrong access, and no failed call of the driver."""
+    """The sanitizer reports neither a wrong access nor a failed driver call."""
     sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     way = ways()["linked"]
     executable = build(program, llvm, rounds(program), way.linked, image)
@@ -297,7 +300,8 @@ def test_the_sanitizer_finds_nothing(program: str, llvm: int, image: str, tmp_pa
 
 
 def test_the_sanitizer_sees_into_the_tests(tmp_path: Path) -> None:
-    """The frame can fail: a wrong access in a child of its program is found."""
+    """Proves that the sanitizer tests can fail: the sanitizer must report a wrong access in a child
+    process."""
     sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     log = tmp_path / "log"
     subprocess.run(

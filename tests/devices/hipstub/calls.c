@@ -1,5 +1,5 @@
-/* The exported functions: each tests the mode, and then returns a constant or records and
- * emulates. */
+/* The exported functions: in fast mode a function returns a constant, in record mode it records the
+ * call and emulates HIP. */
 #include "calls.h"
 #include "kernel.h"
 
@@ -9,12 +9,12 @@
 #include "mode.h"
 #include "stream.h"
 
-/* One argument for the record: its bits, and whether it is a text. */
+/* One argument for the record: its bits, and whether the argument is a string. */
 #define VALUE(x)                                                                                   \
     ((struct stub_value){(uint64_t)(uintptr_t)(x),                                                 \
                          _Generic((x), const char *: true, default: false)})
 
-/* VALUES((a, b)) is the list of all arguments in VALUE's form. */
+/* VALUES((a, b)) expands to the list of all arguments, each wrapped in VALUE. */
 #define VALUES(args)                                                                               \
     APPLY(EACH_OF(UNPACK args, EACH_11, EACH_10, EACH_9, EACH_8, EACH_7, EACH_6, EACH_5, EACH_4,   \
                   EACH_3, EACH_2, EACH_1, unused),                                                 \
@@ -35,7 +35,7 @@
 #define EACH_10(a, ...) VALUE(a), EACH_9(__VA_ARGS__)
 #define EACH_11(a, ...) VALUE(a), EACH_10(__VA_ARGS__)
 
-/* Returns the first argument if a handle or an address is written there, or NULL. */
+/* Returns the first argument if the function writes a handle or an address through it, or NULL. */
 #define OUT(args) OUT_OF(UNPACK args, unused)
 #define OUT_OF(...) OUT_OF_FIRST(__VA_ARGS__)
 #define OUT_OF_FIRST(a, ...)                                                                       \
@@ -47,7 +47,7 @@
         void **: (const void *)(uintptr_t)(a),                                                     \
         default: NULL)
 
-/* Records a call and executes its emulation, `emulate`. */
+/* Records a call and runs its emulation, `emulate`. */
 #define RECORD(name, args, emulate)                                                                \
     const struct stub_value call_values[] = {VALUES(args)};                                        \
     hipError_t error;                                                                              \
@@ -105,7 +105,7 @@ hipError_t hipDeviceReset(void) {
     return whole_device(ID_hipDeviceReset, device_reset);
 }
 
-/* The stub has no kernel symbols on the host, so this form of a launch finds none. */
+/* The stub has no kernel symbols on the host, so hipLaunchKernel never finds a kernel. */
 hipError_t hipLaunchKernel(const void *symbol, dim3 grid, dim3 block, void **params,
                            size_t shared_bytes, hipStream_t stream);
 hipError_t hipLaunchKernel(const void *symbol, dim3 grid, dim3 block, void **params,
@@ -118,7 +118,8 @@ hipError_t hipLaunchKernel(const void *symbol, dim3 grid, dim3 block, void **par
         hipErrorInvalidDeviceFunction);
 }
 
-/* HIP 7's function; csrc/runtime/launch/mgpu_launch.c has the configuration's layout. */
+/* A function of HIP 7; csrc/runtime/launch/mgpu_launch.c describes the layout of the configuration.
+ * */
 hipError_t hipDrvLaunchKernelEx(const void *config, hipFunction_t function, void **params,
                                 void **extra);
 hipError_t hipDrvLaunchKernelEx(const void *config, hipFunction_t function, void **params,
@@ -149,7 +150,7 @@ hipError_t hipPeekAtLastError(void) {
     return last_error(ID_hipPeekAtLastError, false);
 }
 
-/* AMD's returns the name for both. */
+/* AMD's HIP returns the name from both functions. */
 static const char *error_name(hipError_t error) {
     switch (error) {
 #define HIP_ERROR(code, name)                                                                      \

@@ -1,4 +1,5 @@
-/* The action of each HIP function in record mode: emu_<name>, called with the stub's lock held. */
+/* The action of each HIP function in record mode: emu_<name>, which the caller calls with the
+ * stub's lock held. */
 #ifndef HIPSTUB_CALLS_H
 #define HIPSTUB_CALLS_H
 
@@ -9,8 +10,8 @@
 #include "graphs.def"
 #undef HIP_CALL
 
-/* Ends every module, stream, event and allocation of the thread's device, once the streams are
- * idle. */
+/* Waits until the streams are idle, then destroys all modules, streams, events and allocations of
+ * the thread's device. */
 void device_reset(void);
 
 /* Returns the calling thread's device. */

@@ -1,6 +1,6 @@
-/* Copies and fills. Device and pinned memory is read and written when the stream executes the
- * operation, so a missing wait shows as a wrong byte. As with HIP, a copy from pageable memory
- * takes the bytes at the call, and a copy to pageable memory returns when it is done. */
+/* Copies and fills. The stub accesses device and pinned memory when the stream executes the
+ * operation, so a missing wait results in a wrong byte. As in HIP, a copy from pageable memory
+ * reads the bytes during the call, and a copy to pageable memory is synchronous. */
 #include "calls.h"
 #include "graph.h"
 #include "memory.h"
@@ -14,7 +14,8 @@ struct copy {
     void *to;
     const void *from;
     size_t bytes;
-    void *staged; /* owned; NULL if `from` is read late */
+    void *staged; /* owned copy of the bytes; NULL if the stream reads `from` when it executes the
+                   * copy */
 };
 
 struct fill {
@@ -38,7 +39,7 @@ static void run_fill(struct operation *operation) {
     struct fill *fill = (struct fill *)operation;
     char *to = fill->to;
     for (size_t i = 0; i < fill->count; ++i, to += fill->width)
-        memcpy(to, &fill->value, fill->width); /* the low bytes */
+        memcpy(to, &fill->value, fill->width); /* the low bytes of the value */
 }
 
 static struct copy *copy_new(void *to, const void *from, size_t bytes) {
@@ -63,7 +64,7 @@ hipError_t copy_operation(void *to, const void *from, size_t bytes, struct opera
 
 hipError_t emu_hipMemcpyAsync(void *to, const void *from, size_t bytes, int kind,
                               hipStream_t stream) {
-    (void)kind; /* AMD's uses the addresses, too */
+    (void)kind; /* AMD's HIP also derives the direction from the addresses */
     struct ihipStream_t *found = stream_of("hipMemcpyAsync", stream);
     if (found == NULL)
         return hipErrorContextIsDestroyed;

@@ -13,7 +13,8 @@ struct mark {
     struct ihipStream_t *stream;
 };
 
-/* Leaves an event unchanged that was recorded again, or whose handle is another event's by now.
+/* Records the time, unless the event has been recorded again, or its handle belongs to another
+ * event by now.
  */
 static void note_time(struct operation *operation) {
     struct mark *mark = (struct mark *)operation;
@@ -35,7 +36,9 @@ hipError_t emu_hipEventCreate(hipEvent_t *event) {
 
 hipError_t emu_hipEventCreateWithFlags(hipEvent_t *event, unsigned flags) {
     const unsigned known = hipEventBlockingSync | hipEventDisableTiming | 4u /* interprocess */ |
-                           0x40000000u | 0x80000000u /* release to device, to system */;
+                           0x40000000u | 0x80000000u /* hipEventReleaseToDevice,
+                                                      * hipEventReleaseToSystem */
+        ;
     if (event == NULL || (flags & ~known) != 0)
         return hipErrorInvalidValue;
     *event = object_again(EVENT);
@@ -74,7 +77,8 @@ hipError_t emu_hipEventRecord(hipEvent_t event, hipStream_t stream) {
     mark->event = event;
     mark->stream = found;
     event->stream = found;
-    /* Known before the operation runs, as the caller's thread may run it inside stream_submit. */
+    /* The ticket is set before the operation runs, because the caller's thread may run it inside
+     * stream_submit. */
     event->ticket = found->submitted + 1;
     stream_submit(found, &mark->operation);
     return hipSuccess;

@@ -1,4 +1,4 @@
-/* The functions in fast mode: almost no work, without a lock or a shared cache line. */
+/* The functions in fast mode, which do almost no work, without a lock or a shared cache line. */
 #ifndef HIPSTUB_FAST_H
 #define HIPSTUB_FAST_H
 
@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Each thread takes handles from its own range of 2^36, so that no two are equal. Handles are never
- * dereferenced: no process maps that range. */
+/* Each thread allocates handles from its own range of 2^36 addresses, so all handles are unique.
+ * The stub never dereferences these handles: the range is not mapped. */
 static _Atomic uintptr_t fast_ranges = 1;
 static _Thread_local uintptr_t fast_next;
 
@@ -42,7 +42,7 @@ static inline hipError_t fast_malloc(void **address, size_t bytes) {
     return hipSuccess;
 }
 
-/* Returns memory of the C library, as the host may write there. */
+/* Returns memory from malloc, because the host may write to pinned memory. */
 static inline hipError_t fast_host_malloc(void **address, size_t bytes) {
     *address = bytes == 0 ? NULL : malloc(bytes);
     return *address != NULL || bytes == 0 ? hipSuccess : hipErrorOutOfMemory;
@@ -63,7 +63,7 @@ static inline hipError_t fast_memory_info(size_t *available, size_t *total) {
     return hipSuccess;
 }
 
-/* Calls any address a block, as fast mode tracks none. */
+/* Treats any address as a block, because fast mode does not track blocks. */
 static inline hipError_t fast_address_range(void **base, size_t *bytes, void *address) {
     *base = address;
     *bytes = SIZE_MAX;

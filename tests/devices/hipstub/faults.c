@@ -14,7 +14,7 @@ enum { MOST = 64 };
 
 static struct fault {
     unsigned function;
-    uint64_t nth; /* 0: every call */
+    uint64_t nth; /* 0: every call fails */
     int error;
 } faults[MOST];
 static unsigned fault_count;
@@ -22,11 +22,12 @@ static unsigned fault_count;
 static unsigned delays[STUB_FUNCTIONS];
 
 static struct {
-    unsigned function, missing; /* calls that have not begun */
+    unsigned function, missing; /* number of calls that have not begun */
     pthread_cond_t complete;
 } meeting = {.complete = PTHREAD_COND_INITIALIZER};
 
-/* Splits text at commas and passes each part to take; returns -1 at the first that take refuses. */
+/* Splits text at commas and passes each part to the function take; returns -1 as soon as take
+ * rejects a part. */
 static int each_part(const char *text, int (*take)(char *part)) {
     char copy[1024];
     if (strlen(text) >= sizeof copy)

@@ -10,20 +10,20 @@ struct hipGraphNode {
     struct ihipGraph *graph;
     struct hipGraphNode **after;
     size_t after_count;
-    unsigned long long done; /* the last launch that has executed this node */
+    unsigned long long done; /* the last launch of the graph that has executed this node */
 };
 
 struct ihipGraph {
     struct object object;
     struct hipGraphNode **nodes;
     size_t count, room;
-    unsigned users; /* handles and executables, launches under way */
-    /* For a capture. */
+    unsigned users; /* number of handles, executables and pending launches */
+    /* for captures */
     struct ihipStream_t *origin;
     int mode;
     pthread_t thread;
     unsigned long long id;
-    struct ihipGraph *next; /* list of all that capture */
+    struct ihipGraph *next; /* next in the list of all capturing graphs */
 };
 
 struct hipGraphExec {
@@ -36,7 +36,7 @@ struct launch_of_graph {
     struct ihipGraph *graph;
 };
 
-static struct ihipGraph *capturing; /* all that are capturing */
+static struct ihipGraph *capturing; /* all capturing graphs */
 static _Thread_local int thread_mode = hipStreamCaptureModeGlobal;
 
 /* ---- graphs ---- */
@@ -108,7 +108,7 @@ hipError_t emu_hipGraphAddKernelNode(hipGraphNode_t *node, hipGraph_t graph,
     struct operation *operation = NULL;
     hipError_t error = check("hipGraphAddKernelNode", graph, after, count);
     if (error == hipSuccess && (params->kernelParams == NULL) == (params->extra == NULL))
-        error = hipErrorInvalidValue; /* as AMD's 5.2.3 and 5.7.1 do */
+        error = hipErrorInvalidValue; /* AMD's 5.2.3 and 5.7.1 do this too */
     if (error == hipSuccess)
         error = launch_operation(params, &operation);
     if (error == hipSuccess)
@@ -132,7 +132,7 @@ hipError_t emu_hipGraphAddMemcpyNode1D(hipGraphNode_t *node, hipGraph_t graph,
                                        const hipGraphNode_t *after, size_t count, void *to,
                                        const void *from, size_t bytes, int kind) {
     struct operation *operation = NULL;
-    (void)kind; /* AMD's uses the addresses, too */
+    (void)kind; /* AMD's HIP also derives the direction from the addresses */
     hipError_t error = check("hipGraphAddMemcpyNode1D", graph, after, count);
     if (error == hipSuccess)
         error = copy_operation(to, from, bytes, &operation);
@@ -169,7 +169,7 @@ static bool is_ready(const struct hipGraphNode *node, unsigned long long launch)
     return node->done != launch;
 }
 
-/* Called without the lock. Launches of one graph follow each other, as HIP's do. */
+/* Runs without the lock. Launches of one graph run one after another, as in HIP. */
 static void run_graph(struct operation *operation) {
     static unsigned long long launches;
     static unsigned seed = 1;
@@ -213,7 +213,7 @@ hipError_t emu_hipGraphLaunch(hipGraphExec_t executable, hipStream_t handle) {
 
 /* ---- captures ---- */
 
-/* Adds the operation after all nodes: a captured graph is a chain here. */
+/* Adds the operation after the last node, so a captured graph is a chain. */
 void graph_capture(struct ihipStream_t *stream, struct operation *operation) {
     struct ihipGraph *graph = stream->capture;
     hipGraphNode_t last = graph->count ? graph->nodes[graph->count - 1] : NULL;

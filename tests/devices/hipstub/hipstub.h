@@ -1,6 +1,6 @@
-/* A stand-in for libamdhip64: a test's functions beyond HIP's own.
+/* A stand-in for libamdhip64: functions for tests, in addition to HIP's functions.
  *
- * Environment, read once when the library is loaded:
+ * Environment variables, which the library reads once when it is loaded:
  *
  *   HIPSTUB_MODE      fast (default): every function returns at once, with unique handles, no
  *                     locks and no counts: for benchmarks. Device memory is only an address.
@@ -35,13 +35,14 @@
  *   HIPSTUB_TEARDOWN  1: a call after the exit handler that the first call registered aborts, as
  *                     HIP's statics are gone by then.
  *
- * LOG, FAULT, DELAY, ASYNC, KERNELS and TEARDOWN each choose record mode by themselves.
+ * Each of LOG, FAULT, DELAY, ASYNC, KERNELS and TEARDOWN also selects record mode.
  *
- * The stub differs from AMD's HIP on purpose, and is harsher. Handles and device addresses do not
- * come back after they were destroyed or freed, unless HIPSTUB_REUSE is set. A use after that is an
- * error and counted as misuse. New device memory holds 0xA5, freed memory 0xDB.
+ * The stub intentionally differs from AMD's HIP, and is stricter. The stub does not reuse handles
+ * and device addresses after they are destroyed or freed, unless HIPSTUB_REUSE is set. A use of a
+ * destroyed handle or of freed memory is an error, and the stub counts it as misuse. New device
+ * memory contains the bytes 0xA5, and freed memory 0xDB.
  *
- * All functions below may be called from any thread and work in record mode only. */
+ * Any thread may call the functions below, which work only in record mode. */
 #ifndef HIPSTUB_H
 #define HIPSTUB_H
 
@@ -51,50 +52,53 @@
 /* Returns 1 in record mode, 0 in fast mode. */
 int hipstub_recording(void);
 
-/* Returns the number of calls of one function, by its name, since the start or the last reset. */
+/* Returns the number of calls of the named function since the start or the last reset. */
 uint64_t hipstub_count(const char *function);
 
-/* Returns the number of all calls. */
+/* Returns the number of calls of all functions. */
 uint64_t hipstub_calls(void);
 
-/* Returns the number of uses of dead or unknown handles and freed memory since the start or the
- * last reset. */
+/* Returns how often dead or unknown handles or freed memory were used since the start or the last
+ * reset. */
 uint64_t hipstub_misuse(void);
 
-/* Returns the number of live objects: "streams", "events", "modules", "allocations", "bytes" of
- * device memory, "registrations", "graphs" (executables too); -1 for another word. */
+/* Returns the number of live "streams", "events", "modules", "allocations", "registrations" or
+ * "graphs" (with executables), or of "bytes" of device memory; otherwise -1. */
 int64_t hipstub_live(const char *what);
 
-/* Returns the number of a stream's (NULL: the null stream's) operations that are submitted and not
- * done.
+/* Returns the number of unfinished operations that were submitted to a stream (NULL: the null
+ * stream).
  */
 uint64_t hipstub_pending(void *stream);
 
-/* Returns the number of threads that wait inside HIP for a stream's operations. */
+/* Returns the number of threads that wait inside HIP for operations of a stream. */
 unsigned hipstub_waiters(void *stream);
 
-/* Clears counts, record and misuse; counts for faults start again. Handles stay valid. */
+/* Clears the counts, the record and the misuse, and restarts the counting of calls for faults.
+ * Handles remain valid. */
 void hipstub_reset(void);
 
-/* Returns the record as JSON, in HIPSTUB_LOG's form. The caller frees the text with free(). */
+/* Returns the record as JSON, in the form of the file HIPSTUB_LOG. The caller frees the string with
+ * free(). */
 char *hipstub_json(void);
 
-/* Sets HIPSTUB_FAULT and HIPSTUB_DELAY from now on; "" ends them. Returns 0, or -1 for a wrong
- * text. */
+/* Replaces the settings HIPSTUB_FAULT or HIPSTUB_DELAY; "" clears the setting. Returns 0, or -1 for
+ * invalid text. */
 int hipstub_set_fault(const char *text);
 int hipstub_set_delay(const char *text);
 
-/* Makes each call of a function wait from now on until that many of them have begun, on different
- * threads. Returns 0, or -1 for an unknown function. */
+/* Makes calls of a function wait until the given number of calls have begun, on different threads.
+ * Returns 0, or -1 for an unknown function. */
 int hipstub_set_meeting(const char *function, unsigned calls);
 
-/* Gives every kernel of that name a body. params is as hipModuleLaunchKernel got it, but points to
- * copies of `count` arguments of the given sizes in bytes, made at the launch. The body runs when
- * the stream executes it, on the stream's thread if HIPSTUB_ASYNC is set. */
+/* Sets the body of all kernels with this name. `params` resembles hipModuleLaunchKernel's, but
+ * points to copies of the `count` arguments of these sizes, made at the launch. The body runs when
+ * the stream executes the launch: on the stream's thread if HIPSTUB_ASYNC is set. */
 void hipstub_set_kernel(const char *name, void (*body)(void **params), const size_t *sizes,
                         unsigned count);
 
-/* Gives a kernel's body the grid and block sizes, x y z each, and the launched module's global. */
+/* Returns, to a kernel's body, the grid and block sizes (x, y, z each), or a global of the launched
+ * module. */
 void hipstub_launch_size(unsigned size[6]);
 void *hipstub_global(const char *name);
 

@@ -16,8 +16,7 @@ static bool peek(const void *from, void *to, size_t bytes) {
     return process_vm_readv(gettid(), &local, 1, &remote, 1, 0) == (ssize_t)bytes;
 }
 
-/* Returns the size of an ELF object, 0 if it is not whole: its section headers must exist and make
- * sense. */
+/* Returns the size of an ELF object, or 0 if a section header is missing or invalid. */
 static size_t elf_size(const unsigned char *image) {
     Elf64_Ehdr header;
     if (!peek(image, &header, sizeof header) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
@@ -38,7 +37,8 @@ static size_t elf_size(const unsigned char *image) {
     return peek(image + end - 1, &last, 1) ? end : 0;
 }
 
-/* Returns the size of an offload bundle from its table, 0 if it is not whole. */
+/* Returns the size of an offload bundle, computed from its table, or 0 if the bundle is incomplete.
+ * */
 static size_t bundle_size(const unsigned char *image) {
     uint64_t count;
     if (!peek(image + BUNDLE_MAGIC, &count, sizeof count) || count > MOST_ENTRIES)
@@ -46,18 +46,18 @@ static size_t bundle_size(const unsigned char *image) {
     const unsigned char *at = image + BUNDLE_MAGIC + sizeof count;
     size_t end = 0;
     for (uint64_t i = 0; i < count; ++i) {
-        uint64_t entry[3]; /* offset, size, and length of the following target's name */
+        uint64_t entry[3]; /* offset, size, and length of the target name that follows */
         if (!peek(at, entry, sizeof entry))
             return 0;
         at += sizeof entry + entry[2];
-        if (entry[1] != 0 && entry[0] + entry[1] > end) /* AMD's ignores an empty one */
+        if (entry[1] != 0 && entry[0] + entry[1] > end) /* AMD's HIP ignores an empty entry */
             end = entry[0] + entry[1];
     }
     unsigned char last;
     return end != 0 && peek(image + end - 1, &last, 1) ? end : 0;
 }
 
-/* Returns the size of a compressed bundle, which states it from version 2 on. */
+/* Returns the size of a compressed bundle, whose header contains the size since version 2. */
 static size_t compressed_size(const unsigned char *image) {
     struct {
         char magic[4];
@@ -113,13 +113,14 @@ bool image_has_kernel(const unsigned char *image, size_t bytes, const char *name
         return false;
     if (memcmp(image, "CCOB", 4) == 0)
         return true;
-    /* The descriptor's symbol since code object v3; the plain name in images made by hand. */
+    /* Since code object v3 the image contains the descriptor's symbol; handwritten images contain
+     * only the plain name. */
     return holds(image, bytes, name, ".kd") || holds(image, bytes, name, "");
 }
 
 bool image_global(const unsigned char *image, size_t bytes, unsigned table, const char *name,
                   size_t *size, const unsigned char **value) {
-    /* In a bundle, this is the first code object after the table. */
+    /* In a bundle, this finds the first code object after the table. */
     const unsigned char *elf = memmem(image, bytes, ELFMAG, SELFMAG);
     if (elf == NULL || elf_size(elf) == 0)
         return false;

@@ -25,7 +25,7 @@ struct launch {
     const struct body *body;
     hipModule_t module;
     unsigned size[6];
-    void **params; /* point to copies of the arguments, which follow in this block */
+    void **params; /* pointers to copies of the arguments, which follow in this allocation */
 };
 
 static struct body *bodies;
@@ -39,7 +39,8 @@ void hipstub_set_kernel(const char *name, void (*function)(void **params), const
     if (count != 0)
         memcpy(body->sizes, sizes, count * sizeof *sizes);
     stub_lock();
-    body->next = bodies; /* the newest body of a name counts; launches may still use an older one */
+    body->next = bodies; /* launches use the newest body of a name; earlier launches may still use
+                          * an older body */
     bodies = body;
     stub_unlock();
 }
@@ -78,8 +79,7 @@ static const struct body *body_of(const char *name) {
     return body;
 }
 
-/* Copies the arguments: the caller's are gone when it returns, while the stream may need them
- * later.
+/* Copies the arguments, because the stream may read them after the caller's arrays are gone.
  */
 static void **copy_params(const struct body *body, void **params) {
     size_t bytes = body->count * sizeof(void *);
@@ -100,7 +100,7 @@ hipError_t emu_hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, un
                                      void **params, void **extra) {
     (void)extra;
     if (function == NULL && stub_version < HIP_7)
-        return hipErrorInvalidImage; /* as AMD's 5.2.3 does */
+        return hipErrorInvalidImage; /* AMD's 5.2.3 does this too */
     struct ihipStream_t *found = stream_of("hipModuleLaunchKernel", stream);
     if (found == NULL)
         return hipErrorContextIsDestroyed;

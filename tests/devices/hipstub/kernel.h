@@ -4,16 +4,15 @@
 
 #include "objects.h"
 
-/* Returns a module's global of that name, made at its first use; NULL if the image has none. The
- * caller has the lock. The global lives as long as the process. */
+/* Returns the module's global of that name, which is created at its first use; NULL if the image
+ * has no such global. The caller holds the lock. The global exists until the process ends. */
 struct global *module_global(hipModule_t module, const char *name);
 
-/* Launches a kernel by the configuration of hipDrvLaunchKernelEx. The caller has the lock. */
+/* Launches a kernel with a configuration of hipDrvLaunchKernelEx. The caller holds the lock. */
 hipError_t kernel_launch_clusters(const void *config, hipFunction_t function, void **params,
                                   void **extra);
 
-/* Frees the image of a module that is unloaded and whose launches are done. The caller has the
- * lock. */
+/* Frees the image of an unloaded module whose launches are all done. The caller holds the lock. */
 void module_drop_image(hipModule_t module);
 
 #endif

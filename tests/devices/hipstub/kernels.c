@@ -1,8 +1,8 @@
-/* Bodies for the kernels of bench/programs, for HIPSTUB_KERNELS, with which the programs print the
- * right results over the stub. One body call does the work of the whole grid. */
+/* Kernel bodies for HIPSTUB_KERNELS, with which bench/programs print the right results over the
+ * stub. One call of a body does the work of the whole grid. */
 #include "hipstub.h"
 
-/* A memref<?xf32> as MLIR passes it: allocated, aligned, offset, size, stride. */
+/* A memref<?xf32> in the form that MLIR passes: allocated, aligned, offset, size, stride. */
 enum { MEMREF = 5, ALIGNED = 1, OFFSET = 2 };
 
 static float *floats(void **params, unsigned first) {
@@ -36,7 +36,7 @@ static void layer(void **params) {
         to[i] = from[i] + 1.0f;
 }
 
-/* add(data, amount), one block */
+/* add(data, amount), for one block */
 static void add(void **params) {
     unsigned size[6];
     hipstub_launch_size(size);
@@ -45,7 +45,7 @@ static void add(void **params) {
         data[i] += *(float *)params[MEMREF];
 }
 
-/* sum(a, b, c, out), one block */
+/* sum(a, b, c, out), for one block */
 static void sum(void **params) {
     unsigned size[6];
     hipstub_launch_size(size);
@@ -56,12 +56,12 @@ static void sum(void **params) {
         out[i] = a[i] + b[i] + c[i];
 }
 
-/* count(out): counts its launches, in a global of the module */
+/* count(out): counts the kernel's launches in a global of the module */
 static void count(void **params) {
     *integers(params, 0) = ++*(int32_t *)hipstub_global("launches");
 }
 
-/* mark(out): writes its module's constant to its own place */
+/* mark(out): writes the constant of its module to the constant's index */
 static void mark(void **params) {
     const int32_t value = *(int32_t *)hipstub_global("value");
     integers(params, 0)[value - 1] = value;

@@ -33,7 +33,7 @@ struct record {
     const char *names;
     bool has_out;
     uint64_t out;
-    struct stub_value values[MOST_ARGUMENTS]; /* texts are owned copies */
+    struct stub_value values[MOST_ARGUMENTS]; /* strings are owned copies */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -43,7 +43,7 @@ static uint64_t counts[STUB_FUNCTIONS];
 static char *misuses[MOST_MISUSES];
 static uint64_t misuse_count;
 static unsigned
-    generation; /* number of the record: stub_log_end of a call before a reset is ignored */
+    generation; /* number of the record; stub_log_end ignores calls that began before a reset */
 
 static _Thread_local hipError_t last_error;
 static _Thread_local unsigned thread_number;
@@ -59,7 +59,7 @@ pthread_mutex_t *stub_mutex(void) {
     return &mutex;
 }
 
-/* A fork waits for the mutex, so that a child finds it free and its data whole. */
+/* A fork waits for the mutex, so that in the child the mutex is free and its data consistent. */
 __attribute__((constructor)) static void serve_children(void) {
     pthread_atfork(stub_lock, stub_unlock, stub_unlock);
 }
@@ -111,8 +111,8 @@ size_t stub_log_begin(enum stub_function function, const char *argument_names,
     return number;
 }
 
-/* Up to release 6 each call sets the thread's last error, even a good one. From 7 on an error stays
- * until it is read, and "not ready" is none. */
+/* Up to release 6, each call overwrites the thread's last error, even with hipSuccess. From release
+ * 7 on, an error stays until the thread reads it, and "not ready" does not count as an error. */
 static void note_error(hipError_t result) {
     if (stub_version < 70000000 || (result != hipSuccess && result != hipErrorNotReady))
         last_error = result;
@@ -188,7 +188,7 @@ void hipstub_reset(void) {
     stub_unlock();
 }
 
-/* Writes a text as JSON. HIP's texts seldom have more than letters, but may. */
+/* Writes a string as JSON. HIP's strings rarely contain characters that need an escape. */
 static void put_text(FILE *to, const char *text) {
     putc('"', to);
     for (; *text != '\0'; ++text) {
@@ -204,7 +204,7 @@ static void put_text(FILE *to, const char *text) {
 }
 
 static void put_arguments(FILE *to, const struct record *record) {
-    const char *name = record->names + 1; /* after the parenthesis */
+    const char *name = record->names + 1; /* skips the opening parenthesis */
     for (unsigned i = 0; i < record->count; ++i) {
         int length = (int)strcspn(name, ",)");
         fprintf(to, "%s\"%.*s\": ", i == 0 ? "" : ", ", length, name);

@@ -1,4 +1,4 @@
-/* The record: every call in order, counts, misuse; and the one lock of record mode. */
+/* The record of all calls, in order, with counts and misuse; and the single lock of record mode. */
 #ifndef HIPSTUB_LOG_H
 #define HIPSTUB_LOG_H
 
@@ -20,36 +20,39 @@ enum stub_function {
     STUB_FUNCTIONS
 };
 
-/* One argument in the record: a number, an address, or a copy of a text. */
+/* One argument in the record: a number, an address, or a copy of a string. */
 struct stub_value {
     uint64_t bits;
     bool is_text;
 };
 
-/* Takes the one lock for all state of record mode. Kernel bodies, copies and delays run without
- * it. */
+/* Acquires the lock for all state of record mode. Kernel bodies, copies and delays run without the
+ * lock.
+ * */
 void stub_lock(void);
 void stub_unlock(void);
 
-/* Returns the index of a function by its name, or -1. */
+/* Returns the index of the named function, or -1. */
 int stub_function_index(const char *name);
 
-/* Records the begin of a call and returns its number, for stub_log_end. names is "(a, b)", the text
- * of the arguments. *fault gets the injected error. The call aborts after teardown. */
+/* Records the start of a call and returns the call's number, for stub_log_end. `names` is the
+ * source text of the arguments, such as "(a, b)". Stores the injected error in *fault. Aborts the
+ * process if HIP has already been torn down. */
 size_t stub_log_begin(enum stub_function function, const char *names,
                       const struct stub_value *values, unsigned count, hipError_t *fault);
 
-/* Completes a call's record: its result, and the value written through its first argument if that
- * is the address of a handle or pointer. Sets the thread's last error if the call failed. */
+/* Completes the record of a call with its result, and with the handle or pointer that the call
+ * returned through its first argument. Sets the thread's last error. */
 hipError_t stub_log_end(size_t number, hipError_t result, const void *out);
 
-/* Counts a wrong use of HIP and keeps the text (up to 200 of them). Needs the lock. */
+/* Counts a misuse of HIP and stores its description (up to 200 descriptions). The caller holds the
+ * lock. */
 void stub_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Returns the thread's last error; reads it, or reads and clears it. */
+/* Returns the thread's last error, and clears it if `clear` is set. */
 hipError_t stub_last_error(bool clear);
 
-/* Writes the record as JSON; %p in the path is the process id. */
+/* Writes the record as JSON; %p in the path stands for the process id. */
 void stub_log_write(const char *path);
 
 #endif

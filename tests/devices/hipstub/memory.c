@@ -12,10 +12,11 @@
 
 enum { BUFFER_ID = 7, NEW_BYTE = 0xA5, FREED_BYTE = 0xDB, ALIGNMENT = 256 };
 
-/* Freed blocks keep their addresses until so many bytes are idle; then the oldest are released. */
+/* Freed blocks retain their addresses until their total size exceeds this limit; then the oldest
+ * blocks are released. */
 static const size_t most_idle_bytes = (size_t)256 << 20;
 
-static struct block *blocks; /* in order of creation; a test has few */
+static struct block *blocks; /* in order of creation; the array is short in tests */
 static size_t block_count, block_capacity;
 static size_t device_bytes, idle_bytes;
 
@@ -104,7 +105,7 @@ void *memory_add_global(size_t bytes, int device) {
     return memory;
 }
 
-/* Returns whether it counts against HIPSTUB_MEMORY. */
+/* Returns whether memory of this kind counts against HIPSTUB_MEMORY. */
 static bool is_counted(enum memory_kind kind) {
     return kind == MEMORY_DEVICE || kind == MEMORY_MANAGED;
 }
@@ -142,8 +143,8 @@ static void drop_idle(void) {
     }
 }
 
-/* Makes a block visibly unusable; it stays known, to detect a use after free, unless addresses are
- * reused. */
+/* Fills a freed block with a pattern; the stub remembers the block to detect later uses, unless
+ * addresses are reused. */
 static void retire(struct block *block) {
     memset(block->address, FREED_BYTE, block->bytes);
     if (is_counted(block->kind))
@@ -162,7 +163,8 @@ void memory_drop_global(void *address) {
     retire(find(address));
 }
 
-/* Returns the block that begins there and has one of two kinds; otherwise counts a misuse. */
+/* Returns the block that begins at the address and has one of two kinds; otherwise counts a misuse.
+ * */
 static struct block *releasable(const char *function, const void *address, enum memory_kind kind,
                                 enum memory_kind other) {
     struct block *block = find(address);
@@ -184,13 +186,13 @@ hipError_t emu_hipMalloc(void **address, size_t bytes) {
 }
 
 hipError_t emu_hipExtMallocWithFlags(void **address, size_t bytes, unsigned flags) {
-    if (flags != 0) /* fine-grained, uncached, signal memory */
+    if (flags != 0) /* nonzero flags request fine-grained, uncached or signal memory */
         return hipErrorInvalidValue;
     return allocate(address, bytes, MEMORY_EXTENDED, flags);
 }
 
 hipError_t emu_hipMallocManaged(void **address, size_t bytes, unsigned flags) {
-    if (flags != 1 && flags != 2) /* attached globally or to the host */
+    if (flags != 1 && flags != 2) /* hipMemAttachGlobal or hipMemAttachHost */
         return hipErrorInvalidValue;
     return allocate(address, bytes, MEMORY_MANAGED, flags);
 }
@@ -206,7 +208,8 @@ hipError_t emu_hipFree(void *address) {
         return hipErrorInvalidValue;
     if (graph_forbids())
         return hipErrorStreamCaptureUnsupported;
-    stream_wait_all(false); /* as AMD's does; this unlocks, so check again */
+    stream_wait_all(false); /* AMD's HIP also waits; the wait unlocks, so the block must be checked
+                             * again */
     struct block *block = releasable("hipFree", address, MEMORY_DEVICE, MEMORY_MANAGED);
     if (block == NULL)
         return hipErrorInvalidValue;
@@ -267,7 +270,7 @@ hipError_t emu_hipHostRegister(void *address, size_t bytes, unsigned flags) {
     if (address == NULL)
         return hipErrorInvalidValue;
     if (bytes == 0)
-        return hipErrorOutOfMemory; /* as AMD's 5.2.3 */
+        return hipErrorOutOfMemory; /* AMD's 5.2.3 returns this error too */
     const char *from = address, *to = from + bytes;
     for (size_t i = 0; i < block_count; ++i)
         if (blocks[i].kind == MEMORY_REGISTERED && from < blocks[i].address + blocks[i].bytes &&
@@ -306,7 +309,7 @@ hipError_t emu_hipPointerGetAttributes(hipPointerAttribute_t *attributes, const 
         return stub_version < 60000000 ? hipErrorInvalidValue : hipSuccess;
     }
     if (block->kind == MEMORY_GLOBAL && stub_version < 60000000)
-        return hipErrorInvalidValue; /* AMD's 5.2.3 knows one only after hipModuleGetGlobal */
+        return hipErrorInvalidValue; /* AMD's 5.2.3 finds a global only after hipModuleGetGlobal */
     bool device_only = block->kind == MEMORY_DEVICE || block->kind == MEMORY_EXTENDED ||
                        block->kind == MEMORY_GLOBAL;
     *attributes = (hipPointerAttribute_t){

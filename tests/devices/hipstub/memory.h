@@ -1,5 +1,5 @@
-/* The memory that the stub knows: device blocks, pinned host blocks, registered host ranges. All
- * memory is host memory. All functions need the stub's lock. */
+/* The memory that the stub tracks: device blocks, pinned host blocks, registered host ranges. All
+ * of this memory is host memory. Callers of these functions hold the stub's lock. */
 #ifndef HIPSTUB_MEMORY_H
 #define HIPSTUB_MEMORY_H
 
@@ -9,12 +9,12 @@
 
 enum memory_kind {
     MEMORY_DEVICE,
-    MEMORY_EXTENDED, /* hipExtMallocWithFlags': not among those that hipstub_live counts */
+    MEMORY_EXTENDED, /* from hipExtMallocWithFlags; hipstub_live does not count it */
     MEMORY_MANAGED,
     MEMORY_PINNED,
     MEMORY_REGISTERED,
     MEMORY_GLOBAL, /* a module's */
-    MEMORY_FREED,  /* was a device block */
+    MEMORY_FREED,  /* freed memory */
     MEMORY_UNKNOWN,
 };
 
@@ -24,26 +24,28 @@ struct block {
     enum memory_kind kind;
     int device;
     unsigned flags;
-    uint64_t number;   /* no other block ever has it */
-    struct pins *pins; /* of a registered range, or NULL (pins.h) */
+    uint64_t number;   /* unique among all blocks ever created */
+    struct pins *pins; /* the pins of a registered range, or NULL (pins.h) */
 };
 
-/* Returns the block that an address lies in, NULL if it lies in none. */
+/* Returns the block that contains an address, or NULL. */
 const struct block *memory_find(const void *address);
 
-/* Returns whether a device may access the range: 0 no such block (pageable memory), 1 yes, -1 freed
- * or past the end of its block, counted as misuse of `function`. */
+/* Returns 1 if a device may access the range, 0 for pageable memory, and -1 for a freed or overrun
+ * block, a misuse of `function`. */
 int memory_check(const char *function, const void *address, size_t bytes);
 
-/* Copies as the device does: registered memory by its pinned pages. Takes the lock. */
+/* Copies as a device does, which accesses registered memory through its pinned pages. Acquires the
+ * lock. */
 void memory_copy(void *to, const void *from, size_t bytes);
 
-/* Makes zeroed memory on its module's device, which is no allocation, and ends it. */
+/* Creates and frees the zeroed memory of a module's global, which does not count as an allocation.
+ * */
 void *memory_add_global(size_t bytes, int device);
 void memory_drop_global(void *address);
 
-/* Ends all objects of a device, as hipDeviceReset does; with several devices AMD's 5.2.3 to 7.2.4
- * keep pinned and managed memory. */
+/* Frees all memory of a device, as hipDeviceReset does; with several devices, pinned and managed
+ * memory survives, as in AMD's 5.2.3 to 7.2.4. */
 void memory_reset(int device);
 
 int64_t memory_live_blocks(void);

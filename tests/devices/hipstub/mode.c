@@ -51,8 +51,8 @@ static void register_teardown(void) {
 }
 
 void stub_check_teardown(const char *function) {
-    /* The first call makes HIP's statics; they end with the handlers registered since: after those
-     * of later libraries, before the destructors of the program itself. */
+    /* The first call of HIP creates statics, whose exit handler runs after those registered later,
+     * and before the destructors of the program. */
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (teardown_wanted)
         pthread_once(&once, register_teardown);
@@ -62,7 +62,7 @@ void stub_check_teardown(const char *function) {
     }
 }
 
-/* A wrong setting must not count as a right one: a test would then prove nothing. */
+/* Aborts on an invalid setting, with which a test would pass without proving anything. */
 static void refuse(const char *name, const char *value) {
     fprintf(stderr, "hipstub: %s=%s makes no sense\n", name, value);
     abort();
@@ -134,7 +134,7 @@ void stub_load_kernels(void) {
         pthread_once(&once, load_kernels);
 }
 
-/* Runs after the program's destructors, which may still call HIP. */
+/* Runs after the program's destructors, because they may still call HIP. */
 __attribute__((destructor)) static void write_log(void) {
     if (log_path != NULL)
         stub_log_write(log_path);

@@ -1,8 +1,9 @@
-/* The object behind each HIP handle in record mode, and the table of all handles ever made.
+/* The object behind each HIP handle in record mode, and the table of all handles that were ever
+ * created.
  *
- * A handle is the address of its object. Objects are never freed, so a handle is never used again,
- * and a dead one differs from an unknown one. With HIPSTUB_REUSE the next object of its kind gets
- * it. All functions need the stub's lock. */
+ * A handle is the address of its object. Objects are never freed, so no handle is reused, and dead
+ * handles differ from unknown ones. With HIPSTUB_REUSE, the next object of a kind reuses the handle
+ * of a dead one. Callers of these functions hold the stub's lock. */
 #ifndef HIPSTUB_OBJECTS_H
 #define HIPSTUB_OBJECTS_H
 
@@ -14,13 +15,13 @@
 
 enum kind { STREAM, EVENT, MODULE, FUNCTION, GRAPH, EXECUTABLE, KINDS };
 
-/* First member of every object. */
+/* The first member of every object. */
 struct object {
     enum kind kind;
     bool live;
-    int device;               /* the thread's device when the object was made */
-    struct object *next;      /* the next object in its chain of the table */
-    struct object *next_dead; /* the next dead one of its kind, if handles are reused */
+    int device;               /* the thread's current device when the object was created */
+    struct object *next;      /* the next object in the same chain of the hash table */
+    struct object *next_dead; /* the next dead object of its kind, if handles are reused */
 };
 
 struct operation;
@@ -29,23 +30,24 @@ struct ihipStream_t {
     struct object object;
     unsigned flags;
     struct stub_pace pace;
-    struct operation *first, *last; /* submitted and not yet begun */
-    uint64_t submitted, completed;  /* numbers of operations: a ticket is the value of submitted */
-    uint64_t awaited, let_go;       /* a thread waits up to this one; it may be done, if held */
-    unsigned waiters;               /* number of waiting threads */
-    bool has_worker, ended;         /* ended: the worker ends when no work is left */
+    struct operation *first, *last; /* submitted operations that have not begun */
+    uint64_t submitted, completed;  /* numbers of operations; a ticket is a value of `submitted` */
+    uint64_t awaited, let_go;       /* the last operations that a thread waits for, and that a held
+                                     * stream may execute */
+    unsigned waiters;               /* number of threads that wait for the stream */
+    bool has_worker, ended;         /* ended: the worker thread exits when no work is left */
     struct ihipStream_t *next_stream;
-    struct ihipGraph *capture; /* the graph that the stream captures into, or NULL */
-    bool spoilt;               /* the capture has ended too early */
+    struct ihipGraph *capture; /* the graph into which the stream captures, or NULL */
+    bool spoilt;               /* the capture was invalidated */
 };
 
 struct ihipEvent_t {
     struct object object;
     unsigned flags;
-    struct ihipStream_t *stream; /* stream of the last record, NULL: never recorded */
+    struct ihipStream_t *stream; /* stream of the last record; NULL: never recorded */
     uint64_t ticket;
-    struct ihipGraph *capture; /* graph of the last record, if that was captured */
-    uint64_t time_ns;          /* when the stream executed the last record */
+    struct ihipGraph *capture; /* graph of the last record, if the record was captured */
+    uint64_t time_ns;          /* time at which the stream executed the last record */
 };
 
 struct global {
@@ -57,9 +59,9 @@ struct global {
 
 struct ihipModule_t {
     struct object object;
-    unsigned char *image; /* a copy: the caller may free its own; NULL once unloaded and idle */
+    unsigned char *image; /* an owned copy; NULL once the module is unloaded and idle */
     size_t bytes;
-    unsigned launches; /* submitted and not done */
+    unsigned launches; /* number of unfinished launches */
     struct ihipModuleSymbol_t *functions;
     struct global *globals;
 };
@@ -71,34 +73,35 @@ struct ihipModuleSymbol_t {
     struct ihipModuleSymbol_t *next;
 };
 
-/* Makes an object of `bytes` zeroed bytes, live and in the table. */
+/* Creates a live object of `bytes` zeroed bytes, and adds it to the table. */
 void *object_new(enum kind kind, size_t bytes);
 
-/* Returns, with HIPSTUB_REUSE, the object of that kind that died last, alive again and otherwise
- * unchanged; NULL if there is none. */
+/* Revives, with HIPSTUB_REUSE, the object of that kind that died last, without other changes;
+ * returns NULL if no such object exists. */
 void *object_again(enum kind kind);
 
-/* Turns a live, unused object into a zeroed one of another kind that is no larger. */
+/* Turns a live, unused object into a zeroed object of another kind whose size is not larger. */
 void *object_turn(struct object *object, enum kind kind, size_t bytes);
 
-/* Returns a live object of a kind on a device, NULL if there is none. */
+/* Returns a live object of a kind on a device, or NULL. */
 struct object *object_on(int device, enum kind kind);
 
 void object_kill(struct object *object);
 
-/* Ends an object in two steps: it dies, and then may be used again if handles are. */
+/* Destroys an object in two steps: object_end makes the object dead, and object_release permits the
+ * reuse of its handle, if handles are reused. */
 void object_end(struct object *object);
 void object_release(struct object *object);
 
-/* Returns whether the handle is a live one of its kind. If not, counts a misuse of `function`
- * unless the handle is NULL. */
+/* Returns whether the handle belongs to a live object of this kind. Counts a misuse of `function`
+ * if not, unless the handle is NULL. */
 bool object_check(const char *function, enum kind kind, const void *handle);
 
-/* Returns whether the handle is a live one of its kind, without counting: for calls that HIP
- * answers for any handle. */
+/* Returns whether the handle belongs to a live object of this kind, without counting, for calls
+ * that accept any handle. */
 bool object_is(enum kind kind, const void *handle);
 
-/* The words that hipstub_live accepts, ended by NULL; stub_live needs the lock. */
+/* The names that hipstub_live accepts, terminated by NULL; callers of stub_live hold the lock. */
 extern const char *const stub_live_words[];
 int64_t stub_live(const char *what);
 

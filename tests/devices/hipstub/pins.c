@@ -1,5 +1,5 @@
-/* A pipe into which pages were spliced contains the pages, not their content: a later read gets
- * what is in the pages then. */
+/* A pipe into which pages were spliced references the pages: a later read returns their content at
+ * that time. */
 #include "pins.h"
 
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 enum { PAGE = 4096 };
 
 struct pins {
-    uintptr_t begin; /* of the first page */
-    size_t bytes;    /* of all pages */
+    uintptr_t begin; /* address of the first page */
+    size_t bytes;    /* size of all pages */
     int pages[2], copy[2];
 };
 
@@ -44,7 +44,7 @@ struct pins *pins_open(const void *address, size_t bytes) {
     open_pipe(pins->copy, pins->bytes);
     for (uintptr_t at = pins->begin; at < end; at += PAGE) {
         *(volatile char *)at +=
-            0; /* makes the page the process's own, as a device that writes does */
+            0; /* a write makes the page private to the process, as a write by a device does */
         struct iovec page = {(void *)at, PAGE};
         if (vmsplice(pins->pages[1], &page, 1, 0) != PAGE)
             die("hipstub: vmsplice");

@@ -1,5 +1,6 @@
-/* HIPSTUB_PINS=1: the pages of a range at its registration, as a GPU has them pinned. The device
- * keeps pinned pages when the program unmaps them or maps others there. */
+/* HIPSTUB_PINS=1: the physical pages of a range at its registration, which a GPU would pin. The
+ * device continues to use pinned pages when the program unmaps them or maps other pages at their
+ * addresses. */
 #ifndef HIPSTUB_PINS_H
 #define HIPSTUB_PINS_H
 
@@ -10,11 +11,11 @@ struct pins;
 
 bool pins_wanted(void);
 
-/* Pins the pages of a range, up to 1 MB; returns NULL if that is not asked for. */
+/* Pins the pages of a range, up to 1 MB; returns NULL unless HIPSTUB_PINS is set. */
 struct pins *pins_open(const void *address, size_t bytes);
 void pins_close(struct pins *pins);
 
-/* Reads the device's view of a part of the range. */
+/* Reads a part of the range through the pinned pages, as the device does. */
 void pins_read(const struct pins *pins, const void *from, void *to, size_t bytes);
 
 #endif

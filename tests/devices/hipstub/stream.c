@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static struct ihipStream_t *streams; /* live and dead, newest first; the null stream is last */
+static struct ihipStream_t *streams; /* all live and dead streams, newest first; the null stream is
+                                      * last */
 static unsigned stream_count;
 static pthread_cond_t progress = PTHREAD_COND_INITIALIZER;
 
-/* `again`: with the handle of a dead one, if there is one. */
+/* `again` reuses the handle of a dead stream, if one exists. */
 static struct ihipStream_t *stream_new(unsigned flags, bool again) {
     struct ihipStream_t *stream = again ? object_again(STREAM) : NULL;
     if (stream == NULL) {
@@ -23,8 +24,8 @@ static struct ihipStream_t *stream_new(unsigned flags, bool again) {
     }
     stream->flags = flags;
     stream->pace = stub_pace_of(stream_count++);
-    stream->ended =
-        false; /* the stream's remaining work goes on: its worker, the count of its operations */
+    stream->ended = false; /* the remaining work of the stream continues: its worker, and the count
+                            * of its operations */
     return stream;
 }
 
@@ -46,7 +47,7 @@ struct ihipStream_t *stream_null(void) {
     if (*null_stream == NULL) {
         *null_stream = stream_new(0, false);
         object_end(
-            &(*null_stream)->object); /* no caller has the stream's handle, and it is not counted */
+            &(*null_stream)->object); /* a stream without a handle, which the stub does not count */
     }
     return *null_stream;
 }
@@ -65,7 +66,8 @@ void operation_wait(struct operation *operation, struct ihipStream_t *stream, ui
     operation->waits = wait;
 }
 
-/* The first condition matters if callers do the work: two of them may share a stream. */
+/* The first condition is needed if callers execute the operations, because two callers may share a
+ * stream. */
 static bool may_begin(const struct ihipStream_t *stream, const struct operation *operation) {
     if (stream->completed + 1 != operation->number)
         return false;
@@ -82,8 +84,8 @@ static void let_go(struct ihipStream_t *stream, uint64_t ticket) {
     pthread_cond_broadcast(&progress);
 }
 
-/* Returns whether the stream holds the operation back for now. A thread that waits for it also
- * waits for earlier operations. */
+/* Returns whether the stream still holds the operation back. A thread that waits for an operation
+ * also waits for the operations before it. */
 static bool is_held(const struct ihipStream_t *stream, const struct operation *operation) {
     if (operation->number > stream->let_go)
         return stream->pace.waiters > 0;
@@ -102,7 +104,7 @@ void operation_end(struct operation *operation) {
     free(operation);
 }
 
-/* Executes one operation: waits for its conditions and the delay, then works. */
+/* Executes one operation: waits for its conditions and for the delay, then does the work. */
 static void perform(struct ihipStream_t *stream, struct operation *operation) {
     while (is_held(stream, operation) || !may_begin(stream, operation))
         pthread_cond_wait(&progress, stub_mutex());
@@ -222,7 +224,7 @@ hipError_t emu_hipStreamCreate(hipStream_t *stream) {
     return emu_hipStreamCreateWithFlags(stream, 0);
 }
 
-/* AMD's 7.2.4 returns 0 for anything that is no stream. */
+/* AMD's 7.2.4 returns 0 for a handle that is not a stream. */
 hipError_t emu_hipStreamGetFlags(hipStream_t stream, unsigned *flags) {
     const bool known = stream != NULL && object_is(STREAM, stream);
     if (flags == NULL)
@@ -245,7 +247,7 @@ hipError_t emu_hipStreamGetDevice(hipStream_t stream, int *device) {
 hipError_t emu_hipStreamCreateWithFlags(hipStream_t *stream, unsigned flags) {
     if (stream == NULL || flags > hipStreamNonBlocking)
         return hipErrorInvalidValue;
-    stream_null(); /* so that the null stream is the first, and has the first delay */
+    stream_null(); /* creates the null stream first, so that it gets the first delay */
     *stream = stream_new(flags, true);
     return hipSuccess;
 }
@@ -257,7 +259,7 @@ hipError_t emu_hipStreamDestroy(hipStream_t stream) {
         return hipErrorContextIsDestroyed;
     object_end(&stream->object);
     if (!stub_destroy_returns)
-        stream_wait(stream, stream->submitted); /* as AMD's does */
+        stream_wait(stream, stream->submitted); /* AMD's HIP waits too */
     stream->ended = true;
     object_release(&stream->object);
     pthread_cond_broadcast(&progress);

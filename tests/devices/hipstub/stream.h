@@ -1,17 +1,17 @@
-/* Streams as queues of operations, executed by the caller at once or, with HIPSTUB_ASYNC, late and
- * by the stream's own thread. All functions need the stub's lock and may release it while an
- * operation works or is waited for. */
+/* Streams as queues of operations: the calling thread executes them at once, or with HIPSTUB_ASYNC
+ * the stream's own thread executes them late. Callers hold the stub's lock; functions may release
+ * it while an operation runs or while they wait for one. */
 #ifndef HIPSTUB_STREAM_H
 #define HIPSTUB_STREAM_H
 
 #include "objects.h"
 
 struct operation {
-    void (*work)(struct operation *operation); /* called without the lock; NULL: it only has a place
-                                                  in the order. A graph's runs once a launch */
-    void (*end)(struct operation
-                    *operation); /* called with the lock, once; NULL: there is nothing to end */
-    bool delayed;                /* whether the stream's delay applies */
+    void (*work)(struct operation *operation); /* called without the lock; NULL: the operation only
+                                                * occupies a place in the order. A graph's
+                                                * operations run at each launch */
+    void (*end)(struct operation *operation); /* called once with the lock; NULL: nothing to free */
+    bool delayed;                             /* whether the stream's delay applies */
     struct wait {
         struct ihipStream_t *stream;
         uint64_t ticket;
@@ -21,35 +21,37 @@ struct operation {
     struct operation *next;
 };
 
-/* Returns the stream that NULL stands for on the current device. */
+/* Returns the null stream of the current device. */
 struct ihipStream_t *stream_null(void);
 
-/* Returns, with HIPSTUB_REUSE=2, a dead stream's handle as a new event; NULL if there is none. */
+/* Reuses, with HIPSTUB_REUSE=2, a dead stream's handle for a new event; returns NULL if no stream
+ * is dead. */
 hipEvent_t stream_as_event(void);
 
-/* Returns the stream of a handle, or NULL after counting a misuse if it is not a live one. */
+/* Returns the stream of a handle, or NULL after counting a misuse if the handle is not a live
+ * stream. */
 struct ihipStream_t *stream_of(const char *function, hipStream_t handle);
 
-/* Lets the operation begin only after that stream has done so many operations. */
+/* Delays the operation until the given stream has completed the operation with this ticket. */
 void operation_wait(struct operation *operation, struct ihipStream_t *stream, uint64_t ticket);
 
-/* Passes an operation, from malloc, to a stream, which frees it when it is done, or to the graph
- * that the stream captures. Orders the work against the null stream as HIP does for streams without
- * hipStreamNonBlocking. Returns its ticket. */
+/* Passes a malloc'ed operation to a stream, which frees it after execution, or to the graph that
+ * the stream captures. Orders the operation against the null stream, as HIP does for streams
+ * without hipStreamNonBlocking. Returns the operation's ticket. */
 uint64_t stream_submit(struct ihipStream_t *stream, struct operation *operation);
 
-/* Ends an operation that no stream has. */
+/* Frees an operation that was not submitted to a stream. */
 void operation_end(struct operation *operation);
 
-/* Ends the captures of all streams into a graph. */
+/* Ends the captures into a graph on all streams. */
 void stream_end_capture(const struct ihipGraph *graph);
 
 bool stream_done(const struct ihipStream_t *stream, uint64_t ticket);
 
-/* Waits until the stream has done so many operations. */
+/* Waits until the stream has completed the operation with this ticket. */
 void stream_wait(struct ihipStream_t *stream, uint64_t ticket);
 
-/* Waits until all streams, or those that block with the null stream, have done all their
+/* Waits until all streams, or only those that block with the null stream, have completed all their
  * operations. */
 void stream_wait_all(bool blocking_only);
 

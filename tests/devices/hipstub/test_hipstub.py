@@ -1,4 +1,5 @@
-"""The stub of HIP, on which the other tests rely, answers as AMD's does, and notices misuse."""
+"""The stub of HIP, on which the other tests rely, returns the results of AMD's HIP, and detects
+misuse."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from tests.support.hosting import run_program
 from tests.support.images import code_object
 from tests.support.stub import Stub, on_stub, run_child
 
-#: AMD's 5.2.3 does not have these.
+#: functions that AMD's 5.2.3 lacks
 ABSENT_FROM_AMDS = {"hipModuleLaunchCooperativeKernel", "hipStreamGetDevice"}
 
 HIPSTUB = Path(__file__).parent
@@ -29,7 +30,7 @@ HIPSTUB = Path(__file__).parent
 
 @pytest.mark.parametrize("function", functions())
 def test_the_stub_returns_the_codes_of_amd(function: str) -> None:
-    """Calls, good and bad, have the effects and the codes that they have with AMD's HIP."""
+    """Valid and invalid calls have equal effects and return codes in the stub and in AMD's HIP."""
     stub, amds = (outcomes(backend)[function] for backend in BACKENDS)
     assert stub["problem"] == ""
     if function in ABSENT_FROM_AMDS:
@@ -39,7 +40,7 @@ def test_the_stub_returns_the_codes_of_amd(function: str) -> None:
         assert stub == amds
 
 
-#: tests/runtime/launch/test_inquiry.py asks for the function.
+#: tests/runtime/launch/test_inquiry.py queries this function.
 OF_HIP_7 = {"hipDrvLaunchKernelEx"}
 #: tests/runtime/graphs does.
 GRAPHS = set(re.findall(r"HIP_CALL\((\w+)", (HIPSTUB / "graphs.def").read_text()))
@@ -51,7 +52,7 @@ def _versions(library: Path) -> dict[str, str]:
 
 
 def test_the_stub_has_the_symbol_versions_of_amd() -> None:
-    """A program that was linked with AMD's needs them."""
+    """A program that was linked with AMD's HIP needs these symbol versions."""
     stub, amds = _versions(STUB), _versions(softgpu.hip())
     assert set(stub) == set(functions()) | OF_HIP_7 | GRAPHS
     shared = set(stub) - ABSENT_FROM_AMDS - OF_HIP_7
@@ -171,8 +172,8 @@ def test_the_stub_without_a_device_returns_the_codes_of_amd(hip: Stub) -> None:
 
 @on_stub()
 def test_a_kernels_body_gets_its_arguments(hip: Stub) -> None:
-    """A body gets copies of the arguments, the sizes of the launch and the globals of their
-    module."""
+    """A body receives copies of the arguments, the sizes of the launch, and the globals of the
+    kernel's module."""
     seen = []
 
     def body(params) -> None:
@@ -194,7 +195,7 @@ def test_a_kernels_body_gets_its_arguments(hip: Stub) -> None:
 
 @on_stub(HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1")
 def test_a_global_lies_on_its_modules_device(hip: Stub) -> None:
-    """The global's address was first requested while another device was current."""
+    """The first query for the global's address happens while another device is current."""
     assert hip.hipSetDevice(1) == 0
     module = hip.module("globals")
     assert hip.hipSetDevice(0) == 0
@@ -207,8 +208,7 @@ def test_a_global_lies_on_its_modules_device(hip: Stub) -> None:
 
 # ---- fork ----------------------------------------------------------------------------------------
 
-#: A thread's first call stops where the record grows, until the fork is over or some time has
-#: passed.
+#: A thread's first call pauses while the record grows, until the fork is over or a timeout expires.
 FORK_IN_A_CALL = """
 #include <pthread.h>
 #include <stdatomic.h>
@@ -252,7 +252,7 @@ int main(void) {
 
 
 def test_a_child_of_fork_finds_the_record_whole(tmp_path: Path) -> None:
-    """Another thread of the parent may have been changing the record."""
+    """Another thread of the parent process may change the record during the fork."""
     flags = ("-pthread", str(STUB), f"-Wl,-rpath,{STUB.parent}")
     program = compile_c(tmp_path / "program", FORK_IN_A_CALL, *flags)
     assert run_program([str(program)], environment()).stdout == "0\n"
@@ -293,7 +293,7 @@ def one_stream(hip: Stub) -> None:
     ),
 )
 def test_settings_without_sense_end_the_process(setting: dict[str, str]) -> None:
-    """With such settings a test would pass and prove nothing."""
+    """With these settings a test would pass without proving anything."""
     done = run_child(__name__, "one_stream", **setting)
     assert done.returncode < 0
     ((name, value),) = setting.items()

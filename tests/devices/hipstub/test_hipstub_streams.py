@@ -1,4 +1,4 @@
-"""The stub's asynchronous streams: their waits, and the time at which memory is read."""
+"""Asynchronous streams of the stub: their waits, and the time at which they read memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.stub import Stub, on_stub
 
 
 class Gate:
-    """A kernel that runs until it is released."""
+    """A kernel that runs until the test releases it."""
 
     def __init__(self, hip: Stub) -> None:
         self._opened = threading.Event()
@@ -44,8 +44,8 @@ def test_streams_run_by_themselves(hip: Stub) -> None:
 
 @on_stub(HIPSTUB_ASYNC="held")
 def test_held_streams_do_what_is_waited_for(hip: Stub) -> None:
-    """A held stream also does earlier work that this work needs, on any stream. A record counts as
-    work."""
+    """A held stream also executes earlier work on which the awaited work depends, on any stream. An
+    event record counts as work."""
     first, second, idle, event = hip.stream(), hip.stream(), hip.stream(), hip.event()
     marked, mark = hip.stream(), hip.event()
     hip.hipEventRecord(mark, marked)
@@ -64,7 +64,7 @@ def test_held_streams_do_what_is_waited_for(hip: Stub) -> None:
 
 @on_stub(HIPSTUB_ASYNC="held", HIPSTUB_REUSE="1")
 def test_a_record_that_is_over_late_leaves_a_later_event_its_time(hip: Stub) -> None:
-    """An event was destroyed with its record pending, and HIP handed out its handle again."""
+    """The event was destroyed while its record was pending, and HIP reused its handle."""
     late, stream, event = hip.stream(), hip.stream(), hip.event()
     hip.hipEventRecord(event, late)
     hip.hipEventDestroy(event)

@@ -1,10 +1,10 @@
-"""Runs every suite on every release, stores the outcomes, and writes docs/record/tested.md.
+"""Runs every suite on every release, stores the results, and writes docs/record/tested.md.
 
     python -m tests.devices.rocm                    # all of it: make check-rocm
     python -m tests.devices.rocm --only 7.2.4       # one release
     python -m tests.devices.rocm --docs             # docs/record/tested.md from what is there
 
-Rows of releases that are not run stay unchanged.
+Rows of releases that do not run stay unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def run(only: list[str] | None, suites: list[str] | None) -> bool:
-    """Runs the chosen suites; returns True if a test failed."""
+    """Runs the selected suites; returns True if a test failed."""
     failed = False
     for release in RELEASES:
         if only and release.hip not in only:
@@ -71,7 +71,7 @@ def run_suite(release: Release, suite: Suite) -> bool:
 
 
 def pytest(release: Release, suite: Suite, abi: int) -> matrix.Outcomes:
-    """Returns the outcome of each test of a suite."""
+    """Returns the result of each test of a suite."""
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "outcomes.json")
         command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.devices.rocm.plugin"]

@@ -1,7 +1,7 @@
 """Replaces tests.support.child on another release of HIP.
 
-Messages of DTIF's loader are not the program's output. Tests for the stub of HIP run here if they
-only ask for HIP's calls, which the library counts.
+Messages of DTIF's loader do not count as the program's output. Tests for the stub run here too if
+they only query counts of HIP calls, which the library also counts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from tests.devices.rocm.surroundings import without_chatter
 from tests.support import child
 
-#: The exit status of a test that needs the stub's own functions.
+#: The exit status of a test that calls the stub's own functions.
 STUB_ONLY = 77
 
 _said = child.Mgpu.stderr
@@ -27,7 +27,7 @@ def _count(mgpu: child.Mgpu, function: str) -> int:
 
 
 class _NoStub:
-    """HIP itself in the stub's place: a test that calls a function of the stub is skipped."""
+    """HIP in place of the stub: the first call of a function of the stub skips the test."""
 
     def __init__(self, hip: object) -> None:
         self.hip = hip

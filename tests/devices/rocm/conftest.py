@@ -1,4 +1,4 @@
-"""The release for the tests in this folder: --rocm's, or the newest."""
+"""The release for the tests in this folder: the option --rocm selects it, by default the newest."""
 
 from __future__ import annotations
 

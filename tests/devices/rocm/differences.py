@@ -1,7 +1,6 @@
-"""Tests that hold for HIP 5.2.3 and not for a later release, with the reason, which the matrix
-shows.
+"""Tests that pass on HIP 5.2.3 but not on a later release, with reasons, which the matrix shows.
 
-A test in test_release.py shows the release's behaviour, if a program could notice it.
+A test in test_release.py shows the release's behaviour, if programs can notice the difference.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ DIFFERENCES = (
 
 
 def difference(test: str, hip: str) -> str:
-    """Returns why a test does not hold for a release; empty if it must."""
+    """Returns why a test may fail on a release; empty if the test must pass."""
     for known in DIFFERENCES:
         if hip in known.releases and re.search(known.pattern, test):
             return known.why

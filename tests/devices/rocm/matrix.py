@@ -1,4 +1,4 @@
-"""The matrix of tested releases: stored as JSON, shown as docs/record/tested.md."""
+"""The matrix of tested releases, stored as JSON and shown in docs/record/tested.md."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def load() -> dict:
 def rows(
     release: Release, suite: str, abi: int, outcomes: Outcomes, presented: str = DEFAULT_CHIP
 ) -> list[dict]:
-    """Yields a row for each chip and LLVM that tests of a suite name."""
+    """Yields a row for each chip and LLVM version in the names of a suite's tests."""
     groups: dict[tuple[str, str], dict[str, tuple[str, str]]] = {}
     for test, outcome in outcomes.items():
         llvm, chip = _LLVM.search(test), _CHIP.search(test)
@@ -71,7 +71,7 @@ def _words(why: str) -> str:
 
 
 def replace(hip: str, suite: str, chip: str, new: list[dict]) -> None:
-    """Replaces a suite's rows for that release."""
+    """Replaces the rows of a suite for a release."""
     results = load() if RESULTS.exists() else {"rows": []}
 
     def is_old(row: dict) -> bool:
@@ -89,7 +89,7 @@ def _order(row: Mapping) -> tuple:
 
 
 def _kind(row: Mapping) -> tuple[int, int, str, int]:
-    """The sort key: the suite's number, LLVM (the newest first), device and version of code
+    """Returns the sort key: the suite's number, LLVM (newest first), device, and version of code
     objects."""
     names = [suite.name for suite in SUITES]
     return (names.index(row["suite"]), -row["llvm"], row["chip"], row["abi"])
@@ -116,8 +116,8 @@ def _releases() -> str:
 
 
 def _table(results: Mapping) -> str:
-    """Makes a row for each suite, device, LLVM and version of code objects, and a column for each
-    release."""
+    """Writes a table with a row for each suite, device, LLVM and code object version, and a column
+    for each release."""
     cells: dict[tuple, dict[str, str]] = {}
     reasons: dict[str, int] = {}
     for row in sorted(results["rows"], key=_kind):
@@ -143,7 +143,7 @@ def _table(results: Mapping) -> str:
 
 
 def _counts(row: Mapping, reasons: dict[str, int]) -> str:
-    """Formats the numbers of a row; each reason for skipping has one number on the page."""
+    """Formats the numbers of a row; equal reasons for skipping have one number on the page."""
     failed = [f"**{row['failed']} failed**"] if row["failed"] else []
     skipped = [
         f"{count} ({reasons.setdefault(why, len(reasons) + 1)})"

@@ -1,4 +1,4 @@
-"""Fetches a release's packages into a cache, once."""
+"""Downloads the packages of a release into a cache, once."""
 
 from __future__ import annotations
 
@@ -29,18 +29,19 @@ def loader(root: Path) -> Path:
 
 
 def libraries(root: Path) -> list[Path]:
-    """Returns the folder of libraries in an unpacked release."""
+    """Returns the folders of libraries in an unpacked release."""
     return [root / _LIBRARIES, root / "usr/lib/llvm-22/lib", root / "usr/lib/llvm-17/lib"]
 
 
 def fetched(release: Release) -> Path | None:
-    """Returns the unpacked release, if it exists."""
+    """Returns the folder of an unpacked release, or None if it does not exist."""
     root = cache() / release.name
     return root if root.exists() else None
 
 
 def fetch(release: Release) -> Path:
-    """Returns the unpacked release; fetches it if it is missing. Raises PackagesMissing."""
+    """Returns the folder of an unpacked release, after downloading it if it is missing. Raises
+    PackagesMissing."""
     root = cache() / release.name
     with locked(root):
         if not root.exists():
@@ -49,7 +50,7 @@ def fetch(release: Release) -> Path:
 
 
 def fetch_sparse(release: Release) -> None:
-    """Puts hipSPARSE beside the release's HIP, where it is looked for first. Raises
+    """Links hipSPARSE into the folder of the release's HIP, which the loader searches first. Raises
     PackagesMissing."""
     beside = fetch(release) / _LIBRARIES
     folder = cache() / f"sparse-{release.hip}"
@@ -61,7 +62,7 @@ def fetch_sparse(release: Release) -> None:
 
 
 def fetch_only(release: Release, names: tuple[str, ...], root: Path) -> None:
-    """Unpacks packages of a release's suites, without their dependencies, into a folder.
+    """Unpacks packages from a release's Debian suites, without their dependencies, into a folder.
 
     Does nothing if the folder exists.
     """

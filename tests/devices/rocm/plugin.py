@@ -1,9 +1,9 @@
-"""A plugin of pytest's that runs the tests of the emulated device on another release of HIP.
+"""A pytest plugin that runs the tests of the emulated device on another release of HIP.
 
     python -m pytest -p tests.devices.rocm.plugin --rocm 7.2.4 -k softgpu tests/runtime/abi
 
-The tests themselves do not know the plugin. The tests get the release's environment when they ask
-mgpu_rt._cli.softgpu for one, and the release's loader starts their programs.
+The tests need no changes for this plugin. mgpu_rt._cli.softgpu returns the release's environment to
+the tests, and the release's loader starts their programs.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def install(here: surroundings.Surroundings) -> None:
-    """Makes the release this process's softgpu from here on."""
+    """Makes softgpu use the release in this process from now on."""
     plain = softgpu.environment
 
     def environment(
@@ -76,19 +76,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def lower_for(abi: int) -> None:
-    """Lowers MLIR programs to another version of code objects from here on."""
+    """Makes lowering produce another version of code objects from now on."""
     pipelines.DEVICE_PASSES = pipelines.DEVICE_PASSES.replace("abi=400", f"abi={abi}")
     pipelines.RECIPE = (pipelines.RECIPE, abi)  # type: ignore[assignment]
 
 
 def present(chip: str) -> None:
-    """Sets the chip that programs are lowered for from here on, unless they name another."""
+    """Sets the default chip for lowering from now on."""
     pipelines.DEFAULT_CHIP = softgpu.DEFAULT_TARGETS = chip
     os.environ["MGPU_RT_TEST_CHIP"] = chip
 
 
 def install_for_stub() -> None:
-    """Gives tests that ask for the stub the emulated device; the library counts calls for them."""
+    """Runs tests that request the stub on the emulated device, where the library counts the
+    calls."""
     plain_environment, plain_run = child.environment, child.run_child
 
     def environment(backend: str = "stub", **changes: str) -> dict[str, str]:
@@ -109,7 +110,7 @@ def install_for_stub() -> None:
 
 
 class Outcomes:
-    """The outcome of each test: passed, failed, or skipped with its reason."""
+    """The result of each test: passed, failed, or skipped with a reason."""
 
     def __init__(self, file: str | None) -> None:
         self.file = file

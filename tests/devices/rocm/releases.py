@@ -1,8 +1,8 @@
-"""The releases of AMD's HIP for the tests, and what can be tested on each.
+"""The releases of AMD's HIP that the tests use, and the features that can be tested on each.
 
-Debian 12's release is the machine's own. The others (mgpu_rt._releases) are unpacked into a cache
-and run with their own C library and dynamic loader. So nothing is installed, and root is not
-needed.
+Debian 12's release is installed on the machine. The other releases (mgpu_rt._releases) are unpacked
+into a cache, and run with their own C library and dynamic loader. These releases need neither
+installation nor root.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mgpu_rt import _releases
 
 @dataclass(frozen=True)
 class Release(_releases.Release):
-    """A release, and its abilities."""
+    """A release and its features."""
 
     sparse: tuple[str, ...] = ()  # hipSPARSE's packages, without those that HIP has brought
     rocr: str = ""
@@ -39,7 +39,7 @@ RELEASES = (
 
 
 def find(hip: str) -> Release:
-    """Returns the release of a version. Raises KeyError."""
+    """Returns the release with a given version. Raises KeyError."""
     for release in RELEASES:
         if release.hip == hip:
             return release

@@ -1,4 +1,4 @@
-"""The suites that run on each release: existing tests."""
+"""The suites that run on each release, made of existing tests."""
 
 from __future__ import annotations
 

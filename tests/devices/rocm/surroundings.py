@@ -1,4 +1,4 @@
-"""Runs a program on one of the releases: with its own loader and libraries, over softgpu."""
+"""Runs a program on a release, with that release's loader and libraries, over softgpu."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mgpu_rt._cli import softgpu
 from tests.devices.rocm import packages
 from tests.devices.rocm.releases import Release
 
-#: Returns the folder of libraries that a program needs and a release lacks, such as libpython.
+#: Returns the folder of libraries that programs need but a release lacks, such as libpython.
 _MACHINE = ("/usr/lib/x86_64-linux-gnu", "/usr/lib")
-#: Lines about itself that DTIF's loader writes to stderr.
+#: status lines that DTIF's loader writes to stderr
 _CHATTER = (
     "Load libdtif.so ",
     "Load all DTIF ",
@@ -28,7 +28,7 @@ _LEAKS = "Warning: Resource leak detected by SharedSignalPool"
 
 @dataclass(frozen=True)
 class Surroundings:
-    """A release, unpacked."""
+    """An unpacked release."""
 
     release: Release
     root: Path
@@ -39,7 +39,8 @@ class Surroundings:
 
     @property
     def names(self) -> Path:
-        """Makes a folder in which every name that a program may use leads to the release's HIP."""
+        """Creates a folder in which every library name that programs use for HIP is a link to the
+        release's HIP."""
         folder = self.root / "names"
         folder.mkdir(exist_ok=True)
         for name in ("libamdhip64.so", *(f"libamdhip64.so.{major}" for major in (5, 6, 7))):
@@ -49,19 +50,20 @@ class Surroundings:
         return folder
 
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Returns the variables that a child needs besides the loader; prefix() replaces
-        LD_LIBRARY_PATH."""
+        """Returns the environment of a child process, except LD_LIBRARY_PATH, which prefix()
+        replaces."""
         result = dict(os.environ if base is None else base)
         result["MGPU_RT_HIP"] = str(self.hip)
         result.setdefault("MGPU_RT_SOFTGPU", self.release.chips[0])
         if self.release.seam == "libdtif.so":
             result["HSA_ENABLE_DTIF"] = "1"
-            # HIP's pools would need virtual memory that programs manage, which softgpu lacks.
+            # HIP's memory pools would need virtual memory management, which softgpu lacks.
             result["DEBUG_HIP_MEM_POOL_VMHEAP"] = "0"
         return result
 
     def prefix(self, search: str = "") -> list[str]:
-        """Returns the words before a program. `search` has the content of LD_LIBRARY_PATH."""
+        """Returns the words that must precede a program on the command line. `search` is the
+        content of LD_LIBRARY_PATH."""
         own = [str(softgpu.BUILD / "softgpu"), str(self.names)]
         own += map(str, packages.libraries(self.root))
         asked = [path for path in search.split(":") if path and path not in own]
@@ -69,7 +71,7 @@ class Surroundings:
         return [str(packages.loader(self.root)), "--library-path", path]
 
     def command(self, words: Sequence[str], search: str = "") -> list[str]:
-        """Returns the command for the release's loader."""
+        """Returns the command that starts a program through the release's loader."""
         ours = {"tests.support.child": "tests.devices.rocm.child"}
         words = [ours.get(str(word), str(word)) for word in words]
         runs = "mgpu_rt" in words or Path(words[0]).name == "mgpu-rt"
@@ -84,18 +86,19 @@ class Surroundings:
 
 
 def surroundings(release: Release) -> Surroundings:
-    """Returns a release, which is fetched if necessary. Raises PackagesMissing."""
+    """Returns a release, after downloading it if it is missing. Raises PackagesMissing."""
     return Surroundings(release, packages.fetch(release))
 
 
 def without_chatter(stderr: str) -> str:
-    """Returns the output of a program without ROCr's messages about DTIF."""
+    """Returns a program's stderr without ROCr's messages about DTIF."""
     lines = stderr.splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith((*_CHATTER, _LEAKS)))
 
 
 class Popen(subprocess.Popen):  # type: ignore[type-arg]
-    """subprocess.Popen, except for programs that run on the release: see plugin.py."""
+    """Replaces subprocess.Popen, and changes the command of programs that run on the release: see
+    plugin.py."""
 
     here: Surroundings
 

@@ -1,4 +1,5 @@
-"""Runs `make demo` on a release; only with --rocm, as `make test` has the demo's own test."""
+"""Runs `make demo` on a release, only with --rocm, because `make test` already runs the demo's
+test."""
 
 from __future__ import annotations
 

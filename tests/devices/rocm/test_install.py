@@ -1,5 +1,5 @@
-"""`mgpu-rt doctor --install` installs a HIP in a folder of the user, over this machine's C
-library."""
+"""`mgpu-rt doctor --install` installs HIP in a folder of the user, and that HIP uses this machine's
+C library."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.command import invoke
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
-#: A C library of the year 2099, as far as a linker reads it.
+#: A C library of the far future, as far as a linker reads it.
 NEWER_LIBC = "long __isoc23_strtol(void) { return 0; } int strlen(void) { return 0; } int %s;"
 VERSIONS = "GLIBC_2.2.5 { strlen; }; GLIBC_2.99 { __isoc23_strtol; novelty; } GLIBC_2.2.5;"
 
@@ -30,7 +30,7 @@ long both(const char *text) { return parse(text, 0, 10) * 10 + strlen(text); }
 
 
 def linked(folder: Path, more: str = "") -> Path:
-    """Returns a library that was linked against the newer C library."""
+    """Returns a library that is linked against the newer C library."""
     (folder / "versions").write_text(VERSIONS)
     libc = compile_c(
         *(folder / "libc.so.6", NEWER_LIBC % "novelty", "-shared", "-fPIC", "-nostdlib", "-w"),
@@ -60,7 +60,7 @@ def test_a_function_that_no_older_system_has_is_named(tmp_path: Path) -> None:
 
 
 def unpack(release: _releases.Release, root: Path) -> None:
-    """Makes a release of one library and the C library."""
+    """Creates a release that consists of one library and the C library."""
     folder = root / "usr/lib/x86_64-linux-gnu"
     folder.mkdir(parents=True)
     (folder / "libc.so.6").touch()
@@ -92,7 +92,7 @@ def test_a_release_is_installed_whole_or_not_at_all(
     assert [path.name for path in place.parent.iterdir()] == ["hip-7.2.4"]
 
 
-#: By failure of apt-get and dpkg-deb: the line that a user sees.
+#: For each failure of apt-get or dpkg-deb, the output, and the line that the user sees.
 FAILURES = {
     "no network": (
         "E: Failed to fetch http://a/InRelease  Temporary failure resolving 'a'\n"

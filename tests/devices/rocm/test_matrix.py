@@ -1,4 +1,4 @@
-"""docs/record/tested.md shows what was run, and names each failure."""
+"""docs/record/tested.md shows the tests that ran, and names each failure."""
 
 from __future__ import annotations
 

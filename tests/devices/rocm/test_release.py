@@ -1,4 +1,4 @@
-"""The behaviour of a later release of HIP: the newest in `make test`, each in `make check-rocm`."""
+"""The behaviour of later releases of HIP: `make test` runs the newest, `make check-rocm` all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def run(here: Surroundings, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs a command on the release."""
+    """Runs a command on the release under test."""
     Popen.here = here
 
     def start(
@@ -46,7 +46,7 @@ def run(here: Surroundings, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def device(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs a case of one of the programs in softgpu/tests/device."""
+    """Runs one case of a program in softgpu/tests/device."""
     folder = tmp_path_factory.mktemp("rocm")
     image = folder / "kernels.co"
     image.write_bytes(lower.code_object(KERNELS, "gfx90a"))
@@ -63,7 +63,7 @@ def device(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
-    """Returns a program of bench/programs, linked against the unchanged library."""
+    """Returns a program of bench/programs, linked with the unchanged library."""
     compiled = lower.lower(bench.PROGRAMS / f"{program}.mlir", llvm=22, iterations=iterations)
     out = folder / program
     libraries = [LIBRARY, print_library()]
@@ -72,7 +72,8 @@ def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
 
 
 def test_the_stand_in_for_the_driver_is_recognised(here: Surroundings) -> None:
-    """Only this shows whether an installed HIP can run on the software device."""
+    """The emulated device works with an installed HIP only if the library finds the HIP's stand-in
+    for the driver."""
     assert _hip_search.seams(str(here.hip)) == [here.release.seam]
     assert softgpu.serves(str(here.hip))
 
@@ -101,8 +102,8 @@ def test_the_forums_program_prints_no_warning(run: Run, tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("", "")
 
 
-#: An event is recorded on a stream of the program, which then destroys the stream. The event's
-#: memory is overwritten before the library may ask about the event.
+#: A program records an event on its own stream, then destroys the stream. The program overwrites
+#: the event's memory before the library may query the event.
 STREAM_IS_GONE = """
 #include <dlfcn.h>
 #include <malloc.h>
@@ -139,15 +140,16 @@ int main(void) {
 
 
 def test_an_event_outlives_the_stream_that_it_was_recorded_on(run: Run, tmp_path: Path) -> None:
-    """HIP 7.2.4's hipEventQuery reads a destroyed stream, and ends the process by
+    """HIP 7.2.4's hipEventQuery reads a destroyed stream, and terminates the process with
     std::bad_variant_access."""
     flags = [str(LIBRARY), f"-Wl,-rpath,{LIBRARY.parent}", "-ldl"]
     done = run([compile_c(tmp_path / "program", STREAM_IS_GONE, *flags)])
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
-#: Four streams are destroyed while busy, and as many events are done before the end. The test waits
-#: for the device, as HIP 5.7.1's hipEventSynchronize reads the destroyed stream, and may crash.
+#: The program destroys four busy streams, whose four events complete before the program ends. The
+#: test waits for the device, because HIP 5.7.1's hipEventSynchronize reads the destroyed stream and
+#: may crash.
 DESTROYED_AT_WORK = """
 #include <dlfcn.h>
 #include <stddef.h>
@@ -180,8 +182,8 @@ int main(void) {
 def test_signals_that_hip_calls_leaked_are_its_own_or_of_kept_events(
     run: Run, tmp_path: Path
 ) -> None:
-    """HIP 7 reports 1 leak at each program's end, and would report 90 for a stream that is not
-    destroyed."""
+    """HIP 7 reports one leak at the end of each program, and would report 90 leaks for a stream
+    that is not destroyed."""
     flags = [str(LIBRARY), f"-Wl,-rpath,{LIBRARY.parent}", "-ldl"]
     program = compile_c(tmp_path / "program", DESTROYED_AT_WORK, *flags)
 
@@ -198,8 +200,8 @@ def test_signals_that_hip_calls_leaked_are_its_own_or_of_kept_events(
 
 
 def test_a_fault_ends_as_in_the_release(here: Surroundings, device: Run) -> None:
-    """Up to HIP 6 the process aborts. HIP 7 returns the error from then on, and the device does not
-    abort."""
+    """With HIP up to release 6 the process aborts after a fault. With HIP 7 all later calls return
+    the error, and the device does not abort."""
     done = device("process", "outlive_fault")
     assert "softgpu: kernel store" in done.stderr
     if here.release.returns_faults:

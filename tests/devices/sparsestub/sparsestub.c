@@ -1,7 +1,7 @@
-/* A stand-in for hipSPARSE and cuSPARSE (-DPREFIX), and for cuSPARSELt (-DLT). The stand-in
- * computes nothing, counts its calls, fails on demand, and notes wrong uses of a library.
+/* A stand-in for hipSPARSE and cuSPARSE (-DPREFIX), or for cuSPARSELt (-DLT). The stand-in computes
+ * nothing, counts calls, fails on demand, and detects misuse of the libraries.
  *
- * The functions are those of csrc/runtime/sparse/sparse.def and sparselt.def. Thread-safe. */
+ * csrc/runtime/sparse/sparse.def and sparselt.def list the functions. Thread-safe. */
 #include "hip_abi.h"
 
 #include <pthread.h>
@@ -30,7 +30,7 @@ struct counted {
 };
 static struct counted functions[64];
 
-/* The last operation's. */
+/* Arguments of the last operation. */
 static void *last_stream;
 static unsigned char last_alpha[8], last_beta[8];
 static int last_order = -1, last_algorithm = -1, last_type = -1;
@@ -46,7 +46,7 @@ static struct counted *counted_of(const char *name) {
     return each;
 }
 
-/* Counts a call; returns the status with which it must fail, or 0. */
+/* Counts a call; returns the status with which the call must fail, or 0. */
 static int enter(const char *name) {
     pthread_mutex_lock(&lock);
     struct counted *function = counted_of(name);
@@ -64,7 +64,7 @@ int sparsestub_count(const char *name) {
     return calls;
 }
 
-/* Makes the next `times` calls return this status. */
+/* Makes the next `times` calls return a given status. */
 void sparsestub_fail(const char *name, int status, int times) {
     pthread_mutex_lock(&lock);
     counted_of(name)->status = status;
@@ -97,8 +97,8 @@ int sparsestub_type(void) {
 int sparsestub_index(int i) {
     return last_indices[i];
 }
-/* Counts uses of destroyed objects, two calls at once with one environment, and one environment on
- * two streams. */
+/* Returns how often a call used a destroyed object, shared one environment with a concurrent call,
+ * or used one environment on two streams. */
 int sparsestub_violations(void) {
     return violations;
 }
@@ -130,7 +130,7 @@ int NAMED(Create)(void **handle) {
     if (status != SUCCESS)
         return status;
     *handle =
-        calloc(1, sizeof(struct environment)); /* never freed, so that a late use is noticed */
+        calloc(1, sizeof(struct environment)); /* never freed, so that a later use is detected */
     pthread_mutex_lock(&lock);
     environments++;
     pthread_mutex_unlock(&lock);
@@ -313,7 +313,7 @@ static size_t width(int type) {
     }
 }
 
-/* SPARSESTUB_DELAY: an operation's time on the host, in microseconds. */
+/* SPARSESTUB_DELAY: the duration of an operation on the host, in microseconds. */
 static int operate(const char *name, struct environment *environment, const void *alpha,
                    const void *beta, int type) {
     const char *delay = getenv("SPARSESTUB_DELAY");
@@ -401,8 +401,8 @@ int NAMED(SpGEMM_copy)(void *handle, int of_a, int of_b, const void *alpha, void
 
 /* ---- cuSPARSELt ---- */
 
-/* The size that 0.6 writes, more than LLVM has room for. Live objects hold memory, as from 0.8
- * on. */
+/* The size that version 0.6 writes, which exceeds the memory that LLVM reserves. Live objects own
+ * memory, as in version 0.8 and later. */
 enum { OBJECT = 13072 };
 
 static int made(void *object, const char *name) {
@@ -410,7 +410,7 @@ static int made(void *object, const char *name) {
     *(void **)object = malloc(64);
     return enter(name);
 }
-/* A use of a destroyed object ends the program. */
+/* A use of a destroyed object crashes the program. */
 static int gone(const void *object, const char *name) {
     free(*(void *const *)object);
     return enter(name);

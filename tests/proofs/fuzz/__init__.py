@@ -1,1 +1,1 @@
-"""The readers of images and settings under clang's libFuzzer: see README.md."""
+"""Fuzzes the readers of images and settings with clang's libFuzzer: see README.md."""

@@ -1,7 +1,7 @@
 """Runs the fuzzers: `python -m tests.proofs.fuzz [--seconds N] [--jobs N] READER ...` (make fuzz).
 
-Writes the results to build/fuzz/results.json. If all readers had the ten minutes that README.md
-shows, also writes bench/results/suites and README.md's table.
+Writes the results to build/fuzz/results.json. Also writes bench/results/suites and README.md's
+table if every reader ran for the ten minutes that README.md shows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LONGEST = 1 << 15  # bytes of an input; the code objects that it begins with hav
 
 
 def _plant(reader: str) -> Path:
-    """Returns the folder of a reader's inputs, with the seeds among them."""
+    """Returns the folder of a reader's inputs, after writing the seeds into it."""
     corpus = BUILD / reader / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)
     for number, content in enumerate(seeds.SEEDS[reader]()):

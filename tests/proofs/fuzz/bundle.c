@@ -1,4 +1,5 @@
-/* Fuzzes the readers of files of several images, with any first bytes. */
+/* Fuzzes the readers of files that contain several images, and calls each reader with arbitrary
+ * bytes. */
 #include "edge.h"
 #include "modules/image/formats.h"
 
@@ -13,7 +14,7 @@ static void read_with(unsigned number, const unsigned char *bytes, size_t limit)
     char targets[40];
     struct view view = {.bytes = bytes, .limit = limit};
     if (readers[number] == image_describe_fatbin && !view_holds(&view, 0, FATBIN_HEADER))
-        return; /* the library calls the reader after image_is_fatbin */
+        return; /* the library calls this reader only after image_is_fatbin */
     readers[number](&image, &view);
     HOLDS(image.size <= limit);
     HOLDS(image.head <= image.size);
@@ -22,7 +23,7 @@ static void read_with(unsigned number, const unsigned char *bytes, size_t limit)
               strlen(image_bundle_targets(&image, targets, sizeof targets)) < sizeof targets);
 }
 
-/* The first byte chooses the reader, and whether it gets the file's end. */
+/* The first byte of the input selects the reader, and whether the reader knows the file's end. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0)
         return 0;

@@ -1,22 +1,23 @@
-/* A copy of a fuzzer's input that ends at the end of readable memory: one byte too many ends the
- * process. */
+/* Copies a fuzzer's input so that it ends at the end of readable memory: reading one more byte
+ * crashes. */
 #ifndef MGPU_RT_FUZZ_EDGE_H
 #define MGPU_RT_FUZZ_EDGE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { EDGE_ROOM = 1 << 16 }; /* of longer inputs only the begin is used */
+enum { EDGE_ROOM = 1 << 16 }; /* longer inputs are truncated to this size */
 
-/* Returns a copy of the bytes at the edge of readable memory, valid until the next call. */
+/* Returns a copy of the bytes that ends at the edge of readable memory and is valid until the next
+ * call. */
 const unsigned char *edge_copy(const uint8_t *data, size_t *size);
 
-/* Returns a copy of the bytes as a text, with a 0 after it. The caller frees the text. */
+/* Returns a copy of the bytes as a string with a terminating 0. The caller frees the string. */
 char *edge_text(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Ends the process with a message if a property does not hold, in any build. */
+/* Traps if a property does not hold, even with NDEBUG. */
 #define HOLDS(property)                                                                            \
     do {                                                                                           \
         if (!(property))                                                                           \

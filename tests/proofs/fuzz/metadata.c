@@ -1,5 +1,5 @@
-/* Fuzzes the metadata of code objects: reads it, and rewrites it in room of exactly the image's
- * size. */
+/* Fuzzes the metadata of code objects: reads it, and rewrites it into a buffer of exactly the
+ * image's size. */
 #include "modules/image/metadata.h"
 #include "edge.h"
 

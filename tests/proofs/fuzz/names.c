@@ -1,4 +1,5 @@
-/* Fuzzes the names of kernels: of any bytes that count as an image, into room of any size. */
+/* Fuzzes the list of kernel names: from arbitrary bytes that count as an image, into a buffer of
+ * any size. */
 #include "edge.h"
 #include "modules/image/image.h"
 

@@ -1,4 +1,4 @@
-/* Fuzzes the settings: a value for each variable of the table, one a line. */
+/* Fuzzes the settings: the input contains one value for a variable in each line. */
 #include "process/options.h"
 #include "edge.h"
 
@@ -15,7 +15,7 @@ static const char *const variables[] = {
 };
 enum { VARIABLES = sizeof variables / sizeof *variables };
 
-/* Each line begins with the letter of its variable. */
+/* Each line begins with the letter of the variable. */
 static void set_variables(char *text) {
     char *rest = NULL;
     for (unsigned i = 0; i < VARIABLES; i++)

@@ -1,4 +1,4 @@
-/* Fuzzes the reader of PTX with a text that ends with its last byte. */
+/* Fuzzes the reader of PTX with a string that ends at the last readable byte. */
 #include "modules/image/ptx.h"
 #include "edge.h"
 

@@ -1,4 +1,4 @@
-"""A run of the fuzzers: read from libFuzzer's output, shown in README.md."""
+"""A run of the fuzzers, parsed from libFuzzer's output and shown in README.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LAST_STATE = re.compile(r"^#\d+\s.*\bcov: (\d+) ft: (\d+) corp: (\d+)/", re.MUL
 
 @dataclass(frozen=True)
 class Run:
-    """One reader's run."""
+    """The run of one reader."""
 
     reader: str
     runs: int
@@ -31,7 +31,7 @@ class Run:
 
 
 def parse(reader: str, said: str, status: int) -> Run:
-    """Reads a result from libFuzzer's stderr and exit status."""
+    """Parses a result from libFuzzer's stderr and exit status."""
     executed = re.search(r"stat::number_of_executed_units:\s+(\d+)", said)
     states = _LAST_STATE.findall(said)
     edges, features, corpus = map(int, states[-1]) if states else (0, 0, 0)
@@ -40,7 +40,7 @@ def parse(reader: str, said: str, status: int) -> Run:
 
 
 def table(results: dict) -> str:
-    """Returns the table of README.md."""
+    """Returns the table for README.md."""
     lines = [
         f"{results['date'][:10]}, {results['seconds']} seconds each, {results['compiler']}:",
         "",
@@ -56,6 +56,6 @@ def table(results: dict) -> str:
 
 
 def refreshed(text: str) -> str:
-    """Returns README.md with the table of the recorded run."""
+    """Returns README.md with the table of the last recorded run."""
     shown = table(records.load(RESULTS))
     return _TABLE.sub(lambda match: f"{match[1]}{shown}\n{match[2]}", text)

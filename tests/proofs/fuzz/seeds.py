@@ -1,4 +1,4 @@
-"""The seeds of the fuzzers: images as MLIR and clang make them, and settings."""
+"""The seeds of the fuzzers: images that MLIR and clang produce, and settings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _QUEUE = b"\xab.value_kind\xb4hidden_default_queue"
 
 
 def _tables_first(image: bytes) -> bytes:
-    """Puts the section headers before the last section, as some linkers do."""
+    """Moves the section headers before the last section, where some linkers write them."""
     at, size, count = (
         struct.unpack_from(form, image, o)[0] for form, o in (("<Q", 40), ("<H", 58), ("<H", 60))
     )
@@ -44,7 +44,7 @@ def _tables_first(image: bytes) -> bytes:
 
 
 def _cubin(image: bytes) -> bytes:
-    """Returns such an ELF file for NVIDIA's GPUs."""
+    """Returns the ELF file with the machine number of NVIDIA's GPUs."""
     changed = bytearray(image)
     struct.pack_into("<H", changed, 18, 190)
     return bytes(changed)
@@ -64,7 +64,7 @@ def _compressed(version: int) -> bytes:
 
 
 def code_objects() -> list[bytes]:
-    """Returns small code objects, with and without globals and arguments."""
+    """Returns small code objects with and without globals and arguments."""
     return [code_object(program, None, "gfx90a") for program in ("forum", "globals", "vecadd")]
 
 
@@ -87,15 +87,16 @@ def images() -> list[bytes]:
 
 
 def files_of_images() -> list[bytes]:
-    """Returns inputs for the readers themselves: a reader, and a file (bundle.c)."""
+    """Returns inputs that call one reader each: the reader's number, followed by a file
+    (bundle.c)."""
     forum = code_objects()[0]
     kinds = (bundle(forum), _compressed(3), _fatbin(forum), _tables_first(forum))
     return [bytes([edge | n]) + kind for edge in (0, 128) for n, kind in enumerate(kinds)]
 
 
 def shared_notes(description: bytes) -> bytes:
-    """Returns a code object whose segments are all one set of notes, the last of them its
-    metadata."""
+    """Returns a code object in which all segments share a sequence of notes, the last of which is
+    the metadata."""
     padded = description + bytes(-len(description) % 4)
     metadata = struct.pack("<III", 0, len(description), 32) + padded
     others = struct.pack("<III4s", 4, 0, 33, b"AMD") * 600
@@ -103,16 +104,17 @@ def shared_notes(description: bytes) -> bytes:
 
 
 def metadata() -> list[bytes]:
-    """Returns images with kernels that want a queue, as they were not optimised, and with
-    others."""
+    """Returns images in which kernels request a queue, because they are not optimised, and other
+    images."""
     unoptimised = lower.code_object(PROGRAMS / "vecadd.mlir", "gfx90a", opt_level=0)
     assert b"hidden_default_queue" in unoptimised
     return [unoptimised, *code_objects(), shared_notes(_QUEUE * 8)]
 
 
 def symbols() -> list[bytes]:
-    """Returns the address to look for, followed by the file that it was mapped from (symbols.c).
-    The file is as linked, or without .symtab, or has very long tables of symbols and sections."""
+    """Returns inputs of symbols.c: an address, followed by the file that was mapped at that
+    address. The file is unchanged, lacks .symtab, or has very long tables of symbols and
+    sections."""
     whole, stripped = _library(), _library("-s")
     symbols = elf.read(whole, Budget(len(whole))).symbols
     at = next(symbol.value for symbol in symbols if symbol.name == "main_kernel_binary")
@@ -143,13 +145,13 @@ def _endless(library: bytes) -> bytes:
 
 
 def names() -> list[bytes]:
-    """Returns inputs of names.c: the reader, the room for names, and the image."""
+    """Returns inputs of names.c: the reader, the size of the names' buffer, and the image."""
     forum = code_objects()[0]
     return [b"\0\x10" + forum, b"\2\x10" + _cubin(forum) + b"\0.text.k\0", b"\1\x10" + PTX]
 
 
 def settings() -> list[bytes]:
-    """Returns a line for each variable, which begins with its letter (options.c)."""
+    """Returns one line for each variable, which begins with the variable's letter (options.c)."""
     letters = [chr(ord("A") + i) for i in range(len(options()) + 1)]
     values = (
         b"0",

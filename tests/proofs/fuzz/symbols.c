@@ -1,5 +1,5 @@
-/* Fuzzes the reader of symbols with another file than the mapped one, but with that one's segments.
- * The first 8 bytes are the requested address. */
+/* Fuzzes the reader of symbols with a file that differs from the mapped file, except in its
+ * segments. The first 8 bytes of the input are the requested address. */
 #include "edge.h"
 
 #include <stdlib.h>
@@ -9,12 +9,16 @@
 
 static ssize_t counted_pread(int file, void *to, size_t size, off_t offset);
 
-/* The source itself is included, as its bound is for a whole process, and each input gets one. */
+/* This file includes the source, because the source's bound applies to a whole process, and each
+ * input needs its own. */
 #define pread counted_pread
 #include "process/mapped_symbol.c"
 #undef pread
 
-enum { ROOM = 1 << 14 }; /* more than reading a linker's file takes, less than some files claim */
+enum {
+    ROOM = 1 << 14
+}; /* more than a file from a linker needs, less than some files claim to need
+    * */
 
 static uint64_t bytes_read;
 
@@ -29,7 +33,7 @@ static const uint8_t *file_bytes;
 static size_t file_size;
 static char file_name[64];
 
-/* Maps this file as the loader would. */
+/* Reports the input file as mapped by the loader. */
 int mapped_walk(mapped_visit *visit, void *data) {
     static ElfW(Phdr) segments[1 << 16];
     ElfW(Ehdr) header;
@@ -67,6 +71,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     work = MOST_WORK - ROOM;
     if (mapped_symbol((const void *)address, name))
         HOLDS(memmem(file_bytes, file_size, name, strlen(name) + 1));
-    HOLDS(bytes_read <= ROOM + 2 * (MAPPED_SYMBOL + READ)); /* the names of two tables */
+    HOLDS(bytes_read <= ROOM + 2 * (MAPPED_SYMBOL + READ)); /* the names in two symbol tables */
     return 0;
 }

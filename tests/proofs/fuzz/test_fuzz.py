@@ -1,4 +1,5 @@
-"""The fuzzers' figures on the page are those of the last run. `make fuzz` runs the fuzzers."""
+"""README.md of the fuzzers shows the figures of the last run. `make fuzz` runs the fuzzers; these
+tests do not."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-/* Two blocks that the program holds, on two busy streams; and blocks that graphs and the host
- * share. */
+/* Two blocks that the program owns, on two busy streams, and blocks that the host shares with
+ * graphs. */
 #include "shared/types.h"
 #define POOL_WAYS 1
 #include "memory/blocks.c"
@@ -40,7 +40,7 @@ static void work(unsigned object, unsigned stream) {
     held->users--;
 }
 
-/* The graph exists, or none of its work is pending. */
+/* The program gives a block to a graph that exists or that has no pending work. */
 static void give_graph(unsigned object) {
     struct held *held = program_use(object);
     const unsigned number = model_block(held->handle);
@@ -62,7 +62,7 @@ static void end_graph(void) {
     world.graph_ends = false;
 }
 
-/* A graph that is captured begins with its block. */
+/* A captured graph begins with the allocation of its block. */
 static void capture(unsigned object) {
     hipError_t error;
     if (world.graph)
@@ -75,7 +75,7 @@ static void capture(unsigned object) {
     held->state = IS_HELD;
 }
 
-/* The program allocates the block again for the graph. */
+/* The program allocates the graph's block again. */
 static void serve_graph(unsigned object) {
     if (!world.graph || world.graph_ends)
         explore_prune();
@@ -269,7 +269,8 @@ static void check_between(void) {
     }
 }
 
-/* The program holds object 0, and stream 1 works on it; a block is in stream 0's pool. */
+/* The program owns object 0, on which stream 1 works; the pool of stream 0 contains another block.
+ * */
 static void set_up(bool exclusive) {
     model_start(2, exclusive);
     void *first = impl_mgpuMemAlloc(BYTES, model_stream(0), false);

@@ -1,4 +1,4 @@
-/* Two events, or as many as the program holds at once, on two streams. */
+/* Two events of the program on two streams; both may be owned at once. */
 #include "streams/events.c"
 
 #include "program.h"
@@ -176,11 +176,11 @@ static void check_between_resets(void) {
         check_between();
 }
 
-/* The program holds object 0 from the start, and an idle event is in the chain. */
+/* The program owns object 0 from the start, and the chain contains an idle event. */
 static void set_up(bool exclusive) {
     model_start(2, exclusive);
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
-        stream->has_waiters = true; /* a thread waits for each fence */
+        stream->has_waiters = true; /* a thread waits for every fence */
         world.streams[model_number(stream_handle(stream))].submitted = 1;
         stream->submitted = 1;
     }
@@ -192,7 +192,7 @@ static void set_up(bool exclusive) {
     release_slots(thread_get());
 }
 
-/* The program holds nothing; an idle event is in the chain. */
+/* The program owns no event, and the chain contains an idle event. */
 static void set_up_reset(bool exclusive) {
     static const struct cache *const caches[] = {&reset_cache, &event_cache, NULL};
     caches_set(caches);

@@ -1,4 +1,4 @@
-/* The search: depth first, each state once. */
+/* Searches depth first, and visits each state once. */
 #include "threads.h"
 
 #include <stdio.h>
@@ -8,12 +8,12 @@
 
 extern const struct scenario *const scenarios[];
 
-/* For each thread. The explorer's variables come last, and are aligned: none shares a cache line
- * with one of the runtime's, whose values change with the state. */
+/* Each thread has one element. These variables are last and aligned, so they share no cache line
+ * with the runtime's variables, whose values change with the state. */
 static int operations[THREADS] __attribute__((aligned(64)));
 static unsigned first_operations[THREADS];
 
-/* Returns whether a thread has not begun. */
+/* Returns whether a thread has not yet begun. */
 static bool is_new(const struct machine *machine, int thread) {
     const struct coroutine *one = &machine->threads[thread];
     return one->status == AT_OPERATION && one->left == operations[thread];
@@ -25,7 +25,7 @@ enum { FIRST_ROOM = 1 << 10 };
 
 struct visit {
     struct name name;
-    double ways; /* number of ways from this state to an end; -1: not yet known */
+    double ways; /* number of ways from this state to an end; -1: unknown */
 };
 static struct visit *visits;
 static size_t visit_count, visit_room;
@@ -61,7 +61,7 @@ static void forget_visits(void) {
 struct frame {
     struct saved *saved;
     struct name name;
-    int thread;      /* the thread to play next */
+    int thread;      /* the next thread to run */
     unsigned choice; /* of it */
     double ways;
 };
@@ -93,8 +93,8 @@ void explore_fail(const char *what) {
     _exit(1);
 }
 
-/* If threads have as many operations and the same first one, the lower number begins first: their
- * order makes no difference. */
+/* Among threads with equal numbers of operations and equal first operations, the lowest begins
+ * first, because their order makes no difference. */
 static bool waits_for_its_turn(int thread) {
     return thread && is_new(&now, thread) && is_new(&now, thread - 1) &&
            operations[thread - 1] == operations[thread] &&
@@ -124,7 +124,7 @@ static void check(void) {
     exploring = true;
 }
 
-/* Pushes the present state, to continue from it. */
+/* Pushes the current state, from which the search continues. */
 static void push(void) {
     struct saved *saved = threads_save();
     const struct name name = threads_name(saved);
@@ -155,7 +155,7 @@ static void pop(void) {
     __real_free(frame->saved);
 }
 
-/* A thread's first operation is not chosen on the way. */
+/* A thread's first operation is fixed before the search, so this function does not vary it. */
 static void advance(struct frame *frame) {
     const struct machine *before = (const void *)frame->saved->content;
     const struct coroutine *thread = &before->threads[frame->thread];
@@ -170,7 +170,7 @@ static void choose(int thread, unsigned choice) {
     now.threads[thread].chosen = is_new(&now, thread) ? first_operations[thread] : choice;
 }
 
-/* Returns the frame's next thread that can play, in its state; THREADS if none is left. */
+/* Returns the next thread that can run in the frame's state, or THREADS if none is left. */
 static int next_thread(struct frame *frame) {
     for (; frame->thread < THREADS; frame->thread++) {
         threads_restore(frame->saved);
@@ -180,7 +180,7 @@ static int next_thread(struct frame *frame) {
     return frame->thread;
 }
 
-/* Counts all ways from a state; returns -1 if memory was found to be shared on one of them. */
+/* Counts all ways from a state; returns -1 if one of them showed that more memory is shared. */
 static double explore(const struct saved *first) {
     double ways = 0;
     threads_restore(first);
@@ -209,7 +209,8 @@ static double explore(const struct saved *first) {
     return found_shared ? -1 : ways;
 }
 
-/* Finds the next way to give each thread its first operation; returns false after the last. */
+/* Selects the next combination of first operations for the threads; returns false after the last
+ * combination. */
 static bool next_first_operations(void) {
     for (int thread = THREADS; thread-- > 0;) {
         if (!operations[thread] || ++first_operations[thread] == scenario->operations)
@@ -240,7 +241,7 @@ static void explore_all(const struct saved *first) {
            scenario->name, all_states, all_transitions, all_ways, longest);
 }
 
-/* explore SCENARIO OPERATIONS...: the number for each thread */
+/* explore SCENARIO OPERATIONS...: the number of operations of each thread */
 int main(int count, char **words_given) {
     for (const struct scenario *const *one = scenarios; *one; one++)
         if (count > 1 && strcmp((*one)->name, words_given[1]) == 0)

@@ -1,9 +1,8 @@
-/* Plays all interleavings of a few threads over the runtime's own code.
+/* Explores all interleavings of a few threads that run the runtime's own code.
  *
- * The runtime is compiled with -fsanitize=thread: at each access to memory the compiler then calls
- * functions of this scheduler. Threads are coroutines. At an access to shared memory, a lock or a
- * call of HIP the scheduler continues with each of them in turn. An earlier state is not examined
- * again. */
+ * The compiler option -fsanitize=thread makes the runtime call this scheduler at each memory
+ * access. The threads are coroutines. At each access to shared memory, lock or call of HIP, the
+ * scheduler continues with each thread in turn. The scheduler does not examine a state twice. */
 #ifndef EXPLORE_H
 #define EXPLORE_H
 
@@ -12,20 +11,22 @@
 
 enum { THREADS = 3 };
 
-/* The operations of the threads, and the conditions that must hold. */
+/* The operations of the threads, and the conditions that must always hold. */
 struct scenario {
     const char *name;
-    unsigned operations;              /* number of operations, counted from 0 */
+    unsigned operations;              /* number of operations, which are numbered from 0 */
     bool exclusive;                   /* MGPU_RT_EXCLUSIVE=on */
-    void (*set_up)(bool exclusive);   /* once, before there are threads */
-    void (*play)(unsigned operation); /* plays one, on the calling thread */
-    void (*check)(void);              /* in each state; some threads may be in an operation */
-    void (*check_between)(void);      /* in each state in which no thread is in one */
-    const char *const *names;         /* names of the operations */
+    void (*set_up)(bool exclusive);   /* runs once, before the threads exist */
+    void (*play)(unsigned operation); /* runs one operation on the calling thread */
+    void (*check)(void);              /* runs in each state; some threads may be inside an operation
+                                       * */
+    void (*check_between)(void);      /* runs in each state in which no thread is inside an
+                                       * operation */
+    const char *const *names;         /* the names of the operations */
 };
 
-/* A scenario of this file: its `set_up`, `check` and `check_between`, and this function and
- * list. */
+/* A scenario with this file's functions `set_up`, `check` and `check_between`, and the given
+ * function and list of names. */
 #define SCENARIO(title, asks, count, plays, list)                                                  \
     {.name = title,                                                                                \
      .operations = count,                                                                          \
@@ -36,33 +37,33 @@ struct scenario {
      .check_between = check_between,                                                               \
      .names = list}
 
-/* Returns the thread that plays, from 0; -1: none. */
+/* Returns the number of the running thread, from 0; -1 if no thread runs. */
 int explore_self(void);
 
-/* Marks a point before which another thread may call HIP. */
+/* Marks a point at which the scheduler may switch to another thread before a call of HIP. */
 void explore_point(void);
 
-/* Returns any number below count: each is tried. */
+/* Returns a number below count; the search tries every number. */
 unsigned explore_choose(unsigned count);
 
-/* Ends the calling thread's run, as no valid program would make it. */
+/* Ends the calling thread's run, because no valid program would continue with it. */
 void explore_prune(void);
 
-/* Returns a nonzero number if no other thread is within an operation. The number stays unchanged if
- * no other thread has been since. */
+/* Returns a nonzero number if no other thread is inside an operation. A later call returns an equal
+ * number if no other thread has been inside an operation since. */
 unsigned explore_lone(void);
 
-/* Ends the exploration if the condition does not hold, with the way to the state. */
+/* Ends the exploration if the condition is false, and prints the steps that led to the state. */
 #define explore_require(condition, what) ((condition) ? (void)0 : explore_fail(what))
 void explore_fail(const char *what);
 
-/* The scenario's memory, which is a part of the state. The memory begins as zeros. */
+/* The memory of the scenario, which is a part of the state. The memory is initially zero. */
 extern struct world world;
 
-/* Returns true while a thread holds `lock`: its data may then be incomplete. */
+/* Returns true while a thread holds `lock`, whose data may then be inconsistent. */
 bool explore_held(const void *lock);
 
-/* The size of the world in bytes. */
+/* The size of `world` in bytes. */
 extern const size_t world_size;
 
 #endif

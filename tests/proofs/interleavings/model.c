@@ -61,7 +61,8 @@ static hipError_t stream_create(hipStream_t *stream) {
     for (unsigned i = 0; i < MOST_STREAMS; i++)
         if (!world.streams[i].alive) {
             world.streams[i].alive = true;
-            finish_works(i, world.streams[i].submitted); /* works of the handle's earlier owner */
+            finish_works(i, world.streams[i].submitted); /* operations of the earlier owner of the
+                                                          * handle */
             *stream = model_stream(i);
             return hipSuccess;
         }
@@ -75,7 +76,7 @@ static void need_stream(hipStream_t stream) {
                     "HIP was given a stream that it does not have");
 }
 
-/* Returns whether a reset has taken the stream, which HIP then reports. */
+/* Returns whether a reset has destroyed the stream, which HIP then reports. */
 static bool is_lost(hipStream_t stream) {
     return world.reset && !world.streams[model_number(stream)].alive;
 }
@@ -100,7 +101,7 @@ static hipError_t stream_synchronize_(hipStream_t stream) {
     return hipSuccess;
 }
 
-/* Pending work may be done by now, or not. */
+/* Pending operations may be done by now or not; the search tries both. */
 static hipError_t ask_for(unsigned stream, unsigned upto) {
     if (world.streams[stream].done >= upto)
         return hipSuccess;
@@ -128,7 +129,8 @@ unsigned model_self(void) {
     return explore_self() < 0 ? THREADS : (unsigned)explore_self();
 }
 
-/* Called before a work is submitted: the fences that are set by now do not cover it. */
+/* Runs before an operation is submitted: the fences that are already set do not cover this
+ * operation. */
 static void note_marks(unsigned number) {
     const struct stream *stream = handle_find(&stream_map, model_stream(number));
     while (stream && world.fences[number] < stream->fences) {
@@ -262,7 +264,7 @@ static hipError_t module_unload(hipModule_t module) {
     return hipSuccess;
 }
 
-/* Returns a different one for each load. */
+/* Returns a different function for each load of the module. */
 static hipError_t module_function(hipFunction_t *function, hipModule_t module, const char *name) {
     (void)name;
     explore_point();
@@ -432,7 +434,7 @@ static hipError_t copy(void *to, const void *from, size_t bytes, int kind, hipSt
     return hipSuccess;
 }
 
-/* Memory that is not HIP's is pageable. */
+/* HIP reports no attributes for pageable memory. */
 static hipError_t attributes(hipPointerAttribute_t *attributes_of, const void *address) {
     (void)attributes_of, (void)address;
     return hipErrorInvalidValue;
@@ -478,7 +480,7 @@ void model_check_fences(void) {
     }
 }
 
-/* A program with valid calls fails nowhere. */
+/* A program whose calls are valid must not cause a failure. */
 void __wrap_report_failure(const char *expression, hipError_t error, void *advice, ...) {
     (void)error;
     (void)advice;

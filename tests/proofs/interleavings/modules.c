@@ -1,4 +1,4 @@
-/* Two modules that the program holds, of one image or of two. */
+/* Two modules that the program owns, loaded from one image or from two. */
 #include "modules/modules.c"
 
 #include "modules/modules_limit.h"
@@ -170,7 +170,7 @@ static void check_between(void) {
     }
 }
 
-/* The program holds object 0 from the start, and a module of each image is idle. */
+/* The program owns object 0 from the start, and an idle module of each image is cached. */
 static void set_up(bool exclusive) {
     model_start(1, exclusive);
     const hipModule_t one = impl_mgpuModuleLoad(model_images[0], IMAGE_BYTES);
@@ -182,7 +182,7 @@ static void set_up(bool exclusive) {
 
 const struct scenario explore_modules = SCENARIO("modules", false, OPERATIONS, play, names);
 
-/* The program holds nothing, and nothing is cached. */
+/* The program owns no module, and no module is cached. */
 static void set_up_reset(bool exclusive) {
     model_start(1, exclusive);
     hip_device_count = 2;

@@ -15,7 +15,7 @@ void program_require_gone(bool all_gone, unsigned lone) {
     explore_require(all_gone || !lone || explore_lone() != lone, "all is forgotten");
 }
 
-/* Requires that no handle is in use, or on its way. */
+/* Requires that no thread uses a handle, and that no call is creating or ending an object. */
 static void need_rest(void) {
     for (unsigned i = 0; i < MOST_OBJECTS; i++)
         if (world.held[i].users || world.held[i].state == IS_MADE ||

@@ -1,4 +1,4 @@
-/* Copies on two streams through one pinned buffer with room for one copy. */
+/* Copies on two streams through a pinned buffer that fits only one copy. */
 #include "memory/staging.h"
 #define STAGING_COUNT 1
 #define STAGING_UP 64
@@ -12,7 +12,7 @@ void *impl_mgpuMemAlloc(uint64_t bytes, hipStream_t stream, bool shared);
 enum { BYTES = 48 };
 static void *blocks[2];
 
-/* The caller may change the source again when the call returns. */
+/* The caller may change the source as soon as the call returns. */
 static void up(unsigned object) {
     struct held *held = program_use(object);
     unsigned char from[BYTES];
@@ -37,7 +37,7 @@ static void synchronize(unsigned object) {
     held->users--;
 }
 
-/* The stream is idle and has no holder. */
+/* Waits until the stream is idle, and releases its buffers. */
 static void leave(unsigned object) {
     struct held *held = program_hold(object, IS_HELD);
     struct stream *stream = handle_find(&stream_map, held->handle);
@@ -99,7 +99,7 @@ static void check_between(void) {
     explore_require(!all[0].taken, "nobody has it taken");
 }
 
-/* The program holds both streams, and a copy on stream 1 is under way. */
+/* The program owns both streams, and a copy on stream 1 is pending. */
 static void set_up(bool exclusive) {
     model_start(2, exclusive);
     for (unsigned i = 0; i < 2; i++) {

@@ -1,9 +1,10 @@
-/* Two streams that the program holds, an external one, and as many as the caches keep. */
+/* Two streams that the program owns, an external stream, and as many streams as the caches may
+ * contain. */
 #include "streams/streams_pool.c"
 
 #include "program.h"
 
-/* A stream that the program made: HIP's newest. */
+/* The stream that the program created in HIP: the one with the highest number. */
 enum { OWN = MOST_STREAMS - 1 };
 
 static void create(unsigned object) {
@@ -125,7 +126,7 @@ static void play(unsigned operation) {
         break;
     default:
         if (exclusive_hip())
-            explore_prune(); /* no thread resets a device in this scenario */
+            explore_prune(); /* threads do not reset a device in this scenario */
         forget();
     }
 }
@@ -169,10 +170,10 @@ enum moved_operation { SERVE_ELSEWHERE, SERVE_AND_END, SERVE_HERE, RETURN_ALL, M
 static const char *const moved_names[] = {"create the one anew on another device, and destroy it",
                                           "the same, and the thread ends", "create 1", "give back"};
 
-/* Acts as a thread whose current device is 1; HIP makes that stream once. */
+/* Acts as a thread whose current device is 1; HIP creates this stream only once. */
 static void serve_elsewhere(void) {
     struct held *held = program_hold(0, NOT_HELD);
-    const hipStream_t handle = model_stream(1); /* the second that was made */
+    const hipStream_t handle = model_stream(1); /* the stream that HIP created second */
     held->state = IS_MADE;
     struct stream *stream = stream_insert(handle, 1);
     struct stream *before = thread_get()->stream;
@@ -275,8 +276,8 @@ static void check_between(void) {
     explore_require(known == stream_pool_total, "the total counts all that are kept");
 }
 
-/* The program holds object 0 from the start, with a fence to be done; another stream is in a queue,
- * idle or busy. */
+/* The program owns object 0, whose stream needs fences; a queue contains another stream, idle or
+ * busy. */
 static void set_up(bool exclusive) {
     model_start(1, exclusive);
     model_own_stream(OWN);
@@ -290,7 +291,7 @@ static void set_up(bool exclusive) {
     release_of_thread(thread_get());
 }
 
-/* The program holds nothing; a queue has one busy stream and one idle one. */
+/* The program owns no stream; a queue contains a busy stream and an idle one. */
 static void set_up_reset(bool exclusive) {
     static const struct cache *const caches[] = {&reset_cache, &stream_cache, NULL};
     caches_set(caches);
@@ -302,7 +303,7 @@ static void set_up_reset(bool exclusive) {
     release_of_thread(thread_get());
 }
 
-/* The program holds nothing; of the two in the queue a reset has ended the newest. */
+/* The program owns no stream; a reset has destroyed the newer of the two streams in the queue. */
 static void set_up_moved(bool exclusive) {
     model_start(0, exclusive);
     const hipStream_t first = impl_mgpuStreamCreate(), second = impl_mgpuStreamCreate();

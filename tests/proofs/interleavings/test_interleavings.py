@@ -1,5 +1,5 @@
-"""Plays all interleavings of three threads over each state table of shared/types.h, and finds
-mutants of its transitions. docs/record/interleavings.md shows what was explored."""
+"""Explores all interleavings of three threads for each state table of shared/types.h, and detects
+mutants of the transitions. docs/record/interleavings.md lists the explored scenarios."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _states(home: Path, arguments: str) -> int:
 
 
 def _recorded() -> dict[str, tuple[int, float]]:
-    """Returns threads, and millions of states, by scenario."""
+    """Returns the number of threads and millions of states of each scenario."""
     rows = re.findall(r"(?m)^\| ([a-z-]+) \|.*\| (\d) \| ([\d.]+) \|$", RECORD.read_text())
     return {name: (int(threads), float(millions)) for name, threads, millions in rows}
 
@@ -69,7 +69,7 @@ def test_every_state_of_two_threads_is_as_types_h_says(explorer: Path, scenario:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_all_that_the_record_lists_was_explored(explorer: Path, scenario: str) -> None:
     threads, millions = _recorded()[scenario]
-    # Addresses decide which words are neighbours, and so change the number of states slightly.
+    # Memory addresses decide which words share a line, so the number of states varies slightly.
     states = _states(explorer, f"{scenario} 1 1 {threads - 2}") / 1e6
     assert states == pytest.approx(millions, rel=0.2)
 

@@ -21,7 +21,7 @@ bool exploring, found_shared;
 static char stacks[THREADS][STACK] __attribute__((aligned(64)));
 static char arenas[THREADS + 1][ARENA] __attribute__((aligned(64)));
 static int self = -1;
-static bool started, pruned; /* started: writes are part of the state */
+static bool started, pruned; /* started: from now on writes belong to the state */
 static char *scheduler_stack;
 
 static struct line {
@@ -29,7 +29,7 @@ static struct line {
     char before[LINE];
 } lines[MOST_LINES];
 static size_t line_count;
-static uint32_t line_slots[LINE_SLOTS]; /* index + 1 */
+static uint32_t line_slots[LINE_SLOTS]; /* index + 1; 0: none */
 
 static void keep_line(uintptr_t at) {
     size_t slot = (at / LINE * UINT64_C(0x9E3779B97F4A7C15)) >> 50;
@@ -49,7 +49,8 @@ static void keep_lines(const void *at, size_t bytes) {
         keep_line(line);
 }
 
-/* Memory that no other thread reaches, and the program's own, are not part of what is explored. */
+/* Returns whether the exploration ignores an access: to a thread's stack, or to the program's
+ * `world`. */
 static bool is_apart(const void *at) {
     const char *byte = at, *own = (const char *)&world;
     return (byte >= stacks[0] && byte < stacks[THREADS]) ||
@@ -97,7 +98,8 @@ void threads_restore(const struct saved *saved) {
             __real_memcpy(lines[line].at, lines[line].before, LINE);
 }
 
-/* A line with its first content does not count, so it does not matter when a line was found. */
+/* A line that still has its first content does not change the name, so the time of its discovery
+ * does not matter. */
 static void mix(struct name *name, const char *bytes, size_t count) {
     for (; count >= 8; count -= 8, bytes += 8) {
         uint64_t word;
@@ -122,7 +124,7 @@ struct name threads_name(const struct saved *saved) {
 
 /* ---- coroutines ---- */
 
-/* Saves a function's registers on the stack, and continues with another one. */
+/* Saves the registers of a function on its stack, and switches to another coroutine. */
 void explore_switch(char **save, char *load);
 __asm__(".text\n.globl explore_switch\nexplore_switch:\n"
         "push %rbp\npush %rbx\npush %r12\npush %r13\npush %r14\npush %r15\n"
@@ -170,7 +172,7 @@ void threads_make(const int *operations) {
         make_thread(thread, operations[thread]);
     started = true;
     for (int thread = 0; thread < THREADS; thread++)
-        (void)threads_run(thread); /* up to the thread's first operation */
+        (void)threads_run(thread); /* runs to the thread's first operation */
     exploring = true;
 }
 
@@ -209,11 +211,12 @@ void explore_prune(void) {
 
 /* ---- what several threads use ----
  *
- * Only accesses to shared words are points: several threads access the word, one writes it, and not
- * all do so under one lock. A place that is found to be shared later restarts the exploration. */
+ * Scheduling points are accesses to shared words: several threads access the word, one writes it,
+ * and no common lock protects it. If a word turns out to be shared later, the exploration restarts.
+ * */
 
 static struct word {
-    uintptr_t at; /* / 8; 0: none */
+    uintptr_t at; /* address / 8; 0: none */
     unsigned char readers, writers, locks;
     bool shared;
 } words[1 << 16];
@@ -377,7 +380,8 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock) {
 
 static size_t allocated_before;
 
-/* Each thread allocates from its own arena, so that the order of threads does not show. */
+/* Each thread allocates from its own arena, so addresses do not depend on the order of the threads.
+ * */
 static void *allocate(size_t bytes, size_t alignment) {
     size_t *used = self < 0 ? &allocated_before : &now.threads[self].allocated;
     char *arena = arenas[self < 0 ? THREADS : self];
@@ -392,7 +396,7 @@ void *__wrap_malloc(size_t bytes) {
     return allocate(bytes, 16);
 }
 void *__wrap_calloc(size_t count, size_t bytes) {
-    return allocate(count * bytes, 16); /* never used before */
+    return allocate(count * bytes, 16); /* the arena never reuses memory, so it is zero */
 }
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
     return allocate(bytes, alignment);
@@ -401,7 +405,7 @@ void *__wrap_realloc(void *old, size_t bytes) {
     void *larger = allocate(bytes, 16);
     return old ? __real_memcpy(larger, old, bytes) : larger;
 }
-/* Memory is never used again; freed memory must not be read. */
+/* Freed memory is never reused, and no thread may read it. */
 void __wrap_free(void *memory) {
     (void)memory;
 }

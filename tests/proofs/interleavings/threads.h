@@ -1,7 +1,7 @@
-/* The explored threads: coroutines over the runtime's code, and their states.
+/* The explored threads: coroutines that run the runtime's code, and their states.
  *
- * A state has the threads' stacks, the lines of memory that any of them ever wrote, the world, and
- * the fields below. Lines are found when they are written: a line that a state lacks has its
+ * A state contains the threads' stacks, all lines of memory that a thread has ever written,
+ * `world`, and the fields below. A write discovers a line: in states that lack the line, it has its
  * content from before the threads began. */
 #ifndef THREADS_H
 #define THREADS_H
@@ -17,34 +17,34 @@ enum { MOST_LOCKS = 4 };
 enum status { AT_START, AT_OPERATION, AT_CHOICE, AT_ACCESS, AT_LOCK, OVER };
 
 struct coroutine {
-    char *stack; /* the thread's stack pointer, while it does not run */
+    char *stack; /* the saved stack pointer of a thread that does not run */
     struct thread *block;
     int status; /* enum status */
     unsigned choices, chosen;
     int left;         /* operations */
-    unsigned waits;   /* the lock that the thread waits for */
-    unsigned holds;   /* a bit for each lock */
-    size_t allocated; /* bytes of the thread's arena */
+    unsigned waits;   /* the lock for which the thread waits */
+    unsigned holds;   /* one bit for each lock that the thread holds */
+    size_t allocated; /* bytes allocated from the thread's arena */
 };
 
-/* The begin of a state. */
+/* The first part of a state. */
 struct machine {
     struct coroutine threads[THREADS];
-    int owners[MOST_LOCKS]; /* thread + 1 */
+    int owners[MOST_LOCKS]; /* number of the owning thread + 1 */
 };
 extern struct machine now;
 
 extern const struct scenario *scenario;
-extern bool exploring; /* each access to shared memory is a scheduling point; otherwise none is */
-extern bool found_shared; /* memory that was taken for unshared turned out to be shared */
+extern bool exploring;    /* if true, each access to shared memory is a scheduling point */
+extern bool found_shared; /* memory that counted as unshared turned out to be shared */
 
-/* Gives the scenario's threads their stacks, their numbers of operations, and their first state. */
+/* Sets up the scenario's threads: stacks, numbers of operations, and first states. */
 void threads_make(const int *operations);
 
-/* Plays a thread up to the next point; returns false if no valid program would do so. */
+/* Runs a thread to its next scheduling point; returns false if no valid program would reach it. */
 bool threads_run(int thread);
 
-/* A state of the machine to return to. The state begins with its `struct machine`. */
+/* A state to which the search can return. The content begins with a `struct machine`. */
 struct saved {
     size_t bytes, lines;
     char content[];
@@ -58,7 +58,8 @@ struct name {
 };
 struct name threads_name(const struct saved *saved);
 
-/* The C library's functions, as the runtime's calls of these names go to threads.c. */
+/* The C library's functions, because the linker redirects the runtime's calls of these names to
+ * threads.c. */
 void *__real_memcpy(void *to, const void *from, size_t bytes);
 void *__real_memset(void *to, int value, size_t bytes);
 void *__real_malloc(size_t bytes);

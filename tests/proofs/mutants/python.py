@@ -1,4 +1,4 @@
-"""Makes a copy of mgpu_rt without one proof, in a checkout of its own with its tests."""
+"""Copies mgpu_rt without one proof into a separate checkout, with its tests."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.proofs.mutants.table import MARK
 from tests.support.child import BUILD, ROOT
 from tests.support.variants import NAME
 
-#: These folders stay unchanged, as they have no proofs.
+#: folders that stay unchanged, because they contain no proofs
 SHARED = ("bench", "csrc", "docs", "examples", "pyproject.toml", "Makefile")
 
 
 def left_out(text: str, proof: str) -> str:
-    """Returns a source without the proof: the mark tells what replaces its line."""
+    """Returns a source without the proof: the text in the mark replaces the line."""
     lines = text.splitlines()
     (at,) = (at for at, line in enumerate(lines) if (mark := MARK.match(line)) and mark[1] == proof)
     mark = MARK.match(lines[at])
@@ -31,7 +31,8 @@ def left_out(text: str, proof: str) -> str:
 
 @contextmanager
 def python_without(proof: str, file: str) -> Iterator[Path]:
-    """Returns the library of a checkout whose `file` lacks the proof; its tests run there."""
+    """Yields the library in a checkout whose `file` lacks the proof; the tests of mgpu_rt run
+    there."""
     home = BUILD / "variants" / f"without-{proof}"
     shutil.rmtree(home, ignore_errors=True)
     (home / "build").mkdir(parents=True)

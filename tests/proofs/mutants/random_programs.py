@@ -1,7 +1,8 @@
-"""Random programs that notice a library without a proof.
+"""Random programs that detect a library without one of its proofs.
 
-Programs of one device that end quietly notice freed memory that is used again too early. The other
-kinds find what only unusual programs notice (tests/proofs/random/edges.py, Ending in model.py).
+Programs on one device that exit normally detect a reuse of freed memory that comes too early. The
+other kinds detect faults that only unusual programs show (tests/proofs/random/edges.py, Ending in
+model.py).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def _program(source: random.Random) -> programs.Bytes:
 
 
 def _several(device: runner.Device, fails: bool = False) -> Cases:
-    """Makes programs one after another; `fails`: an allocation of the library fails in each
+    """Generates several programs per case; with `fails`, an allocation of the library fails in each
     process."""
     source = random.Random(12)
     for number in range(PROGRAMS // AT_ONCE):
@@ -38,7 +39,8 @@ def _several(device: runner.Device, fails: bool = False) -> Cases:
 
 
 def _ends(device: runner.Device, ending: model.Ending) -> Cases:
-    """Makes programs that end in one way; heads of others are left out."""
+    """Generates programs that end in the given way, without actions that introduce other
+    endings."""
     source = random.Random(12)
     other = tuple(one.word for one in model.Ending if one is not ending)
     for _ in range(ENDINGS):
@@ -46,9 +48,9 @@ def _ends(device: runner.Device, ending: model.Ending) -> Cases:
         yield plan.case()
 
 
-#: By the word in the table: the device, and the programs.
+#: For each name in the table: the device, and the programs.
 KINDS: dict[str, tuple[runner.Device, Callable[[], Cases]]] = {
-    # Streams do nothing before a thread waits for them, so time plays no part.
+    # Streams work only when a thread waits for them, so timing does not matter.
     "held": (runner.HELD, lambda: _several(runner.HELD)),
     "two": (runner.TWO, lambda: _several(runner.TWO)),
     "stub": (runner.STUB, lambda: _several(runner.STUB)),
@@ -58,7 +60,7 @@ KINDS: dict[str, tuple[runner.Device, Callable[[], Cases]]] = {
 
 
 def notice(kind: str, library: Path) -> None:
-    """A kind's programs have another result than with LLVM's own library."""
+    """Requires that a program of this kind has another result than with LLVM's own library."""
     device, cases = KINDS[kind]
     images.write("gfx90a")
     side = dataclasses.replace(runner.SIDES[0], library=str(library.parent))

@@ -1,4 +1,4 @@
-"""The names of proofs: in the code, and in the table of docs/proofs.md."""
+"""The names of proofs in the code, and in the table of docs/proofs.md."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from tests.support.child import ROOT
 
 PAGE = ROOT / "docs" / "proofs.md"
-#: The macros of csrc/runtime/proof.h.
+#: matches the macros of csrc/runtime/proof.h
 NAMED = re.compile(r"\b(?:PROOF|DOUBT|PROOF_STEP|PROOF_VALUE)\(\s*\"?(\w+)\b")
 ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
-#: A proof in Python, above its line: `# proof: name, else `code``. Without the proof the quoted
-#: code replaces the line, or nothing does.
+#: The mark of a proof in Python, above its line: `# proof: name, else `code``. Without the proof,
+#: the quoted code replaces the line; if the mark quotes no code, `pass` does.
 MARK = re.compile(r"^ *# proof: (\w+)(?:, else `(.+)`)?$")
 TEST = re.compile(r"`([^`]+)`( exclusive)?")
-#: A heading that is a shortcut, and below it its proof and the question to HIP.
+#: A heading that names a shortcut, and below it the shortcut's proof and its question to HIP.
 SHORTCUT = re.compile(r"^## (.+)\n\n\| what proves it \|.*\n\|---.*\n\| (.+) \|$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Test:
-    """A test that fails without a proof: a file of tests/ and its function, or another witness."""
+    """A test that fails without a proof: a file of tests/ and a function, or another witness."""
 
     name: str
     exclusive: bool
@@ -30,7 +30,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table, below its section's heading."""
+    """A row of the table, with the heading of its section."""
 
     proof: str
     proves: str
@@ -39,7 +39,7 @@ class Row:
 
 
 def sections() -> dict[str, list[Row]]:
-    """Returns the rows by their headings."""
+    """Returns the table's rows, grouped by heading."""
     _, *parts = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {part.partition("\n")[0]: list(_rows(part)) for part in parts}
 
@@ -55,13 +55,13 @@ def rows() -> list[Row]:
 
 
 def shortcuts() -> Iterator[str]:
-    """Returns the rows of docs/rule.md: a shortcut, its proof, and the question to HIP."""
+    """Returns the rows of docs/rule.md: for each shortcut, its proof and its question to HIP."""
     for heading, cells in SHORTCUT.findall(PAGE.read_text(encoding="utf-8")):
         yield f"| {heading[0].lower()}{heading[1:]} | {cells} |\n"
 
 
 def in_code() -> dict[str, list[str]]:
-    """Returns the files that contain each name."""
+    """For each name of a proof, returns the files that contain the name."""
     found: dict[str, list[str]] = {}
     for path in sorted((*(ROOT / "csrc").rglob("*.[ch]"), *(ROOT / "mgpu_rt").rglob("*.py"))):
         if path.name != "proof.h":

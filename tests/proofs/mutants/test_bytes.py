@@ -1,4 +1,4 @@
-"""A library with all its proofs equals, byte for byte, one whose code names none."""
+"""A library with all its proofs is byte-identical to a library whose source names no proofs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ MACRO = re.compile(r"\b(PROOF|DOUBT|PROOF_STEP|PROOF_VALUE|CHECK)\(")
 
 
 def arguments(text: str) -> tuple[list[str], str]:
-    """Returns the arguments of a macro, after its bracket, and the text after it."""
+    """Returns the arguments of a macro, given the text after its opening bracket, and the text
+    after the macro."""
     found, depth, begin = [], 0, 0
     for at, sign in enumerate(text):
         if depth == 0 and sign in ",)":
@@ -31,7 +32,7 @@ def arguments(text: str) -> tuple[list[str], str]:
 
 
 def plain(text: str) -> str:
-    """Returns a source without the names of its proofs and without its assertions."""
+    """Returns a source without the names of proofs and without assertions."""
     while found := MACRO.search(text):
         (_, *rest), after = arguments(text[found.end() :])
         inner = rest[0] if found[1] == "PROOF_VALUE" else ",".join(rest)

@@ -1,4 +1,4 @@
-"""Each name in the code has its row and its tests, and each row is in the code."""
+"""Each name in the code has a row and tests, and each row's name occurs in the code."""
 
 from __future__ import annotations
 

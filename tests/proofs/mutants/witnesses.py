@@ -1,4 +1,4 @@
-"""Checks that tests, and other witnesses, notice a library without a proof."""
+"""Checks that tests and other witnesses detect a library that lacks a proof."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ HANGS = "12"  # in seconds: if the library hangs, its test fails then
 
 
 def fails(test: Test, proof: str, library: Path) -> None:
-    """The test fails with a library without the proof, and passes with a complete one."""
+    """Requires that the test fails with a library without the proof, and passes with the complete
+    library."""
     kind, *words = test.name.split()
     if kind == "selftest":
         return selftest(*words, library)
@@ -52,14 +53,14 @@ def fails(test: Test, proof: str, library: Path) -> None:
 
 
 def end_managers(library: Path) -> None:
-    """Ends the managers that were left by a library without one of their proofs."""
+    """Kills the managers that a library without one of its proofs left running."""
     for process in managers(library.parents[2]):
         with contextlib.suppress(ProcessLookupError):  # the process has just ended
             os.kill(process, signal.SIGKILL)
 
 
 def explore(words: list[str], proof: str) -> None:
-    """The explorer of interleavings finds a forbidden state in a scenario."""
+    """Requires that the explorer of interleavings finds a forbidden state in a scenario."""
     with explorer_without(proof) as explorer:
         command = [explorer, *words]
         found = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
@@ -67,7 +68,8 @@ def explore(words: list[str], proof: str) -> None:
 
 
 def selftest(check: str, library: Path) -> None:
-    """A check of the selftest reports the library as wrong, on the emulated device."""
+    """Requires that a check of the selftest, on the emulated device, reports a fault of the
+    library."""
     with tempfile.TemporaryDirectory() as folder:
         (found,) = share.checks_of(library, Path(folder), [check])
         assert share.calls_wrong(found), check

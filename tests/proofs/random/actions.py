@@ -1,4 +1,5 @@
-"""The actions of a program for one device: each adds some calls to it (script.py)."""
+"""The actions of a program for one device, each of which adds some calls to the program
+(script.py)."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ Actions = list[tuple[int, Action]]  # actions with their weights
 
 
 def enter_into(actions: Actions) -> Callable[[int], Callable[[Action], Action]]:
-    """Returns a decorator that enters an action and its weight into a table."""
+    """Returns a decorator that adds an action and its weight to a table."""
 
     def weighted(weight: int) -> Callable[[Action], Action]:
         def enter(function: Action) -> Action:
@@ -61,14 +62,15 @@ action = enter_into(ACTIONS)
 
 
 def _range(buffer: Buffer, byte: int) -> tuple[int, int]:
-    """Returns offset and count of known words."""
+    """Returns the offset and the count of words whose values are known."""
     offset = (0, 0, 0, 1, buffer.known // 2)[byte % 5] % buffer.known
     left = buffer.known - offset
     return offset, (left, left, (left + 1) // 2)[byte // 5 % 3]
 
 
 def _target(buffer: Buffer, byte: int) -> tuple[int, int]:
-    """Returns offset and count of words to write, so that the known ones have no holes."""
+    """Returns the offset and the count of words to write, chosen so that the known words stay
+    contiguous."""
     offset = (0, 0, 0, buffer.known // 2, buffer.known)[byte % 5] % len(buffer.content)
     left = len(buffer.content) - offset
     return offset, (left, left, (left + 1) // 2)[byte // 5 % 3]
@@ -85,7 +87,7 @@ def _host_memory(kind: int) -> bool:
 
 @action(4)
 def nothing(program: Program, thread: int, b: Bytes) -> None:
-    """Does nothing: the smallest action."""
+    """Does nothing, so that shrinking has a smallest action."""
 
 
 @action(10)
@@ -196,7 +198,7 @@ def fill(program: Program, thread: int, b: Bytes) -> None:
 
 
 def fill_block(program: Program, thread: int, buffer: Buffer, stream: Stream, value: int) -> None:
-    """Fills a whole block, by the library."""
+    """Fills a whole block through the library."""
     program.order(thread, stream, value, buffer)
     program.submit(stream, buffer, seen=True)
     program.say(thread, "fill", MGPU, buffer, 0, len(buffer.content), value, stream)
@@ -293,7 +295,7 @@ def unevent(program: Program, thread: int, b: Bytes) -> None:
 
 @action(1)
 def elapsed(program: Program, thread: int, b: Bytes) -> None:
-    """Asks for the time between two events of the library, which from here on makes them with
+    """Queries the time between two events of the library, which creates all later events with
     timing."""
     stream = program.pick(program.streams, b[0])
     program.prepare(thread, stream)
@@ -326,7 +328,8 @@ def load(program: Program, thread: int, b: Bytes) -> None:
 def unload(program: Program, thread: int, b: Bytes) -> None:
     module = program.pick(program.modules, b[0])
     if module is not None:
-        # The foreign user unloads only its own modules: mgpuModuleUnload takes either's.
+        # Unloads a module: the foreign user unloads only its own modules, and mgpuModuleUnload
+        # unloads any module.
         program.unload(thread, module, MGPU if b[1] % 2 else module.who)
 
 
@@ -390,8 +393,8 @@ def _launch(
     argument: int,
     choice: int,
 ) -> None:
-    """Launches a kernel that writes the first buffer, and reads the second (copy) or the module's
-    global (bump)."""
+    """Launches a kernel that writes the first buffer, and that reads the second buffer (copy) or
+    the module's global (bump)."""
     buffer, module = buffers[0], function.module
     program.touch(thread, function, module)
     program.order(thread, stream, choice, *buffers)
@@ -413,8 +416,8 @@ def _launch(
 
 @action(6)
 def free_early(program: Program, thread: int, b: Bytes) -> None:
-    """Frees a block on a stream of the library while any other stream works on it. The next
-    allocation of that size is overwritten at once, so it must not be that memory yet."""
+    """Frees a block on a stream of the library while another stream works on the block. The next
+    allocation of that size is overwritten at once, so the library must not reuse the block yet."""
     buffer = program.pick([x for x in program.buffers if x.kind == ALLOCATED and x.known], b[0])
     streams = _library_streams(program, thread, 2 + b[4] % 2) if buffer is not None else []
     if not streams:
@@ -443,7 +446,8 @@ def free_early(program: Program, thread: int, b: Bytes) -> None:
 
 
 def _library_streams(program: Program, thread: int, wanted: int) -> list[Stream]:
-    """Creates streams of the library up to a number, or two if there is no room for more."""
+    """Creates streams of the library until there are `wanted` of them; returns them, or an empty
+    list if there is only one."""
     for _ in range(wanted):
         streams = [one for one in program.streams[1:] if one.who == MGPU]
         if len(streams) < wanted:
@@ -455,7 +459,8 @@ def _library_streams(program: Program, thread: int, wanted: int) -> list[Stream]
 def _work(
     program: Program, thread: int, buffer: Buffer, stream: Stream, choice: int, value: int
 ) -> None:
-    """Launches a slow kernel that writes the buffer, or reads it; without a module, fills it."""
+    """Launches a slow kernel that reads or writes the buffer; without a module, fills the
+    buffer."""
     module = program.pick(program.modules, choice // 4)
     others = [x for x in program.buffers if x.kind == ALLOCATED and x is not buffer]
     target = program.pick(others, choice // 16) if choice % 4 == 3 else None
@@ -474,7 +479,8 @@ def _work(
 
 @action(4)
 def learn(program: Program, thread: int, b: Bytes) -> None:
-    """A kernel stores the address of a module's global, which the program uses from then on."""
+    """Launches a kernel that stores the address of a module's global, which the program uses from
+    then on."""
     cells = [m for m in program.modules if m.cell is not None and m.cell not in program.buffers]
     module = program.pick(cells, b[0])
     room = [x for x in program.buffers if x.kind in (ALLOCATED, MALLOC) and len(x.content) > 1]
@@ -528,8 +534,8 @@ def empty(program: Program, thread: int, b: Bytes) -> None:
 
 @action(1)
 def reset(program: Program, thread: int, b: Bytes) -> None:
-    """Resets the thread's device. With several devices, pinned and managed memory survives a reset
-    in AMD's HIP."""
+    """Resets the current device of the thread. With several devices, a reset of AMD's HIP does not
+    free pinned and managed memory."""
     several = len(program.held) > 1
     if program.threads > 1 or (b[0] % 4 and not several) or thread >= EXIT_LATE:
         return

@@ -1,4 +1,4 @@
-/* Bodies of the images' kernels, for the stub of HIP (HIPSTUB_KERNELS). */
+/* Bodies of the kernels in the images, for the stub of HIP (HIPSTUB_KERNELS). */
 #include "../../devices/hipstub/hipstub.h"
 
 enum { MEMREF = 5, ALIGNED = 1 };

@@ -1,9 +1,9 @@
-"""Writes cases for machines without hypothesis and MLIR.
+"""Writes cases that machines without hypothesis and MLIR can run.
 
     python -m tests.proofs.random.cases 1000 build/random_driver/cases [--chip sm_90] [--seed 1]
 
-The images of the chip are written, too. Such a machine needs the files whose names the command
-prints: the cases, the images, the players, the libraries, and the modules that play cases:
+The command also writes the images for the chip. The other machine needs the files that the command
+prints: the cases, images, players and libraries, and the modules that run cases:
 
     tar czf cases.tar.gz $(python -m tests.proofs.random.cases 1000 build/random_driver/cases)
 
@@ -22,7 +22,7 @@ from csrc.selftest import images
 from tests.proofs.random import programs, runner, script
 
 PROGRAMS = 20  # of a case
-#: The modules that play.py imports, from the repository's root.
+#: The modules that play.py imports, as paths relative to the repository's root.
 MODULES = (
     *("mgpu_rt/__init__.py", "mgpu_rt/_selftest/__init__.py"),
     *("mgpu_rt/_selftest/children.py", "mgpu_rt/_selftest/sequences.py"),
@@ -45,8 +45,8 @@ def write(
     without: Sequence[str] = (),
     ends: int = 0,
 ) -> list[Path]:
-    """Writes cases of that many programs. Every fifth continues at the end of the process, and so
-    do `ends` more."""
+    """Writes cases with the given number of programs. Every fifth case, and `ends` more cases,
+    continue while the process exits."""
     paths: list[Path] = []
     source, written = random.Random(seed), 0
     while written < wanted + ends:

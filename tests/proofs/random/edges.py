@@ -1,5 +1,5 @@
-"""Rare actions: other devices, many handles, calls that HIP refuses, and streams that wait for the
-program."""
+"""Rare actions: other devices, many handles, calls that HIP refuses, and streams that a host
+function blocks."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ action = enter_into(ACTIONS)
 
 @action(4)
 def device(program: Program, thread: int, b: Bytes) -> None:
-    """Changes the thread's device."""
+    """Changes the thread's current device."""
     if program.others():
         program.enter(thread, program.pick(program.others(), b[0]), b[1] % 2)
 
 
 @action(3)
 def far_wait(program: Program, thread: int, b: Bytes) -> None:
-    """Waits for an event or a stream of another device, by the host or by a stream of this one."""
+    """Waits for an event or a stream of another device, on the host or on a stream of the current
+    device."""
     here = program.device
     for there in program.others():
         theirs = program.held[there]
@@ -60,8 +61,8 @@ def far_wait(program: Program, thread: int, b: Bytes) -> None:
 
 @action(3)
 def far_end(program: Program, thread: int, b: Bytes) -> None:
-    """Ends an object of another device on a thread with this device: a block, an event, or a
-    stream, after its work."""
+    """Destroys a block, event or stream of another device, after its work, on a thread whose
+    current device differs."""
     here = program.device
     for there in program.others():
         program.enter(thread, there, b[1] % 2)
@@ -94,7 +95,7 @@ def far_end(program: Program, thread: int, b: Bytes) -> None:
 
 @action(3)
 def far_copy(program: Program, thread: int, b: Bytes) -> None:
-    """Copies from another device's block into one of this device's."""
+    """Copies from a block of another device into a block of the current device."""
     here = program.device
     for there in program.others():
         program.enter(thread, there, b[1] % 2)
@@ -112,14 +113,15 @@ def far_copy(program: Program, thread: int, b: Bytes) -> None:
         program.submit(own, target, source, seen=True)
         program.say(thread, "copy", MGPU, target, 0, source, 0, count, own)
         write_words(target, 0, source.content[:count])
-        # The stream belongs to this device: a wait for the block there would be in vain.
+        # The copy's stream belongs to the current device, so a wait on the other device would not
+        # help.
         program.sync(thread, MGPU, own)
         source.last = None
 
 
 @action(1)
 def crowd(program: Program, thread: int, b: Bytes) -> None:
-    """Makes up to ten thousand handles that live at once, or ends them."""
+    """Creates up to ten thousand handles that are live at once, or destroys them."""
     kind = b[0] % 3
     if any(one.index == kind for held in program.held for one in held.crowds):
         for one in [one for one in program.crowds if one.index == kind]:
@@ -145,7 +147,7 @@ REFUSED = ("block", "module", "function", "stream", "event", "fill", "record")
 
 @action(3)
 def refused(program: Program, thread: int, b: Bytes) -> None:
-    """Makes a call that HIP refuses. If the call returns a valid object, it is released."""
+    """Makes a call that HIP refuses, and releases the object if the call succeeds."""
     kind = b[0] % len(REFUSED)
     if program.threads > 1 or thread >= THREAD_END:
         return
@@ -167,7 +169,7 @@ def refused(program: Program, thread: int, b: Bytes) -> None:
 
 @action(2)
 def hoard(program: Program, thread: int, b: Bytes) -> None:
-    """The foreign user takes all memory, if the device has little."""
+    """The foreign user allocates all memory of a device that has little."""
     if program.threads == 1 and program.memory and thread < THREAD_END:
         own = program.pick(program.streams, b[2])
         program.prepare(thread, own)
@@ -179,7 +181,8 @@ def hoard(program: Program, thread: int, b: Bytes) -> None:
 
 @action(3)
 def held_back(program: Program, thread: int, b: Bytes) -> None:
-    """A stream waits for the program, which continues with calls in which stock does not wait."""
+    """Makes a stream wait for a host function, while the program continues with calls in which
+    stock does not wait."""
     streams = [one for one in program.streams[1:] if one.who == MGPU or b[4] % 2]
     stream = program.pick(streams, b[0])
     if stream is None or program.threads > 1 or thread >= THREAD_END:

@@ -1,12 +1,13 @@
-"""The model of the device: the objects of a random program, and the expected output of each line.
+"""A model of the device: the objects of a random program, and the expected output of each line.
 
-All calls of a program are defined with stock and HIP. Every access to memory comes after the last
-one, by a stream's order, by an event or by a wait of the host. Clocks that count each stream's
-operations tell whether it does. If it does not, a wait of a random kind is put before it. The
-library demands more of programs (docs/stock.md), so random programs follow two rules. Work on an
-allocation comes after it. mgpuMemFree on a stream comes after all work that the library has not
-seen on its own streams. Handles and pointers of either side go to the other, but never after their
-end.
+All calls of a program are defined both under stock and in HIP. Every access to memory is ordered
+after the previous access, by its stream, by an event or by a wait of the host. Clocks that count
+the operations of each stream detect whether two accesses are ordered. If they are not ordered, the
+model inserts a wait of a random kind. The library requires more of programs than HIP
+(docs/stock.md), so random programs follow two rules. Work on an allocation is ordered after the
+allocation. mgpuMemFree on a stream is ordered after all work on the memory that the library did not
+see on its own streams. Programs pass handles and pointers between the library and the foreign user,
+but never use destroyed ones.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 MOST_OBJECTS = 500  # of one kind in a program; player.h
 
-#: By kind of line: the place of the caller in it (steps.c). A line of another kind has no caller.
+#: For each kind of line with a caller, the position of the caller among its arguments (steps.c).
 CALLER = {
     **dict.fromkeys(("up", "down", "copy", "sync", "stream", "unstream", "device"), 0),
     **dict.fromkeys(("event", "record", "waitevent", "eventsync", "unevent", "uncrowd"), 0),
@@ -27,22 +28,23 @@ CALLER = {
     "learn": 2,
 }
 
-#: Threads of a program (player.c).
+#: the numbers of a program's threads (player.c)
 MAIN, THREAD_END, EXIT_LATE, EXIT_EARLY, DESTRUCTOR = 0, 10, 20, 21, 22
 
-#: The callers, and the allocators (steps.c).
+#: the numbers of the callers and of the allocators (steps.c)
 MGPU, HIP, HIP_NOW = 0, 1, 2
 ALLOCATED, MALLOC, MANAGED, PINNED, MGPU_REGISTERED, REGISTERED, GLOBAL = range(7)
 ASKS = 2  # a wait that queries until the stream is idle
 
-#: Kinds of objects of which very many may live at once, and the threads' work at the end (edges.c).
+#: Kinds of objects of which thousands may be live at once, and the kind of work that threads do
+#: while the process exits (edges.c).
 EVENTS, STREAMS, BLOCKS = range(3)
 BUSY_WITH_ALL = 63
 
 
 class Ending(enum.Enum):
-    """The end of a process: its handlers make calls, threads continue calling, or a stream waits
-    for the program."""
+    """How a process ends: its exit handlers make calls, threads continue with calls, or a stream
+    waits for a host function."""
 
     HANDLERS = "handlers"
     BUSY = "busy"
@@ -51,7 +53,7 @@ class Ending(enum.Enum):
 
     @property
     def word(self) -> str:
-        """Returns an action's name as devices that lack it list it."""
+        """Returns the name of this ending in a device's list of actions that it lacks."""
         return f"end-{self.value}"
 
     @property
@@ -115,14 +117,14 @@ class Function(Object):
 
 @dataclass(eq=False)
 class Crowd(Object):
-    """Very many handles of one kind (a number) that live at once."""
+    """Thousands of handles of one kind (a number) that are live at once."""
 
     stream: Stream  # the stream that uses the handles
 
 
 @dataclass(eq=False)
 class Held:
-    """The objects of one device that a program holds."""
+    """The objects of a program on one device."""
 
     null: Stream = field(default_factory=lambda: Stream(0, MGPU, 0))
     streams: list[Stream] = field(default_factory=list)
@@ -138,7 +140,7 @@ class Held:
 
 @dataclass
 class Script:
-    """Lines for the player, and the expected output of each; None: as stock's."""
+    """The lines for the player, and the expected output of each line; None: the output of stock."""
 
     threads: int
     exits: bool
@@ -149,12 +151,12 @@ class Script:
 
 
 def os_thread(thread: int) -> int:
-    """Returns the thread that plays the lines of a script's thread."""
+    """Returns the OS thread that plays the lines of a script's thread."""
     return 0 if thread >= EXIT_LATE else thread % THREAD_END
 
 
 def digest(words: np.ndarray) -> str:
-    """Returns the player's text for the content of memory."""
+    """Returns the text that the player prints for the content of memory."""
     factors = 2 * np.arange(len(words), dtype=np.uint64) + 1
     total = int(np.sum(words.astype(np.uint64) * factors, dtype=np.uint64))
     return f"{words[0]} {total:x}"
@@ -165,7 +167,8 @@ def pattern(count: int, seed: int) -> np.ndarray:
 
 
 class Program:
-    """A growing program: its lines, its objects, and their values on a model of the device."""
+    """A program under construction: its lines, its objects, and their values on a model of the
+    device."""
 
     def __init__(
         self,
@@ -179,13 +182,13 @@ class Program:
     ) -> None:
         head = head.ljust(4, b"\0")
         self.threads = (1, 1, 2, 4)[head[0] % 4]
-        # A program may rely on the null stream's order with others only in one thread. AMD's 5.2.3
-        # does not always keep that order, and with several threads the order of two submissions is
-        # unknown.
+        # Only a program with one thread may rely on the order between the null stream and other
+        # streams. AMD's 5.2.3 sometimes violates that order, and with several threads the order of
+        # two submissions is unknown.
         self.null_order = null_order and self.threads == 1
         self.exits, self.head = exits, head
-        # Half of the programs use only streams of the library. Blocks that are freed while other
-        # streams are busy do not reach the pools.
+        # Half of the programs use only streams of the library. The library does not pool blocks
+        # that are freed while other streams are busy.
         self.any_stream = head[0] & 4 != 0
         self.is_alone = "foreign" in without  # no other code in the process calls HIP
         self.memory = memory  # the device's bytes, which must suffice; 0: enough
@@ -218,15 +221,16 @@ class Program:
     # ---- devices ----
 
     def _look_at(self, device: int) -> None:
-        """The actions below see only one device's objects."""
+        """Selects the device whose objects the actions below use."""
         self.device, held = device, self.held[device]
         self.null, self.streams, self.buffers = held.null, held.streams, held.buffers
         self.events, self.modules, self.functions = held.events, held.modules, held.functions
         self.crowds = held.crowds
 
     def enter(self, thread: int, device: int | None = None, who: int = MGPU) -> None:
-        """Makes a device the thread's, by default its present one. Beside other devices, a thread
-        first chooses its own: its end and the process's may not rely on it."""
+        """Sets the current device of a thread; by default the device stays. With several devices, a
+        thread first selects its device, because the ends of threads and of the process must not
+        rely on it."""
         have = self.device_of.get(thread)
         device = have or 0 if device is None else device
         if have != device and len(self.held) > 1:
@@ -235,7 +239,7 @@ class Program:
         self._look_at(device)
 
     def forget(self) -> None:
-        """Drops the device's objects after a reset."""
+        """Discards the device's objects after a reset."""
         self.held[self.device] = Held()
         self._look_at(self.device)
 
@@ -255,7 +259,7 @@ class Program:
         self.expected[self.say(thread, name, *arguments)] = expected
 
     def index(self, kind: str) -> int | None:
-        """Returns a number for a new object, from 1: the null stream has 0."""
+        """Returns a number for a new object, from 1 on, because the null stream has number 0."""
         number = self.made.get(kind, 0) + 1
         if number >= MOST_OBJECTS:
             return None
@@ -265,7 +269,7 @@ class Program:
     # ---- order on the host ----
 
     def touch(self, thread: int, *objects: Object) -> None:
-        """Makes a thread's next line come after other threads' uses of the objects."""
+        """Orders a thread's next line after the uses of the objects by other threads."""
         for thing in objects:
             if thing.thread == thread:
                 continue
@@ -275,7 +279,7 @@ class Program:
             thing.thread = thread
 
     def _await_all(self, thread: int) -> None:
-        """Makes a thread's next line come after all other threads' lines."""
+        """Orders a thread's next line after all lines of other threads."""
         if thread >= EXIT_LATE:  # these threads have ended
             return
         for other in sorted({int(line.split()[0]) for line in self.lines}):
@@ -297,13 +301,13 @@ class Program:
     # ---- order on the device ----
 
     def prepare(self, thread: int, stream: Stream) -> None:
-        """Makes a stream's next operation come after all operations that the host knows to be
-        done."""
+        """Orders a stream's next operation after all operations that the host knows to be done."""
         self.touch(thread, stream)
         join(stream.clock, self.clock(thread))
 
     def _implied(self, stream: Stream) -> Clock:
-        """Returns the operations that one on a stream follows by the null stream's order."""
+        """Returns the operations that precede a new operation on the stream because of the null
+        stream's order."""
         clock: Clock = {}
         if self.null_order and stream is self.null:
             for other in self.streams:
@@ -314,7 +318,7 @@ class Program:
         return clock
 
     def order(self, thread: int, stream: Stream, choice: int, *buffers: Buffer) -> None:
-        """Makes the stream's next operation come after the last on each buffer."""
+        """Orders the stream's next operation after the last operation on each buffer."""
         self.touch(thread, stream, *buffers)
         self.prepare(thread, stream)
         for buffer in buffers:
@@ -327,7 +331,8 @@ class Program:
                 join(stream.clock, self.clock(thread))
 
     def _wait(self, thread: int, last: Stream, stream: Stream | None, choice: int) -> None:
-        """Adds a wait for a whole stream, by another stream or (None, or by choice) by the host."""
+        """Adds a wait for all work of a stream: by another stream, or by the host if `stream` is
+        None or by choice."""
         if stream is None or choice % 8 >= 4:
             self._host_wait(thread, last, choice)
             return
@@ -342,7 +347,7 @@ class Program:
         self.unevent(thread, other, event)
 
     def sync(self, thread: int, how: int, stream: Stream) -> None:
-        """Makes the host wait for a stream; `how` is steps.c's."""
+        """Makes the host wait for a stream; steps.c defines `how`."""
         self.touch(thread, stream)
         if how == ASKS and "asks" in self.without:
             how = MGPU
@@ -364,7 +369,7 @@ class Program:
     def submit(
         self, stream: Stream, *buffers: Buffer, real: bool = True, seen: bool = False
     ) -> None:
-        """Adds the operation itself, after order(); not real: stock submits nothing there."""
+        """Records the operation, after order(); with `real` false, stock submits nothing."""
         if real:
             join(stream.clock, self._implied(stream))
         stream.count += 1
@@ -374,7 +379,7 @@ class Program:
             buffer.seen = seen
 
     def settle(self, thread: int, choice: int, buffer: Buffer) -> None:
-        """Makes the buffer's content visible to the host."""
+        """Waits, if necessary, until the host can read the buffer's content."""
         self.touch(thread, buffer)
         if buffer.last is None:
             return
@@ -412,12 +417,13 @@ class Program:
         self.say(thread, "unevent", who, event)
 
     def _may_be_early(self, buffer: Buffer) -> bool:
-        """Returns whether a free may come before the last work on the buffer, as stock waits for
-        the device. The library must have seen that work, on any stream."""
+        """Returns whether a program may free the buffer before its last work is done, which stock's
+        free waits for. The library must have seen that work, on some stream."""
         return buffer.kind == ALLOCATED and buffer.seen
 
     def release(self, thread: int, buffer: Buffer, who: int, choice: int, stream: Stream) -> None:
-        """Frees a buffer; mgpuMemFree on a stream by its order, otherwise after a wait for all."""
+        """Frees a buffer: mgpuMemFree in the order of its stream, any other free after a wait for
+        all work."""
         if buffer.kind == GLOBAL:
             return
         self.touch(thread, buffer)
@@ -438,7 +444,8 @@ class Program:
         self.buffers.remove(buffer)
 
     def unload(self, thread: int, module: Module, who: int) -> None:
-        """Unloads a module once the work that uses it is done, as HIP does not wait."""
+        """Unloads a module after the work that uses it is done, because HIP does not wait for that
+        work."""
         for function in module.functions.values():
             self.touch(thread, function)
             self.functions.remove(function)
@@ -458,7 +465,7 @@ class Program:
         self.modules.remove(module)
 
     def leave(self, thread: int, stream: Stream, choice: int) -> None:
-        """Makes all effects of a stream known elsewhere, as the stream will be destroyed."""
+        """Waits for the effects of a stream that the program will destroy."""
         self.touch(thread, stream)
         mine = [b for b in (*self.buffers, *self._cells()) if b.last and b.last[0] is stream]
         used = [m for m in self.modules if stream in m.used]
@@ -491,7 +498,7 @@ class Program:
     # ---- the end ----
 
     def finish(self, thread: int) -> None:
-        """Reads every object once more and releases it, or (rarely) leaves it."""
+        """Reads every object once more and releases all objects, or rarely leaves them."""
         leaves = self.head[2] % 8 == 7 and not self.memory
         for device in reversed(range(len(self.held))):
             self.enter(thread, device)
@@ -508,7 +515,7 @@ class Program:
         return endings[self.head[3] % len(endings)]
 
     def _end(self) -> None:
-        """Adds main's last calls if the process ends with busy threads or streams."""
+        """Adds the last calls of main if the process exits with busy threads or streams."""
         if self.ending in (Ending.BUSY, Ending.BUSY_HANDLERS):
             kinds = self.head[3] // 4 & BUSY_WITH_ALL or BUSY_WITH_ALL
             threads, rounds = 1 + self.head[1] % 3, self.head[1] // 4
@@ -539,7 +546,7 @@ class Program:
     # ---- what several actions share ----
 
     def last_error(self, thread: int) -> None:
-        """Asserts that nothing has failed since the last error was read, or reads it."""
+        """Checks that no call has failed since the last error was read, or reads the error."""
         own = os_thread(thread)
         if own in self.pending:
             self.say(thread, "lasterror", 0)

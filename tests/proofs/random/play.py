@@ -2,8 +2,8 @@
 
     python -m tests.proofs.random.play [--device cuda] [--side builtin ...] CASE.json ...
 
-A directory stands for all its cases. It needs only the standard library. The exit status is 1 if
-anything differs.
+A directory stands for all cases in it. This module needs only the standard library. The exit status
+is 1 if there is a difference.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes random programs by hypothesis, and cases of them."""
+"""Generates random programs with hypothesis, and cases of these programs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from csrc.selftest import images
 from tests.proofs.random import runner, script
 
-# An action of zero bytes does nothing, so a minimum number costs a small program nothing.
+# hypothesis can shrink an action to zero bytes, which do nothing, so a minimum number of actions
+# keeps small programs small.
 _ACTIONS = st.lists(
     st.binary(min_size=script.ACTION, max_size=script.ACTION), min_size=15, max_size=90
 )
 _PROGRAM = st.tuples(st.binary(min_size=4, max_size=4), _ACTIONS)
 
-#: The failing allocations of the library: mostly none, or one, or one and all later ones.
+#: The library's allocations that fail: usually none, sometimes one, or one and all later ones.
 _FAILS = st.one_of(
     *(st.just(""),) * 6,
     st.integers(1, 120).map(str),
@@ -29,7 +30,7 @@ Bytes = tuple[bytes, Sequence[bytes]]
 
 @dataclass(frozen=True)
 class Plan:
-    """The programs to play, and their device."""
+    """The programs of a case, and their device."""
 
     device: runner.Device
     programs: Sequence[Bytes]
@@ -76,8 +77,8 @@ def plans(
     exits: bool = False,
     without: Sequence[str] = (),
 ):
-    """Makes plans for a device: many programs a process, or one that continues at the process's
-    end."""
+    """Returns a strategy of plans for a device: with many programs per process, or with one that
+    continues while the process exits."""
     sides = [side for side in sides if not (exits and "exits" in side.lacks)]
     most, least = (1, 1) if exits else (24, 6)
     return st.builds(
@@ -94,12 +95,13 @@ def plans(
 
 
 class Wrong(AssertionError):
-    """A side differs; the message names the saved case, and how to play it again."""
+    """The output of a side differs; the message names the saved case and the command that plays it
+    again."""
 
 
 def check(plan: Plan) -> int:
-    """Plays a plan; returns the number of programs, 0 if stock failed where that is known to
-    happen. Raises Wrong."""
+    """Plays a plan; returns the number of programs, or 0 after a known failure of stock. Raises
+    Wrong."""
     case = plan.case()
     found = runner.problems(case, plan.device, plan.sides)
     if "stock" in found and plan.device.stock_fails:

@@ -1,12 +1,12 @@
-"""Plays scripts over a runtime and a device, and compares their output.
+"""Plays scripts over a runtime and a device, and compares the outputs.
 
-A side is a runtime with its options. The output of each side is compared with the model (model.py)
-and with stock (bench/stock) on the same device. The output has values, null or not, the thread's
-last error, the lines of failures, and the end of the process. Lines that begin with `mgpu_rt:` are
-advice, and do not count.
+A side is a runtime and its options. The driver compares each side's output with the model
+(model.py) and with stock (bench/stock) on the same device. The output contains values, null checks
+of results, the thread's last error, failure messages, and the process's exit. Lines that begin with
+`mgpu_rt:` are advice, and are not compared.
 
-This module needs only the standard library, as it also runs on machines with a GPU (python -m
-tests.proofs.random.play).
+This module needs only the standard library, because it also runs on bare machines with a GPU
+(python -m tests.proofs.random.play).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DELAYS = "300,0,2000,50,800,10,1500,100,400"  # microseconds: the null stream, t
 
 @dataclass(frozen=True)
 class Side:
-    """A runtime: the library's place, and its options."""
+    """A runtime: the folder of its library, and its options."""
 
     name: str
     library: str = "build/lib"
@@ -46,7 +46,7 @@ def _side(name: str, **options: str) -> Side:
 
 STOCK = Side("stock", "build/stock", stock=True)
 OFF = _side("off", cache="off")
-#: The first sides are tried first when a failure is shrunk.
+#: hypothesis tries the first sides first when it shrinks a failure.
 SIDES = (
     _side("builtin", manager="off"),
     _side("python"),
@@ -56,7 +56,7 @@ SIDES = (
     _side("lazy", manager="off", sync="lazy"),
 )
 
-#: The user declares that no other code calls HIP, so no foreign user takes part.
+#: These sides declare that no other code calls HIP, so programs contain no foreign user.
 _FOREIGN = ("foreign", "reset", "hoard", "held_back", "end-held")
 EXCLUSIVE = tuple(
     replace(side, lacks=_FOREIGN)
@@ -72,19 +72,19 @@ ALL = (*SIDES, *EXCLUSIVE, OFF)
 def _in_python(
     name: str, runtime: str, *, lacks: tuple[str, ...] = (), copies_wait: bool = False
 ) -> Side:
-    """Makes a side that is written in Python, and that asks HIP by itself unless it passes all
-    calls on."""
+    """Makes a side whose runtime is written in Python, which calls HIP directly unless it passes
+    all calls on."""
     options = (("MGPU_RT_RUNTIME", runtime), ("MGPU_RT_MANAGER", "off"))
     return Side(name, options=options, lacks=lacks, fails=False, copies_wait=copies_wait)
 
 
-#: Runtimes in Python (mgpu_rt/runtime), which play fewer programs.
+#: Runtimes in Python (mgpu_rt/runtime), which run fewer programs.
 IN_PYTHON = (
     _in_python("to C", "tests.python.runtime.runtimes:PassAll", copies_wait=True),
     _in_python("PlainRuntime", "mgpu_rt.runtime:PlainRuntime"),
     _in_python("CachedRuntime", "mgpu_rt.runtime:CachedRuntime"),
-    # The runtime has one stream, so no side may destroy it through HIP, nor a handler after its
-    # end.
+    # Singleton has only one stream, so programs must not destroy it through HIP, nor use it in exit
+    # handlers.
     _in_python(
         "Singleton",
         "mgpu_rt.runtime:Singleton",
@@ -95,7 +95,7 @@ IN_PYTHON = (
 
 @dataclass(frozen=True)
 class Device:
-    """The device below: a HIP library, and its settings."""
+    """A device: a HIP library, and its settings."""
 
     name: str
     chip: str
@@ -133,15 +133,15 @@ def _stub(name: str, *, lacks: tuple[str, ...] = (), **options: str) -> Device:
 
 STUB = _stub("stub", **{"async": DELAYS})
 REUSE = _stub("stub, reuse", **{"async": DELAYS, "reuse": "1"})
-#: No operation runs before a thread waits for it, so a program that queries until it is done never
+#: Operations run only when a thread waits for them, so a program that polls for completion never
 #: ends.
 HELD = _stub("stub, held", lacks=("asks",), **{"async": "held", "reuse": "1"})
 SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory": str(4 << 20)})
 TWO = _stub("stub, two devices", **{"async": DELAYS, "reuse": "1", "devices": "2"})
-#: Only the stub can fail on demand, and have very many streams.
+#: Only the stub can fail on demand, and create thousands of streams quickly.
 STUBS_ALONE = ("refused", "many-streams")
-#: AMD's HIP does not survive other threads' calls while the process ends, under stock. 7.2.4 also
-#: waits for a stream that waits for the program.
+#: AMD's HIP crashes, also under stock, if other threads make calls while the process exits. HIP
+#: 7.2.4 also waits for a stream that waits for a host function.
 _BUSY_ENDS = ("end-busy", "end-busy-handlers")
 _ENDS = ("end-held", *_BUSY_ENDS)
 SOFTGPU = Device(
@@ -159,8 +159,8 @@ SOFTGPU_TWO = replace(
     options=(("MGPU_RT_SOFTGPU", "gfx90a,gfx90a"),),
     count=2,
 )
-#: This release also fails under stock after a reset and at the end of the process. HIP 7.2.4 reads
-#: an image only when a kernel is looked up. HIP may then not find the kernel.
+#: HIP 7.2.4 also fails under stock after a reset and while the process exits. HIP 7.2.4 reads an
+#: image only at the first lookup of a kernel. HIP may then fail to find the kernel.
 SOFTGPU_7 = Device(
     "softgpu 7.2.4",
     "gfx90a",
@@ -192,7 +192,8 @@ DEVICES = {device.name: device for device in (*_STUBS, *_EMULATED, CUDA)}
 
 
 def environment(side: Side, device: Device, *, late: bool, fails: str = "") -> dict[str, str]:
-    """Returns the environment of a process; `fails` selects the library's allocations that fail."""
+    """Returns the environment of a process; `fails` selects the allocations of the library that
+    fail."""
     clean = {
         key: value
         for key, value in os.environ.items()
@@ -212,7 +213,8 @@ def environment(side: Side, device: Device, *, late: bool, fails: str = "") -> d
 
 
 def _failing(library: Path, which: str) -> dict[str, str]:
-    """Returns an allocator that refuses some of the library's allocations."""
+    """Returns the variables that preload an allocator which fails some of the library's
+    allocations."""
     from tests.support import allocator
 
     wanted = {"LD_PRELOAD": str(allocator.preload()), "ALLOCATOR_LIBRARY": str(library)}
@@ -222,7 +224,8 @@ def _failing(library: Path, which: str) -> dict[str, str]:
 def _on_release(
     command: list[str], env: dict[str, str], release: str
 ) -> tuple[list[str], dict[str, str]]:
-    """Returns the command by the loader of a release of HIP, which must have been fetched."""
+    """Returns the command through the loader of a HIP release, which must already be in the
+    cache."""
     from tests.devices.rocm import releases, surroundings
 
     here = surroundings.surroundings(releases.find(release))
@@ -231,7 +234,7 @@ def _on_release(
 
 
 def _without_chatter(said: Output) -> Output:
-    """Removes ROCr's messages about itself, which are not the program's."""
+    """Removes ROCr's status messages, which the program did not print."""
     from tests.devices.rocm import surroundings
 
     ours = [line for line in said.other if not line.startswith("Warning: (")]
@@ -254,8 +257,8 @@ def play(case: Case, side: Side, device: Device, timeout: float = HANG) -> Outpu
 
 
 def problems(case: Case, device: Device, sides: Sequence[Side]) -> dict[str, list[str]]:
-    """Returns the mistakes of each side, by its name. If stock itself differs from the model, the
-    program does something undefined, which is a fault of model.py."""
+    """Returns the differences of each side, by the side's name. If stock itself differs from the
+    model, the program does something undefined, and model.py is wrong."""
     stock = play(case, STOCK, device)
     found = {"stock": differences(stock, case, None)}
     if not found["stock"]:

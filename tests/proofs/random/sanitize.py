@@ -2,19 +2,18 @@
 
     python -m tests.proofs.random.sanitize [--programs N] [--only gcc-address] [--without ACTION]
 
-Builds the runtime's sources as csrc/runtime/build.mk does, except for optimisation and features
-that sanitizers forbid, into build/sanitize. Each build has its own player. Then the target plays
-cases over the stub of HIP and over AMD's. Any report ends the process, which shows as a difference.
-The exit status is 1 if there is one.
+Builds the runtime's sources into build/sanitize, like csrc/runtime/build.mk, but without
+optimisations and features that sanitizers forbid. Each build has a separate player. The command
+then plays cases over the stub of HIP and over AMD's HIP. A sanitizer's report ends the process,
+which counts as a difference. The exit status is 1 if there is a difference.
 
 The options of the sanitizers, and their reasons:
 
-* `detect_leaks=0`: what is kept until the process ends is kept on purpose (test_leaks.py
-  counts what must not grow), and AMD's HIP and Python leave more.
-* `ignore_noninstrumented_modules=1`: AMD's HIP and Python synchronise in ways that the thread
-  sanitizer does not see, as they were built without it.
-* `handle_segv=0`, `use_sigaltstack=0`: AMD's runtime has handlers of signals of its own, and
-  stacks for them.
+* `detect_leaks=0`: the library intentionally keeps memory until exit (test_leaks.py counts objects
+  that must not accumulate), and AMD's HIP and Python leak more.
+* `ignore_noninstrumented_modules=1`: the thread sanitizer does not see the synchronisation inside
+  AMD's HIP and Python, which are not instrumented.
+* `handle_segv=0`, `use_sigaltstack=0`: AMD's runtime installs signal handlers and signal stacks.
 * `MGPU_RT_TEST_SYMBOLS=shared`: sanitizers refuse RTLD_DEEPBIND.
 """
 
@@ -40,9 +39,9 @@ KINDS = {
 BUILDS = {f"{cc}-{kind}": (cc, kind) for cc in COMPILERS for kind in KINDS}
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-DMGPU_RT_CHECK", "-O1", "-g", "-fno-omit-frame-pointer"]
 FLAGS += ["-fPIC"]
-#: gcc warns about code that its own checks add, so only the plain build shows its warnings.
+#: gcc warns about code that its sanitizers add, so only the clang build shows warnings.
 WARNINGS = {"gcc": ["-w"], "clang": ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]}
-#: As in lowered programs, the players call functions whose handle types they do not know.
+#: The players, like lowered programs, call functions through types that differ in the handles.
 UNTYPED = {"gcc": [], "clang": ["-fno-sanitize=function"]}
 OPTIONS = (
     ("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:use_sigaltstack=0:abort_on_error=1"),
@@ -50,7 +49,7 @@ OPTIONS = (
     ("TSAN_OPTIONS", "ignore_noninstrumented_modules=1:halt_on_error=1:second_deadlock_stack=1"),
     ("MGPU_RT_TEST_SYMBOLS", "shared"),
 )
-#: The thread sanitizer cannot run with all of AMD's HIP, which needs the address space.
+#: The thread sanitizer cannot run with AMD's whole HIP, which needs the address space.
 DEVICES = {
     "address": (runner.STUB, runner.REUSE, runner.SMALL, runner.TWO, runner.SOFTGPU),
     "thread": (runner.STUB, runner.REUSE, runner.TWO),
@@ -62,7 +61,7 @@ def _run(*command: str | Path) -> None:
 
 
 def build(name: str) -> None:
-    """Makes one build of the library and the players, in build/sanitize/<name>."""
+    """Builds one variant of the library and of the players in build/sanitize/<name>."""
     cc, kind = BUILDS[name]
     compiler, sanitize, out = COMPILERS[cc], KINDS[kind], OUT / name
     out.mkdir(parents=True, exist_ok=True)
@@ -99,7 +98,7 @@ def _sides(name: str) -> list[runner.Side]:
 
 
 def play(name: str, wanted: int, without: tuple[str, ...]) -> int:
-    """Plays cases over one build; returns how many processes differ."""
+    """Plays cases over one build; returns the number of processes that differ."""
     wrong = played = 0
     for number, device in enumerate(DEVICES[BUILDS[name][1]]):
         directory = OUT / name / "cases" / str(number)

@@ -1,8 +1,9 @@
-"""Random programs: turns a list of actions into a program's calls.
+"""Turns a list of random actions into the calls of a program.
 
-An action is seven bytes. Any list is a valid program: the bytes choose among the objects that the
-program then holds. An action without an object does nothing. So a failing program can be cut
-anywhere, by which hypothesis shrinks it. The model (model.py) keeps the program valid.
+An action is seven bytes. Every list of actions is a valid program: the bytes select among the
+objects that exist at that point. An action without a suitable object does nothing. A failing
+program therefore stays valid when hypothesis removes actions to shrink it. The model (model.py)
+keeps the program valid.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def write(
     starts: bool = False,
     without: Sequence[str] = (),
 ) -> Script:
-    """Returns the program of these actions; `without` has names of actions, or kinds of failure."""
+    """Returns the program of these actions; `without` contains names of actions, or kinds of
+    failures, to avoid."""
     program = Program(
         head,
         exits=exits,

@@ -1,10 +1,10 @@
-"""Plays the whole random driver: many programs on every device of this machine, on all cores.
+"""Runs the whole random driver: many programs on every device of this machine, on all cores.
 
     python -m tests.proofs.random.soak 20000 [--minutes M] [--seed S]
     python -m tests.proofs.random.soak --shrink SEED        makes the failure of a seed small
 
-Writes date, counts, seeds and failures to bench/results/suites/random.json, and the table of
-docs/record/soak.md. The exit status is 1 if anything differed.
+Writes the date, counts, seeds and failures to bench/results/suites/random.json, and the table of
+docs/record/soak.md. The exit status is 1 if there was a difference.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.proofs.random import programs, runner, table
 RESULTS = records.SUITES / "random.json"
 EXAMPLES = 10  # number of cases for a seed
 
-#: The devices of 20 seeds, and whether the program continues at the end of the process.
+#: The devices of 20 successive seeds, and whether the program continues while the process exits.
 Share = tuple[runner.Device, bool]
 SHARES: tuple[Share, ...] = (
     *((runner.STUB, False),) * 3,
@@ -50,7 +50,7 @@ SHARES: tuple[Share, ...] = (
 
 
 def _had_here() -> tuple[Share, ...]:
-    """Returns the shares of devices that this machine has, or can fetch."""
+    """Returns the shares whose devices this machine has or can download."""
     missing = set()
     for device in {device for device, _ in SHARES if device.release}:
         try:
@@ -68,7 +68,7 @@ def _play_seed(
     sides: tuple[runner.Side, ...] = runner.ALL,
     shares: tuple[Share, ...] = SHARES,
 ) -> dict:
-    """Plays the cases of one seed until one fails; returns the outcome for the results."""
+    """Plays cases of one seed until a case fails; returns the outcome for the results."""
     device, exits = shares[number % len(shares)]
     counts: Counter[str] = Counter()
     errors: list[str] = []
@@ -123,7 +123,7 @@ def soak(
     without: tuple[str, ...] = (),
     sides: tuple[runner.Side, ...] = runner.ALL,
 ) -> dict:
-    """Plays seeds from the first on, until that many programs have been played."""
+    """Plays successive seeds, from the first on, until the wanted number of programs has run."""
     begin, total, failures, last = time.monotonic(), {}, [], first
     shares = _had_here()
     play = functools.partial(_play_seed, without=without, sides=sides, shares=shares)

@@ -1,4 +1,4 @@
-"""Makes the table of docs/record/soak.md, from the results of a soak."""
+"""Makes the table of docs/record/soak.md from the results of a soak."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BEGIN, END = "<!-- table soak {} -->", "<!-- end -->"
 
 
 def render(results: Path) -> str:
-    """Returns the table, between the marks that name its source."""
+    """Returns the table, enclosed in the marks that name its source."""
     read = records.load(results)
     lines = [
         BEGIN.format(results.relative_to(ROOT)),
@@ -38,7 +38,7 @@ def render(results: Path) -> str:
 
 
 def held(page: str) -> tuple[Path, str]:
-    """Returns the source that a page names, and its present table."""
+    """Returns the results file that a page names, and the page's current table."""
     begin = page.index("<!-- table soak ")
     end = page.index(END, begin) + len(END)
     text = page[begin:end]
@@ -46,7 +46,7 @@ def held(page: str) -> tuple[Path, str]:
 
 
 def write(results: Path) -> None:
-    """Puts the table of new results into the page."""
+    """Replaces the page's table by the table of new results."""
     page = PAGE.read_text()
     _, old = held(page)
     PAGE.write_text(page.replace(old, render(results)))

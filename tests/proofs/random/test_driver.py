@@ -1,4 +1,4 @@
-"""The random driver itself plays what it states, and notices faults."""
+"""The random driver plays what it claims to play, and detects faults."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _case(seed: int, device: runner.Device = runner.STUB) -> runner.Case:
 
 @pytest.mark.parametrize("device", [runner.STUB, runner.REUSE, runner.TWO, runner.SOFTGPU])
 def test_stock_does_what_the_model_says(device: runner.Device) -> None:
-    """With different delays of the streams, a defined program has one outcome."""
+    """A program that is well defined has one result, with any delays of the streams."""
     case = _case(1, device)
     assert runner.differences(runner.play(case, runner.STOCK, device), case, None) == []
 
@@ -51,7 +51,7 @@ def test_a_wrong_value_is_seen() -> None:
 
 
 def test_a_missing_wait_is_seen() -> None:
-    """An event orders two launches on two streams: without it the second comes first."""
+    """An event orders launches on two streams; without the event, the second launch runs first."""
     delays = ("HIPSTUB_ASYNC", "0,0,300000,0")  # microseconds, longer than a busy machine's own
     late = dataclasses.replace(runner.STUB, options=(*runner.STUB.options, delays))
     lines = [
@@ -81,7 +81,7 @@ def test_a_missing_wait_is_seen() -> None:
 
 
 def test_the_end_of_a_process_is_seen() -> None:
-    """A crash is noticed, and a failure that stock does not have."""
+    """The driver detects a crash, and a failure that stock does not report."""
     case = runner.Case(images.NAMES, {1: 1}, {1: ["0 hostset 1 1 1"]}, {1: {}})
     found = runner.differences(runner.play(case, runner.STOCK, runner.STUB), case, None)
     assert found[0] == "status -11, in program 1"
@@ -92,14 +92,14 @@ def test_the_end_of_a_process_is_seen() -> None:
 
 
 def test_a_line_cut_by_the_end_is_ignored() -> None:
-    """A thread was writing the line when main returned."""
+    """Another thread was still writing the line when main returned."""
     said = runner.run(["printf", "whole\\nm"], {"PATH": os.environ["PATH"]}, HANG)
     assert (said.status, said.other) == (0, ["whole"])
 
 
 def test_exit_finds_nothing_in_a_buffer_of_stderr(tmp_path) -> None:
-    """The exit would flush the buffer without its lock, and so cut or repeat a line that a thread
-    is writing."""
+    """At exit the C library would flush the buffer without its lock, and cut or repeat a line that
+    a thread is writing."""
     after = """#include <stdio.h>
         #include <unistd.h>
         __attribute__((destructor)) static void after_the_players(void) {
@@ -118,8 +118,8 @@ def test_the_page_shows_the_results() -> None:
 
 
 def test_cases_play_with_the_modules_that_go_along(tmp_path: Path) -> None:
-    """Another machine has neither the repository nor packages; the test only starts the player of
-    cases there."""
+    """Another machine has neither the repository nor the packages; the test only starts the player
+    in such a folder."""
     for name in cases.MODULES:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(runner.ROOT / name, tmp_path / name)

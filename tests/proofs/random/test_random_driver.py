@@ -1,4 +1,4 @@
-"""A sample of the random driver; `make soak` plays all of it (tests/proofs/random/README.md)."""
+"""A sample of the random driver; `make soak` runs all of it (tests/proofs/random/README.md)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAMPLES = {
     "softgpu": (runner.SOFTGPU, 6, 6),
     "softgpu, two devices": (runner.SOFTGPU_TWO, 3, 3),
 }
-#: Actions that are left out, separated by commas (script.py), to look past a known fault.
+#: The names of actions to leave out, separated by commas (script.py), which hides a known fault.
 WITHOUT = tuple(filter(None, os.environ.get("RANDOM_DRIVER_WITHOUT", "").split(",")))
 
 

@@ -1,4 +1,4 @@
-"""Runs small C programs over the stub of HIP, all built with a sanitizer that ends them at a
+"""Runs small C programs over the stub of HIP, all built with a sanitizer that terminates them at a
 finding."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.sanitize
 
 KINDS = ("gcc", "clang", "address", "thread")
 MODES = ("plain", "thread", "threads", "fork-before", "fork-after", "dlclose", "late")
-#: Printed, rightly, if HIP has ended before the program's last call (mode late).
+#: The library prints this correctly if HIP ended before the program's last call (mode late).
 AFTER_EXIT = "after HIP's exit handlers"
 FOUND = 66
 

@@ -1,4 +1,4 @@
-"""Models with one fault each, and the way in which `mgpu-rt diff` must name it."""
+"""Models with one fault each, and the verdict that `mgpu-rt diff` must report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.folders import folder
 
 KERNEL, INPUTS = "the kernel differs on equal inputs", "its inputs did it"
 
-#: The last of 16 elements of the third dimension is left unchanged.
+#: Leaves the last of 16 elements of the third dimension unchanged.
 _ONE_LESS = """%at = linalg.index 2 : index
 %end = arith.constant 15 : index
 %inside = arith.cmpi ult, %at, %end : index
@@ -35,8 +35,8 @@ _EXP, _SHARE = "%result = math.exp %scaled : f32", "%result = arith.divf %a, %b 
 
 @dataclass(frozen=True)
 class Seed:
-    """A fault in an operation of a model, which is one kernel; operations are counted from 1. MLIR
-    passes constants as arguments, so a wrong one is a wrong input."""
+    """A fault in one operation of a model, which becomes one kernel; operations are numbered from
+    1. MLIR passes constants as kernel arguments, so a wrong constant is a wrong input."""
 
     name: str
     model: str
@@ -46,7 +46,7 @@ class Seed:
     verdict: str = KERNEL
 
     def source(self) -> str:
-        """Returns the model with the fault."""
+        """Returns the model's text with the fault."""
         text = source(self.model)
         heads = [
             found.start() for found in re.finditer(r"^ *linalg\.(?!yield)", text, re.MULTILINE)
@@ -73,7 +73,7 @@ SEEDS = (
 
 
 def source(model: str) -> str:
-    """Returns a model as MLIR."""
+    """Returns the text of a model in MLIR."""
     return program.source(_model(model), WAITS)
 
 
@@ -82,7 +82,7 @@ def _model(name: str) -> models.Model:
 
 
 def executable(name: str, text: str, model: str, llvm: int = 22, *, lines: bool = False) -> Path:
-    """Makes a model's text a program, which makes as many passes as its stdin tells."""
+    """Compiles a model's text into a program, which reads its number of passes from stdin."""
     out = folder("seeded") / f"{name.replace(' ', '-')}-{llvm}"
     out.with_suffix(".mlir").write_text(text)
     compiled = lower.lower(out.with_suffix(".mlir"), llvm=llvm, first=WAITS.passes, lines=lines)

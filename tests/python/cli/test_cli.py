@@ -1,4 +1,4 @@
-"""Commands of mgpu-rt that show information, and the package in a Python program."""
+"""The commands of mgpu-rt that show information, and the package in a Python program."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_config_shows_what_the_environment_says() -> None:
 
 
 def test_config_fits_a_terminal() -> None:
-    """A long value leaves the meanings their room."""
+    """A long value does not squeeze the descriptions of the options."""
     path = f"/opt/{'rocm/' * 20}libamdhip64.so"
     result = invoke("config", COLUMNS="80", MGPU_RT_HIP=path)
     lines = result.stdout.splitlines()
@@ -74,8 +74,8 @@ def test_a_command_of_the_release_before_names_the_new_one(old: str) -> None:
 
 
 def test_a_start_imports_only_what_every_command_needs() -> None:
-    """Each command itself imports its further needs. click needs locale; site may import any
-    module."""
+    """Each command imports its further modules itself. click imports locale, and site may import
+    any module."""
     code = (
         "import locale, os, shlex, sys, click; known = set(sys.modules); import mgpu_rt._cli.main;"
         "print(*sorted(set(sys.modules) - known))"
@@ -129,7 +129,7 @@ def test_python_m_is_the_command() -> None:
 
 
 def doctor(*arguments: str, **env: str) -> tuple[int, dict]:
-    """Returns the exit status and the report."""
+    """Returns the exit status and the report of `mgpu-rt doctor`."""
     result = command("doctor", "--json", *arguments, **env)
     assert result.stderr == ""
     return result.returncode, json.loads(result.stdout)
@@ -140,7 +140,7 @@ def states(report: dict) -> dict[str, str]:
 
 
 def line(report: dict, name: str) -> str:
-    """Returns the text and the advice of a check."""
+    """Returns the text and the advice of one check in a report."""
     (check,) = (check for check in report["checks"] if check["name"] == name)
     return f"{check['text']}: {check['advice']}"
 
@@ -159,7 +159,7 @@ def test_doctor_finds_the_stub_of_hip() -> None:
 
 
 def test_doctor_says_whether_memory_stays_registered() -> None:
-    """A container's filter refuses userfaultfd, and the command tells so."""
+    """If a container's filter refuses userfaultfd, doctor reports it."""
     _, report = doctor()
     assert "mgpu-rt run --exclusive" in line(report, "registered")
     words = [sys.executable, "-c", REFUSE_USERFAULTFD, str(COMMAND), "doctor", "--json"]
@@ -196,7 +196,7 @@ def test_doctor_prints_long_paths_in_full() -> None:
 
 
 def test_doctor_names_the_way_to_a_hip_that_is_none(tmp_path: Path) -> None:
-    """A path that leads to no HIP gets other advice."""
+    """If a path does not lead to HIP, doctor advises to change the path."""
     hip = tmp_path / "libamdhip64.so"
     hip.write_bytes(b"\x7fELF, and no library")
     status, report = doctor(MGPU_RT_HIP=str(hip))
@@ -241,7 +241,7 @@ def test_doctor_fails_if_hip_has_no_device() -> None:
     [(100, "HIP has found none"), (999, "HIP cannot count them: hipErrorUnknown")],
 )
 def test_doctor_counts_no_device_where_hip_counts_none(error: int, words: str) -> None:
-    """HIP may leave the count unchanged when it fails."""
+    """hipGetDeviceCount may leave the count unchanged when it fails."""
     status, report = doctor(HIPSTUB_FAULT=f"hipGetDeviceCount:*:{error}")
     assert status == 1
     assert report["devices"] == []
@@ -255,7 +255,7 @@ def test_doctor_reports_a_hip_that_fails() -> None:
 
 
 def test_doctor_reports_a_hip_that_crashes(tmp_path: Path) -> None:
-    """The command itself survives and reports it."""
+    """doctor survives the crash and reports it."""
     hip = compile_c(
         tmp_path / "libamdhip64.so",
         "#include <stdlib.h>\n__attribute__((constructor)) static void f(void) { abort(); }",
@@ -283,7 +283,7 @@ def test_doctor_reports_a_hip_that_hangs(monkeypatch: pytest.MonkeyPatch) -> Non
     ],
 )
 def test_a_run_without_python_is_possible(env: dict[str, str], state: str, words: str) -> None:
-    """The report is that a run is possible."""
+    """doctor reports that a run is possible."""
     status, report = doctor(**env)
     assert status == 0
     assert states(report)["Python"] == state
@@ -344,7 +344,7 @@ def test_doctor_names_a_missing_kfd(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 def test_import_is_light() -> None:
-    """A program's first launch waits for the import."""
+    """The first launch of a program waits for the import of mgpu_rt."""
     code = (
         "import sys; sys.path.append(sys.argv[1]); before = set(sys.modules)\n"
         "import mgpu_rt; print(*set(sys.modules) - before)"
@@ -382,7 +382,7 @@ assert not hasattr(runtime, "hipInit")
 
 
 def test_a_shell_is_set_up_by_config(tmp_path: Path) -> None:
-    """The shell's programs run as by `mgpu-rt run`; a second set-up changes nothing."""
+    """The shell's programs run as under `mgpu-rt run`, and repeating the set-up changes nothing."""
     before = environment(MGPU_RT_HIP="", HIP_VISIBLE_DEVICES="1", XDG_DATA_HOME="/it's/here")
     code = "import json, os; print(json.dumps(dict(os.environ)))"
     words = "mgpu-rt config --env --device gfx90a"

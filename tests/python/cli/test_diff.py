@@ -1,4 +1,5 @@
-"""`mgpu-rt diff` names the first launch with other results, and whether kernel or inputs differ."""
+"""`mgpu-rt diff` names the first launch whose results differ, and whether its kernel or its inputs
+differ."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def diff(out: Path, *words: object) -> subprocess.CompletedProcess[str]:
 
 
 def variant(name: str, old: str = "", new: str = "", source: str = "barrier.mlir") -> Path:
-    """Returns a small program with a line changed."""
+    """Returns a small program in which one line is changed."""
     path = folder("diff") / f"{name}.mlir"
     text = (HERE / source).read_text()
     assert old in text
@@ -74,7 +75,7 @@ for _ in range(4):
 
 
 def test_launches_that_no_file_holds_are_counted(tmp_path: Path) -> None:
-    """A limit on file sizes (RLIMIT_FSIZE) does not end the program."""
+    """A limit on file sizes (RLIMIT_FSIZE) does not terminate the program."""
     subprocess.run([sys.executable, "-c", LOSES, tmp_path], check=True)
     (lost,) = tmp_path.iterdir()
     assert lost.stat().st_size == 2
@@ -209,7 +210,7 @@ PIECE = 4 << 20  # bytes that are hashed at once
 
 
 class Memory(Runtime):
-    """Memory that copies within the host, and counts bytes."""
+    """A runtime that copies within host memory, and counts the bytes."""
 
     read = 0
 
@@ -232,7 +233,8 @@ def test_a_hash_is_of_all_bytes(size: int) -> None:
 
 
 def test_each_piece_counts_in_its_place() -> None:
-    """There are more pieces than are held at once, and each differs."""
+    """The buffer has more pieces than are in flight at once, and each changed piece changes the
+    hash."""
     size = 40 * PIECE
     held = ctypes.create_string_buffer(size)
     buffer = Buffer(Memory(), ctypes.addressof(held), size)
@@ -311,7 +313,7 @@ def test_elements_are_compared(
 
 
 def test_variables_that_kernels_write_are_not_called_equal(tmp_path: Path) -> None:
-    """The kernel counts its launches in a variable."""
+    """The kernel counts its launches in a global variable."""
     counts = program(ROOT / "bench" / "programs" / "globals.mlir", iterations=5)
     found = diff(tmp_path / "out", "--", counts, "--", counts)
     assert (found.returncode, found.stdout.splitlines()[2:]) == (
@@ -336,7 +338,7 @@ def test_the_numbers_of_gpus_do_not_hide_an_emulated_device(
 
 
 def compare_models(before: Path, after: Path, out: Path, *words: str) -> str:
-    """Returns the lines of a comparison of one pass of each, on the emulated device."""
+    """Returns the output of a comparison of two models, one pass each, on the emulated device."""
     wait = f"{softgpu.hip({})},hipDeviceSynchronize"
     sides = [("sh", "-c", 'echo 1 | "$0"', str(path)) for path in (before, after)]
     words = ("diff", "--device", "softgpu", "-o", str(out), *words)

@@ -1,4 +1,5 @@
-"""Failed calls come first in `compare`, `report` and `stats`, and determine the status of `run`."""
+"""`compare`, `report` and `stats` list failed calls first, and failed calls determine the exit
+status of `run`."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ int main(void) { mgpuMemFree((void *)16, 0); return 0; }
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Builds a program in which one call fails, and that ends with status 0."""
+    """Builds a program in which one call fails, but which exits with status 0."""
     out = tmp_path_factory.mktemp("failing") / "failing"
     return compile_c(out, PROGRAM, str(library()), f"-Wl,-rpath,{library().parent}")
 

@@ -26,7 +26,7 @@ FORUM = str(PROGRAMS / "forum.mlir")
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Makes files of each kind, and a FIFO that no process has open."""
+    """Creates files of each kind, and a FIFO that no process has opened."""
     (tmp_path / "stats").write_text(json.dumps(recorded.stock()))
     (tmp_path / "trace").write_text(json.dumps(recorded.trace(call("mgpuLaunchKernel", 0))))
     (tmp_path / "image").write_bytes(code_object("forum"))
@@ -79,7 +79,7 @@ def test_a_fifo_that_nobody_reads_is_not_waited_for(place: Path, words: tuple[st
     ids=lambda words: words[0] if isinstance(words, tuple) else "",
 )
 def test_a_pipe_is_read_once_to_its_end(place: Path, words: tuple[str, ...], file: str) -> None:
-    """A shell's <(command) is such a pipe, and writes nothing before its program has begun."""
+    """A shell's <(command) is such a pipe, which stays empty until the command writes."""
     read, write = os.pipe()
     writer = threading.Thread(target=_write_late, args=(write, Path(file).read_bytes()))
     with subprocess.Popen(
@@ -98,7 +98,7 @@ def test_a_pipe_is_read_once_to_its_end(place: Path, words: tuple[str, ...], fil
 
 
 def _write_late(pipe: int, content: bytes) -> None:
-    """Writes to a pipe late, and in two parts."""
+    """Writes to a pipe after a delay, and in two parts."""
     with open(pipe, "wb", buffering=0) as file:
         file.write(content[:100])
         file.write(content[100:])
@@ -120,7 +120,7 @@ def test_a_fifo_is_no_program(place: Path) -> None:
 
 
 def test_a_fifo_is_no_rocm_runtime(place: Path) -> None:
-    """The FIFO is in HIP's place: a loader's folder is searched after it."""
+    """The FIFO replaces the library of HSA, which is searched for in the folder of HIP."""
     os.rename("fifo", _hip_search.HSA)
     code = f"from mgpu_rt import _hip_search; _hip_search.seams({str(place / 'libamdhip64.so')!r})"
     subprocess.run([sys.executable, "-c", code], env=environment(), check=True, timeout=HANG)

@@ -1,4 +1,5 @@
-"""`mgpu-rt inspect`: its output for real images, HIP's answers to them, and bad input."""
+"""Tests `mgpu-rt inspect`: its output for real images, HIP's answers about them, and invalid
+input."""
 
 from __future__ import annotations
 
@@ -87,7 +88,7 @@ def test_bundles_and_ptx_are_listed_for_people(tmp_path: Path) -> None:
 
 
 def test_the_library_decides_if_an_image_is_shared(tmp_path: Path) -> None:
-    """The library counts a section whose name it cannot read as one that kernels write."""
+    """The library treats a section as writable by kernels if it cannot read the section's name."""
     path = written(tmp_path, corpus.images()["names without an end"])
     (image,) = inspect("--no-device", path)["images"]
     assert image["globals"] == []
@@ -108,7 +109,7 @@ def test_a_missing_probe_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_names_are_only_text(tmp_path: Path) -> None:
-    """Hostile names stay mere names, too."""
+    """Names with control characters are printed as escaped text."""
     ptx = b".version 8.0\n.target sm_90\n.entry \x1b[2Jkernel(\n"
     said = command("inspect", "--no-device", written(tmp_path, ptx)).stdout
     assert r"kernel \u001b[2Jkernel" in said
@@ -133,7 +134,7 @@ def test_each_device_has_its_own_verdict(tmp_path: Path) -> None:
 
 
 def test_an_unknown_code_object_version_is_the_reason(tmp_path: Path) -> None:
-    """HIP 5.2.3 does not know versions 5 and 6."""
+    """HIP 5.2.3 does not support code object versions 5 and 6."""
     content = bytearray(code_object("forum", None, "gfx90a"))
     content[8] = 3
     ((_, loads, reason),) = answers(written(tmp_path, bytes(content)))
@@ -178,7 +179,7 @@ def test_no_device_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def stub_of_hip(tmp_path: Path, load: str, version: int = 60400000) -> str:
-    """Builds a HIP with one device and this hipModuleLoadData."""
+    """Builds a HIP with one device, whose hipModuleLoadData has the given body."""
     source = f"""
     #include <stdlib.h>
     #include <string.h>
@@ -226,7 +227,7 @@ def test_missing_functions_of_a_code_object_are_named(tmp_path: Path) -> None:
 
 
 def test_hip_is_not_given_damaged_images(tmp_path: Path) -> None:
-    """HIP may crash with a damaged image."""
+    """HIP may crash when it loads a damaged image."""
     path = corpus.holder(tmp_path, corpus.images()["headers point outside"])
     report = inspect(path, MGPU_RT_HIP=stub_of_hip(tmp_path, "abort();"))
     (said,) = report["images"][0]["answers"]
@@ -246,7 +247,7 @@ def test_hip_is_not_given_damaged_images(tmp_path: Path) -> None:
 def test_each_release_names_the_versions_that_it_takes(
     version: int, known: str, tmp_path: Path
 ) -> None:
-    """The runtime's advice names the same versions (test_advice.py)."""
+    """The runtime's advice names the same code object versions (test_advice.py)."""
     content = bytearray(code_object("forum", None, "gfx90a"))
     content[8] = 1  # version 3
     named = stub_of_hip(tmp_path, "return 999;", version)
@@ -321,7 +322,7 @@ def test_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_program_without_images_is_refused(tmp_path: Path) -> None:
-    """The message names the program's processor."""
+    """The message names the processor for which the program was compiled."""
     path = compile_c(tmp_path / "program", "int main(void) { return 0; }")
     content = bytearray(path.read_bytes())
     for machine, name in ((62, "x86-64"), (183, "AArch64"), (243, "RISC-V")):
@@ -341,7 +342,7 @@ def test_a_truncated_object_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_missing_packages_are_named() -> None:
-    """All other commands work; the line tells how to install the packages."""
+    """All other commands work, and the message names the command that installs the packages."""
     code = (
         "import sys; sys.modules['elftools'] = None\n"
         "from mgpu_rt._cli.main import main; main(sys.argv[1:])"

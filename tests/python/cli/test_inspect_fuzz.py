@@ -1,4 +1,4 @@
-"""`mgpu-rt inspect` on real images with changed bytes prints a sentence or a description."""
+"""`mgpu-rt inspect` prints an error message or a description for real images with changed bytes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def files() -> list[bytes]:
     return [*corpus.kinds(), unoptimised, holder, build("forum", 22, 1, STOCK).read_bytes()]
 
 
-#: Most of the bytes that are read are here: headers and tables, at the begin and at the end.
+#: Headers and tables, which are most of the bytes that are read, lie at the start and at the end.
 _NEAR = st.integers(0, 700)
 _PLACES = st.one_of(_NEAR, _NEAR.map(lambda at: -1 - at), st.integers(0, 40_000))
 _BYTES = st.one_of(
@@ -41,7 +41,7 @@ _BYTES = st.one_of(
 
 @st.composite
 def damaged(draw: st.DrawFn) -> bytes:
-    """Returns a file with some places overwritten, and perhaps cut short."""
+    """Returns a file in which some places are overwritten and which may be truncated."""
     content = bytearray(draw(st.sampled_from(files())))
     for at, change in draw(st.lists(st.tuples(_PLACES, _BYTES), min_size=1, max_size=12)):
         at %= len(content)

@@ -1,4 +1,4 @@
-"""`mgpu-rt lower` as it is installed: its output, and its messages when it fails."""
+"""The installed command `mgpu-rt lower`: its output, and its messages when it fails."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def lower(*arguments: object, stdin: bytes = b"", **env: str) -> subprocess.Comp
 
 
 def complaint(*arguments: object, stdin: bytes = b"", **env: str) -> str:
-    """Returns the message of a command that fails without a traceback and with status 2."""
+    """Runs a command that must fail with status 2 and without a traceback, and returns its
+    message."""
     result = lower(*arguments, stdin=stdin, **env)
     said = result.stderr.decode()
     assert (result.returncode, result.stdout) == (2, b""), said
@@ -40,7 +41,7 @@ def complaint(*arguments: object, stdin: bytes = b"", **env: str) -> str:
 
 
 def undefined(content: bytes) -> set[str]:
-    """Returns the runtime's functions that an object file needs."""
+    """Returns the names of the runtime's functions that an object file does not define."""
     symbols = ELFFile(io.BytesIO(content)).get_section_by_name(".symtab").iter_symbols()
     return {s.name for s in symbols if s.name.startswith("mgpu") and s["st_shndx"] == "SHN_UNDEF"}
 
@@ -66,7 +67,7 @@ def test_stdin_lowers_to_stdout(tmp_path: Path) -> None:
 
 
 def test_an_executable_runs(tmp_path: Path) -> None:
-    """The executable itself finds the library."""
+    """The executable finds the library without environment variables."""
     out = tmp_path / "x"
     result = lower(FORUM, "-o", out, "--emit", "executable", "--iterations", 3)
     assert result.returncode == 0, result.stderr
@@ -76,7 +77,7 @@ def test_an_executable_runs(tmp_path: Path) -> None:
     assert f"=> {LIB}/libmlir_rocm_runtime.so" in linked
 
 
-#: A loop that launches twice, and prints a number.
+#: A program whose loop launches two kernels per iteration, and that prints a number.
 LAUNCHES = """
 module {
   func.func private @printF32(f32)
@@ -110,7 +111,7 @@ def run(program: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_kernels_in_a_launch_are_outlined(tmp_path: Path, llvm: int) -> None:
-    """A library that the program calls is linked by name."""
+    """The command links a library that the program calls, given the library's name."""
     out = tmp_path / "x"
     words = ("--llvm", llvm, "--emit", "executable", "--link", "mlir_c_runner_utils")
     result = lower("-", "-o", out, *words, "--iterations", 3, stdin=LAUNCHES.encode())
@@ -121,7 +122,7 @@ def test_kernels_in_a_launch_are_outlined(tmp_path: Path, llvm: int) -> None:
 
 
 def test_iterations_change_the_only_outer_loop(tmp_path: Path) -> None:
-    """MLIR drops the names of constants, and merges equal ones."""
+    """MLIR drops the names of constants, and merges equal constants."""
     opt = [toolchain.tool("mlir-opt", 22), "--gpu-kernel-outlining", "--canonicalize", "--cse"]
     text = toolchain.run(opt, LAUNCHES.encode())
     assert b"%iterations" not in text
@@ -133,7 +134,7 @@ def test_iterations_change_the_only_outer_loop(tmp_path: Path) -> None:
 
 
 def test_objects_and_libraries_are_linked(tmp_path: Path) -> None:
-    """Paths name the libraries, and the program finds one again when it runs."""
+    """The libraries are given as paths, and the program finds a shared library at run time."""
     source = '#include <stdio.h>\nvoid printF32(float f) { printf("%.1f!", f); }\n'
     shared = compile_c(tmp_path / "libprints.so", source, "-shared", "-fPIC")
     plain = compile_c(tmp_path / "prints.o", source, "-c", "-fPIC")
@@ -191,7 +192,8 @@ def test_an_error_of_mlirs_is_shown(tmp_path: Path) -> None:
 
 
 def test_an_error_names_the_programs_file(tmp_path: Path) -> None:
-    """Each tool's error names lines of the file, even with another number of iterations."""
+    """Errors of all tools name lines of the program's file, even if the number of iterations was
+    changed."""
     program = tmp_path / "mine.mlir"
     out = ("-o", tmp_path / "x")
     program.write_text(FORUM.read_text().replace("gpu.return", "gpu.nonsense"))
@@ -214,7 +216,7 @@ def test_an_error_names_the_programs_file(tmp_path: Path) -> None:
 
 
 def test_a_pass_that_would_not_help_is_not_named(tmp_path: Path) -> None:
-    """The program also has an operation of another dialect."""
+    """The program also contains an operation of another dialect."""
     text = '%x = arith.constant 1.0 : f32\n%y = math.exp %x : f32\n"no.such"() : () -> ()\n'
     said = complaint("-", "-o", tmp_path / "x", stdin=text.encode())
     assert "unregistered dialect" in said and "math" not in said.splitlines()[-1]
@@ -233,7 +235,7 @@ def test_a_dry_run_shows_commands_that_do_it(tmp_path: Path, words: tuple[object
 
 
 def loaded(path: Path) -> dict[str, bytes]:
-    """Returns the sections of an object that a program has in memory."""
+    """Returns the sections of an object file that are loaded into memory."""
     with path.open("rb") as file:
         sections = ELFFile(file).iter_sections()
         return {
@@ -327,7 +329,8 @@ def test_a_release_without_a_pipeline_is_refused(tmp_path: Path) -> None:
 def test_missing_tools_are_named_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: int | None, said: str
 ) -> None:
-    """One message names all missing tools, how to get them, and what works without them."""
+    """One message names all missing tools, how to install them, and which functions work without
+    them."""
     real = toolchain.tool
 
     def tool(name: str, llvm: int) -> Path:

@@ -1,4 +1,4 @@
-"""`mgpu-rt compare --report`: the page's content for each kind of file, and the reasons for
+"""`mgpu-rt compare --report`: the content of the page for each kind of file, and the reasons for
 failures."""
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ LAUNCHES = 20
 
 
 def files(folder: Path, **contents: Any) -> list[str]:
-    """Writes the files, and returns their paths."""
+    """Writes the contents to files, and returns the files' paths."""
     for name, content in contents.items():
         (folder / f"{name}.json").write_text(json.dumps(content))
     return [str(folder / f"{name}.json") for name in contents]
 
 
 def report(folder: Path, **contents: Any) -> Page:
-    """Returns the page for files with these contents."""
+    """Returns the report page for files with these contents."""
     result = invoke("compare", "--report", "-", *files(folder, **contents))
     assert result.exit_code == 0, result.stderr
     return Page(result.stdout)
 
 
 def read(folder: Path, **contents: Any) -> inputs.Run:
-    """Returns the last run of such files."""
+    """Returns the last run that files with these contents describe."""
     return inputs.of_files(files(folder, **contents))[-1]
 
 
 def counted(key: str, name: str, **values: int) -> dict[str, Any]:
-    """Returns statistics with one counter changed."""
+    """Returns statistics in which one counter is changed."""
     whole = recorded.statistics()
     whole[key][name] = values
     return whole
@@ -96,7 +96,7 @@ def test_processes_of_a_program_are_added_up(forum: Path, tmp_path: Path) -> Non
 
 
 def test_a_page_of_real_files_has_the_calls(forum: Path, tmp_path: Path) -> None:
-    """The files are made as a user would."""
+    """The test creates the files as a user would."""
     places = [str(tmp_path / name) for name in ("stats.json", "trace.json")]
     outputs = ("--stats-json", places[0], "--trace", places[1])
     command("run", "--device", "softgpu", *outputs, "--", forum, MGPU_RT_HIP="")
@@ -123,7 +123,8 @@ def test_a_slower_run_is_called_slower(tmp_path: Path) -> None:
 
 
 def test_the_headline_says_how_far_the_ratio_varies(tmp_path: Path) -> None:
-    """Two traces with equal calls give a range; otherwise the page tells that each ran once."""
+    """For two traces with equal calls the page shows a range; otherwise the page only reports that
+    each side ran once."""
     begun = [call("mgpuLaunchKernel", 100 * n, 40) for n in range(18)]
     slow = recorded.trace(*begun, *(call("mgpuLaunchKernel", 2000 + 100 * n, 80) for n in range(2)))
     fast = recorded.trace(*(call("mgpuLaunchKernel", 50 * n, 20) for n in range(20)))
@@ -196,7 +197,7 @@ def test_a_page_has_kernels_copies_and_modules(tmp_path: Path) -> None:
 
 
 def test_peaks_of_devices_are_added_up(tmp_path: Path) -> None:
-    """0 is a counted value, unlike a value that was not counted."""
+    """A counted value of 0 differs from a value that was not counted."""
     keys = ("allocated", "peak_allocated", "reserved", "blocks", "cached_blocks")
     device = {**dict.fromkeys(keys, 0), "peak_reserved": 2_000_000}
     shown = report(tmp_path, a=recorded.statistics(memory={"0": device, "1": device}))
@@ -219,14 +220,14 @@ def test_quantiles_are_those_of_a_plain_sort(count: int) -> None:
 
 
 def test_the_median_is_never_beyond_99_of_100(tmp_path: Path) -> None:
-    """There are two calls, one of them long."""
+    """The trace contains two calls, one of them long."""
     events = [call("mgpuLaunchKernel", 10_000 * n, duration) for n, duration in ((1, 1), (2, 3000))]
     rows = report(tmp_path, t=recorded.trace(*events)).tables["Time of one call, by the trace"]
     assert rows["mgpuLaunchKernel"] == ["1.00 µs", "3.00 ms", "3.00 ms"]
 
 
 def test_gpu_times_have_a_table_of_their_own(tmp_path: Path) -> None:
-    """The trace has times of submitted work, which is no call."""
+    """The trace contains times of submitted work, which is not a call."""
     work = [call(name, n, 1 + n, "gpu") for n, name in enumerate(("mul", "mul", "hipMemcpyAsync"))]
     after = recorded.trace(call("mgpuLaunchKernel", 0), *work)
     table = "Time on the GPU"
@@ -253,7 +254,7 @@ def test_the_advice_knows_the_defaults() -> None:
 
 
 def test_memory_of_processes_is_added_up_over_time(tmp_path: Path) -> None:
-    """Two processes hold memory at one time."""
+    """Two processes own memory at the same time, and the page adds their memory up."""
     one = recorded.trace(
         call("mgpuMemAlloc", 0),
         call("mgpuMemFree", 100),
@@ -271,7 +272,7 @@ def test_a_trace_without_memory_says_so(tmp_path: Path) -> None:
 
 
 def test_the_start_of_hip_is_in_no_call(tmp_path: Path) -> None:
-    """Statistics contain the start, and a trace by itself does, too."""
+    """Statistics contain the time of HIP's start, and so does a trace without statistics."""
     before = recorded.stock(start={"ns": 299_000_000})
     after = recorded.statistics(start={"ns": 250_000_000})
     shown = report(tmp_path, a=before, b=after)
@@ -350,7 +351,7 @@ def test_durations_have_three_digits(ns: float | None, told: str) -> None:
 
 
 def test_a_million_events_are_binned() -> None:
-    """A page stays small for any length of a trace and any number of its kernels."""
+    """A page stays small for a trace of any length and with any number of kernels."""
     half = 500_000
     events = (
         event
@@ -370,13 +371,13 @@ def test_a_million_events_are_binned() -> None:
 
 
 def test_hits_of_scratch_buffers_are_no_calls(tmp_path: Path) -> None:
-    """Such hits belong to scratch buffers, which are no call of the program."""
+    """Cache hits of scratch buffers do not count as calls of the program."""
     whole = counted("cache", "memory", hits=5, misses=1, evictions=0)
     assert report(tmp_path, s=whole).tables["Caches"]["memory"][:3] == ["5", "1", "0"]
 
 
 def test_questions_are_counted_by_themselves(tmp_path: Path) -> None:
-    """More questions are no more work for the driver."""
+    """More queries do not count as more work for the driver."""
     before, after = recorded.stock(), recorded.statistics()
     after["hip"]["hipPointerGetAttributes"] = {"calls": 5000, "ns": 2_000_000}
     shown = report(tmp_path, a=before, b=after)
@@ -392,7 +393,7 @@ def test_questions_are_counted_by_themselves(tmp_path: Path) -> None:
 
 
 def test_a_longer_call_has_its_reason(tmp_path: Path) -> None:
-    """Another function may have lost the time that this one takes more."""
+    """If one function takes longer, another function may have become shorter by that time."""
     wait, destroy = "mgpuStreamSynchronize", "mgpuStreamDestroy"
     before, after = recorded.stock(), recorded.statistics()
     before["abi"] |= {wait: {"calls": 9, "ns": 100}, destroy: {"calls": 9, "ns": 900_000}}
@@ -419,7 +420,7 @@ HOSTILE = [
 
 
 def hostile() -> dict[str, Any]:
-    """Returns statistics in which every name is hostile."""
+    """Returns statistics in which every name contains control characters or markup."""
     functions = {name: {"calls": 1, "ns": 10} for name in HOSTILE}
     whole = recorded.statistics(
         abi=functions,

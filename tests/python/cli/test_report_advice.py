@@ -1,4 +1,4 @@
-"""`mgpu-rt compare --report`: its advice, and the evidence for each."""
+"""`mgpu-rt compare --report`: its advice, and the evidence for each piece of advice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def with_modules(**changes: Any) -> dict[str, Any]:
 
 
 def evicted(again: bool, evictions: int = 10) -> dict[str, Any]:
-    """Returns ten blocks that were released to the driver, before or after the last allocation."""
+    """Returns a run in which ten blocks were released to the driver, before or after the last
+    allocation."""
     whole = counted("cache", "memory", hits=0, misses=11, evictions=evictions)
     last = 1000 if again else 1
     calls = [call("hipFree", 10 + n, 1, "driver") for n in range(10)]
@@ -34,7 +35,7 @@ def evicted(again: bool, evictions: int = 10) -> dict[str, Any]:
 COPY = [call("mgpuMemcpy", n, bytes=1 << 20, result="bypass") for n in range(10)]
 
 FINDINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-    # the title; files that prove it; files that almost prove it
+    # the title; files that prove the finding; files that almost prove it
     ("No cache was at work", {"s": recorded.stock()}, {"s": recorded.statistics()}),
     (
         "A module is loaded 100 times: writable globals",
@@ -114,7 +115,8 @@ def test_near_evidence_gives_no_advice(nearly: dict[str, Any], tmp_path: Path) -
 
 
 def copies(size: int, *, behind: bool = False) -> dict[str, Any]:
-    """Returns ten copies that a cache passed on, each after a wait, or after a launch."""
+    """Returns ten copies that a cache passed on to the driver, each after a wait or after a
+    launch."""
     events = []
     for n in range(10):
         copied = call("mgpuMemcpy", 10 * n + 2, bytes=size, result="bypass", stream=1)
@@ -144,7 +146,7 @@ def test_no_copy_advice_for_stock_runs(tmp_path: Path) -> None:
 
 
 def test_advice_on_streams_tells_why(tmp_path: Path) -> None:
-    """The advice distinguishes cached streams from busy ones."""
+    """The advice distinguishes streams that the program keeps from streams that are busy."""
     whole = counted("cache", "streams", hits=0, misses=100, evictions=0)
     (busy,) = advice(read(tmp_path, s=whole))
     assert "still had work" in busy.step
@@ -164,7 +166,7 @@ def test_a_good_run_gets_no_advice(tmp_path: Path) -> None:
 
 
 def test_an_unfinished_process_gets_advice(tmp_path: Path) -> None:
-    """A child of multiprocessing ends by _exit, which is not certainly a fault."""
+    """A child process of multiprocessing ends by _exit, which need not be a fault."""
     shown = report(tmp_path, s=recorded.statistics(process=recorded.process(ended="unfinished")))
     assert "forum, process 7, was killed, ended by _exit or exec, or still runs." in shown.text
     assert "process 7, not ended by exit, or still running" in shown.text

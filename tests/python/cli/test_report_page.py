@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 
 STYLE = ROOT / "mgpu_rt" / "_cli" / "report" / "style.css"
 
-#: A phone, and a desktop in light and dark.
+#: the width and dark mode of a phone and of a desktop
 SCREENS = [(390, False), (1100, False), (1100, True)]
 
 
@@ -36,7 +36,7 @@ def page() -> Iterator[Page]:
 
 
 def written(folder: Path, **contents: object) -> Path:
-    """Returns the page of such files."""
+    """Returns the path of a report page for files with these contents."""
     paths = []
     for name, content in contents.items():
         paths.append(str(folder / name))
@@ -49,7 +49,7 @@ def written(folder: Path, **contents: object) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a page with every section."""
+    """Returns the path of a page that contains every section."""
     details = {
         "process": recorded.process(),
         "kernels": {"count": {"launches": 100, "ns": 9000}},
@@ -85,7 +85,7 @@ def test_a_page_stands_alone_and_fits(page: Page, whole: Path, width: int, dark:
     assert [event["request"]["url"] for event in told] == [whole.as_uri()]
 
 
-#: Finds elements that reach beyond the screen, even if they would be cut off.
+#: Finds elements that extend beyond the screen, even if they are clipped.
 TOO_WIDE = """[...document.querySelectorAll('main *')]
     .filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest('thead'))
     .map(e => e.outerHTML.slice(0, 80))"""
@@ -111,7 +111,7 @@ def test_hostile_names_are_only_text(page: Page, tmp_path: Path, width: int) -> 
 
 
 def test_a_screen_reader_knows_tables_and_charts(page: Page, whole: Path) -> None:
-    """The cells do so even on a phone, where rows are laid out as blocks."""
+    """Cells have their roles even on a phone, where the style sheet lays out rows as blocks."""
     page.show(whole, width=390)
     nodes = page.call("Accessibility.getFullAXTree")["nodes"]
     named: dict[str, list[str]] = {}
@@ -156,7 +156,7 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("scheme", (0, 1), ids=("light", "dark"))
 def test_colours_contrast_with_the_background(scheme: int) -> None:
-    """The contrast is 4.5 for text and 3 for charts: WCAG's level AA."""
+    """Text needs a contrast of 4.5, and charts need 3: WCAG's level AA."""
     schemes = re.findall(r":root \{(.*?)\}", STYLE.read_text(), re.DOTALL)
     colours = dict(re.findall(r"--([\w-]+): (#\w{6})", schemes[scheme]))
     grounds = [colours.pop("page"), colours.pop("card")]

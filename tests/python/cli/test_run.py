@@ -1,4 +1,4 @@
-"""`mgpu-rt run`: its effect on a program, and its messages when it fails."""
+"""`mgpu-rt run`: its effects on a program, and its messages when it fails."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from tests.support.patience import HANG, wait_until
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Builds a program that uses a stream and ends with status 3. LLVM 19's library, which the
-    program wants, is not on this machine."""
+    """Builds a program that uses a stream and exits with status 3. The program needs LLVM 19's
+    library, which this machine lacks."""
     return stream_program(tmp_path_factory.mktemp("program"), f"{RUNTIME}.19.1")
 
 
@@ -61,8 +61,8 @@ def test_a_program_without_a_call_is_named(words: tuple[str, ...], tmp_path: Pat
 
 
 def test_only_the_process_that_was_started_is_named(program: Path) -> None:
-    """There is no line for a program whose children may have called, for these, or if nothing was
-    asked for."""
+    """The command prints no line if children may have made the calls, or if the user requested no
+    results."""
     for words in (
         ("run", "--", "true"),
         ("run", "--stats", "--", "sh", "-c", "true; cat /dev/null; :"),
@@ -109,7 +109,7 @@ def test_lazy_takes_exclusive() -> None:
 
 
 def test_the_program_replaces_the_command() -> None:
-    """The program's process id is the command's, so signals reach it."""
+    """The program has the process id of the command, so signals reach the program."""
     words = [COMMAND, "run", "--", "cat"]
     process = subprocess.Popen(words, env=environment(), stdin=subprocess.PIPE)
     try:
@@ -123,7 +123,7 @@ def test_the_program_replaces_the_command() -> None:
 
 
 def test_signals_act_as_in_a_direct_run() -> None:
-    """Python ignores SIGPIPE, which a program would inherit."""
+    """Python ignores SIGPIPE, and a program would inherit this setting."""
     words = ("grep", "^SigIgn", "/proc/self/status")
     direct = subprocess.run(words, capture_output=True, text=True)
     assert command("run", "--", *words).stdout == direct.stdout
@@ -164,7 +164,7 @@ def test_stats_prints_a_table(program: Path) -> None:
 
 
 def test_stats_json_is_written_where_the_command_was_called(program: Path, tmp_path: Path) -> None:
-    """The program's change of directory does not matter."""
+    """The program may change its folder without moving the file."""
     words = [COMMAND, "run", "--stats-json", "stats-%p.json", "--", "sh", "-c", 'cd /; "$0"']
     subprocess.run([*words, program], cwd=tmp_path, env=environment(), timeout=HANG)
     (path,) = tmp_path.glob("stats-*.json")
@@ -186,7 +186,7 @@ def test_softgpu_is_put_into_the_environment() -> None:
 
 
 def test_a_program_runs_on_softgpu(program: Path) -> None:
-    """The HIP is AMD's own, without a GPU."""
+    """The program runs on AMD's own HIP, without a GPU."""
     result = command("run", "--device", "softgpu", program, MGPU_RT_HIP="", MGPU_RT_VERBOSE="1")
     assert result.returncode == 3
     assert "libamdhip64.so.5, devices: 1;" in result.stderr
@@ -194,7 +194,8 @@ def test_a_program_runs_on_softgpu(program: Path) -> None:
 
 @pytest.mark.parametrize("name", softgpu.TARGETS)
 def test_an_emulated_device_is_named_by_a_word(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings may follow the word. A variable that chooses a GPU by number does not hide it."""
+    """Settings of the emulated device may follow its name. A variable that selects a GPU by its
+    number does not hide the emulated device."""
     monkeypatch.setattr(_hip_search, "knows", lambda hip, target: target == name)
     base = {"MGPU_RT_SOFTGPU": "gfx906,threads=2", "HIP_VISIBLE_DEVICES": "1"}
     found = preload.device_environment(name, base)
@@ -279,7 +280,7 @@ def test_a_program_in_this_folder_is_pointed_at(
     [("MGPU_RT_CACHES", "do you mean MGPU_RT_CACHE?"), ("MGPU_RT_FOO", "lists them all")],
 )
 def test_a_variable_that_is_no_option_is_named(program: Path, name: str, way: str) -> None:
-    """The run continues without the variable."""
+    """The run ignores the variable and continues."""
     result = command("run", "--", program, **{name: "off"})
     assert result.returncode == 3
     assert result.stderr.startswith(f"mgpu-rt: {name} is set, but there is no such option: ")
@@ -299,7 +300,8 @@ def test_a_program_for_another_machine_is_refused(tmp_path: Path, linked: tuple[
 
 
 def test_a_misspelt_option_is_named(program: Path) -> None:
-    """A misspelt option is not taken for the program; words after the program are the program's."""
+    """A misspelt option does not count as the program's name; words after the program belong to the
+    program."""
     result = command("run", "--trcae", "x", "--", program)
     assert result.returncode == 2
     assert re.search("No such option:? '?--trcae.* Did you mean '?--trace", result.stderr)
@@ -308,7 +310,7 @@ def test_a_misspelt_option_is_named(program: Path) -> None:
 
 
 def test_unwritable_results_fail_before_the_run(tmp_path: Path) -> None:
-    """A run of hours must not fail at its end."""
+    """A long run must not fail at its end because a file cannot be written."""
     flag = tmp_path / "ran"
     for option in ("--stats-json", "--trace"):
         place = tmp_path / "none" / "x.json"
@@ -372,7 +374,7 @@ def test_a_missing_cuhip_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 @pytest.mark.parametrize("name", ("libmlir_cuda_runtime.so", "libmlir_cuda_runtime.so.22.1"))
 def test_a_program_runs_on_cuda(name: str, tmp_path: Path) -> None:
-    """The program was linked with LLVM's own library for CUDA, which is not on this machine."""
+    """The program was linked with LLVM's own library for CUDA, which this machine lacks."""
     program = stream_program(tmp_path, name)
     result = command("run", "--device", "cuda", program, MGPU_RT_CUDA=str(CUSTUB), MGPU_RT_HIP="")
     assert (result.returncode, result.stdout, result.stderr) == (3, "done\n", "")
@@ -401,7 +403,7 @@ def test_nvidias_driver_is_found_or_named(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_a_machine_that_starts_no_process_is_named(
     monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    """The message does not blame a missing HIP."""
+    """The message does not blame a missing HIP for the failure."""
 
     def refuse(*_words: object, **_settings: object) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
@@ -415,13 +417,14 @@ def test_a_machine_that_starts_no_process_is_named(
 
 
 def test_doctor_keeps_a_path_whole() -> None:
-    """People copy the path, so it stays whole even on a narrow terminal."""
+    """Users copy the path, so doctor does not break it even on a narrow terminal."""
     said = invoke("doctor", "--device", "softgpu", COLUMNS="40").stdout
     assert str(_layout.PREFIX / "lib" / _layout.LIBRARY) in said
 
 
 def test_doctor_blames_no_python_for_a_program_that_failed() -> None:
-    """The library looks for Python in parallel with the program, and a slow program still runs."""
+    """The library searches for Python while the program runs, so a slow program may still be
+    running when the search ends."""
     result = command("doctor", "--device", "hip", HIPSTUB_DEVICES="0")
     (line,) = (line for line in result.stdout.splitlines() if " Python " in line)
     assert "not looked for: the program had failed before" in line or "would manage" in line
@@ -455,7 +458,7 @@ def test_a_path_with_a_colon_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_library_in_a_path_with_a_space_is_preloaded(
     monkeypatch: pytest.MonkeyPatch, program: Path, tmp_path: Path
 ) -> None:
-    """LD_PRELOAD would end the name at the space."""
+    """In LD_PRELOAD, a space would end the library's name."""
     folder = tmp_path / "größer als" / "lib"
     folder.mkdir(parents=True)
     for name in (RUNTIME, f"{RUNTIME}.19.1"):
@@ -470,7 +473,7 @@ def test_a_library_in_a_path_with_a_space_is_preloaded(
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Sets up a machine without a GPU; tests may make tmp_path/kfd and tmp_path/nvidiactl."""
+    """Simulates a machine without a GPU; tests may create tmp_path/kfd and tmp_path/nvidiactl."""
     monkeypatch.setattr(preload, "KFD", tmp_path / "kfd")
     monkeypatch.setattr(cuda, "GPUS", (tmp_path / "nvidiactl",))
     return tmp_path
@@ -479,7 +482,8 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_auto_chooses_the_first_device_that_is_there(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The devices are AMD's GPU with its HIP, NVIDIA's with its driver, and the software GPU."""
+    """`auto` tries AMD's GPU with its HIP, then NVIDIA's GPU with its driver, then the software
+    GPU."""
     (machine / "lib").mkdir()
     (machine / "lib" / "libamdhip64.so.77").symlink_to(STUB)
     rocm = {"ROCM_PATH": str(machine)}
@@ -535,7 +539,8 @@ def test_a_hip_that_is_not_there_is_refused_before_the_program_runs(
 
 @pytest.mark.parametrize("device", ["hip", "softgpu"])
 def test_a_hip_that_is_no_library_is_refused(device: str, tmp_path: Path) -> None:
-    """ROCm's folder is no library. Before the check 47 calls failed, with status 0."""
+    """ROCm's folder is not a library. Before this check existed, 47 calls failed while the status
+    was 0."""
     text = tmp_path / "text"
     text.write_text("INPUT(libamdhip64.so.6)")
     for path in (tmp_path, text):
@@ -545,7 +550,7 @@ def test_a_hip_that_is_no_library_is_refused(device: str, tmp_path: Path) -> Non
 
 
 def test_device_hip_without_a_hip_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loader may find one only by its name."""
+    """The dynamic loader may find a HIP by its bare name, which the search does not find."""
     monkeypatch.setattr(preload._hip_search, "find", lambda _: [])
     result = invoke("run", "--device", "hip", "true")
     assert result.exit_code == 2

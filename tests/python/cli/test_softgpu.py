@@ -1,4 +1,4 @@
-"""mgpu_rt._cli.softgpu sets a child's environment, and names missing parts."""
+"""mgpu_rt._cli.softgpu sets the environment of a child process, and names missing parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ ELF = b"\x7fELF"  # the begin of library files
 
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Makes a build directory with a file in the driver's place, and no fetched HIP."""
+    """Creates a build directory with an empty file in place of the driver library, and without an
+    installed HIP."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     library = tmp_path / "build" / "softgpu" / softgpu.DRIVER
     library.parent.mkdir(parents=True)
@@ -64,7 +65,7 @@ def test_a_missing_hip_is_named(build: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_hip_that_cannot_be_emulated_is_named(
     build: Path, hip: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The ROCr below this HIP loads neither of the libraries that softgpu replaces."""
+    """The ROCr that this HIP uses loads neither of the libraries that softgpu replaces."""
     found = [_hip_search.Hip("/opt/rocm", hip)]
     monkeypatch.setattr(_hip_search, "LOADERS_FOLDERS", ())
     monkeypatch.setattr(_hip_search, "find", lambda _: found)
@@ -113,7 +114,7 @@ def test_a_device_that_there_is_not_is_named(build: Path, hip: str, name: str) -
 
 
 def _lay(folder: Path, name: str, knows: str) -> Path:
-    """Makes a HIP and its ROCr, which knows these targets."""
+    """Creates a HIP and a ROCr that supports these targets."""
     folder.mkdir(parents=True)
     (folder / _hip_search.HSA).write_text(f"libhsakmt.so.1 {knows}")
     (folder / name).write_bytes(ELF)
@@ -123,7 +124,8 @@ def _lay(folder: Path, name: str, knows: str) -> Path:
 def test_a_device_that_hip_does_not_know_wants_another_hip(
     build: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The HIP that `mgpu-rt doctor --install` has fetched is used, for that device only."""
+    """softgpu uses the HIP that `mgpu-rt doctor --install` downloaded, but only for the emulated
+    device that needs it."""
     old = _lay(tmp_path / "old", "libamdhip64.so.5", "gfx906 gfx90a")
     monkeypatch.setattr(_hip_search, "find", lambda _: [_hip_search.Hip("/opt/rocm", str(old))])
     (build / "softgpu" / "libhsakmt.so.1").touch()
@@ -144,7 +146,8 @@ def test_a_device_that_hip_does_not_know_wants_another_hip(
 def test_check_takes_the_newest_hip_5(
     build: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The checker's device replaces the driver library, which HIP 6 and later do not load."""
+    """The checker's device library replaces the driver library, which HIP 6 and later do not
+    load."""
     newest = _lay(tmp_path / "7", "libamdhip64.so.7", "gfx942")
     (newest.parent / _hip_search.HSA).write_bytes(b"hsaKmtQueueRingDoorbell gfx942 gfx90a")
     middle = _lay(tmp_path / "5", "libamdhip64.so.5", "gfx942 gfx90a")

@@ -1,4 +1,4 @@
-"""`mgpu-rt stats` and `mgpu-rt compare`, on a program that MLIR lowered, over AMD's HIP on the
+"""`mgpu-rt stats` and `mgpu-rt compare`, on a program lowered by MLIR, over AMD's HIP on the
 emulated device."""
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ ON_SOFTGPU = {"MGPU_RT_HIP": ""}
 
 @pytest.fixture(scope="module")
 def forum() -> Path:
-    """Builds the forum's program as LLVM 19 lowers it, linked with a plain runtime."""
+    """Builds the forum's program as LLVM 19 lowers it, linked with the plain runtime."""
     return build("forum", 19, LAUNCHES, STOCK)
 
 
 def run(program: Path, path: Path, **env: str) -> str:
-    """Writes a statistics file; returns all other output."""
+    """Runs a program that writes a statistics file; returns the program's remaining output."""
     words = ("run", "--device", "softgpu", "--stats", "--stats-json", path, "--", program)
     result = command(*words, **ON_SOFTGPU, **env)
     assert result.returncode >= 0, result.stderr
@@ -43,7 +43,7 @@ def run(program: Path, path: Path, **env: str) -> str:
 
 @pytest.fixture(scope="module")
 def files(forum: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Returns statistics of stock's behaviour, and with the cache."""
+    """Returns the statistics of two runs: with stock's behaviour, and with the caches."""
     folder = tmp_path_factory.mktemp("stats")
     run(forum, folder / "stock.json", MGPU_RT_CACHE="off")
     run(forum, folder / "ours.json")
@@ -76,7 +76,7 @@ def test_stats_shows_cache_rates(files: tuple[Path, Path]) -> None:
 
 
 def tail(path: Path) -> list[str]:
-    """Returns the rows of `stats` that show the caches."""
+    """Returns the rows about caches in the output of `stats`."""
     lines = command("stats", path).stdout.splitlines()
     begin = next(n for n, line in enumerate(lines) if line.startswith("cache "))
     return lines[begin + 1 :]
@@ -88,7 +88,7 @@ def test_stats_shows_memory(tmp_path: Path) -> None:
 
 
 def test_values_that_were_not_counted_are_never_0(files: tuple[Path, Path]) -> None:
-    """Stock's behaviour has no cache."""
+    """Stock's behaviour uses no cache."""
     assert all(line.split()[1:] == ["–"] * 4 for line in tail(files[0]))
 
 
@@ -111,7 +111,8 @@ def test_stats_shows_kernels_copies_and_images(tmp_path: Path) -> None:
     assert any("process" in line and "ended by exit" in line for line in lines)
 
 
-#: The program needs the library, so its destructor runs just before the library's.
+#: This library depends on the runtime library, so its destructor runs just before the runtime's
+#: destructor.
 KILL_AT_EXIT = """
 #include <signal.h>
 extern const char *mgpu_rt_version(void);
@@ -188,7 +189,8 @@ def test_compare_json_has_ratios(files: tuple[Path, Path]) -> None:
 
 
 def test_hips_start_is_a_row_of_its_own_and_in_no_ratio(tmp_path: Path) -> None:
-    """Here the start is longer than all calls, and differs between the sides."""
+    """In this test HIP's start takes longer than all calls, and its length differs between the
+    sides."""
     runs = [recorded.stock(start={"ns": 299_000_000}), recorded.statistics(start={"ns": 0})]
     paths = [tmp_path / "stock.json", tmp_path / "ours.json"]
     for path, run in zip(paths, runs, strict=True):
@@ -228,7 +230,7 @@ def test_a_slow_start_is_in_neither_sides_calls(forum: Path) -> None:
 
 
 def test_compare_runs_a_program_twice(forum: Path) -> None:
-    """The caller's settings for the library's caches and files have no effect."""
+    """The caller's settings for the library's caches and files do not affect the comparison."""
     hostile = {"MGPU_RT_CACHE": "off", "MGPU_RT_TRACE": "/nowhere/trace"}
     words = ("compare", "--device", "softgpu", "--json", "--", forum)
     result = command(*words, **ON_SOFTGPU, **hostile)
@@ -350,7 +352,7 @@ def test_bad_files_are_named(content: bytes, words: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("command", ("stats", "compare", "compare after"))
 def test_names_of_a_file_are_only_text(command: str, tmp_path: Path) -> None:
-    """No name moves a terminal's cursor, adds a line, or takes more room than a name has."""
+    """No name can move a terminal's cursor, add a line, or occupy more columns than its limit."""
     evil, plain = tmp_path / "evil.json", tmp_path / "plain.json"
     evil.write_text(json.dumps(hostile()["s"]))
     plain.write_text(json.dumps(recorded.stock()))
@@ -384,7 +386,8 @@ def test_caches_of_processes_are_added_up() -> None:
 
 
 def test_processes_that_met_different_kernels_of_one_name_are_added_up() -> None:
-    """A process with a single `mark` shows it plain, and tells whose it is."""
+    """If a process has only one kernel `mark`, its statistics contain the plain name, together with
+    the module."""
     plain = {"mark": {"launches": 2, "ns": 20, "module": "first"}}
     full = {
         "first::mark": {"launches": 1, "ns": 10, "module": "first"},
@@ -439,7 +442,7 @@ def test_a_set_uid_program_cannot_be_compared(
 
 
 def test_stdout_is_the_comparisons(tmp_path: Path) -> None:
-    """A program's output does not disturb the JSON."""
+    """The program's output does not mix with the JSON."""
     program = build("globals", 22, LAUNCHES, STOCK)
     helper = str(print_library().parent)
     words = ("compare", "--device", "softgpu", "--json", "--", program)

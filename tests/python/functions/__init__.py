@@ -1,4 +1,4 @@
-"""Lowered host functions called from Python on arrays, and arrays that Python hands out."""
+"""Python calls lowered host functions on arrays, and arrays that Python exports."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ DEVICE = Path(__file__).with_name("device.mlir")
 
 
 def library(program: Path, **options: object) -> mgpu_rt.Library:
-    """Returns the library of one of these programs."""
+    """Returns the compiled library of the given program."""
     return mgpu_rt.Library(mgpu_rt.lower(program, **options))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Arrays that Python hands out: their interfaces, their lifetimes, and their consumers."""
+"""Arrays that the package exports: their interfaces, their lifetimes, and their consumers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ on_softgpu = in_child(policies=("builtin",), backends=("softgpu",))
 
 
 class Owner:
-    """An owner of memory in this process that records its end."""
+    """An owner of memory in this process that records when it is destroyed."""
 
     def __init__(self, gone: list[int], size: int = 96) -> None:
         self.buffer = (ctypes.c_char * size)()
@@ -91,7 +91,8 @@ def test_a_capsule_ends_while_an_exception_is_on_its_way() -> None:
 
 
 def test_a_consumer_frees_memory_on_any_thread() -> None:
-    """The consumer frees without the GIL, as PyTorch does, and the tensor's deleter takes it."""
+    """The consumer calls the tensor's deleter without the GIL, as PyTorch does, and the deleter
+    acquires the GIL."""
     gone: list[int] = []
     capsule = host_array(gone).__dlpack__()
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
@@ -241,7 +242,7 @@ def test_arrays_that_do_not_fit_are_refused(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-#: PyTorch or NumPy holds an array when the interpreter ends.
+#: PyTorch or NumPy still references an array when the interpreter exits.
 ENDS = """
 import ctypes, sys, numpy
 from mgpu_rt._arrays.arrays import HostArray

@@ -1,4 +1,4 @@
-"""Calls of functions that need no GPU: numbers, memrefs, results, and all mismatches."""
+"""Calls of functions that need no GPU: numbers, memrefs, results, and all errors in types."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def test_strides_of_any_kind_are_passed(host: mgpu_rt.Library, array: Any) -> No
 
 def test_a_tensor_on_the_host_is_passed_by_dlpack(host: mgpu_rt.Library) -> None:
     class Tensor:
-        """A tensor like PyTorch's, without a buffer and NumPy's interface."""
+        """A tensor that, like PyTorch's, supports neither the buffer protocol nor NumPy's
+        interface."""
 
         def __dlpack_device__(self) -> tuple[int, int]:
             return 1, 0
@@ -88,7 +89,8 @@ def test_memrefs_without_a_rank_are_passed(host: mgpu_rt.Library) -> None:
 
 
 def test_an_offset_of_the_type_is_kept(host: mgpu_rt.Library) -> None:
-    """The array's first element is the memref's, for any way in which lowered code finds it."""
+    """The first element of the array is the first of the memref, for any way in which lowered code
+    computes its address."""
     numbers = numpy.arange(20, dtype="f4")
     assert host.at_offset(numbers[3:11:2]) == 5
 
@@ -97,7 +99,7 @@ def test_integers_of_either_sign_and_others_are_taken(host: mgpu_rt.Library) -> 
     counts, truths = numpy.zeros(0, "u8"), numpy.zeros(2, "?")
 
     class Brain:
-        """Stands for an array of ml_dtypes.bfloat16."""
+        """Imitates an array of ml_dtypes.bfloat16."""
 
         class dtype:
             name = "bfloat16"
@@ -126,7 +128,7 @@ def test_results_are_numbers_and_arrays(host: mgpu_rt.Library) -> None:
 
 
 def freed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Records the addresses that are freed from now on."""
+    """Returns a list to which every later free appends its address."""
     from mgpu_rt._arrays import memory
 
     found: list[int] = []
@@ -342,7 +344,8 @@ def test_threads_call_one_library_and_close_it(host: mgpu_rt.Library) -> None:
     assert wrong == []
 
 
-#: An array, a view of it, a library and a thread that calls exist at the interpreter's end.
+#: An array, a view of the array, a library and a thread inside a call exist when the interpreter
+#: exits.
 ENDS = """
 import sys, threading, numpy, mgpu_rt
 library = mgpu_rt.Library(sys.argv[1])

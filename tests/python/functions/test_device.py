@@ -1,4 +1,4 @@
-"""Lowered functions on device memory, on the emulated device and on a GPU."""
+"""Calls lowered functions on device memory, on the emulated device and on a GPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ COUNT = 1000
 
 
 def device_library(mgpu: Mgpu, **options: Any) -> mgpu_rt.Library:
-    """PTX, which the driver compiles, runs on all of NVIDIA's GPUs."""
+    """Returns the library; on CUDA its image is PTX, which the driver compiles for any of NVIDIA's
+    GPUs."""
     on_cuda = {"chip": CHIP, "image": "isa"} if mgpu.on_cuda else {}
     return library(DEVICE, **on_cuda, **options)
 
@@ -35,7 +36,7 @@ def numbers(begin: int = 0) -> numpy.ndarray:
 
 
 def allocated() -> int:
-    """Returns the bytes of device memory that the program holds."""
+    """Returns how many bytes of device memory the program has allocated."""
     return mgpu_rt.stats()["memory"]["0"]["allocated"]
 
 
@@ -90,7 +91,7 @@ def test_device_memory_of_a_function_is_a_device_array(mgpu: Mgpu) -> None:
 
 @on_devices
 def test_the_copy_of_an_argument_is_no_result(mgpu: Mgpu) -> None:
-    """The copy's memory ends with the call."""
+    """The call frees the argument's copy."""
     functions, array = device_library(mgpu), numbers()
     with pytest.raises(ValueError, match=r"itself, its result .* pass mgpu_rt.to_device of"):
         functions.itself(mgpu_rt.In(array))
@@ -130,7 +131,7 @@ def test_work_goes_to_a_lent_stream(mgpu: Mgpu) -> None:
         scaled = functions.scaled(array, 5)
         again = functions.scaled(scaled, 1)
         assert (again.to_host() == 10 * numbers()).all()
-    # Work on another stream waits for that.
+    # Work on another stream waits for the earlier work on the array.
     assert (functions.scaled(scaled, 1).to_host() == 10 * numbers()).all()
     mgpu.StreamSynchronize(stream)
     assert (other == 3 * numbers()).all()
@@ -154,7 +155,8 @@ def test_a_function_becomes_a_graph(mgpu: Mgpu) -> None:
 
 @on_devices
 def test_arrays_may_end_while_a_graph_is_built(mgpu: Mgpu) -> None:
-    """Finalizers of arrays delay their releases, which are no part of the graph."""
+    """Arrays that are finalised while a graph is built are released later, and the releases do not
+    enter the graph."""
     functions, array = device_library(mgpu), mgpu_rt.to_device(numbers())
     others = [mgpu_rt.to_device(numbers()), mgpu_rt.Stream(), mgpu_rt.Event()]
     with mgpu_rt.use_stream(mgpu_rt.Stream()):
@@ -184,7 +186,7 @@ def test_arrays_may_end_while_a_graph_is_built(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), backends=("softgpu",), MGPU_RT_STATS="stats.json")
 @in_folder
 def test_functions_run_beside_other_features(mgpu: Mgpu) -> None:
-    """A hook, a function that is replayed as a graph, and an argument on the device in InOut."""
+    """Functions work with a hook, as a replayed graph, and with a device array in InOut."""
     array, host = mgpu_rt.to_device(numbers()), numbers()
     held = allocated()
     replayed = device_library(mgpu, graph=["scale"])
@@ -233,8 +235,8 @@ def test_threads_call_on_arrays_of_their_own(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-#: A library that launches, its arrays on the device, and a child of fork exist at the end of a
-#: process.
+#: A library with pending launches, its device arrays, and a forked child exist when the process
+#: ends.
 ENDS = """
 import os, sys, numpy, mgpu_rt
 functions = mgpu_rt.Library(sys.argv[1])

@@ -1,5 +1,5 @@
-"""Objects may end at any time: while a graph is built, in a signal handler, after a reset, at
-exit."""
+"""Objects may be finalised at any time: while a graph is built, in a signal handler, after a reset,
+at exit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def module(program: str = "vecadd") -> mgpu_rt.Module:
 
 
 def all_kinds() -> list[Any]:
-    """Makes an array, a stream, an event, a module, and a graph that has run."""
+    """Returns an array, a stream, an event, a module, and a graph that has run."""
     array, library = mgpu_rt.empty(1 << 18), mgpu_rt.load()
     with mgpu_rt.graph() as graph:
         library.mgpuMemset32(array.__cuda_array_interface__["data"][0], 1, 4, None)
@@ -41,7 +41,7 @@ def handles(things: list[Any]) -> list[int]:
 
 @on_both
 def test_ends_while_a_graph_is_built_are_no_part_of_it(mgpu: Mgpu) -> None:
-    """A graph cannot unload a module with writable globals."""
+    """A graph under construction cannot contain the unload of a module with writable globals."""
     things = [*all_kinds(), module("globals")]
     before = handles(things)
     with mgpu_rt.graph() as graph:
@@ -54,7 +54,7 @@ def test_ends_while_a_graph_is_built_are_no_part_of_it(mgpu: Mgpu) -> None:
 
 @on_stub
 def test_one_end_that_raises_loses_no_other(mgpu: Mgpu) -> None:
-    """A signal handler may raise in the middle of it."""
+    """A signal handler may raise an exception in the middle of a release."""
     library, calls = mgpu_rt.load(), []
 
     def end(number: int) -> None:
@@ -93,7 +93,7 @@ def test_ends_in_a_signal_handler(mgpu: Mgpu) -> None:
 
 @on_both
 def test_ends_after_a_reset_take_nothing_of_what_came_then(mgpu: Mgpu) -> None:
-    """HIP hands out the addresses of streams and memory again."""
+    """After the reset HIP reuses the addresses of streams and memory."""
     old = all_kinds()
     assert mgpu.stub.hipDeviceReset() == 0
     new = all_kinds()
@@ -151,7 +151,7 @@ UNFINISHED = "mgpu_rt: the graph is not built: the thread that builds it ends\n"
 @pytest.mark.parametrize("threaded", [False, True])
 @pytest.mark.parametrize("backend", ["stub", "softgpu"])
 def test_ends_at_exit(backend: str, threaded: bool) -> None:
-    """Python may end the thread in the middle of a graph."""
+    """Python may terminate the thread while it is building a graph."""
     done = subprocess.run(
         [sys.executable, "-c", AT_EXIT.format(threaded=threaded)],
         env=environment(backend),

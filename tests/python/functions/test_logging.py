@@ -1,4 +1,4 @@
-"""Lines of the C library go through Python's logging instead of stderr."""
+"""The C library's messages go through Python's logging instead of stderr."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FAILED = "'event' failed with 'hipErrorInvalidValue'"
 
 
 class Seen(logging.Handler):
-    """A handler that keeps the lines, each with its level."""
+    """A handler that stores each line with its level."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ def test_a_filter_that_raises_loses_no_line(mgpu: Mgpu) -> None:
 
 @on_stub
 def test_lines_of_many_threads_are_all_logged(mgpu: Mgpu) -> None:
-    """Threads that Python does not know take part."""
+    """Threads that Python did not create also report lines."""
     runtime = mgpu_rt.load()
     report = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int)(
         ("mgpu_rt_report", ctypes.CDLL(runtime.path))
@@ -144,7 +144,7 @@ def test_a_handler_may_call_the_library(mgpu: Mgpu) -> None:
 
 
 class Waiting(Seen):
-    """A handler that waits for a lock; `entered` tells that it does."""
+    """A handler that waits for a lock, and sets `entered` before it waits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -157,7 +157,8 @@ class Waiting(Seen):
 
 
 def until(event: threading.Event, caller: Callable[[], object]) -> None:
-    """Calls until the handler has begun, as a busy machine may come too late to a line."""
+    """Repeats the call until the handler has begun, because on a busy machine a line may bypass the
+    handler."""
     while not event.is_set():
         caller()
 
@@ -176,7 +177,7 @@ def test_a_handler_that_waits_for_the_caller_ends_its_wait(mgpu: Mgpu) -> None:
     assert ("ERROR", FAILED) in waiting.lines
 
 
-#: The caller has a lock and no GIL; the thread with the GIL waits for that lock.
+#: The calling thread holds a lock but not the GIL; the thread with the GIL waits for this lock.
 CROSSED = """
 #include <pthread.h>
 #include <stdatomic.h>
@@ -202,7 +203,7 @@ void wait_with_the_gil(void) {
 
 @on_stub
 def test_a_lock_of_the_caller_and_the_gil_are_no_deadlock(mgpu: Mgpu) -> None:
-    """If Python already has the line, it is logged once the lock is free."""
+    """If Python has already received the line, the handler logs the line once the lock is free."""
     with tempfile.TemporaryDirectory() as folder, handler(patience=50) as seen:
         runtime = mgpu_rt.load()
         path = compile_c(Path(folder) / "crossed.so", CROSSED, "-shared", "-fPIC", runtime.path)

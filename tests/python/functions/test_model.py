@@ -1,4 +1,4 @@
-"""A model of bench/models, called from NumPy, and from PyTorch on a GPU."""
+"""A model of bench/models, which the tests call from NumPy, and from PyTorch on a GPU."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ WEIGHTS = [
 
 
 def lowered(variant: Variant, chip: str | None = None, image: str | None = None) -> Path:
-    """Lowers the model's forward pass without its main, which fills its buffers and repeats it."""
+    """Lowers the model's forward pass without the main function, which fills the buffers and
+    repeats the pass."""
     text = program.source(MODEL, variant)
     pass_of_it = text[text.index("func.func @forward") : text.index("func.func @main")]
     return shared_library.lower(pass_of_it, chip=chip, image=image, first=variant.passes)
@@ -48,7 +49,7 @@ def test_a_model_is_called_from_numpy(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-#: The weights, and every buffer of the model, are PyTorch's tensors.
+#: The weights and all buffers of the model are PyTorch tensors.
 TORCH = """
 import sys, numpy, torch, mgpu_rt
 from bench.models import reference
@@ -88,7 +89,7 @@ except TypeError as error:
 
 
 def on_gpu(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Runs Python code in its own process, over NVIDIA's driver."""
+    """Runs Python code in a child process, over NVIDIA's driver."""
     return subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
         env=environment("cuda", PYTHONPATH=str(ROOT)),
@@ -107,7 +108,8 @@ def test_a_model_is_called_from_pytorch_on_a_gpu() -> None:
     assert "failed with" not in result.stderr
 
 
-#: CuPy takes this package's arrays without a copy, in both ways, and keeps their memory alive.
+#: CuPy uses the package's arrays without a copy, through either interface, and keeps their memory
+#: alive.
 CUPY = """
 import cupy, numpy, mgpu_rt
 

@@ -1,4 +1,4 @@
-"""Types of functions, from MLIR's text."""
+"""Types of functions, parsed from MLIR's text."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_other_texts_are_no_functions(text: str) -> None:
 
 
 def test_the_functions_of_a_program_are_found() -> None:
-    """Declarations and functions of nested modules are left out."""
+    """The result omits declarations and the functions of nested modules."""
     found = function_types(HOST.read_text())
     assert function_types(HOST.read_text(), 19) == found
     assert found["sum"] == "(memref<?x?xf32, strided<[?, ?], offset: ?>>) -> f32"
@@ -97,7 +97,8 @@ def test_the_functions_of_a_program_are_found() -> None:
 
 
 def test_types_survive_the_linker(tmp_path: Path) -> None:
-    """The library is made of two objects and stripped. Names contain quotes and other letters."""
+    """The library is linked from two objects and stripped. The names contain quotes and non-ASCII
+    letters."""
     functions = (
         {"a": "() -> i1", 'q"\\uote\n': "() -> ()"},
         {"naïve": "(i32) -> i32", "b": "() -> ()"},

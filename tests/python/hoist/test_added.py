@@ -1,4 +1,4 @@
-"""A hoisted program at run time, over a runtime that prints its calls."""
+"""Runs a hoisted program over a runtime that prints the calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.compiled import compile_c
 from tests.support.hoisted import RELEASES, hoist
 from tests.support.patience import HANG
 
-#: Each handle is a new number; a wait and a destruction name the stream.
+#: Each handle is a new number, and the output of a wait or destruction names the stream.
 RUNTIME = r"""
 #include <pthread.h>
 #include <stdatomic.h>
@@ -75,7 +75,7 @@ void launch(int64_t number, void *pointer);
 
 
 def run(directory: Path, llvm: int, main: str, program: str | None = None) -> list[str]:
-    """Returns the calls of a hoisted program."""
+    """Returns the runtime calls that a hoisted program makes."""
     hoisted = hoist(program or before_21(), llvm).program
     compiled = directory / "program.o"
     compiled.write_bytes(object_files.compile_dialect(hoisted, llvm))
@@ -109,8 +109,8 @@ def test_a_program_that_launches_nothing_asks_for_nothing(tmp_path: Path) -> Non
 
 
 def test_recursion_has_a_stream_at_each_depth(tmp_path: Path) -> None:
-    """The first stream is busy while the second is requested, whose work may have to run at the
-    same time."""
+    """The first stream is busy when the second is requested, and the work of both may have to run
+    concurrently."""
     main = """
     static void again(void) { during = NULL; launch(0, 0); }
     int main(void) { during = again; launch(0, 0); during = again; launch(0, 0); return 0; }
@@ -118,7 +118,7 @@ def test_recursion_has_a_stream_at_each_depth(tmp_path: Path) -> None:
     twice = ["launch 1 on 3", "wait 3", "wait 2"]
     assert run(tmp_path, 22, main) == [
         *("load 1", "look up f in 1", "create 2", "launch 1 on 2", "create 3", *twice),
-        # The inner one was released first, so it is taken first.
+        # The inner launch released its stream first, so the next launch reuses that stream.
         *("launch 1 on 3", "launch 1 on 2", "wait 2", "wait 3", "unload 1"),
         *("destroy 2", "destroy 3"),
     ]
@@ -137,7 +137,7 @@ def test_more_streams_than_are_kept_are_destroyed(tmp_path: Path) -> None:
 
 
 def test_threads_have_streams_of_their_own_and_one_module(tmp_path: Path) -> None:
-    """A stream that two threads held at once would be released twice, and so destroyed twice."""
+    """If two threads used one stream at a time, both would release it and both would destroy it."""
     main = """
     static pthread_barrier_t barrier;
     static void meet(void) { pthread_barrier_wait(&barrier); }
@@ -161,10 +161,11 @@ def test_threads_have_streams_of_their_own_and_one_module(tmp_path: Path) -> Non
     said = run(tmp_path, 22, main)
     calls = Counter(line.split()[0] for line in said)
     assert calls["launch"] == calls["wait"] == 8 * 200
-    # All threads launch at the same time, so there are as many streams as threads.
+    # All threads launch concurrently, so each thread needs its own stream.
     assert calls["create"] == calls["destroy"] == 8
     assert len({line for line in said if line.startswith("destroy")}) == 8
-    # The thread that loads second unloads its module, and uses the first one.
+    # The thread that finishes loading second unloads its module, and uses the first thread's
+    # module.
     assert calls["load"] == calls["unload"]
     assert len({line.split()[1] for line in said if line.startswith("launch")}) == 1
 
@@ -222,7 +223,7 @@ def test_a_launch_from_another_exit_handler_still_works(tmp_path: Path) -> None:
 
 
 def test_a_load_that_failed_is_tried_again(tmp_path: Path) -> None:
-    """Each launch reports the failure, and the first launch that can load the module does."""
+    """Each launch reports the failure, until a launch succeeds in loading the module."""
     main = "int main(void) { last = -1; launch(0, 0), launch(0, 0); return 0; }"
     said = run(tmp_path, 22, main)
     assert [line for line in said if line.startswith(("load", "look"))] == [

@@ -1,4 +1,4 @@
-"""The command `mgpu-rt hoist`: files and streams, its messages, bad input."""
+"""The command `mgpu-rt hoist`: files and streams, its messages, invalid input."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_file_is_hoisted_in_place(program: Path) -> None:
     assert program.read_bytes() == hoist(given, 22).program
 
 
-#: The page's blocks: commands, their output, commands for LLVM IR.
+#: The code blocks of the page: commands, their output, commands for LLVM IR.
 COMMANDS, SAID, FOR_IR = (
     re.sub("^    ", "", block, flags=re.MULTILINE)
     for block in re.findall(r"(?:^    .*\n)+", PAGE, re.MULTILINE)
@@ -63,7 +63,7 @@ COMMANDS, SAID, FOR_IR = (
 
 
 def shell(commands: str, directory: Path) -> subprocess.CompletedProcess[str]:
-    """Runs a block of the page, over stock and the stub of HIP."""
+    """Runs the commands of a block over stock and the stub of HIP."""
     env = environment(
         RUNTIME=str(STOCK.parent),
         PATH=f"{COMMAND.parent}:{os.environ['PATH']}",
@@ -77,7 +77,7 @@ def shell(commands: str, directory: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_pages_example_runs(program: Path) -> None:
-    """The page's commands print what the page shows."""
+    """The commands on the page print the output that the page shows."""
     done = shell(COMMANDS, program.parent)
     assert (done.returncode, done.stderr) == (0, SAID)
     shell("./program", program.parent)
@@ -212,7 +212,7 @@ def test_a_tool_that_fails_silently_is_named(
 def test_tools_of_different_releases_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The line number in a tool's message is not one of the user's."""
+    """The line number in a tool's message does not belong to the user's file."""
     error = "echo 'x:7:1: error: no such thing' >&2; exit 1"
     script = f'#!/bin/sh\n[ "$1" = --mlir-to-llvmir ] || {{ {error}; }}\n'
     for name in ("mlir-opt", "mlir-translate"):

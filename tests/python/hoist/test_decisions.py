@@ -1,4 +1,5 @@
-"""Hoisting moves some calls and leaves others: each small program violates one condition."""
+"""Hoisting moves some calls and leaves others: each small program violates one condition for moving
+a call."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ GLOBALS = f"""
   }}
 """
 
-#: A launch as LLVM 19 lowers it. The names in capitals mark the places that tests change.
+#: A launch in the form that LLVM 19 produces. Names in capitals mark the places that the tests
+#: replace.
 BEFORE_21 = f"""
 module {{{GLOBALS}  llvm.func @mgpuModuleLoad(!llvm.ptr, i64) -> !llvm.ptr
   llvm.func @mgpuModuleLoadJIT(!llvm.ptr, i32, i64) -> !llvm.ptr
@@ -60,7 +62,7 @@ module {{{GLOBALS}  llvm.func @mgpuModuleLoad(!llvm.ptr, i64) -> !llvm.ptr
 }}
 """
 
-#: A launch as LLVM 22 lowers it.
+#: A launch in the form that LLVM 22 produces.
 SINCE_21 = f"""
 module {{{GLOBALS}  llvm.mlir.global_ctors CONSTRUCTORS
   llvm.func @mgpuModuleLoad(!llvm.ptr, i64) -> !llvm.ptr
@@ -127,7 +129,7 @@ def test_a_launch_of_llvm_20_is_hoisted(llvm: int) -> None:
 
 
 def launch(hoisted: Hoisted) -> str:
-    """Returns the body of the function that launches."""
+    """Returns the body of the function that contains the launch."""
     return hoisted.program.decode().partition("@launch(")[2].partition("\n  }")[0]
 
 
@@ -158,12 +160,12 @@ BYTE = "%b = llvm.mlir.constant(0 : i8) : i8\n"
             before_21(stream="llvm.store %stream, %place : !llvm.ptr, !llvm.ptr"),
             "it goes to llvm.store",
         ),
-        # A stream is in the place of an event, as in LLVM 22 and older.
+        # The program passes a stream in place of an event, as LLVM 22 and older do.
         (
             before_21(done="llvm.call @mgpuEventSynchronize(%stream) : (!llvm.ptr) -> ()"),
             "it goes to mgpuEventSynchronize",
         ),
-        # The stream is another argument of a call that takes one.
+        # The program passes the stream as a wrong argument of a call that has a stream argument.
         (
             before_21().replace("%stream,\n        %null", "%stream,\n        %stream"),
             "it goes to mgpuLaunchKernel",
@@ -215,7 +217,7 @@ OTHER_LOOK_UP = f"{THE_LOAD}its module goes to mgpuModuleGetFunction"
         (before_21().replace("%module, %name)", "%module, %module)"), OTHER_LOOK_UP),
         (before_21().replace("%image, %one", "%pointer, %one"), NO_CONSTANT),
         (before_21().replace("internal constant @image", "internal @image"), NO_CONSTANT),
-        # The linker may replace a weak name by another one.
+        # The linker may replace the definition of a weak symbol.
         (before_21().replace("internal constant @image", "weak constant @image"), NO_CONSTANT),
         (
             before_21().replace("%image, %one", "%image, %number"),
@@ -246,7 +248,7 @@ def test_a_load_that_compiles_is_moved_too() -> None:
 
 @pytest.mark.parametrize("declared", ["", "llvm.func @atexit(!llvm.ptr) -> i32"])
 def test_functions_that_the_added_text_calls_are_declared_once(declared: str) -> None:
-    """A program that never unloads does not declare the unload."""
+    """A program that never unloads a module does not declare the unload function."""
     program = before_21(top=declared)
     for line in (
         "llvm.func @mgpuModuleUnload(!llvm.ptr)\n",
@@ -272,9 +274,9 @@ NO_VARIABLE = "its module is not one for all launches"
         {"body": "llvm.store %place, %pointer : !llvm.ptr, !llvm.ptr"},
         {"constructor": "llvm.store %place, %image : !llvm.ptr, !llvm.ptr"},
         {"body": CALL_ELSEWHERE.format("%place")},
-        # The constructor is also called as a function.
+        # The program also calls the constructor as a function.
         {"body": "llvm.call @load() : () -> ()"},
-        # Another variable has the function's address.
+        # Another variable contains the function's address.
         {
             "top": "llvm.mlir.global external @other() : !llvm.ptr {\n"
             "%0 = llvm.mlir.addressof @place : !llvm.ptr\n llvm.return %0 : !llvm.ptr }"
@@ -374,7 +376,7 @@ def test_the_target_of_the_program_stays() -> None:
 
 
 def test_names_in_quotes_and_strings_that_look_like_code() -> None:
-    """A string is neither a call nor a reference, even if it looks like one."""
+    """A string is neither a call nor a reference, even if its text resembles one."""
     program = before_21(
         top='llvm.mlir.global internal constant @"a \\"b\\" c"("@place callee = @mgpuStreamCreate")'
     ).replace("@launch", '@"the launch"')

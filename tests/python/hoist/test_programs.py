@@ -1,5 +1,5 @@
-"""Programs that MLIR has lowered are hoisted, and run over a runtime that asks HIP at each call.
-The results are equal, and the driver is asked once."""
+"""Hoists programs that MLIR has lowered, and runs them over a runtime that calls HIP at every call.
+The results are equal, and the driver is called only once for each hoisted object."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.suites import in_check
 PROGRAMS = in_check(
     [(name, llvm) for name in PRINTED for llvm in RELEASES], lambda name, llvm: llvm < 22
 )
-#: For programs with a loop that launches once an iteration: the number of each call.
+#: program, iterations, and numbers of calls: each iteration of the program's loop launches once
 COUNTED = [("forum", 1, 1, 1, 1), ("many", 50, 5, 50, 1), ("overlap", 2, 1, 1, 2)]
 
 
@@ -67,7 +67,7 @@ def test_the_driver_is_asked_once(
 
 @pytest.mark.parametrize("program", [name for name in PRINTED if name != "globals"])
 def test_kept_objects_go_back_before_hip_is_gone(program: str) -> None:
-    """LLVM 19 gives programs no destructor, so this release is the hoisting's own."""
+    """LLVM 19 generates no destructor, so the added code of the hoisting releases the objects."""
     hoisted = hoist(dialect(program, 19, rounds(program)), 19)
     env = run_environment(Way(STOCK), "stub", 19, "builtin", HIPSTUB_TEARDOWN="1")
     outcome = execute([str(build(hoisted.program, 19))], env)
@@ -79,8 +79,8 @@ def test_kept_objects_go_back_before_hip_is_gone(program: str) -> None:
 
 
 def test_an_image_with_writable_globals_is_loaded_each_time() -> None:
-    """LLVM 19 loads the module for each launch, so that each has fresh globals; the streams are
-    moved."""
+    """LLVM 19 loads the module for each launch, so that each launch has fresh globals; only the
+    streams are hoisted."""
     hoisted = hoist(dialect("globals", 19, 7), 19)
     assert (
         "step: left the load of @kernels_bin_cst: kernels can write to globals of it, which each "

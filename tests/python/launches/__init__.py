@@ -1,4 +1,4 @@
-"""The package in a Python program: modules, arguments, streams, errors, the examples."""
+"""Tests the package in Python programs: modules, arguments, streams, errors, the examples."""
 
 import subprocess
 from pathlib import Path
@@ -10,7 +10,7 @@ KERNELS = EXAMPLES / "kernels.mlir"
 
 
 def run(*words: object, env: dict[str, str], cwd: Path = EXAMPLES) -> tuple[str, str]:
-    """Runs a command and returns its stdout and stderr. The function fails if the command fails."""
+    """Runs a command and returns its stdout and stderr. The test fails if the command fails."""
     result = subprocess.run(
         [str(word) for word in words],
         cwd=cwd,

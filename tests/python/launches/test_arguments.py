@@ -1,4 +1,4 @@
-"""The kernel gets each kind of argument in the size that its image states."""
+"""The kernel receives each kind of argument in the size that its image states."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def value(size: int) -> Argument:
 
 
 class Device:
-    """A stand-in for the library with the functions that arguments need: memory is handed out from
-    0x10000 on."""
+    """A stand-in for the library, with the functions that arguments need; it allocates addresses
+    from 0x10000 on."""
 
     def __init__(self) -> None:
         self.ffi = FFI()
@@ -65,7 +65,7 @@ def passed(
 
 
 def content(parameter: Argument, argument: Any) -> bytes:
-    """Returns the bytes that a kernel with that one parameter gets."""
+    """Returns the bytes that a kernel with this single parameter receives."""
     given, device = passed([parameter], argument)
     given.to_device()
     params = given.params
@@ -74,11 +74,11 @@ def content(parameter: Argument, argument: Any) -> bytes:
 
 
 def number(argument: Any) -> int:
-    """Returns the address that a kernel gets."""
+    """Returns the address that a kernel receives."""
     return int.from_bytes(content(POINTER, argument), "little")
 
 
-#: A copy to the device and back would lose the references in the record's second field.
+#: A copy to the device and back would lose the references in the record's field `object`.
 RECORD = numpy.dtype([("number", "i4"), ("object", "O")])
 SHORT = {"shape": (4,), "typestr": "|u1", "version": 3, "data": b"abc"}
 BITS = {"shape": (4,), "typestr": "|t8", "version": 3, "data": b"abcd"}
@@ -180,7 +180,8 @@ def test_a_wrong_count_of_memrefs_is_refused() -> None:
 
 
 def test_without_a_description_values_state_their_sizes() -> None:
-    """Values must state their sizes, and a launch takes any number of them."""
+    """If the image describes no arguments, values must state their sizes, and a launch accepts any
+    number of arguments."""
     given, device = passed(None, numpy.int16(3), MemRef(numpy.zeros(3)), ctypes.c_float(1.5))
     assert len(given.params) == 7
     assert bytes(device.ffi.buffer(given.params[4], 8)) == struct.pack("<q", 3)
@@ -192,7 +193,7 @@ def test_without_a_description_values_state_their_sizes() -> None:
 
 
 class Interface:
-    """An array on a device with __cuda_array_interface__."""
+    """A device array that supports __cuda_array_interface__."""
 
     def __init__(self, address: int | None, shape: tuple[int, ...], **more: Any) -> None:
         said = {"data": (address, False), "shape": shape, "typestr": "<f4", "version": 3}
@@ -200,7 +201,7 @@ class Interface:
 
 
 class Tensor:
-    """A NumPy array that claims to be on a device of DLPack's."""
+    """A NumPy array that reports one of DLPack's devices as its location."""
 
     def __init__(self, array: numpy.ndarray, device: int) -> None:
         self.array, self.device = array, device
@@ -236,7 +237,7 @@ def test_none_is_the_null_pointer() -> None:
 
 @pytest.mark.parametrize(("device", "stream"), [(2, STREAM), (10, STREAM), (13, STREAM)])
 def test_dlpack_gets_the_stream_of_use(device: int, stream: int) -> None:
-    """The owner is told where its array will be used."""
+    """DLPack tells the array's owner the stream that will use the array."""
     array = numpy.zeros((3, 4), "f")
     tensor = Tensor(array[1:], device)
     assert number(tensor) == array.ctypes.data + 16
@@ -244,8 +245,8 @@ def test_dlpack_gets_the_stream_of_use(device: int, stream: int) -> None:
 
 
 def test_dlpack_without_strides_is_dense() -> None:
-    """Strides are missing, which means C's order, and there is an offset; NumPy's arrays have it
-    the other way."""
+    """The tensor has an offset but no strides, which means C's order; NumPy's tensors have strides
+    but no offset."""
 
     class Terse(Tensor):
         def __dlpack__(self, *, stream: Any) -> Any:
@@ -260,7 +261,7 @@ def test_dlpack_without_strides_is_dense() -> None:
 
 
 def test_dlpack_keeps_what_it_hands_out() -> None:
-    """The array is kept as long as the launch, and no longer."""
+    """The launch keeps the array alive until its end, and no longer."""
     made: list[weakref.ref[Any]] = []
 
     class Lazy(Tensor):
@@ -284,7 +285,7 @@ def test_dlpacks_null_stream_is_hips(device: int, stream: int) -> None:
 
 
 def test_dlpack_on_the_host_is_copied() -> None:
-    """PyTorch's tensor is in host memory: its data_ptr() is no address on the device."""
+    """PyTorch's tensor is in host memory, so its data_ptr() is not an address on the device."""
     tensor = Tensor(numpy.zeros(3), 1)
     tensor.data_ptr = lambda: 0x1234  # type: ignore[attr-defined]
     given, device = passed([POINTER], tensor)
@@ -298,7 +299,7 @@ def test_dlpack_on_the_host_is_copied() -> None:
 
 
 def test_a_launch_waits_for_the_owners_stream() -> None:
-    """A launch waits for each stream once; in the interface 1 is the null stream."""
+    """A launch waits once for each stream; in the interface, 1 means the null stream."""
     arrays = [Interface(64, (3,), stream=stream) for stream in (0x77, 0x77, 1, STREAM, None)]
     given, device = passed([POINTER] * 5, *arrays)
     given.to_device()
@@ -330,7 +331,7 @@ def test_device_memrefs_have_sizes_and_strides() -> None:
 
 
 def test_a_field_of_records_on_the_device_has_its_stride() -> None:
-    """The field has one address; a memref's strides count whole elements."""
+    """A field has a single address, but a memref needs strides in whole elements."""
     field = Interface(64, (4,), strides=(6,))
     assert number(field) == 64
     with pytest.raises(ValueError, match="argument 1: its elements are 6 bytes apart, no multiple"):
@@ -349,7 +350,7 @@ def test_host_memrefs_have_sizes_and_strides() -> None:
 
 
 def moved(*arguments: Any) -> list[tuple[Any, ...]]:
-    """Returns the library's calls for host arrays: sizes of allocations, and copies."""
+    """Returns the library calls for host arrays: the sizes of allocations, and the copies."""
     given, device = passed([POINTER] * len(arguments), *arguments)
     assert given.on_host
     given.to_device()
@@ -395,7 +396,8 @@ def test_any_buffer_is_copied() -> None:
 
 
 class Picture:
-    """An image like PIL's: it makes its bytes on request, and has no strides or itemsize."""
+    """An image like PIL's, which creates its bytes on request, and has neither strides nor an
+    itemsize."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -416,5 +418,5 @@ def test_arrays_may_leave_out_what_has_a_default() -> None:
 
 
 def test_arrays_without_a_buffer_are_refused() -> None:
-    """Dates, as well as bfloat16 of ml_dtypes, are refused, though NumPy knows their address."""
+    """The package accepts dates, although NumPy offers no buffer for them."""
     assert moved(numpy.zeros(3, "M8[s]"))[0] == ("alloc", 24)

@@ -1,4 +1,4 @@
-"""Failures of HIP, which the ABI does not return, become exceptions."""
+"""HIP failures that the ABI does not return become exceptions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def scale(module: mgpu_rt.Module, array: Any, **options: Any) -> None:
 
 
 def fails(mgpu: Mgpu, fault: str, words: str, name: str, array: Any = None) -> None:
-    """Launches under that fault; afterwards nothing of it is left, and the next launch runs."""
+    """Launches with an injected fault; afterwards the fault has left no trace, and the next launch
+    runs."""
     module = kernels()
     scale(module, numpy.zeros(8, "f"))
     mgpu.stub.hipstub_set_fault(fault.encode())
@@ -92,7 +93,7 @@ def test_a_failed_copy_raises(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), HIPSTUB_ASYNC="held")
 def test_the_copies_of_a_launch_that_fails_are_waited_for(mgpu: Mgpu) -> None:
-    """The caller may change or free the arrays of the copies afterwards."""
+    """After the exception, the caller may change or free the copied arrays."""
     module, stream, array = kernels(), mgpu.StreamCreate(), numpy.zeros(8, "f")
     mgpu.lib.mgpuMemHostRegister(mgpu.ffi.from_buffer(array), array.nbytes)
     mgpu.stub.hipstub_set_fault(f"hipModuleLaunchKernel:*:{INVALID_VALUE}".encode())
@@ -130,7 +131,7 @@ def test_an_unknown_kernel_raises(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), HIPSTUB_FAULT=f"hipStreamCreate:*:{INVALID_VALUE}")
 def test_a_launch_without_a_stream_is_refused(mgpu: Mgpu) -> None:
-    """No launch is made, least of all on the null stream."""
+    """The package makes no launch, in particular not on the null stream."""
     with pytest.raises(mgpu_rt.HipError, match="kernel 'scale' has no stream"):
         scale(kernels(), numpy.zeros(8, "f"))
     assert mgpu.count("hipModuleLaunchKernel") == 0

@@ -27,7 +27,7 @@ needs_mlir = pytest.mark.skipif(
 
 @pytest.mark.parametrize("name", (*HERE, pytest.param("jit", marks=needs_mlir)))
 def test_examples_run_by_the_command(name: str, tmp_path: Path) -> None:
-    """The command runs in another folder, as the documents show."""
+    """The command runs in a folder other than the example's, as the documents show."""
     env = {key: value for key, value in environment().items() if not key.startswith("MGPU_RT_")}
     words = (COMMAND, "run", "--device", "softgpu", "--", sys.executable, EXAMPLES / f"{name}.py")
     assert run(*words, env=env, cwd=tmp_path) == (RESULTS.get(name, RESULT), "")
@@ -54,7 +54,8 @@ def test_examples_run_on_a_gpu(name: str, image: str) -> None:
     assert "failed with" not in said
 
 
-#: A kernel of CuPy's, one of ours, and one of CuPy's run on a stream of CuPy's; then DLPack.
+#: A CuPy kernel, a kernel of mgpu_rt and another CuPy kernel run on a CuPy stream, then on arrays
+#: passed by DLPack.
 CUPY = """
 import sys, cupy, mgpu_rt
 from mgpu_rt import MemRef

@@ -1,4 +1,4 @@
-"""hip-python as its users have it: its streams, pointers and device arrays, on softgpu."""
+"""Uses hip-python as its users do: its streams, pointers and device arrays, on softgpu."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ on_softgpu = {"policies": ("builtin",), "backends": ("softgpu",)}
 
 
 class Pointer:
-    """Stands for hip-python's pointers and streams."""
+    """Imitates hip-python's pointers and streams."""
 
     def as_c_void_p(self) -> ctypes.c_void_p:
         return ctypes.c_void_p(0x1234)
@@ -41,7 +41,7 @@ def test_types_by_their_names_are_known(name: str, size: int) -> None:
 
 
 def bound() -> Any:
-    """Binds hip-python to the open HIP."""
+    """Makes hip-python use the HIP that is already loaded."""
     mgpu_rt.load()
     hip = Hip.of_process()
     assert hip.binding == "hip-python"
@@ -65,7 +65,7 @@ def test_its_streams_are_lent(mgpu: Mgpu) -> None:
 
 @in_child(**on_softgpu)
 def test_its_device_arrays_are_arguments(mgpu: Mgpu) -> None:
-    """Device arrays are passed as memrefs and addresses, on a stream of hip-python."""
+    """The test passes device arrays as memrefs and as addresses, on a stream of hip-python."""
     hip = bound()
     host = numpy.arange(COUNT, dtype="f4")
     stream, block = good(hip.hipStreamCreate()), good(hip.hipMalloc(host.nbytes))
@@ -84,7 +84,7 @@ def test_its_device_arrays_are_arguments(mgpu: Mgpu) -> None:
 
 
 class InHipPython(Runtime):
-    """A binding that returns hip-python's objects, and passes on handles that are ints."""
+    """A binding that returns hip-python's objects, and passes handles on that are ints."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -47,7 +47,7 @@ def test_public_names_are_exported() -> None:
 
 
 def scaled(module: mgpu_rt.Module, **options: Any) -> None:
-    """Launches on arrays, and compares the results."""
+    """Launches a kernel on arrays, and compares the results."""
     array = numpy.arange(COUNT, dtype=numpy.float32)
     module["scale"](4, 256, MemRef(array), 2.0, COUNT, **options)
     assert (array == numpy.arange(COUNT) * 2).all()
@@ -74,7 +74,7 @@ def test_kernels_compute_right_results(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), backends=("softgpu", BACKENDS_WITH_GPU[-1]))
 def test_a_device_array_is_passed_by_address(mgpu: Mgpu) -> None:
-    """The array has __cuda_array_interface__, and its owner's work is not done yet."""
+    """The array supports __cuda_array_interface__, and its owner's work is still pending."""
     array, result = numpy.arange(COUNT, dtype=numpy.float32), numpy.zeros(COUNT, numpy.float32)
     owner = mgpu.StreamCreate()
     runtime = mgpu_rt.load()
@@ -99,7 +99,8 @@ def test_a_device_array_is_passed_by_address(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), backends=("custub",))
 def test_modules_load_on_nvidias_driver(mgpu: Mgpu) -> None:
-    """CUDA gets the image that AMD's HIP gets; PTX states its kernels' arguments."""
+    """CUDA receives the image that AMD's HIP would receive; PTX states the arguments of its
+    kernels."""
     module = mgpu_rt.Module(lower.lower(KERNELS, llvm=22, chip="sm_90", image="isa"))
     with pytest.raises(TypeError, match="'scale' takes 7 arguments, and got 6"):
         module["scale"](1, 1, *[64] * 6)
@@ -115,7 +116,7 @@ def test_modules_load_on_nvidias_driver(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), backends=("softgpu",), MGPU_RT_CACHE="off")
 def test_modules_work_without_caches(mgpu: Mgpu) -> None:
-    """Without the cache HIP gets the image itself, which is freed afterwards."""
+    """Without the cache HIP receives the original image, which is freed afterwards."""
     large = bytearray(bundle(image(), bytes(1 << 22)))  # its memory goes back to the system
     module = mgpu_rt.Module(large)
     large[:] = bytes(len(large))
@@ -128,7 +129,7 @@ def test_modules_work_without_caches(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="off")
 def test_the_image_lives_as_long_as_the_module(mgpu: Mgpu) -> None:
-    """HIP may read the image until then, though 5.2.3 does not."""
+    """HIP may read the image until the module is unloaded, although HIP 5.2.3 does not."""
     content = image("gfx90a")
     held = sys.getrefcount(content)
     module = mgpu_rt.Module(content)
@@ -194,7 +195,7 @@ def test_holding_chooses_one_of_several_images(mgpu: Mgpu) -> None:
 def test_other_objects_are_refused_as_images(
     given: Any, error: type[Exception], words: str
 ) -> None:
-    """The refusal comes before HIP is called."""
+    """The package refuses the launch before it calls HIP."""
     with pytest.raises(error, match=words):
         mgpu_rt.Module(given)
 
@@ -239,7 +240,7 @@ def test_wrong_launches_are_refused(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_launches_hit_the_caches(mgpu: Mgpu) -> None:
-    """A module, a function and a stream are hits, however often they are requested."""
+    """Repeated requests for a module, a function and a stream are cache hits."""
     for _ in range(5):
         with mgpu_rt.Module(image("gfx90a")) as module:
             for _ in range(5):
@@ -280,7 +281,8 @@ def test_a_kernel_keeps_its_module(mgpu: Mgpu) -> None:
     assert mgpu.count("hipModuleUnload") == 1
 
 
-#: Modules are open when the interpreter ends: in a thread, in a global, in a cycle.
+#: Modules are still open when the interpreter exits: in a thread, in a global, in a reference
+#: cycle.
 OPEN_AT_EXIT = """
 import os, sys, threading
 import mgpu_rt

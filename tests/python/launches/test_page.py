@@ -1,4 +1,4 @@
-"""The examples of docs/python.md, "The API", run one after the other, as they stand."""
+"""Runs the unchanged examples of docs/python.md, "The API", one after the other."""
 
 from __future__ import annotations
 

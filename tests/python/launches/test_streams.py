@@ -1,4 +1,4 @@
-"""mgpu_rt.use_stream: the streams that it accepts, and the work that runs on them."""
+"""mgpu_rt.use_stream: the streams that it accepts, and the work that runs on these streams."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def address(mgpu: Mgpu, pointer: Any) -> int:
 
 
 def created(mgpu: Mgpu) -> int:
-    """Returns the stream that a lowered function gets now."""
+    """Returns the stream that a lowered function would receive now."""
     stream = mgpu.StreamCreate()
     mgpu.StreamDestroy(stream)
     return address(mgpu, stream)
@@ -130,13 +130,14 @@ def test_a_lent_stream_object_is_kept(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_launches_go_to_the_stream(mgpu: Mgpu) -> None:
-    """Launches there are not waited for; launches on the library's own stream are."""
+    """The package does not wait for launches on the given stream, but waits for launches on the
+    library's own stream."""
     module = mgpu_rt.Module(lower.code_object(KERNELS, "gfx90a"))
     stream, ran = mgpu.StreamCreate(), []
     waits, creations = mgpu.count("hipStreamSynchronize"), mgpu.count("hipStreamCreate")
 
     def launch(**options: Any) -> tuple[int, int]:
-        """Returns how often HIP waited for it, and how many streams it made."""
+        """Returns how often the launch called hipStreamSynchronize and hipStreamCreate."""
         before = mgpu.counts("hipStreamSynchronize", "hipStreamCreate")
         module["scale"](1, 1, 0, 0, 0, 0, 1, 1.0, 0, **options)
         after = mgpu.counts("hipStreamSynchronize", "hipStreamCreate")
@@ -156,8 +157,8 @@ def test_launches_go_to_the_stream(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), HIPSTUB_ASYNC="held")
 def test_host_arrays_are_waited_for(mgpu: Mgpu) -> None:
-    """Launches with host arrays wait on any stream. A copy from or to registered memory does not
-    wait by itself."""
+    """Launches with host arrays wait for the kernel on any stream. HIP's copies from and to
+    registered memory do not wait."""
     module = mgpu_rt.Module(lower.code_object(KERNELS, "gfx90a"))
     stream, array = mgpu.StreamCreate(), numpy.zeros(8, "f")
     mgpu.lib.mgpuMemHostRegister(mgpu.ffi.from_buffer(array), array.nbytes)

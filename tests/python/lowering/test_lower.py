@@ -1,4 +1,4 @@
-"""The lowering of the programs: its cache, its output, and its messages when it fails."""
+"""The lowering of programs: its cache, its output, and its messages when it fails."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ module attributes {gpu.container_module} {
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Makes a program that no other test lowers, and its own folder for the cache."""
+    """Creates a program that no other test lowers, and a separate folder for the cache."""
     monkeypatch.setattr(cache, "OBJECTS", tmp_path / "objects")
     path = tmp_path / "small.mlir"
     path.write_text(KERNEL)
@@ -45,7 +45,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Records the names of the tools that were run."""
+    """Records the names of the tools that lowering runs."""
     tools: list[str] = []
     run = toolchain.run
 
@@ -65,7 +65,7 @@ def test_a_second_request_runs_no_tool(program: Path, made: list[str]) -> None:
 
 
 def test_comments_count_as_text(program: Path) -> None:
-    """The key is the text itself, so safety does not depend on understanding it."""
+    """The cache key contains the whole text, so correctness does not depend on parsing the text."""
     first = lower.lower_to_llvm_dialect(program, 22)
     program.write_text("// new\n" + KERNEL)
     assert lower.lower_to_llvm_dialect(program, 22) != first
@@ -135,7 +135,8 @@ KERNELS = "  gpu.module @k {\n    scf.for %a = %c0 to %c9 step %c1  : i32 {\n   
 
 
 def test_iterations_without_a_name_are_those_of_the_hosts_loop() -> None:
-    """The loop is not one in a kernel, in another loop, or in a comment; its type is kept."""
+    """The function ignores loops in kernels, in other loops, and in comments, and retains the
+    loop's type."""
     nested = HOST.replace("{\n", "{\n    scf.for %b = %c0 to %c5 step %c1 {\n    }\n")
     text = f"// scf.for %x = %a to %b step %c {{\n{KERNELS}{nested}"
     found = lower.with_iterations(text, 7)
@@ -179,8 +180,8 @@ def test_every_loop_of_the_programs_can_be_set() -> None:
 def test_a_missing_tool_is_named_with_its_package(
     name: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The line shows apt-get's command if the machine has it, or else Debian's names of the
-    packages."""
+    """The message shows the command of apt-get if the machine has it, and otherwise Debian's names
+    of the packages."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(toolchain.ToolchainMissing) as missing:
         toolchain.tool(name, 99)
@@ -209,7 +210,7 @@ def test_a_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_tool_without_a_release_counts_by_its_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Systems other than Debian have tools without a release in their name."""
+    """On systems other than Debian, the names of the tools contain no release."""
     own = tmp_path / "llc"
     own.write_text("#!/bin/sh\necho '  LLVM version 99.1.0'\n")
     own.chmod(0o755)
@@ -222,7 +223,7 @@ def test_a_tool_without_a_release_counts_by_its_version(
 def test_a_tool_that_cannot_be_run_is_named(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tool is for another machine or was cut off. No traceback is shown."""
+    """The tool was built for another machine or is truncated. The command prints no traceback."""
     broken = tmp_path / "mlir-opt"
     broken.write_bytes(b"\x7fELF")
     broken.chmod(0o755)
@@ -265,12 +266,13 @@ def test_code_objects_have_the_names_of_their_modules() -> None:
 
 
 def image_in(compiled: bytes) -> bytes:
-    """Returns the device image in a host object, which is the second ELF file in it."""
+    """Returns the device image in a host object: the second ELF file in the object's bytes."""
     return compiled[compiled.index(b"\x7fELF", 4) :]
 
 
 def check_image(image: bytes, chip: str) -> None:
-    """Checks for a whole code object of version 4, the newest that HIP 5.2.3 loads."""
+    """Checks that the image is a whole code object of version 4, the newest version that HIP 5.2.3
+    loads."""
     elf = ELFFile(io.BytesIO(image))
     assert elf["e_machine"] == "EM_AMDGPU"
     assert image[7:9] == bytes([64, 2])  # OS ABI: HSA; ABI version: 2, which is code object v4
@@ -291,7 +293,7 @@ def test_code_object_is_for_its_chip(chip: str) -> None:
 
 @pytest.mark.parametrize("llvm", RELEASES)
 def test_host_objects_have_the_habits_of_their_release(llvm: int) -> None:
-    """LLVM 22 loads modules in a constructor and unloads them in a destructor; older ones do
+    """LLVM 22 loads modules in a constructor and unloads them in a destructor; older releases do
     not."""
     with lower.lower(FORUM, llvm=llvm).open("rb") as file:
         elf = ELFFile(file)
@@ -312,7 +314,8 @@ def test_host_objects_have_the_habits_of_their_release(llvm: int) -> None:
 def test_other_releases_lower_where_their_tools_are(
     llvm: int, steps: list[str], program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stand-ins run LLVM 22's tools. LLVM 20 and 21 let 22 make the device code, as 19 does."""
+    """Stand-ins for the other releases' tools run LLVM 22's tools. For LLVM 20 and 21, as for 19,
+    LLVM 22 produces the device code."""
     noted = tmp_path / "noted"
     for name in ("mlir-opt", "mlir-translate", "llc", "ld.lld"):
         for release in (llvm, 22):
@@ -353,8 +356,8 @@ def test_print_library_brings_nothing_along(
 def test_forums_command_needs_a_namespace(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld; if both are missing, the message names the
-    way."""
+    """LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld; if unshare is missing too, the message says
+    how to install unshare."""
     if Path("/opt/rocm/llvm/bin/ld.lld").exists():
         pytest.skip("this machine has ROCm's own linker")
     monkeypatch.setattr(shutil, "which", lambda _name: None)
@@ -373,7 +376,8 @@ def test_ptx_is_made_for_nvidia() -> None:
 
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_ptx_ends_with_a_0(llvm: int) -> None:
-    """Both kinds of image end with a 0, or the bytes after it would be read as PTX."""
+    """Both kinds of images end with a 0, because otherwise the driver would read the following
+    bytes as PTX."""
     host = lower.lower(FORUM, llvm=llvm, chip="sm_90", image="isa").read_bytes()
     ptx = lower.code_object(FORUM, "sm_90", image="isa").rstrip(b"\0")
     assert host[host.index(ptx) + len(ptx)] == 0
@@ -396,7 +400,7 @@ module attributes {gpu.container_module} {
 
 
 def test_nvidias_device_library_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable names CUDA's folder, which has the code for exponentials."""
+    """No variable names CUDA's folder, which contains the code for exponentials."""
     if not any(Path(home, "nvvm", "libdevice").exists() for home in pipelines.CUDA_HOMES):
         pytest.skip("no CUDA toolkit here")
     for variable in pipelines.CUDA_VARIABLES:
@@ -432,7 +436,7 @@ def test_llvm_15_lowers_for_amd_only() -> None:
 def test_carried_objects_serve_without_tools(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A machine with MLIR made the objects, and only they were carried."""
+    """Another machine with MLIR built the objects, and only the objects were copied."""
     made = lower.lower(program, llvm=22)
 
     def missing(name: str, llvm: int) -> Path:

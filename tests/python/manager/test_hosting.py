@@ -1,4 +1,5 @@
-"""Python beside a program that does not know it: every way to find it, and every way to lack it."""
+"""A manager in Python beside a program without Python: every way to find an interpreter, and every
+way to lack one."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ from tests.support.patience import HANG
 
 
 def counts(log: Path) -> dict[str, int]:
-    """Returns the stub's calls by function."""
+    """Returns the number of the stub's calls for each function."""
     return json.loads(log.read_text())["counts"]
 
 
@@ -52,7 +53,7 @@ def test_manager_comes_and_goes(mode: str) -> None:
 
 
 def manager_that_came(program: subprocess.Popen[str]) -> int:
-    """Returns the manager's process, once the program has reported it."""
+    """Returns the process id of the manager, once the program has reported the manager."""
     assert program.stderr
     said = ""
     while "process" not in said:
@@ -64,7 +65,7 @@ def manager_that_came(program: subprocess.Popen[str]) -> int:
 
 @pytest.mark.parametrize("how", ["exit", "kill", "exec"])
 def test_manager_ends_with_the_program(how: str) -> None:
-    """The program may end in any way, or become another one."""
+    """The program may end in any way, or become another program by exec."""
     command = [str(host()), str(library()), str(image()), KERNEL, f"end-{how}"]
     pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, env=promptly(), text=True, **pipes) as program:
@@ -85,14 +86,14 @@ def test_a_delay_that_is_not_over_starts_nothing() -> None:
 
 
 def when_needed(**changes: str) -> dict[str, str]:
-    """Returns the environment of a program that names no delay."""
+    """Returns the environment of a program that starts its manager only when needed."""
     return promptly(**{"MGPU_RT_MANAGER": "on", **changes})
 
 
 @pytest.mark.parametrize("mode", ["served", "threads", "fork-after"])
 def test_a_program_within_its_limits_has_no_manager(mode: str) -> None:
-    """There is no thread of the library either: `served` asks for one, and is told that there is
-    none."""
+    """The library starts no thread either: in mode `served` the program queries for a thread and
+    finds none."""
     result = run_host(mode, when_needed())
     assert (result.stdout == "ok\n") == (mode != "served"), result.stderr
     assert "manager" not in result.stderr
@@ -135,7 +136,8 @@ print(before, manager())
 def test_a_limit_on_memory_starts_the_manager(
     sizes: str, changes: dict[str, str], after: str
 ) -> None:
-    """A device without memory starts it, too, although its cache is within the limit."""
+    """An allocation that fails for lack of memory also starts the manager, although the cache is
+    within its limit."""
     source = PRELUDE + MEMORY.replace("SIZES", f"({sizes})")
     command = [sys.executable, "-c", source, str(library()), str(image()), KERNEL]
     done = run_program(command, when_needed(HIPSTUB_MODE="record", **changes))
@@ -149,7 +151,7 @@ def test_a_manager_that_comes_at_a_limit_comes_as_any_other(mode: str) -> None:
 
 
 def ranks(count: int, **changes: str) -> list[str]:
-    """Returns the output of each process of a job."""
+    """Returns the stderr output of each process of a job."""
     command = [str(host()), str(library()), str(image()), KERNEL, "plain"]
     running = [
         subprocess.Popen(command, env=when_needed(**changes), stderr=subprocess.PIPE, text=True)
@@ -175,37 +177,38 @@ def test_concurrent_misses_are_answered() -> None:
 
 
 def test_the_program_notices_nothing() -> None:
-    """There is no child, no signal, no descriptor, no library, and no change of the process's
-    settings."""
+    """The library adds no child process, signal, descriptor or loaded library, and changes no
+    setting of the process."""
     good("state", LC_ALL="C.UTF-8")
 
 
 def test_signals_are_the_programs() -> None:
-    """The library's own thread takes no signal that the program's threads block."""
+    """The library's own thread does not receive signals that the program's threads block."""
     good("signals")
 
 
 def test_main_may_end_before_other_threads() -> None:
-    """The program ends with its last thread, although the library has one."""
+    """The process ends with the program's last thread, although the library has a thread."""
     result = run_host("main-ends", promptly())
     assert (result.returncode, result.stdout) == (0, "ok\n"), result.stderr
     assert ends(manager_of(result.stderr)[1])
 
 
 def test_a_program_that_adopts_orphans_has_no_manager() -> None:
-    """The manager would be its child, so there is none, and a line tells why."""
+    """The manager would become a child of the program, so the library starts no manager, and a line
+    tells why."""
     said = good("reaper")
     assert "this process adopts orphans" in only_line(said)
 
 
 def test_locale_is_the_programs() -> None:
-    """Point 3: the locale never changes, even for a moment."""
+    """The locale never changes, even for a moment."""
     good("locale", LC_ALL="C.UTF-8")
 
 
 @pytest.fixture(scope="session")
 def odd_locales() -> Path:
-    """Makes locales whose codecs Python lacks, or whose text is not ASCII's."""
+    """Creates locales whose codecs Python lacks, or whose encoding is not a superset of ASCII."""
     return make_locales(
         {
             "ka_GE": ("ka_GE", "GEORGIAN-PS"),
@@ -221,12 +224,12 @@ def odd_locales() -> Path:
     "locale", ["ka_GE", "hy_AM", "ja_JP.eucjp", "zh_CN.gbk", "tg_TJ.koi8t", "nowhere.NOTHING"]
 )
 def test_any_locale_is_served(locale: str, odd_locales: Path) -> None:
-    """Point 3: for such a locale Python once ended the program."""
+    """In such a locale, Python once terminated the program."""
     good("served", LC_ALL=locale, LOCPATH=str(odd_locales))
 
 
 def test_a_directory_as_standard_input_is_served() -> None:
-    """A directory as standard input would end a Python interpreter in the program."""
+    """With a directory as standard input, an interpreter inside the program would terminate."""
     with open_directory("/") as descriptor:
         result = run_host("served", promptly(), stdin=descriptor)
     assert result.stdout == "ok\n", result.stderr
@@ -246,8 +249,8 @@ class open_directory:
 
 @pytest.mark.parametrize("streams", ["0", "0 1 2"])
 def test_closed_standard_streams_stay_closed(streams: str) -> None:
-    """A file that is opened then gets their numbers, so the library may not open one in the
-    program."""
+    """A newly opened file gets the numbers of closed standard streams, so the library must not open
+    a file in the program."""
     closing = " ".join(f"{n}{'<' if n == '0' else '>'}&-" for n in streams.split())
     command = f'"$0" "$@" {closing}'
     arguments = [str(host()), str(library()), str(image()), KERNEL, "state"]
@@ -257,7 +260,7 @@ def test_closed_standard_streams_stay_closed(streams: str) -> None:
 
 @pytest.mark.parametrize("megabytes", [20, 40, 80, 160, 1000])
 def test_little_memory_is_enough_for_the_program(megabytes: int) -> None:
-    """Point 3: limits that are too low for an interpreter need not be for the program."""
+    """Memory limits that are too low for an interpreter may be sufficient for the program."""
     command = f'ulimit -v {megabytes * 1024}; exec "$0" "$@"'
     arguments = [str(host()), str(library()), str(image()), KERNEL, "plain"]
     result = run_program(["sh", "-c", command, *arguments], promptly())
@@ -265,7 +268,8 @@ def test_little_memory_is_enough_for_the_program(megabytes: int) -> None:
 
 
 def test_the_program_goes_on_without_a_new_process() -> None:
-    """With a limit of processes, or in a sandbox, one line says so, and the program goes on."""
+    """If a limit or a sandbox forbids new processes, the library prints one line, and the program
+    continues."""
     if os.getuid() == 0:
         pytest.skip("no limit of processes for root")
     command = 'ulimit -u 1; exec "$0" "$@"'
@@ -274,7 +278,7 @@ def test_the_program_goes_on_without_a_new_process() -> None:
 
 
 def test_a_first_call_may_have_a_small_stack() -> None:
-    """Point 17: 16 KB suffice."""
+    """A stack of 16 KB is sufficient for a first call."""
     good("small-stack")
 
 
@@ -288,7 +292,7 @@ static __attribute__((constructor)) void load(void) {{
 }}
 """
 
-#: A program that ends once the manager has come, or will not.
+#: A program that exits once the manager has started, or has failed to start.
 OPENER = """
 #include <dlfcn.h>
 #include <locale.h>
@@ -312,8 +316,8 @@ int main(void) {{
 def test_a_first_call_may_be_in_a_constructor(
     locale: str, tmp_path: Path, odd_locales: Path
 ) -> None:
-    """Point 13: the call is in dlopen, with the loader's lock held. The call waits for no thread
-    that wants that lock."""
+    """The call runs inside dlopen, which holds the loader's lock. The call does not wait for a
+    thread that needs the loader's lock."""
     content = ", ".join(map(str, image().read_bytes()))
     flags = ("-shared", "-fPIC", str(library()), f"-Wl,-rpath,{library().parent}")
     plugin = compile_c(tmp_path / "plugin.so", CONSTRUCTOR.format(content), *flags)
@@ -329,7 +333,8 @@ def test_a_first_call_may_be_in_a_constructor(
 @pytest.mark.parametrize("mode", ["fork-before", "fork-after", "fork-busy", "fork-first"])
 @pytest.mark.parametrize("python", ["on", "off"])
 def test_a_child_of_fork_gets_answers(mode: str, python: str) -> None:
-    """The child gets answers too, and does not hang, for any work of other threads."""
+    """The library works in the child too, and the child does not hang, for any work of the parent's
+    threads."""
     good(mode, MGPU_RT_MANAGER=f"{python},delay=0", MGPU_RT_MODULE_LIMIT="10K")
 
 
@@ -341,7 +346,7 @@ def test_an_empty_path_finds_python() -> None:
 
 
 def test_pythons_own_variables_are_not_read() -> None:
-    """A PYTHONHOME for another interpreter would end this one."""
+    """A PYTHONHOME for another interpreter would terminate the manager's interpreter."""
     env = {"PYTHONHOME": "/nowhere", "PYTHONPATH": "/nowhere", "PYTHONSTARTUP": "/nowhere"}
     manager_of(good("served", **env))
 
@@ -357,7 +362,7 @@ def test_cache_off_starts_no_python() -> None:
 
 
 def test_the_manager_is_not_preloaded() -> None:
-    """The manager does not get the library in LD_PRELOAD."""
+    """The manager's LD_PRELOAD does not contain the library."""
     env = promptly(LD_PRELOAD=str(library()))
     command = [str(host()), str(library()), str(image()), KERNEL, "served-until"]
     with subprocess.Popen(
@@ -370,7 +375,8 @@ def test_the_manager_is_not_preloaded() -> None:
 
 
 def test_cffi_may_be_among_the_users_own_packages(tmp_path: Path) -> None:
-    """-I leaves the user's packages out; they are searched if cffi is nowhere else."""
+    """The option -I excludes the user's packages; the manager searches them if cffi is not found
+    elsewhere."""
     python = bare_python()
     version = "python{}.{}".format(*sys.version_info)
     packages = tmp_path / ".local" / "lib" / version / "site-packages"
@@ -383,7 +389,8 @@ def test_cffi_may_be_among_the_users_own_packages(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/nowhere/python3", "/bin/true", "it's", "/", "/etc/passwd"])
 def test_a_wrong_python_is_named_once(path: str) -> None:
-    """One line names the fault, and the program goes on. No other interpreter is tried."""
+    """One line names the fault, and the program continues. The library tries no other
+    interpreter."""
     line = only_line(good("unserved", MGPU_RT_MANAGER=f"{path},delay=0"))
     assert f"'{path}' (MGPU_RT_MANAGER)" in line
     assert line.count("(MGPU_RT_MANAGER)") == 1
@@ -396,8 +403,8 @@ def test_an_interpreter_without_cffi_is_named() -> None:
 
 
 def installation(directory: Path, *, note: str | None = None, lies: str = "build/lib") -> Path:
-    """Lays out a checkout elsewhere, or what make install lays: the library, and the package beside
-    it."""
+    """Creates the files of another checkout, or those of make install: the library and the
+    package."""
     lib = directory / lies
     lib.mkdir(parents=True)
     shutil.copy(library(), lib)
@@ -413,11 +420,11 @@ def run_from(lib: Path, mode: str, **env: str) -> subprocess.CompletedProcess[st
 
 
 def test_interpreters_are_tried_in_order(tmp_path: Path) -> None:
-    """The order is: mgpu-rt run's, the installation's, VIRTUAL_ENV, CONDA_PREFIX, PATH; each that
-    fails is named.
+    """Order of search: the interpreter of mgpu-rt run, the installation's, VIRTUAL_ENV,
+    CONDA_PREFIX, PATH; the library reports each that fails.
 
-    An interpreter that is neither the user's choice nor of the library's environment is never used
-    without a line.
+    If neither the user nor the library's environment selected the interpreter, the library prints a
+    line.
     """
     bare = str(bare_python())
     lib = installation(tmp_path / "elsewhere", note=bare)
@@ -433,7 +440,8 @@ def test_interpreters_are_tried_in_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lies", ["build/lib", "mgpu_rt/lib"])
 def test_the_note_beside_the_library_names_python(tmp_path: Path, lies: str) -> None:
-    """The note names the interpreter of a build in a checkout, or of make install."""
+    """The note beside the library names the interpreter that built a checkout or ran make
+    install."""
     lib = installation(tmp_path / "elsewhere", note=sys.executable, lies=lies)
     nowhere = str(tmp_path)
     env = {"MGPU_RT_VERBOSE": "1", "MGPU_RT_RUN_PYTHON": "", "VIRTUAL_ENV": "", "PATH": nowhere}
@@ -442,7 +450,7 @@ def test_the_note_beside_the_library_names_python(tmp_path: Path, lies: str) -> 
 
 
 def test_the_librarys_own_environment_serves(tmp_path: Path) -> None:
-    """A wheel starts the manager in the same way."""
+    """The library of a wheel starts the manager in the same way as an installed library."""
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
     packages = next((venv / "lib").glob("python3*/site-packages"))
@@ -464,7 +472,7 @@ def test_the_librarys_own_environment_serves(tmp_path: Path) -> None:
 
 
 def test_a_package_of_another_version_is_named(tmp_path: Path) -> None:
-    """Point 9: a line names it, and the program goes on."""
+    """A line names the other version, and the program continues."""
     lib = installation(tmp_path / "elsewhere", note=sys.executable)
     init = tmp_path / "elsewhere" / "mgpu_rt" / "__init__.py"
     init.write_text(init.read_text().replace('__version__ = "', '__version__ = "9'))
@@ -493,12 +501,13 @@ def test_one_binary_for_every_python(version: str) -> None:
 
 
 def test_an_uncalled_library_starts_nothing() -> None:
-    """There is no HIP, no Python, no message."""
+    """The library opens no HIP, starts no Python, and prints no message."""
     assert good("nothing") == ""
 
 
 def test_an_exit_handler_may_launch() -> None:
-    """A handler that runs after HIP's own is told so; the manager has ended before."""
+    """A handler that runs after HIP's exit handlers receives an error; the manager has already
+    ended."""
     result = run_host("late", promptly())
     assert result.returncode == 0
     assert "late ok" in result.stdout or "after HIP's exit handlers" in result.stderr
@@ -509,7 +518,8 @@ def test_an_exit_handler_may_launch() -> None:
 def test_exit_gives_back_at_most_idle_streams(
     mode: str, version: str, destroyed: int, tmp_path: Path
 ) -> None:
-    """For the others HIP might wait for the device, which stock does not; before HIP 7 for all."""
+    """Destroying other objects might wait for the device, which stock does not do; before HIP 7
+    this applies to idle streams too."""
     log = tmp_path / "log"
     good(mode, HIPSTUB_LOG=str(log), HIPSTUB_VERSION=version)
     found = counts(log)
@@ -521,7 +531,7 @@ def test_exit_gives_back_at_most_idle_streams(
 @pytest.mark.parametrize("mode", ["plain", "served"])
 @pytest.mark.parametrize("python", ["on", "off"])
 def test_no_hip_call_follows_its_exit_handlers(mode: str, python: str) -> None:
-    """HIP may not be called once its own exit handlers ran (trap 10)."""
+    """No call of HIP may follow HIP's own exit handlers (trap 10)."""
     if python == "off" and mode == "served":
         mode = "plain"
     said = good(mode, HIPSTUB_TEARDOWN="1", MGPU_RT_MANAGER=f"{python},delay=0")
@@ -529,7 +539,7 @@ def test_no_hip_call_follows_its_exit_handlers(mode: str, python: str) -> None:
 
 
 def test_the_library_is_not_linked_with_python() -> None:
-    """The library looks up an interpreter's functions only for a runtime in Python."""
+    """The library looks up the functions of an interpreter only for a runtime in Python."""
     linked = subprocess.check_output(["readelf", "--dynamic", "--dyn-syms", library()], text=True)
     assert not re.search(r"libpython|\bPy\w+", linked)
 
@@ -538,7 +548,7 @@ def test_the_library_is_not_linked_with_python() -> None:
 
 
 def test_many_short_programs_end_quietly() -> None:
-    """Each program ends while its manager begins: a sample of make soak-hosts."""
+    """Each program exits while its manager starts; make soak-hosts runs more of them."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.hosts.soak", "60"],
         cwd=ROOT,
@@ -550,7 +560,7 @@ def test_many_short_programs_end_quietly() -> None:
 
 
 def test_no_manager_is_left() -> None:
-    """Each program of a sample ends at another moment."""
+    """Each program of a sample exits at a different time."""
     programs: set[int] = set()
     command = [str(host()), str(library()), str(image()), KERNEL, "served"]
     for milliseconds in (0, 20, 50, 100, 200, 400):

@@ -1,4 +1,5 @@
-"""Programs in Python: the interpreter stays theirs, in every version and every state."""
+"""Programs in Python: the interpreter remains under the program's control, in every version and
+state."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from tests.support.hosting import (
     run_program,
 )
 
-#: For every Python from 2.7 on: the library through ctypes, and unique images.
+#: The library through ctypes, and unique images, for every Python from 2.7 on.
 PRELUDE = """
 import ctypes, itertools, json, os, sys, threading, time
 lib = ctypes.CDLL(sys.argv[1])
@@ -75,7 +76,7 @@ def wait_until_served():
 def python(
     script: str, *flags: str, interpreter: str = sys.executable, **env: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a program with the prelude, which must print ok."""
+    """Runs a program after the prelude, and requires that it prints ok."""
     code = PRELUDE + textwrap.dedent(script) + "\nprint('ok')\n"
     command = [interpreter, *flags, "-c", code, str(library()), str(image()), KERNEL]
     result = run_program(command, promptly(**env), cwd="/")
@@ -105,7 +106,7 @@ def test_python_with_any_flags_is_served(flags: tuple[str, ...]) -> None:
     ["2.7", "3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.14t"],
 )
 def test_every_python_is_served(version: str) -> None:
-    """Point 6: a Python that is too old, or lacks a function, is still a host."""
+    """A program may run in a Python that is too old for the manager or lacks a function."""
     interpreter = other_python(version)
     if interpreter is None:
         pytest.skip(f"no Python {version} on this machine")
@@ -113,12 +114,13 @@ def test_every_python_is_served(version: str) -> None:
 
 
 def test_a_host_without_cffi_is_served() -> None:
-    """The manager runs in the library's own environment, not in the host's."""
+    """The manager runs in the library's own environment, not in the environment of the program."""
     python(SERVED, interpreter=str(bare_python()))
 
 
 def test_children_of_multiprocessing_are_served() -> None:
-    """With fork, spawn and forkserver, children get answers and their own managers, or none."""
+    """With fork, spawn and forkserver, the library works in the children, and each child has its
+    own manager or none."""
     script = """
     import multiprocessing
     def child(results):
@@ -252,7 +254,7 @@ def test_sub_interpreters_are_served(version: str) -> None:
 
 
 def test_no_signal_is_lost() -> None:
-    """Point 1: a handler's exception reaches the program, and no load fails for it."""
+    """An exception in a signal handler reaches the program, and makes no module load fail."""
     result = python("""
     import signal
     class Interrupt(Exception):
@@ -288,9 +290,9 @@ def gil() -> Path:
 
 
 def test_the_gil_is_held_throughout(gil: Path) -> None:
-    """Points 2 and 11: a thread that loads modules needs no GIL, before or after the first call.
+    """A thread that loads modules does not need the GIL, before or after the first call.
 
-    No thread that calls mgpu* enters the interpreter, as here it could not.
+    No thread that calls mgpu* enters the interpreter, because here it could not acquire the GIL.
     """
     python(f"""
     holder = ctypes.PyDLL({str(gil)!r})
@@ -306,7 +308,7 @@ def test_the_gil_is_held_throughout(gil: Path) -> None:
 
 
 def test_sys_path_and_modules_are_the_programs(tmp_path: Path) -> None:
-    """Point 14: nothing is added, nothing is imported, and a stray `rocm` costs nothing."""
+    """The library adds nothing to sys.path, imports nothing, and ignores a stray module `rocm`."""
     (tmp_path / "rocm.py").write_text("raise SystemExit('imported')\n")
     (tmp_path / "mgpu_rt.py").write_text("raise SystemExit('imported')\n")
     python(
@@ -375,7 +377,7 @@ def libpython(version: str) -> Path | None:
 @pytest.mark.parametrize("mode", ["late", "workers", "again"])
 @pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
 def test_an_embedded_python_is_served(version: str, mode: str, embed: Path) -> None:
-    """Points 4 and 5: Python starts after the library, ends before it, or does so repeatedly."""
+    """Python starts after the library, ends before the library, or starts and ends repeatedly."""
     path = libpython(version)
     if path is None:
         pytest.skip(f"no libpython {version} on this machine")

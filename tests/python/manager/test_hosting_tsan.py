@@ -1,4 +1,4 @@
-"""Runs the library's thread, the ring and the services under ThreadSanitizer."""
+"""Runs the library's thread, the ring buffer and the services under ThreadSanitizer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def library() -> Path:
 @pytest.mark.parametrize("policy", ["", "policies:EvictAll", "policies:PinAll"])
 @pytest.mark.parametrize("mode", ["served", "threads", "misses"])
 def test_threads_do_not_race(mode: str, policy: str, library: Path, tmp_path: Path) -> None:
-    """Threads miss while a manager lists, evicts and pins."""
+    """Threads miss the caches while a manager lists, evicts and pins objects."""
     (tmp_path / "policies.py").write_text((HOSTS / "policies.py").read_text())
     env = promptly(
         PYTHONPATH=str(tmp_path),
@@ -40,8 +40,10 @@ def test_threads_do_not_race(mode: str, policy: str, library: Path, tmp_path: Pa
 
 
 def suppressions() -> Path:
-    """The stub is not compiled for it: its accesses are invisible, and so not judged."""
+    """Suppresses races in the stub, which is not built with ThreadSanitizer, so its accesses are
+    invisible."""
     out = folder("hosting") / "tsan.suppressions"
-    # The loader, whose list read_path reads, is not built with TSan: its locks are invisible.
+    # read_path reads the loader's list, but the loader is not built with ThreadSanitizer, so its
+    # locks are invisible.
     out.write_text("called_from_lib:libamdhip64.so.5\nrace:libamdhip64.so\nrace:read_path\n")
     return out

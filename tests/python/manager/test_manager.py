@@ -36,7 +36,7 @@ CHANNEL_FD = 3
 
 
 class Program:
-    """A Python program that obeys orders line by line, with the prelude of the hosts."""
+    """A Python program that starts with the hosts' prelude, and executes commands line by line."""
 
     def __init__(
         self, directory: Path, policy: str, folder: Path | None = None, **env: str
@@ -69,14 +69,14 @@ class Program:
         self.process.communicate()
 
     def do(self, line: str) -> None:
-        """Runs a line of Python in it, and waits for the end."""
+        """Runs a line of Python in the program, and waits until the line is done."""
         assert self.process.stdin and self.process.stdout
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
         assert self.process.stdout.readline() == "done\n", self.said()
 
     def end(self) -> int:
-        """Lets the program end; returns its exit status."""
+        """Ends the program; returns its exit status."""
         self.process.communicate(timeout=HANG)
         return self.process.returncode
 
@@ -84,7 +84,7 @@ class Program:
         return self._said.read_text()
 
     def notes(self) -> list[dict]:
-        """Returns the notes that the policy has written."""
+        """Returns the notes that the policy has written to its log."""
         if not self.log.exists():
             return []
         lines = self.log.read_text().splitlines(keepends=True)
@@ -102,7 +102,8 @@ class Program:
 
 
 def test_a_policy_may_pin_everything_and_log(tmp_path: Path) -> None:
-    """The policy is told of each object that HIP makes; no limit evicts an object that it pins."""
+    """The policy receives an event for each object that HIP creates, and no limit evicts a pinned
+    object."""
     with Program(tmp_path, "PinAll", MGPU_RT_MODULE_LIMIT="20K") as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(program.notes)
@@ -138,8 +139,8 @@ def test_a_policy_may_pin_everything_and_log(tmp_path: Path) -> None:
 
 
 def test_a_policy_may_evict_everything(tmp_path: Path) -> None:
-    """The policy names all objects: held ones stay, unknown ones do no harm, the others are
-    evicted."""
+    """The policy evicts all objects: the library ignores objects in use and unknown objects, and
+    evicts all others."""
     with Program(tmp_path, "EvictAll") as program:
         program.do("stream = lib.mgpuStreamCreate()")
         program.do("module = lib.mgpuModuleLoad(new_image(), 0); wait_until_served()")
@@ -155,7 +156,8 @@ def test_a_policy_may_evict_everything(tmp_path: Path) -> None:
 
 
 def test_an_eviction_spoils_no_capture(tmp_path: Path) -> None:
-    """In HIP's global mode no other thread may free memory, unless it is in relaxed mode."""
+    """During a capture in HIP's global mode, another thread may free memory only in relaxed
+    mode."""
     with Program(tmp_path, "EvictAll") as program:
         program.do("hip, to = ctypes.CDLL(os.environ['MGPU_RT_HIP']), ctypes.byref")
         program.do("own, graph = ctypes.c_void_p(), ctypes.c_void_p()")
@@ -190,7 +192,8 @@ def test_a_policy_may_set_limits(tmp_path: Path) -> None:
 
 
 def test_lost_events_are_reported_to_the_policy(tmp_path: Path) -> None:
-    """The program does not wait: the policy is told that events are missing."""
+    """The program does not wait for the manager, and the library tells the policy that events were
+    lost."""
     with Program(tmp_path, "PinAll", MGPU_RT_MODULE_LIMIT="10K", HIPSTUB_MODE="fast") as program:
         program.do("launch(); wait_until_served()")
         process = program.manager()
@@ -223,8 +226,8 @@ def test_the_documented_policy_works(tmp_path: Path) -> None:
 
 
 def test_every_lost_event_is_reported(tmp_path: Path) -> None:
-    """Several threads have cache misses at once: each event arrives once, or the library reports
-    that some are lost."""
+    """Several threads miss the cache at once: each event arrives once, or the library reports lost
+    events."""
     with Program(tmp_path, "PinAll", HIPSTUB_MODE="fast") as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(program.notes)
@@ -253,7 +256,7 @@ def test_a_policy_may_ask_from_many_threads(tmp_path: Path) -> None:
 
 
 def test_a_policys_output_goes_to_the_programs_stderr(tmp_path: Path) -> None:
-    """The manager's message goes to the program's stderr, a line at a time."""
+    """The manager's messages go to the program's stderr, line by line."""
     with Program(tmp_path, "Chatty") as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(lambda: "mgpu_rt: said\n" in program.said())
@@ -262,7 +265,7 @@ def test_a_policys_output_goes_to_the_programs_stderr(tmp_path: Path) -> None:
 
 
 def test_the_manager_calls_no_hip_after_its_end(tmp_path: Path) -> None:
-    """No call to HIP is made for the manager once the exit handlers ran."""
+    """The library makes no call of HIP for the manager after the exit handlers have run."""
     (tmp_path / "policies.py").write_text((HOSTS / "policies.py").read_text())
     env = promptly(
         PYTHONPATH=str(tmp_path),
@@ -276,7 +279,8 @@ def test_the_manager_calls_no_hip_after_its_end(tmp_path: Path) -> None:
 
 
 def test_a_childs_calls_are_not_the_parents(tmp_path: Path) -> None:
-    """A child of fork has no manager, and its parent's must not hear of its calls."""
+    """A forked child has no manager, and the parent's manager must not receive the child's
+    calls."""
     with Program(tmp_path, "PinAll", HIPSTUB_MODE="fast") as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(program.notes)
@@ -310,7 +314,7 @@ def test_a_childs_calls_are_not_the_parents(tmp_path: Path) -> None:
     ],
 )
 def test_a_failed_policy_is_replaced(policy: str, reason: str, tmp_path: Path) -> None:
-    """Point 12: a line reports it once, the default policy continues, and no call of the program
+    """One line reports the failure, the default policy continues, and no call of the program
     fails."""
     with Program(tmp_path, policy) as program:
         program.do("launch(); wait_until_served()")
@@ -324,7 +328,8 @@ def test_a_failed_policy_is_replaced(policy: str, reason: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("path", ["policies", "", "/nowhere"])
 def test_a_policy_is_found_from_the_folder_of_the_program(path: str, tmp_path: Path) -> None:
-    """A relative entry of PYTHONPATH counts from there, and that folder is searched last."""
+    """A relative entry of PYTHONPATH is relative to the program's folder, which is searched
+    last."""
     module = "quiet"
     (tmp_path / "policies").mkdir()
     text = "class Quiet:\n    def __init__(self, caches): ...\n    def decide(self, *_): ...\n"
@@ -337,7 +342,7 @@ def test_a_policy_is_found_from_the_folder_of_the_program(path: str, tmp_path: P
 
 
 def test_a_missing_policy_is_named_with_the_folders(tmp_path: Path) -> None:
-    """The line has the way out: put it into one of these folders."""
+    """The line lists the folders into which the user can put the module."""
     with Program(tmp_path, "nowhere:Policy", tmp_path, PYTHONPATH="mine:/yours") as program:
         program.do("launch()")
         program.wait_for(lambda: "nowhere:Policy" in program.said())
@@ -347,7 +352,7 @@ def test_a_missing_policy_is_named_with_the_folders(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["Dies", "kill"])
 def test_the_library_goes_on_without_its_manager(how: str, tmp_path: Path) -> None:
-    """A line reports the loss, and the library continues by itself."""
+    """A line reports the loss of the manager, and the library continues without it."""
     with Program(tmp_path, "Dies" if how == "Dies" else "PinAll") as program:
         program.do("launch()")
         if how == "kill":
@@ -362,7 +367,8 @@ def test_the_library_goes_on_without_its_manager(how: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("policy", ["Hangs", "HoldsTheGil"])
 def test_the_program_waits_for_no_policy(policy: str, tmp_path: Path) -> None:
-    """The program does not wait for it, even at its end; and it does not outlive the program."""
+    """The program does not wait for the policy, even at exit, and the manager does not outlive the
+    program."""
     with Program(tmp_path, policy) as program:
         program.do("launch(); wait_until_served()")
         process = program.manager()
@@ -373,7 +379,7 @@ def test_the_program_waits_for_no_policy(policy: str, tmp_path: Path) -> None:
 
 
 def test_exit_does_not_wait_for_a_stopped_manager(tmp_path: Path) -> None:
-    """The program's exit does not wait for it."""
+    """The program's exit does not wait for the stopped manager."""
     with Program(tmp_path, "") as program:
         program.do("launch(); wait_until_served()")
         process = program.manager()
@@ -386,7 +392,8 @@ def test_exit_does_not_wait_for_a_stopped_manager(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_failures_of_managers_harm_no_program(seed: int, tmp_path: Path) -> None:
-    """Managers start, raise, hang, are stopped, killed or left behind by fork, at random."""
+    """Managers start, raise exceptions, hang, are stopped or killed, or remain in a fork's parent,
+    at random."""
     dice = random.Random(seed)
     policy = dice.choice(["", "PinAll", "EvictAll", "RaisesLater", "Hangs", "HoldsTheGil", "Dies"])
     env = {"MGPU_RT_MODULE_LIMIT": "50K"}
@@ -415,7 +422,8 @@ def test_random_failures_of_managers_harm_no_program(seed: int, tmp_path: Path) 
 
 
 def test_a_policy_that_is_named_starts_at_once_and_says_so(tmp_path: Path) -> None:
-    """Objects that existed before are its first events, and its output is shown."""
+    """Objects that existed earlier are the policy's first events, and the program's stderr shows
+    the policy's output."""
     (tmp_path / "told.py").write_text(TELLS)
     with Program(tmp_path, "told:Tells", MGPU_RT_VERBOSE="", MGPU_RT_MANAGER="") as program:
         program.do("launch()")
@@ -467,7 +475,7 @@ def test_a_manager_started_by_hand_refuses() -> None:
 
 
 def test_a_program_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
-    """The program may end before it has set up the channel for which its manager waits."""
+    """A program may exit before it sets up the channel for which its manager waits."""
     source = (
         '#include "telemetry/channel.h"\nint main(void) { printf("%zu", sizeof(struct channel)); }'
     )

@@ -1,4 +1,5 @@
-"""Python decides which modules, streams and blocks stay. Without Python, C keeps its limits."""
+"""A policy in Python decides which modules, streams and blocks the caches retain. Without Python,
+the C library applies its limits."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ KERNEL = "test_func"
 
 
 def variant(number: int) -> bytes:
-    """Returns a unique code object: the number is in the padding of its ELF identification."""
+    """Returns a unique code object, which contains the number in the padding of its ELF
+    identification."""
     image = bytearray(code_object("forum"))
     image[9:13] = number.to_bytes(4, "little")
     return bytes(image)
@@ -43,7 +45,7 @@ def variant(number: int) -> bytes:
 
 
 class World:
-    """Stands for the library: it has tables, a clock and one of the policy's caches, but no
+    """Imitates the library, with tables, a clock and one of the policy's caches, but without a
     device."""
 
     def __init__(self, kind: Kind) -> None:
@@ -58,7 +60,7 @@ class World:
         self.cache: Mirror = made[kind](self)  # type: ignore[arg-type]
         self.cache.clock = lambda: self.now
 
-    # The questions of the cache (mgpu_rt.manager.Caches).
+    # The queries that the cache makes (mgpu_rt.manager.Caches).
 
     def read(self) -> list[CachedObject]:
         self.asked += 1
@@ -72,7 +74,7 @@ class World:
     def memory(self, device: int) -> Memory | None:
         return Memory(self.free[device], 1000) if device in self.free else None
 
-    # The program's actions.
+    # The actions of the program.
 
     def get(self, handle: int, size: int = 100, device: int = 0, *, told: bool = True) -> None:
         self.table[handle] = CachedObject(handle, size, 1, device, True)
@@ -94,10 +96,10 @@ class World:
     def tell(self, what: int, handle: int, size: int, device: int) -> None:
         self.events.append(Event(EventKind(what), handle, size, device, 0))
 
-    # The cache's decisions.
+    # The decisions of the cache.
 
     def turn(self, seconds: float = 1.0, *, complete: bool = True) -> list[Decision]:
-        """Lets time pass and the cache decide; carries out its evictions."""
+        """Advances the clock, lets the cache decide, and executes the evictions."""
         self.now += seconds
         events, self.events = self.events, []
         self.cache.note(events, complete)
@@ -154,7 +156,7 @@ def test_looks_are_rare_while_nothing_happens() -> None:
 
 
 def test_modules_that_come_back_are_pinned() -> None:
-    """A flood of modules that are used once does not evict them."""
+    """Many modules that are used once do not evict a module that is used repeatedly."""
     world = World(Kind.MODULE)
     world.get(1)
     world.get(2)
@@ -192,7 +194,7 @@ def test_pins_take_half_of_the_limit_at_most() -> None:
 
 
 def test_surplus_modules_leave_least_recently_used_first() -> None:
-    """The library could not unload them when it was time."""
+    """The library could not unload these modules when they became surplus."""
     world = World(Kind.MODULE)
     for handle in range(1, 13):
         world.get(handle)
@@ -244,7 +246,8 @@ def test_shipped_policy_keeps_to_the_protocol() -> None:
 
 @in_child(MGPU_RT_MODULE_LIMIT="120K")
 def test_idle_modules_are_bounded(mgpu: Mgpu) -> None:
-    """A program of ever new images does not fill the device: two fit, of 53 KB each."""
+    """A program that always loads new images does not fill the device: two images of 53 KB fit into
+    the limit."""
     for number in range(80):
         mgpu.ModuleUnload(mgpu.load(mgpu.image(variant(number))))
         assert mgpu.stub.hipstub_live(b"modules") <= 2 + 16  # the library checks at every 16 misses
@@ -264,7 +267,7 @@ def test_objects_that_the_program_holds_stay(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_MODULE_LIMIT="160K", HIPSTUB_ASYNC="held")
 def test_running_kernel_keeps_its_module(mgpu: Mgpu) -> None:
-    """LLVM 20 and older unload right after an asynchronous launch."""
+    """LLVM 20 and older unload the module right after an asynchronous launch."""
     stream = mgpu.StreamCreate()
     first = mgpu.load(mgpu.image(variant(0)))
     mgpu.launch(mgpu.function(first, KERNEL), stream)
@@ -280,8 +283,8 @@ def test_running_kernel_keeps_its_module(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_MODULE_LIMIT="1")
 def test_evicted_image_is_loaded_again(mgpu: Mgpu) -> None:
-    """The image has an equal address and equal bytes, but the slot that remembers it must not
-    serve."""
+    """The image has an equal address and equal bytes, but the slot that caches the evicted module
+    must not be used."""
     buffers = [mgpu.image(variant(number)) for number in range(4)]
     for _ in range(3):
         for buffer in buffers:
@@ -328,7 +331,8 @@ def test_empty_cache_gives_back_what_nobody_holds(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_events_are_reused_across_threads(mgpu: Mgpu) -> None:
-    """One thread creates, another destroys: the common pool passes them back."""
+    """One thread creates the events and another destroys them; the common pool returns them to the
+    first thread."""
     import queue
     import threading
 

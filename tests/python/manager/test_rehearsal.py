@@ -37,7 +37,7 @@ def event(what: EventKind, handle: int, seconds: float = 0, size: int = 100) -> 
 
 
 class Looks:
-    """A policy that prints when it was asked, and what it saw."""
+    """A policy that prints each call of its methods, and the objects that it gets."""
 
     seen: list[tuple[list[int], list[int]]]
 
@@ -73,7 +73,7 @@ class EvictsAll(Looks):
 
 
 def test_decisions_are_carried_out_and_come_back() -> None:
-    """Objects that the program holds stay."""
+    """The policy keeps objects that the program holds."""
     events = [event(EventKind.STREAM_CREATED, 1), event(EventKind.STREAM_CREATED, 2)]
     decided = rehearse(EvictsAll, events, held={2}, seconds_after=1)
     assert (0.0, Evict(Kind.STREAM, 1)) in decided
@@ -83,7 +83,8 @@ def test_decisions_are_carried_out_and_come_back() -> None:
 
 
 def test_the_policy_that_ships_goes_by_the_time_of_the_events() -> None:
-    """Blocks that were unused for ten seconds are evicted if the device is short of memory."""
+    """The policy evicts blocks that were unused for ten seconds, if the device is short of
+    memory."""
     events = [event(EventKind.BLOCK_ALLOCATED, 1, 0, 1 << 20)]
     short = {0: Memory(10, 1000)}
     decided = rehearse(DefaultPolicy, events, memory=short, seconds_after=60)

@@ -1,4 +1,5 @@
-"""The manager in containers, below their process 1, and in sandboxes that refuse system calls."""
+"""Runs the manager in containers, below their process 1, and in sandboxes that refuse system
+calls."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def test_the_first_process_of_a_container_has_no_manager() -> None:
     assert "docker run --init" in only_line(result.stderr)
 
 
-#: A process 1 that runs its arguments, and prints what remains when they have ended.
+#: A process 1 that runs its arguments, and then prints which child processes remain.
 FIRST = """
 import os, signal, subprocess, sys, time
 reaps = sys.argv[1] == "reaps"
@@ -57,7 +58,7 @@ sys.exit(program.returncode)
 
 
 def in_container(first: str, mode: str) -> subprocess.CompletedProcess[str]:
-    """Runs the host below its own process 1."""
+    """Runs the host program below its own process 1."""
     probe = ["unshare", "--pid", "--fork", "--mount-proc"]
     if subprocess.run([*probe, "true"], capture_output=True).returncode != 0:
         pytest.skip("no right to make a namespace of processes")
@@ -69,7 +70,8 @@ def in_container(first: str, mode: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("first", ["selfish", "system"])
 def test_no_zombie_where_process_1_waits_for_its_own_children_only(first: str) -> None:
-    """Each program of more than a second would leave one. In system() SIGCHLD is blocked."""
+    """Each program that runs for more than a second would leave a zombie. In system() SIGCHLD is
+    blocked."""
     result = in_container(first, "unserved")
     assert (result.returncode, result.stdout) == (0, "ok\nleft: 0\n"), result.stderr
     assert "process 1 of this container may never wait" in result.stderr
@@ -81,7 +83,7 @@ def test_a_container_with_an_init_has_a_manager() -> None:
 
 
 #: The system calls of the library's own thread and of the process that becomes the manager, with
-#: their numbers on x86-64. The flag tells whether there is a manager without the call.
+#: their numbers on x86-64. The flag says whether a manager runs even if the call is refused.
 REFUSED = {
     "clone": (56, False),
     "dup": (32, False),
@@ -116,7 +118,7 @@ def refuse(number: int) -> None:
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="other numbers")
 @pytest.mark.parametrize("call", REFUSED)
 def test_a_sandbox_may_refuse_what_it_does_not_know(call: str) -> None:
-    """The program goes on, with or without a manager."""
+    """The program continues, with or without a manager."""
     number, served = REFUSED[call]
     mode = "served" if served else "unserved"
     result = run_host(mode, promptly(), preexec_fn=lambda: refuse(number))

@@ -1,4 +1,4 @@
-"""Fixtures for several files here."""
+"""Fixtures for several files in this folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def without_numpy(tmp_path: Path) -> dict[str, str]:
-    """Makes an environment whose Python has no NumPy, as after `pip install mgpu_rt`."""
+    """Creates an environment whose Python has no NumPy, as after `pip install mgpu_rt`."""
     (tmp_path / "without").mkdir()
     missing = "raise ModuleNotFoundError(\"No module named 'numpy'\", name='numpy')\n"
     (tmp_path / "without" / "numpy.py").write_text(missing)

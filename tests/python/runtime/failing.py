@@ -1,4 +1,4 @@
-"""Runtimes and hooks with faults, for test_failing.py. Each is named for its fault."""
+"""Runtimes and hooks with faults, for test_failing.py. Each class is named after its fault."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ MakingUnspeakable = _made(_Unspeakable())
 
 
 class CallsItself(Runtime):
-    """The method's own calls go to the library, past the runtime."""
+    """The method's own calls go to the library, and bypass the runtime."""
 
     def stream_create(self) -> int:
         library = mgpu_rt.load()
@@ -166,7 +166,7 @@ class CallsItself(Runtime):
 
 
 class Forks(Runtime):
-    """The child continues with the library."""
+    """The forked child continues with the library's own functions."""
 
     def stream_create(self) -> int:
         if child := os.fork():
@@ -176,7 +176,7 @@ class Forks(Runtime):
 
 
 class Number(int):
-    """A number like NumPy's, which is not an int."""
+    """A number like NumPy's, which is no int."""
 
 
 class ReturnsNumber(Runtime):

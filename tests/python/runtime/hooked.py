@@ -43,13 +43,13 @@ def replay(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def launches_of(recording: Path) -> list[dict[str, Any]]:
-    """Returns the launches in a manifest, as JSON has them."""
+    """Returns the launches in a manifest, parsed from JSON."""
     lines = (recording / "manifest.jsonl").read_bytes().splitlines()
     return [json.loads(line) for line in lines]
 
 
 def write_launches(recording: Path, launches: list[Any]) -> None:
-    """Writes a manifest of these values, good or bad."""
+    """Writes a manifest with these values, valid or invalid."""
     lines = [json.dumps(launch) + "\n" for launch in launches]
     (recording / "manifest.jsonl").write_text("".join(lines))
 

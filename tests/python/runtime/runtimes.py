@@ -1,4 +1,4 @@
-"""Runtimes for the tests, which MGPU_RT_RUNTIME finds with this folder on the PYTHONPATH."""
+"""Runtimes for the tests; MGPU_RT_RUNTIME finds them because this folder is on the PYTHONPATH."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Names(Runtime):
 
 
 class Forgets(Names):
-    """This class's __init__ stops short of Runtime's."""
+    """This class's __init__ does not call Runtime's __init__."""
 
     def __init__(self) -> None:
         pass
@@ -50,7 +50,7 @@ class Both(Names, CachedRuntime):
 
 
 class SlowToMake(PlainRuntime):
-    """Other threads' first calls wait for it."""
+    """Other threads' first calls wait for this method."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -93,7 +93,7 @@ class NoRuntime:
 
 
 class Surroundings(Runtime):
-    """Prints the program's settings that the interpreter has."""
+    """Prints the program's settings as the interpreter inherits them."""
 
     def stream_create(self) -> int:
         words = (sys.flags.utf8_mode, os.environ.get("PYTHONHOME"), sys.prefix)

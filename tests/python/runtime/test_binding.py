@@ -1,4 +1,4 @@
-"""hip-python is bound to the HIP that the library uses, even if several threads begin at once."""
+"""hip-python is bound to the HIP that the library uses, even if several threads bind it at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from mgpu_rt.runtime._hip import _with_hip_python
 
 
 def test_threads_that_begin_at_once_find_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first leaves while the second asks: it removes only its own finder."""
+    """The first thread finishes while the second searches: the first removes only its own
+    finder."""
     both_ask, first_has_left = threading.Event(), threading.Event()
     found: list[Any] = []
 

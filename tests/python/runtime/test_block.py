@@ -23,14 +23,14 @@ from tests.support.patience import HANG
 pytestmark = pytest.mark.check  # a whole model with hooks
 
 BLOCK = next(model for model in MODELS if model.name == "block")
-#: Both normalisations then keep the root's argument above zero.
+#: Both normalisations then have a positive number under the square root.
 SMALL = "%small = arith.constant 1.000000e-05 : f32"
 BELOW_ZERO = "%small = arith.constant -1.000000e+06 : f32"
 
 
 @functools.cache
 def block(text: str) -> Path:
-    """Builds the model's program, of this source."""
+    """Builds the model's program from this source."""
     source = folder("block") / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.mlir"
     source.write_text(text)
     compiled = lower.lower(source, llvm=22, chip="gfx90a", first=CHAIN.passes)
@@ -41,7 +41,7 @@ def block(text: str) -> Path:
 
 
 def run(text: str, *words: object) -> subprocess.CompletedProcess[str]:
-    """Makes one forward pass, with options of mgpu-rt."""
+    """Runs one forward pass, with options of mgpu-rt."""
     side = next(s for s in sides.all_sides(device.find("softgpu"), None) if s.name == sides.OURS)
     return subprocess.run(
         [str(word) for word in (COMMAND, *words, "--", block(text))],
@@ -54,7 +54,7 @@ def run(text: str, *words: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_nan_in_one_kernel_is_named() -> None:
-    """All earlier kernels are clean, and the program does not reach the later ones."""
+    """All kernels before the fault are clean, and the program does not reach later kernels."""
     text = program.source(BLOCK, CHAIN)
     assert text.count(SMALL) == 2
     first, between, last = text.split(SMALL)
@@ -86,7 +86,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_matrix_product_replays_with_the_same_result(recording: Path) -> None:
-    """The product is of 32x64 and 64x64 elements into 32x64, by itself."""
+    """The kernel multiplies 32x64 by 64x64 elements into 32x64, without other kernels."""
     (launch,) = launches_of(recording)
     assert launch["not_recorded"] == []
     changed = [block["before"] != block["after"] for block in launch["blocks"]]
@@ -96,7 +96,7 @@ def test_a_matrix_product_replays_with_the_same_result(recording: Path) -> None:
 
 
 def test_a_matrix_product_with_another_input_differs(recording: Path, tmp_path: Path) -> None:
-    """One element of the first matrix changes, and so one row of the result."""
+    """One element of the first matrix changes, and therefore one row of the result."""
     copy = tmp_path / "copy"
     shutil.copytree(recording, copy)
     launches = launches_of(copy)

@@ -1,4 +1,4 @@
-"""CachedRuntime and Singleton keep only what their checks allow.
+"""CachedRuntime and Singleton reuse only objects that their checks allow.
 
 tests/proofs/mutants removes one check at a time: the tests of its row in docs/proofs.md then fail.
 """
@@ -20,7 +20,7 @@ alone = {"policies": ("builtin",)}
 
 @in_child(**alone)
 def test_an_image_is_loaded_once(mgpu: Mgpu) -> None:
-    """An image's bytes identify it, at any address, and with it its functions."""
+    """An image's bytes identify the image and its functions, at any address."""
     content = code_object("forum")
     with mgpu_rt.intercept(CachedRuntime()):
         for image in (mgpu.image(content), mgpu.image(content)):
@@ -73,8 +73,8 @@ def test_functions_of_a_module_that_hip_has_back_are_forgotten(mgpu: Mgpu) -> No
 @in_child(HIPSTUB_REUSE="1", **alone)
 def test_a_handle_that_hip_hands_out_anew_is_unknown(mgpu: Mgpu) -> None:
     """The program has unloaded the runtime's module by calling HIP. The next load gets the handle.
-    First the handle is of an equal image, whose functions differ. Then the handle is of an image
-    that kernels write into, which may not be shared."""
+    At first the handle belongs to an equal image, whose functions differ. Then the handle belongs
+    to an image to which kernels write, and which may not be shared."""
     first, second = (mgpu.image(code_object(name)) for name in ("forum", "globals"))
     with mgpu_rt.intercept(CachedRuntime()):
         module = mgpu.load(first)
@@ -107,7 +107,7 @@ def test_a_stream_at_work_serves_nobody_else(mgpu: Mgpu) -> None:
 @in_child(HIPSTUB_REUSE="1", **alone)
 def test_a_stream_of_another_kind_is_not_kept(mgpu: Mgpu) -> None:
     """The program has destroyed the runtime's stream by calling HIP, and has got its handle for a
-    non-blocking one."""
+    non-blocking stream."""
     with mgpu_rt.intercept(CachedRuntime()):
         stream = mgpu.StreamCreate()
         mgpu.stub.hipStreamDestroy(mgpu.for_stub(stream))
@@ -154,8 +154,8 @@ def test_a_singleton_serves_all(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_a_singleton_makes_one_stream_for_threads_that_begin_at_once(mgpu: Mgpu) -> None:
-    """Each thread made a runtime, and the threads that lost released theirs while others used
-    it."""
+    """Before the fix, each thread created a runtime, and threads that lost the race released theirs
+    while others used it."""
     mgpu.stub.hipstub_set_delay(b"hipStreamCreate:20000")
     with mgpu_rt.intercept(Singleton()):
         threads = [threading.Thread(target=mgpu.StreamCreate) for _ in range(4)]
@@ -190,8 +190,8 @@ def test_an_event_at_work_serves_nobody_else(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="2", **alone)
 def test_an_event_is_not_kept_under_the_handle_of_a_stream(mgpu: Mgpu) -> None:
-    """The program has destroyed the runtime's stream by calling HIP, and has made an event, which
-    got its handle."""
+    """The program has destroyed the runtime's stream by calling HIP, and has created an event,
+    which got the stream's handle."""
     with mgpu_rt.intercept(CachedRuntime()):
         stream = mgpu.StreamCreate()
         mgpu.stub.hipStreamDestroy(mgpu.for_stub(stream))
@@ -243,7 +243,7 @@ def test_a_free_waits_while_another_stream_is_at_work(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_DEVICES="2", **alone)
 def test_a_free_waits_for_the_null_stream_of_the_block(mgpu: Mgpu) -> None:
-    """HIP is asked only about the current device's."""
+    """The runtime asks HIP only about blocks of the current device."""
     with mgpu_rt.intercept(CachedRuntime()):
         stream = mgpu.StreamCreate()
         block = mgpu.MemAlloc(64, stream, False)
@@ -280,7 +280,8 @@ def test_a_free_without_a_stream_goes_to_hip(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_memory_that_hip_handed_out_anew_is_not_kept(mgpu: Mgpu) -> None:
-    """The program has had HIP free it, and has got other memory there, which has a new number."""
+    """The program has freed the block by HIP, and has got other memory at its address, with a new
+    number."""
     with mgpu_rt.intercept(CachedRuntime()) as runtime:
         stream = mgpu.StreamCreate()
         block = mgpu.MemAlloc(64, stream, False)
@@ -307,7 +308,7 @@ def test_kept_blocks_go_back_where_memory_is_short(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_a_handle_given_up_twice_serves_one_owner(mgpu: Mgpu) -> None:
-    """The second time is refused, in stock's words."""
+    """The runtime refuses the second free, in stock's words."""
     image = mgpu.image(code_object("forum"))
 
     def streams() -> tuple:
@@ -352,8 +353,8 @@ def test_handles_from_before_a_reset_are_forgotten(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_threads_share_one_runtime(mgpu: Mgpu) -> None:
-    """There are as many streams as were requested, and none twice at once: HIP's answer lets other
-    threads in."""
+    """The program gets as many streams as it requested, and no stream twice at once: HIP's answer
+    lets other threads run in between."""
     held: set[int] = set()
     twice: list[int] = []
     mgpu.stub.hipstub_set_delay(b"hipStreamQuery:200")

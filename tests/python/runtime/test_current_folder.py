@@ -1,5 +1,5 @@
-"""The current folder has files with the names of modules. No Python that the package starts runs
-them, unless the user has named one."""
+"""The current folder contains files with the names of modules. No Python that the package starts
+runs these files, unless the user has named one."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ HOST = [str(host()), str(library()), str(image()), KERNEL]
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Makes a folder with a module of each name that Python or this package may import. The user's
-    are `mine` and `trace`."""
+    """Creates a folder with a module for each name that Python or this package may import. The
+    user's modules are `mine` and `trace`."""
     folder = tmp_path_factory.mktemp("planted")
     here = [name for name in sys.stdlib_module_names if importlib.util.find_spec(name)]
     for name in (*here, *OTHERS):
@@ -68,7 +68,7 @@ os.execv(command[0], command)
 
 @pytest.mark.parametrize("version", ["", "3.10", "3.13"])
 def test_a_child_takes_the_package_that_started_it(planted: Path, version: str) -> None:
-    """A Python without an installed mgpu_rt takes it, too."""
+    """A Python without an installed mgpu_rt also uses the checkout's package."""
     python = python_with_cffi(version) if version else sys.executable
     if python is None:
         pytest.skip(f"no Python {version} here")
@@ -96,7 +96,7 @@ def test_replay_runs_nothing_of_the_current_folder(planted: Path, tmp_path: Path
 
 @pytest.mark.parametrize("hook", ["trace", "nan", "mine:Trace", "trace:Trace"])
 def test_a_hook_runs_nothing_else_of_the_current_folder(planted: Path, hook: str) -> None:
-    """The named module may be there, even under a name of Python's."""
+    """The named module may be in the current folder, even under the name of a module of Python."""
     done = run(
         planted, [str(COMMAND), "run", "--device", "hip", "--hook", hook, "--", *HOST, "plain"]
     )
@@ -129,7 +129,7 @@ def test_the_manager_runs_nothing_else_of_the_current_folder(planted: Path, poli
 
 
 def test_the_package_starts_python_in_no_other_way() -> None:
-    """Python starts with -I, by _interpreter.py, or with its explicit path."""
+    """Python starts with -I, through _interpreter.py, or with its explicit path."""
     others = {"_interpreter": {"*_FLAGS"}, "isolated": {'"-c", _START'}}
     for path in ROOT.glob("mgpu_rt/**/*.py"):
         started = re.findall(r"\[sys\.executable, (\"-c\", \w+|.*?),", path.read_text())

@@ -1,4 +1,4 @@
-"""A replay's memory is compared with the recorded one: no difference passes for equal."""
+"""A replay's memory is compared with the recorded memory: no difference counts as equal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAN, INF = math.nan, math.inf
 
 
 def compared(form: str, now: list[Any], then: list[Any], tolerance: float | None, dtype: str):
-    """Returns (first, count, largest error) of the difference; None if there is none."""
+    """Returns (first, count, largest error) of the difference; None if the contents are equal."""
     contents = [struct.pack(f"<{len(values)}{form}", *values) for values in (now, then)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -76,7 +76,7 @@ def test_the_bytes_behind_the_last_element_are_compared(size: int) -> None:
 
 
 class Fickle:
-    """A device whose launches leave other content each time."""
+    """A device whose launches produce different content each time."""
 
     def __init__(self, *_given: object, contents: tuple[bytes, ...] = ()) -> None:
         self._contents = iter(contents)

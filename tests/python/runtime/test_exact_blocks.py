@@ -1,5 +1,5 @@
-"""A kernel runs in blocks of its compiled size, even if a launch asks HIP for another. So another
-size is refused, and the message names the compiled one."""
+"""A kernel runs in blocks of its compiled size, even if a launch requests another size. So the hook
+refuses another size, and the message names the compiled size."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_limits_are_named() -> None:
 
 
 def launch_of(content: bytes) -> Launch:
-    """Returns a launch of the kernel fill with blocks of 64."""
+    """Returns a launch of the kernel fill with blocks of 64 threads."""
     from mgpu_rt._runtime import ffi
 
     runtime, kept = Runtime(), ffi.new("char[]", content)  # a 0 ends the text

@@ -1,5 +1,5 @@
 """A faulty hook or runtime ends the program with a status that means failure. The program never
-continues after a lost call."""
+continues after a call was lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.images import code_object
 
 alone = {"policies": ("builtin",)}
 
-#: How a program ends: its status, and text on stderr.
+#: How a program ends: its status, and its text on stderr.
 ENDS = {
     "AsyncHook": (1, "Mine.on_launch is async"),
     "AsyncLaunch": (1, "Mine.launch_kernel is async"),
@@ -101,7 +101,7 @@ def test_a_failure_at_the_end_changes_the_status(name: str, status: int) -> None
 
 
 def test_exit_handlers_run_after_a_failure_at_the_end() -> None:
-    """Exit handlers may write the program's results."""
+    """Exit handlers may still write the program's results."""
     done = run("failing:EndRaises", "late")
     assert (done.returncode, done.stdout) == (1, "ok\nlate failed\n")
 
@@ -116,7 +116,8 @@ def test_a_status_of_the_programs_own_stays() -> None:
     [("CallsItself", 1, 2), ("Forks", 3, 4), ("ReturnsNumber", 1, 0)],
 )
 def test_a_program_goes_on(name: str, out: int, asked_for: int) -> None:
-    """A child continues as the program does: one of each of two forks, and one of both."""
+    """A forked child behaves as the program does: one child of each of two forks, and a child of
+    both."""
     done = run(f"failing:{name}")
     assert (done.returncode, done.stdout) == (0, "ok\n" * out), done.stderr
     assert done.stderr.count("asked") == asked_for
@@ -151,7 +152,7 @@ def run_redirected(runtime: str, redirected: str) -> subprocess.CompletedProcess
 def test_a_stream_that_cannot_be_written_changes_no_ending(
     name: str, redirected: str, status: int, out: str
 ) -> None:
-    """No text for stderr goes to stdout, which may be a file of results."""
+    """No text for stderr appears on stdout, which may be a file of results."""
     done = run_redirected(f"failing:{name}", redirected)
     assert (done.returncode, done.stdout) == (status, out)
 
@@ -159,7 +160,7 @@ def test_a_stream_that_cannot_be_written_changes_no_ending(
 @pytest.mark.parametrize("hook", ["Trace", "Time"])
 @pytest.mark.parametrize(("redirected", "status"), [("2>&-", 0), ("2>/dev/full", 1)])
 def test_a_hook_that_ships_lets_the_program_go_on(hook: str, redirected: str, status: int) -> None:
-    """The hook's lines are lost; the status tells so if a user may have wanted them."""
+    """The hook's lines are lost; the exit status reports that if a user may have wanted them."""
     done = run_redirected(f"mgpu_rt.hooks:{hook}", redirected)
     assert (done.returncode, done.stdout) == (status, "ok\n")
 
@@ -190,7 +191,7 @@ def test_a_fault_that_did_not_come_is_named() -> None:
 
 @in_child(**alone)
 def test_the_nan_hook_names_a_kernel_that_it_cannot_look_at(mgpu: Mgpu) -> None:
-    """A kernel that was looked up before the hook was set is named once."""
+    """A kernel that was looked up before the hook was installed is named once."""
     image = mgpu.image(code_object("forum"))
     function = mgpu.function(mgpu.load(image), "test_func")
     with mgpu_rt.intercept(NanCheck()):
@@ -236,7 +237,7 @@ def test_a_launch_without_params_has_no_arguments_to_look_at() -> None:
 
 @in_child(**alone)
 def test_intercept_leaves_all_as_it_was_if_it_cannot_install(mgpu: Mgpu) -> None:
-    """A property may raise, and so may a class that is no class of methods."""
+    """A property may raise an exception, and so may a class that defines no methods."""
     for kind in (failing.RaisingProperty, failing.NoMethod, failing.AsyncStream):
         with pytest.raises((ZeroDivisionError, TypeError)), mgpu_rt.intercept(kind()):
             pass
@@ -289,7 +290,7 @@ if child := os.fork():
     ],
 )
 def test_a_runtime_ends_with_a_python_program(runtime: str, status: int, said: str) -> None:
-    """A child does not end the runtime, and continues without it."""
+    """A forked child does not end the runtime, and continues without it."""
     env = asked(runtime, LIBRARY=str(library()))
     done = run_program([sys.executable, "-c", ENDS_IN_PYTHON], env)
     assert done.returncode == status
@@ -321,7 +322,7 @@ def go():
 
 
 def test_python_without_room_to_say_how_it_failed_ends_the_program() -> None:
-    """At the limit of recursion neither a method nor its exception's handler can be called."""
+    """At the recursion limit, neither a method nor the handler of its exception can be called."""
     env = asked("runtimes:PassAll", LIBRARY=str(library()))
     done = run_program([sys.executable, "-c", f"{DEEP}go(); print('went on')"], env)
     assert (done.returncode, done.stdout) == (1, "")

@@ -1,4 +1,4 @@
-"""The folder of a recording: no other user reads or replaces it; its files are whole."""
+"""The folder of a recording: no other user reads or replaces it, and its files are complete."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_only_its_owner_enters_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("planted", ["", BLOBS])
 def test_a_folder_of_others_is_refused(planted: str, tmp_path: Path) -> None:
-    """Another user who may write there made the folder before the first launch."""
+    """Another user with write permission created the folder before the first launch."""
     out, elsewhere = tmp_path / "recording", tmp_path / "elsewhere"
     elsewhere.mkdir(0o700)
     if planted:
@@ -63,7 +63,7 @@ def test_a_folder_of_others_is_refused(planted: str, tmp_path: Path) -> None:
 
 
 def test_no_link_in_it_is_followed(tmp_path: Path) -> None:
-    """A link in a folder that replaces the opened one is not followed either."""
+    """A link that replaces the opened folder is not followed either."""
     out, secret = tmp_path / "recording", tmp_path / "secret"
     secret.write_bytes(b"secret\n")
     with Folder(out) as made:
@@ -86,7 +86,7 @@ def test_no_link_in_it_is_followed(tmp_path: Path) -> None:
 
 
 def test_a_new_recording_takes_an_empty_folder(tmp_path: Path) -> None:
-    """A program without launches leaves such a folder, and so does a rank that has just begun."""
+    """A program without launches leaves such a folder, and so does a rank that has just started."""
     out = tmp_path / "recording"
     for _ in range(2):
         claim(str(out))
@@ -105,8 +105,8 @@ def test_a_new_recording_takes_an_empty_folder(tmp_path: Path) -> None:
 
 
 def test_a_line_costs_its_own_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cost of a launch does not grow: 1000 launches took 55 s when each wrote all earlier ones
-    again."""
+    """The cost of a launch does not grow: 1000 launches took 55 s when each launch rewrote all
+    earlier ones."""
     moved = {"read": 0, "written": 0}
 
     def pread(number: int, size: int, at: int) -> bytes:
@@ -178,7 +178,7 @@ def test_a_process_that_is_killed_leaves_what_was_complete(tmp_path: Path) -> No
 def test_processes_that_enter_launches_are_waited_for(
     entering: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Many processes may take long together; one that enters nothing is given up."""
+    """Many processes may wait long for each other; a process that enters nothing is abandoned."""
     looks = itertools.count()
     with Folder(tmp_path / "recording") as made:
         made.append(b"first")
@@ -223,7 +223,7 @@ with Folder(sys.argv[1]) as made:
 
 
 def test_a_limit_on_the_size_of_files_ends_no_program(tmp_path: Path) -> None:
-    """Writes of the program beyond the limit end it, as before."""
+    """Writes of the program beyond the file-size limit end it, as they did before."""
     out = tmp_path / "recording"
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, out], env=environment(), capture_output=True

@@ -83,7 +83,7 @@ def test_a_wrong_option_is_named(words: tuple[str, ...], sentence: str) -> None:
 
 
 def test_the_hook_of_the_page_counts_launches_by_their_grid(tmp_path: Path) -> None:
-    """A class is named as a hook, and --kernel and --nth apply to it, too."""
+    """A class is named as a hook, and --kernel and --nth also apply to it."""
     blocks = (ROOT / "docs" / "write-a-runtime.md").read_text().split("```python\n")
     (text,) = (block.partition("```")[0] for block in blocks if "class Grids" in block)
     (tmp_path / "mine.py").write_text(text)
@@ -97,7 +97,7 @@ def test_the_hook_of_the_page_counts_launches_by_their_grid(tmp_path: Path) -> N
 
 
 def test_the_hook_of_the_page_reads_a_block_of_each_launch(tmp_path: Path) -> None:
-    """The launch also has all attributes that the page names."""
+    """The launch also has all attributes that write-a-runtime.md names."""
     page = (ROOT / "docs" / "write-a-runtime.md").read_text()
     (text,) = (part.partition("```")[0] for part in page.split("```python\n") if "First" in part)
     named = sorted(set(re.findall(r"`(launch\.[\w.]+)", page)))
@@ -123,7 +123,7 @@ def test_a_hook_that_saw_no_launch_says_why(words: tuple[object, ...], why: str)
 
 
 def test_a_launch_keeps_its_number_while_others_are_counted() -> None:
-    """Another thread launches the kernel before the hook has looked."""
+    """Another thread launches the kernel before the hook has looked it up."""
     seen = []
 
     class Looks(LaunchHook):

@@ -32,7 +32,7 @@ RUNTIMES = ["runtimes:PassAll", *(f"mgpu_rt.runtime:{name}" for name in SHIPPED)
 
 
 def asked(runtime: str, **changes: str) -> dict[str, str]:
-    """Returns an environment with a runtime and without a manager."""
+    """Returns an environment that names a runtime and disables the manager."""
     given = {"MGPU_RT_MANAGER": "delay=100000", "PYTHONPATH": HERE, "MGPU_RT_RUNTIME": runtime}
     return environment(**{**given, **changes})
 
@@ -70,7 +70,8 @@ def counts(tmp_path: Path, runtime: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("runtime", ["", *RUNTIMES])
 def test_a_caching_runtime_asks_hip_once(runtime: str, tmp_path: Path) -> None:
-    """The program launches twice: a caching runtime loads and creates once, a plain one twice."""
+    """The program launches twice: a caching runtime loads and creates once, a plain runtime
+    twice."""
     found = counts(tmp_path, runtime)
     times = 2 if runtime.endswith("PlainRuntime") else 1
     for function in ("hipModuleLoadData", "hipModuleGetFunction", "hipStreamCreate"):
@@ -94,7 +95,7 @@ def test_settings_have_the_types_of_their_attributes() -> None:
 
 
 def test_calls_are_counted_once(tmp_path: Path) -> None:
-    """A runtime's calls to the library are not calls of the program."""
+    """A runtime's calls to the library do not count as calls of the program."""
     path = tmp_path / "stats.json"
     assert run("runtimes:PassAll", MGPU_RT_STATS=str(path)).returncode == 0
     stats = json.loads(path.read_text())
@@ -106,7 +107,7 @@ def test_calls_are_counted_once(tmp_path: Path) -> None:
 def test_statistics_tell_of_calls_of_the_driver_that_were_not_counted(
     runtime: str, tmp_path: Path
 ) -> None:
-    """A hook's calls go on to the library, which counts its driver calls."""
+    """A hook passes its calls on to the library, which counts its driver calls."""
     path = tmp_path / "stats.json"
     done = run(runtime, MGPU_RT_STATS=f"1,{path}")
     stats = json.loads(path.read_text())
@@ -146,7 +147,7 @@ def test_no_python_is_loaded_unless_asked_for(tmp_path: Path) -> None:
 
 
 def test_first_calls_of_threads_wait_for_the_runtime() -> None:
-    """No call escapes the wait: 8 threads and main each create a stream."""
+    """No call escapes the wait: 8 threads and the main thread each create a stream."""
     done = run("runtimes:SlowToMake", "threads")
     assert (done.returncode, done.stderr.count("asked")) == (0, 9)
 
@@ -264,7 +265,8 @@ def test_the_interpreter_ignores_the_environment_of_the_program() -> None:
 
 
 def test_signals_end_the_program_as_before() -> None:
-    """Python sets no handler, even if the runtime imports signal: SIGINT ends the program."""
+    """Python installs no signal handler, even if the runtime imports signal: SIGINT ends the
+    program."""
     command = [str(host()), str(library()), str(image()), KERNEL, "served-until"]
     env = asked("runtimes:Waits")
     with subprocess.Popen(command, env=env, stderr=subprocess.PIPE) as program:

@@ -58,7 +58,7 @@ def test_the_inner_runtime_ends_first(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_threads_may_leave_in_any_order(mgpu: Mgpu) -> None:
-    """The first leaves first: the other one stays, and then none."""
+    """The first runtime is removed first: the other one stays, and then none remains."""
     first, second = mgpu_rt.intercept(Streams()), mgpu_rt.intercept(Streams())
     outer, inner = first.__enter__(), second.__enter__()
     first.__exit__(None, None, None)
@@ -102,7 +102,7 @@ def test_an_object_that_is_no_runtime_is_refused() -> None:
 
 
 def test_hooks_and_runtimes_need_no_import_of_their_own() -> None:
-    """The docstring of `intercept` shows this use."""
+    """This is the example in the docstring of `intercept`."""
     names = "mgpu_rt.hooks.Trace, mgpu_rt.runtime.Runtime"
     subprocess.run([sys.executable, "-c", f"import mgpu_rt; {names}"], check=True, timeout=HANG)
 
@@ -172,7 +172,7 @@ def test_each_kind_of_launch_is_told_apart(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_each_kind_of_launch_goes_on_to_the_library(mgpu: Mgpu) -> None:
-    """All arguments arrive, as the library's messages are unchanged."""
+    """All arguments arrive, because the library's messages are unchanged."""
 
     def launch() -> str:
         null = mgpu.null
@@ -190,7 +190,8 @@ def test_each_kind_of_launch_goes_on_to_the_library(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_memrefs_come_back_through_python(mgpu: Mgpu) -> None:
-    """Functions that return a struct, and that take one, are called both ways."""
+    """Functions that return a struct, and functions that take one, are called in both
+    directions."""
     host = mgpu.ffi.new("float[4]")
     mgpu.keep(host)
     mgpu.MemHostRegister(host, 16)
@@ -214,7 +215,7 @@ def test_images_are_known_by_their_bytes(mgpu: Mgpu) -> None:
 
 
 def check_binding(mgpu: Mgpu, *, hip_python: bool) -> None:
-    """Checks that the process has one HIP, whose handles are the library's."""
+    """Checks that the process has only one HIP, whose handles the library uses."""
     from mgpu_rt.runtime import Hip, HipError
 
     mgpu.MemFree(mgpu.null, mgpu.null)
@@ -254,7 +255,7 @@ def test_hip_python_uses_the_open_library(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_a_c_function_can_replace_a_function(mgpu: Mgpu) -> None:
-    """A name selects the function, None restores it, and other names are refused."""
+    """A name selects the function, None restores it, and unknown names are refused."""
     ffi, lib = mgpu.ffi, mgpu.lib
     own = ffi.cast("hipStream_t (*)(void)", lib.mgpu_rt_native(b"mgpuStreamCreate"))
     asked = []
@@ -295,7 +296,7 @@ lib.override(b"mgpuStreamCreate", True)
 
 
 def test_a_method_outside_of_a_program_does_nothing() -> None:
-    """The method does nothing, and prints that once."""
+    """The method does nothing, and prints so once."""
     code = [sys.executable, "-c", BY_ITSELF]
     done = subprocess.run(code, capture_output=True, text=True, env=environment(), timeout=HANG)
     assert (done.returncode, done.stdout) == (0, "0 0 ('', '')\n0 None None\n"), done.stderr

@@ -84,7 +84,7 @@ def test_a_damaged_launch_is_named(
 def assert_refused(
     folder: Path, begin: str, words: str, capfd: pytest.CaptureFixture[str], **options: Any
 ) -> None:
-    """Asserts that there is one short line of letters that a terminal shows."""
+    """Asserts that the output is one short line of printable letters."""
     assert make(str(folder), launch=1, **options) == 2
     said = capfd.readouterr()
     (line,) = said.err.splitlines()
@@ -141,7 +141,7 @@ def test_arguments_that_do_not_fit_are_named(
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """HIP would read missing arguments."""
+    """HIP would read missing arguments from beyond the given ones."""
     folder = changed(recorded, tmp_path / "copy", change)
     assert_refused(folder, "", words, capfd)
 

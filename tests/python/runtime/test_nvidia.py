@@ -20,7 +20,7 @@ COUNT = 64
 
 
 class Known(Runtime):
-    """A runtime that knows one block of device memory."""
+    """A runtime that knows a single block of device memory."""
 
     def buffer_at(self, address: int) -> Buffer | None:
         inside = 0x7000_0000_0000 <= address < 0x7000_0000_1000
@@ -29,7 +29,7 @@ class Known(Runtime):
 
 @pytest.mark.parametrize("image", ["bin", "isa"])
 def test_pointers_of_a_kernel_are_found(image: str) -> None:
-    """HIP decides if the image does not tell; sizes and indices are no addresses."""
+    """HIP decides if the image does not mark pointers; sizes and indices are not addresses."""
     from mgpu_rt._runtime import ffi
 
     runtime = Known()
@@ -45,7 +45,7 @@ def test_pointers_of_a_kernel_are_found(image: str) -> None:
 
 
 def _spoiled(mgpu: Mgpu, image: str) -> None:
-    """Returns a kernel that halves 64 numbers and then spoils one, on the GPU."""
+    """Returns a kernel that halves 64 numbers and then corrupts one, on the GPU."""
     content = lower.code_object(NAN, CHIP, image=image)
     module = mgpu.load(mgpu.image(content + b"\0"))
     stream = mgpu.StreamCreate()
@@ -74,7 +74,7 @@ def test_a_nan_is_named(mgpu: Mgpu) -> None:
 @pytest.mark.gpu
 @in_child(policies=("builtin",), backends=("cuda",))
 def test_a_recording_replays_with_the_same_result(mgpu: Mgpu) -> None:
-    """A replay with another block size agrees, too; a changed kernel does not."""
+    """A replay with another block size gives equal results; a changed kernel does not."""
     for image in ("bin", "isa"):
         with TemporaryDirectory() as folder:
             with mgpu_rt.intercept(Record(output=folder, kernel="halve")):

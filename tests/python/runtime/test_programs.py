@@ -1,4 +1,5 @@
-"""The output of the programs in bench/programs is the library's over each runtime in Python."""
+"""Over each runtime in Python, the output of the programs in bench/programs equals the
+library's."""
 
 from __future__ import annotations
 

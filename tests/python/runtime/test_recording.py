@@ -1,4 +1,4 @@
-"""Launches that are recorded: real kernels on softgpu."""
+"""Records launches of real kernels on softgpu."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_recording_and_replaying_need_no_numpy(
 
 
 def test_a_program_goes_on_where_nothing_can_be_recorded() -> None:
-    """No launch is recorded, and one line names the cause."""
+    """The hook records no launch, and one line names the cause."""
     hook = ("--hook", "record=/dev/null/recording", "--nth", 1)
     done = command("run", "--device", "softgpu", *hook, "--", program(), **hip())
     assert (done.returncode, done.stdout) == (0, "2\n")
@@ -82,7 +82,7 @@ TIMES = 3
 
 
 def fill(mgpu: Mgpu) -> None:
-    """Launches a kernel several times, on 512 bytes."""
+    """Launches a kernel several times on 512 bytes."""
     module = mgpu.load(mgpu.image(lower.code_object(EXACT, corpus.AMD)))
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(512, stream, False)
@@ -106,8 +106,8 @@ NOT_RECORDED = {
 
 
 def record_with_faults(mgpu: Mgpu) -> None:
-    """Records launches of which the first fails to be recorded. A hook's copy is no call of the
-    program."""
+    """Records launches, the first of which cannot be recorded. A copy that the hook makes does not
+    count as a call of the program."""
     for fault, words in NOT_RECORDED.items():
         with TemporaryDirectory() as folder:
             mgpu.stub.hipstub_reset()

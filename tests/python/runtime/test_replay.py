@@ -1,4 +1,4 @@
-"""Recorded launches that are made again: real kernels on softgpu."""
+"""Repeats recorded launches of real kernels on softgpu."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_script_can_replay(recorded: Path, tmp_path: Path) -> None:
     assert done.stdout.startswith("halve: same, "), done.stderr
 
 
-#: Names of folders that a program or a terminal would read as other text.
+#: Names of folders that a program or a terminal would interpret as other text.
 NAMES = [
     b'x"""; import os; os.system(\'touch here\'); """',
     b"a\\x and ' \" {0} %s",
@@ -83,7 +83,7 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folders_name_is_only_a_name(name: bytes, recorded: Path, tmp_path: Path) -> None:
-    """The name is not part of the code of the replaying program, or of the script."""
+    """The name does not become part of the replaying program's code, or of the script."""
     folder, script = tmp_path / os.fsdecode(name), tmp_path / "replay.py"
     folder.symlink_to(recorded)
     env = environment("softgpu", MGPU_RT_MANAGER="off")
@@ -96,7 +96,7 @@ def test_a_folders_name_is_only_a_name(name: bytes, recorded: Path, tmp_path: Pa
 
 
 def test_a_kernels_name_is_only_a_name(tmp_path: Path) -> None:
-    """The lines of hooks, record, replay and inspect show it as a name."""
+    """The lines of hooks, record, replay and inspect show the text as a mere name."""
     evil, shown = tmp_path / "evil", r"\u001b\u000a\u009bh"
     evil.write_bytes(program().read_bytes().replace(b"halve", b"\x1b\n\xc2\x9bh"))
     evil.chmod(0o755)

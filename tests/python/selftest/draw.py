@@ -2,8 +2,8 @@
 
     python -m tests.python.selftest.draw FOLDER
 
-The sequences are cases of the random driver that need no order of the null stream and run on any
-HIP.
+The sequences are cases of the random driver that do not depend on the null stream's order and run
+on any HIP.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.proofs.random import cases, runner
 
 SEQUENCES, SEED = 300, 28
-#: Sequences that reset the device are separate: they are for --harsh.
+#: Sequences that reset the device are separate, because only --harsh plays them.
 HARSH = 60
 
 

@@ -1,12 +1,13 @@
-"""Finds which proofs' lack the selftest notices, on the emulated device.
+"""Finds for which missing proofs the selftest reports the library as wrong, on the emulated device.
 
     python -m tests.python.selftest.share [--rest] [PROOF ...]
 
-The command builds the library without each proof of docs/proofs.md, and plays the programs of
-csrc/selftest/programs. Some programs need two devices, or reset one. The first check that reports
-the library as wrong becomes the proof's witness `selftest CHECK` in that table. If no check does,
-the row tells why. The row has "selftest: open" until the reason is known, which a test refuses. The
-table is written after each proof, so that --rest continues an interrupted run.
+The command builds the library without each proof of docs/proofs.md, one at a time, and plays the
+programs of csrc/selftest/programs. Some programs need two devices, or reset one. The first check
+that reports the library as wrong becomes the proof's witness `selftest CHECK` in that table. If no
+check does, the row gives the reason. Until the reason is known, the row has "selftest: open", which
+a test refuses. The table is written after each proof, so that --rest can continue an interrupted
+run.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ from tests.support.variants import without
 
 TWO = "gfx90a,gfx90a"
 WITNESS = re.compile(r"(?:, )?`selftest[^`]*`")
-#: The reason why no check notices; docs/proofs.md explains each word.
+#: The reason why no check reports the library; docs/proofs.md explains each word.
 REASON = re.compile(r", selftest: (\w+)")
 REASONS = ("race", "failure", "cost", "device", "words", "outside")
 
 
 def checks_of(library: Path, folder: Path, names: Sequence[str] = ()) -> list[right.Check]:
-    """Returns the checks of a selftest with that library: all of the proofs, or these."""
+    """Returns the checks of a selftest with that library: all checks of proofs, or the given
+    ones."""
     read = bundle.read()
     found = find("softgpu", None, read, library, base=environment("softgpu", MGPU_RT_SOFTGPU=TWO))
     read.lay_out(found.chip, folder)
@@ -49,35 +51,35 @@ def checks_of(library: Path, folder: Path, names: Sequence[str] = ()) -> list[ri
 
 
 def _one(found: Machine) -> Machine:
-    """Returns one of the two emulated devices, for checks that need one."""
+    """Returns one of the two emulated devices, for checks that need a single device."""
     alone = {**found.environment, "MGPU_RT_SOFTGPU": TWO.partition(",")[0]}
     return dataclasses.replace(found, environment=alone, both=found.environment)
 
 
 def _pins(found: Machine) -> Machine:
-    """Returns the stub of HIP, which copies from and to the registered pages, as a GPU may."""
+    """Returns the stub of HIP that copies from and to the registered pages, as a GPU may."""
     stub = environment("stub", HIPSTUB_PINS="1")
     search = found.environment["LD_LIBRARY_PATH"].partition(":")[0]
     return dataclasses.replace(found, environment={**stub, "LD_LIBRARY_PATH": search}, both=None)
 
 
 def calls_wrong(check: right.Check) -> bool:
-    """Returns whether a check reports the library as wrong; stock's behaviour is the library's
-    here, too."""
+    """Returns whether a check reports the library as wrong; the side of stock's behaviour also uses
+    this library."""
     parts: list[Part] = []
     right.perform([check], parts, math.inf, lambda text: None, "")
     return any(wrong.side != HIP for wrong in parts[0].wrong)
 
 
 def noticed_by(library: Path) -> str:
-    """Returns the first check that reports it as wrong; "" if none does."""
+    """Returns the first check that reports the library as wrong; "" if no check does."""
     with tempfile.TemporaryDirectory() as folder:
         checks = checks_of(library, Path(folder))
         return next((check.name for check in checks if calls_wrong(check)), "")
 
 
 def write(proof: str, check: str) -> None:
-    """Puts a witness into the row of a proof, or keeps the reason why there is none."""
+    """Writes a witness into the row of a proof, or keeps the reason why there is none."""
     text = table.PAGE.read_text(encoding="utf-8")
     row = _row(text, proof)
     reason = REASON.search(row)

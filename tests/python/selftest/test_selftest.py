@@ -131,7 +131,7 @@ def test_the_report_of_a_fault_hides_paths_and_names() -> None:
 
 
 def interrupted(at: str, *words: object) -> tuple[int, str, str]:
-    """Presses Ctrl-C once a step has begun; returns the status and the lines printed."""
+    """Presses Ctrl-C once a step has begun; returns the status and the printed lines."""
     process = subprocess.Popen(
         [*COMMAND, *map(str, words), "--verbose"],
         env=environment("softgpu"),
@@ -162,7 +162,7 @@ def interrupted(at: str, *words: object) -> tuple[int, str, str]:
 def test_an_interrupt_keeps_the_results_so_far(
     at: str, only: tuple[str, ...], checked: list[int], tmp_path: Path
 ) -> None:
-    """A step that ends before the interrupt counts, too."""
+    """A step that ends before the interrupt also counts."""
     file = tmp_path / "found.json"
     words = [word for name in only for word in ("--only", name)]
     status, said, _ = interrupted(at, *words, "--json", file)
@@ -223,7 +223,7 @@ def test_two_devices_are_tested_concurrently() -> None:
 
 
 def proofs_played(folder: Path, *names: str, chips: str = "gfx90a") -> result.Part:
-    """Returns the part of a selftest that has the proofs: all, or these groups."""
+    """Returns the proofs' part of a selftest: of all groups, or of the given ones."""
     read = bundle.read()
     found = machine.find("softgpu", None, read, base=environment("softgpu", MGPU_RT_SOFTGPU=chips))
     read.lay_out(found.chip, folder)
@@ -238,20 +238,20 @@ def proofs_played(folder: Path, *names: str, chips: str = "gfx90a") -> result.Pa
 @pytest.mark.check
 @pytest.mark.parametrize("chips", ["gfx90a", "gfx90a,gfx90a"])
 def test_all_proofs_are_compared_and_right(chips: str, tmp_path: Path) -> None:
-    """Proofs that reset a device are among them."""
+    """The proofs include some that reset a device."""
     part = proofs_played(tmp_path, chips=chips)
     assert (part.compared, part.wrong) == (part.total, [])
     assert part.total == sum(group.devices <= len(chips.split(",")) for group in groups())
 
 
 def test_proofs_are_right(tmp_path: Path) -> None:
-    """Two groups run here; `make check` runs the others."""
+    """This test runs two groups; `make check` runs the others."""
     part = proofs_played(tmp_path, "proofs-shared", "proofs-memory-others")
     assert (part.compared, part.total, part.wrong) == (2, 2, [])
 
 
 def test_the_emulated_device_is_held_against_a_gpu_of_its_kind(tmp_path: Path) -> None:
-    """An emulated gfx90a replaces the GPU, as far as diff can tell."""
+    """An emulated gfx90a takes the place of the GPU, and diff cannot tell the difference."""
     read = bundle.read()
     emulated = machine.find("softgpu", None, read, base=environment("softgpu"))
     assert not [*emulator.commands(read, emulated, tmp_path)]
@@ -309,7 +309,8 @@ WELL: tuple[sequences.Output, list[str]] = (sequences.Output(), [])
 
 
 def played(stock: list, library: list) -> right.Findings:
-    """Returns the findings on a sequence whose plays first end so, and then succeed."""
+    """Returns the findings about a sequence whose plays first end in the given ways, and then
+    succeed."""
     plays = {"stock": iter(stock), "library": iter(library)}
     return right.sequence_compared(lambda side, _=None: next(plays.get(side, iter(())), WELL))
 
@@ -340,7 +341,7 @@ def test_wrong_results_are_no_failure_of_hip() -> None:
 
 
 def found_so(*parts: result.Part, **fields: object) -> result.Result:
-    """Returns a selftest's findings of these parts."""
+    """Returns a selftest's findings from the given parts."""
     found = result.Result("1", "2026-01-01", dict.fromkeys(result.schema["device"], 1))
     found.right = list(parts)
     return dataclasses.replace(found, **fields)  # type: ignore[arg-type]
@@ -446,7 +447,7 @@ def test_no_check_in_too_little_time_is_not_known(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_part_in_python_that_compares_nothing_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A foreign module of that name counts as none."""
+    """A foreign module with that name is treated as missing."""
     found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
     for out, wrong in (("", True), ("compared 0\n", True), ("compared 5\n", False)):
         ended = children.Ended(0, out, "")
@@ -460,7 +461,7 @@ def test_a_part_in_python_that_compares_nothing_is_wrong(monkeypatch: pytest.Mon
 def test_a_program_whose_calls_fail_is_wrong_with_stock_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Calls that fail after main's return must only fail as with stock's behaviour."""
+    """Calls that fail after main's return are no fault if they also fail with stock's behaviour."""
     found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
     failed = "'hipModuleLaunchKernel' failed with 'hipErrorInvalidValue'\n"
     read = Bundle({}, {"programs": {"22": ["forum"]}, "chips": []})
@@ -506,7 +507,7 @@ def test_a_refused_call_has_no_last_error_of_nvidias_driver() -> None:
 
 
 def test_failures_once_nvidias_driver_has_ended_are_not_counted() -> None:
-    """A thread that is still active meets an arbitrary number of them."""
+    """A thread that is still running may make any number of failing calls."""
     failed = "'hipFree(ptr)' failed with 'hipErrorInvalidValue'"
     ended = "'hipEventCreate(&event)' failed with 'hipErrorDeinitialized'"
     said = [sequences.Output() for _ in range(2)]

@@ -1,8 +1,8 @@
 """One short piece of code for each function of HIP that the stub serves.
 
-The snippets run in this process, one after the other, over the stub or over AMD's HIP (MGPU_RT_HIP
-names the library). Each asserts what a caller would see. The return codes go to stdout, a line of
-JSON a snippet.
+The snippets run one after the other in this process, over the stub or over AMD's HIP (MGPU_RT_HIP
+names the library). Each snippet asserts what a caller would observe. The return codes go to stdout,
+a line of JSON a snippet.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.python.snippets.library import Hip, functions
 
 
 def snippet(function: str) -> Callable[[Hip], None]:
-    """The snippet of a function: its namesake."""
+    """Returns the snippet of a HIP function: the Python function of that name."""
     for module in (work, memory):
         if hasattr(module, function):
             return getattr(module, function)

@@ -1,4 +1,4 @@
-"""HIP for the snippets: its functions by their names, and the codes that they return."""
+"""HIP for the snippets: its functions by name, and the codes that they return."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ const char *hipGetErrorString(int error);
 
 
 def declarations() -> str:
-    """The stub's functions for cffi, from the very table that the stub is made of."""
+    """The stub's functions for cffi, from the table from which the stub is generated."""
     table = (SOURCES / "functions.def").read_text()
     rows = re.findall(r"^HIP_CALL\((\w+), (\([^)]*\)),", table, re.MULTILINE)
     return _TYPES + "".join(f"int {name}{params};\n" for name, params in rows)
 
 
 def functions() -> list[str]:
-    """The names of all of them."""
+    """The names of all functions."""
     return re.findall(r"\b(hip\w+)\(", declarations())
 
 
 class Hip:
-    """The library; what its functions return is kept in `codes`."""
+    """The HIP library; `codes` collects the return codes of its functions."""
 
     def __init__(self, path: str) -> None:
         self.ffi = FFI()
@@ -69,12 +69,12 @@ class Hip:
         return call
 
     def new(self, kind: str, value: object = None):
-        """Memory of the host, which lives as long as the process."""
+        """Host memory that lives as long as the process."""
         self._kept.append(self.ffi.new(kind, value))
         return self._kept[-1]
 
     def made(self, function: str, kind: str, *arguments):
-        """Returns the object that a function returns through its first argument; it must
+        """Returns the object that a function stores through its first argument; the function must
         succeed."""
         out = self.new(f"{kind} *")
         assert getattr(self, function)(out, *arguments) == 0
@@ -108,7 +108,7 @@ class Hip:
         )
 
     def read(self, address, count: int) -> bytes:
-        """Returns memory of the device."""
+        """Returns device memory."""
         to = self.new("char[]", count)
         assert self.hipMemcpy(to, address, count, DEVICE_TO_HOST) == 0
         return self.ffi.buffer(to, count)[:]

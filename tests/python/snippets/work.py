@@ -39,7 +39,7 @@ def hipDeviceGetName(hip: Hip) -> None:
 
 
 def hipGetDeviceProperties(hip: Hip) -> None:
-    """Only the target: it stands at this offset in the structure of each release up to 7.2."""
+    """The target only: it is at this offset in the structure of each release up to 7.2."""
     properties = hip.new("char[]", 4096)
     for device in (0, 7):
         hip.hipGetDeviceProperties(properties, device)
@@ -105,7 +105,7 @@ def hipModuleGetGlobal(hip: Hip) -> None:
 
 
 def hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(hip: Hip) -> None:
-    """The kernel has vector registers: AMD's 5.2.3 divides by their number."""
+    """The kernel uses vector registers, because AMD's 5.2.3 divides by their number."""
     blocks, name = hip.new("int *"), hip.new("char[]", b"count")
     function = hip.made("hipModuleGetFunction", "hipFunction_t", hip.module("globals"), name)
     hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, 64, 0)
@@ -276,7 +276,7 @@ def hipPeekAtLastError(hip: Hip) -> None:
 
 
 def hipGetErrorName(hip: Hip) -> None:
-    """Asks about every number up to the last one: the names are part of stock's lines."""
+    """Asks for the name of every error number, because the names are part of stock's lines."""
     for error in range(1100):
         name = hip.ffi.string(hip.lib.hipGetErrorName(error)).decode()
         hip.codes.append((name, error))

@@ -1,4 +1,5 @@
-"""A user's tests, which test_plugin.py runs by pytest. Each docstring has the expected end."""
+"""Tests as a user writes them, which test_plugin.py runs by pytest. Each docstring is the expected
+result of its test."""
 
 import ctypes
 import os
@@ -82,7 +83,7 @@ def test_failed_it_is_not_there(mgpu):
 
 @pytest.fixture(scope="module")
 def module_wide():
-    """The fixture is made in each process, and torn down there."""
+    """The fixture is created in each process, and torn down there."""
     yield os.getpid()
     print("torn down in", os.getpid())
 

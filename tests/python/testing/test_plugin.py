@@ -1,4 +1,4 @@
-"""The pytest plugin (mgpu_rt/_testing) in use: pytest runs in a folder of tests."""
+"""Uses the pytest plugin (mgpu_rt/_testing): pytest runs in a folder of tests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *words: object, **env: str) -> subprocess.CompletedProcess[str]:
-    """Runs pytest there, over the stub of HIP unless `env` names another."""
+    """Runs pytest in a folder, over the stub of HIP unless `env` names another HIP."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *map(str, words)]
     changes = {"PYTEST_ADDOPTS": "", "PYTEST_XDIST_WORKER": "", "COLUMNS": "200", **env}
     clean = {k: v for k, v in environment(**changes).items() if v or not k.startswith("PYTEST")}
@@ -74,7 +74,7 @@ XDIST = pytest.param(("-n", "2"), marks=pytest.mark.check)
 
 @pytest.mark.parametrize("words", [(), XDIST], ids=("alone", "xdist"))
 def test_each_test_ends_as_it_says(words: tuple[str, ...], programs: Path, tmp_path: Path) -> None:
-    """A fault, a hang or a crash ends its test, and the session goes on."""
+    """A fault, a hang or a crash ends its own test, and the session continues."""
     shutil.copy(SESSION, tmp_path / "test_session.py")
     file = tmp_path / "out.xml"
     options = ("--junitxml", file, "--mgpu-device", "hip", "--strict-markers", *words)
@@ -112,7 +112,8 @@ def test_a_missing_gpu_is_named(tmp_path: Path) -> None:
 
 
 def test_a_device_that_is_not_there_fails_the_tests(tmp_path: Path, programs: Path) -> None:
-    """The test fails without --mgpu-device, too, as a skipped test would look like a good one."""
+    """The test also fails without --mgpu-device, because a skipped test would look like a passed
+    one."""
     text = "import pytest\ndef test_one(mgpu): pass\n@pytest.mark.mgpu\ndef test_two(): pass\n"
     (tmp_path / "test_it.py").write_text(text)
     done = run(tmp_path, "-q", MGPU_RT_HIP="/nowhere")
@@ -157,7 +158,7 @@ module attributes {gpu.container_module} {
 
 
 def test_a_fault_of_the_emulated_device_ends_its_test(tmp_path: Path) -> None:
-    """The environment names nothing: the loader finds the device when the server starts."""
+    """The environment names no device: the loader finds the device when the server starts."""
     (tmp_path / "far.mlir").write_text(FAR)
     lower.lower(tmp_path / "far.mlir", llvm=22, chip="gfx908", out=tmp_path / "far.o")
     (tmp_path / "test_it.py").write_text(
@@ -178,7 +179,7 @@ def test_a_fault_of_the_emulated_device_ends_its_test(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_collected_again_is_named(tmp_path: Path) -> None:
-    """The file imports a module that fails in the device's environment."""
+    """The file imports a module that fails only in the device's environment."""
     (tmp_path / "test_it.py").write_text(
         "import os, pytest\n"
         "assert 'MGPU_RT_STATS' not in os.environ, 'not here'\n"

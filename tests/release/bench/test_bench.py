@@ -1,6 +1,6 @@
 """The harness of the benchmarks runs, prints correct text, and draws its measurements.
 
-No figure is judged here, as figures depend on the machine; `make bench` shows them.
+No test here judges a figure, because figures depend on the machine; `make bench` shows them.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def test_programs_by_hand_run_on_libcuda(program: str) -> None:
 
 
 def test_breakdown_is_of_the_steady_state(stub: device.Device) -> None:
-    """Figures of one-time loading and creation are separate from those of each iteration."""
+    """Figures of one-time loading and creation are separate from the figures of an iteration."""
     rows = breakdown.run(stub, quiet).data
     calls = {
         (row["llvm"], row["side"], row["function"]): row["calls"] / row["iterations"]
@@ -103,7 +103,7 @@ def test_breakdown_is_of_the_steady_state(stub: device.Device) -> None:
 def test_no_process_of_a_comparison_outlives_it(
     stub: device.Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Processes also end if another process of the comparison fails."""
+    """Processes of a comparison also end if another process of it fails."""
     started = []
 
     def start(*process: object) -> Runner:
@@ -139,7 +139,7 @@ def test_the_library_without_instrumentation_works(stub: device.Device) -> None:
 def test_prepared_programs_run_without_the_tools(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stub: device.Device
 ) -> None:
-    """The machine has a copy of build/, with its objects or without."""
+    """The machine has a copy of build/, with or without its objects."""
     monkeypatch.setattr(native, "OUT", tmp_path / "bench")
     iterations = {"forum": 2}
     made = {path.name for path in build.prepare(CHIP, ["forum"], iterations)}
@@ -158,7 +158,7 @@ def test_prepared_programs_run_without_the_tools(
 
 
 def test_prepared_programs_find_the_library_beside_them(tmp_path: Path) -> None:
-    """The copy is in another place, so the path is relative."""
+    """The copy is at another path, so the stored path is relative."""
     executable = build.executable("forum", 22, CHIP, 2)
     root = native.ROOT / "build"
     for path in (executable, native.RUNTIME, native.STUB):
@@ -219,7 +219,7 @@ def test_a_device_that_is_not_here_is_an_error(monkeypatch: pytest.MonkeyPatch) 
 def test_earlier_figures_stay_where_a_later_benchmark_breaks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A machine that was lent for minutes goes away in the middle of a run."""
+    """The machine disappears in the middle of a run, as one that is lent for minutes may."""
 
     def measured(name: str, *_: object) -> Callable[[object], Result]:
         def measure(_step: object) -> Result:

@@ -1,4 +1,4 @@
-"""The demonstration prints no digit that was not measured, and explains its sides."""
+"""The demonstration prints only measured digits, and explains its rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_estimates_are_never_negative_and_never_too_exact(
 
 
 def test_one_disturbed_run_does_not_move_the_estimate() -> None:
-    """One disturbed run does not change the value, but only its error."""
+    """A single disturbed run changes only the error of the value, not the value."""
     quiet = each([100, 101, 102], [1100, 1101, 1102], 11)
     disturbed = each([100, 101, 902], [1100, 1101, 1102], 11)
     assert quiet.value == disturbed.value == 100

@@ -1,4 +1,5 @@
-"""The benchmark of graphs: a replay computes what a pass does, and asks HIP for nothing else."""
+"""The benchmark of graphs: a replay computes the results of a pass, and makes no other calls to
+HIP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs in other hosts than their own, as the harness starts them."""
+"""Runs programs in foreign processes, as the harness starts them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def stub() -> device.Device:
 
 
 def test_every_host_runs_every_side(stub: device.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loop by hand runs in a Python process, too, like the programs."""
+    """The loop by hand also runs in a Python process, like the programs."""
     monkeypatch.setattr(measured, "MOST", 3)
     result = measured.run(stub, 2, None, lambda _: None)
     taken = {(row["host"], row["side"]) for row in result.data if "us" in row}
@@ -49,7 +49,7 @@ def test_a_missing_host_is_left_out(stub: device.Device, monkeypatch: pytest.Mon
 def test_bindings_that_do_not_load_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bindings need libLLVM.so, which their package does not bring."""
+    """The bindings need libLLVM.so, which their package does not contain."""
     (tmp_path / "mlir").mkdir()
     (tmp_path / "mlir" / "__init__.py").write_text("")
     (tmp_path / "mlir" / "ir.py").write_text("raise ImportError('libLLVM.so: no such file')")

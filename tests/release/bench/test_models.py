@@ -1,4 +1,4 @@
-"""The models compute NumPy's results, and a difference is noticed."""
+"""The models compute NumPy's results, and the harness notices a difference."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_by_hand_computes_the_same(variant: Variant, llvm: int) -> None:
 
 @pytest.mark.check
 def test_by_hand_keeps_all_that_can_be_kept(tmp_path: Path) -> None:
-    """Three passes ask HIP for as much as one, except for launches, copies and waits."""
+    """Except for launches, copies and waits, three passes make as many calls to HIP as one pass."""
     on, log = device.find("stub"), tmp_path / "log"
     side = sides.by_hand_runtime(on)
     env = {**side.environment, "HIPSTUB_MODE": "record", "HIPSTUB_LOG": str(log)}
@@ -138,7 +138,7 @@ def test_the_least_gain_is_found() -> None:
 
 
 def test_no_variant_is_both_shared_and_chained() -> None:
-    """MLIR has no lowering for it; once it has, the variant can be measured."""
+    """MLIR cannot lower this variant yet; once it can, the variant can be measured."""
     both = dataclasses.replace(SHARED, chained=True)
     text = program.source(MLP, SHARED)
     with pytest.raises(toolchain.LoweringFailed, match=r"gpu\.async\.token|host_shared"):

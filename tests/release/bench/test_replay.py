@@ -1,4 +1,4 @@
-"""The allocation traces in bench/traces match the present programs."""
+"""The allocation traces in bench/traces match the current programs."""
 
 from __future__ import annotations
 

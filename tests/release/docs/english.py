@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 MOST_WORDS = 25
-#: Beginnings that hide who acts; a question may begin so.
+#: Begins of sentences that hide the actor; a question may begin so.
 HIDES = re.compile(r"[*(\"]*(What|Who|Whoever|Of|But for|Where|That)\b(?!.*\?)")
-#: Pages say instead: only, of the program, stock, LLVM's own library, the library prints.
+#: Pages use other words: only, of the program, stock, LLVM's own library, the library prints.
 AVOIDED = re.compile(
     r"(?<!leave )(?<!leaves )(?<!left )\balone\b"
     r"|\bthe program's own\b"
@@ -17,21 +17,21 @@ AVOIDED = re.compile(
     r"|\b(is|are|was|were) said\b|\bto be had\b",
     re.IGNORECASE,
 )
-#: Plain words say it: again, then, too, any, even if, the one that.
+#: Plain words for these are: again, then, too, any, even if, the one that.
 STILTED = re.compile(r"\b(whoever|whatever|whichever|meanwhile|anew|likewise)\b", re.IGNORECASE)
-#: A noun that is left out behind "the same". "They are the same" and "the same stream" may stand.
+#: Finds "the same" without its noun. "They are the same" and "the same stream" may stand.
 SAME = re.compile(
     r"(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bwas )(?<!\bwere )(?<!\bstay )(?<!\bstays )(?<!\blooks )"
     r"\bthe same(?=[.,;:)]|$|\s+(?:a[st]|but|by|each|for|from|has|have|here|if|in|is|of|there|to"
     r"|under|until|when|where|with|without)\b)",
     re.IGNORECASE,
 )
-#: A paragraph begins with a noun, and not with a pronoun for an unknown one.
+#: Matches a paragraph that begins with a pronoun instead of a noun.
 PRONOUN = re.compile(
     r"[*(\"]*(It|Its|They|Them|Theirs?|Those|The same|The others?|And|Or|So|Else|Likewise)\b"
     r"|[*(\"]*These (?!\w+s\b)"
 )
-#: A full stop, even within a bracket; three of them mark an omission.
+#: The end of a sentence, even within a bracket; three points mark an omission.
 END = re.compile(r"(?<=[.!?])(?<!\.\.\.)[\")*]*\s+")
 
 
@@ -80,6 +80,7 @@ def of_page(text: str) -> Iterator[str]:
 
 
 def cells(text: str) -> Iterator[str]:
-    """Yields the cells of a page's tables, which are no sentences, but use the same words."""
+    """Yields the cells of a page's tables, which are no sentences, but must use the permitted
+    words."""
     for row in re.findall(r"^\|(.*)\|$", text, re.MULTILINE):
         yield from row.split("|")

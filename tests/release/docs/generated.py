@@ -34,7 +34,7 @@ with the values in force. In a program with rights that its caller lacks (set-ui
 |---|---|---|
 """
 
-#: The text before the rows of the rule's table, and after them.
+#: The text before the rows of the rule's table, and the text after them.
 SHORTCUTS = "|---|---|---|\n", "<!-- end: from docs/proofs.md -->\n"
 
 
@@ -53,7 +53,7 @@ def options_page() -> str:
 
 
 def rule_page() -> str:
-    """Returns docs/rule.md: docs/proofs.md has the rows of its first table."""
+    """Returns docs/rule.md, whose first table has rows from docs/proofs.md."""
     begin, end = SHORTCUTS
     text = (ROOT / "docs" / "rule.md").read_text(encoding="utf-8")
     before, _, rest = text.partition(begin)
@@ -123,7 +123,7 @@ def _escaped(text: str) -> str:
     return rf"\&{text}" if text.startswith((".", "'")) else text
 
 
-#: Each page by its path.
+#: The generated pages by their paths.
 PAGES = {
     "docs/abi.md": abi_page,
     "docs/options.md": options_page,

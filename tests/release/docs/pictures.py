@@ -20,7 +20,8 @@ from tests.support.programs import STOCK, build
 
 LAUNCHES = 1000
 
-#: By file: the screen's width, whether it is dark, the element shown, and how much of it.
+#: For each file: the screen's width, whether it is dark, the shown element, and how much of it is
+#: shown.
 PICTURES = {
     "report.png": (1000, False, "body", 1010),
     "report-dark.png": (1000, True, "#over-time", None),
@@ -49,7 +50,7 @@ def main() -> None:
     for name in PICTURES:
         path = ROOT / "docs" / name
         picture = Image.open(path).convert("RGB")
-        # 256 colours look as good as all: a third of the bytes.
+        # With 256 colours the pictures look equally good, and need a third of the bytes.
         picture.quantize(method=Image.Quantize.MAXCOVERAGE).save(path, optimize=True)
 
 

@@ -1,8 +1,8 @@
-"""The sessions that pages show: commands after a "$", and their output.
+"""The sessions that pages show: commands after a "$", and the commands' output.
 
-A block of code in a language is a file, whose name ends the text before it: `mine.py`. A page may
-omit lines, as "...". Times, addresses and dates belong to one run, so they are not compared, nor is
-the order of a table's rows, which depends on times.
+A block of code in a language is a file; the text before the block ends with the file's name:
+`mine.py`. A page may omit lines, as "...". Times, addresses and dates differ between runs, so they
+are not compared, nor is the order of a table's rows, which depends on times.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True)
 class File:
-    """A file that the page tells the reader to write."""
+    """A file that the page asks the reader to write."""
 
     name: str
     text: str
@@ -33,7 +33,7 @@ class File:
 
 @dataclass
 class Command:
-    """A command, and its output."""
+    """A command and its output."""
 
     line: str
     shown: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ def _commands(lines: list[str]) -> Iterator[Command]:
         yield command
 
 
-#: Parts that differ between runs, and their stand-ins.
+#: Patterns of text that differs between runs, and their replacements.
 _VARIES = (
     (r"(?:\d+\.\d{3}|–) +(?:\d+\.\d{3}|–)(?: +[\d.–]+)?$", "TIMES"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "DATE"),
@@ -71,7 +71,7 @@ _VARIES = (
 
 
 def fixed(lines: list[str]) -> Counter[str]:
-    """Counts the lines without the parts that differ between runs."""
+    """Counts equal lines after removing text that differs between runs."""
     found: Counter[str] = Counter()
     for line in lines:
         for pattern, name in _VARIES:
@@ -82,8 +82,8 @@ def fixed(lines: list[str]) -> Counter[str]:
 
 
 def missing(shown: list[str], printed: list[str]) -> list[str]:
-    """Returns the lines that a page shows and the command has not printed. If the page omits none,
-    these include additional lines of the command."""
+    """Returns the lines that a page shows but the command has not printed. If the page omits no
+    lines, the result also has lines of the command that the page lacks."""
     there = fixed(printed)
     wanted = fixed([line for line in shown if line.strip() != LEFT_OUT])
     lacking = wanted - there

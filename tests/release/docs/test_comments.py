@@ -10,9 +10,9 @@ import pytest
 from tests.release.docs import english
 from tests.support.child import ROOT
 
-#: A text or a character, which may look like a comment, or a comment.
+#: A string, a character (either may look like a comment), or a comment.
 TOKEN = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|/\*(.*?)\*/", re.DOTALL)
-#: Columns of a table, a list, code and a heading.
+#: Marks of table columns, lists, code and headings.
 NO_SENTENCES = re.compile(r"\S {2,}\S|^(?:\s{4}|\s*[-*] |----)", re.MULTILINE)
 FILES = [
     str(path.relative_to(ROOT))
@@ -23,7 +23,7 @@ FILES = [
 
 
 def comments(source: str) -> Iterator[str]:
-    """Yields the plain paragraphs of its comments, without tables, lists and code."""
+    """Yields the plain paragraphs of a source's comments, without tables, lists and code."""
     for found in TOKEN.finditer(source):
         text = re.sub(r"^[ \t]*\*? ?", "", found[1] or "", flags=re.MULTILINE)
         for paragraph in re.split(r"\n\s*\n", text.strip()):
@@ -31,7 +31,7 @@ def comments(source: str) -> Iterator[str]:
                 yield paragraph
 
 
-#: Headers say of each function what it does.
+#: Headers must describe each function.
 HEADERS = [
     str(path.relative_to(ROOT))
     for lot in ("csrc", "softgpu", "bench", "tests")
@@ -43,7 +43,7 @@ FUNCTION = re.compile(
     r"(?!typedef)[A-Za-z_][\w \t*]*?[\s*](?!__)(\w+)\s*\([^;{}#=]*?\)[^;{}()]*[;{]",
     re.DOTALL | re.MULTILINE,
 )
-#: A verb in the third person, which looks like no noun of the code.
+#: A capitalised word that ends like a verb in the third person, except nouns of the code.
 NOUNS = "This|Its|As|Bytes|Threads|Streams|Blocks|Events|Modules"
 VERB = re.compile(rf"(?!(?:{NOUNS})\b)[A-Z][a-z]+s\b(?!')")
 
@@ -58,7 +58,7 @@ def test_a_comment_is_read_once(file: str) -> None:
 
 @pytest.mark.parametrize("file", HEADERS)
 def test_a_functions_comment_begins_with_a_verb(file: str) -> None:
-    """The verb is in the third person: returns, adds, drops."""
+    """The comment starts with a verb in the third person: returns, adds, drops."""
     found = [
         (name, " ".join(text.split())[:60])
         for text, name in FUNCTION.findall((ROOT / file).read_text(encoding="utf-8"))

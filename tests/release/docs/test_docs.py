@@ -1,4 +1,4 @@
-"""The documents: generated parts are up to date, links lead somewhere, commands run."""
+"""The documents: generated parts are up to date, links lead to existing targets, commands run."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 # ---- names ----
 
-#: A file or a folder of this checkout.
+#: Returns a file or a folder of this checkout.
 NAMED = re.compile(r"(?<![\w./-])(?:bench|csrc|docs|examples|softgpu|tests)/[\w./*-]*[\w*]")
 
 
@@ -113,7 +113,7 @@ def _tests() -> list[str]:
 
 
 def test_each_ratio_of_the_figures_says_of_what() -> None:
-    """Ratios are of medians of a whole run, or of pairs of the same turn: one model has 1.02 and
+    """Ratios are of medians of a whole run, or of pairs of one turn: one model has 1.02 and
     1.06."""
     text = (ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")
     paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
@@ -134,8 +134,8 @@ def test_the_condition_that_stock_does_not_have_is_said_first() -> None:
 
 
 def test_the_readmes_gains_are_those_of_the_figures() -> None:
-    """The least and the most over all models and variants: unchanged, with the option, as a graph.
-    All of them come from one run."""
+    """The least and the largest ratio over all models and variants: unchanged, with the option, as
+    a graph. All of these ratios come from one run."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert _shown("models") == _shown("graphs")
     span = r"(\S+ to \S+)"
@@ -160,8 +160,8 @@ def _shown(kind: str) -> str:
 
 
 def _span(kind: str, llvm: int, side: str, variant: str = "") -> str:
-    """Returns the least and the most gain of a side over LLVM's own library, for all variants or
-    one."""
+    """Returns the least and the largest gain of a side over LLVM's own library, for all variants or
+    a single one."""
     results = json.loads((ROOT / _shown(kind)).read_text(encoding="utf-8"))
     data = results["benchmarks"][f"{kind}-cuda"]["data"]
     taken = {
@@ -174,7 +174,7 @@ def _span(kind: str, llvm: int, side: str, variant: str = "") -> str:
 
 
 def test_the_index_says_of_every_page_what_it_is_for() -> None:
-    """Each page has its own row, so that the index leads to every page."""
+    """Each page has its own row in the index, so that the index leads to every page."""
     index = ROOT / "docs" / "index.md"
     rows = re.findall(
         r"^\| \[[^]]+\]\(([^)]+)\) \| .{9,} \|$", index.read_text("utf-8"), re.MULTILINE
@@ -194,7 +194,8 @@ COMMAND_LINE = re.compile(
     re.MULTILINE,
 )
 
-#: By command that cannot run here unchanged: its other test, or a GPU's suite.
+#: Commands that cannot run here unchanged, with another test of each, or the GPU suite that runs
+#: it.
 ELSEWHERE = {
     "mgpu-rt diff -- ./before -- ./after": "tests/python/cli/test_diff.py",
     'cc program.o -L"$RUNTIME" -Wl,-rpath,"$RUNTIME" -lmlir_rocm_runtime -o program': (
@@ -233,13 +234,13 @@ def commands() -> Iterator[tuple[str, str]]:
 SHOWN = sorted(set(commands()))
 
 
-#: A program that ends otherwise than by exit.
+#: Runs a program that does not end by exit.
 CUT_OFF = b"int main(void) { mgpuStreamSynchronize(0); _exit(0); }"
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Makes a folder with the files that the documents name: a program, its object file, LLVM's
+    """Creates a folder with the files that the documents name: a program, its object file, LLVM's
     dialect, the statistics and traces of two runs."""
     directory = tmp_path_factory.mktemp("documents")
     forum = PROGRAMS / "forum.mlir"
@@ -268,8 +269,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def surroundings(directory: Path) -> dict[str, str]:
-    """Returns the environment, with the command in PATH and the emulated device for other
-    programs."""
+    """Returns the environment, in which PATH contains the command, and programs run on the emulated
+    device."""
     env = {**os.environ, **softgpu.environment()}
     env["PATH"] = f"{directory / 'bin'}:{COMMAND.parent}:{os.environ['PATH']}"
     return env
@@ -286,7 +287,8 @@ def test_a_command_runs(name: str, line: str, place: Path) -> None:
         result = subprocess.run(
             ["sh", "-c", line], cwd=place, env=surroundings(place), capture_output=True, text=True
         )
-    # MLIR's main returns nothing, so a program's status means nothing; these are the command's own.
+    # MLIR's main returns no status, so the status of a program means nothing; the asserted statuses
+    # are those of mgpu-rt.
     of_command = (126, 127) if "./program" in line else range(1, 256)
     assert result.returncode >= 0 and result.returncode not in of_command, result.stderr
     assert "failed with" not in result.stderr and not result.stderr.startswith("usage:")

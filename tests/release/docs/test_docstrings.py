@@ -14,7 +14,7 @@ from tests.release.docs import english
 from tests.support.child import ROOT
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
-#: A line of a comment that has its lines to itself.
+#: A line that contains only a comment.
 COMMENT = re.compile(r"\s*#:? (?!type:|noqa)(.*)")
 #: A test's name, without the number of its trap.
 NAME = re.compile(r"^def test_(?:\d\d_)?(\w+)\(", re.MULTILINE)

@@ -26,7 +26,7 @@ def test_a_page_is_read_once(page: str) -> None:
 
 
 def test_no_sentence_stands_twice() -> None:
-    """A link leads to the first instead; up to five words may be repeated."""
+    """Other pages link to the sentence; sentences of up to five words may be repeated."""
     places: dict[str, list[str]] = {}
     for page in PAGES:
         for paragraph in english.of_page((ROOT / page).read_text(encoding="utf-8")):

@@ -1,4 +1,4 @@
-"""The commands print what the pages show of a terminal, on the emulated device."""
+"""The commands print the terminal sessions that the pages show, on the emulated device."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TUTORIAL = pytest.param("docs/tutorial.md", marks=pytest.mark.check)  # ten minu
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Makes the folder of a reader of the pages: a checkout, with an object file to inspect."""
+    """Creates the folder of a reader of the pages: a checkout, and an object file to inspect."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     shutil.copy(lower.lower(PROGRAMS / "globals.mlir", llvm=22), tmp_path / "globals.o")
     return tmp_path
@@ -41,7 +41,7 @@ def test_a_session_prints_what_the_page_shows(page: str, folder: Path) -> None:
 def test_the_session_with_an_mi300_prints_what_the_page_shows(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The session fetches HIP once, 60 MB."""
+    """The session downloads HIP once, 60 MB."""
     data = packages.cache() / "data"
     monkeypatch.setenv("XDG_DATA_HOME", str(data))
     try:

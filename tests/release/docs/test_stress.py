@@ -1,4 +1,4 @@
-"""The last results of `make stress-tests` are on the page."""
+"""The page contains the last results of `make stress-tests`."""
 
 from __future__ import annotations
 

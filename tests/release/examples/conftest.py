@@ -1,5 +1,5 @@
 """Runs the examples as a user does: with mgpu_rt from `make install`, and nothing of the checkout
-but the examples."""
+except the examples."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run(prefix: Path) -> Run:
-    """Runs a command in a copy of the folder, with the installed mgpu-rt in PATH; it must
+    """Runs a command in a copy of the folder, with the installed mgpu-rt in PATH; the command must
     succeed."""
     folder = prefix.parent / "examples"
     shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("build*"))

@@ -22,13 +22,13 @@ PROGRAMS = {
 
 @pytest.fixture(scope="module")
 def built(run: Run, prefix: Path) -> Path:
-    """Returns the folder in which the index's command leaves the programs."""
+    """Returns the folder in which the index's command builds the programs."""
     run("sh", "-c", shown("c/CMakeLists.txt"))
     return prefix.parent / "examples" / "build"
 
 
 def promised(source: str) -> str:
-    """Returns the output that the comment at a program's top promises."""
+    """Returns the output that the comment at the top of a program promises."""
     text = (EXAMPLES / "c" / source).read_text(encoding="utf-8")
     block = re.search(r"Prints:\n(?:(?: \*|//)\n)((?:(?: \*|//)     .*\n)+)", text)
     assert block
@@ -51,7 +51,8 @@ def test_an_example_prints_what_it_promises(
 
 
 def test_a_lent_stream_is_the_only_one(run: Run, built: Path, tmp_path: Path) -> None:
-    """Once the program has ended the loan, the library makes one stream, and no more."""
+    """Once the program has ended the use of its own stream, the library creates one stream, and no
+    more."""
     stats = tmp_path / "stats.json"
     words = ("mgpu-rt", "run", "--device", "softgpu", "--stats-json", stats, "--")
     run(*words, built / "outside_stream")

@@ -1,4 +1,4 @@
-"""Tests the small project of examples/ci as its workflow does, without a GPU, from a fresh
+"""Tests the small project of examples/ci without a GPU, as its workflow does, from a fresh
 clone."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PROJECT = EXAMPLES / "ci"
 PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
 WORKFLOW = (PROJECT / ".github/workflows/gpu.yml").read_text(encoding="utf-8")
 
-#: A step that runs commands: its name, and the commands in one line or in a block.
+#: A step of the workflow that runs commands: its name, and the commands in one line or in a block.
 _STEP = re.compile(r"- name: (\w+)\n +run: (?:\|\n((?: {10}.*\n)+)|(.*)\n)")
 
 
@@ -31,7 +31,7 @@ def steps() -> dict[str, str]:
 
 
 def clone(folder: Path) -> Path:
-    """Makes the example a repository of its own, and clones it."""
+    """Makes the example a repository, and clones it."""
     shutil.copytree(PROJECT, folder / "origin", ignore=shutil.ignore_patterns("__pycache__"))
     git = ["git", "-C", folder / "origin", "-c", "user.name=a", "-c", "user.email=a@b.invalid"]
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"]):
@@ -46,7 +46,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(project: Path, script: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Runs commands there with this checkout's mgpu-rt, pytest and lit in PATH."""
+    """Runs commands in a folder with this checkout's mgpu-rt, pytest and lit in PATH."""
     clean = {
         name: text
         for name, text in environment(MGPU_RT_MANAGER="off").items()
@@ -74,14 +74,15 @@ def test_a_step_of_the_workflow_ends_well(step: str, project: Path) -> None:
 
 
 def set_up() -> list[str]:
-    """Returns the commands of the page's first block: packages, an environment, pip's packages."""
+    """Returns the commands of the page's first block: Debian's packages, an environment, pip's
+    packages."""
     found = re.search(r"## Set up\n[^#]*?\n((?: {4}.*\n)+)", PAGE)
     assert found
     return textwrap.dedent(found[1]).splitlines()
 
 
 def installs(place: str) -> str:
-    """Returns the commands by which a place installs packages."""
+    """Returns the commands that install packages, from a page or a workflow."""
     if place == "Dockerfile":
         text = (ROOT / "csrc/packaging/Dockerfile").read_text(encoding="utf-8")
         return "\n".join(re.findall(r"apt-get install [^&]*", text.replace("\\\n", "")))
@@ -90,7 +91,7 @@ def installs(place: str) -> str:
 
 @pytest.mark.parametrize("place", ["workflow", "page", "Dockerfile"])
 def test_debian_12_has_the_packages(place: str, tmp_path: Path) -> None:
-    """apt-get installs them in a simulation, without root and network."""
+    """apt-get only simulates the installation, without root and network."""
     release = Path("/etc/os-release").read_text() if Path("/etc/os-release").exists() else ""
     if 'VERSION_ID="12"' not in release or "ID=debian" not in release:
         pytest.skip("this is no Debian 12")

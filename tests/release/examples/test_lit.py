@@ -1,5 +1,5 @@
-"""docs/ci.md on LLVM's own integration tests: its lines let such a suite run without a GPU.
-twice.mlir is such a test."""
+"""Tests the part of docs/ci.md on LLVM's own integration tests: with its lines such a suite runs
+without a GPU. twice.mlir is such an integration test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINKS = re.findall(r"^ {4}((?:mkdir|ln) .*)$", PAGE, re.MULTILINE)
 
 
 def lit_configuration(llvm: Path) -> str:
-    """Returns a suite's lit.cfg.py, with the settings of LLVM's own for these tests."""
+    """Returns a suite's lit.cfg.py, with the settings that LLVM's own suite has for these tests."""
     return f"""
 import os, lit.formats
 config.name, config.suffixes, config.test_format = "suite", [".mlir"], lit.formats.ShTest()

@@ -1,4 +1,4 @@
-"""Real ranks of Open MPI on emulated devices, two for each process."""
+"""Runs real ranks of Open MPI on emulated devices, two devices for each process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def part(rank: int, ranks: int) -> int:
 
 
 def test_three_ranks_on_two_devices(run: Run) -> None:
-    """The output is as docs/mpi.md shows it: the table, and one line about sharing."""
+    """The output equals that in docs/mpi.md: the table, and one line about a shared device."""
     result = run("sh", "-c", shown("mpi"))
     head, *rows, end = result.stdout.splitlines()
     assert head.split() == ["rank", "device", "PCI", "bus", "sum", "us", "a", "call"]
@@ -41,7 +41,7 @@ def test_three_ranks_on_two_devices(run: Run) -> None:
 
 
 def test_the_script_for_two_gpus_runs(run: Run, tmp_path: Path) -> None:
-    """AMD's HIP on emulated devices replaces NVIDIA's driver: 1, 2 and 3 ranks."""
+    """AMD's HIP on emulated devices takes the place of NVIDIA's driver, with 1, 2 and 3 ranks."""
     script, folder = EXAMPLES / "mpi" / "two_gpus.sh", tmp_path / "packed"
     run("sh", script, "pack", FOLDER=str(folder), CHIP="gfx90a")
     shutil.copy(softgpu.hip(), folder / "libamdhip64.so.5")
@@ -58,14 +58,14 @@ def test_the_script_for_two_gpus_runs(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_page_has_the_table_of_launchers() -> None:
-    """docs/mpi.md shows csrc/runtime/process/local_rank.def, in its order."""
+    """docs/mpi.md lists the variables of csrc/runtime/process/local_rank.def, in its order."""
     page = (ROOT / "docs" / "mpi.md").read_text(encoding="utf-8")
     rows = (f"| `{name}` | {launcher} |" for name, launcher in LAUNCHERS.items())
     assert "\n".join(rows) in page
 
 
 def test_the_run_on_two_gpus_was_right() -> None:
-    """The run by hand is the one that docs/mpi.md shows."""
+    """docs/mpi.md shows the results of the recorded run on two GPUs."""
     (record,) = (EXAMPLES / "mpi" / "results").glob("*.json")
     runs = json.loads(record.read_text(encoding="utf-8"))["runs"]
     assert [len(run["ranks"]) for run in runs] == [1, 2, 3]

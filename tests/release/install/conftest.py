@@ -1,4 +1,4 @@
-"""A wheel, which the tests in this folder install. The wheel is built once."""
+"""Builds the wheel that the tests in this folder install. The wheel is built once for all tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def wheel(folder: Path) -> Path:
-    """Builds a wheel of the sources with this machine's compiler; their copy is removed."""
+    """Builds a wheel of the sources with this machine's compiler; the copy of the sources is
+    removed."""
     tree = machine.copy_sources(folder / "ein größerer ordner")
     built = machine.build(tree, folder / "dist", "wheel")
     shutil.rmtree(tree)

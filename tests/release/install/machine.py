@@ -22,18 +22,19 @@ from tests.support.patience import HANG
 EXAMPLE = ROOT / "examples" / "c"
 LAUNCHES = 100
 
-#: Variables that would lead an installation to this checkout, or elsewhere.
+#: Variables that would make an installation use this checkout, or other files.
 UNWANTED = ("MGPU_RT_", "HIPSTUB_", "PYTHON", "LD_", "VIRTUAL_ENV", "CONDA", "MAKE", "MFLAGS")
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """Returns a user's environment, without anything of this checkout or of the tests."""
+    """Returns a user's environment, without any setting of this checkout or of the tests."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(UNWANTED)}
     return {**clean, **changes}
 
 
 def run(*words: object, cwd: Path | None = None, **changes: str) -> str:
-    """Runs a command and returns its stdout. If it fails, the test fails with all its output."""
+    """Runs a command and returns its stdout. If the command fails, the test fails with all of the
+    command's output."""
     result = attempt(*words, cwd=cwd, **changes)
     said = f"{result.stdout[-4000:]}\n{result.stderr[-4000:]}"
     assert result.returncode == 0, f"{words}\n{said}"
@@ -63,7 +64,7 @@ def open_folder() -> Path:
 
 
 def copy_sources(to: Path) -> Path:
-    """Copies the files that git has or would add."""
+    """Copies the files that git tracks or would add."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, names.split("\0")):
@@ -89,7 +90,7 @@ VERSIONS = tuple(f"3.{minor}" for minor in range(10, 16))
 
 @functools.cache
 def interpreters() -> dict[str, Path]:
-    """Returns the Pythons of this machine by their version, "3.12": one of each."""
+    """Returns the Pythons of this machine by their version ("3.12"), one for each version."""
     names = [f"python{version}" for version in VERSIONS]
     candidates = [Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")]
     candidates += [Path(path) for path in map(shutil.which, names) if path]
@@ -123,14 +124,14 @@ class Installed:
         return run(self.command, *words, **changes)
 
     def doctor(self, *words: object, **changes: str) -> dict:
-        """Returns the report of `mgpu-rt doctor`."""
+        """Returns the JSON report of `mgpu-rt doctor`."""
         return json.loads(attempt(self.command, "doctor", "--json", *words, **changes).stdout)
 
 
 def install(
     interpreter: Path, folder: Path, *what: object, options: tuple[str, ...] = ()
 ) -> Installed:
-    """Makes a new environment in `folder` and installs `what` by pip."""
+    """Creates a new environment in `folder` and installs `what` by pip."""
     run(interpreter, "-m", "venv", folder)
     python = folder / "bin" / "python"
     run(python, "-m", "pip", "install", "--disable-pip-version-check", *options, *what)
@@ -150,7 +151,7 @@ def unpack(wheel: Path, folder: Path) -> Path:
 
 
 def check(installed: Installed, work: Path, python: str | None = None) -> None:
-    """Runs all that a user would: doctor, the forum's program in three ways, the package."""
+    """Runs everything that a user would: doctor, the forum's program in three ways, the package."""
     work.mkdir(parents=True, exist_ok=True)
     _check_doctor(installed, python)
     libs, cflags = installed.ask("config", "--libs"), installed.ask("config", "--cflags")
@@ -173,11 +174,11 @@ def _check_doctor(installed: Installed, python: str | None) -> None:
 
 
 def _check_forum(installed: Installed, program: Path, work: Path) -> None:
-    """Checks that the program launches on the software GPU, and hits the caches."""
+    """Checks that the program launches on the emulated GPU, and hits the caches."""
     stats = work / "stats.json"
     words = ("run", "--device", "softgpu", "--stats-json", stats, "--", program)
     result = attempt(installed.command, *words)
-    # The lowered main returns nothing, so any status that means no signal will do.
+    # The lowered main returns no status, so any status is accepted that is no signal's.
     assert (result.returncode >= 0, result.stderr) == (True, ""), result.stderr
     counted = json.loads(stats.read_text())
     assert counted["abi"]["mgpuLaunchKernel"]["calls"] == LAUNCHES

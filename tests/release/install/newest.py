@@ -1,5 +1,5 @@
-"""A Python host in which four threads load, launch and unload through a library that is then
-managed."""
+"""A Python host in which four threads load, launch and unload through a library whose manager then
+starts."""
 
 import ctypes
 import sys

@@ -1,8 +1,8 @@
 """Installs from a copy of the sources that is removed before the programs run.
 
-`make test` has a sample: a wheel from this machine's compiler, in one environment, and failures.
-`make check-install` has the rest: the wheel for every Linux, the source archive, every Python of
-this machine, make install, and a Debian 13.
+`make test` runs a part: a wheel from this machine's compiler, in one environment, and failures.
+`make check-install` runs the other parts: the wheel for every Linux, the source archive, every
+Python of this machine, make install, and a Debian 13.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def test_a_wheel_has_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path
 
 @pytest.mark.check
 def test_the_wheel_tests_a_gpu_without_a_checkout(installed: Installed, tmp_path: Path) -> None:
-    """The wheel is small nevertheless."""
+    """The wheel is small even so."""
     file = tmp_path / "found.json"
     words = ("--only", "programs-22", "--only", "programs-15", "--json", file)
     said = run(
@@ -85,7 +85,7 @@ def test_the_wheel_tests_a_gpu_without_a_checkout(installed: Installed, tmp_path
 def test_llvms_names_lead_to_one_runtime(
     name: str, preloaded: bool, installed: Installed, tmp_path: Path
 ) -> None:
-    """Each name is a filter of a few KB and no copy, so a process maps one runtime."""
+    """Each library name is a filter of a few KB and no copy, so a process maps only one runtime."""
     library = Path(installed.ask("config", "--path").strip())
     assert (library / name).stat().st_size < 8192
     program = stream_program(tmp_path, name)
@@ -124,7 +124,7 @@ def test_the_installed_command_lowers_into_an_executable(
 
 
 def assert_is_report(page: str) -> None:
-    """Asserts that a page has calls, and a style sheet, which is no Python file."""
+    """Asserts that a page contains calls, and a style sheet, which is no Python file."""
     assert "prefers-color-scheme: dark" in page
     assert "hipModuleLaunchKernel" in page
 
@@ -159,7 +159,7 @@ def test_a_library_that_does_not_fit_is_named(
 def test_pip_refuses_a_wheel_of_another_machine(
     wheel: Path, installed: Installed, tmp_path: Path
 ) -> None:
-    """pip must refuse the wheel, and installs nothing of it."""
+    """pip must refuse the wheel, and install nothing of it."""
     other = tmp_path / wheel.name.replace("x86_64", "aarch64")
     shutil.copyfile(wheel, other)
     target = tmp_path / "target"
@@ -185,8 +185,8 @@ def test_doctor_names_a_missing_package_of_python(wheel: Path, tmp_path: Path) -
 
 @pytest.mark.check
 def test_the_plain_wheel_reads_images(wheel: Path, installed: Installed, tmp_path: Path) -> None:
-    """The command and the API name it; an installation without pip's dependencies tells what is
-    missing."""
+    """The command and the API name the missing package; an installation without pip's dependencies
+    says what is missing."""
     image = tmp_path / "image"
     image.write_bytes(code_object("globals", None, "gfx90a"))
     words = ("inspect", "--no-device", image)
@@ -206,7 +206,7 @@ def test_the_plain_wheel_reads_images(wheel: Path, installed: Installed, tmp_pat
 @pytest.mark.check
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes another user's place")
 def test_a_user_without_a_home_can_run_programs(installed: Installed, folder: Path) -> None:
-    """The user cannot write to the installation."""
+    """The user has no permission to write to the installation."""
     program = folder / "work" / "by hand"
     words = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", installed.command)
     env = {"HOME": "/nowhere", "TMPDIR": "/tmp"}
@@ -217,7 +217,8 @@ def test_a_user_without_a_home_can_run_programs(installed: Installed, folder: Pa
 
 @pytest.mark.check
 def test_missing_tools_are_named(tmp_path: Path) -> None:
-    """Files are searched, not packages; the message names the variable for another place."""
+    """The search looks for files, not packages; the message names the variable for another
+    place."""
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in ("sh", "tr", "id", "sed", "printf"):
@@ -282,7 +283,7 @@ def test_a_failed_make_install_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def dist(folder: Path) -> Path:
-    """Returns the files that make dist makes, in a copy that is removed."""
+    """Returns the files that make dist builds, in a copy of the sources that is removed."""
     tree = machine.copy_sources(folder / "tree")
     venv = Path(sys.executable).parent.parent
     run("make", "-C", tree, f"VENV={venv}", "dist")
@@ -320,7 +321,7 @@ def test_the_python_examples_run_beside_a_wheel(dist: Path, folder: Path) -> Non
 
 @pytest.mark.check_install
 def test_two_builds_are_identical(dist: Path, folder: Path) -> None:
-    """The second build is elsewhere, and from the archive's contents only."""
+    """The second build runs in another folder, only from the archive's contents."""
     (archive,) = dist.glob("*.tar.gz")
     (built,) = dist.glob("*.whl")
     elsewhere = folder / "somewhere" / "else, far away"
@@ -335,7 +336,7 @@ def test_two_builds_are_identical(dist: Path, folder: Path) -> None:
 
 @pytest.mark.check_install
 def test_pip_installs_from_the_source_archive(dist: Path, folder: Path) -> None:
-    """pip compiles the archive, with the user's flags; then an editable install follows, from the
+    """pip compiles the archive with the user's flags; then an editable install follows, from the
     archive's content."""
     (archive,) = dist.glob("*.tar.gz")
     place = machine.install(Path(sys.executable), folder / "from source", archive)
@@ -351,7 +352,7 @@ def test_pip_installs_from_the_source_archive(dist: Path, folder: Path) -> None:
 @pytest.mark.check_install
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a root of another Debian")
 def test_debian_13_can_use_the_wheel(dist: Path, folder: Path) -> None:
-    """Debian 13 has its own Python, compiler and HIP. The test tries it as root and as another
+    """Debian 13 has its own Python, compiler and HIP. The test installs as root and as another
     user."""
     root = folder / "trixie"
     packages = "python3,python3-venv,python3-dev,gcc,libc6-dev,binutils,make,libhsakmt-dev"
@@ -375,7 +376,8 @@ def test_debian_13_can_use_the_wheel(dist: Path, folder: Path) -> None:
 @pytest.mark.check_install
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a root of another Debian")
 def test_the_newest_python_can_host_and_manage(dist: Path, folder: Path) -> None:
-    """Debian's newest, 3.14 or later: as a host of four threads, and as the manager's."""
+    """Debian's newest Python, 3.14 or later, serves as the host of four threads and as the
+    manager's interpreter."""
     root = folder / "sid"
     packages = "--include=python3,python3-venv,python3-cffi,python3-click"
     old = 'Acquire::Check-Valid-Until "false"'  # a mirror may lag behind
@@ -394,7 +396,7 @@ def test_the_newest_python_can_host_and_manage(dist: Path, folder: Path) -> None
 
 
 def in_root(root: Path, user: int, script: str) -> subprocess.CompletedProcess[str]:
-    """Runs a script of the root's /given, as a user with a home of its own."""
+    """Runs a script of the root's /given, as a user with a home directory of its own."""
     home = root / "given" / str(user)
     home.mkdir()
     os.chown(home, user, user)

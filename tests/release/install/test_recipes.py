@@ -1,4 +1,5 @@
-"""The recipes for registries name the package's needs, and no address that does not exist."""
+"""The recipes for package registries name the package's needs, and no address that does not
+exist."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _NEED = re.compile(r'"([\w-]+)>=([\d.]+)"')
 
 
 def needs(key: str) -> dict[str, str]:
-    """Returns the packages of a list in pyproject.toml, with the least version."""
+    """Returns the packages in a list of pyproject.toml, with their lowest versions."""
     found = re.search(rf"^{key} = \[(.*?)\]", PYPROJECT, re.MULTILINE | re.DOTALL)
     assert found, key
     return dict(_NEED.findall(found[1]))
@@ -73,7 +74,8 @@ def test_the_image_has_the_packages_that_the_page_names() -> None:
 
 
 def test_an_image_is_built_of_what_git_has() -> None:
-    """This machine's objects stay outside of the image, as make would take them for new."""
+    """The image contains no objects of this machine, because make would take them for up to
+    date."""
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
     wanted = {f"**/{line}".replace("**//", "").rstrip("/") for line in ignored}
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""The library as a linker and a loader see it, and one binary for callers of every LLVM."""
+"""Checks the library as a linker and a loader see it: one binary serves callers of every LLVM."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.images import code_object
 from tests.support.patience import HANG
 
 INCLUDE = ROOT / "csrc" / "include"
-#: The declarations of each header, as Python has them.
+#: The declarations of each header, as Python modules contain them.
 HEADERS = {"mgpu_rt.h": _abi.EXTENSIONS, "mgpu_rt_private.h": _abi.PRIVATE}
 EXTENSIONS = re.findall(r"\b(mgpu_rt_\w+)\(", "".join(HEADERS.values()))
 SONAME_LINKS = [
@@ -73,7 +73,7 @@ def test_exports_are_exactly_the_declared_names(elf: ELFFile) -> None:
 
 
 def test_the_library_needs_only_libc(elf: ELFFile) -> None:
-    """The library needs neither libpython nor libamdhip64: both are found when they are needed."""
+    """The library links neither libpython nor libamdhip64: it finds both when it needs them."""
     needed = {tag.needed for tag in _dynamic(elf, "DT_NEEDED")}
     assert "libc.so.6" in needed
     assert needed <= {"libc.so.6", "ld-linux-x86-64.so.2"}
@@ -97,7 +97,7 @@ def test_links_have_exactly_the_names_of_stock() -> None:
 
 @pytest.mark.parametrize("soname", [RUNTIME, *SONAME_LINKS])
 def test_a_program_linked_with_any_llvm_is_served(soname: str, tmp_path: Path) -> None:
-    """The program was linked with the library of some LLVM."""
+    """The program was linked with the library of any LLVM release."""
     env = environment(
         LD_LIBRARY_PATH=str(LIB), MGPU_RT_MANAGER="off", HIPSTUB_LOG=str(tmp_path / "log")
     )
@@ -127,7 +127,7 @@ def test_header_compiles(compiler: str, standard: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("header", HEADERS)
 def test_header_declares_what_cffi_does(header: str, tmp_path: Path) -> None:
-    """A function that is declared twice with different types is an error of the compiler."""
+    """If a function is declared twice with different types, the compiler reports an error."""
     text = re.sub(r"/\*.*?\*/", "", (INCLUDE / header).read_text(), flags=re.DOTALL)
     named = re.findall(r"\b(mgpu_rt_\w+)\(", HEADERS[header])
     assert re.findall(r"\b(mgpu_rt_\w+)\(", text) == named
@@ -140,9 +140,10 @@ def test_header_declares_what_cffi_does(header: str, tmp_path: Path) -> None:
 
 # ---- what old callers do not pass ----
 
-#: The functions that got arguments after LLVM 12, as LLVM 12 to 17 declared them. LLVM's own tests
-#: use one function with two arguments and with three. The function JIT has its arguments since 22;
-#: clusters have theirs in all of LLVM, and AMD's fork passes one more.
+#: The functions that gained arguments after LLVM 12, as LLVM 12 to 17 declare them. LLVM's own
+#: tests use one function with two arguments and with three arguments. mgpuModuleLoadJIT has its
+#: arguments since LLVM 22; cluster launches have theirs in all of LLVM, and AMD's fork passes one
+#: more.
 OLD = {
     "mgpuModuleLoad": "hipModule_t (*)(void *)",
     "mgpuModuleLoadJIT": "hipModule_t (*)(void *, int)",
@@ -162,7 +163,8 @@ def test_every_late_argument_is_tested() -> None:
 
 
 def _late(mgpu: Mgpu, name: str, garbage: int | None):
-    """Returns the function with a value for its last argument; None: as an old caller calls it."""
+    """Returns the function with a value for its last argument; None: the function as an old caller
+    calls it."""
     function = getattr(mgpu.lib, name)
     if garbage is None:
         return mgpu.ffi.cast(OLD[name], function)
@@ -220,7 +222,7 @@ def test_garbage_in_late_arguments_changes_nothing(mgpu: Mgpu) -> None:
 
 # ---- what LLVM emits ----
 
-#: The folder in which a release keeps the names that its passes emit.
+#: The folder with the function names that a release's passes emit.
 EMITTERS = {
     15: Path("/usr/lib/llvm-15/bin/mlir-opt"),
     19: Path("/usr/lib/llvm-19/bin/mlir-opt"),
@@ -230,7 +232,7 @@ EMITTERS = {
 
 @pytest.mark.parametrize("release", EMITTERS)
 def test_every_name_that_llvm_emits_is_served(release: int) -> None:
-    """The table also tells that this release calls it."""
+    """The table also says that this release calls the function."""
     data = EMITTERS[release].read_bytes()
     emitted = {name.decode() for name in re.findall(rb"\0(mgpu[A-Z]\w+)(?=\0)", data)}
     served = {f.name for f in _abi.functions() if f.first_llvm <= release <= f.last_llvm}

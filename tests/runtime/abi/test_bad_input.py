@@ -1,8 +1,8 @@
-"""Bad input gets stock's line and one helpful line, and the program goes on.
+"""Bad input gets stock's line and one helpful line, and the program continues.
 
 Each test runs over the recording stub and over AMD's HIP 5.2.3 on the emulated device, with both
-policies. With -m gpu the test runs on NVIDIA's GPU too. Each ends with a good launch, as the
-earlier mistake must not break anything.
+policies. With -m gpu each test also runs on NVIDIA's GPU. Each test ends with a good launch,
+because the earlier mistake must not break anything.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def _forum(mgpu: Mgpu):
 
 
 def _expect(mgpu: Mgpu, expression: str, *helpful: str) -> None:
-    """Asserts that the last call printed stock's line for this expression, and one more with these
-    words."""
+    """Asserts that the last call printed stock's line for this expression, and one more line with
+    these words."""
     said = mgpu.stderr().splitlines()
     assert len(said) == 2, said
     assert said[0].startswith(f"'{expression}' failed with 'hipError"), said
@@ -31,7 +31,7 @@ def _expect(mgpu: Mgpu, expression: str, *helpful: str) -> None:
 
 
 def _still_works(mgpu: Mgpu) -> None:
-    """Makes a good launch, which prints no line."""
+    """Makes a good launch, which must print no line."""
     function = mgpu.function(_forum(mgpu), KERNEL)
     stream = mgpu.StreamCreate()
     mgpu.launch(function, stream)
@@ -94,7 +94,7 @@ def test_an_unknown_kernel_name_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_a_truncated_image_is_refused(mgpu: Mgpu) -> None:
-    """The image is cut at many places, at the end of readable memory."""
+    """The image is truncated at many places, and each time ends at the end of readable memory."""
     image = code_object("forum")
     for kept in (0, 4, 63, 64, 100, 1000, len(image) // 2, len(image) - 64, len(image) - 1):
         assert not mgpu.load(at_the_edge(mgpu, image[:kept])), kept
@@ -125,7 +125,7 @@ def test_foreign_images_are_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_an_image_for_another_gpu_harms_nothing(mgpu: Mgpu) -> None:
-    """AMD's HIP and NVIDIA's driver refuse it; the stub accepts it."""
+    """AMD's HIP and NVIDIA's driver refuse the launch; the stub accepts it."""
     module = mgpu.load(mgpu.image(code_object("forum", None, "gfx1100")))
     if not mgpu.on_stub:
         assert not module
@@ -189,8 +189,8 @@ def test_a_stream_used_after_destroy_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_an_event_used_after_destroy_is_refused(mgpu: Mgpu) -> None:
-    """From HIP 6 on AMD's HIP has destroyed it, and judges its use: some releases crash, with
-    stock, too."""
+    """From HIP 6 on AMD's HIP has destroyed the object, and judges its use: some releases crash,
+    also with stock."""
     version = mgpu.stub_ffi.new("int *")
     assert mgpu.stub.hipRuntimeGetVersion(version) == 0
     if version[0] >= HIP_6:
@@ -242,7 +242,7 @@ def test_impossible_sizes_and_foreign_addresses_are_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_missing_clusters_are_named(mgpu: Mgpu) -> None:
-    """A line tells so if the GPU has none; test_inquiry.py tests those of gfx1250."""
+    """If the GPU has no clusters, a line says so; test_inquiry.py tests the clusters of gfx1250."""
     function = mgpu.function(_forum(mgpu), KERNEL)
     null = mgpu.null
     mgpu.LaunchClusterKernel(function, 2, 1, 1, 2, 1, 1, 1, 1, 1, 0, null, null, null, 0xBAD0)
@@ -261,7 +261,7 @@ def test_missing_clusters_are_named(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_HIP="/nowhere/libamdhip64.so", backends=("stub",))
 def test_calls_without_hip_fail_and_one_line_says_what_to_do(mgpu: Mgpu) -> None:
-    """Every call fails as on a machine without a device; one line tells what to do."""
+    """Every call fails as on a machine without a device; one line says what to do."""
     assert not mgpu.lib.mgpuStreamCreate()
     said = mgpu.stderr()
     assert "'hipStreamCreate(&stream)' failed with 'hipErrorSharedObjectInitFailed'" in said
@@ -280,7 +280,7 @@ def test_calls_without_hip_fail_and_one_line_says_what_to_do(mgpu: Mgpu) -> None
     MGPU_RT_LOAD="lazy",
 )
 def test_invalid_options_are_named_with_what_is_done_instead(mgpu: Mgpu) -> None:
-    """Each is named, with what is done instead."""
+    """The message names each wrong option, and the value that is used instead."""
     mgpu.StreamCreate()
     said = mgpu.stderr()
     for option in (

@@ -1,4 +1,4 @@
-"""Calls every function of mgpu_rt.h at unusual places (tests/support/hosts/everything.c): no crash,
+"""Calls every function of mgpu_rt.h at unusual times (tests/support/hosts/everything.c): no crash,
 and no endless wait."""
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def test_no_function_hangs_or_crashes(
 def test_no_function_hangs_or_crashes_on_the_emulated_device(
     mode: str, program: Path, tmp_path: Path
 ) -> None:
-    """HIP reads what a stream points to, even for an address that is none."""
+    """HIP reads the object at a stream's address, even if the address is no stream."""
     env = environment("softgpu", MGPU_RT_MANAGER="off")
     done = subprocess.run(
         [program, mode], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANG
@@ -77,7 +77,8 @@ print("both")
 
 
 def test_two_libraries_in_a_process_share_nothing(tmp_path: Path) -> None:
-    """Managers and recordings run; each takes the other's stream for the program's."""
+    """Managers and recordings run at once; each thread treats the other's stream as one of the
+    program."""
     folder = tmp_path / "build" / "lib"
     folder.mkdir(parents=True)
     copy = shutil.copy(library(), folder)

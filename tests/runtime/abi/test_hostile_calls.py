@@ -1,4 +1,4 @@
-"""The functions of mgpu_rt.h, with arguments that no caller should pass."""
+"""Calls the functions of mgpu_rt.h with arguments that no caller should pass."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_unknown_names_give_no_functions(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",))
 @in_folder
 def test_a_recording_opens_files_and_waits_for_no_fifo(mgpu: Mgpu) -> None:
-    """A FIFO may have no other end; here it is open, and nothing is read from it."""
+    """A FIFO may have no other end; here it is open, but no data is read from it."""
     os.mkfifo("fifo")
     fifo = os.open("fifo", os.O_RDWR | os.O_NONBLOCK)
     os.write(fifo, bytes(4096))
@@ -83,7 +83,7 @@ def test_an_error_with_an_unknown_number_is_reported(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_a_null_graph_crashes_no_function(mgpu: Mgpu) -> None:
-    """mgpu_rt_graph_end returns none if it could not be built."""
+    """mgpu_rt_graph_end returns NULL if the graph could not be built."""
     lib, null = mgpu.lib, mgpu.ffi.NULL
     assert lib.mgpu_rt_graph_end() == null
     assert lib.mgpu_rt_graph_launch(null, null) == -1
@@ -93,15 +93,15 @@ def test_a_null_graph_crashes_no_function(mgpu: Mgpu) -> None:
     lib.mgpu_rt_graph_destroy(null)
 
 
-#: Names that a kernel may have, as HIP accepts any bytes but 0. The names fit into the replaced
-#: name's place.
+#: Names that a kernel may have, because HIP accepts any bytes except 0. The names are as long as
+#: the name that they replace.
 HOSTILE_NAMES = [b'k"]; \\\n\x1bx', b"\xff\xfe\xe2\x82\x80<&>'"]
 
 
 @in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null", MGPU_RT_TRACE="trace")
 @in_folder
 def test_any_name_of_a_kernel_is_one_label(mgpu: Mgpu) -> None:
-    """The name is shown in a graph's picture, in statistics and in a trace."""
+    """A graph's drawing, statistics and a trace show the name."""
     assert mgpu.lib.mgpu_rt_graph_begin() == 0
     for name in HOSTILE_NAMES:
         module = mgpu.load(mgpu.image(code_object("forum").replace(b"test_func", name)))

@@ -1,6 +1,6 @@
-"""The traps of the mgpu* ABI: each has a test that fails without its proof.
+"""The traps of the mgpu* ABI: for each trap a test fails without the library's proof.
 
-The numbers are those of docs/record/traps.md. tests/proofs/mutants removes one proof at a time, and
+The numbers are those in docs/record/traps.md. tests/proofs/mutants removes one proof at a time, and
 checks that these tests fail.
 """
 
@@ -16,7 +16,7 @@ from tests.support.patience import HANG
 
 
 def busy_stream(mgpu: Mgpu):
-    """Returns a stream with a launch, which is pending if the stub holds streams."""
+    """Returns a stream with a launch, which is pending if the stub holds its streams."""
     stream = mgpu.StreamCreate()
     mgpu.launch(forum(mgpu), stream)
     return stream
@@ -27,7 +27,7 @@ def busy_stream(mgpu: Mgpu):
 
 @in_child()
 def test_01_another_image_at_the_same_address_is_loaded(mgpu: Mgpu) -> None:
-    """A JIT frees an image and puts another one at its address."""
+    """A JIT frees an image and loads another one at its address."""
     first, second = code_object("samename", "first"), code_object("forum")
     buffer = mgpu.image(first, room=len(second))
     module = mgpu.load(buffer)
@@ -41,7 +41,7 @@ def test_01_another_image_at_the_same_address_is_loaded(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_01_an_image_that_differs_in_one_byte_is_loaded(mgpu: Mgpu) -> None:
-    """The last byte counts as much as the first."""
+    """A difference in the last byte counts as much as one in the first."""
     image = bytearray(code_object("forum"))
     buffer = mgpu.image(bytes(image))
     module = mgpu.load(buffer)
@@ -63,7 +63,7 @@ def test_01_same_bytes_at_two_addresses_are_one_module(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_01_a_module_that_is_held_serves_nobody_else(mgpu: Mgpu) -> None:
-    """Only the program knows how it uses its own handle: it may have HIP unload it."""
+    """Only the program knows how it uses its own handle: it may unload the module by HIP."""
     image = mgpu.image(code_object("forum"))
     first, second = mgpu.load(image), mgpu.load(image)
     assert first != second
@@ -76,7 +76,8 @@ def test_01_a_module_that_is_held_serves_nobody_else(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_01_the_caller_may_free_its_copy_of_an_image(mgpu: Mgpu) -> None:
-    """A JIT's own copy ends before the module, which HIP and the cache still read."""
+    """A JIT frees its copy of the image before the module ends, but HIP and the cache still read
+    the image."""
     image = code_object("forum")
     buffer = mgpu.image(image)
     module = mgpu.load(buffer)
@@ -104,7 +105,7 @@ def test_02_one_name_in_two_modules_gives_two_functions(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_02_another_name_at_the_same_address_gives_another_function(mgpu: Mgpu) -> None:
-    """The name's bytes count, not their address."""
+    """The cache compares the name's bytes, not its address."""
     module = mgpu.load(mgpu.image(code_object("many", "part0")))
     name = mgpu.ffi.new("char[]", b"kernel00")
     first = mgpu.ModuleGetFunction(module, name)
@@ -117,7 +118,7 @@ def test_02_another_name_at_the_same_address_gives_another_function(mgpu: Mgpu) 
 
 @in_child()
 def test_03_a_reload_sees_fresh_globals(mgpu: Mgpu) -> None:
-    """LLVM 20 and older load at each launch, and so begin with fresh globals each time."""
+    """LLVM 20 and older load a module at each launch, so each launch starts with fresh globals."""
     buffer = mgpu.image(code_object("globals"))
     for _ in range(3):
         mgpu.ModuleUnload(mgpu.load(buffer))
@@ -136,7 +137,7 @@ def test_03_two_live_loads_have_separate_globals(mgpu: Mgpu) -> None:
 
 
 def _constant(mgpu: Mgpu, module) -> list:
-    """Returns the address of exports_a_constant's constant, and of the test's copy."""
+    """Returns the address of the constant in exports_a_constant, and of the test's own copy."""
     address, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
     assert mgpu.stub.hipModuleGetGlobal(address, size, mgpu.for_stub(module), b"factor") == 0
     assert size[0] == 4
@@ -145,7 +146,7 @@ def _constant(mgpu: Mgpu, module) -> list:
 
 @in_child()
 def test_03_a_reload_sees_fresh_constants(mgpu: Mgpu) -> None:
-    """The program has set a constant through HIP; no kernel can set one."""
+    """The program has set a constant by calling HIP; no kernel can set a constant."""
     buffer = mgpu.image(exports_a_constant())
     module = mgpu.load(buffer)
     address, value = _constant(mgpu, module)
@@ -165,7 +166,8 @@ def test_03_constants_are_shared_if_nobody_else_calls_hip(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_03_constants_are_not_shared_from_the_first_override_on(mgpu: Mgpu) -> None:
-    """The override may set constants through HIP: of a held module, or of the next load."""
+    """The override may set constants by calling HIP: those of a held module, or of the next
+    load."""
     buffer = mgpu.image(exports_a_constant())
     held = mgpu.load(buffer)
     mgpu.ModuleUnload(mgpu.load(buffer))
@@ -204,7 +206,7 @@ def test_03_a_bundle_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_04_a_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
-    """async.execute destroys a stream with work pending; the next work must not wait behind it."""
+    """async.execute destroys a stream with pending work; the next work must not wait for it."""
     first = busy_stream(mgpu)
     assert mgpu.pending(first) == 1
     mgpu.StreamDestroy(first)
@@ -212,14 +214,14 @@ def test_04_a_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
     assert second != first
     mgpu.StreamDestroy(second)
     mgpu.stub.hipDeviceSynchronize()
-    # Now both are idle and are used again: a third is never created.
+    # Afterwards both streams are idle and are reused: no third stream is created.
     assert {mgpu.StreamCreate(), mgpu.StreamCreate()} == {first, second}
     assert mgpu.count("hipStreamCreate") == 2
 
 
 @in_child(HIPSTUB_ASYNC="0")
 def test_04_two_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
-    """Both kernels run only on two streams."""
+    """The two kernels can only run on two streams."""
     meeting = threading.Barrier(2, timeout=HANG)
     met = []
 
@@ -238,7 +240,7 @@ def test_04_two_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
 
 
 def assert_busy_until(ending: threading.Event, stream, mgpu: Mgpu) -> None:
-    """Asserts that no other caller gets the stream, whose kernel runs until then."""
+    """Asserts that no other caller gets the stream while its kernel runs."""
     mgpu.StreamDestroy(stream)
     second = mgpu.StreamCreate()
     ending.set()
@@ -248,7 +250,7 @@ def assert_busy_until(ending: threading.Event, stream, mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="0")
 def test_04_a_wait_does_not_cover_a_launch_that_comes_meanwhile(mgpu: Mgpu) -> None:
-    """The wait does not cover what another thread launches on the stream during it."""
+    """The wait does not cover work that another thread submits to the stream during the wait."""
     meeting, ending = threading.Event(), threading.Event()
     events = [meeting, ending]
 
@@ -275,7 +277,8 @@ def test_04_a_wait_does_not_cover_a_launch_that_comes_meanwhile(mgpu: Mgpu) -> N
 
 @in_child(HIPSTUB_ASYNC="0")
 def test_04_a_wait_does_not_cover_another_threads_first_launch(mgpu: Mgpu) -> None:
-    """Each thread launches for the first time: the wait for one tells nothing of the other."""
+    """Each thread launches for the first time: a wait for one thread's work proves nothing about
+    the other's."""
     ending = threading.Event()
     waits = [lambda: None, lambda: ending.wait(HANG)]
 
@@ -307,7 +310,7 @@ def one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_04_one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
-    """HIP is asked each time whether other code has left work on it."""
+    """HIP is asked each time whether other code has submitted work to the stream."""
     one_stream_serves_a_synchronous_loop(mgpu)
     assert mgpu.count("hipStreamQuery") == 99
 
@@ -328,7 +331,7 @@ def test_04_concurrent_streams_are_several(mgpu: Mgpu) -> None:
 
 
 def busy_free(mgpu: Mgpu, stream):
-    """Frees a block while its stream still fills it."""
+    """Frees a block while its stream is still filling it."""
     block = mgpu.MemAlloc(4096, stream, False)
     mgpu.Memset32(block, 7, 1024, stream)
     mgpu.MemFree(block, stream)
@@ -357,7 +360,7 @@ def test_05_a_synchronise_before_the_free_does_not_count(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_05_an_event_after_the_free_does_not_count(mgpu: Mgpu) -> None:
-    """The program may have recorded it on another stream since, by calling HIP."""
+    """The program may have recorded the event on another stream since, by calling HIP."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     block = busy_free(mgpu, first)
     event = mgpu.EventCreate()
@@ -370,7 +373,7 @@ def test_05_an_event_after_the_free_does_not_count(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_06_a_free_without_a_stream_waits_for_all(mgpu: Mgpu) -> None:
-    """All streams may still use the block."""
+    """Any stream may still be using the block."""
     busy, other = mgpu.StreamCreate(), mgpu.StreamCreate()
     block = mgpu.MemAlloc(4096, mgpu.null, False)
     mgpu.Memset32(block, 7, 1024, busy)
@@ -393,7 +396,7 @@ def test_06_a_free_on_a_destroyed_stream_waits_for_all(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_06_a_free_on_an_unknown_stream_waits_for_all(mgpu: Mgpu) -> None:
-    """HIP never gets the handle: it may be dead, and stock does not look at it either."""
+    """HIP never gets the handle: it may be dead, and stock does not read it either."""
     busy = mgpu.StreamCreate()
     block = mgpu.MemAlloc(4096, busy, False)
     mgpu.Memset32(block, 7, 1024, busy)
@@ -412,7 +415,7 @@ def test_06_work_on_the_null_stream_is_waited_for(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_08_a_stream_that_comes_back_keeps_its_memory_in_order(mgpu: Mgpu) -> None:
-    """The handle's next owner works on HIP's same stream, so its memory is safe to take."""
+    """The handle's next owner works on the same stream of HIP, so the memory may be reused."""
     stream = mgpu.StreamCreate()
     block = busy_free(mgpu, stream)
     mgpu.StreamSynchronize(stream)
@@ -461,8 +464,8 @@ def test_08_an_event_at_work_is_not_handed_out(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_08_a_reused_event_is_as_never_recorded(mgpu: Mgpu) -> None:
-    """A wait for an event that its owner has not recorded is no wait, even if an earlier owner
-    recorded it."""
+    """A wait for an event that its owner has not recorded returns at once, even if an earlier owner
+    recorded the event."""
     busy, other, event = busy_stream(mgpu), mgpu.StreamCreate(), mgpu.EventCreate()
     mgpu.EventRecord(event, busy)
     mgpu.EventDestroy(event)
@@ -478,7 +481,7 @@ def test_08_a_reused_event_is_as_never_recorded(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_STREAM_LIMIT="0")
 def test_08_a_stream_beyond_the_limit_is_forgotten(mgpu: Mgpu) -> None:
-    """A stream that HIP has destroyed is unknown, even if its handle is used again."""
+    """A stream that HIP has destroyed is unknown, even if HIP uses its handle again."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     mgpu.StreamDestroy(first)
     assert mgpu.count("hipStreamDestroy") == 1
@@ -507,7 +510,7 @@ def test_09_a_stream_passed_to_event_synchronize_is_waited_for(mgpu: Mgpu) -> No
 
 @in_child()
 def test_11_null_module_is_explained_once(mgpu: Mgpu) -> None:
-    """Python's ExecutionEngine of LLVM 22 and later, without initialize()."""
+    """LLVM 22 and later call Python's ExecutionEngine without initialize()."""
     for _ in range(3):
         assert not mgpu.function(mgpu.null, KERNEL)
     said = mgpu.stderr()
@@ -521,7 +524,7 @@ def test_11_null_module_is_explained_once(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_12_the_last_error_is_left_alone(mgpu: Mgpu) -> None:
-    """Asking whether a busy stream is done must not leave hipErrorNotReady behind."""
+    """The query whether a busy stream is done must not leave hipErrorNotReady as the last error."""
     first = busy_stream(mgpu)
     mgpu.StreamDestroy(first)
     second = mgpu.StreamCreate()
@@ -532,7 +535,7 @@ def test_12_the_last_error_is_left_alone(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_MODULE_LIMIT="60K")  # room for one module
 def test_12_an_eviction_leaves_no_error(mgpu: Mgpu) -> None:
-    """The eviction asks whether streams are busy, and no successful call follows."""
+    """The eviction queries busy streams, and no successful call follows."""
     image = mgpu.image(code_object("forum"))
     module, stream = mgpu.load(image), mgpu.StreamCreate()
     mgpu.launch(mgpu.function(module, KERNEL), stream)
@@ -545,7 +548,7 @@ def test_12_an_eviction_leaves_no_error(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_VERSION="70253211")
 def test_12_a_pending_error_survives(mgpu: Mgpu) -> None:
-    """From HIP 7 on an error stays until it is read, even after successful calls."""
+    """From HIP 7 on an error remains until it is read, even after successful calls."""
     first = busy_stream(mgpu)
     mgpu.StreamDestroy(first)
     pending = mgpu.stub.hipSetDevice(77)
@@ -576,7 +579,7 @@ def test_15_sizes_of_zero_are_as_with_stock(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2")
 def test_16_each_thread_has_its_device(mgpu: Mgpu) -> None:
-    """Modules and streams belong to a device; one thread's choice is not another's."""
+    """Modules and streams belong to a device; the choice of one thread does not affect another."""
     buffer = mgpu.image(code_object("forum"))
     found: dict[int, set] = {0: set(), 1: set()}
     turns = threading.Barrier(2, timeout=HANG)
@@ -603,7 +606,7 @@ def test_16_each_thread_has_its_device(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2")
 def test_16_a_device_chosen_through_hip_counts(mgpu: Mgpu) -> None:
-    """The program may itself call hipSetDevice, unseen by the library."""
+    """The program may itself call hipSetDevice, which the library does not notice."""
     buffer = mgpu.image(code_object("forum"))
     here = mgpu.load(buffer), mgpu.StreamCreate()
     mgpu.ModuleUnload(here[0])

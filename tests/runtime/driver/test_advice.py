@@ -1,4 +1,5 @@
-"""The advice on a failure: right for this release of HIP and for this kernel, and given once."""
+"""Tests the advice on a failure: right for this release of HIP and for this kernel, and given
+once."""
 
 from __future__ import annotations
 
@@ -24,12 +25,12 @@ HIP_5_2, HIP_5_7, HIP_6_4, HIP_7_2 = "50221153", "50731921", "60443484", "702532
 
 
 def _advice(mgpu: Mgpu) -> list[str]:
-    """Returns the lines of advice since the last call."""
+    """Returns the lines of advice since the last call of this function."""
     return [line for line in mgpu.stderr().splitlines() if line.startswith("mgpu_rt: ")]
 
 
 def _use_it_all(mgpu: Mgpu, image: bytes) -> None:
-    """Makes the calls of a lowered program, whether or not they succeed."""
+    """Makes the calls of a lowered program, even if they fail."""
     module = mgpu.load(mgpu.image(image))
     function = mgpu.function(module, KERNEL)
     stream = mgpu.StreamCreate()
@@ -43,7 +44,7 @@ def _use_it_all(mgpu: Mgpu, image: bytes) -> None:
 
 @in_child(HIPSTUB_DEVICES="0")
 def test_a_missing_gpu_is_named_once(mgpu: Mgpu) -> None:
-    """The library gives no other advice, which would be wrong."""
+    """The library gives no other advice, because other advice would be wrong."""
     _use_it_all(mgpu, code_object("forum"))
     (said,) = _advice(mgpu)
     assert "finds no GPU" in said
@@ -73,7 +74,7 @@ for _ in range(int(sys.argv[2])):
 
 
 def _lines(calls: int, **env: str) -> list[str]:
-    """Returns the lines of a process that makes so many failing calls."""
+    """Returns the lines of a process that makes that many failing calls."""
     code = [sys.executable, "-c", DROWNED, library(), str(calls)]
     variables = environment(MGPU_RT_MANAGER="off", **env)
     result = subprocess.run(code, env=variables, capture_output=True, text=True, timeout=HANG)
@@ -104,7 +105,7 @@ NO_HIP = {"MGPU_RT_HIP": "/nowhere/libamdhip64.so"}
     ("env", "words"), [(NO_GPU, "HIP finds no GPU here"), (NO_HIP, "no HIP library")]
 )
 def test_a_cause_out_of_sight_is_repeated_at_the_end(env: dict[str, str], words: str) -> None:
-    """Later lines have moved the cause out of sight."""
+    """Later lines have scrolled the cause out of sight."""
     lines = _lines(1000, **env)
     said = [number for number, line in enumerate(lines) if words in line]
     assert said == [min(said), len(lines) - 1] and min(said) <= 1
@@ -118,7 +119,7 @@ def test_a_cause_in_sight_is_not_repeated(env: dict[str, str]) -> None:
 
 
 def test_a_fifo_is_not_opened_as_hip(tmp_path: Path) -> None:
-    """The loader would wait for a writer."""
+    """The loader would wait for a process that writes to the FIFO."""
     os.mkfifo(tmp_path / "libamdhip64.so.5")
     lines = _lines(1, MGPU_RT_HIP=str(tmp_path / "libamdhip64.so.5"))
     assert "(it is a FIFO)" in lines[0]
@@ -127,7 +128,8 @@ def test_a_fifo_is_not_opened_as_hip(tmp_path: Path) -> None:
 @in_child(policies=("builtin",))
 @in_folder
 def test_a_fifo_is_not_waited_for(mgpu: Mgpu) -> None:
-    """The guard: a process that opens it finds the other end open, and data to read."""
+    """The guard keeps the FIFO open: a process that opens it does not block, and finds data to
+    read."""
     os.mkfifo("libamdhip64.so.5")
     os.write(os.open("libamdhip64.so.5", os.O_RDWR), bytes(4096))
     assert "(it is a FIFO)" in _lines(1, MGPU_RT_HIP=os.path.abspath("libamdhip64.so.5"))[0]
@@ -135,7 +137,7 @@ def test_a_fifo_is_not_waited_for(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_a_hostile_name_does_not_control_a_terminal(mgpu: Mgpu) -> None:
-    """A kernel's name may come from an image, or from the program's author."""
+    """A kernel's name may come from an image, or from the author of the program."""
     assert not mgpu.function(
         mgpu.load(mgpu.image(code_object("forum"))), "a\x1b[31m\nb\x9bc\u202ed"
     )
@@ -145,7 +147,7 @@ def test_a_hostile_name_does_not_control_a_terminal(mgpu: Mgpu) -> None:
 
 
 def test_amds_hip_without_a_gpu_is_explained() -> None:
-    """This runs Debian's HIP 5.2.3 without the emulator, on a machine without a GPU."""
+    """This test runs Debian's HIP 5.2.3 without the emulator, on a machine without a GPU."""
     hip = {"MGPU_RT_HIP": str(softgpu.hip({})), "HIP_VISIBLE_DEVICES": "-1"}
     run_child(__name__, "_without_gpu", environment(**hip))
 
@@ -158,7 +160,7 @@ def _without_gpu(mgpu: Mgpu) -> None:
 
 
 def _refused(image: bytes) -> bytes:
-    """The stub refuses it because its first section is invalid; all else is right."""
+    """The stub refuses the image because only its first section is invalid."""
     changed = bytearray(image)
     at = int.from_bytes(changed[40:48], "little")
     changed[at + 4] = 1
@@ -182,7 +184,7 @@ def test_one_wrong_name_gives_one_advice(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_two_causes_give_two_advices(mgpu: Mgpu) -> None:
-    """An explanation of images does not explain a block."""
+    """An explanation about images must not follow a failure that a block's size has caused."""
     mgpu.load(mgpu.image(_refused(code_object("forum"))))
     mgpu.MemFree(mgpu.image(bytes(64)), mgpu.null)
     assert len(_advice(mgpu)) == 2
@@ -219,7 +221,7 @@ def _versions(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION=HIP_5_2)
 def test_a_right_version_is_not_named(mgpu: Mgpu) -> None:
-    """The image is for this chip, so the advice names no chip to compile for."""
+    """The image is for this chip, so the advice names no other chip to compile for."""
     mgpu.load(mgpu.image(_of_version(4)))
     (said,) = _advice(mgpu)
     assert "HIP 5.2 refused" in said and "AMD_LOG_LEVEL" in said
@@ -256,7 +258,8 @@ def test_an_unknown_target_is_not_named(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_FAULT="hipModuleLoadData:*:209")
 def test_the_targets_of_a_bundle_are_named(mgpu: Mgpu) -> None:
-    """HIP 5.2 ends the process if a bundle has no entry for the GPU; later ones refuse it."""
+    """HIP 5.2 ends the process if a bundle has no entry for the GPU; later releases refuse the
+    bundle."""
     mgpu.load(mgpu.image(bundle(b"no code").replace(b"hsa--gfx90a", b"hsa--gfx908")))
     (said,) = _advice(mgpu)
     assert "a clang offload bundle for gfx908, on gfx90a:sramecc+:xnack-. Compile it" in said, said
@@ -264,7 +267,7 @@ def test_the_targets_of_a_bundle_are_named(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_the_device_is_asked_once(mgpu: Mgpu) -> None:
-    """Another thread asks, so that this thread's last error stays that of the refusal."""
+    """Another thread asks, so that this thread's last error remains the refusal's."""
     for _ in range(3):
         mgpu.load(mgpu.image(_for_gfx908()))
         assert mgpu.stub.hipPeekAtLastError() == INVALID_IMAGE
@@ -324,7 +327,7 @@ def test_a_target_with_dashes_is_named_whole(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_a_block_that_no_kernel_can_have_is_explained(mgpu: Mgpu) -> None:
-    """forum's kernel was compiled for 256 threads, MLIR's default."""
+    """The kernel of forum was compiled for 256 threads, MLIR's default."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), KERNEL)
     mgpu.launch(function, block=(2048, 1, 1))
     (said,) = _advice(mgpu)
@@ -335,7 +338,7 @@ def test_a_block_that_no_kernel_can_have_is_explained(mgpu: Mgpu) -> None:
 
 @in_child(backends=("softgpu",))
 def test_a_block_that_this_kernel_cannot_have_is_explained(mgpu: Mgpu) -> None:
-    """The GPU itself can run a block of this size."""
+    """The GPU itself supports a block of this size."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), KERNEL)
     mgpu.launch(function, block=(8, 64, 1))
     (said,) = _advice(mgpu)

@@ -15,7 +15,8 @@ from tests.support.compiled import compile_c
 from tests.support.folders import in_folder
 from tests.support.patience import HANG
 
-#: A program that fails by freeing an invalid address, and ends as its argument tells.
+#: A program that fails by freeing an invalid address, and then ends in the way that its argument
+#: names.
 PROGRAM = r"""
 #include <pthread.h>
 #include <signal.h>
@@ -108,7 +109,7 @@ int main(int argc, char **argv) {
 }
 """
 
-#: How the program ends, and its status: its own if that is not 0.
+#: How the program ends, and the resulting status: its own status if that is not 0.
 ENDS = {
     "": 1,
     "exit": 1,
@@ -129,7 +130,7 @@ ENDS = {
     "parent": 1,
 }
 
-#: The program's output: handlers run once, and each process answers for its own failures.
+#: The program's output: handlers run once, and each process counts only its own failures.
 PRINTED = {"handler": "handler\n", "child": "1\n", "parent": "handler\n0 0 1\n"}
 
 SAID = "call failed, so the exit status is 1 in place of 0"
@@ -172,7 +173,8 @@ int main(int argc, char **argv) {
 
 
 def test_a_call_after_hips_exit_handlers_has_failed() -> None:
-    """The library cannot make the call. A call that only releases counts as no failure."""
+    """In this situation the library cannot make the call. A failed call that only releases an
+    object does not count."""
     late = compile_c(folders.folder("failures") / "late", LATE)
     assert run(late, library(), MGPU_RT_ERRORS="fail").returncode == 1
     assert run(late, library(), "release", MGPU_RT_ERRORS="fail").returncode == 0

@@ -1,4 +1,4 @@
-"""Which HIP a program gets: an existing file, the newest first."""
+"""Which HIP a program gets: an existing file, the newest version first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.patience import HANG
 
 
 def lay(folder: Path, name: str, real: str = "") -> Path:
-    """Puts a HIP into a folder; with `real` the name is a link to that."""
+    """Puts a HIP library into a folder; with `real` the name is a link to that file."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(STUB, folder / (real or name))
     if real:
@@ -43,7 +43,7 @@ def found(below: Path, **changes: str) -> list[tuple[str, str]]:
 
 
 def test_any_version_number_is_found(tmp_path: Path) -> None:
-    """Only versioned names, as in ROCm's wheels; an unknown number; lib64."""
+    """The folders contain only versioned names, as in ROCm's wheels; an unknown number; lib64."""
     lay(tmp_path / "lib", "libamdhip64.so.8")
     lay(tmp_path / "lib", "libamdhip64.so.11")
     lay(tmp_path / "lib64", "libamdhip64.so.9")
@@ -88,7 +88,7 @@ def test_the_users_choice_comes_before_a_newer_release(tmp_path: Path) -> None:
 
 
 def test_releases_in_opt_are_found(tmp_path: Path) -> None:
-    """Releases of /opt/rocm-* and ROCm 10's /opt/rocm/core-*, in a mount namespace of its own."""
+    """Releases in /opt/rocm-* and ROCm 10's /opt/rocm/core-*, in a separate mount namespace."""
     opt = tmp_path / "opt"
     lay(opt / "rocm-6.4.3" / "lib", "libamdhip64.so.6")
     lay(opt / "rocm" / "core-10.0.0" / "lib", "libamdhip64.so.8")
@@ -110,7 +110,8 @@ def test_releases_in_opt_are_found(tmp_path: Path) -> None:
 
 
 def test_the_newest_that_works_serves(tmp_path: Path) -> None:
-    """A library that cannot be opened and one that lacks a function are skipped, and closed."""
+    """The search skips a library that cannot be opened and a library that lacks a function, and
+    closes them."""
     program = stream_program(tmp_path, RUNTIME)
     lib = tmp_path / "lib"
     good = lay(lib, "libamdhip64.so.6")
@@ -135,7 +136,7 @@ def test_each_unusable_hip_is_named_with_its_fault(tmp_path: Path) -> None:
 
 
 def test_two_hips_in_one_process_are_named(tmp_path: Path) -> None:
-    """The program is linked with one, and MGPU_RT_HIP names another."""
+    """The program is linked with one HIP, and MGPU_RT_HIP names another."""
     program = stream_program(tmp_path, RUNTIME)
     mine = lay(tmp_path, "libamdhip64.so.6")
     env = bare(LD_LIBRARY_PATH=str(Path(_hip_search.probe()).parent), LD_PRELOAD=str(mine))

@@ -1,8 +1,9 @@
 """After each call, the thread's last error and the printed lines equal stock's.
 
 Each mgpu* function in each situation (tests/runtime/last_error/situations) leaves stock's error, on
-one release of HIP. Each situation is played with and without an error of the program before it. The
-releases are the stub as HIP 5 and as HIP 7, AMD's HIP 5.2.3, and later ones by `make check-rocm`.
+one release of HIP. Each situation is played with and without an earlier error of the program. The
+devices are the stub as HIP 5 and as HIP 7, AMD's HIP 5.2.3, and later releases in `make
+check-rocm`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tests.support.suites import in_check
 
 HIP_6, HIP_7, NEVER = 60000000, 70000000, 1 << 31
 
-#: Each device by its name: the backend's name in tests.child, and the stub's settings.
+#: The devices by name: the backend's name in tests.child, and the stub's settings.
 DEVICES = {
     "stub-5": ("stub", {}),
     "stub-7": ("stub", {"HIPSTUB_VERSION": "70253211"}),
@@ -95,11 +96,11 @@ DIFFERENCES = (
     ),
 )
 
-#: AMD's HIP ends the process here in some release, with this library, too. Only HIP knows its
-#: result for a handle or for an image that can be read.
+#: In these situations AMD's HIP ends the process in some release, with this library, too. Only HIP
+#: knows the result for such a handle, or for an image that can be read.
 FATAL = re.compile(r".*_unknown(_stream)?|load_(elf_(half|half_header|header)|bundle_.*)")
 
-#: From HIP 6 on it has really destroyed the event, and judges its use.
+#: From HIP 6 on HIP has really destroyed the event, and judges its use.
 EVENTS = re.compile(r"(event_synchronize|record|wait_event|event_destroy)_(destroyed|twice)")
 
 
@@ -129,7 +130,8 @@ def test_every_situation_ends_as_with_stock(device: str, pending: str) -> None:
 
 @pytest.mark.parametrize("device", in_check(DEVICES, lambda name: name == "softgpu"))
 def test_the_library_ends_the_process_only_where_stock_does(device: str) -> None:
-    """The library does not end it where HIP would read unreadable memory."""
+    """The library does not end the process in situations in which HIP would read unreadable
+    memory."""
     ours, stocks = _played(False, device, "none"), _played(True, device, "none")
     assert ours.ended() <= stocks.ended()
     others = {name for name in ours.ended() if not FATAL.fullmatch(name)}
@@ -163,7 +165,7 @@ def test_the_situations_call_all_functions() -> None:
 
 
 def test_the_stub_serves_all_situations() -> None:
-    """No situation ends the process there or is left out, and many succeed."""
+    """No situation on this device ends the process or is left out, and many succeed."""
     results = _played(False, "stub-5", "none").results
     assert all(isinstance(result, Left) for result in results.values())
     good = [result for result in results.values() if result == Left(0, 0, ())]
@@ -174,7 +176,7 @@ def test_the_stub_serves_all_situations() -> None:
 
 
 def _refused(mgpu: Mgpu) -> int:
-    """Asserts that the last call was reported; returns the thread's last error."""
+    """Asserts that the last call's failure was reported; returns the thread's last error."""
     assert " failed with 'hipError" in mgpu.stderr()
     return mgpu.stub.hipGetLastError()
 
@@ -189,7 +191,7 @@ def test_a_memset_on_a_destroyed_stream_leaves_the_error_of_stock(mgpu: Mgpu) ->
 
 @in_child(HIPSTUB_VERSION="70253211")
 def test_a_memset_on_a_destroyed_stream_leaves_the_error_of_hip_7(mgpu: Mgpu) -> None:
-    """HIP 7 would read what a stream's handle points to, except for a launch."""
+    """HIP 7 would read the object at a stream's handle, except in a launch."""
     stream = mgpu.StreamCreate()
     mgpu.StreamDestroy(stream)
     mgpu.Memset32(mgpu.MemAlloc(64, mgpu.null, False), 0, 16, stream)
@@ -235,7 +237,8 @@ def test_a_freed_block_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_truncated_image_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
-    """HIP would read beyond the image: instead it gives its answer to bytes that are no image."""
+    """HIP would read beyond the image; the library reports HIP's answer to bytes that are no
+    image."""
     image = bytearray(code_object("forum"))
     image[40:48] = (1 << 40).to_bytes(8, "little")
     assert not mgpu.load(mgpu.image(bytes(image)))
@@ -250,7 +253,7 @@ def test_a_null_image_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_an_image_of_a_few_bytes_is_not_read_beyond_its_end(mgpu: Mgpu) -> None:
-    """AMD's HIP compares the first 24 bytes, whether or not they can be read."""
+    """AMD's HIP compares the first 24 bytes, even if they are unreadable."""
     assert not mgpu.load(at_the_edge(mgpu, b"\xa5" * 12))
     assert "no 24 bytes can be read" in mgpu.stderr()
 

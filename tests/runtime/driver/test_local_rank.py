@@ -1,4 +1,4 @@
-"""MGPU_RT_DEVICE: the device of a process among several, by each launcher's variable."""
+"""MGPU_RT_DEVICE: the device of one process among several, by the variable of each launcher."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tests.support.child import ROOT, STUB, Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
-#: The known variables, as csrc/runtime/process/local_rank.def lists them: innermost first.
+#: The variables of csrc/runtime/process/local_rank.def in its order: innermost first.
 LISTED = (ROOT / "csrc" / "runtime" / "process" / "local_rank.def").read_text(encoding="utf-8")
 LAUNCHERS = dict(re.findall(r'^LAUNCHER\("(\w+)", "([^"]+)"\)$', LISTED, re.MULTILINE))
 
-#: Prints the device of its first stream; the program chooses an argument's device before.
+#: Prints the device of its first stream; given an argument, the program first chooses that device.
 PROGRAM = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ def test_a_launchers_rank_is_the_device(variable: str, program: Path) -> None:
 
 
 def test_the_innermost_of_nested_launchers_counts(program: Path) -> None:
-    """mpirun runs in a batch job of Slurm's, where SLURM_LOCALID is 0 for every rank."""
+    """mpirun runs in a batch job of Slurm, where SLURM_LOCALID is 0 for every rank."""
     outer = {"SLURM_LOCALID": "0", "FLUX_TASK_LOCAL_ID": "0"}
     assert run(program, **outer, OMPI_COMM_WORLD_LOCAL_RANK="1") == (1, "")
     assert run(program, **outer, LOCAL_RANK="1") == (1, "")
@@ -107,7 +107,8 @@ def test_a_missing_launcher_is_named_in_one_sentence(program: Path) -> None:
 
 @pytest.mark.parametrize("cache", ["on", "off"])
 def test_more_ranks_than_devices_share_them(cache: str, program: Path) -> None:
-    """By modulo. One rank of a machine reports it for all: the first that shares."""
+    """By modulo. One rank of a machine reports the sharing for all: the first rank that shares a
+    device."""
     spoken = []
     for rank in range(6):
         device, said = run(program, OMPI_COMM_WORLD_LOCAL_RANK=str(rank), MGPU_RT_CACHE=cache)
@@ -128,7 +129,7 @@ def test_a_rank_beyond_the_devices_shares_one(mgpu: Mgpu) -> None:
 
 
 def test_a_device_that_is_named_by_number_must_exist(program: Path) -> None:
-    """A device that is named must be there."""
+    """A named device must exist."""
     device, said = run(program, MGPU_RT_DEVICE="2")
     assert device == 0
     assert "'hipSetDevice(MGPU_RT_DEVICE)' failed with 'hipErrorInvalidDevice'" in said

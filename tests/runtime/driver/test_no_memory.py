@@ -1,7 +1,8 @@
-"""Each allocation of the library fails in turn: the program runs as with stock, which makes none.
+"""Makes each allocation of the library fail in turn: the program must run as with stock, which
+allocates nothing.
 
-HIP itself still has memory. The library caches only what it has memory for; all other calls go to
-HIP.
+HIP itself has memory in these tests. The library caches only objects for which it has memory; all
+other calls go to HIP.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ PROGRAMS = (
     "loopargs",
 )
 ROUNDS = 3
-#: The program sees which of these calls were made, and in which order.
+#: The program can tell which of these calls HIP got, and in which order.
 WORK = ("hipModuleLaunchKernel", "hipMemcpyAsync", "hipMemsetD32Async", "hipMemsetD16Async")
 
 
@@ -95,7 +96,7 @@ def test_a_thread_without_memory_chooses_its_device_once(tmp_path: Path) -> None
         assert [call["name"] for call in outcome.calls].count("hipSetDevice") == 1
 
 
-#: Makes more events than the first table has places for.
+#: Creates more events than the first table has places.
 MANY_EVENTS = """
 #include <stdio.h>
 void *mgpuEventCreate(void);
@@ -125,8 +126,9 @@ def test_a_table_that_cannot_grow_leaves_the_rest_to_hip(mgpu: Mgpu) -> None:
 
 # ---- a stream that the library has no memory to know ---------------------------------------------
 
-#: A program that frees a block on one stream while another one, made later, uses it. Stock's
-#: hipFree waits for that stream, too, so the memory's next owner keeps what it writes.
+#: A program that frees a block on one stream while another stream, created later, uses the block.
+#: Stock's hipFree also waits for that stream, so the memory's next owner keeps the values that it
+#: writes.
 EARLY_FREE = """
 #include <stdio.h>
 void *mgpuStreamCreate(void);
@@ -171,7 +173,7 @@ def test_a_free_waits_for_a_stream_that_no_memory_was_left_to_record(mgpu: Mgpu)
             assert printed(fails=fails) == ("7\n", ""), fails
 
 
-#: Prints how often a free waits for the device after a reset, with one stream, which the library
+#: Prints how often a free waits for the device after a reset, with a single stream that the library
 #: knows.
 AFTER_RESET = """
 #include <stdint.h>
@@ -212,8 +214,9 @@ def test_a_reset_ends_the_streams_that_no_memory_was_left_to_record(mgpu: Mgpu) 
 
 # ---- a module that HIP had back from the program itself ------------------------------------------
 
-#: The program unloads a module by calling HIP, which gives its handle to the next. Prints how often
-#: HIP loaded an image, and how often a function of an unloaded module was launched.
+#: The program unloads a module by calling HIP, which gives the module's handle to the next module.
+#: Prints how often HIP loaded an image, and how often a function of an unloaded module was
+#: launched.
 HANDLE_AGAIN = """
 #include <stdint.h>
 #include <stdio.h>

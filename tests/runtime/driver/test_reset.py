@@ -1,5 +1,5 @@
-"""hipDeviceReset of one of several devices: its objects are unknown afterwards, the others'
-stay."""
+"""hipDeviceReset of one of several devices: that device's objects are unknown afterwards, the
+others' remain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def reset(mgpu: Mgpu, device: int) -> None:
 
 
 def fill_and_read(mgpu: Mgpu, block, size: int, stream, word: int) -> None:
-    """Fails if another caller has the block, or it is no longer memory."""
+    """Fails if another caller has the block, or if it is no memory any longer."""
     out = mgpu.ffi.new("uint32_t[]", size // 4)
     mgpu.Memset32(block, word, size // 4, stream)
     mgpu.Memcpy(out, block, size, stream)
@@ -53,7 +53,7 @@ def test_a_job_after_a_reset_gets_new_memory(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS, MGPU_RT_EXCLUSIVE="on", **TWO)
 def test_a_reset_by_an_override_is_seen(mgpu: Mgpu) -> None:
-    """The override ends MGPU_RT_EXCLUSIVE, so memory that was cached before is not used again."""
+    """The override ends MGPU_RT_EXCLUSIVE, so memory that was cached before must not be reused."""
     job(mgpu, 1)
     mgpu.passes_on("mgpuMemset16")
     reset(mgpu, 0)
@@ -82,7 +82,7 @@ def test_a_reset_of_one_device_keeps_the_others_cache(mgpu: Mgpu) -> None:
     all_of(1)  # this shows the reset
     after = mgpu.counts(*before)
     assert {name: after[name] - before[name] for name in made} == dict.fromkeys(made, 1)
-    # AMD's 5.2.3 to 7.2.4 keep managed memory if there are several devices.
+    # AMD's 5.2.3 to 7.2.4 keep managed memory in a reset if there are several devices.
     assert after["hipMallocManaged"] == before["hipMallocManaged"]
     all_of(0)
     assert mgpu.counts(*before) == after
@@ -92,8 +92,8 @@ def test_a_reset_of_one_device_keeps_the_others_cache(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_a_reset_is_noticed_before_anything_is_reused(mgpu: Mgpu) -> None:
-    """The call that hands the block out notices: HIP has the program's memory in its place by
-    now."""
+    """The call that hands the block out detects the reset: HIP now has the program's memory at that
+    address."""
     image = mgpu.image(code_object("forum"))
     reset_by = {
         "hipModuleLoadData": lambda: mgpu.ModuleUnload(mgpu.load(image)),
@@ -120,7 +120,7 @@ def test_a_reset_is_noticed_before_anything_is_reused(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_MEMORY=str(MIB), HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1")
 def test_memory_from_before_a_reset_is_not_freed_to_make_room(mgpu: Mgpu) -> None:
-    """The program's memory has the block's address by now; another device needs the room."""
+    """The program's memory now has the block's address; another device needs space."""
     on(mgpu, 1)
     mgpu.MemFree(mgpu.MemAlloc(64 * KIB, mgpu.null, False), mgpu.null)
     reset(mgpu, 1)
@@ -146,7 +146,7 @@ def test_jobs_that_each_reset_do_not_pile_up_memory(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS, MGPU_RT_STREAM_LIMIT="0", **TWO)
 def test_large_copies_of_several_devices_share_pinned_memory(mgpu: Mgpu) -> None:
-    """Each copy goes in pieces, each with an event, which belongs to one device."""
+    """Each copy is made in pieces with an event each, and an event belongs to one device."""
     size = MIB
     for number in range(40):
         on(mgpu, number // 20)
@@ -156,7 +156,7 @@ def test_large_copies_of_several_devices_share_pinned_memory(mgpu: Mgpu) -> None
 
 @in_child(HIPSTUB_DEVICES="2")
 def test_a_thread_that_changes_devices_gets_its_streams_back(mgpu: Mgpu) -> None:
-    """The thread keeps its last stream; any thread may take the one before."""
+    """The thread keeps its last stream; any thread may take the stream used before."""
     for number in range(20):
         mgpu.SetDefaultDevice(number % 2)
         mgpu.StreamDestroy(mgpu.StreamCreate())
@@ -165,7 +165,7 @@ def test_a_thread_that_changes_devices_gets_its_streams_back(mgpu: Mgpu) -> None
 
 @in_child(**TWO)
 def test_a_stream_that_hip_made_anew_on_another_device_serves_that_one(mgpu: Mgpu) -> None:
-    """The stream's handle is in the queue of the device whose reset has ended it."""
+    """The stream's handle is still in the queue of the device whose reset has ended the stream."""
 
     def streams(device: int) -> None:
         on(mgpu, device)

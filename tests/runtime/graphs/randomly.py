@@ -1,13 +1,13 @@
-"""Runs random sequences of calls, as a lowered function makes them, plainly and as a graph.
+"""Runs random sequences of calls, as a lowered function makes them, directly and as a graph.
 
     python -m tests.runtime.graphs.randomly SEED COUNT [--single]
 
-The program runs in the environment of a child (tests/support/child.py); --single: no other threads
-are active.
+The program runs in the environment of a child (tests/support/child.py); with --single, no other
+threads are active.
 
-A sequence is ordered by streams, events, waits of the host and the null stream, so it has one
-result. The sequence's inputs are on the host, and differ for each replay. Other threads may be
-active at that time.
+Streams, events, waits of the host and the null stream order a sequence, so it has only one result.
+The sequence's inputs are on the host, and differ for each replay. Other threads may be active
+during a sequence.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ class Sequence:
                 array[i] = chance.randrange(1000)
 
     def run(self) -> None:
-        """Makes equal calls each time."""
+        """Makes the same calls each time."""
         Run(self, random.Random(self.seed)).run()
 
     def results(self) -> list[bytes]:
-        """Returns the bits of the results, as the bits of fills may be no number."""
+        """Returns the results as bits, because the bits of fills may be no number."""
         return [bytes(self.mgpu.ffi.buffer(array)) for array in self.outputs]
 
 
 class Run:
-    """One run of a sequence: it knows, and waits for, the last user of each block."""
+    """One run of a sequence: the run knows the last user of each block, and waits for it."""
 
     def __init__(self, sequence: Sequence, chance: random.Random) -> None:
         self.s, self.chance, self.mgpu = sequence, chance, sequence.mgpu
@@ -86,7 +86,7 @@ class Run:
     # ---- order ----
 
     def on(self, *places: object):
-        """Returns a stream on which these places are used next."""
+        """Returns a stream on which the given places are used next."""
         stream = self.chance.choice(self.streams)
         for place in places:
             before = self.last.get(place)
@@ -182,7 +182,7 @@ class Run:
         self.mgpu.launch(function, self.on(*blocks), block=(WORDS, 1, 1), params=params)
 
     def launch(self) -> None:
-        """Launches layer(from, to, count), which writes what it reads plus one."""
+        """Launches layer(from, to, count), which writes each number that it reads, plus one."""
         if len(self.blocks) < 2:
             return
         source, target = self.chance.sample(self.blocks, 2)
@@ -197,7 +197,7 @@ class Run:
 
 
 def check(mgpu: Mgpu, images: dict[str, object], seed: int) -> None:
-    """Raises AssertionError if a replay differs from a plain run."""
+    """Raises AssertionError if a replay's result differs from that of a run without a graph."""
     sequence = Sequence(mgpu, images, seed)
     sequence.set_inputs(0)
     if seed % 2:

@@ -1,4 +1,4 @@
-"""The program captures a stream that it has lent: torch.cuda.graph, CuPy, hipStreamBeginCapture."""
+"""The program captures an external stream: torch.cuda.graph, CuPy, hipStreamBeginCapture."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ GLOBAL, THREAD_LOCAL, RELAXED = range(3)
 
 
 class Capture:
-    """Yields a stream that the program made and lent, and the graph that it has captured."""
+    """Yields an external stream that the program created, and the graph that it has captured
+    there."""
 
     def __init__(self, mgpu: Mgpu) -> None:
         self.mgpu = mgpu
@@ -77,7 +78,8 @@ def test_a_block_freed_in_a_capture_serves_nobody_else(mgpu: Mgpu) -> None:
 
 @in_child(backends=("stub", "softgpu"))
 def test_a_block_of_a_capture_that_is_freed_later_serves_nobody_else(mgpu: Mgpu) -> None:
-    """The program frees some blocks on the captured stream, and some on one of the library's."""
+    """The program frees some blocks on the captured stream, and others on a stream of the
+    library."""
     capture = Capture(mgpu)
     with capture():
         blocks = [allocate_and_fill(mgpu, capture.stream, 5) for _ in range(2)]
@@ -97,7 +99,7 @@ def test_a_block_of_a_capture_that_is_freed_later_serves_nobody_else(mgpu: Mgpu)
 
 
 def counted(mgpu: Mgpu) -> tuple[int, int]:
-    """Returns the bytes that the program holds, and how many blocks it does not hold."""
+    """Returns the bytes that the program holds, and the number of blocks that it does not hold."""
     recording = mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"stats.json"))
     memory = json.loads(recording)["memory"]["0"]
     assert memory == mgpu.stats()["memory"]["0"]
@@ -121,7 +123,7 @@ def test_a_block_of_a_capture_is_counted_while_the_program_holds_it(mgpu: Mgpu) 
 
 @in_child(backends=("stub", "softgpu"))
 def test_a_capture_has_blocks_of_its_own(mgpu: Mgpu) -> None:
-    """Memory in the pool may have an owner again when the graph runs."""
+    """Memory in the pool may have a new owner when the graph runs."""
     capture = Capture(mgpu)
     kept = mgpu.MemAlloc(KIB, capture.stream, False)
     mgpu.MemFree(kept, capture.stream)
@@ -138,7 +140,7 @@ def test_a_capture_has_blocks_of_its_own(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_capture_reuses_its_blocks(mgpu: Mgpu) -> None:
-    """Blocks are used again in the order of the stream. The next capture gets other blocks."""
+    """Blocks are reused in the order of the stream. The next capture gets other blocks."""
     capture = Capture(mgpu)
     used = []
     for _ in range(2):
@@ -151,7 +153,7 @@ def test_a_capture_reuses_its_blocks(mgpu: Mgpu) -> None:
 
 @in_child(backends=("stub", "softgpu"))
 def test_a_capture_waits_for_nothing(mgpu: Mgpu) -> None:
-    """A lowered function waits, and the capture goes on, even in the strictest mode."""
+    """A lowered function waits, and the capture continues, even in the strictest mode."""
     capture = Capture(mgpu)
     with capture(GLOBAL):
         stream = mgpu.StreamCreate()
@@ -196,7 +198,7 @@ def test_a_capture_waits_for_an_earlier_event(mgpu: Mgpu) -> None:
 
 @in_child(backends=("stub", "softgpu"))
 def test_a_capture_has_hips_own_copies(mgpu: Mgpu) -> None:
-    """Through pinned memory a replay would copy the bytes that lie there by then."""
+    """Through pinned memory, a replay would copy the bytes that are there at that time."""
     capture = Capture(mgpu)
     source = mgpu.ffi.new("int[256]", [3] * 256)
     target = mgpu.ffi.new("int[256]")
@@ -213,8 +215,8 @@ def test_a_capture_has_hips_own_copies(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="60000000")
 def test_a_module_unloaded_in_a_capture_stays_loaded(mgpu: Mgpu) -> None:
-    """Other loads may use the module, so HIP does not get it back. HIP does not get back a module
-    with globals either, although no load uses it."""
+    """Other loads may use the module, so HIP does not unload it. HIP does not unload a module with
+    globals either, although no other load uses it."""
     capture = Capture(mgpu)
     kernels = {"forum": KERNEL, "globals": "count"}
     for program, kernel in kernels.items():
@@ -233,7 +235,7 @@ def test_a_module_unloaded_in_a_capture_stays_loaded(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_CACHE="off")
 def test_a_capture_with_the_cache_off_is_as_with_stock(mgpu: Mgpu) -> None:
-    """An unload waits then, and so ends the capture."""
+    """In that mode an unload waits, and so ends the capture."""
     capture = Capture(mgpu)
     assert mgpu.stub.hipStreamBeginCapture(capture.own[0], THREAD_LOCAL) == 0
     mgpu.StreamSynchronize(capture.stream)
@@ -242,7 +244,7 @@ def test_a_capture_with_the_cache_off_is_as_with_stock(mgpu: Mgpu) -> None:
 
 @in_child(backends=("softgpu",))
 def test_a_release_that_leaves_launches_out_says_so_once(mgpu: Mgpu) -> None:
-    """HIP 5.2.3 runs such launches at once instead of capturing them."""
+    """HIP 5.2.3 runs such launches at once and does not capture them."""
     capture = Capture(mgpu)
     function = forum(mgpu)
     assert mgpu.stub.hipStreamBeginCapture(capture.own[0], THREAD_LOCAL) == 0

@@ -1,4 +1,5 @@
-"""`mgpu-rt lower --graph`: a lowered function that replays itself for arguments that it knows."""
+"""`mgpu-rt lower --graph`: a lowered function that the library replays for arguments that it
+knows."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ _DECLARATIONS = "".join(
 
 
 def compiled(names: tuple[str, ...], llvm: int) -> Path:
-    """Returns the object in which these functions are replayed."""
+    """Returns the object file in which these functions are replayed."""
     text = SOURCE.read_text()
     pipeline = pipelines.pipeline(llvm)
     return cache.kept(
@@ -46,7 +47,7 @@ def compiled(names: tuple[str, ...], llvm: int) -> Path:
 
 
 class Functions:
-    """Returns the functions of SOURCE over this process's library; those in `names` are
+    """Returns the functions of SOURCE with this process's library; those in `names` are
     replayed."""
 
     def __init__(self, *names: str, llvm: int = 22) -> None:
@@ -63,7 +64,7 @@ class Functions:
         return self.ffi.new(f"float[{WORDS}]")
 
     def check(self, array, begin: float, factor: float, name: str = "scale", *more: int) -> None:
-        """Calls the function on new numbers, and checks the result."""
+        """Calls the function with new numbers, and checks the result."""
         for i in range(WORDS):
             array[i] = begin + i
         getattr(self.lib, name)(array, array, 0, WORDS, 1, factor, *more)
@@ -73,13 +74,13 @@ class Functions:
 
 def counted(mgpu: Mgpu) -> tuple[int, int, int]:
     """Returns how many graphs were built, how often they were launched, and how many calls ran
-    plainly."""
+    without a graph."""
     graphs = mgpu.stats()["graphs"]
     return graphs["built"], graphs["launches"], graphs["plain"]
 
 
 def right_while_the_same(mgpu: Mgpu, llvm: int) -> None:
-    """Each replay uses the content that the memory has then."""
+    """Each replay uses the current content of the memory."""
     functions = Functions("scale", llvm=llvm)
     array = functions.array()
     for call in range(10):
@@ -112,7 +113,7 @@ def test_changed_arguments_build_the_graph_anew(mgpu: Mgpu) -> None:
 
 @in_child(**COUNTED)
 def test_each_order_of_rotating_buffers_has_a_graph(mgpu: Mgpu) -> None:
-    """Buffers in twos, threes and fours: double buffers, and the time steps of a wave."""
+    """Two, three and four buffers: double buffers, and the time steps of a wave."""
     functions = Functions("scale")
     built = launches = 0
     for orders in (2, 3, 4):
@@ -127,7 +128,8 @@ def test_each_order_of_rotating_buffers_has_a_graph(mgpu: Mgpu) -> None:
 
 @in_child(**COUNTED)
 def test_arguments_that_are_long_ago_give_way(mgpu: Mgpu) -> None:
-    """Two sets of arguments that alternate keep their graphs, even if others come between."""
+    """Two sets of arguments that alternate keep their graphs, even if other arguments come in
+    between."""
     functions = Functions("scale")
     array = functions.array()
     for call in range(40):
@@ -138,7 +140,7 @@ def test_arguments_that_are_long_ago_give_way(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null", HIPSTUB_MEMORY=str(1 << 20))
 def test_graphs_give_way_to_an_allocation(mgpu: Mgpu) -> None:
-    """Like cached memory, graphs leave the program all memory that it would have without them."""
+    """Like cached memory, graphs must not take memory that the program could have without them."""
     functions = Functions("scale")
     arrays = [functions.array() for _ in range(4)]
 
@@ -167,14 +169,14 @@ SCARCE = {"policies": ("builtin",), "MGPU_RT_STATS": "/dev/null", "HIPSTUB_MEMOR
 
 
 def leave_nothing(mgpu: Mgpu) -> None:
-    """The program takes all the device's memory, by HIP itself."""
+    """The program allocates all the device's memory, by HIP itself."""
     address = mgpu.stub_ffi.new("void **")
     free = (1 << 20) - mgpu.stub.hipstub_live(b"bytes")
     assert mgpu.stub.hipMalloc(address, free) == 0
 
 
 def graph_after_graph(mgpu: Mgpu, first: Functions, second: Functions) -> None:
-    """The device has memory for only one graph. HIP builds the newer graph, and no call has
+    """The device has memory for a single graph. HIP builds the newer graph, and no call has
     failed."""
     arrays = [first.array(), second.array()]
     second.lib.scale(arrays[1], arrays[1], 0, WORDS, 1, 2)
@@ -204,7 +206,8 @@ def test_a_graph_of_the_same_function_gives_way_to_a_graph(mgpu: Mgpu) -> None:
 
 @in_child(**SCARCE)
 def test_graphs_that_have_no_memory_become_rare(mgpu: Mgpu) -> None:
-    """Two orders alternate, and the memory is enough for one: graphs are not built at each call."""
+    """Two orders alternate, and there is memory for one graph: graphs are not built at each
+    call."""
     functions = Functions("scale")
     arrays = [functions.array() for _ in range(2)]
     functions.lib.scale(arrays[0], arrays[0], 0, WORDS, 1, 2)
@@ -218,7 +221,7 @@ def test_graphs_that_have_no_memory_become_rare(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_STATS="/dev/null")
 def test_memory_that_comes_back_as_another_builds_the_graph_anew(mgpu: Mgpu) -> None:
-    """The memory's address is the old one, but HIP 6 and 7 look up what lies there when they make a
+    """The memory has its old address, but HIP 6 and 7 look up the memory when they create a
     node."""
     functions = Functions("scale")
     array = functions.array()
@@ -245,7 +248,7 @@ def test_memory_that_comes_back_as_another_builds_the_graph_anew(mgpu: Mgpu) -> 
 
 @in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null", MGPU_RT_EXCLUSIVE="on")
 def test_memory_that_hip_has_registered_for_nobody_is_no_graphs(mgpu: Mgpu) -> None:
-    """The memory goes back to HIP before a replay, and a node of HIP 7 would read unmapped
+    """The memory is returned to HIP before a replay, and a node of HIP 7 would read unmapped
     memory."""
     functions = Functions("scale")
     array = functions.array()
@@ -273,8 +276,8 @@ def test_arguments_that_always_change_run_plainly(mgpu: Mgpu) -> None:
 
 @in_child(**COUNTED)
 def test_graphs_that_do_not_pay_become_rare(mgpu: Mgpu) -> None:
-    """Calls come in pairs of the same arguments; a graph that only one call uses is not always
-    built again."""
+    """Calls come in pairs with equal arguments; a graph that only one call uses is not built again
+    each time."""
     functions = Functions("scale")
     array = functions.array()
     for call in range(200):
@@ -291,7 +294,7 @@ def test_calls_within_a_graph_are_part_of_the_graph(mgpu: Mgpu) -> None:
     array = functions.array()
     for call in range(10):
         functions.check(array, call, 2, "twice")
-    # The first call of `twice` runs plainly; the second `scale` in it builds a graph.
+    # The first call of `twice` runs without a graph; the second `scale` in it builds a graph.
     graphs = mgpu.stats()["graphs"]
     assert (graphs["built"], graphs["launches"], graphs["nodes"]) == (2, 10, 3 + 9 * 6)
 
@@ -338,7 +341,7 @@ def test_a_function_that_cannot_be_in_a_graph_runs_plainly(mgpu: Mgpu) -> None:
     HIPSTUB_FAULT="hipGraphAddKernelNode:1:2",
 )
 def test_a_node_that_hip_refuses_is_no_failure_of_the_program(mgpu: Mgpu) -> None:
-    """The function runs plainly, so the program decides the status of the process."""
+    """The function runs without a graph, so the program decides the status of the process."""
     functions = Functions("scale")
     array = functions.array()
     for _ in range(3):
@@ -358,7 +361,7 @@ def test_a_node_that_hip_refuses_is_no_failure_of_the_program(mgpu: Mgpu) -> Non
     HIPSTUB_FAULT="hipGraphLaunch:3:2",
 )
 def test_a_launch_that_hip_refuses_is_no_failure_of_the_program(mgpu: Mgpu) -> None:
-    """The function runs plainly, and a later call builds another graph."""
+    """The function runs without a graph, and a later call builds another graph."""
     functions = Functions("scale")
     array = functions.array()
     launches = [mgpu.count("hipModuleLaunchKernel")]
@@ -403,7 +406,8 @@ def test_a_function_runs_plainly_without_caches(mgpu: Mgpu) -> None:
 
 @in_child(**COUNTED)
 def test_threads_have_right_results(mgpu: Mgpu) -> None:
-    """One graph replays at a time; where HIP crashes on a graph beside a launch, none replays."""
+    """One graph at a time is replayed; where HIP crashes on a graph concurrent with a launch, none
+    is."""
     functions = Functions("scale")
     wrong: list[BaseException] = []
 
@@ -427,7 +431,7 @@ def test_threads_have_right_results(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_STATS="/dev/null")
 def test_old_releases_run_plainly_beside_other_threads(mgpu: Mgpu) -> None:
-    """Graphs of old releases may go wrong while another thread launches the same kernel."""
+    """Graphs of old releases may fail while another thread launches the same kernel."""
     functions = Functions("scale")
     array = functions.array()
     ended, calls = threading.Event(), threading.Event()
@@ -530,7 +534,7 @@ def command(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_statistics_and_the_report_say_how_often_it_was_replayed(tmp_path: Path) -> None:
-    """The first of ten calls runs plainly, and nine replay three nodes each."""
+    """The first of ten calls runs without a graph, and nine replay three nodes each."""
     program, counted = tmp_path / "program", tmp_path / "stats.json"
     lowered = command("lower", SOURCE, "--graph", "scale", "--emit", "executable", "-o", program)
     assert lowered.returncode == 0, lowered.stderr

@@ -1,4 +1,4 @@
-"""Graphs that the library builds: their nodes, their edges, and what ends the building."""
+"""Graphs that the library builds: their nodes, their edges, and the calls that end the building."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KERNELS = str(BUILD / "hipstub" / "kernels.so")
 
 @contextmanager
 def built(mgpu: Mgpu) -> Iterator[list]:
-    """Returns the graph of the calls within; None if there is none."""
+    """Returns the graph of the enclosed calls; None if no graph was built."""
     graph: list = []
     assert mgpu.lib.mgpu_rt_graph_begin() == 0
     yield graph
@@ -57,7 +57,8 @@ def params(mgpu: Mgpu, block, amount: float):
 
 
 def lowered(mgpu: Mgpu, source, target, amount: float = 1.0) -> None:
-    """Calls a function as MLIR lowers it: it creates, waits for and destroys everything itself."""
+    """Calls a function as MLIR lowers it: the function creates, waits for and destroys all objects
+    itself."""
     stream = mgpu.StreamCreate()
     module = mgpu.load(IMAGES.setdefault(id(mgpu), mgpu.image(code_object("overlap"))))
     block = mgpu.MemAlloc(256, stream, False)
@@ -79,7 +80,7 @@ IMAGES: dict[int, object] = {}
 
 @in_child(backends=BOTH, HIPSTUB_KERNELS=KERNELS)
 def test_a_lowered_function_is_replayed(mgpu: Mgpu) -> None:
-    """A replay reads the content that the source has then. HIP runs nothing while the graph is
+    """A replay reads the source's content at that time. HIP runs no work while the graph is
     built."""
     source, target = mgpu.ffi.new("float[64]"), mgpu.ffi.new("float[64]")
     lowered(mgpu, source, target)
@@ -108,8 +109,8 @@ def test_a_graph_is_one_submission(mgpu: Mgpu) -> None:
     calls = mgpu.stub.hipstub_calls()
     assert mgpu.lib.mgpu_rt_graph_launch(graph[0], stream) == 0
     assert mgpu.count("hipGraphLaunch") == 1
-    # The library asks whether the device was reset, and what kinds of memory the source and the
-    # target are.
+    # The library asks whether the device was reset, and about the memory of the source and the
+    # target.
     assert mgpu.stub.hipstub_calls() <= calls + 2 + 2 * 2
     mgpu.StreamSynchronize(stream)
     assert target[0] == 3.0
@@ -117,7 +118,7 @@ def test_a_graph_is_one_submission(mgpu: Mgpu) -> None:
 
 @in_child(backends=BOTH)
 def test_memory_of_a_graph_serves_nobody_else(mgpu: Mgpu) -> None:
-    """Other owners get the memory once the graph is destroyed."""
+    """Other owners can get the memory only after the graph is destroyed."""
     stream = mgpu.StreamCreate()
     kept = mgpu.MemAlloc(KIB, stream, False)
     mgpu.MemFree(kept, stream)
@@ -168,7 +169,7 @@ def test_a_destroyed_graph_leaves_the_program_what_it_holds(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_destroying_a_running_graph_waits_for_it(mgpu: Mgpu) -> None:
-    """From then on the graph's memory is free for others."""
+    """From then on the graph's memory may be reused."""
     stream = mgpu.StreamCreate()
     with built(mgpu) as graph:
         block = mgpu.MemAlloc(KIB, stream, False)
@@ -197,7 +198,7 @@ def test_a_module_of_a_graph_stays_loaded(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_module_with_globals_of_a_graph_stays_loaded(mgpu: Mgpu) -> None:
-    """The program loads the module before the graph, and unloads it after."""
+    """The program loads the module before it builds the graph, and unloads it afterwards."""
     stream = mgpu.StreamCreate()
     module = mgpu.load(mgpu.image(code_object("globals")))
     function = mgpu.function(module, "count")
@@ -214,7 +215,7 @@ def edges(mgpu: Mgpu, graph) -> set[str]:
 
 
 def two_fills(mgpu: Mgpu, between) -> set[str]:
-    """Fills on two streams; the test makes a call between the two."""
+    """Fills on two streams; in between, the test makes one call."""
     streams = [mgpu.StreamCreate() for _ in range(2)]
     block = mgpu.MemAlloc(KIB, streams[0], False)
     with built(mgpu) as graph:
@@ -243,7 +244,7 @@ def test_an_event_is_an_edge(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="60400000")
 def test_a_graph_is_a_chain_where_hip_crashes_over_forks(mgpu: Mgpu) -> None:
-    """HIP 6.4.3 and 7.2.4 crash when such a graph is launched."""
+    """HIP 6.4.3 and 7.2.4 crash when they launch such a graph."""
     assert two_fills(mgpu, lambda _a, _b: None) == {"0 -> 1"}
 
 
@@ -287,7 +288,7 @@ def test_the_null_stream_is_in_order_with_all(mgpu: Mgpu) -> None:
 
 
 def refused(mgpu: Mgpu, call, words: str) -> None:
-    """The call ends the building with one line; none of it was done, and nothing is left."""
+    """The call ends the building with one line; none of the work has run, and nothing is leaked."""
     block = mgpu.MemAlloc(KIB, mgpu.null, False)
     live = mgpu.stub.hipstub_live(b"graphs") if mgpu.on_stub else 0
     instantiated = mgpu.count("hipGraphInstantiate") if mgpu.on_stub else 0
@@ -348,7 +349,7 @@ def test_an_earlier_event_ends_the_building(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_module_with_globals_that_is_loaded_ends_the_building(mgpu: Mgpu) -> None:
-    """Each run of the program would have fresh globals."""
+    """Without the graph, each run of the program would load fresh globals."""
     image = mgpu.image(code_object("globals"))
     refused(mgpu, lambda _: mgpu.ModuleUnload(mgpu.load(image)), "writable globals")
 
@@ -378,7 +379,7 @@ def test_a_graph_within_a_graph_ends_the_building(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_the_end_of_its_thread_ends_the_building(mgpu: Mgpu) -> None:
-    """HIP destroys the graph, and the next one is built as if it had never existed."""
+    """HIP destroys the graph, and the next graph is built as if the first had never existed."""
 
     def build() -> None:
         assert mgpu.lib.mgpu_rt_graph_begin() == 0
@@ -428,8 +429,8 @@ def test_work_on_too_many_streams_ends_the_building(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_EXCLUSIVE="on", HIPSTUB_PINS="1")
 def test_a_replay_finds_no_memory_registered_that_the_program_has_not(mgpu: Mgpu) -> None:
-    """HIP would read the pages that lay there when the memory was registered. The building does not
-    find any either."""
+    """HIP would read the pages that were there when the memory was registered. The building does
+    not find registered memory either."""
     pages = mmap.mmap(-1, 8 * KIB, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     host = mgpu.ffi.from_buffer(pages)
     block, stream = mgpu.MemAlloc(KIB, mgpu.null, False), mgpu.StreamCreate()
@@ -446,7 +447,7 @@ def test_a_replay_finds_no_memory_registered_that_the_program_has_not(mgpu: Mgpu
 
 @in_child(backends=BOTH, policies=("builtin",), MGPU_RT_STATS="/dev/null")
 def test_a_graph_whose_memory_changed_is_refused(mgpu: Mgpu) -> None:
-    """HIP 6 and 7 leave out a copy to memory that the program has registered since."""
+    """HIP 6 and 7 omit a copy to memory that the program has registered since."""
     stream, pages = mgpu.StreamCreate(), mmap.mmap(-1, 8 * KIB, mmap.MAP_PRIVATE | mmap.MAP_ANON)
     host = mgpu.ffi.from_buffer(pages)
     block = mgpu.MemAlloc(KIB, stream, False)
@@ -496,8 +497,8 @@ def test_a_graph_whose_memory_changed_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=("stub", "softgpu"), policies=("builtin",))
 def test_a_graph_is_no_part_of_a_capture(mgpu: Mgpu) -> None:
-    """The captured graph would use this graph's memory after its destruction. HIP 5.2.3 runs the
-    graph at once."""
+    """The captured graph would use this graph's memory even after this graph is destroyed. HIP
+    5.2.3 runs the graph at once."""
     capture = Capture(mgpu)
     block = mgpu.MemAlloc(KIB, capture.stream, False)
     with built(mgpu) as graph:
@@ -519,7 +520,7 @@ def test_another_device_ends_the_building(mgpu: Mgpu) -> None:
 
 @in_child(backends=("softgpu",), policies=("builtin",), MGPU_RT_SOFTGPU="gfx90a,gfx90a")
 def test_a_graph_is_launched_from_any_device_on_streams_of_its_own(mgpu: Mgpu) -> None:
-    """HIP 5.2.3 crashes if the current device, or the stream's, is another one."""
+    """HIP 5.2.3 crashes if the current device, or the stream's device, is not the graph's."""
     source, target = mgpu.ffi.new("float[64]"), mgpu.ffi.new("float[64]")
     stream = mgpu.StreamCreate()
     with built(mgpu) as graph:

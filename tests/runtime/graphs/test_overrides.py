@@ -1,5 +1,6 @@
-"""Graphs, lent streams, MGPU_RT_SYNC=lazy and MGPU_RT_EXCLUSIVE beside hooks and runtimes: who
-answers a call, and which of these exclude each other (csrc/runtime/abi/override.h)."""
+"""Graphs, external streams, MGPU_RT_SYNC=lazy and MGPU_RT_EXCLUSIVE together with hooks and
+runtimes: which part answers a call, and which of them exclude each other
+(csrc/runtime/abi/override.h)."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ ANSWERS = "a hook or runtime (--hook, --runtime, mgpu_rt.intercept) answers its 
 
 
 class Reads(runtime.Runtime):
-    """A hook that reads memory: it sees what fills leave there."""
+    """A hook that reads memory: it sees the results of fills."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +40,7 @@ class Reads(runtime.Runtime):
 
 @contextmanager
 def overridden(mgpu: Mgpu, function: str = "mgpuStreamCreate") -> Iterator[list[int]]:
-    """Replaces one of the library's functions by one in C; writes a 1 for each of its calls."""
+    """Replaces one of the library's functions by a C function, which writes a 1 for each call."""
     asked: list[int] = []
     name, ffi = function.encode(), mgpu.ffi
     own = ffi.cast("void *(*)(void *)", mgpu.lib.mgpu_rt_native(name))
@@ -59,8 +60,7 @@ def overridden(mgpu: Mgpu, function: str = "mgpuStreamCreate") -> Iterator[list[
 
 @in_child(**COUNTED)
 def test_a_function_runs_plainly_and_right_under_each_hook_and_runtime(mgpu: Mgpu) -> None:
-    """A hook sees every launch that way: the recorded launch, and the same launch when it is
-    replayed."""
+    """A hook sees every launch in this way: the recorded launch, and its repetition in a replay."""
     with tempfile.TemporaryDirectory() as scratch:
         recording = str(Path(scratch, "recording"))
         for override in (
@@ -121,7 +121,7 @@ def test_no_graph_is_begun_beside_an_override(mgpu: Mgpu) -> None:
 
 @in_child(backends=BOTH, **alone)
 def test_a_graph_in_python_is_refused_under_a_hook_or_runtime(mgpu: Mgpu) -> None:
-    """The program gets an exception, and its calls run."""
+    """The program gets an exception, and its calls run immediately."""
     block = mgpu.MemAlloc(KIB, mgpu.null, False)
     for kind in (Reads, runtime.PlainRuntime, runtime.CachedRuntime):
         with mgpu_rt.intercept(kind()):
@@ -166,7 +166,7 @@ def lend(mgpu: Mgpu) -> Any:
 
 @in_child(backends=BOTH, **alone)
 def test_a_lent_stream_is_every_runtimes(mgpu: Mgpu) -> None:
-    """The stream stays the program's: no runtime destroys it."""
+    """The program still owns the stream: no runtime destroys it."""
     for kind in (Reads, runtime.PlainRuntime, runtime.CachedRuntime, runtime.Singleton):
         with mgpu_rt.intercept(kind()):
             own = mgpu.StreamCreate()
@@ -216,8 +216,8 @@ def test_no_override_is_asked_for_a_lent_stream(mgpu: Mgpu) -> None:
 
 @in_child(backends=BOTH, **alone)
 def test_the_library_answers_while_a_lent_stream_captures(mgpu: Mgpu) -> None:
-    """A hook would read memory that a replay has not yet written; a cache would hand out memory of
-    the graph."""
+    """A hook would read memory that a replay has not written yet; a cache would hand out the
+    graph's memory."""
     for kind in (Reads, runtime.PlainRuntime, runtime.CachedRuntime):
         with mgpu_rt.intercept(kind()) as override:
             capture = Capture(mgpu)
@@ -254,7 +254,8 @@ def test_no_override_is_asked_while_a_lent_stream_captures(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="60000000", **alone)
 def test_a_hook_looks_at_no_launch_that_is_captured(mgpu: Mgpu) -> None:
-    """The program did not lend the stream, so the library knows nothing of it."""
+    """The program has not named the stream to the library, so the library knows nothing about
+    it."""
     capture = Capture(mgpu)
     capture.return_stream()
     with mgpu_rt.intercept(hooks.Time()) as hook:
@@ -287,7 +288,7 @@ def test_nothing_is_put_off_that_an_override_may_see(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on", **alone)
 def test_an_override_ends_the_word_that_nobody_else_calls_hip(mgpu: Mgpu) -> None:
-    """A runtime in Python does so: it submits work by HIP's own functions."""
+    """A runtime in Python works in this way: it submits work by HIP's own functions."""
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     with overridden(mgpu):

@@ -65,8 +65,8 @@ def test_a_call_that_cannot_be_in_a_graph_is_an_exception(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_signal_handler_that_raises_ends_the_building(mgpu: Mgpu) -> None:
-    """Python runs signal handlers at the begin of a function, among other places. The calls after
-    it run."""
+    """Python runs signal handlers at the begin of a function, among other points. The calls after
+    the interrupt run immediately."""
     import mgpu_rt
 
     block = mgpu.MemAlloc(256, mgpu.null, False)
@@ -111,7 +111,7 @@ def test_a_graph_is_closed_while_no_thread_submits_it(mgpu: Mgpu) -> None:
     submitting, closed = threading.Event(), threading.Event()
 
     class Slow:
-        """Submits the graph slowly, while another thread closes it."""
+        """Submits the graph slowly, while another thread closes the graph."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(library, name)
@@ -138,7 +138,7 @@ def test_a_graph_is_closed_while_no_thread_submits_it(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_a_child_of_fork_has_no_graph(mgpu: Mgpu) -> None:
-    """The child also does not hold a lock that a thread of its parent held."""
+    """The forked child is also not blocked by a lock that a thread of its parent held."""
     import mgpu_rt
 
     with mgpu_rt.graph() as graph:

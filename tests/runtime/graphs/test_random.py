@@ -1,4 +1,5 @@
-"""Random sequences that a graph replays on other inputs give the plain run's results."""
+"""Random sequences that a graph replays on other inputs give the results of a run without a
+graph."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def test_random_graphs_replay_right_on_the_emulated_device(mgpu: Mgpu) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("single", (True, False))
 def test_random_graphs_replay_right_on_a_gpu(single: bool) -> None:
-    """The test plays 1,000 programs: half beside another thread's work."""
+    """The test plays 1,000 programs, half of them while another thread works."""
     words = ["--single"] if single else []
     done = subprocess.run(
         [sys.executable, "-m", "tests.runtime.graphs.randomly", "3000", "500", *words],

@@ -14,9 +14,9 @@ from tests.support.child import ROOT, environment
 
 pytestmark = pytest.mark.gpu
 
-#: The program allocates, copies both ways, launches, frees and waits while PyTorch captures.
-#: None of these may end the capture, and no other owner may get the memory while the graph can be
-#: replayed. Between replays the function runs plainly on other numbers, and PyTorch allocates.
+#: The program allocates, copies both ways, launches, frees and waits while PyTorch captures. No
+#: call may end the capture, and no other owner may get the memory while the graph can be replayed.
+#: Between replays the function runs without the graph on other numbers, and PyTorch allocates.
 CAPTURED = """
 import ctypes, lowered, torch, mgpu_rt
 from descriptor import Memref
@@ -62,8 +62,7 @@ print("right")
 
 
 def on_the_gpu(*words: str, image: str) -> tuple[str, str]:
-    """Returns the output of a Python program in the examples' folder, and what it writes to
-    stderr."""
+    """Returns the output of a Python program in the examples' folder, and its stderr."""
     compiled = lower.lower(KERNELS, llvm=22, chip=CHIP, image=image)
     env = environment("cuda", OBJECT=str(compiled), PYTHONPATH=f"{ROOT}:{EXAMPLES}")
     return run(sys.executable, *words, env=env)

@@ -1,1 +1,2 @@
-"""Images of device code in files: found, read, and the cache's rule for them."""
+"""Tests about images of device code in files: finding them, reading them, and the cache's rule for
+them."""

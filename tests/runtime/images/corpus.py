@@ -1,4 +1,4 @@
-"""Images of every kind, made by MLIR, and files that hold them."""
+"""Images of every kind, compiled by MLIR, and files that contain them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ AMD, NVIDIA = "gfx90a", "sm_90"
 
 
 def kinds() -> list[bytes]:
-    """Returns an image of each kind except LLVM's bitcode, which no driver takes."""
+    """Returns an image of each kind except LLVM's bitcode, which no driver accepts."""
     return [image for image in seeds.images() if not image.startswith(b"BC")]
 
 
 def images() -> dict[str, bytes]:
-    """Returns the images by name; each name describes its image."""
+    """Returns the images by name; each name says what kind of image it is."""
     found = {f"kind {number}": image for number, image in enumerate(kinds())}
     for program in ("vecadd", "spin", "churn", "globals", "layers"):
         for module, image in lower.code_objects(PROGRAMS / f"{program}.mlir", AMD).items():
@@ -63,7 +63,7 @@ def images() -> dict[str, bytes]:
 
 
 def _unended(image: bytes) -> bytes:
-    """Returns a code object whose section name table lacks its last 0."""
+    """Returns a code object whose section name table lacks its final 0."""
     with io.BytesIO(image) as file:
         elf = ELFFile(file)
         names = elf.get_section(elf.header["e_shstrndx"])
@@ -77,7 +77,7 @@ def _changed(image: bytes, at: int, number: int) -> bytes:
 
 def fatbin(*entries: tuple[int, bytes]) -> bytes:
     """Returns a fatbin of NVIDIA's from (kind, content) pairs: kind 1 is PTX, 2 a cubin. The
-    entries' headers name sm_90, as a compiler's do."""
+    entries' headers name sm_90, as those of a compiler do."""
     body = b"".join(
         struct.pack("<HHIQIIHHI", kind, 0x101, 64, len(content), 0, 0, 3, 8, 90).ljust(64, b"\0")
         + content
@@ -87,7 +87,7 @@ def fatbin(*entries: tuple[int, bytes]) -> bytes:
 
 
 def holder(folder: Path, image: bytes, section: str = ".rodata", *flags: str) -> Path:
-    """Compiles a file with an image in a data section: an object file, unless the flags make
+    """Compiles a file with an image in a data section: an object file, unless the flags request
     another kind."""
     content, out = folder / "image", folder / "holder"
     content.write_bytes(image)

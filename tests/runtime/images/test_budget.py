@@ -1,6 +1,7 @@
-"""Tables in these files name the same bytes again and again, 1 MB each: a reader comes to an end.
+"""Tables in these files name the same bytes again and again, 1 MB each: a reader must still end
+soon.
 
-Without the bound each file takes from many minutes to days.
+Without the bound, each file would take between many minutes and days.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ def _shared_notes() -> bytes:
 
 
 def _long_names() -> bytes:
-    """Each section's name has a megabyte."""
+    """The name of each section is a megabyte long."""
     content = b"a" * (SIZE // 2)
     return elf_of(elf.AMDGPU, [(STRTAB, 0, HEADER.size, len(content))] * 16_000, content=content)
 
 
 def _long_symbols() -> bytes:
-    """Each symbol's name has a megabyte."""
+    """The name of each symbol is a megabyte long."""
     names = b"\0.symtab\0" + b"a" * (SIZE // 2) + b"\0"
     symbols = struct.pack("<IBBHQQ", 9, 0, 0, 1, 0, 4) * (SIZE // 2 // 24)
     begin = HEADER.size
@@ -39,13 +40,13 @@ def _long_symbols() -> bytes:
 
 
 def _shared_sections() -> bytes:
-    """Returns a host's file whose sections each cover all its bytes."""
+    """Returns a host's file each of whose sections covers all of the file's bytes."""
     return elf_of(62, [(PROGBITS, elf.ALLOC, 0, SIZE // 2)] * 16_000, content=bytes(SIZE // 2))
 
 
 def _headers_everywhere() -> bytes:
-    """Each of the code objects in a host's data has a table of 60,000 rows, and a late row is
-    damaged."""
+    """Each of the code objects in the host's data has a table of 60,000 rows, with a damaged row
+    near the end."""
     table = bytes(20_000 * SECTION.size) + b"\xff" * SECTION.size
     table += bytes(30_000 * SECTION.size)
     one = HEADER.pack(

@@ -107,7 +107,7 @@ def test_a_code_object_that_is_not_for_hsa_has_no_version(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("abi_version", "flags"), [(7, 90 << 16 | 90), (8, 90 << 8 | 6)])
 def test_cubins_of_both_abis_have_targets(abi_version: int, flags: int, tmp_path: Path) -> None:
-    """CUDA 13 stores the target in other bits of the flags."""
+    """CUDA 13 stores the target in different bits of the flags."""
     content = bytearray(code_object("forum", None, corpus.AMD))
     content[8] = abi_version
     struct.pack_into("<H", content, 18, elf.CUDA)
@@ -152,7 +152,7 @@ def test_a_bundle_has_its_entries(tmp_path: Path) -> None:
 
 
 def test_a_damaged_entry_of_a_bundle_is_named(tmp_path: Path) -> None:
-    """The driver may never look at the entry, so the rest is shown."""
+    """The driver may never read that entry, so the other entries are shown."""
     content = bytearray(bundle(code_object("forum"), code_object("globals")))
     second = content.index(b"hipv4", content.index(b"hipv4") + 1)
     struct.pack_into("<QQ", content, second - 24, 1 << 40, 5000)
@@ -162,7 +162,7 @@ def test_a_damaged_entry_of_a_bundle_is_named(tmp_path: Path) -> None:
 
 
 def test_a_bundle_that_holds_itself_has_no_image_within(tmp_path: Path) -> None:
-    """Some bytes in the bundle's table were overwritten, so it names the bundle itself."""
+    """Some bytes of the bundle's table were overwritten, so that it names the bundle itself."""
     content = bytearray(bundle(code_object("forum")))
     struct.pack_into("<Q", content, content.index(b"hipv4") - 24, 0)
     image = only(read(tmp_path, bytes(content)))
@@ -209,7 +209,7 @@ def test_ptx_arguments_have_offsets(tmp_path: Path) -> None:
     assert [a.kind for a in copy.arguments] == ["pointer", None, None]
 
 
-#: Returns the kernel's attributes as ptxas 13.0 writes them, the last argument first.
+#: Returns the kernel's attributes as ptxas 13.0 writes them, with the last argument first.
 ODD_ATTRIBUTES = bytes.fromhex(
     "0437040082000000" "04170c00000000000200180000f02100" "04170c00000000000100080000f03100"
     "04170c00000000000000000000f00500" "03500000" "031bff00" "035f0101" "041c040010000000"
@@ -229,7 +229,7 @@ def test_cubin_arguments_have_offsets() -> None:
 
 
 def test_incomplete_arguments_are_not_described() -> None:
-    """The command does not show them: a launch would pass the wrong number."""
+    """The command does not show these arguments, because a launch would pass the wrong number."""
     assert nvidia._cubins_kernel("odd", b"").argument_bytes is None
     for end in range(len(ODD_ATTRIBUTES)):
         found = nvidia._cubins_kernel("odd", ODD_ATTRIBUTES[:end])
@@ -253,7 +253,7 @@ def test_overwritten_entries_of_a_fatbin_are_named(tmp_path: Path) -> None:
 
 
 def test_packed_entries_of_a_fatbin_are_named(tmp_path: Path) -> None:
-    """NVIDIA's compiler packs entries this way; the header names the GPU."""
+    """NVIDIA's compiler compresses entries in this way; the header names the GPU."""
     image = only(read(tmp_path, corpus.fatbin((1, b"\x90" * 32), (2, b"\x91" * 32))))
     packed = "it is packed"
     entries = [(entry.kind, entry.target, entry.unread) for entry in image.entries]
@@ -273,7 +273,7 @@ def test_images_of_an_object_file_are_found(llvm: int, name: str) -> None:
 
 
 def test_images_of_a_program_are_found(tmp_path: Path) -> None:
-    """The reader finds the images of a program without symbols, too."""
+    """The reader also finds the images of a program without symbols."""
     program = build("many", 22, 1, STOCK)
     images = find.read(program).images
     assert [image.where.partition(" ")[2] for image in images] == [
@@ -303,7 +303,7 @@ def test_every_kind_is_found_in_a_section(section: str, tmp_path: Path) -> None:
 
 
 def test_files_for_another_processor_are_read(tmp_path: Path) -> None:
-    """The file need not run here."""
+    """The file need not be for this machine's processor."""
     path = corpus.holder(tmp_path, code_object("forum"))
     content = bytearray(path.read_bytes())
     struct.pack_into("<H", content, 18, 183)
@@ -325,7 +325,7 @@ NONE = "holds no image of device code"
 
 
 def test_words_of_formats_are_no_images(tmp_path: Path) -> None:
-    """A program that reads images contains the magic numbers with which they begin."""
+    """A program that reads images contains the magic numbers at the begin of images."""
     for path in (library(), corpus.holder(tmp_path, b"CCOB\2\0\1\0" + bytes(64))):
         with pytest.raises(find.NothingFound, match=NONE):
             find.read(path)

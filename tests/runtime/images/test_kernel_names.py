@@ -1,4 +1,4 @@
-"""Kernels with the same name in several images get names that tell them apart."""
+"""Kernels with one name in several images get names that distinguish them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Line tables: the source lines that they name, and files that have none."""
+"""Line tables: the source lines that they name, and files without line tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEPS = ROOT / "examples" / "steps.mlir"
 
 
 def device_image(name: str, **options: object) -> bytes:
-    """Returns the image of examples/steps.mlir, lowered under another name."""
+    """Returns the image of examples/steps.mlir, lowered under another file name."""
     pipeline = pipelines.pipeline(22, lines=name, **options)
     text = steps.run(pipeline.steps(), STEPS.read_bytes()).decode()
     return object_files.device_images(text)["kernels"]

@@ -13,7 +13,7 @@ from tests.support.child import Mgpu, environment, in_child, run_child
 
 
 def _load_twice(mgpu: Mgpu, content: bytes) -> bool | None:
-    """True if one module was enough for both loads; None if the driver below does not take the
+    """True if one module was enough for both loads; None if HIP or NVIDIA's driver refuses the
     image."""
     before = _hits(mgpu)
     for _ in range(2):
@@ -30,7 +30,7 @@ def _hits(mgpu: Mgpu) -> int:
 
 @in_child(policies=("builtin",), backends=("stub", "custub"), MGPU_RT_STATS="/dev/null")
 def test_inspect_and_the_cache_agree_on_sharing(mgpu: Mgpu) -> None:
-    """The test runs over AMD's HIP and NVIDIA's driver, each with the images that it takes."""
+    """The test runs over AMD's HIP and NVIDIA's driver, each with images that it accepts."""
     outcomes: list[bool] = []
     for name, content in corpus.images().items():
         image = images.at(content) or images.ptx(content.rstrip(b"\0"))
@@ -48,7 +48,7 @@ def test_inspect_and_the_cache_agree_on_sharing(mgpu: Mgpu) -> None:
     ["without sections", "headers point outside", "table points outside", "compressed, cut short"],
 )
 def test_inspect_and_the_library_agree_on_damage(name: str) -> None:
-    """The library says it once a process, so each case has its own."""
+    """The library reports a reason once in a process, so each case has its own process."""
     env = environment(IMAGE=name, MGPU_RT_MANAGER="off")
     run_child(__name__, "is_refused_as_damaged", env)
 

@@ -39,7 +39,7 @@ Result = Left | str
 
 @functools.cache
 def _made() -> Path:
-    """Returns the folder with the program and its images."""
+    """Returns the folder that contains the program and its images."""
     made = folder("last_error")
     images.write(made)
     flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror"]
@@ -68,7 +68,8 @@ class Played:
 
 
 def play(runtime: Path, backend: str, pending: str, **changes: str) -> Played:
-    """Plays all. A situation may end the process; the next process then goes on behind it."""
+    """Plays all. A situation may end the process; then the next process starts at the situation
+    after it."""
     played = Played(0, {})
     first = 0
     while True:
@@ -107,8 +108,8 @@ def _read(played: Played, lines: list[str], stderr: str) -> None:
 
 
 def differences(ours: Played, stocks: Played) -> dict[str, tuple[Result, Result]]:
-    """Returns the situations in which the two runtimes differ. If stock ends the process there, or
-    was not called, every outcome counts as right."""
+    """Returns the situations in which the two runtimes differ. If stock ends the process in a
+    situation, or was not called, every outcome counts as right."""
     return {
         name: (ours.results[name], theirs)
         for name, theirs in stocks.results.items()

@@ -3,8 +3,8 @@
  *     program RUNTIME FOLDER PENDING FIRST
  *
  * RUNTIME is a libmlir_rocm_runtime.so, and FOLDER holds the images. PENDING names the program's
- * own error before each call: none, device or memory. FIRST is the first situation to play, as a
- * situation may end the process, which is a result too. */
+ * own error before each call: none, device or memory. FIRST is the first situation to play, because
+ * a situation may end the process, which is also a result. */
 #include "situation.h"
 
 #include <dlfcn.h>
@@ -86,7 +86,7 @@ void *situation_file(const char *name, bool at_end) {
     return at;
 }
 
-/* The program does not call what a runtime lacks: see main. */
+/* The program does not call a function that a runtime lacks: see main. */
 static void load(const char *path) {
     void *runtime = dlopen(path, RTLD_LAZY); /* AMD's 5.2.3 lacks a function that stock calls */
     if (runtime == NULL)
@@ -123,5 +123,5 @@ int main(int argc, char **argv) {
     }
     puts("done");
     fflush(stdout);
-    _exit(0); /* handlers and destructors are not tested here */
+    _exit(0); /* handlers and destructors are not tested by this program */
 }

@@ -8,12 +8,12 @@ enum { KIB = 1 << 10 };
 
 extern const char kernel_name[];
 extern char host[64 * KIB];
-extern uint64_t nothing[512]; /* neither a handle nor device memory */
+extern uint64_t nothing[512]; /* an address that is neither a handle nor device memory */
 
 #define UNKNOWN(type) ((type)(void *)nothing)
 
-/* Returns an image that was not loaded before: the same code, with another number in the header's
- * padding. */
+/* Returns an image that was not loaded before: an unchanged code object, except for a number in the
+ * header's padding. */
 void *new_image(void);
 hipModule_t load(void *image);
 hipModule_t loaded(void);

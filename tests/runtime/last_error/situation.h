@@ -24,7 +24,7 @@ struct mgpu_memref_int32 {
     int64_t offset, size, stride;
 };
 
-/* The runtime's function; NULL if it does not have it. */
+/* The runtime's function; NULL if the runtime lacks it. */
 #define MGPU_FN(result, name, params, args, first, last, ...) extern result(*name) params;
 #define MGPU_VOID(name, params, args, first, last, ...) extern void(*name) params;
 #include "../../../csrc/abi.def"
@@ -40,8 +40,8 @@ struct mgpu_memref_int32 {
     }                                                                                              \
     static void name(void)
 
-/* Makes the call of a situation: sets the error that the program was asked for before it, and marks
- * its lines on stderr. */
+/* Makes the call of a situation: first sets the error that the program was asked for, and marks the
+ * call's lines on stderr. */
 #define CALL(...)                                                                                  \
     do {                                                                                           \
         situation_before();                                                                        \
@@ -53,12 +53,12 @@ void situation_add(const char *name, void (*run)(void));
 void situation_before(void);
 void situation_after(void);
 
-/* HIP's own function of that name; the process ends if there is none. */
+/* Returns HIP's own function of that name; the process ends if HIP lacks it. */
 #define HIP(name, ...) ((int (*)(__VA_ARGS__))situation_hip(#name))
 void (*situation_hip(const char *name))(void);
 
-/* Returns the bytes of a file of the folder, in memory of their own. If `at_end`, no memory behind
- * them can be read. */
+/* Returns the bytes of a file of the folder, in separate memory. If `at_end`, the memory behind the
+ * bytes is unreadable. */
 void *situation_file(const char *name, bool at_end);
 
 #endif

@@ -1,9 +1,9 @@
 """Counts of the fast path: instructions, functions, driver calls. Counts, unlike times, are the
 same on a busy machine.
 
-Both loops are the forum's against the stub, as bench/native/calls.c runs them. Bounds of
-instructions are 10 % above the counts with GCC 12: room for another compiler, not for one more lock
-or lookup.
+Both loops are the forum's over the stub, as bench/native/calls.c runs them. Bounds of instructions
+are 10 % above the counts with GCC 12: enough for another compiler, but not for one more lock or
+lookup.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from bench.setup import build, device, native
 
 RUNTIME = native.RUNTIME.name
 
-#: Maps the calls of an iteration to the bound of the runtime's own instructions, without memcmp and
-#: strcmp: their counts depend on the processor's vectors.
+#: Maps the number of calls in an iteration to the bound of the runtime's own instructions, without
+#: memcmp and strcmp, which depend on the processor.
 BOUNDS = [(7, 374), (5, 282)]
 
-#: Bounds if image and name are no constants: they include the calls of memcmp and strcmp.
+#: Bounds if image and name are no constants: they include the calls to memcmp and strcmp.
 COPY_BOUNDS = [(7, 406), (5, 291)]
 
 #: Instructions of memcmp and strcmp over the image's 4.4 KB: at most 5 for each 16 bytes, and some
-#: to begin and end. A higher count would be a second comparison, or a comparison byte by byte.
+#: at the begin and end. A higher count would mean a second comparison, or a comparison byte by
+#: byte.
 COMPARISONS = {7: 1400, 5: 100}
 
 FORBIDDEN = (
@@ -42,8 +43,8 @@ needs_valgrind = pytest.mark.skipif(
 
 @functools.cache
 def profile(calls: int, copy: bool = False) -> instructions.Profile:
-    """Profiles a process with MGPU_RT_EXCLUSIVE=on: HIP's own instructions for questions are not
-    counted."""
+    """Profiles a process with MGPU_RT_EXCLUSIVE=on, so that HIP's own instructions for queries are
+    not counted."""
     return instructions.count(calls, copy=copy, variables={"MGPU_RT_EXCLUSIVE": "on"})
 
 
@@ -74,10 +75,11 @@ def test_writable_images_are_compared_once(calls: int) -> None:
 @needs_valgrind
 @pytest.mark.parametrize(("llvm", "bound"), [(19, 374), (22, 282)])
 def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
-    """The library keeps 50 kernels of 5 modules side by side: their bounds are those of one kernel.
+    """The library caches 50 kernels of 5 modules at once: their bounds are those of one kernel.
 
-    Two names may hash to one slot: one of them then lies beside it (function_probe_thread), 130
-    instructions more. At the addresses that modules have in the stub's heap, 7 of 50 do."""
+    Two names may hash to one slot: one of them is then in the next slot (function_probe_thread),
+    130 instructions more. At the addresses that modules have in the stub's heap, 7 of the 50 names
+    do."""
     iterations, launches = 4, 50
     on = device.find("stub")
     program = build.executable("many", llvm, on.chip, iterations)
@@ -96,11 +98,11 @@ def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
 @needs_valgrind
 @pytest.mark.parametrize(("llvm", "bound"), [(19, 1235), (22, 1150)])
 def test_memory_and_copies_keep_to_their_instructions(llvm: int, bound: int) -> None:
-    """Returns the instructions of a step of churn: an allocation, two staged copies, a launch, a
+    """Returns the instructions of one step of churn: an allocation, two staged copies, a launch, a
     wait, a free.
 
-    Bounds are 4 % above the counts with GCC 12. With a second caller a hit's function costs more,
-    as the compiler then inlines less of it."""
+    Bounds are 4 % above the counts with GCC 12. A second caller makes a hit's function more
+    expensive, because the compiler then inlines less of it."""
     iterations = 4
     on = device.find("stub")
     env = {**on.environment, "MGPU_RT_MANAGER": "off", "MGPU_RT_EXCLUSIVE": "on"}
@@ -119,7 +121,7 @@ def names(profile: instructions.Profile) -> set[str]:
 @needs_valgrind
 @pytest.mark.parametrize("calls", [7, 5])
 def test_a_hit_calls_nothing_slow(calls: int) -> None:
-    """The loop calls no allocator, lock, system call, function of Python's or slow path."""
+    """The loop calls no allocator, lock, system call, Python function or slow path."""
     ran = names(profile(calls))
     assert {"mgpuModuleGetFunction", "mgpuStreamCreate", "hipModuleLaunchKernel"} <= ran
     assert not ran & set(FORBIDDEN)
@@ -130,7 +132,8 @@ def test_a_hit_calls_nothing_slow(calls: int) -> None:
 
 @needs_valgrind
 def test_the_profile_shows_a_slow_path() -> None:
-    """Counts are of the loop: with the cache off it makes the calls that the cache spares."""
+    """The counts are those of the loop: with the cache off, the loop makes the calls that the cache
+    avoids."""
     off = names(instructions.count(7, variables={"MGPU_RT_CACHE": "off"}))
     assert {"hipModuleLoadData", "load_slow"} <= off
 
@@ -139,8 +142,7 @@ def test_the_profile_shows_a_slow_path() -> None:
 @pytest.mark.parametrize("calls", [7, 5])
 @pytest.mark.parametrize("word", ["on", "off"])
 def test_a_hit_makes_only_the_necessary_driver_calls(calls: int, python: str, word: str) -> None:
-    """HIP gets a launch and a synchronise, and without MGPU_RT_EXCLUSIVE a question about the
-    stream."""
+    """HIP gets a launch and a synchronise, and without MGPU_RT_EXCLUSIVE a query of the stream."""
     iterations = 10
     exclusive = {"MGPU_RT_EXCLUSIVE": word}
     env = native.stub_environment(HIPSTUB_MODE="record", MGPU_RT_MANAGER=python, **exclusive)

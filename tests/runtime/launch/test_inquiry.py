@@ -11,7 +11,8 @@ BACKENDS = ("stub", "softgpu")
 
 
 def _launch_clusters(mgpu: Mgpu, cluster: tuple, grid: tuple) -> None:
-    """Launches as AMD's fork lowers it, with the number of parameters as last argument."""
+    """Makes a launch as AMD's fork lowers it, with the number of parameters as the last
+    argument."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
     null, stream = mgpu.null, mgpu.StreamCreate()
     mgpu.LaunchClusterKernel(function, *cluster, *grid, 64, 1, 1, 0, stream, null, null, 3)
@@ -65,7 +66,7 @@ def test_clusters_of_one_workgroup_are_launched_plainly(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_occupancy_loads_an_image_once(mgpu: Mgpu) -> None:
-    """HIP 5.2.3 divides by 0 for a kernel without vector registers, so this one has some."""
+    """HIP 5.2.3 divides by 0 for a kernel without vector registers, so this kernel has some."""
     image = mgpu.image(code_object("vecadd"))
     answers = {mgpu.ModuleOccupancyMaxActiveBlocks(image, b"vecadd", 256, 0) for _ in range(10)}
     assert len(answers) == 1 and answers.pop() > 0
@@ -121,8 +122,8 @@ def test_a_module_whose_global_was_asked_for_is_not_kept(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_a_module_whose_global_was_asked_for_leaves_the_table_of_images(mgpu: Mgpu) -> None:
-    """If the table kept the module and HIP returned its handle again, the image's chain would lead
-    from the entry to itself."""
+    """If the table kept the module and HIP returned its handle again, the image's chain would link
+    the entry to itself."""
     image = mgpu.image(code_object("forum"))
     first = mgpu.load(image)
     _global(mgpu, first, b"absent")
@@ -145,7 +146,7 @@ def test_a_global_of_an_unloaded_module_is_refused(mgpu: Mgpu) -> None:
 
 
 def _hips_function(mgpu: Mgpu, module, name: bytes):
-    """Returns the kernel that HIP itself finds in a module of the library's."""
+    """Returns the kernel that HIP itself finds in a module of the library."""
     found = mgpu.stub_ffi.new("void **")
     assert mgpu.stub.hipModuleGetFunction(found, mgpu.for_stub(module), name) == 0
     return mgpu.from_stub(found[0])
@@ -153,7 +154,7 @@ def _hips_function(mgpu: Mgpu, module, name: bytes):
 
 @in_child(backends=BACKENDS)
 def test_hip_finds_the_kernels_of_a_module_that_is_shared(mgpu: Mgpu) -> None:
-    """The test asks HIP after a miss, after a hit, and with two modules loaded."""
+    """The test calls HIP after a miss, after a hit, and with two modules loaded."""
     image = mgpu.image(code_object("forum"))
     for _ in range(3):
         module = mgpu.load(image)
@@ -173,7 +174,7 @@ def test_hip_finds_the_kernels_of_a_module_that_is_shared(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_hip_finds_no_constant_that_is_the_images_own(mgpu: Mgpu) -> None:
-    """The library shares images that only have such constants."""
+    """The library shares images that contain only such constants."""
     module = mgpu.load(mgpu.image(exports_a_constant()))
     address, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
     for name, found in ((b"factor", True), (b"own", False)):
@@ -182,7 +183,7 @@ def test_hip_finds_no_constant_that_is_the_images_own(mgpu: Mgpu) -> None:
 
 
 def _set(mgpu: Mgpu, module, name: bytes, value: int) -> None:
-    """FlyDSL's programs do so by HIP's functions, and the library does not see these calls."""
+    """FlyDSL's programs do so by HIP's functions, whose calls the library does not see."""
     address, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
     assert mgpu.stub.hipModuleGetGlobal(address, size, mgpu.for_stub(module), name) == 0
     assert size[0] == 4
@@ -190,7 +191,7 @@ def _set(mgpu: Mgpu, module, name: bytes, value: int) -> None:
 
 
 def _result(mgpu: Mgpu, module, kernel: str) -> int:
-    """Returns the int that a kernel of one memref<1xi32> leaves there."""
+    """Returns the int that a kernel with one memref<1xi32> stores there."""
     out, found = mgpu.MemAlloc(4, mgpu.null, False), mgpu.ffi.new("int *")
     pointer = mgpu.ffi.new("void **", out)
     words = [mgpu.ffi.new("int64_t *", word) for word in (0, 1, 1)]
@@ -204,7 +205,7 @@ def _result(mgpu: Mgpu, module, kernel: str) -> int:
 
 @in_child(backends=("softgpu",))
 def test_a_global_that_was_set_by_hip_is_seen_by_launches_of_its_module_only(mgpu: Mgpu) -> None:
-    """The image has a constant, and a variable that the kernel counts in."""
+    """The image has a constant, and a variable in which the kernel counts."""
     for image, name, kernel, fresh, after in (
         (exports_a_constant(), b"factor", "read", 1, 7),
         (code_object("globals"), GLOBAL, "count", 1, 8),
@@ -224,7 +225,7 @@ def test_a_global_that_was_set_by_hip_is_seen_by_launches_of_its_module_only(mgp
 
 @in_child(backends=BACKENDS)
 def test_a_trace_buffer_is_cleared_and_read(mgpu: Mgpu) -> None:
-    """The buffer may have any number of bytes, and the library writes nothing beyond it."""
+    """The buffer may have any number of bytes, and the library writes none beyond its end."""
     buffer = mgpu.MemAlloc(64, mgpu.null, False)
     sent, got = mgpu.ffi.new("char[]", b"x" * 64), mgpu.ffi.new("char[]", 64)
     mgpu.Memcpy(buffer, sent, 64, mgpu.null)

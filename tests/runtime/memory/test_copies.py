@@ -1,5 +1,5 @@
-"""Copies: in the stream's order, with the source free at return and a copy back complete at
-return."""
+"""Copies: in the stream's order; at return, a source may be reused and a copy to the host is
+complete."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from tests.support.images import code_object
 
 KIB, MIB = 1 << 10, 1 << 20
 
-#: Sizes of copies to the device: a staged one, the largest staged one, and one byte more. Sizes are
-#: odd, so that the last piece is not a whole one.
+#: Sizes of copies to the device: a staged one, the largest staged one, and one byte more. The sizes
+#: are odd, so that the last piece is incomplete.
 UP = [1, 4001, 512 * KIB, 512 * KIB + 1]
-#: Sizes from the device: at once, in pieces, the largest in pieces, and one byte more.
+#: Sizes of copies from the device: in one piece, in several pieces, the largest in pieces, and one
+#: byte more.
 DOWN = [1, 256 * KIB, 256 * KIB + 1, 3 * MIB + 7, 16 * MIB, 16 * MIB + 1]
 
 
@@ -21,7 +22,7 @@ def pattern(mgpu: Mgpu, size: int, seed: int = 0):
 
 
 def read(mgpu: Mgpu, block, size: int, stream) -> bytes:
-    """Returns a block's contents; the copy is to pageable memory, so complete when mgpuMemcpy
+    """Returns a block's contents; the copy is to pageable memory, so it is complete when mgpuMemcpy
     returns."""
     out = mgpu.ffi.new("char[]", size)
     mgpu.Memcpy(out, block, size, stream)
@@ -41,8 +42,8 @@ def test_copies_come_back_unchanged(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_the_program_may_overwrite_a_source_after_the_call(mgpu: Mgpu) -> None:
-    """Streams of the stub read their sources late: the library must not use the pinned memory again
-    too early."""
+    """The stub's streams read their sources late: the library must not reuse the pinned memory too
+    early."""
     stream = mgpu.StreamCreate()
     for size in UP:
         data, block = pattern(mgpu, size), mgpu.MemAlloc(size, stream, False)
@@ -54,7 +55,7 @@ def test_the_program_may_overwrite_a_source_after_the_call(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_copies_never_overrun_the_ring(mgpu: Mgpu) -> None:
-    """The program copies more than the ring holds, before the device has read any of it."""
+    """The program copies more than the ring can hold, before the device has read any of it."""
     stream, size = mgpu.StreamCreate(), 400 * KIB
     blocks = [mgpu.MemAlloc(size, stream, False) for _ in range(6)]
     data = [pattern(mgpu, size, seed) for seed in range(6)]
@@ -87,7 +88,7 @@ def test_a_copy_waits_for_earlier_work(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_copy_out_may_follow_a_copy_back_at_once(mgpu: Mgpu) -> None:
-    """The data go through host memory from block to block, without a synchronise, on two
+    """The data is copied through host memory from block to block, without a synchronise, on two
     streams."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     for size in (KIB, 3 * MIB, 17 * MIB):
@@ -123,8 +124,8 @@ def test_registered_memory_is_copied_directly(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_PAGEABLE="1", HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_a_source_that_a_kernel_may_write_is_not_read_early(mgpu: Mgpu) -> None:
-    """A device that reaches pageable memory may read it only while no kernel is before the copy.
-    Work that was submitted since does not hide that kernel."""
+    """A device that reaches pageable memory may read it early only if no kernel precedes the copy.
+    Work that was submitted since must not hide that kernel."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
@@ -139,7 +140,7 @@ def test_a_source_that_a_kernel_may_write_is_not_read_early(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_PAGEABLE="1", HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_a_source_that_a_kernel_of_the_null_stream_may_write_is_not_read_early(mgpu: Mgpu) -> None:
-    """The copy's stream comes after that kernel."""
+    """The copy's stream waits for that kernel."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
@@ -154,7 +155,7 @@ def test_a_source_that_a_kernel_of_the_null_stream_may_write_is_not_read_early(m
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_hip_is_asked_once_about_a_pointer(mgpu: Mgpu) -> None:
-    """An address in no table is not yet known as host memory; HIP's answer holds while nothing is
+    """An address in no table is unknown at first; HIP's answer stays valid while nothing new is
     mapped."""
     stream = mgpu.StreamCreate()
     block, host = mgpu.MemAlloc(KIB, stream, False), pattern(mgpu, KIB)
@@ -170,7 +171,7 @@ def test_hip_is_asked_once_about_a_pointer(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_hip_is_asked_about_memory_where_others_call_hip(mgpu: Mgpu) -> None:
-    """HIP copies memory that the program has from HIP itself, and no error stays behind."""
+    """HIP makes copies of memory that the program has got from HIP itself, and no error remains."""
     own = mgpu.stub_ffi.new("void **")
     mgpu.stub.hipMalloc(own, KIB)
     foreign = mgpu.from_stub(own[0])
@@ -221,7 +222,7 @@ def test_an_error_of_earlier_work_shows_in_the_copy(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_VERSION="70253211")
 def test_a_copy_back_is_complete_with_an_error_pending(mgpu: Mgpu) -> None:
-    """From HIP 7 on the error stays, as with stock: none of the library's questions fails there."""
+    """From HIP 7 on the error remains, as with stock: none of the library's queries fails there."""
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     mgpu.Memset32(block, 0x03030303, 256, stream)

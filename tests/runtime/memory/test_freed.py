@@ -1,4 +1,4 @@
-"""When the cache hands out freed memory again, and how much of it it keeps."""
+"""When the cache hands out freed memory again, and how much of it stays cached."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def alloc(mgpu: Mgpu, size: int, stream):
 
 
 def at_work(mgpu: Mgpu, block, size: int):
-    """Yields a stream that works on a block."""
+    """Yields a stream that is working on a block."""
     stream = mgpu.StreamCreate()
     mgpu.Memset32(block, 0x07070707, size // 4, stream)
     return stream
@@ -29,8 +29,8 @@ def at_work(mgpu: Mgpu, block, size: int):
 
 # ---- the walk of a free over the streams ----
 
-#: Each call frees blocks while there are three streams; before the first call, others went back to
-#: HIP.
+#: Each call frees blocks while there are three streams; before the first call, HIP freed the other
+#: blocks.
 FREES = """
 #include <stdlib.h>
 void *mgpuStreamCreate(void);
@@ -68,7 +68,7 @@ def test_a_free_queries_no_stream_that_hip_destroyed(tmp_path: Path) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_wait_for_the_device_covers_streams_that_hip_destroyed(mgpu: Mgpu) -> None:
-    """The program has destroyed the streams by HIP itself, and a block waits for their work."""
+    """The program has destroyed the streams by calling HIP, and a block waits for their work."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     others = [at_work(mgpu, block, KIB) for _ in range(3)]
@@ -87,7 +87,7 @@ def test_a_wait_for_the_device_covers_streams_that_hip_destroyed(mgpu: Mgpu) -> 
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_block_that_another_stream_works_on_waits_for_it(mgpu: Mgpu) -> None:
-    """Stock's hipFree waits for the device, and so forgives such a free."""
+    """Stock's hipFree waits for the device, and so permits such a free."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     other = at_work(mgpu, block, KIB)
@@ -101,7 +101,8 @@ def test_a_block_that_another_stream_works_on_waits_for_it(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_FAULT="hipDeviceSynchronize:*:900")
 def test_a_block_that_hip_cannot_wait_for_is_not_kept(mgpu: Mgpu) -> None:
-    """HIP refuses to wait while another thread captures: stock's path then frees the block."""
+    """HIP refuses to wait while another thread captures, so the block is freed by HIP as in
+    stock."""
     block = alloc(mgpu, KIB, mgpu.null)
     at_work(mgpu, block, KIB)
     mgpu.MemFree(block, mgpu.null)
@@ -151,7 +152,7 @@ def test_a_third_stream_waits_for_both_others(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_third_stream_waits_for_work_of_others_on_the_stream_of_the_free(mgpu: Mgpu) -> None:
-    """The library has submitted nothing to that stream, so it looks idle."""
+    """The library has submitted no work to that stream, so the stream looks idle."""
     stream, third = mgpu.StreamCreate(), mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     other = at_work(mgpu, block, KIB)
@@ -189,9 +190,9 @@ def test_shared_memory_waits_for_every_stream_too(mgpu: Mgpu) -> None:
 
 
 def free_at_work(mgpu: Mgpu, other, end: Callable[[], object] | None = None) -> None:
-    """Frees a block on a stream while another one works on it; that work may end before the free.
-    The cache does not hand out the block before a wait for the device. HIP may have given the other
-    handle to another stream by now, so a wait for that stream proves nothing."""
+    """Frees a block on one stream while another stream works on it; that work may end before the
+    free. The cache does not hand out the block before it has waited for the device. HIP may have
+    given the other handle to another stream by now, so a wait for that stream proves nothing."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     mgpu.Memset32(block, 0x07070707, KIB // 4, other)
@@ -207,7 +208,7 @@ def free_at_work(mgpu: Mgpu, other, end: Callable[[], object] | None = None) -> 
 
 
 def made_by_hip(mgpu: Mgpu):
-    """Returns a stream that does not wait for the null stream, as PyTorch's do not."""
+    """Returns a stream that does not wait for the null stream, as PyTorch's streams do not."""
     own = mgpu.stub_ffi.new("void **")
     assert mgpu.stub.hipStreamCreateWithFlags(own, 1) == 0
     return mgpu.from_stub(own[0], "hipStream_t")
@@ -215,7 +216,7 @@ def made_by_hip(mgpu: Mgpu):
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_block_waits_for_a_stream_that_the_program_made_by_hip(mgpu: Mgpu) -> None:
-    """LLVM 24's gpu.launch takes such streams."""
+    """LLVM 24's gpu.launch accepts such streams."""
     free_at_work(mgpu, made_by_hip(mgpu))
 
 
@@ -234,8 +235,8 @@ def test_a_stream_of_the_programs_may_be_of_another_device_than_the_current_one(
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_block_waits_for_the_null_stream(mgpu: Mgpu) -> None:
-    """A null stream is never destroyed. The library therefore asks HIP about it, and counts a wait
-    for it."""
+    """A null stream is never destroyed. So the library asks HIP about the null stream, and accepts
+    a wait for it."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     for synchronize in (
@@ -287,7 +288,7 @@ def test_a_block_waits_for_a_stream_that_hip_destroyed_at_work(mgpu: Mgpu) -> No
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_REUSE="1")
 def test_a_block_waits_for_a_stream_whose_handle_hip_handed_out_anew(mgpu: Mgpu) -> None:
-    """The program has destroyed our stream by HIP itself, while it was at work."""
+    """The program has destroyed our stream by calling HIP, while the stream had pending work."""
     other = mgpu.StreamCreate()
 
     def end() -> None:
@@ -345,7 +346,7 @@ def test_a_stream_of_another_device_is_not_waited_for(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS, HIPSTUB_ASYNC="2000")
 def test_a_chain_of_early_frees_computes_what_stock_computes(mgpu: Mgpu) -> None:
-    """Each block is freed on one stream while the other still works on it."""
+    """Each block is freed on one stream while the other stream still works on it."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     size, rounds = 64 * KIB, 12
     results = [mgpu.ffi.new("uint32_t[]", size // 4) for _ in range(rounds)]
@@ -397,7 +398,8 @@ def test_the_option_raises_the_bound(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_MEMORY_LIMIT="8M")
 def test_beyond_the_bound_only_the_rest_costs_what_stock_costs(mgpu: Mgpu) -> None:
-    """Each round frees 25 MB, of which 8 are kept: HIP makes 144 allocations, and 56 are hits."""
+    """Each round frees 25 MB, of which the cache keeps 8: HIP makes 144 allocations, and 56 are
+    hits."""
     stream = mgpu.StreamCreate()
     for _ in range(10):
         before = mgpu.counts("hipMalloc", "hipFree")

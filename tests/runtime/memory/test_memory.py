@@ -1,4 +1,4 @@
-"""Device memory: the blocks that the cache keeps and gives back, and its messages."""
+"""Device memory: the blocks that the cache keeps and releases, and its messages."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_devices_have_pools_of_their_own(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1", MGPU_RT_STREAM_LIMIT="0")
 def test_a_handle_that_comes_back_on_another_device_is_another_stream(mgpu: Mgpu) -> None:
-    """HIP may give the handle of a destroyed stream to the next one, on any device."""
+    """HIP may give the handle of a destroyed stream to the next stream, on any device."""
     first = mgpu.StreamCreate()
     here = alloc(mgpu, KIB, first)
     free(mgpu, here, first)
@@ -117,8 +117,9 @@ def test_a_handle_that_comes_back_on_another_device_is_another_stream(mgpu: Mgpu
 
 @in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="held")
 def test_a_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None:
-    """The program has destroyed the stream by HIP itself, with work pending, and HIP did not wait
-    for it. Memory freed on the old stream is not in the order of the new stream with its handle."""
+    """The program has destroyed the stream by calling HIP, with pending work, and HIP did not wait
+    for that work. Memory freed on the old stream is not in the order of the new stream with its
+    handle."""
     first = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, first)
     mgpu.Memset32(block, 1, KIB // 4, first)
@@ -131,7 +132,7 @@ def test_a_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None
 
 @in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="held")
 def test_a_lent_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None:
-    """The program lent a stream, and freed memory on it; that memory comes back too."""
+    """The program named an external stream, and freed memory on it; that memory is reused too."""
     own = mgpu.stub_ffi.new("void **")
     assert mgpu.stub.hipStreamCreate(own) == 0
     lent = mgpu.from_stub(own[0], "hipStream_t")
@@ -187,7 +188,7 @@ def test_the_host_reads_and_writes_shared_memory(mgpu: Mgpu) -> None:
 #: Error 801: not supported, which is the answer of HIP 5 to 7.
 @in_child(HIPSTUB_FAULT="hipMallocManaged:*:801", backends=("stub",))
 def test_without_managed_memory_shared_memory_is_that_of_stock(mgpu: Mgpu) -> None:
-    """HIP says nothing of device memory, and HIP 7 keeps an error until it is read."""
+    """HIP gives no information about device memory, and HIP 7 keeps an error until it is read."""
     block = shared(mgpu, 1000)
     assert block and mgpu.count("hipMalloc") == 1
     free(mgpu, block)
@@ -239,8 +240,7 @@ def test_shared_memory_is_handed_out_again(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_shared_memory_waits_for_its_stream(mgpu: Mgpu) -> None:
-    """The host may write to the memory at once, so the stream's own next work has to wait as
-    well."""
+    """The host may write to the memory at once, so even the stream's own next work must wait."""
     stream = mgpu.StreamCreate()
     block = shared(mgpu, 4 * KIB)
     mgpu.Memset32(block, 7, KIB, stream)
@@ -256,7 +256,7 @@ def test_shared_memory_waits_for_its_stream(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_shared_memory_of_an_idle_stream_waits_for_nothing(mgpu: Mgpu) -> None:
-    """The cache hands out the block of an idle stream again, without a synchronise of HIP."""
+    """The cache hands out the block of an idle stream again, without a synchronise by HIP."""
     stream = mgpu.StreamCreate()
     for _ in range(4):
         free(mgpu, shared(mgpu, KIB), stream)
@@ -303,8 +303,8 @@ def test_shared_memory_is_forgotten_at_a_reset(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_smaller_shared_memory_at_the_same_address_is_another_block(mgpu: Mgpu) -> None:
-    """The program has freed the block by HIP itself; then it frees the one that HIP has put
-    there."""
+    """The program has freed the block by calling HIP; then it frees the block that HIP has put at
+    that address."""
     stream = mgpu.StreamCreate()
     block = shared(mgpu, 4 * KIB)
     assert mgpu.stub.hipFree(mgpu.for_stub(block)) == 0
@@ -352,7 +352,7 @@ def test_memory_freed_twice_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_an_address_inside_a_cached_block_is_refused(mgpu: Mgpu) -> None:
-    """HIP 5.2.3 would free the block, which the cache is about to hand out."""
+    """HIP 5.2.3 would free the block that the cache is about to hand out."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     free(mgpu, block, stream)
@@ -389,7 +389,7 @@ def test_an_unknown_address_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_MEMORY=str(MIB))
 def test_a_lack_of_memory_gives_back_all_that_is_cached(mgpu: Mgpu) -> None:
-    """Blocks of all streams go back, even of busy ones, and no error is left behind."""
+    """The blocks of all streams are released, even those of busy streams, and no error remains."""
     streams = [mgpu.StreamCreate() for _ in range(3)]
     for stream in streams:
         block = alloc(mgpu, 256 * KIB, stream)
@@ -420,7 +420,8 @@ def test_absurd_sizes_are_refused(mgpu: Mgpu) -> None:
 
 
 def churn(mgpu: Mgpu, stream, data, sizes=(KIB, 3 * KIB)) -> None:
-    """Allocates, copies in, copies out and frees; checks the copied data, if there was memory."""
+    """Allocates, copies in, copies out and frees; checks the copied data if the allocation
+    succeeded."""
     for size in sizes:
         block = alloc(mgpu, size, stream)
         if not block:
@@ -437,7 +438,7 @@ def churn(mgpu: Mgpu, stream, data, sizes=(KIB, 3 * KIB)) -> None:
 @pytest.mark.parametrize("point", range(1, 5))
 @pytest.mark.parametrize("function", ["hipMalloc", "hipHostMalloc", "hipMemcpyAsync", "hipFree"])
 def test_each_failure_leaves_no_leak_and_no_lost_block(function: str, point: int) -> None:
-    """No block leaks or is lost: afterwards the work succeeds again, and everything goes back to
+    """No block leaks or is lost: afterwards the work succeeds again, and all blocks are returned to
     HIP."""
     env = environment(HIPSTUB_FAULT=f"{function}:{point}:2", MGPU_RT_EXCLUSIVE="on")
     run_child(__name__, "_survives", env)

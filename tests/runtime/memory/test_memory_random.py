@@ -1,6 +1,7 @@
-"""Plays random programs over the memory cache, on every back end, beside a model on the host.
+"""Plays random programs over the memory cache, on every back end, and compares them with a model on
+the host.
 
-The stub delays each stream differently, so a missing wait shows as a wrong number.
+The stub delays each stream differently, so a missing wait leads to a wrong number.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def ask(mgpu: Mgpu, make_room: Callable[[int, int], None]) -> None:
 
 
 def asked_and_freeing(mgpu: Mgpu) -> list[tuple[int, int]]:
-    """Holds 600 KiB, which `make_room` frees; returns the list of its calls."""
+    """Holds 600 KiB, which `make_room` frees; returns the list of calls to `make_room`."""
     held, asked = [alloc(mgpu, 600 * KIB)], []
 
     def make_room(device: int, size: int) -> None:
@@ -99,7 +99,7 @@ def test_statistics_count_what_it_freed(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2", **SMALL)
 def test_memory_is_the_devices_that_it_leaves(mgpu: Mgpu) -> None:
-    """HIP allocates on the device that the thread has then."""
+    """HIP allocates on the device that is then the thread's current one."""
     held = [alloc(mgpu, 600 * KIB)]
 
     def change_device(_device: int, _size: int) -> None:
@@ -114,7 +114,7 @@ def test_memory_is_the_devices_that_it_leaves(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2", **SMALL)
 def test_a_failed_allocation_leaves_hips_error_beside_other_devices(mgpu: Mgpu) -> None:
-    """The library asks HIP there for the device, and a call that succeeds clears the error."""
+    """The library asks HIP for the current device there, and a successful call clears the error."""
     assert alloc(mgpu, 2 * MIB) == mgpu.null
     assert mgpu.stub.hipPeekAtLastError() == 2
     ask(mgpu, lambda _device, _size: None)
@@ -141,7 +141,7 @@ def test_threads_are_asked_each_for_itself(mgpu: Mgpu) -> None:
 
 @in_child(**SMALL)
 def test_a_graph_asks_nobody(mgpu: Mgpu) -> None:
-    """A free would become a part of the graph."""
+    """A free would become part of the graph."""
     asked = asked_and_freeing(mgpu)
     assert mgpu.lib.mgpu_rt_graph_begin() == 0
     assert alloc(mgpu, MIB) == mgpu.null
@@ -183,7 +183,7 @@ def test_a_function_of_pythons_is_asked(mgpu: Mgpu) -> None:
 
 
 class Freeing(Runtime):
-    """A listener that frees the memory it holds when it is asked."""
+    """A listener that frees the memory it holds when the library calls it."""
 
     held: list[int]
 
@@ -198,7 +198,7 @@ class Freeing(Runtime):
 
 
 class FreeingHook(Freeing):
-    """A hook that frees memory, and sees each allocation."""
+    """A hook that frees memory, and gets each allocation."""
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
         return super().mem_alloc(size, stream, host_shared)
@@ -214,7 +214,8 @@ class FreeingCached(Freeing, CachedRuntime):
 
 @in_child(**SMALL)
 def test_a_runtime_is_asked_once(mgpu: Mgpu) -> None:
-    """The library asks once, whether it, HIP or a cache in Python has the memory."""
+    """The library calls the function once, whether the library, HIP or a cache in Python
+    allocates."""
     for kind in (Freeing, FreeingHook, FreeingPlain, FreeingCached):
         with mgpu_rt.intercept(kind()) as runtime:
             block = alloc(mgpu, 600 * KIB)

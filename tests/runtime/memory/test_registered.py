@@ -1,7 +1,7 @@
-"""Registrations of host memory that outlive their unregister (MGPU_RT_EXCLUSIVE=on).
+"""Registrations of host memory that stay cached after their unregister (MGPU_RT_EXCLUSIVE=on).
 
-tests/support/hosts/registered has the programs. The stub of HIP keeps the pages that it was given,
-as a GPU does. A registration whose pages were replaced thus shows as wrong bytes.
+tests/support/hosts/registered contains the programs. The stub of HIP keeps the pages that it was
+given, as a GPU does. So a registration whose pages were replaced leads to wrong bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.support.refused import REFUSE_USERFAULTFD
 KIB = 1 << 10
 PAGE = 4 * KIB
 
-#: Cases in which only the device would show that it saw other memory.
+#: Cases in which only the device could notice that it read other memory.
 CASES = (
     "moved",
     "unmapped",
@@ -107,7 +107,7 @@ def test_registered_memory_on_a_gpu(path: Path, words: tuple[str, ...]) -> None:
 
 
 def test_a_race(path: Path) -> None:
-    """munmap drops pages before the library reads its event, so another thread may map them
+    """munmap drops pages before the library reads the event, so another thread may map them
     first."""
     _, record = run(path, "race", 1000)
     assert registrations(record) < 1000 * 1.5
@@ -115,7 +115,7 @@ def test_a_race(path: Path) -> None:
 
 @pytest.mark.check
 def test_a_long_race(path: Path) -> None:
-    """The moment between the reading of an event and its mark is short."""
+    """The time between the reading of an event and its effect on the registration is short."""
     run(path, "race", 200_000)
 
 
@@ -141,7 +141,7 @@ def test_without_the_users_word_every_call_is_hips(path: Path, variables: dict) 
 
 
 def test_idle_registrations_are_bounded(path: Path) -> None:
-    """The library gives back the least recently used first."""
+    """The library trims the least recently used registrations first."""
     _, record = run(path, "case", "limit", MGPU_RT_MEMORY_LIMIT="64K")
     assert record["live"]["registrations"] == 16
     assert record["counts"]["hipHostUnregister"] == 48 - 16
@@ -159,8 +159,7 @@ def test_errors_are_those_of_stock(path: Path) -> None:
 
 
 def kept(path: Path, *words: str, tmp: Path, **variables: str) -> tuple[dict, dict, str]:
-    """Returns the statistics: of the cache, of the registrations that are kept, and the line for
-    people."""
+    """Returns the statistics: of the cache, of the cached registrations, and the printed line."""
     file = tmp / "stats.json"
     run(path, *words, MGPU_RT_STATS=str(file), **variables)
     said = json.loads(file.read_text())
@@ -188,7 +187,8 @@ def test_statistics_say_why_registrations_went(path: Path, tmp_path: Path) -> No
 
 
 def test_statistics_count_no_miss_where_nothing_is_kept(path: Path, tmp_path: Path) -> None:
-    """HIP registers memory that is not kept: a file's, and all without the word."""
+    """HIP itself registers memory that cannot be cached: a file's, and all memory without
+    MGPU_RT_EXCLUSIVE."""
     nothing = {"hits": 0, "misses": 0, "evictions": 0}
     assert kept(path, "case", "shared-memory", tmp=tmp_path) == (
         nothing,
@@ -250,7 +250,7 @@ def test_another_device_registers_by_itself(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_FAULT="hipHostRegister:2:1")
 def test_hip_is_asked_again_without_what_is_idle(mgpu: Mgpu) -> None:
-    """HIP may refuse memory because too much is pinned."""
+    """HIP may refuse memory because too many pages are pinned."""
     first, second = mgpu.ffi.new("char[]", PAGE), mgpu.ffi.new("char[]", PAGE)
     mgpu.MemHostRegister(first, PAGE)
     mgpu.MemHostUnregister(first)

@@ -1,5 +1,5 @@
-"""Scratch buffers: they are lazy, grow on demand, move but are never copied, and stay if a growth
-fails."""
+"""Scratch buffers are allocated lazily, grow on demand, can be moved but not copied, and survive a
+failed growth."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_buffer_is_allocated_at_first_use_and_kept(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_buffer_grows_in_the_order_of_its_stream(mgpu: Mgpu) -> None:
-    """The smaller buffer may still be in use: only its own stream gets it at once."""
+    """The smaller buffer may still be in use, so only its own stream gets it at once."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     runtime = RuntimeLibrary(str(library()))
     with runtime.scratch(int(mgpu.ffi.cast("uintptr_t", first))) as scratch:

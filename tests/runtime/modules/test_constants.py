@@ -1,7 +1,7 @@
-"""The library does not compare constants again, and treats no other image as a constant.
+"""The library does not compare constants again, and never treats another image as a constant.
 
-Each program changes one byte of an image between two loads. Images that are constants for good are
-changed, which breaks a promise. The second load then returns the module of the first one, and so
+Each program changes one byte of an image between two loads. In some programs permanent constants
+are changed, which breaks a promise. There the second load returns the module of the first, which
 shows that nothing was compared. In all other programs the library must notice the change.
 """
 
@@ -24,7 +24,7 @@ BUILTIN = ("builtin",)  # the policy does not care where an image lies
 
 @functools.cache
 def _image() -> str:
-    """Returns the flag that names the code object's file."""
+    """Returns the compiler's flag that names the code object's file."""
     path = folder("constants") / "forum.hsaco"
     path.write_bytes(code_object("forum"))
     return f'-DIMAGE_FILE="{path}"'
@@ -78,26 +78,27 @@ def test_constants_of_a_library_that_can_be_closed_are_compared(mgpu: Mgpu) -> N
 
 @in_child(BUILTIN)
 def test_constants_at_the_address_of_a_closed_library_are_compared(mgpu: Mgpu) -> None:
-    """Another image lies at the address of a constant, whose library was closed."""
+    """Another image is at the address of a constant whose library was closed."""
     assert _second_load(_program(), "closed", _library()) == "other"
 
 
 @in_child(BUILTIN)
 def test_constants_that_the_loader_relocated_are_compared(mgpu: Mgpu) -> None:
-    """Text relocations: segments are writable for a while although the file says otherwise."""
+    """Text relocations: the loader makes segments writable for a while, although the file marks
+    them read-only."""
     relocated = "-DRELOCATED", "-fPIE", "-pie", "-Wl,-z,notext"
     assert _second_load(_program(*relocated), "constant") == "other"
 
 
 @in_child(BUILTIN)
 def test_a_constant_is_not_taken_for_the_module_that_has_its_handle(mgpu: Mgpu) -> None:
-    """HIP has unloaded the constant's module, and given its handle to another image."""
+    """HIP has unloaded the constant's module, and has given its handle to another image."""
     assert _second_load(_program(), "evicted", HIPSTUB_REUSE="1") == "other"
 
 
 @in_child(BUILTIN)
 def test_constants_of_the_program_are_not_copied(mgpu: Mgpu) -> None:
-    """HIP may read constants at any time; for all other images the module has a copy."""
+    """HIP may read constants at any time; for all other images the module owns a copy."""
     words = _second_load(_program(), "allocated", HIPSTUB_MODE="fast")
     constant, data = map(int, words.split())
     assert constant < 1000

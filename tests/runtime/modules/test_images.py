@@ -1,5 +1,5 @@
-"""Reading images: the library reads only what is there. The library also refuses nothing that HIP
-would take.
+"""Reading images: the library reads only existing memory. The library also refuses no image that
+HIP would accept.
 
 Tests run over the stub and over AMD's HIP 5.2.3 on the emulated device, with images at the end of
 readable memory.
@@ -21,7 +21,8 @@ REFUSED = "'hipModuleLoadData(&module, data)' failed with 'hipError"
 
 
 def _load_and_unload(mgpu: Mgpu, image):
-    """Returns the image's module; the next load of the same bytes gets it again, if it is kept."""
+    """Returns the image's module; if the module is cached, the next load of equal bytes returns it
+    again."""
     module = mgpu.load(image)
     mgpu.ModuleUnload(module)
     return module
@@ -41,7 +42,8 @@ def _tables_first(content: bytes, gap: int = 0) -> bytes:
 
 
 def _fatbin(header_size: int, size: int = 64) -> bytes:
-    """Returns a fatbin of NVIDIA's, of one entry whose header says where its content begins."""
+    """Returns a fatbin of NVIDIA's with one entry, whose header says where the entry's content
+    begins."""
     entry = struct.pack("<HHIQII", 2, 0x101, header_size, size, 0, 0)
     body = entry + b"\x7fELF" + bytes(size - 4)
     return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
@@ -49,7 +51,7 @@ def _fatbin(header_size: int, size: int = 64) -> bytes:
 
 @in_child(backends=BACKENDS)
 def test_a_fatbin_entrys_wrong_header_size_is_not_followed(mgpu: Mgpu) -> None:
-    """By that header the entry's content would begin where nothing can be read."""
+    """According to that header, the entry's content would begin in unreadable memory."""
     for header_size in (0, 23, 24, 4096, 1 << 20, 0xFFFFFFFF):
         assert not mgpu.load(at_the_edge(mgpu, _fatbin(header_size)))
         assert mgpu.stderr().startswith(REFUSED)
@@ -58,7 +60,7 @@ def test_a_fatbin_entrys_wrong_header_size_is_not_followed(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_an_empty_bundle_entrys_offset_is_ignored(mgpu: Mgpu) -> None:
-    """HIP does not look at it."""
+    """HIP does not read that part."""
     image = bytearray(bundle(code_object("forum")))
     for offset in (0, 1 << 40, (1 << 62) - 1, (1 << 64) - 1):
         struct.pack_into("<Q", image, 32, offset)
@@ -71,7 +73,8 @@ def test_an_empty_bundle_entrys_offset_is_ignored(mgpu: Mgpu) -> None:
 
 @in_child(backends=("softgpu",))
 def test_a_damaged_entry_for_another_gpu_is_ignored(mgpu: Mgpu) -> None:
-    """HIP still finds the entry for this GPU beside a damaged one; only HIP knows which that is."""
+    """HIP still finds the entry for this GPU beside a damaged entry; only HIP knows which entry
+    that is."""
     image = bytearray(bundle(code_object("forum"), code_object("forum", None, "gfx1100")))
     second = image.index(b"hipv4-amdgcn", image.index(b"hipv4-amdgcn") + 1)
     image[second : second + 31] = b"hipv4-amdgcn-amd-amdhsa--gfx110"
@@ -84,7 +87,7 @@ def test_a_damaged_entry_for_another_gpu_is_ignored(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_unreadable_memory_is_not_read(mgpu: Mgpu) -> None:
-    """The memory is mapped, so msync succeeds, but nobody has the right to read it."""
+    """The memory is mapped, so msync succeeds, but the page has no read permission."""
     for content in (code_object("forum"), bundle(code_object("forum")), _fatbin(24), bytes(5000)):
         assert not mgpu.load(at_the_edge(mgpu, content, NONE))
         assert mgpu.stderr().startswith(REFUSED)
@@ -93,7 +96,7 @@ def test_unreadable_memory_is_not_read(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_nothing_is_read_beyond_a_mapped_files_end(mgpu: Mgpu) -> None:
-    """A read behind the end of the file would be SIGBUS."""
+    """A read beyond the end of the file would cause SIGBUS."""
     libc = libc_of(mgpu)
     file = libc.memfd_create(b"image", 0)
     content = code_object("forum")
@@ -110,7 +113,8 @@ def test_nothing_is_read_beyond_a_mapped_files_end(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_an_image_with_strings_behind_its_section_headers_is_shared(mgpu: Mgpu) -> None:
-    """The library takes, keeps and shares it like any other; it sees the writable globals."""
+    """The library loads, caches and shares the image like any other, and detects its writable
+    globals."""
     content = _tables_first(code_object("forum"))
     modules = {_load_and_unload(mgpu, at_the_edge(mgpu, content)) for _ in range(3)}
     assert len(modules) == 1
@@ -126,8 +130,8 @@ def test_an_image_with_strings_behind_its_section_headers_is_shared(mgpu: Mgpu) 
 
 @in_child()
 def test_a_shorter_image_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
-    """The header states no size and equals that of the longer image before it. The library
-    therefore compares the table behind it before it reads anything by that table."""
+    """The header states no size, and equals the header of the longer image before it. So the
+    library compares the table that follows before it uses the table."""
     short, long = _tables_first(code_object("forum")), _tables_first(code_object("forum"), PAGE)
     libc = libc_of(mgpu)
     assert short[:64] == long[:64]
@@ -147,7 +151,7 @@ def test_a_shorter_image_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_shorter_bundle_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
-    """The program loads a bundle whose table is shorter than that of the one before it."""
+    """The program loads a bundle whose table is shorter than the table of the previous bundle."""
     short, long = bundle(code_object("forum")), bundle(code_object("forum") + bytes(3 * PAGE))
     libc = libc_of(mgpu)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
@@ -165,8 +169,8 @@ def test_a_shorter_bundle_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None
 
 @in_child(backends=BACKENDS)
 def test_images_with_a_false_size_of_a_section_are_not_shared(mgpu: Mgpu) -> None:
-    """AMD's HIP takes the image, as it reads other sections only. The library shares none of these
-    loads, as it cannot read all that the image claims to have."""
+    """AMD's HIP accepts the image, because it reads only other sections. The library shares none of
+    these loads, because it cannot read everything that the image claims to contain."""
     content = code_object("forum")
     (at,) = struct.unpack_from("<Q", content, 40)
     for size in (1 << 40, 1 << 63, (1 << 64) - 1):
@@ -184,7 +188,7 @@ def test_images_with_a_false_size_of_a_section_are_not_shared(mgpu: Mgpu) -> Non
 
 @in_child(backends=BACKENDS)
 def test_images_with_a_false_offset_of_a_section_are_refused(mgpu: Mgpu) -> None:
-    """AMD's HIP would read up to there, and crash."""
+    """AMD's HIP would read up to that offset, and crash."""
     content = code_object("forum")
     (at,) = struct.unpack_from("<Q", content, 40)
     for place in (1 << 40, 1 << 63, (1 << 64) - 1):
@@ -198,7 +202,7 @@ def test_images_with_a_false_offset_of_a_section_are_refused(mgpu: Mgpu) -> None
 
 @in_child()
 def test_tiny_images_at_the_end_of_memory_are_refused(mgpu: Mgpu) -> None:
-    """Only the stub survives all of them: AMD's HIP reads every unknown image as an ELF."""
+    """Only the stub survives all of these images: AMD's HIP reads every unknown image as an ELF."""
     for content in (
         b"CCOB" + struct.pack("<HH", 2, 1),
         b"CCOB" + struct.pack("<HHQ", 3, 1, (1 << 64) - 1),
@@ -242,7 +246,7 @@ long syscall(long number, ...) {
 
 
 def test_each_page_of_an_image_is_checked_once(tmp_path: Path) -> None:
-    """Misses cost a system call for each page of the image, hits none."""
+    """A miss costs a system call for each page of the image; a hit costs none."""
     counter = compile_c(
         tmp_path / "counter.so",
         "#include <errno.h>\n" + COUNTER,

@@ -1,6 +1,6 @@
-"""Images of 2 MB whose parts repeat each other: the library's readers come to an end.
+"""Images of 2 MB whose parts repeat each other: the library's readers must still end.
 
-Without their bounds each reader takes minutes to hours, and the test ends the child as hanging.
+Without their bounds each reader takes minutes to hours, and the test kills the child process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def test_repeated_words_are_read_in_bounded_time(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_shared_notes_are_read_in_bounded_time(mgpu: Mgpu) -> None:
-    """HIP 5.2 is given a copy with other notes, which was made just as often."""
+    """HIP 5.2 gets a copy with other notes, which was made equally often."""
     text = QUEUE * (SIZE // 2 // len(QUEUE) // 4 * 4)
     note = struct.pack("<III", 0, len(text), 32) + text
     mgpu.load(mgpu.image(elf_of(elf.AMDGPU, [(STRTAB, 0, 0, 1)], 30_000, note)))
@@ -32,7 +32,7 @@ def test_shared_notes_are_read_in_bounded_time(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_repeated_names_are_listed_in_bounded_time(mgpu: Mgpu) -> None:
-    """The library lists names where one is missing."""
+    """The library lists the available names if a name is missing."""
     image = mgpu.image(elf_of(elf.AMDGPU, [(STRTAB, 0, 0, 1)], content=b".kd" * (SIZE // 3)))
     module = mgpu.load(image)
     mgpu.function(module, "none")

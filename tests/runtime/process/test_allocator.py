@@ -1,7 +1,7 @@
-"""The library calls no allocator under a lock that a fork waits for.
+"""The library calls no allocator while it holds a lock for which a fork waits.
 
-An allocator has a lock of its own, which a fork takes too. Handlers of the allocator may run first:
-a thread that allocates under the library's lock then waits for the fork. The fork in turn would
+An allocator has its own lock, which a fork also takes. The allocator's fork handlers may run first:
+a thread that allocates under the library's lock then waits for the fork. The fork would in turn
 wait for the library's lock.
 """
 
@@ -25,7 +25,7 @@ from tests.support.programs import run, ways
 
 PROGRAMS = ("forum", "churn", "layers", "overlap", "samename", "events", "globals", "many")
 
-#: Creates many of each kind in several threads, and gives all of them back.
+#: Creates many objects of each kind in several threads, and releases all of them.
 _MANY = """
 import threading
 from tests.support.child import Mgpu
@@ -55,7 +55,7 @@ for thread in threads:
 runtime.lib.mgpu_rt_empty_cache()
 """
 
-#: One thread has HIP make blocks while another one forks.
+#: One thread allocates blocks from HIP while another thread forks.
 _FORKS = """
 import os
 import threading
@@ -84,7 +84,7 @@ print("done")
 
 
 def play(source: str, env: dict[str, str]) -> subprocess.CompletedProcess:
-    """Runs a program in Python; fails the test if it does not end."""
+    """Runs a program in Python; fails the test if the program does not end."""
     command = [sys.executable, "-c", source]
     return subprocess.run(
         command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANG, check=False

@@ -79,7 +79,8 @@ def run_late(path: Path, backend: str, **variables: str) -> subprocess.Completed
 def test_03_exit_handlers_and_destructors_use_the_device(
     tmp_path: Path, backend: str, runtime: str
 ) -> None:
-    """Loading a program that imports mgpu* opens HIP, so HIP ends after all of these."""
+    """Loading a program that imports mgpu* functions opens HIP, so HIP ends after all of these
+    calls."""
     image = tmp_path / "image"
     image.write_bytes(code_object("forum"))
     at = STOCK if runtime == "stock" else library()
@@ -133,7 +134,7 @@ int main(void) {
 def test_03_memory_that_a_destructor_unregisters_is_pageable_again(
     tmp_path: Path, backend: str, runtime: str
 ) -> None:
-    """HIP has read it when the copy returns: it would read registered memory later."""
+    """HIP has read the memory when the copy returns; it would read registered memory later."""
     at = STOCK if runtime == "stock" else library()
     path = program(tmp_path, REGISTERED, runtime=at)
     off = {"MGPU_RT_CACHE": "off"} if runtime == "off" else {}

@@ -1,4 +1,4 @@
-"""Values of the environment's variables, and the programs that ignore them."""
+"""Values of the environment's variables, and programs that ignore the variables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROBE = LIB / "mgpu-rt-probe"
 
 
 def _probe(directory: Path, **changes: str) -> str:
-    """Runs the smallest program; returns what it wrote to stderr."""
+    """Runs the smallest program; returns its stderr."""
     result = subprocess.run(
         [PROBE],
         cwd=directory,
@@ -115,7 +115,7 @@ def test_valid_limits_are_taken(value: str, tmp_path: Path) -> None:
 NAMES = ("modules", "functions", "streams", "events", "memory", "registrations", "staging")
 WITH_A_WORD = {"registrations"}  # tests/runtime/memory/test_registered.py has them
 KERNEL = "test_func"
-#: Counts HIP's calls in three rounds of everything, by the cache that saves two of the calls.
+#: Counts HIP's calls in three rounds of all calls, by the cache that saves two of the three.
 SAVED = {
     "modules": "hipModuleLoadData",
     "functions": "hipModuleGetFunction",
@@ -126,7 +126,7 @@ SAVED = {
 
 
 def _three_rounds(mgpu: Mgpu) -> None:
-    """Calls everything that a cache can answer; a copy from pageable memory is last."""
+    """Makes every call that a cache can answer; a copy from pageable memory is last."""
     image, host = mgpu.image(code_object("forum")), mgpu.image(bytes(4096))
     for _ in range(3):
         stream, module = mgpu.StreamCreate(), mgpu.load(image)
@@ -145,7 +145,7 @@ def _three_rounds(mgpu: Mgpu) -> None:
 
 
 def _once(mgpu: Mgpu) -> set[str]:
-    """Returns the caches that spared HIP the second and the third round."""
+    """Returns the caches that saved HIP's calls in the second and the third round."""
     calls = mgpu.counts(*SAVED.values())
     assert set(calls.values()) <= {1, 3}, calls
     on = {cache for cache, function in SAVED.items() if calls[function] == 1}
@@ -179,8 +179,8 @@ def test_copies_of_pageable_memory_may_go_hips_way(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="modules,memory,events,staging")
 def test_single_caches_can_be_left_out(mgpu: Mgpu) -> None:
-    """The tests leave out two caches, to see that each works by itself. The library stages nothing
-    without a stream of its own."""
+    """The tests omit two caches, to check that each works without the other. The library stages no
+    copies if it does not cache streams."""
     _three_rounds(mgpu)
     assert _once(mgpu) == {"modules", "memory", "events"}
 
@@ -222,7 +222,7 @@ NOBODY = 65534
 
 @contextmanager
 def _open_directory() -> Iterator[Path]:
-    """A folder that another user can look into; pytest's own are closed to others."""
+    """A folder that another user can read; pytest's own folders are closed to others."""
     with tempfile.TemporaryDirectory(prefix="mgpu-rt-test-") as name:
         directory = Path(name)
         directory.chmod(0o755)
@@ -232,7 +232,7 @@ def _open_directory() -> Iterator[Path]:
 
 
 def _marking_library(out: Path, mark: Path) -> Path:
-    """A library that leaves a file when it is opened."""
+    """A library that writes a file when it is opened."""
     out.parent.mkdir(parents=True, exist_ok=True)
     source = f"""
         #include <fcntl.h>
@@ -243,7 +243,7 @@ def _marking_library(out: Path, mark: Path) -> Path:
 
 
 def _marking_python(path: Path, mark: Path) -> Path:
-    """An interpreter that leaves a file when it is run."""
+    """An interpreter that writes a file when it runs."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\n: > {mark}\n")
     path.chmod(0o755)
@@ -251,7 +251,8 @@ def _marking_python(path: Path, mark: Path) -> Path:
 
 
 def _variables(directory: Path) -> dict[str, str]:
-    """Each variable that names code or files, set to something that leaves a file."""
+    """Each variable that names code or files, with a value that would cause a file to be
+    written."""
     out = directory / "out"
     _marking_library(directory / "rocm/lib/libamdhip64.so.5", out / "ROCM_PATH")
     _marking_library(directory / "hip/lib/libamdhip64.so.5", out / "HIP_PATH")
@@ -270,7 +271,7 @@ def _variables(directory: Path) -> dict[str, str]:
     }
 
 
-#: Uses a stream; ends when the file that its argument names is there, or after a while.
+#: Uses a stream; ends when the file named by its argument exists, or after a while.
 PATIENT_PROGRAM = """
 #include <stdlib.h>
 #include <unistd.h>
@@ -286,7 +287,7 @@ int main(int argc, char **argv) {
 
 
 def _left_by(program: Path, out: Path, patience: float, awaited: str, **env: str) -> set[str]:
-    """Returns the files that another user's run of a program leaves; waits for one of them."""
+    """Returns the files that another user's run of a program writes; waits for one of them."""
     env = {"PATH": os.environ["PATH"], "MGPU_RT_MANAGER": "delay=0", **env}
     command = [program, out / awaited, str(round(patience * 100))]
     result = subprocess.run(command, env=env, user=NOBODY, group=NOBODY, timeout=HANG)

@@ -1,6 +1,6 @@
 """Runs kernel programs as whole programs: host code allocates, copies, launches and prints.
 
-The launch's inputs become globals of the host, so the executable needs nothing else.
+The launch's inputs become globals of the host code, so the executable needs no files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KINDS = {
 
 
 def build(module: Module, name: str, launch: Launch, llvm: int, directory: Path) -> Path:
-    """Builds the executable, linked against stock; raises what its lowering raises."""
+    """Builds the executable, linked against stock; exceptions of the lowering are passed on."""
     source = TEXTS / f"{module.name}-{name}-host.mlir"
     write_whole(source, host_program(module, name, launch))
     helper = print_library()
@@ -36,8 +36,8 @@ def build(module: Module, name: str, launch: Launch, llvm: int, directory: Path)
 
 
 def host_program(module: Module, name: str, launch: Launch) -> str:
-    """Returns a main that launches the kernel once and prints the bits of every array it should
-    change."""
+    """Returns a main that launches the kernel once and prints the bits of every array that the
+    kernel should change."""
     program = module.programs[name]
     arrays = [
         (number, value)

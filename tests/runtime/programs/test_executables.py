@@ -1,4 +1,4 @@
-"""Kernel programs as executables, host code and all, by `mgpu-rt run --device softgpu`."""
+"""Kernel programs as executables, including the host code, by `mgpu-rt run --device softgpu`."""
 
 from __future__ import annotations
 

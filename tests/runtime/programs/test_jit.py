@@ -1,7 +1,7 @@
 """MLIR's JIT in one process with HIP: two LLVMs meet, and the results are right.
 
-mlir-runner compiles the program that test_programs.py runs ahead of time: it prints as much and
-makes as many driver calls.
+mlir-runner compiles the program that test_programs.py runs ahead of time: its output and its driver
+calls must be equal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RUNNER_UTILS = [
 ]
 COMPILER = "libamd_comgr.so.2"
 
-#: Writes /proc/self/maps to the file that MAPS names, when the process ends.
+#: Writes /proc/self/maps to the file named by MAPS, when the process ends.
 WRITE_MAPS = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ __attribute__((destructor)) static void write_maps(void) {
 }
 """
 
-#: An allocator that the program brings, as far as the loader can tell.
+#: A library that looks to the loader like an allocator of the program.
 ALLOCATOR = """
 #include <stddef.h>
 void *__libc_malloc(size_t size);
@@ -83,10 +83,10 @@ def good(outcome: Outcome) -> None:
 def test_jit_is_as_ahead_of_time(program: str, llvm: int) -> None:
     """Returns the output, and how often each function of the driver was called.
 
-    The test makes one exception. The runner runs global destructors before the process ends, so it
-    unloads the module of globals while HIP lives. The library does not keep that module; ahead of
-    time its unload comes too late (trap 10). The library keeps the other modules, and gives nothing
-    back at exit.
+    The test makes one exception in the calls. The runner runs global destructors before the process
+    ends, so it unloads the module with globals while HIP still works. The library does not cache
+    that module; in an executable its unload comes too late (trap 10). The library caches the other
+    modules, and releases nothing at exit.
     """
     policy = "python" if llvm == 22 else "builtin"
     options = {"backend": "softgpu", "policy": policy, "iterations": rounds(program)}
@@ -102,8 +102,8 @@ def test_jit_is_as_ahead_of_time(program: str, llvm: int) -> None:
 
 
 def calls(outcome: Outcome) -> dict[str, int]:
-    """Returns how often each function of HIP was called, except the questions whose number depends
-    on the device's state."""
+    """Returns how often each function of HIP was called, except queries whose number depends on the
+    device's state."""
     assert outcome.stats is not None
     counted = {name: counter["calls"] for name, counter in outcome.stats["hip"].items()}
     return {k: v for k, v in counted.items() if k not in ("hipStreamQuery", "hipGetLastError")}
@@ -117,7 +117,8 @@ def numbers(text: str) -> list[float]:
 
 
 def test_llvms_own_helpers_serve_beside_the_library() -> None:
-    """LLVM's helpers are linked with libLLVM, which the runner opens with global names."""
+    """LLVM's helper libraries are linked with libLLVM, which the runner opens with global
+    symbols."""
     outcome = jit("vecadd", 22, helpers=RUNNER_UTILS)
     good(outcome)
     assert numbers(outcome.stdout) == [3.75] * 1000
@@ -143,7 +144,7 @@ def test_the_command_runs_the_runner(named: bool) -> None:
 
 @dataclass(frozen=True)
 class Mapped:
-    """A process's libraries: for each file, how often its code is mapped."""
+    """The libraries of a process: for each file, how often its code is mapped."""
 
     code: dict[str, int]
 
@@ -169,7 +170,8 @@ def write_maps(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("linked", [False, True])
 def test_the_process_has_one_hip(linked: bool, write_maps: Path, tmp_path: Path) -> None:
-    """No program has the manager; a program's own HIP is taken, with its compiler kept apart."""
+    """No program has the manager; the library uses a program's own HIP, with HIP's compiler kept
+    apart."""
     maps = tmp_path / "maps"
     helpers = [print_library(), write_maps, *([softgpu.hip({})] if linked else [])]
     changes = {"MGPU_RT_HIP": ""} if linked else {}
@@ -182,14 +184,14 @@ def test_the_process_has_one_hip(linked: bool, write_maps: Path, tmp_path: Path)
 
 
 def test_the_guard_proves_something() -> None:
-    """The runner dies if HIP's compiler may take libMLIR's names."""
+    """The runner crashes if HIP's compiler is bound to libMLIR's symbols."""
     changes = {"MGPU_RT_TEST_SYMBOLS": "shared", "MGPU_RT_SOFTGPU": "compiler_cache=off"}
     assert jit("vecadd", 22, **changes).signal == signal.SIGSEGV
 
 
 def test_the_compiler_is_the_one_that_hip_would_take(tmp_path: Path) -> None:
-    """The library searches as HIP does: LD_LIBRARY_PATH first. Otherwise HIP would take another
-    compiler instead."""
+    """The library searches in HIP's order: LD_LIBRARY_PATH first. Otherwise HIP would load a
+    different compiler."""
     compiler = softgpu.driver().parent / COMPILER
     other = tmp_path / COMPILER
     other.symlink_to(softgpu.hip({}).parent / COMPILER)
@@ -215,7 +217,7 @@ def test_a_hip_without_a_compiler_may_be_kept_apart() -> None:
 
 
 def test_hip_is_not_kept_apart_from_a_foreign_allocator(tmp_path: Path) -> None:
-    """HIP cannot be kept apart then; one line says so. LLVM 19's runner has no names that
+    """Then HIP cannot be kept apart, which one line reports. LLVM 19's runner has no symbols that
     collide."""
     allocator = compile_c(tmp_path / "liballocator.so", ALLOCATOR, "-shared", "-fPIC")
     outcome = jit("vecadd", 19, LD_PRELOAD=str(allocator))
@@ -225,7 +227,7 @@ def test_hip_is_not_kept_apart_from_a_foreign_allocator(tmp_path: Path) -> None:
 
 
 def test_llvm_15s_runner_shares_the_llvm_of_hip() -> None:
-    """LLVM 15 is both the program's and HIP's: one library is enough for the two."""
+    """LLVM 15 is the program's and also HIP's, so one library serves both."""
     outcome = jit("globals", 15, MGPU_RT_TEST_SYMBOLS="own")
     good(outcome)
     assert outcome.stdout == printed("globals", 15)

@@ -1,7 +1,7 @@
-"""Runs Python's ExecutionEngine: MLIR's JIT, this library and HIP in an interpreter's process.
+"""Runs Python's ExecutionEngine: MLIR's JIT, this library and HIP in one interpreter's process.
 
-Debian has no Python bindings of MLIR, and those on PyPI take 480 MB. `make check-jit` installs them
-and runs this file; `make test` skips it if they are missing.
+Debian has no Python bindings of MLIR, and those on PyPI take 480 MB. `make check-jit` installs the
+bindings and runs this file; `make test` skips the file if they are missing.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def test_engines_print_what_programs_do(program: str) -> None:
 
 
 def test_engines_work_one_after_the_other() -> None:
-    """Each program gives its memory back, and the next one's images may lie there (trap 1)."""
+    """Each program frees its memory, and the next program's images may be at the same addresses
+    (trap 1)."""
     programs = ("samename", "globals", "overlap", "globals", "vecadd", "samename")
     out, mapped, said = jit(*programs)
     assert (out, said) == ("".join(printed(program, 22) for program in programs), "")
@@ -92,7 +93,7 @@ def test_the_process_has_one_hip() -> None:
 
 
 def test_11_a_missing_initialize_is_named_once() -> None:
-    """LLVM 22 loads modules in constructors, and nobody has run them then."""
+    """LLVM 22 loads modules in constructors, which nobody has run in this case."""
     out, _, said = jit("globals", initialize=False)
     assert out == "0\n"
     assert said.count("call initialize() before invoke()") == 1

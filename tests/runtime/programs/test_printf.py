@@ -1,4 +1,4 @@
-"""printf and failed checks in kernels, through the hostcall service of AMD's HIP."""
+"""Kernels that print, and failed checks in kernels, through the hostcall service of AMD's HIP."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WIDE = ["100% 1 -2 3.5 1e-300 ff 1234567890123456789 1 -2 1 -2", "0123456789" * 
 
 
 def lanes() -> list[str]:
-    """Returns the line of each work-item; the order among waves is not given."""
+    """Returns the line of each work-item; the order among waves is undefined."""
     return [
         f"block {item // THREADS} item {item} scaled {-3 * item} quarter {0.25 * (-3 * item):.2f}"
         for item in range(BLOCKS * THREADS)
@@ -46,7 +46,7 @@ def run(
 
 
 def good(outcome: Outcome) -> None:
-    """Checks that every line was printed once, and that the kernel did its work."""
+    """Checks that every line was printed once, and that the kernel computed its results."""
     assert (outcome.signal, outcome.stderr) == (0, "")
     *printed, result = outcome.stdout.splitlines()
     assert sorted(printed) == sorted(lanes() + WIDE)
@@ -62,7 +62,7 @@ def test_printf_prints_from_all_lanes(llvm: int, chip: str, tmp_path: Path) -> N
 
 
 def test_printf_works_when_one_thread_runs_all_workgroups(tmp_path: Path) -> None:
-    """Waves that wait for the host let the others run."""
+    """Waves that wait for the host do not block other waves."""
     good(run(PRINTF, tmp_path, MGPU_RT_SOFTGPU="gfx90a,threads=1"))
 
 
@@ -76,13 +76,14 @@ def edited(name: str, directory: Path, old: str, new: str) -> Path:
 
 
 def test_printf_works_from_two_streams(tmp_path: Path) -> None:
-    """The test uses one queue of the device: with two, HIP 5.2.3 listens to the newer one only."""
+    """The test uses a single queue of the device: with two queues, HIP 5.2.3 serves only the newer
+    one."""
     program = edited("printf.mlir", tmp_path, "func.call @one_stream", "func.call @two_streams")
     good(run(program, tmp_path, GPU_MAX_HW_QUEUES="1"))
 
 
 def test_a_failed_check_ends_the_program(tmp_path: Path) -> None:
-    """The check's message comes out before the place, although abort() drops what stdio holds."""
+    """The check's message is printed before its place, although abort() drops stdio's buffers."""
     outcome = run(PROGRAMS / "abort.mlir", tmp_path)
     assert outcome.signal == signal.SIGABRT
     assert outcome.stdout == "item 42 is out of bounds\n"
@@ -92,7 +93,7 @@ def test_a_failed_check_ends_the_program(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_printf_works_without_optimisation(policy: str, tmp_path: Path) -> None:
-    """Kernels that ask for OpenCL's queue: csrc/runtime/modules/image/metadata.h."""
+    """Kernels that request OpenCL's queue: csrc/runtime/modules/image/metadata.h."""
     assert b"hidden_default_queue" in lower.code_object(VECADD, opt_level=0)
     python = {"MGPU_RT_MANAGER": "off"} if policy == "builtin" else {}
     outcome = run(VECADD, tmp_path, opt_level=0, **python)
@@ -104,7 +105,7 @@ def test_printf_works_without_optimisation(policy: str, tmp_path: Path) -> None:
 def test_hip_crashes_where_it_gets_the_image_of_the_program(
     program: Path, opt_level: int, tmp_path: Path
 ) -> None:
-    """HIP gets the image unchanged, as stock gives it."""
+    """HIP gets the image unchanged, as from stock."""
     outcome = run(program, tmp_path, opt_level=opt_level, MGPU_RT_CACHE="off")
     assert outcome.signal == signal.SIGSEGV
 
@@ -125,8 +126,7 @@ def test_hip_judges_damaged_notes(mgpu: Mgpu) -> None:
 
 
 def test_cf_assert_is_not_lowered_by_llvm_22(tmp_path: Path) -> None:
-    """LLVM 22 puts the message outside of the gpu.module; softgpu/REFERENCE.md gives the way
-    out."""
+    """LLVM 22 puts the message outside of the gpu.module; softgpu/REFERENCE.md says what to do."""
     program = tmp_path / "assert.mlir"
     text = (PROGRAMS / "abort.mlir").read_text()
     begin, end = text.index("scf.if"), text.index("gpu.return")

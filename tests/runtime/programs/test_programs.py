@@ -31,7 +31,7 @@ from tests.support.programs import (
 LAUNCHES = 1000
 ROUNDS = 7
 
-#: Returns each program's output after ROUNDS rounds; vecadd and events have no rounds.
+#: Returns each program's output after ROUNDS rounds; vecadd and events have only one round.
 PRINTED = {
     "forum": "",
     "spin": "",
@@ -49,16 +49,17 @@ PRINTED = {
 ONCE = ("vecadd", "events")
 PROGRAMS = [(name, llvm) for name in PRINTED for llvm in releases(name)]
 
-#: Ways of use, each with a policy.
+#: Ways to use the library, each with a policy.
 SIDES = [*((way, "python") for way in ways()), ("linked", "builtin"), ("preloaded", "builtin")]
 
-#: The emulated device takes ten times as long to start, so each release has only one way there.
+#: The emulated device takes ten times as long to start, so each release is tested there in one way
+#: only.
 DEVICE_SIDES = {22: ("linked", "python"), 19: ("preloaded", "builtin"), 15: ("linked", "builtin")}
 
 RUNS = [(*program, "stub", *side) for program in PROGRAMS for side in SIDES]
 RUNS += [(name, llvm, "softgpu", *DEVICE_SIDES[llvm]) for name, llvm in PROGRAMS]
 
-#: Cases on NVIDIA's GPU: programs of LLVM 22 and 19, with cubins and with PTX.
+#: Cases on NVIDIA's GPU: programs from LLVM 22 and 19, with cubins and with PTX.
 GPU_SIDES = (("cuda", "linked", "python"), ("cuda", "preloaded-22.1", "builtin"))
 GPU_SIDES += (("cuda-ptx", "preloaded", "python"), ("cuda-ptx", "named-22.1", "builtin"))
 GPU_PROGRAMS = [(name, llvm) for name, llvm in PROGRAMS if llvm != 15]
@@ -81,8 +82,8 @@ STOCK_RUNS += [pytest.param(*program, "cuda", marks=pytest.mark.gpu) for program
 
 
 def printed(program: str, llvm: int) -> str:
-    """Returns the expected output of a program. LLVM 20 and older load the module, and its globals,
-    at each launch."""
+    """Returns the output that a program must print. LLVM 20 and older load the module, and its
+    globals, at each launch."""
     return "1\n" if program == "globals" and llvm <= 20 else PRINTED[program]
 
 
@@ -91,7 +92,7 @@ def rounds(program: str) -> int | None:
 
 
 def good(outcome: Outcome) -> None:
-    """Checks that no line was printed, nothing went wrong and HIP was not misused."""
+    """Checks that no line was printed, no call failed and HIP was not misused."""
     assert (outcome.signal, outcome.stderr) == (0, "")
     if outcome.log is not None:
         assert outcome.log["misuse"] == []
@@ -104,7 +105,7 @@ def good(outcome: Outcome) -> None:
 def test_programs_print_what_they_should(
     program: str, llvm: int, backend: str, way: str, policy: str
 ) -> None:
-    """On the emulated device real kernels run: the proof that no cache changes a result."""
+    """On the emulated device real kernels run, which proves that no cache changes a result."""
     outcome = run(
         program, llvm, ways()[way], backend=backend, policy=policy, iterations=rounds(program)
     )
@@ -159,7 +160,7 @@ def test_forum_asks_the_driver_for_launches_only(
 
 @pytest.mark.parametrize("llvm", RELEASES)
 def test_forum_calls_what_its_llvm_calls(llvm: int) -> None:
-    """A launch takes 7 calls up to LLVM 20 and 5 since; the constructors add a load and an
+    """A launch takes 7 calls up to LLVM 20 and 5 calls since; the constructors add a load and an
     unload."""
     outcome = run("forum", llvm, ways()["linked"], iterations=LAUNCHES, stats=True)
     made = {name: counter["calls"] for name, counter in outcome.stats["abi"].items()}
@@ -188,7 +189,7 @@ def test_forum_calls_what_its_llvm_calls(llvm: int) -> None:
 def test_each_dependency_of_a_launch_is_an_event(
     hip: str, exclusive: str, created: int, asked: int
 ) -> None:
-    """From HIP 6 on the library makes each event: docs/decisions.md has the cost."""
+    """From HIP 6 on the library creates each event by HIP: docs/decisions.md gives the cost."""
     changes = {"HIPSTUB_VERSION": hip, "MGPU_RT_EXCLUSIVE": exclusive}
     outcome = run("fanin", 22, ways()["linked"], iterations=ROUNDS, stats=True, **changes)
     good(outcome)
@@ -207,8 +208,8 @@ def test_each_dependency_of_a_launch_is_an_event(
 def test_churn_asks_the_driver_for_memory_once(
     llvm: int, backend: str, way: str, policy: str
 ) -> None:
-    """A round allocates, copies in, launches, copies out and frees: after the first, no allocation
-    and one wait.
+    """A round allocates, copies in, launches, copies out and frees: after the first round, it makes
+    no allocation and one wait.
 
     The two copies go through pinned memory, which HIP allocates once; no copy to the device blocks.
     """
@@ -240,8 +241,8 @@ def test_churn_asks_the_driver_for_memory_once(
 
 
 def comparable(calls: list[dict]) -> list[tuple]:
-    """Returns the calls, with each handle and device address named by the call that made it; others
-    are left out."""
+    """Returns the calls, with each handle and device address named by the call that created it;
+    other arguments are omitted."""
     names: dict[int, str] = {}
     result = []
     for number, call in enumerate(calls):
@@ -257,7 +258,7 @@ def comparable(calls: list[dict]) -> list[tuple]:
 
 @pytest.mark.parametrize(("program", "llvm"), PROGRAMS)
 def test_cache_off_is_stock_call_for_call(program: str, llvm: int) -> None:
-    """LLVM 21 and later unload after main, and that is also done to the end."""
+    """LLVM 21 and later unload after main, and these unloads also complete."""
     ours = run(program, llvm, ways()["linked"], iterations=rounds(program), MGPU_RT_CACHE="off")
     good(ours)
     assert comparable(ours.calls) == comparable(stocks(program, llvm, "stub").calls)
@@ -269,7 +270,7 @@ def test_cache_off_is_stock_call_for_call(program: str, llvm: int) -> None:
 @pytest.mark.parametrize(("way", "policy"), [("linked", "python"), ("preloaded-22.1", "builtin")])
 @pytest.mark.parametrize("program", PRINTED)
 def test_10_a_global_destructor_may_unload(program: str, way: str, policy: str) -> None:
-    """HIP's own statics are gone when the program's destructors run."""
+    """HIP's own static objects are destroyed when the program's destructors run."""
     outcome = run(
         program, 22, ways()[way], policy=policy, iterations=rounds(program), HIPSTUB_TEARDOWN="1"
     )
@@ -279,7 +280,7 @@ def test_10_a_global_destructor_may_unload(program: str, way: str, policy: str) 
 
 @pytest.mark.parametrize("program", PRINTED)
 def test_10_stock_dies_in_a_global_destructor(program: str) -> None:
-    """Without the guard a program ends like this, so the test above proves something."""
+    """Without the guard a program ends in this way, so the test above proves something."""
     outcome = run(program, 22, Way(STOCK), iterations=rounds(program), HIPSTUB_TEARDOWN="1")
     assert outcome.signal == signal.SIGABRT
     assert "HIP used after teardown: hipModuleUnload" in outcome.stderr
@@ -303,7 +304,8 @@ print(json.dumps([*before, mapped(), visible()]))
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("backend", BACKENDS_WITH_GPU)
 def test_13_hip_and_its_llvm_stay_apart(backend: str, policy: str) -> None:
-    """HIP and LLVM are not there before the first call, and nobody finds their symbols after it."""
+    """HIP and LLVM are not loaded before the first call, and their symbols are not visible after
+    it."""
     way = Way(library())
     done = subprocess.run(
         [sys.executable, "-c", _LOOK_AROUND, str(library())],
@@ -316,7 +318,7 @@ def test_13_hip_and_its_llvm_stay_apart(backend: str, policy: str) -> None:
     mapped_before, visible_before, mapped_after, visible_after = json.loads(done.stdout)
     assert mapped_before == visible_before == visible_after == []
     assert len([name for name in mapped_after if "amdhip64" in name]) == 1
-    # AMD's HIP brings an LLVM, so there was something to keep apart.
+    # AMD's HIP loads an LLVM, so there was something to keep apart.
     assert any("LLVM" in name for name in mapped_after) == (backend == "softgpu")
 
 
@@ -330,7 +332,8 @@ def test_13_a_program_starts_without_hip(llvm: int) -> None:
 
 
 def with_8_mb_of_stack(llvm: int, iterations: int, way: Way) -> Outcome:
-    """A kernel with arguments in a loop: its lowering overflows the stack near 32,000 rounds."""
+    """A kernel with arguments in a loop: the lowered code overflows the stack near 32,000
+    rounds."""
     executable = build("loopargs", llvm, iterations, way.linked)
     env = run_environment(way, "stub", llvm, "python", HIPSTUB_MODE="fast")
     del env["HIPSTUB_KERNELS"]  # these set the mode that records
@@ -356,7 +359,7 @@ def test_17_the_stack_was_small_enough() -> None:
 @pytest.mark.parametrize("program", ["forum", "samename", "globals", "churn"])
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_runners_print_what_they_should(llvm: int, program: str, policy: str) -> None:
-    """Runners mlir-runner, and mlir-cpu-runner of 19, bring an LLVM of their own."""
+    """The runners mlir-runner, and mlir-cpu-runner of LLVM 19, contain their own LLVM."""
     text = lower.lower_to_llvm_dialect(bench.PROGRAMS / f"{program}.mlir", llvm, iterations=ROUNDS)
     shared = f"--shared-libs={library()},{print_library()}"
     command = [str(toolchain.runner(llvm)), str(text), "-e", "main", "--entry-point-result=void"]
@@ -371,6 +374,6 @@ def test_runners_print_what_they_should(llvm: int, program: str, policy: str) ->
 
 
 def test_every_program_is_tested() -> None:
-    """Every program is tested, except the one that ROCm's runtime cannot run."""
+    """Every program is tested, except the program that ROCm's runtime cannot run."""
     assert {path.stem for path in bench.PROGRAMS.glob("*.mlir")} == {*PRINTED, "cluster"}
     assert bench.PROGRAMS.is_relative_to(ROOT)

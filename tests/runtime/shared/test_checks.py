@@ -1,4 +1,4 @@
-"""The library, built to assert the tables of shared/types.h in place, passes its tests."""
+"""The library, built so that it asserts the tables of shared/types.h, passes its tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.check
 FLAGS = (*PLAIN, "-DMGPU_RT_CHECK")
 SUITE = ("memory", "freed", "streams", "events", "modules", "copies", "reset")
 
-#: A file, a text in it, its replacement, and a test that the assertion then ends.
+#: A file, a text in the file, the text's replacement, and a test that an assertion then ends.
 BROKEN = [
     ("blocks.c", "account->reserved - block->size", "account->reserved", "test_memory.py"),
     ("modules.c", "    module_cost_all -= module_cost(module);\n", "", "test_modules.py"),

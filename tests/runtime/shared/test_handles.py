@@ -1,4 +1,4 @@
-"""The table of handles: a lookup's cost does not grow with the number of live handles."""
+"""The table of handles: the cost of a lookup does not grow with the number of live handles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.setup import native
 from tests.support.known import program
 from tests.support.patience import HANG
 
-#: Creates a number of a kind, and then looks up each by its destroy.
+#: Creates many objects of a kind, and then looks each up by destroying it.
 PROGRAM = """
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-"""Caches act on what is known only: what other code has done to HIP since changes no result.
+"""Caches act only on what is known: no call of other code to HIP changes a result.
 
 "Not in a table", "not seen so far" and "was mine once" prove nothing. Each test here, and in
-test_known_limits.py and test_known_hosts.py, runs a program that stock survives.
+test_known_limits.py and test_known_hosts.py, runs a program that works with stock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KIB = 1 << 10
 
 @in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_ASYNC="held")
 def test_01_device_memory_of_others_is_not_host_memory(mgpu: Mgpu) -> None:
-    """The CPU would for instance read a module's global before the kernel has run."""
+    """The processor could, for instance, read a module's global before the kernel has run."""
     own = mgpu.stub_ffi.new("void **")
     mgpu.stub.hipMalloc(own, KIB)
     foreign = mgpu.from_stub(own[0])
@@ -36,7 +36,7 @@ def test_01_device_memory_of_others_is_not_host_memory(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_01_a_modules_global_is_not_host_memory(mgpu: Mgpu) -> None:
-    """AMD's 5.2.3 calls the global's address an invalid pointer, as it does one of pageable
+    """AMD's 5.2.3 calls the global's address an invalid pointer, as it calls an address of pageable
     memory."""
     function, module = forum(mgpu), mgpu.load(mgpu.image(code_object("globals")))
     found, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
@@ -164,7 +164,7 @@ def test_06_a_foreign_module_at_our_address_is_not_ours(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_06_a_stream_with_other_flags_at_our_address_is_not_ours(mgpu: Mgpu) -> None:
-    """A stream that does not wait for the null stream is not handed out as one that does."""
+    """A stream that does not wait for the null stream is not handed out as one that waits."""
     non_blocking = 1
     for held in (1, 2):  # the thread's last stream, or another one
         ours = mgpu.StreamCreate()
@@ -184,8 +184,8 @@ def test_06_a_stream_with_other_flags_at_our_address_is_not_ours(mgpu: Mgpu) -> 
 
 @in_child(HIPSTUB_VERSION="70200000")
 def test_06_a_stream_that_the_program_destroyed_by_hip_is_not_reused(mgpu: Mgpu) -> None:
-    """The program destroys the stream by mgpuStreamDestroy too, which stock survives. HIP 7 has
-    flags for any address."""
+    """The program also destroys the stream by mgpuStreamDestroy, which works with stock. HIP 7
+    returns flags for any address."""
     ours = mgpu.StreamCreate()
     assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(ours)) == 0
     mgpu.StreamDestroy(ours)
@@ -205,8 +205,8 @@ def test_06_on_hip_7_a_foreign_event_at_our_streams_address_is_an_event(mgpu: Mg
 
 @in_child(HIPSTUB_REUSE="2")
 def test_06_a_foreign_event_at_our_streams_address_is_an_event(mgpu: Mgpu) -> None:
-    """LLVM 22 passes a stream as an event; this is not such a stream: the program has destroyed it
-    by HIP."""
+    """LLVM 22 passes a stream as an event; this handle is no such stream: the program has destroyed
+    the stream by HIP."""
     an_event_at_an_address_of_our_stream(mgpu)
 
 
@@ -233,7 +233,7 @@ def an_event_at_an_address_of_our_stream(mgpu: Mgpu) -> None:
 
 @in_child(backends=("stub", "softgpu"))
 def test_07_a_reset_ends_what_is_cached_without_a_word(mgpu: Mgpu) -> None:
-    """Everything cached is gone after the reset; new requests get new objects, and no line is
+    """All cached objects are invalid after the reset; new requests get new objects, and no line is
     printed."""
     for byte in range(3):
         stream = mgpu.StreamCreate()
@@ -280,7 +280,7 @@ def test_11_a_smaller_block_at_the_same_address_is_another_block(mgpu: Mgpu) -> 
 
 @in_child()
 def test_17_a_lowered_destroy_leaves_a_lent_stream_of_ours(mgpu: Mgpu) -> None:
-    """The lowered destroy does not touch it, on any thread."""
+    """The lowered destroy has no effect on it, on any thread."""
     ours = mgpu.StreamCreate()
     assert mgpu.lib.mgpu_rt_use_stream(mgpu.ffi.cast("hipStream_t", ours)) == 0
     assert mgpu.StreamCreate() == ours
@@ -295,7 +295,8 @@ def test_17_a_lowered_destroy_leaves_a_lent_stream_of_ours(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1", MGPU_RT_EXCLUSIVE="on")
 def test_17_stale_ranges_give_way(mgpu: Mgpu) -> None:
-    """HIP handed the memory out again, so it was given back: one slip does not last."""
+    """HIP handed the memory out again, so it had been freed: a single mistake has no lasting
+    effect."""
     stream = mgpu.StreamCreate()
     small = [mgpu.MemAlloc(KIB, stream, False) for _ in range(8)]
     for block in small:

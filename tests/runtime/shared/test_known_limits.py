@@ -1,4 +1,4 @@
-"""Caches are bounded, give memory back where it is needed, and cost no search."""
+"""Caches are bounded, release memory where it is needed, and need no search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KIB = 1 << 10
 
 
 def distinct(number: int) -> bytes:
-    """Returns an image that no other number has: the same code with other padding behind it."""
+    """Returns an image that no other number has: equal code with other padding behind it."""
     image = bytearray(code_object("forum"))
     at = image.index(b"AMDGPU\0") - 12  # the note that names the metadata; HIP's stub ignores it
     image[8:16] = number.to_bytes(8, "little")  # e_ident's padding, which has no meaning
@@ -47,7 +47,7 @@ def test_04_a_load_without_memory_is_tried_again(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_04_a_load_that_fails_as_in_5_2_3_is_tried_again(mgpu: Mgpu) -> None:
-    """HIP 5.7.1 answers so too, with an error whose name does not mention memory."""
+    """HIP 5.7.1 also answers in this way, with an error whose name does not mention memory."""
     _fails_once(mgpu, "hipModuleLoadData", "303")
     assert mgpu.load(mgpu.image(code_object("forum")))
     assert mgpu.stderr() == ""
@@ -55,7 +55,7 @@ def test_04_a_load_that_fails_as_in_5_2_3_is_tried_again(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_04_a_load_that_fails_as_in_7_2_4_is_tried_again(mgpu: Mgpu) -> None:
-    """HIP 6.4.3 answers so too."""
+    """HIP 6.4.3 also answers in this way."""
     _fails_once(mgpu, "hipModuleLoadData", "209")
     assert mgpu.load(mgpu.image(code_object("forum")))
     assert mgpu.stderr() == ""
@@ -124,7 +124,7 @@ def test_05_streams_destroyed_with_work_pending_are_bounded(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="70253211", HIPSTUB_ASYNC="0")
 def test_05_an_error_that_is_pending_changes_nothing(mgpu: Mgpu) -> None:
-    """HIP 7 keeps an error until the program reads it: that is no reason to refuse streams."""
+    """HIP 7 keeps an error until the program reads it, which is no reason to refuse streams."""
     function = forum(mgpu)
     mgpu.stub.hipSetDevice(99)
     for _ in range(50):
@@ -173,7 +173,7 @@ def test_09_pinned_memory_has_one_bound_for_the_process(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_09_pinned_memory_in_use_is_not_taken(mgpu: Mgpu) -> None:
-    """More streams copy at once than there is pinned memory for: HIP itself copies for the
+    """More streams copy at once than there are pinned buffers: HIP makes the copies of the
     others."""
     size, count = 64 * KIB, 24
     streams = [mgpu.StreamCreate() for _ in range(count)]
@@ -244,7 +244,8 @@ int main(int count, char **words) {
 
 @pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
 def test_no_load_is_compared_with_modules_that_are_held(tmp_path: Path) -> None:
-    """300 layers of a network may be three images: since LLVM 21 each holds its module."""
+    """300 layers of a network may have only three images: since LLVM 21 each layer holds its
+    module."""
     image = tmp_path / "image"
     image.write_bytes(code_object("forum"))
     path = program(tmp_path, EQUAL % image)
@@ -274,7 +275,7 @@ def test_10_above_the_limit_costs_what_stock_costs(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_MODULE_LIMIT="64K")
 def test_18_a_limit_that_costs_loads_gives_way(mgpu: Mgpu) -> None:
-    """The program loads 300 images in turn, as a network of 100 layers has: at last each load is a
+    """The program loads 300 images in turn, as a network of 100 layers does: finally each load is a
     hit."""
     images = [mgpu.image(distinct(number)) for number in range(300)]
     for _ in range(40):
@@ -287,8 +288,8 @@ def test_18_a_limit_that_costs_loads_gives_way(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_MODULE_LIMIT="8M")
 def test_18_the_limit_counts_what_a_module_costs(mgpu: Mgpu) -> None:
-    """HIP keeps 38 KB for a module of 4.4 KB: 8 MB hold 160 of them, and the parts that the test
-    ignores."""
+    """HIP allocates 38 KB for a module of 4.4 KB: 8 MB hold 160 such modules, and the test ignores
+    smaller parts."""
     for number in range(1000):
         mgpu.ModuleUnload(mgpu.load(mgpu.image(distinct(number))))
     assert mgpu.stub.hipstub_live(b"modules") <= 160 + 20

@@ -1,6 +1,6 @@
-"""Includes and calls between files: only downwards, and in no circle.
+"""Includes and calls between files: only downwards, and without cycles.
 
-The layers are csrc/runtime/README.md's. A file and the header of its name are one.
+The layers are those in csrc/runtime/README.md. A file and the header of its name count as one.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from tests.support.patience import HANG
 CSRC = ROOT / "csrc"
 RUNTIME = CSRC / "runtime"
 
-#: Layers from top to bottom; "" is csrc/runtime itself. A file includes its own folder and those
-#: below.
+#: The layers from top to bottom; "" means csrc/runtime itself. A file may include headers of its
+#: own folder and of the folders below.
 LAYERS = (
     *("abi", "python", "telemetry/recording", "manager"),
     *("graphs", "sparse", "launch", "memory", "modules", "streams"),
     *("shared", "driver", "modules/image", "telemetry", "process", ""),
 )
 
-#: Folders, and those whose headers they may include beside their own.
+#: Folders, and the folders whose headers they may include in addition to their own.
 TREES = {
     "csrc/runtime": {"csrc", "csrc/include"},
     "softgpu/src": {"softgpu/src/isa", "softgpu/src/check"},
@@ -38,7 +38,7 @@ TREES = {
     "csrc/cuhip": {"csrc"},
 }
 
-#: Folders whose objects make has built already, and the objects' places.
+#: Folders whose objects make has already built, and where the objects are.
 OBJECTS = {"softgpu/src": BUILD / "softgpu" / "obj", "csrc/cuhip": BUILD / "cuhip" / "obj"}
 
 INCLUDE = re.compile(r'^#include "([^"]+\.h)"', re.MULTILINE)
@@ -124,7 +124,7 @@ def test_no_files_include_each_other_in_a_circle(tree: str) -> None:
 
 
 def symbols(objects: list[Path]) -> dict[str, tuple[set[str], set[str]]]:
-    """Returns the symbols that each object defines, and those that it takes from others."""
+    """Returns the symbols that each object defines, and those that it uses from others."""
     found: dict[str, tuple[set[str], set[str]]] = {str(path): (set(), set()) for path in objects}
     said = subprocess.run(["nm", "-A", *objects], capture_output=True, text=True, check=True)
     for line in said.stdout.splitlines():
@@ -136,8 +136,8 @@ def symbols(objects: list[Path]) -> dict[str, tuple[set[str], set[str]]]:
 
 
 def objects(tree: str, files: list[Path], scratch: Path) -> list[Path]:
-    """Returns the objects of the files. The test compiles the runtime again: its own objects are
-    the linker's."""
+    """Returns the object files of the given sources. The test compiles the runtime again, because
+    its own object files are inputs of the linker."""
     for part, made in OBJECTS.items():
         if tree.startswith(part):
             return [made / path.relative_to(ROOT / part).with_suffix(".o") for path in files]

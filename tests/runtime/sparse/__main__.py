@@ -1,4 +1,4 @@
-"""Runs the sums on two releases of hipSPARSE, and records each result: make check-sparse."""
+"""Runs the sums with two releases of hipSPARSE, and records each result: make check-sparse."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 def _run(*words: str) -> tuple[bool, dict[str, str]]:
-    """Returns whether all have passed, and the outcome of each test that was run."""
+    """Returns whether all tests have passed, and the outcome of each test that ran."""
     with tempfile.NamedTemporaryFile() as file:
         command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "tests.devices.rocm.plugin"]
         ended = subprocess.run([*command, "--rocm-outcomes", file.name, *words], check=False)

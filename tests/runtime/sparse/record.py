@@ -1,4 +1,4 @@
-"""The findings of the last run of make check-sparse."""
+"""The results of the last run of make check-sparse."""
 
 from __future__ import annotations
 

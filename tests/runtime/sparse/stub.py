@@ -33,7 +33,7 @@ int sparsestub_descriptors(void);
 
 
 class SparseStub:
-    """The stub's calls, and its answers to come."""
+    """The stub's recorded calls, and its answers to future calls."""
 
     def __init__(self, name: str = HIPSPARSE_5) -> None:
         ffi = FFI()
@@ -44,7 +44,7 @@ class SparseStub:
         return getattr(self.lib, f"sparsestub_{name}")
 
     def count(self, function: str) -> int:
-        """Returns the calls of a function, named without "hipsparse"."""
+        """Returns the calls of a function, whose name lacks "hipsparse"."""
         return self.lib.sparsestub_count(function.encode())
 
     def fail(self, function: str, status: int, times: int = 1) -> None:
@@ -53,8 +53,8 @@ class SparseStub:
 
 
 class Sums:
-    """Descriptors as a lowered program makes them, and products of them. The stub computes
-    nothing."""
+    """Descriptors as a lowered program creates them, and products of these descriptors. The stub
+    computes nothing."""
 
     def __init__(self, mgpu: Mgpu, type: int = F32) -> None:
         self.mgpu, self.type = mgpu, type
@@ -67,7 +67,7 @@ class Sums:
         self.vector = mgpu.CreateDnVec(4, memory, type, self.stream)
 
     def spmm(self, stream=None) -> None:
-        """Asks the size, allocates a buffer and multiplies: the calls of one linalg.matmul."""
+        """Queries the size, allocates a buffer and multiplies: the calls of one linalg.matmul."""
         stream = stream or self.stream
         size = self.mgpu.SpMMBufferSize(0, 0, self.csr, self.dense, self.dense, self.type, stream)
         buffer = self.mgpu.MemAlloc(size, stream, False)

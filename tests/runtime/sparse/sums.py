@@ -1,4 +1,4 @@
-"""Products of sparse matrices by the mgpuSp* functions, held against SciPy's."""
+"""Products of sparse matrices by the mgpuSp* functions, compared with SciPy's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ INDEX = {np.dtype(np.int32): 2, np.dtype(np.int64): 3}
 
 
 def pack(values: np.ndarray, type: str) -> np.ndarray:
-    """Returns the values for the device; a bf16 is the upper half of a float."""
+    """Returns the values in the form for the device; a bf16 is the upper half of a float."""
     if type != "bf16":
         return np.ascontiguousarray(values, DTYPES[type])
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
@@ -41,7 +41,7 @@ def unpack(values: np.ndarray, type: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Shape:
-    """Describes the factors: rows × inner by inner × columns, and the share of elements."""
+    """The factors: rows × inner by inner × columns, and the share of non-zero elements."""
 
     rows: int
     inner: int
@@ -75,7 +75,7 @@ SHAPES = (
 
 
 class Device:
-    """Arrays on the device, as a lowered program puts them there."""
+    """Arrays on the device, as a lowered program copies them there."""
 
     def __init__(self, mgpu: Mgpu) -> None:
         self.mgpu = mgpu
@@ -132,7 +132,7 @@ def describe(device: Device, matrix, form: str, type: str, index: type = np.int3
 
 
 def differs(got: np.ndarray, wanted: np.ndarray, type: str) -> float:
-    """Returns the largest error beyond what the type allows; 0 if there is none."""
+    """Returns the largest error beyond the type's tolerance; 0 if there is none."""
     if not wanted.size:
         return 0.0
     error = np.abs(unpack(got, type).astype(np.complex128) - wanted)
@@ -165,7 +165,7 @@ def spmv(device: Device, shape: Shape, form: str, type: str, transposed: bool = 
 
 
 def compute_type(type: str) -> int:
-    """Returns the type in which products are added up: halves as floats."""
+    """Returns the type in which products are summed: halves as floats."""
     return TYPES["f32" if type in ("f16", "bf16") else type]
 
 
@@ -225,7 +225,7 @@ def sddmm(device: Device, shape: Shape, form: str, type: str) -> float:
 
 
 def sddmm_blocks(device: Device, shape: Shape, block: int, type: str) -> float:
-    """Computes S = S + (A B in the blocks of S), the one sum of BSR that MLIR emits; returns the
+    """Computes S = S + (A B in the blocks of S), the only sum of BSR that MLIR emits; returns the
     error."""
     rng = np.random.default_rng(5)
     mgpu, stream, put = device.mgpu, device.stream, device.put
@@ -288,7 +288,7 @@ def two_to_four(device: Device, rows: int, inner: int, columns: int, prune: int)
 
 
 def spgemm(device: Device, shape: Shape, form: str, type: str) -> float:
-    """Computes C = A B, all of them CSR, in the steps that LLVM lowers it to; returns the error."""
+    """Computes C = A B, all in CSR, in the steps to which LLVM lowers it; returns the error."""
     rng = np.random.default_rng(4)
     mgpu, stream, null = device.mgpu, device.stream, device.mgpu.null
     left = shape.sparse(rng, type)
@@ -325,7 +325,7 @@ def spgemm(device: Device, shape: Shape, form: str, type: str) -> float:
 
 
 def hold(sum: Callable, mgpu: Mgpu, *cases: tuple) -> None:
-    """Checks that every case of every shape is right, and that the library says nothing. Raises
+    """Checks that every case of every shape is right, and that the library prints nothing. Raises
     AssertionError."""
     found = list(_wrong(sum, mgpu, *cases))
     assert not found, "\n".join(found)

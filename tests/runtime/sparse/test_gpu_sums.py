@@ -1,5 +1,5 @@
-"""Only NVIDIA's libraries compute these: halves, blocks and 2:4. The tests need a machine with an
-NVIDIA GPU, SciPy, cuSPARSE and cuSPARSELt."""
+"""Only NVIDIA's libraries compute these products: halves, blocks and 2:4. The tests need a machine
+with an NVIDIA GPU, SciPy, cuSPARSE and cuSPARSELt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ON_A_GPU = {"policies": ("builtin",), "backends": (pytest.param("cuda", marks=py
 
 
 def _cusparselt() -> str:
-    """Returns the folder of cuSPARSELt that Python has, which comes with PyTorch; else the
+    """Returns the folder of the cuSPARSELt that is installed with PyTorch; otherwise the
     loader's."""
     found = importlib.util.find_spec("nvidia")
     folders = found.submodule_search_locations if found else ()
@@ -43,7 +43,7 @@ def test_dense_times_dense_in_sparse_blocks_is_right(mgpu: Mgpu) -> None:
 @in_child(LD_LIBRARY_PATH=_cusparselt(), **ON_A_GPU)
 def test_2_to_4_matrices_times_dense_are_right(mgpu: Mgpu) -> None:
     """The matrices have 16 rows as in LLVM's own tests, or more; they are sparse already, or the
-    library makes them so."""
+    library prunes them."""
     mgpu.CreateSparseLtEnv()
     device = Device(mgpu)
     for shape in ((16, 32, 16), (64, 128, 32), (256, 64, 512)):

@@ -1,5 +1,5 @@
-"""Programs of MLIR's sparse compiler, from the source to the calls, and through AMD's hipSPARSE to
-values."""
+"""Programs from MLIR's sparse compiler, from the source to the calls, and through AMD's hipSPARSE
+to values."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _sparse() -> np.ndarray:
 @pytest.mark.parametrize("type", ["f32", "f64"])
 @pytest.mark.parametrize("form", ENCODINGS)
 def test_lowered_sparse_times_dense_is_right(form: str, type: str, tmp_path: Path) -> None:
-    """The program multiplies three times, and adds each product to the one before."""
+    """The program multiplies three times, and adds each product to the previous sum."""
     ramp = np.add.outer(np.arange(8.0), np.arange(8.0))
     got = _run(lower(program("matmul", form, type, times=3), tmp_path))
     assert got.reshape(8, 8).tolist() == (ramp + 3 * (_sparse() @ ramp)).tolist()

@@ -1,4 +1,4 @@
-"""make check-sparse was run since its tests were last changed, and all passed."""
+"""make check-sparse has run since its tests last changed, and all tests passed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Sparse matrices over the stub of hipSPARSE and cuSPARSE: the calls that the libraries get, and
-how their failures show. test_sums.py shows that sums are right, on the libraries themselves."""
+how failures are reported. test_sums.py tests that sums are right, with the libraries themselves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.runtime.sparse.stub import (
 )
 from tests.support.child import Mgpu, in_child
 
-#: Values of cusparseComputeType as LLVM's lowering has them.
+#: Values of cusparseComputeType in LLVM's lowering.
 LLVM_16F = 0
 
 WITH_STUB = {"LD_LIBRARY_PATH": str(FOLDER)}
@@ -168,7 +168,8 @@ def test_alpha_and_beta_are_ones_of_the_type(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_a_product_of_sparse_matrices_on_amd_has_no_beta(mgpu: Mgpu) -> None:
-    """hipSPARSE 5.3 computes wrong values with 1; C begins empty, so 0 gives the same result."""
+    """hipSPARSE 5.3 computes wrong values with 1; C is empty at first, so 0 gives an equal
+    result."""
     stub = SparseStub()
     mgpu.CreateSparseEnv()
     sums = Sums(mgpu)
@@ -195,7 +196,7 @@ def test_work_goes_to_the_stream_that_is_passed(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_a_stream_with_sparse_work_is_not_taken_for_idle(mgpu: Mgpu) -> None:
-    """Otherwise a new owner of the stream would queue behind that work."""
+    """Otherwise a new owner of the stream would wait for that work."""
     mgpu.CreateSparseEnv()
     sums = Sums(mgpu)
     asked = mgpu.count("hipStreamQuery")
@@ -253,7 +254,7 @@ def test_many_streams_share_few_environments(mgpu: Mgpu) -> None:
 
 @in_child(SPARSESTUB_DELAY="500", **WITH_STUB)
 def test_concurrent_threads_do_not_share_an_environment(mgpu: Mgpu) -> None:
-    """Threads wait for each other even on one stream: no two may call with the library's handle at
+    """Threads wait for each other even on one stream: no two may use the library's handle at
     once."""
     stub = SparseStub()
     mgpu.CreateSparseEnv()
@@ -268,7 +269,8 @@ def test_concurrent_threads_do_not_share_an_environment(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_a_reset_device_leaves_no_environment(mgpu: Mgpu) -> None:
-    """The library does not destroy the environment, as its memory on the device is gone."""
+    """The library does not destroy the environment, because the environment's device memory is
+    gone."""
     stub, null = SparseStub(), mgpu.null
     mgpu.CreateSparseEnv()
     sums = Sums(mgpu)
@@ -297,7 +299,7 @@ def test_a_failure_has_the_line_of_stock(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_a_sparse_call_without_an_environment_fails_as_stock(mgpu: Mgpu) -> None:
-    """Stock returns a null handle then; this library also names the missing call in one line."""
+    """Then stock returns a null handle; this library also names the missing call in one line."""
     stub = SparseStub()
     sums = Sums(mgpu)
     sums.spmm()
@@ -326,7 +328,7 @@ def test_a_lack_of_memory_empties_the_cache_and_tries_again(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_a_product_without_memory_is_not_begun_again(mgpu: Mgpu) -> None:
-    """Products add to their result: nobody knows how much of it was added."""
+    """Products add to their result: it is unknown how much was added before the failure."""
     stub = SparseStub()
     mgpu.CreateSparseEnv()
     sums = Sums(mgpu)
@@ -349,7 +351,7 @@ def test_statistics_count_the_calls(mgpu: Mgpu) -> None:
 
 
 def _two_to_four(mgpu: Mgpu, prune: int = 1) -> list[int]:
-    """Makes one product as LLVM lowers it; returns the sizes of its buffers."""
+    """Makes one product as LLVM lowers it; returns the sizes of the product's buffers."""
     sizes = (44104, 11032, 11032)
     sparse, *dense = memory = [mgpu.ffi.new("char[]", b"\7" * (size + 64)) for size in sizes]
     guard = mgpu.ffi.new("int64_t[5]", [0, 0, 0, 7, 7])
@@ -384,7 +386,7 @@ def test_cusparselt_does_2_to_4_products(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",), **WITH_STUB)
 def test_a_2_to_4_matrix_is_checked_in_memory_that_begins_as_0(mgpu: Mgpu) -> None:
-    """cuSPARSELt writes there only if something is wrong."""
+    """cuSPARSELt writes there only if a value is wrong."""
     driver = CuStub()
     driver.lib.custub_pointer(2)  # the device's
     _two_to_four(mgpu, prune=2)
@@ -401,7 +403,7 @@ def test_2_to_4_products_name_the_type_as_an_old_cusparselt_does(mgpu: Mgpu) -> 
 
 @in_child(backends=("custub",), SPARSESTUB_LT_VERSION="502", **WITH_STUB)
 def test_2_to_4_products_name_the_type_as_a_newer_cusparselt_does(mgpu: Mgpu) -> None:
-    """Newer cuSPARSELt has other numbers, and halves are added up as floats: 2 is
+    """Newer releases of cuSPARSELt use other numbers, and sum halves as floats: 2 is
     CUSPARSE_COMPUTE_32F."""
     _two_to_four(mgpu)
     assert SparseStub(CUSPARSELT).type() == 2

@@ -1,7 +1,7 @@
 """Products of sparse matrices by AMD's own hipSPARSE, on the emulated device, against SciPy's.
 
 make check-sparse installs hipSPARSE (1.3 GB) and SciPy; without both these tests are skipped. With
--m gpu cuSPARSE computes them, on a machine with an NVIDIA GPU."""
+-m gpu, cuSPARSE computes the products, on a machine with an NVIDIA GPU."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMPLEX = ("c32", "c64")
 
 
 def _by_columns(*forms: str) -> list[str]:
-    """Returns the matrices whose product by a vector has to follow columns: hipSPARSE of ROCm 7
+    """Returns the matrices whose product with a vector must run along columns: hipSPARSE of ROCm 7
     answers "not implemented"."""
     hip = Path(os.environ["MGPU_RT_HIP"]).resolve().name
     return [] if hip.startswith("libamdhip64.so.7") else [*forms]

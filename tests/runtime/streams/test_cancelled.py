@@ -1,5 +1,5 @@
-"""Threads that the program cancels (pthread_cancel), and threads that lend a stream in turn: the
-others go on."""
+"""Threads that the program cancels (pthread_cancel), and threads that set an external stream in
+turn: other threads continue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEADER = ROOT / "csrc" / "include"
 
 # ---- cancellation ----
 
-#: The main thread makes its first call after a thread that is cancelled.
+#: The main thread makes its first call after a thread was cancelled.
 CANCELLED = """
 #include <pthread.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ int main(void) {
 }
 """
 
-#: A thread that is to be cancelled ends the process.
+#: In this case a thread that is to be cancelled ends the process.
 EXITING = """
 #include <pthread.h>
 #include <stdlib.h>
@@ -59,8 +59,8 @@ int main(void) {
 }
 """
 
-#: Cancels a thread while a file is open that a function of mgpu_rt.h reads: the program's fstat
-#: asks for it.
+#: Cancels a thread while a function of mgpu_rt.h has opened a file: the program's fstat requests
+#: the cancellation.
 READING = """
 #include <dirent.h>
 #include <mgpu_rt_private.h>
@@ -114,7 +114,7 @@ int main(void) {
 
 
 def status(source: str) -> int:
-    """Returns the status of a program linked with the library; ends one that hangs."""
+    """Returns the status of a program linked with the library; kills a program that hangs."""
     with tempfile.TemporaryDirectory() as scratch:
         flags = (str(library()), f"-Wl,-rpath,{library().parent}", "-pthread", f"-I{HEADER}")
         program = compile_c(Path(scratch, "program"), source, *flags)
@@ -143,7 +143,7 @@ def test_a_first_call_that_warns_cannot_be_cancelled(_: Mgpu) -> None:
 @in_child(**PLAIN, MGPU_RT_STATS="stats", MGPU_RT_TRACE="trace")
 @in_folder
 def test_an_exit_cannot_be_cancelled(_: Mgpu) -> None:
-    """Every file that the exit writes is complete."""
+    """Every file that is written at exit is complete."""
     assert status(EXITING) == 0
     assert Path("stats").read_text().startswith("{")
     assert Path("trace").read_text().startswith("{")
@@ -156,8 +156,8 @@ def test_a_cancelled_thread_closes_the_file_that_it_reads(_: Mgpu) -> None:
 
 # ---- streams that are lent ----
 
-#: Each of several threads lends a stream, creates one (the lent one), destroys it, and ends the
-#: loan.
+#: Each of several threads sets an external stream, creates one (the external one), destroys it, and
+#: ends the use.
 LENDING = """
 #include <pthread.h>
 int mgpu_rt_use_stream(void *stream);
@@ -189,7 +189,7 @@ int lend_in_turn(void *stream) {
 
 @in_child(policies=("builtin",))
 def test_a_stream_that_threads_lend_stays_the_callers(mgpu: Mgpu) -> None:
-    """No thread finds the stream while another ends its loan, and destroys it by mistake."""
+    """No thread finds the stream while another ends its use, and destroys it by mistake."""
     out = folder("cancelled") / "lending.so"
     compile_c(out, LENDING, "-O1", "-shared", "-fPIC", "-pthread", str(library()))
     ffi = FFI()

@@ -1,4 +1,4 @@
-"""mgpuEventElapsedTime: one symbol for both signatures, and events with a time for it."""
+"""mgpuEventElapsedTime: one symbol for both signatures, and events with timing for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.images import code_object
 from tests.support.known import program, run_program
 from tests.support.patience import HANG
 
-#: Asks in both signatures, by one symbol; prints whether both answers are equal, and are a time.
+#: Calls both signatures by one symbol; prints whether both answers are equal, and are a time.
 CLOCK = """
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -72,7 +72,7 @@ __attribute__((constructor)) static void load(void) {
 }
 """
 
-#: A program's own function of that name, as mlir-air has one: it prints.
+#: A program's own function of that name, such as mlir-air's: it prints.
 OWN = """
 #include <stdio.h>
 int hipEventElapsedTime(float *, void *, void *);
@@ -85,7 +85,7 @@ int mgpuEventElapsedTime(float *milliseconds, void *start, void *stop) {
 
 
 def flags_of_events(log: Path) -> list[int]:
-    """Returns the flags with which HIP's events were made, and how many HIP destroyed."""
+    """Returns the flags with which HIP created events, and how many events HIP destroyed."""
     record = json.loads(log.read_text())
     made = [c["args"]["flags"] for c in record["calls"] if c["name"] == "hipEventCreateWithFlags"]
     assert record["misuse"] == []
@@ -109,7 +109,7 @@ def test_a_program_that_imports_it_has_times_in_both_signatures(
 
 
 def test_a_library_that_is_opened_later_may_ask(tmp_path: Path) -> None:
-    """An event that was kept before has no time."""
+    """An event that was cached before has no timing."""
     (tmp_path / "image").write_bytes(code_object("forum"))
     linked = (str(library()), f"-Wl,-rpath,{library().parent}")
     late = compile_c(tmp_path / "late.so", ASKS, "-shared", "-fPIC", *linked)
@@ -125,8 +125,8 @@ def test_a_library_that_is_opened_later_may_ask(tmp_path: Path) -> None:
 
 
 def test_a_programs_own_function_answers_as_with_stock(tmp_path: Path) -> None:
-    """The program's function counts, although this library has one too, before it: mlir-air's clock
-    prints."""
+    """The program's function is called, although this library also defines one and comes before it:
+    mlir-air's clock prints."""
     stub = environment()["MGPU_RT_HIP"]
     own = compile_c(tmp_path / "own.so", OWN, "-shared", "-fPIC", stub)
     linked = ("-Wl,--no-as-needed", str(own))
@@ -159,7 +159,7 @@ def test_a_programs_own_function_may_call_this_one(tmp_path: Path) -> None:
 
 
 def recorded(mgpu: Mgpu, stream):
-    """Records two events, one after the other."""
+    """Records two events, the second after the first."""
     events = mgpu.EventCreate(), mgpu.EventCreate()
     for event in events:
         mgpu.EventRecord(event, stream)
@@ -197,7 +197,7 @@ def test_a_call_with_null_pointers_asks_without_a_word(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_nothing_is_done_with_what_is_no_event(mgpu: Mgpu) -> None:
-    """The library writes nothing to such memory, and HIP does not see it."""
+    """The library writes nothing to such memory, and HIP does not get the address."""
     mgpu.EventElapsedTime(mgpu.null, mgpu.null, mgpu.null)
     stream = mgpu.StreamCreate()
     start, stop = recorded(mgpu, stream)
@@ -222,7 +222,7 @@ def test_nothing_is_done_with_what_is_no_event(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="70200000")
 def test_hip_7_has_times_too(mgpu: Mgpu) -> None:
-    """No event is kept there, so the library did not have to know."""
+    """Events are not cached in that mode, so the library did not have to know."""
     mgpu.EventElapsedTime(mgpu.null, mgpu.null, mgpu.null)
     events = recorded(mgpu, mgpu.StreamCreate())
     assert mgpu.EventElapsedTime(mgpu.ffi.new("float *"), *events).error == 0

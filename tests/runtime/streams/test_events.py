@@ -1,4 +1,4 @@
-"""Events that are kept: who may hold one, and what ends it (shared/types.h has the states)."""
+"""Cached events: which caller may hold one, and what ends it (shared/types.h has the states)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.known import program, run_program
 
 FORUM_KERNEL = "test_func"
 
-#: A thread asks HIP about its kept event, and main returns before HIP has answered.
+#: A thread asks HIP about its cached event, and main returns before HIP has answered.
 EXIT = """
 #include <dlfcn.h>
 #include <pthread.h>
@@ -65,7 +65,7 @@ def test_an_event_that_is_destroyed_twice_serves_one_owner(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_an_event_that_hip_destroyed_is_forgotten(mgpu: Mgpu) -> None:
-    """HIP has given the event's handle to another owner by now, so HIP judges its use."""
+    """HIP has given the event's handle to another owner, so HIP judges its use."""
     event = mgpu.EventCreate()
     mgpu.EventDestroy(event)
     assert mgpu.lib.mgpu_rt_empty_cache() == 1
@@ -77,7 +77,8 @@ def test_an_event_that_hip_destroyed_is_forgotten(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_a_slot_serves_no_event_that_came_back_to_another_thread(mgpu: Mgpu) -> None:
-    """After a reset HIP hands its handle out again: the old slot of this thread leads there."""
+    """After a reset HIP hands its handle out again: this thread's old slot refers to that
+    handle."""
     mgpu.StreamDestroy(mgpu.StreamCreate())
     spare = mgpu.EventCreate()
     mgpu.EventDestroy(spare)
@@ -114,8 +115,8 @@ def test_an_event_at_work_is_reused_once_it_is_over(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="70253211")
 def test_hip_7_is_never_asked_about_an_event(mgpu: Mgpu) -> None:
-    """HIP 7 reads the stream that the event was recorded on, and the program may have destroyed
-    it."""
+    """HIP 7 reads the stream on which the event was recorded, and the program may have destroyed
+    that stream."""
     stream = mgpu.StreamCreate()
     for event in [mgpu.EventCreate() for _ in range(20)]:  # more than a thread's slots
         mgpu.EventRecord(event, stream)
@@ -135,7 +136,7 @@ def test_hip_7s_events_are_kept_where_hip_need_not_be_asked(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="70253211", MGPU_RT_EXCLUSIVE="on")
 def test_hip_7_is_not_asked_about_an_event_once_an_override_may_call_it(mgpu: Mgpu) -> None:
-    """The override may have recorded the event on a stream that it has destroyed since."""
+    """The override may have recorded the event on a stream that it has since destroyed."""
     mgpu.EventDestroy(mgpu.EventCreate())
     mgpu.passes_on("mgpuMemset16")
     mgpu.EventDestroy(mgpu.EventCreate())
@@ -146,8 +147,8 @@ def test_hip_7_is_not_asked_about_an_event_once_an_override_may_call_it(mgpu: Mg
 
 @in_child(HIPSTUB_REUSE="1")
 def test_a_reset_makes_events_unknown(mgpu: Mgpu) -> None:
-    """The program makes an event by HIP itself, which gets the handle: the library does not keep
-    it."""
+    """The program creates an event by HIP itself, which gets the handle: the library does not cache
+    that event."""
     mgpu.StreamDestroy(mgpu.StreamCreate())
     spare = mgpu.EventCreate()
     mgpu.EventDestroy(spare)
@@ -161,8 +162,8 @@ def test_a_reset_makes_events_unknown(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_an_event_that_the_program_records_by_hip_itself_passes_no_mark(mgpu: Mgpu) -> None:
-    """HIP waits for the event's last record, on a stream that is done: the first stream is still at
-    work."""
+    """HIP waits for the event's last record, on a stream that is done, while the first stream has
+    pending work."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
     first, second, third = (mgpu.StreamCreate() for _ in range(3))
     block = mgpu.MemAlloc(4096, first, False)
@@ -180,8 +181,8 @@ def test_an_event_that_the_program_records_by_hip_itself_passes_no_mark(mgpu: Mg
 
 @in_child(HIPSTUB_REUSE="1")
 def test_hip_judges_an_event_that_a_reset_destroyed(mgpu: Mgpu) -> None:
-    """A stream and an event of the program have handles that were ours. The reset shows at the
-    stream, after the event was looked up."""
+    """A stream and an event of the program have handles that belonged to the library's objects. The
+    reset is detected at the stream, after the event was looked up."""
     event, stream = mgpu.EventCreate(), mgpu.StreamCreate()
     mgpu.StreamDestroy(stream)
     mgpu.stub.hipDeviceReset()

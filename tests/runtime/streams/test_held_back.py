@@ -1,4 +1,4 @@
-"""Streams that wait for the program: ours do not wait where stock's calls do not."""
+"""Streams that wait for the program: the library's calls wait only where stock's calls wait."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ static void use(unsigned long bytes, void *stream) {
 def run(
     folder: Path, source: str, backend: str, *words: str, runtime: Path | None = None, **more: str
 ) -> subprocess.CompletedProcess[str]:
-    """Plays a program; one that hangs raises TimeoutExpired."""
+    """Plays a program; raises TimeoutExpired if it hangs."""
     path = program(folder, HEAD + source, runtime=runtime)
     env = environment(backend, HIPSTUB_ASYNC="0", MGPU_RT_MANAGER="off", **more)
     hip = STUB if backend == "stub" else softgpu.hip()
@@ -128,7 +128,7 @@ int main(void) {
 """
 
 
-#: A library in place of ROCr; its thread calls a signal's handler late.
+#: A library in place of ROCr, whose thread calls a signal's handler late.
 ROCR = """
 #include <stdbool.h>
 #include <stdint.h>
@@ -169,8 +169,9 @@ int hsa_amd_signal_async_handler(struct signal signal, int condition, int64_t va
 def test_the_exit_waits_until_hip_7_has_let_go_of_the_streams(
     tmp_path: Path, program: str, version: str, calls: int
 ) -> None:
-    """Threads of ROCr still freed modules while HIP's libraries ended, and 1 of 30 programs
-    crashed. ROCr's thread may take a newer handler before an older one, so there are two."""
+    """Before the fix, ROCr's threads still freed modules while HIP's libraries ended, and 1 of 30
+    programs crashed. ROCr's thread may take a newer handler before an older one, so the library
+    uses two."""
     rocr = tmp_path / "libhsa-runtime64.so.1"
     rocr.with_suffix(".c").write_text(ROCR)
     command = ["cc", "-shared", "-fPIC", "-pthread", rocr.with_suffix(".c"), "-o", rocr]
@@ -205,7 +206,7 @@ int main(int count, char **words) {
 def test_allocations_beyond_the_limit_go_on_while_a_stream_is_held(
     tmp_path: Path, runtime: Path | None, backend: str, whose: str
 ) -> None:
-    """The last allocation asks for more than any device has."""
+    """The last allocation requests more memory than any device has."""
     limit = {"MGPU_RT_MEMORY_LIMIT": "1M"}
     done = run(tmp_path, LIMIT, backend, whose, runtime=runtime or library(), **limit)
     assert (done.returncode, done.stdout) == (0, "all are there\n")

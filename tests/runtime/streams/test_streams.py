@@ -1,4 +1,5 @@
-"""Streams that go from thread to thread: none is handed out twice at once, or with work pending."""
+"""Streams that are passed between threads: none is handed out twice at once, or with pending
+work."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def program() -> Path:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("threads", ["2", "5"])
 def test_random_use_of_streams_by_threads_goes_well(program: Path, threads: str, seed: int) -> None:
-    """Threads create, use, hand on, synchronise and destroy streams at random."""
+    """Threads create, use, pass on, synchronise and destroy streams at random."""
     tight = {"MGPU_RT_STREAM_LIMIT": "1"} if seed % 2 else {}
     env = environment(
         HIPSTUB_ASYNC="20,0,100,5",  # microseconds of each operation, by stream

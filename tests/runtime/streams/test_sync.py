@@ -1,5 +1,5 @@
-"""Synchronisation: the library does not ask again what it knows to be finished; lazy mode puts off
-the rest."""
+"""Synchronisation: the library does not wait again for work that it knows to be finished; lazy mode
+postpones other waits."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_each_kind_of_work_is_waited_for(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_every_synchronise_asks_hip_where_others_call_hip(mgpu: Mgpu) -> None:
-    """A library may have submitted to the stream without our knowledge."""
+    """Another library may have submitted work to the stream without our knowledge."""
     stream = mgpu.StreamCreate()
     for _ in range(3):
         mgpu.StreamSynchronize(stream)
@@ -112,7 +112,7 @@ LAZY = {"MGPU_RT_SYNC": "lazy", "MGPU_RT_EXCLUSIVE": "on"}
 
 
 def loop(mgpu: Mgpu, function, iterations: int = 5):
-    """Makes LLVM 22's calls of a synchronous launch."""
+    """Makes LLVM 22's calls for a synchronous launch."""
     for _ in range(iterations):
         stream = mgpu.StreamCreate()
         mgpu.launch(function, stream)
@@ -166,7 +166,7 @@ def test_lazy_waits_where_memory_is_shared(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY)
 def test_lazy_waits_for_kernels_that_print(mgpu: Mgpu) -> None:
-    """Images of such kernels name HIP's buffer for printing in their metadata."""
+    """The metadata of such kernels' images name HIP's buffer for printing."""
     image = code_object("forum") + b"hidden_hostcall_buffer"
     head = bytearray(image)
     note = image.find(b"amdhsa.")
@@ -178,7 +178,7 @@ def test_lazy_waits_for_kernels_that_print(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY, HIPSTUB_ASYNC="held")
 def test_work_on_another_stream_waits_for_a_deferred_wait(mgpu: Mgpu) -> None:
-    """The program believes that the first is done, so the second may use its results."""
+    """The program believes that the first launch is done, so the second may use its results."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     for submit in (
@@ -196,7 +196,7 @@ def test_work_on_another_stream_waits_for_a_deferred_wait(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY)
 def test_concurrent_streams_do_not_wait_for_each_other(mgpu: Mgpu) -> None:
-    """A wait for one would also wait for later work, and the streams would not overlap."""
+    """A wait for one stream would also wait for later work, and the streams would not overlap."""
     function, first, second = kernel(mgpu), mgpu.StreamCreate(), mgpu.StreamCreate()
     for stream in (first, second):
         mgpu.launch(function, stream)
@@ -206,7 +206,7 @@ def test_concurrent_streams_do_not_wait_for_each_other(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY, HIPSTUB_ASYNC="held")
 def test_two_concurrent_streams_stay_concurrent(mgpu: Mgpu) -> None:
-    """The library makes a deferred wait before more work comes on its stream, not after."""
+    """The library makes a postponed wait before further work comes on its stream, not after."""
     function = kernel(mgpu)
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     for _ in range(3):
@@ -240,7 +240,7 @@ def test_memory_of_a_deferred_wait_serves_nobody_else(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY, HIPSTUB_ASYNC="held")
 def test_a_destroyed_stream_with_later_work_is_busy(mgpu: Mgpu) -> None:
-    """The wait was put off, but more was submitted since: a new owner must not queue behind that
+    """The wait was postponed, but more work was submitted since: a new owner must not wait for that
     work."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     mgpu.launch(function, stream)

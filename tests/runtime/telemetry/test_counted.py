@@ -1,4 +1,4 @@
-"""Counts of kernels and images; each process counts for itself."""
+"""Counts of kernels and images; each process has its own counts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORUM, GLOBALS, INCREMENT = "test_func", "count", "increment"
 
 
 def run_kernel(mgpu: Mgpu, image, name: str) -> None:
-    """Loads, looks up and launches a kernel as LLVM 19 lowers it."""
+    """Loads a module, looks up its kernel and launches it, as LLVM 19 lowers it."""
     module = mgpu.load(image)
     mgpu.launch(mgpu.function(module, name))
     mgpu.ModuleUnload(module)
@@ -58,7 +58,7 @@ def test_no_call_with_the_cache_off_includes_hips_start(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), **COUNTED, HIPSTUB_DEVICES="2")
 def test_only_the_first_chosen_device_is_started(mgpu: Mgpu) -> None:
-    """Contexts of an unused device would take its memory for nothing."""
+    """A context of an unused device would take device memory for nothing."""
     mgpu.SetDefaultDevice(1)
     assert mgpu.count("hipFree") == 0
     assert mgpu.stats()["device"]["name"] is None
@@ -107,7 +107,7 @@ def by_loads(stats: dict) -> list[dict]:
 
 @in_child(policies=("builtin",), **COUNTED)
 def test_launches_of_foreign_functions_are_counted_as_others(mgpu: Mgpu) -> None:
-    """Foreign functions are HIP's own, and a kernel's symbol in the host's code."""
+    """Foreign functions are HIP's own functions, and a kernel's symbol in the host code."""
     null = mgpu.ffi.NULL
     mgpu.launch(mgpu.ffi.cast("hipFunction_t", 0x1230))
     mgpu.LaunchKernelRT(mgpu.ffi.cast("void *", 0x4560), *[1] * 6, 0, null, null, null, 0)
@@ -131,7 +131,7 @@ def test_the_reason_of_reloads_is_shown(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="off", **COUNTED)
 def test_counts_are_the_same_without_the_cache(mgpu: Mgpu) -> None:
-    """Equal counts allow two runs to be compared."""
+    """Two runs can be compared because their counts are equal."""
     image = mgpu.image(code_object("forum"))
     for _ in range(3):
         run_kernel(mgpu, image, FORUM)
@@ -146,7 +146,7 @@ MANY = 1200  # kernels; there are 1024 rows
 
 @in_child(policies=("builtin",), HIPSTUB_MODE="fast", **COUNTED)
 def test_kernels_without_a_row_are_counted_as_others(mgpu: Mgpu) -> None:
-    """Kernels that find no row are counted as others: none is lost, and none counts twice."""
+    """Kernels without a row are counted as others: none is lost, and none counts twice."""
     functions = [f"gpu.func @kernel{number}() kernel {{ gpu.return }}" for number in range(MANY)]
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "many.mlir")
@@ -190,7 +190,7 @@ def test_threads_count_together(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), MGPU_RT_TRACE="trace.json")
 @in_folder
 def test_a_miss_outside_the_abi_is_counted_for_no_call(mgpu: Mgpu) -> None:
-    """The allocation of a scratch buffer was a miss, the load after it is a hit."""
+    """The allocation of a scratch buffer was a miss, and the load after it is a hit."""
     image = mgpu.image(code_object("forum"))
     run_kernel(mgpu, image, FORUM)
     scratch = mgpu.ffi.new("struct mgpu_rt_scratch *")
@@ -202,7 +202,8 @@ def test_a_miss_outside_the_abi_is_counted_for_no_call(mgpu: Mgpu) -> None:
 
 
 def recorded_memory(mgpu: Mgpu) -> dict[str, int]:
-    """Returns the memory in the recording that a process leaves if it is killed here."""
+    """Returns the memory counts in the recording that a process leaves if it is killed at this
+    point."""
     recording = mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"stats.json"))
     return json.loads(recording)["memory"]["0"]
 
@@ -210,7 +211,7 @@ def recorded_memory(mgpu: Mgpu) -> dict[str, int]:
 @in_child(policies=("builtin",), MGPU_RT_STATS="stats.json")
 @in_folder
 def test_a_recording_has_the_memory_of_the_last_call(mgpu: Mgpu) -> None:
-    """Scratch buffers count, and so do blocks that go back to HIP."""
+    """Scratch buffers count, and so do blocks that are returned to HIP."""
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(1000, stream, False)
     scratch = mgpu.ffi.new("struct mgpu_rt_scratch *")
@@ -236,7 +237,7 @@ FILES = {"policies": ("builtin",), "HIPSTUB_MODE": "fast", "MGPU_RT_STATS": "sta
 @in_child(**FILES)
 @in_folder
 def test_a_child_of_fork_leaves_its_parents_file_alone(mgpu: Mgpu) -> None:
-    """Counts of the child begin at 0, in memory of its own."""
+    """The child's counts begin at 0, in separate memory."""
     mgpu.StreamDestroy(mgpu.StreamCreate())
     before = Path("stats.json").read_bytes()
     child = os.fork()
@@ -256,7 +257,7 @@ OTHER = "import ctypes, os, sys; ctypes.CDLL(sys.argv[1]).mgpuStreamCreate(); os
 @in_child(**FILES)
 @in_folder
 def test_a_living_process_keeps_its_file(mgpu: Mgpu) -> None:
-    """A second process with the same name for its file takes the next name."""
+    """A second process with the same file name uses the next name."""
     mgpu.StreamCreate()
     before = Path("stats.json").read_bytes()
     subprocess.run([sys.executable, "-c", OTHER, library()], check=True, timeout=HANG)
@@ -267,7 +268,7 @@ def test_a_living_process_keeps_its_file(mgpu: Mgpu) -> None:
 @in_child(**FILES)
 @in_folder
 def test_a_recording_stays_below_the_limit_of_file_sizes(mgpu: Mgpu) -> None:
-    """Most programs would end by SIGXFSZ at a write beyond it; Python ignores that."""
+    """A write beyond the limit would end most programs by SIGXFSZ; Python ignores that signal."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
     mgpu.StreamCreate()
     assert mgpu.stderr() == ""

@@ -1,4 +1,5 @@
-"""MGPU_RT_TRACE=gpu,PATH: the trace shows when the GPU worked, and the program does not notice."""
+"""MGPU_RT_TRACE=gpu,PATH: the trace shows when the GPU worked, and the program's results are
+unchanged."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def recorded(mgpu: Mgpu) -> tuple[list[dict], int]:
 
 
 def made(mgpu: Mgpu) -> tuple[int, ...]:
-    """Returns how many events were created and recorded, and how often one was waited for."""
+    """Returns how many events were created and recorded, and how often an event was waited for."""
     names = ("hipEventCreateWithFlags", "hipEventRecord", "hipEventSynchronize")
     return tuple(mgpu.counts(*names).values())
 
@@ -53,7 +54,8 @@ def test_nothing_is_timed_unless_asked_for(mgpu: Mgpu) -> None:
 @in_child(**ON)
 @in_folder
 def test_no_event_goes_to_a_stream_that_hip_has_destroyed(mgpu: Mgpu) -> None:
-    """HIP 7 refuses a launch there, but an event ends the process."""
+    """HIP 7 refuses a launch on a destroyed stream, but recording an event there ends the
+    process."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     mgpu.stub.hipStreamDestroy(mgpu.for_stub(stream))
     mgpu.launch(function, stream)
@@ -64,8 +66,8 @@ def test_no_event_goes_to_a_stream_that_hip_has_destroyed(mgpu: Mgpu) -> None:
 @in_child(**ON)
 @in_folder
 def test_a_pair_of_events_is_used_again(mgpu: Mgpu) -> None:
-    """The library has read the pair's events by then. HIP makes one event more: the one that was
-    looked at twice until it was done."""
+    """By then the library has read the events of the pair. HIP creates one event more: the event
+    that was queried twice until it was done."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     for _ in range(3):
         mgpu.launch(function, stream)
@@ -84,7 +86,7 @@ def test_a_pair_of_events_is_used_again(mgpu: Mgpu) -> None:
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_a_full_ring_is_not_waited_for(mgpu: Mgpu) -> None:
-    """The program makes launches that find no place, too."""
+    """The program also makes launches that find no free place."""
     function, stream, go_on = kernel(mgpu), mgpu.StreamCreate(), threading.Event()
     body = mgpu.ffi.callback("void(void **)", lambda _: go_on.wait() and None)
     mgpu.set_kernel(KERNEL, body)
@@ -103,7 +105,7 @@ def test_a_full_ring_is_not_waited_for(mgpu: Mgpu) -> None:
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_a_slow_stream_does_not_keep_out_others(mgpu: Mgpu) -> None:
-    """Only an operation that comes upon the slow stream's place has no time."""
+    """Only an operation that reaches the slow stream's place has no time."""
     function, go_on = kernel(mgpu), threading.Event()
     slow, fast = mgpu.StreamCreate(), mgpu.StreamCreate()
     memory = mgpu.MemAlloc(4, fast, False)
@@ -134,8 +136,8 @@ def test_events_are_of_the_device_that_they_are_recorded_on(mgpu: Mgpu) -> None:
 @in_child(**ON)
 @in_folder
 def test_a_device_that_was_reset_has_none_of_the_events(mgpu: Mgpu) -> None:
-    """The reset shows at the work that is to be timed: the program asks for nothing that is
-    kept."""
+    """The reset is detected at the work that is to be timed, because the program requests no cached
+    object."""
     mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
     mgpu.stub.hipDeviceReset()
     own = mgpu.stub_ffi.new("void *[2]")
@@ -165,7 +167,7 @@ def test_a_child_of_fork_times_nothing(mgpu: Mgpu) -> None:
 
 
 def occupy(mgpu: Mgpu, function, stream) -> threading.Event:
-    """Yields a kernel, submitted by HIP itself, that ends when the program says so."""
+    """Yields a kernel, submitted by HIP itself, that ends when the program tells it to."""
     go_on = threading.Event()
     signal.alarm(40)  # ends one that hangs
     body = mgpu.ffi.callback("void(void **)", lambda _: go_on.wait() and None)
@@ -179,8 +181,8 @@ def occupy(mgpu: Mgpu, function, stream) -> threading.Event:
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_a_first_stream_that_waits_for_the_program_is_abandoned(mgpu: Mgpu) -> None:
-    """The thread looks at the stream's first event for a second; what is submitted then has no
-    time."""
+    """The thread waits for the stream's first event for a second; work that is submitted during
+    that second has no time."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     memory = mgpu.MemAlloc(4, stream, False)
     go_on = occupy(mgpu, function, stream)
@@ -194,8 +196,8 @@ def test_a_first_stream_that_waits_for_the_program_is_abandoned(mgpu: Mgpu) -> N
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_no_thread_waits_for_another_that_reads_an_event(mgpu: Mgpu) -> None:
-    """Two threads on two streams: the first looks at an event, the second ends that. The kernel is
-    Python's, so it has ended before the interpreter does."""
+    """Two threads on two streams: the first thread waits for an event, the second makes it
+    complete. The kernel is a Python function, so it has ended before the interpreter ends."""
     function, stream, other = kernel(mgpu), mgpu.StreamCreate(), mgpu.StreamCreate()
     memory = mgpu.MemAlloc(4, stream, False)
     go_on = occupy(mgpu, function, stream)
@@ -214,13 +216,13 @@ def test_no_thread_waits_for_another_that_reads_an_event(mgpu: Mgpu) -> None:
 @in_child(**ON, HIPSTUB_FAULT="hipModuleLaunchKernel:1:98")
 @in_folder
 def test_timing_keeps_the_error_of_a_launch(mgpu: Mgpu) -> None:
-    """Up to HIP 6 a call that succeeds clears the error."""
+    """Up to HIP 6 a successful call clears the last error."""
     mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
     assert mgpu.stub.hipGetLastError() == 98
     assert recorded(mgpu) == ([], 0)
 
 
-#: Events of the reference, before the launch, after it.
+#: The events are: the reference, one before the launch, and one after it.
 RECORDS = ("hipEventRecord:1:2", "hipEventRecord:3:2", "hipEventRecord:4:2")
 
 
@@ -252,8 +254,8 @@ def test_the_program_sees_no_error_without_an_event(mgpu: Mgpu) -> None:
 @in_child(**ON, backends=("softgpu",))
 @in_folder
 def test_a_function_that_hip_lacks_is_not_timed(mgpu: Mgpu) -> None:
-    """HIP 5.2.3 lacks cooperative launches; an event around one would clear the last error, up to
-    HIP 6."""
+    """HIP 5.2.3 lacks cooperative launches; recording an event around one would clear the last
+    error, up to HIP 6."""
     stream = mgpu.StreamCreate()
     error = mgpu.stub.hipSetDevice(99)
     mgpu.LaunchKernelCooperative(mgpu.null, *[1] * 9, 0, stream, mgpu.null, mgpu.null)
@@ -278,7 +280,7 @@ if sys.argv[2] == "quick_exit":
 
 
 def at_end(how: str) -> None:
-    """The end of the process reads and empties the ring."""
+    """At the end of the process the library reads and empties the ring."""
     env = environment(MGPU_RT_TRACE="gpu,trace.json", MGPU_RT_MANAGER="off", HIPSTUB_LOG="log")
     command = [sys.executable, "-c", PROGRAM, str(library()), how]
     subprocess.run(command, env=env, timeout=HANG, check=True)
@@ -305,7 +307,7 @@ def test_a_quick_exit_reads_finished_events(mgpu: Mgpu) -> None:
 @pytest.mark.parametrize("backend", ["stub", "softgpu"])
 @pytest.mark.parametrize("program", ["forum", "churn"])
 def test_work_is_after_its_call_and_in_order(program: str, backend: str, tmp_path: Path) -> None:
-    """The emulated device runs the launches by AMD's own HIP: they are rows of their streams."""
+    """AMD's own HIP runs the launches on the emulated device: each is in its stream's row."""
     path = tmp_path / "trace.json"
     way, trace = ways()["linked"], f"gpu,{path}"
     outcome = run(program, 22, way, backend=backend, iterations=3, MGPU_RT_TRACE=trace)

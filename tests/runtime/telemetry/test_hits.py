@@ -1,4 +1,4 @@
-"""Hits are calls that a cache answered: refused, failed and foreign calls are none."""
+"""Hits are calls that a cache answered: refused, failed and foreign calls are not hits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_look_up_in_an_unloaded_module_is_no_hit(mgpu: Mgpu) -> None:
 @in_child(**COUNTED)
 @in_folder
 def test_both_ways_to_load_count(mgpu: Mgpu) -> None:
-    """HIP compiles nothing, but mgpuModuleLoadJIT loads what is compiled."""
+    """HIP cannot compile, but mgpuModuleLoadJIT loads compiled images."""
     image, other = (mgpu.image(code_object(name)) for name in ("forum", "churn"))
     for _ in range(2):
         mgpu.ModuleUnload(mgpu.load(image))
@@ -74,7 +74,7 @@ def test_compiled_text_counts_as_a_load(mgpu: Mgpu) -> None:
 @in_child(**COUNTED)
 @in_folder
 def test_a_failed_call_is_neither_hit_nor_miss(mgpu: Mgpu) -> None:
-    """HIP has no memory left."""
+    """HIP has no memory left in this test."""
     stream = mgpu.StreamCreate()
     for _ in range(2):
         mgpu.MemFree(mgpu.MemAlloc(512, stream, False), stream)
@@ -95,7 +95,7 @@ def test_a_failed_call_is_neither_hit_nor_miss(mgpu: Mgpu) -> None:
 @in_child(**COUNTED)
 @in_folder
 def test_calls_that_become_part_of_a_graph_are_hits_where_a_cache_serves_them(mgpu: Mgpu) -> None:
-    """Memory that the graph has freed is its own, and the graph takes it again."""
+    """Memory that the graph has freed belongs to the graph, which uses it again."""
     image = mgpu.image(code_object("forum"))
     mgpu.ModuleUnload(mgpu.load(image))
     mgpu.StreamDestroy(mgpu.StreamCreate())

@@ -1,4 +1,4 @@
-"""Wherever kernels are counted, those of one name in several images are told apart."""
+"""In all counts, kernels with one name in several images are distinguished."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.images import code_object
 COUNTED = {"MGPU_RT_STATS": "/dev/null"}
 ROUNDS = 5
 
-#: A constant as MLIR makes it: static, and named by the gpu.module.
+#: A constant as MLIR creates it: static, and named after the gpu.module.
 CONSTANT = """
 __asm__(".section .rodata\\n.balign 4096\\n.type {symbol}, @object\\n{symbol}:\\n"
         ".incbin \\"{path}\\"\\n.size {symbol}, . - {symbol}\\n.text\\n");
@@ -30,7 +30,7 @@ const void *image(void) {{
 
 
 def constant(out: Path, symbol: str, module: str, *flags: str) -> Path:
-    """Builds a shared library that holds an image of samename.mlir."""
+    """Builds a shared library that contains an image of samename.mlir."""
     image, source = out.with_suffix(".image"), out.with_suffix(".c")
     image.write_bytes(code_object("samename", module))
     source.write_text(CONSTANT.format(symbol=symbol, path=image))
@@ -111,7 +111,7 @@ def test_a_name_that_one_image_has_stays_plain(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), **COUNTED)
 @in_folder
 def test_images_of_the_same_bytes_share_a_row(mgpu: Mgpu) -> None:
-    """The images may come from several modules; the first names the row."""
+    """The images may come from several modules; the first module names the row."""
     folder = Path.cwd()
     launch_mark(
         mgpu,
@@ -139,7 +139,7 @@ def test_modules_of_one_name_in_two_libraries_are_told_apart_by_their_hash(mgpu:
 @in_child(policies=("builtin",), **COUNTED)
 @in_folder
 def test_a_library_that_was_replaced_names_nothing(mgpu: Mgpu) -> None:
-    """Symbols of the new file belong to another file than the one that is mapped."""
+    """The symbols of the new file do not belong to the file that is mapped."""
     one = constant(Path.cwd() / "one.so", "first_binary", "first")
     ctypes.CDLL(str(one))
     fresh = constant(Path.cwd() / "fresh.so", "other_binary", "first", "-Wl,-z,separate-code")
@@ -154,8 +154,8 @@ def test_a_library_that_was_replaced_names_nothing(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), **COUNTED)
 @in_folder
 def test_a_table_of_symbols_without_an_end_is_ignored(mgpu: Mgpu) -> None:
-    """The file was changed after it was mapped, and has tables of 800 MB with the names at their
-    ends."""
+    """The file was changed after it was mapped, and contains tables of 800 MB with the names at
+    their ends."""
     one = constant(Path.cwd() / "one.so", "first_binary", "first")
     ctypes.CDLL(str(one))
     with one.open("r+b") as file:

@@ -1,4 +1,4 @@
-"""Memory that a program has not freed at its end: named on demand, and left to the driver."""
+"""Memory that a program has not freed at its end: reported on demand, and left to the driver."""
 
 from __future__ import annotations
 
@@ -40,8 +40,7 @@ def run(held: int, tmp_path: Path, **env: str) -> tuple[subprocess.CompletedProc
 
 @pytest.mark.parametrize("python", [{}, {"MGPU_RT_MANAGER": "off"}], ids=["python", "builtin"])
 def test_cached_memory_is_not_freed_at_exit(python: dict[str, str], tmp_path: Path) -> None:
-    """A call that gives the memory back would wait for the device, which may wait for the
-    program."""
+    """A call that releases the memory would wait for the device, which may wait for the program."""
     result, log = run(0, tmp_path, MGPU_RT_VERBOSE="1", **python)
     assert log["counts"]["hipMalloc"] == 3
     assert "hipFree" not in log["counts"]
@@ -89,8 +88,8 @@ runtime.mgpuStreamDestroy(streams[0])
 
 @pytest.mark.parametrize("cache", ["on", "off"])
 def test_streams_destroyed_at_work_go_back_at_exit(cache: str, tmp_path: Path) -> None:
-    """Streams are destroyed once they are idle, as stock's are: HIP 7 calls the signals of others
-    leaked."""
+    """Streams are destroyed once they are idle, as in stock: HIP 7 reports the signals of other
+    streams as leaked."""
     log = tmp_path / "log.json"
     release = {"HIPSTUB_VERSION": "70000000"}
     env = environment(HIPSTUB_LOG=str(log), HIPSTUB_ASYNC="100000", MGPU_RT_CACHE=cache, **release)

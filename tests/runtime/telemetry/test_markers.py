@@ -1,4 +1,4 @@
-"""MGPU_RT_TRACE=markers: ranges of rocTX's, seen by a stand-in of its library."""
+"""MGPU_RT_TRACE=markers: ranges of rocTX, recorded by a stand-in for the rocTX library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.python.functions import DEVICE
 from tests.support.child import ROOT, environment
 from tests.support.patience import HANG
 
-#: Writes a line when it is loaded, and the ranges.
+#: Writes a line when the library is loaded, and a line for each range.
 ROCTX = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ LACKING = "mgpu_rt: MGPU_RT_TRACE=markers: there is no libroctx64.so or librocpr
 
 @pytest.fixture(scope="module", params=("libroctx64.so.4", "librocprofiler-sdk-roctx.so.1"))
 def roctx(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Builds the stand-in; returns its folder."""
+    """Builds the stand-in; returns the folder that contains it."""
     folder = tmp_path_factory.mktemp("roctx")
     command = [
         toolchain.compiler(),
@@ -64,7 +64,7 @@ def roctx(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def run(folder: Path, **variables: str) -> tuple[list[str], str]:
-    """Runs the program in a folder of libraries; returns the stand-in's lines, and stderr."""
+    """Runs the program with a folder of libraries; returns the stand-in's lines, and stderr."""
     told = folder / "told"
     told.unlink(missing_ok=True)
     env = environment("softgpu", PYTHONPATH=str(ROOT), ROCTX_TOLD=str(told), **variables)

@@ -1,5 +1,5 @@
-"""Counts are there however the program ended. MGPU_RT_STATS and MGPU_RT_TRACE record in files,
-which an ordinary exit replaces by JSON."""
+"""Counts are available however the program ended. MGPU_RT_STATS and MGPU_RT_TRACE record in files,
+which JSON replaces at an ordinary exit."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ int main(int argc, char **argv) {
 }
 """
 
-#: The ways in which the program ends without exit, and its status.
+#: The ways in which the program ends without exit, and its status in each.
 CUT_OFF = {
     "_exit": 0,
     "abort": -signal.SIGABRT,
@@ -140,7 +140,7 @@ def program() -> Path:
 
 
 def run(program: Path, folder: Path, how: str = "", **env: str) -> subprocess.CompletedProcess[str]:
-    """Runs in a folder, to which relative paths are relative."""
+    """Runs a program in a folder, to which relative paths refer."""
     wanted = {"MGPU_RT_MANAGER": "off", "HIPSTUB_MODE": "fast", **env}
     return subprocess.run(
         [program, how],
@@ -157,7 +157,7 @@ def made(stats: dict) -> dict[str, int]:
 
 
 def shown(path: Path) -> dict:
-    """Returns the file as `mgpu-rt stats --json` shows it."""
+    """Returns the content of the file as `mgpu-rt stats --json` prints it."""
     result = invoke("stats", "--json", str(path))
     assert (result.exit_code, result.stderr) == (0, "")
     return json.loads(result.stdout)
@@ -212,7 +212,7 @@ def test_json_has_points_whatever_the_locale(program: Path, tmp_path: Path) -> N
 
 
 def test_a_recording_has_the_numbers_of_the_json(program: Path, tmp_path: Path) -> None:
-    """Only times and the work at exit differ."""
+    """Only the times and the work at exit differ."""
     run(program, tmp_path, "", MGPU_RT_STATS="ended.json")
     run(program, tmp_path, "SIGKILL", MGPU_RT_STATS="killed.json")
     ended, killed = (shown(tmp_path / name) for name in ("ended.json", "killed.json"))
@@ -232,7 +232,7 @@ def test_a_recording_has_the_numbers_of_the_json(program: Path, tmp_path: Path) 
 
 
 def test_a_child_of_fork_has_a_file_of_its_own(program: Path, tmp_path: Path) -> None:
-    """Children that made no call have no recording."""
+    """Forked children that made no call have no recording."""
     run(program, tmp_path, "fork", MGPU_RT_STATS="stats.json", MGPU_RT_TRACE="trace")
     files = {path.name: path for path in tmp_path.iterdir()}
     assert len(files) == 4
@@ -317,7 +317,7 @@ def test_each_unwritable_path_is_named_in_one_sentence(program: Path, tmp_path: 
 
 
 def test_a_limit_of_file_sizes_does_not_end_the_program(program: Path, tmp_path: Path) -> None:
-    """SIGXFSZ would; the JSON is small enough."""
+    """SIGXFSZ would end the program; the JSON is small enough."""
     done = subprocess.run(
         [program],
         env=environment(MGPU_RT_STATS="s", MGPU_RT_TRACE="t", MGPU_RT_MANAGER="off"),
@@ -334,7 +334,7 @@ def test_a_limit_of_file_sizes_does_not_end_the_program(program: Path, tmp_path:
 
 @contextmanager
 def room_for(size: str, folder: Path) -> Iterator[None]:
-    """Yields a file system of that size."""
+    """Yields a file system of a given size."""
     if os.geteuid() != 0:
         pytest.skip("only root mounts a file system")
     if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder]).returncode:
@@ -346,8 +346,8 @@ def room_for(size: str, folder: Path) -> Iterator[None]:
 
 
 def test_a_full_disk_is_named_at_the_first_call(program: Path, tmp_path: Path) -> None:
-    """The library takes the disk's room at the first call: later nothing can be lost for want of
-    room."""
+    """The library allocates the file's space on the disk at the first call, so later nothing is
+    lost for lack of space."""
     with room_for("64k", tmp_path):
         done = run(program, tmp_path, MGPU_RT_STATS="stats.json")
         assert done.returncode == 0
@@ -357,7 +357,7 @@ def test_a_full_disk_is_named_at_the_first_call(program: Path, tmp_path: Path) -
 
 
 def test_a_disk_that_is_full_at_exit_keeps_the_recording(program: Path, tmp_path: Path) -> None:
-    """The recording stays: it fills the disk, so the JSON has no room."""
+    """The recording remains: it fills the disk, so there is no space for the JSON."""
     run(program, tmp_path, "SIGKILL", MGPU_RT_STATS="size")
     with room_for(str((tmp_path / "size").stat().st_size), tmp_path):
         done = run(program, tmp_path, MGPU_RT_STATS="stats.json")
@@ -407,7 +407,7 @@ def test_a_recording_of_another_version_is_refused(killed: Path, tmp_path: Path)
     assert_sentence(result.exit_code, result.stderr, "mgpu_rt 9.8.7 has recorded it, and this is")
 
 
-#: Reads copies of a recording that are damaged at random, in a process of its own.
+#: Reads randomly damaged copies of a recording, in a separate process.
 READ_DAMAGED = """
 import json, pathlib, random, sys
 import mgpu_rt
@@ -428,7 +428,7 @@ for seed in range(int(sys.argv[2])):
 def test_damaged_recordings_still_give_json(
     name: str, times: int, killed: Path, tmp_path: Path
 ) -> None:
-    """Any bytes may stand behind the head: the result is JSON."""
+    """Any bytes may follow the head: the result must be JSON."""
     path = Path(shutil.copy(killed / name, tmp_path))
     code = [sys.executable, "-c", READ_DAMAGED, path, str(times)]
     done = subprocess.run(code, env=environment(), capture_output=True, text=True, timeout=HANG)

@@ -1,4 +1,5 @@
-"""Files that somebody else has prepared: FIFOs, links, and files that others hold or have left."""
+"""Files that another program has prepared: FIFOs, links, and files that others hold or have left
+behind."""
 
 from __future__ import annotations
 
@@ -71,7 +72,7 @@ def test_the_reader_of_a_fifo_gets_everything(variable: str, program: Path, tmp_
 
 
 def test_a_reader_that_takes_nothing_is_given_up(program: Path, tmp_path: Path) -> None:
-    """The library waits ten seconds for a full FIFO."""
+    """The library waits up to ten seconds for a full FIFO."""
     path = tmp_path / "fifo"
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -105,7 +106,7 @@ def test_a_reader_that_leaves_ends_no_program(program: Path, tmp_path: Path) -> 
 
 
 def test_a_fifo_with_the_second_name_is_passed_over(program: Path, tmp_path: Path) -> None:
-    """A living process has the first name."""
+    """A running process has the first name."""
     os.mkfifo(tmp_path / "stats.2.json")
     run(program, tmp_path, "exec", MGPU_RT_STATS="stats.json")
     assert names(tmp_path) == ["stats.2.json", "stats.3.json", "stats.json"]
@@ -113,7 +114,7 @@ def test_a_fifo_with_the_second_name_is_passed_over(program: Path, tmp_path: Pat
 
 
 def test_the_output_of_the_program_stays_where_it_went(program: Path, tmp_path: Path) -> None:
-    """/dev/stdout may be a file: the program's output is appended to it."""
+    """/dev/stdout may be a file: then the output is appended to the file."""
     with open(tmp_path / "out", "w") as out:
         out.write("before\n")
         out.flush()
@@ -133,7 +134,7 @@ def test_the_output_of_the_program_stays_where_it_went(program: Path, tmp_path: 
 
 
 def limit_files(size: int) -> None:
-    """Limits files; SIGXFSZ, which Python ignores, is as in other programs."""
+    """Limits the size of files; SIGXFSZ, which Python ignores, has its default effect again."""
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
@@ -235,7 +236,7 @@ input()
 
 
 def begin(folder: Path, *command: str) -> subprocess.Popen[str]:
-    """Starts a process that calls once it is told, and ends when it is told again."""
+    """Starts a process that makes a call when it is told to, and ends when it is told again."""
     return subprocess.Popen(
         [*command, sys.executable, "-c", BOTH, library()],
         env=environment(MGPU_RT_STATS="stats.json", MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
@@ -247,7 +248,7 @@ def begin(folder: Path, *command: str) -> subprocess.Popen[str]:
 
 
 def tell(*processes: subprocess.Popen[str]) -> None:
-    """Tells all of them, then waits until each is ready."""
+    """Tells all processes to continue, then waits until each is ready."""
     for process in processes:
         assert process.stdin
         process.stdin.write("\n")
@@ -261,7 +262,7 @@ def listen(*processes: subprocess.Popen[str]) -> None:
 
 
 def test_concurrent_starts_over_an_old_file_lose_none(tmp_path: Path) -> None:
-    """Each process has a file, even if they start at once."""
+    """Each process gets a file, even if all start at once."""
     for _ in range(5):
         for path in tmp_path.iterdir():
             path.unlink()
@@ -277,7 +278,7 @@ def test_concurrent_starts_over_an_old_file_lose_none(tmp_path: Path) -> None:
 
 
 def test_a_process_of_another_container_keeps_its_file(tmp_path: Path) -> None:
-    """The number of that process means nothing here."""
+    """The number of that process means nothing in this PID namespace."""
     apart = ("unshare", "--pid", "--fork", "--mount-proc")
     if subprocess.run([*apart, "true"], capture_output=True).returncode != 0:
         pytest.skip("no right to make a namespace of processes")
@@ -293,7 +294,7 @@ def test_a_process_of_another_container_keeps_its_file(tmp_path: Path) -> None:
 
 
 def test_an_exit_overwrites_no_file_of_another_process(tmp_path: Path) -> None:
-    """The recording was moved, and another process has the name by then."""
+    """The recording was moved, and another process has taken its name."""
     first = begin(tmp_path)
     listen(first)
     tell(first)
@@ -323,7 +324,7 @@ def test_a_name_may_have_the_longest_length(how: str, program: Path, tmp_path: P
 
 
 def test_a_trace_without_memory_is_reported(program: Path, tmp_path: Path) -> None:
-    """A trace takes 48 MiB of addresses, in a file or without."""
+    """A trace takes 48 MiB of address space, with or without a file."""
     limit = 40 << 20
     done = subprocess.run(
         [program],
@@ -371,7 +372,7 @@ OTHER = "import ctypes, os, sys; ctypes.CDLL(sys.argv[1]).mgpuStreamCreate(); os
 
 
 def run_other() -> None:
-    """Runs another process over the same name."""
+    """Runs another process that writes to the same name."""
     subprocess.run([sys.executable, "-c", OTHER, library()], check=True, timeout=HANG)
 
 
@@ -406,7 +407,7 @@ def test_a_second_name_opens_no_fifo(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), MGPU_RT_TRACE="trace")
 @in_folder
 def test_a_program_without_memory_for_a_trace_goes_on(mgpu: Mgpu) -> None:
-    """The program goes on without its trace."""
+    """The program continues without its trace."""
     held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     limit = held + (32 << 20)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -418,8 +419,8 @@ def test_a_program_without_memory_for_a_trace_goes_on(mgpu: Mgpu) -> None:
 @in_child(**FILES)
 @in_folder
 def test_a_locked_file_is_not_taken_over(mgpu: Mgpu) -> None:
-    """Another process holds the file: its number means nothing here, or it is just taking its
-    place."""
+    """Another process holds the file: its number means nothing in this namespace, or it is just
+    replacing the file."""
     with Path("stats.json").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         mgpu.StreamCreate()
@@ -437,7 +438,7 @@ def test_a_recording_is_locked(mgpu: Mgpu) -> None:
 @in_child(**FILES)
 @in_folder
 def test_a_program_that_calls_exec_leaves_its_recording(mgpu: Mgpu) -> None:
-    """The process lives, but its lock is gone with its memory."""
+    """The process is alive, but an exec has ended its mapping and so its lock."""
     child = os.fork()
     if not child:
         again = f"os.execv(sys.executable, [sys.executable, '-c', {OTHER!r}, sys.argv[1]])"
@@ -477,7 +478,7 @@ exec(sys.argv[2])
 
 
 def exits(last: str, **more: object) -> int:
-    """Returns the status of a process that calls, does something, and ends."""
+    """Returns the status of a process that makes a call, performs an action, and ends."""
     code = [sys.executable, "-c", EXITS, library(), last]
     return subprocess.run(code, timeout=HANG, stderr=subprocess.DEVNULL, **more).returncode  # type: ignore[call-overload]
 

@@ -1,4 +1,4 @@
-"""MGPU_RT_TRACE: every call is there, in its row, and a line names the lost ones."""
+"""MGPU_RT_TRACE: the trace has every call in its row, and a line gives the number of lost calls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.programs import Outcome, build, run, run_environment, ways
 
 
 def read(path: Path) -> tuple[list[dict], dict[str, int]]:
-    """Returns the calls of a trace, and its metadata."""
+    """Returns the calls in a trace, and the trace's metadata."""
     trace = json.loads(path.read_text())
     events = trace["traceEvents"]
     assert trace["otherData"]["ended"] == "exit"
@@ -33,7 +33,7 @@ def read(path: Path) -> tuple[list[dict], dict[str, int]]:
 
 @pytest.mark.parametrize("cache", ["on", "off"])
 def test_hips_start_is_before_the_first_call(cache: str, tmp_path: Path) -> None:
-    """The trace shows HIP's start with the cache and without, and in no call's time."""
+    """The trace shows HIP's start with and without the cache, and no call's time includes it."""
     path = tmp_path / "trace.json"
     delay = {"HIPSTUB_DELAY": "hipInit:300000,hipFree:100000", "MGPU_RT_CACHE": cache}
     run("forum", 22, ways()["linked"], iterations=3, stats=True, MGPU_RT_TRACE=str(path), **delay)
@@ -69,7 +69,8 @@ def events(recorded: tuple[Outcome, Path]) -> list[dict]:
 
 
 def test_a_trace_has_every_call(traced: tuple[Outcome, list[dict]]) -> None:
-    """Calls are there as often as the statistics count them, those of Python included."""
+    """The trace contains each call as often as the statistics count it, including Python's
+    calls."""
     outcome, calls = traced
     assert outcome.stats is not None
     for layer, key in (("program", "abi"), ("driver", "hip")):
@@ -100,7 +101,8 @@ def test_events_keep_to_the_format(events: list[dict]) -> None:
 
 
 def test_each_stream_is_a_row(events: list[dict]) -> None:
-    """Work that the program submits is in its stream's row; a launch has the name of its kernel."""
+    """The work that a program submits is in the row of its stream; a launch has the name of its
+    kernel."""
     rows = [event for event in events if event.get("cat") == "stream"]
     assert rows
     assert {row["tid"] for row in rows} == {1}
@@ -123,14 +125,14 @@ def test_caches_show_their_decisions(events: list[dict]) -> None:
 
 
 def test_a_trace_counts_device_memory(events: list[dict]) -> None:
-    """Cached memory goes back at the end."""
+    """Cached memory is released at the end."""
     values = [event["args"] for event in events if event["ph"] == "C"]
     assert max(value["allocated"] for value in values) > 0
     assert max(value["cached"] for value in values) > 0
     assert values[-1] == {"allocated": 0, "cached": 0}
 
 
-#: Findings of the browser's own reader of traces: each row's name, and the names in it.
+#: Results of the browser's own reader of traces: each row's name, and the names in it.
 READ = """(async () => {
     const reader = await import("devtools://devtools/bundled/models/trace/trace.js");
     const model = reader.TraceModel.Model.createWithAllHandlers();
@@ -144,8 +146,8 @@ READ = """(async () => {
 
 @pytest.mark.skipif(not browser.find(), reason="there is no Chromium")
 def test_a_browser_reads_a_trace(events: list[dict]) -> None:
-    """The test uses Chromium, whose chrome://tracing Debian's lacks: its developer tools read
-    traces too."""
+    """The test uses Chromium's developer tools, which also read traces, because Debian's Chromium
+    lacks chrome://tracing."""
     trace = json.dumps({"traceEvents": events})
     with browser.page() as page:
         page.call("Page.navigate", url="devtools://devtools/bundled/devtools_app.html")
@@ -164,7 +166,8 @@ def test_a_browser_reads_a_trace(events: list[dict]) -> None:
 
 
 def test_driver_calls_lie_within_calls_of_the_program(traced: tuple[Outcome, list[dict]]) -> None:
-    """Only at exit do some lie outside; the program's calls come one after the other."""
+    """Only at exit do some driver calls lie outside the program's calls, which follow one
+    another."""
     _, calls = traced
     program = sorted((c for c in calls if c["cat"] == "program"), key=lambda c: c["ts"])
     for call, following in itertools.pairwise(program):
@@ -210,7 +213,7 @@ int main(int argc, char **argv) {
 
 @pytest.fixture(scope="module")
 def threads() -> Path:
-    """Builds a program whose name JSON has to escape; each of its two threads makes so many
+    """Builds a program whose name JSON must escape; each of its two threads makes a given number of
     calls."""
     out = folder("trace") / 'two "threads"'
     flags = (str(library()), f"-Wl,-rpath,{library().parent}", "-pthread")
@@ -246,7 +249,7 @@ def test_the_newest_million_events_are_kept(threads: Path, tmp_path: Path) -> No
 @in_child(policies=("builtin",), HIPSTUB_MODE="fast", MGPU_RT_TRACE="trace.json")
 @in_folder
 def test_a_stream_beyond_the_last_row_has_none(mgpu: Mgpu) -> None:
-    """A stream without a row has none at each of its calls, and shares no other stream's."""
+    """A stream without a row has no row at any of its calls, and shares no other stream's row."""
     streams = [mgpu.StreamCreate() for _ in range(4500)]
     for _ in range(2):
         for stream in streams:
@@ -262,7 +265,7 @@ def test_a_stream_beyond_the_last_row_has_none(mgpu: Mgpu) -> None:
 
 
 def test_an_unwritable_path_is_named(tmp_path: Path) -> None:
-    """One line says so, and the program's status is its own."""
+    """One line reports that, and the program's status is unchanged."""
     executable = build("forum", 22, 3, ways()["linked"].linked)
     env = run_environment(ways()["linked"], "stub", 22, "builtin", MGPU_RT_TRACE="/nowhere/trace")
     done = subprocess.run([str(executable)], env=env, capture_output=True, text=True, timeout=HANG)
@@ -299,7 +302,7 @@ def test_a_child_of_fork_has_a_trace_of_its_own(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_a_trace_where_it_was_called(tmp_path: Path) -> None:
-    """Paths are relative to the command's directory, even if the program goes to another one."""
+    """Paths are relative to the command's directory, even if the program changes its directory."""
     executable = build("forum", 22, 3, ways()["linked"].linked)
     command = [str(Path(sys.executable).parent / "mgpu-rt"), "run", "--trace", "here.json"]
     env = {**os.environ, **environment()}
@@ -316,7 +319,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 
 def results(mgpu: Mgpu) -> list[str | None]:
-    """Returns the results of the program's copies, by the trace."""
+    """Returns the results of the program's copies, according to the trace."""
     trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
     calls = [e for e in trace["traceEvents"] if e.get("cat") == "program"]
     return [call["args"].get("result") for call in calls if call["name"] == "mgpuMemcpy"]
@@ -325,8 +328,8 @@ def results(mgpu: Mgpu) -> list[str | None]:
 @in_child(**TRACED)
 @in_folder
 def test_a_copy_shows_its_way(mgpu: Mgpu) -> None:
-    """Copies go through pinned memory up to 512 KiB there and 16 MiB back, else HIP itself
-    copies."""
+    """Copies up to 512 KiB to the device and 16 MiB from it go through pinned memory; HIP makes
+    larger ones."""
     stream = mgpu.StreamCreate()
     block, host = mgpu.MemAlloc(17 * MIB, stream, False), mgpu.ffi.new("char[]", 17 * MIB)
     for size in (KIB, MIB):
@@ -340,8 +343,8 @@ def test_a_copy_shows_its_way(mgpu: Mgpu) -> None:
 @in_child(**TRACED)
 @in_folder
 def test_a_copy_without_pinned_memory_shows_no_way(mgpu: Mgpu) -> None:
-    """HIP's own copies are those on the device, those from and to registered memory, and those
-    within the host's."""
+    """HIP makes the copies within the device, those from and to registered memory, and those within
+    the host."""
     stream = mgpu.StreamCreate()
     block, other = (mgpu.MemAlloc(KIB, stream, False) for _ in range(2))
     host = mgpu.ffi.new("char[]", KIB)
@@ -356,7 +359,7 @@ def test_a_copy_without_pinned_memory_shows_no_way(mgpu: Mgpu) -> None:
 @in_child(**TRACED)
 @in_folder
 def test_a_refused_copy_is_shown_as_one(mgpu: Mgpu) -> None:
-    """The program copies on a stream that was destroyed."""
+    """The program copies on a stream that it has destroyed."""
     stream, gone = mgpu.StreamCreate(), mgpu.StreamCreate()
     block, host = mgpu.MemAlloc(KIB, stream, False), mgpu.ffi.new("char[]", KIB)
     mgpu.StreamDestroy(gone)
@@ -368,7 +371,7 @@ def test_a_refused_copy_is_shown_as_one(mgpu: Mgpu) -> None:
 @in_child(backends=("custub",), **TRACED)
 @in_folder
 def test_nvidias_driver_does_small_copies(mgpu: Mgpu) -> None:
-    """NVIDIA's driver takes the bytes at once: pinned memory is of no use."""
+    """NVIDIA's driver copies the bytes during the call, so pinned memory would gain nothing."""
     stream = mgpu.StreamCreate()
     block, host = mgpu.MemAlloc(MIB, stream, False), mgpu.ffi.new("char[]", MIB)
     for size in (16 * KIB, MIB):

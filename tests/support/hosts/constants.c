@@ -1,4 +1,4 @@
-/* Loads an image that lies where MODE says, changes one byte of it, and loads it again.
+/* Loads an image from the place that MODE selects, changes one byte of it, and loads it again.
  *
  *     constants RUNTIME MODE [LIBRARY]
  *
@@ -28,7 +28,7 @@
             "_end:\n.previous\n");
 INCLUDE("in_data", ".data")
 INCLUDE("in_constants", ".rodata")
-#ifdef RELOCATED /* an address in the constants, which the loader has to fill in */
+#ifdef RELOCATED /* an address among the constants, which the loader must relocate */
 __asm__(".section .rodata\n.balign 8\n.quad in_data\n.previous\n");
 #endif
 extern char in_data[], in_data_end[], in_constants[];
@@ -52,7 +52,7 @@ static char *find_image(const char *mode, const char *path) {
     return image;
 }
 
-/* Returns the pages that the image lies in, in place of `saved` if the library is gone. */
+/* Returns the pages that contain the image, at the place of `saved` if the library was closed. */
 static void make_writable(char *image, size_t size, const char *saved) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     char *begin = (char *)((uintptr_t)image & ~(page - 1));
@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
         load(in_constants, size);
         in_data[size / 2] ^= 1;
         const size_t before = mallinfo2().uordblks;
-        load(in_constants, size); /* the program holds the first one */
+        load(in_constants, size); /* the program holds the first module */
         const size_t between = mallinfo2().uordblks;
         load(in_data, size);
         printf("%zu %zu\n", between - before, mallinfo2().uordblks - between);

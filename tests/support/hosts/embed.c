@@ -1,4 +1,4 @@
-/* A program that brings its own Python: embed RUNTIME IMAGE KERNEL LIBPYTHON MODE.
+/* A program that embeds its own Python: embed RUNTIME IMAGE KERNEL LIBPYTHON MODE.
  *
  *     late      Python is opened and initialised when the library has long been at work
  *     workers   C threads load modules while Python is finalised, and go on
@@ -72,7 +72,7 @@ static void read_image(const char *path) {
     fclose(file);
 }
 
-/* Returns an image like no other. */
+/* Returns an image that no other load has used. */
 static bool miss(char *copy, uint32_t number) {
     memcpy(copy, image, image_size);
     memcpy(copy + 9, &number, sizeof number);

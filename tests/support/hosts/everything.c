@@ -1,7 +1,7 @@
 /* Calls every function of mgpu_rt.h and mgpu_rt_private.h, and mgpu* functions that fail, in
- * unusual places. The places: before the first call and after exit, in children of fork, in
- * cancelled threads, with pointers to nothing, and without processes. `everything MODE`; a hang
- * ends it by SIGALRM. */
+ * unusual situations. The situations: before the first call and after exit, in forked children, in
+ * cancelled threads, with pointers to unmapped memory, and without free processes. Run it as
+ * `everything MODE`; SIGALRM ends a run that hangs. */
 #define _GNU_SOURCE
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"
@@ -34,7 +34,7 @@ enum { HANG = 60 /* seconds */, NOBODY = 65534 };
 
 static const char no_image[64] = "no image at all";
 static char content[1 << 16];
-static void *wild; /* an address of nothing, for functions that take one */
+static void *wild; /* an unmapped address, for functions that take an address */
 
 static void lend(void) {
     mgpu_rt_use_stream(wild);
@@ -169,7 +169,7 @@ static void be_child(enum how how) {
         everything();
     else if (how == FORKS)
         _exit(wait(&status) < 0 || status);
-    if (how == ENDS) /* ends the parent's graph, and begins another one */
+    if (how == ENDS) /* destroys the parent's graph, and begins another one */
         mgpu_rt_graph_destroy(mgpu_rt_graph_end());
     if (how == ENDS)
         mgpu_rt_graph_begin();
@@ -280,11 +280,12 @@ __attribute__((destructor)) static void at_the_end(void) {
 
 static void after_exit(void) {
     late = true;
-    atexit(after_main); /* runs after the library's own handler, which its first call registers */
+    atexit(after_main); /* runs after the library's own handler, which the library registers at its
+                         * first call */
     mgpu_rt_graph_begin();
     mgpuMemcpy(mgpuMemAlloc(64, NULL, false), content, 64, NULL);
     kept = mgpu_rt_graph_end();
-    mgpu_rt_graph_begin(); /* and never ended */
+    mgpu_rt_graph_begin(); /* and is never ended */
 }
 
 int main(int count, char **words) {

@@ -1,5 +1,5 @@
-/* The program has a mutex, and a thread that holds it while it loads modules. Python calls gil_wait
- * without letting go of the GIL (ctypes.PyDLL). */
+/* The program has a mutex, which one of its threads holds while it loads modules. Python calls
+ * gil_wait without releasing the GIL (ctypes.PyDLL). */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void *work(void *unused) {
         usleep(1000);
     for (uint32_t i = 0; copy && i < (uint32_t)rounds; i++) {
         memcpy(copy, image, size);
-        memcpy(copy + 9, &i, sizeof i); /* e_ident's padding: another image */
+        memcpy(copy + 9, &i, sizeof i); /* e_ident's padding: makes a different image */
         void *module = load(copy, size);
         answered += module != NULL;
         unload(module);
@@ -36,7 +36,7 @@ static void *work(void *unused) {
     return NULL;
 }
 
-/* Returns once the thread holds the mutex; the thread loads once gil_wait has been called. */
+/* Returns once the thread holds the mutex; the thread starts to load once gil_wait is called. */
 void gil_start(void *load_module, void *unload_module, char *bytes, size_t count, int loads) {
     pthread_t thread;
     *(void **)&load = load_module;
@@ -51,7 +51,7 @@ void gil_start(void *load_module, void *unload_module, char *bytes, size_t count
         usleep(1000);
 }
 
-/* Returns how many loads were answered. */
+/* Returns how many loads succeeded. */
 int gil_wait(void) {
     waiting = 1;
     pthread_mutex_lock(&mutex);

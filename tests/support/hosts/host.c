@@ -1,7 +1,7 @@
-/* A program without Python, for the tests of hosting: host LIBRARY IMAGE KERNEL MODE.
+/* A program without Python, for the tests of the manager's hosting: host LIBRARY IMAGE KERNEL MODE.
  *
- * Prints "ok" when every call was answered. The program opens the library by dlopen, so one binary
- * tests every way of loading. */
+ * Prints "ok" if every call succeeded. The program opens the library by dlopen, so one binary tests
+ * every way of loading. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -67,7 +67,7 @@ static void read_image(const char *path) {
     fclose(file);
 }
 
-/* Launches once as LLVM 20 and older do; true if every call was answered. */
+/* Launches once as LLVM 20 and older do; returns true if every call succeeded. */
 static bool launch_once(void) {
     void *module = mgpu.ModuleLoad(image, 0);
     void *function = mgpu.ModuleGetFunction(module, kernel);
@@ -96,14 +96,14 @@ static bool in_threads(int count) {
     return all;
 }
 
-/* Asks the policy again and again: every image is new. */
+/* Causes many events for the policy: every image is new. */
 static _Atomic bool stop;
 static void *miss_for_ever(void *unused) {
     (void)unused;
     char *copy = malloc(image_size);
     for (unsigned i = 0; copy && !stop; i++) {
         memcpy(copy, image, image_size);
-        memcpy(copy + 9, &i, sizeof i); /* e_ident's padding: another image, as valid as before */
+        memcpy(copy + 9, &i, sizeof i); /* e_ident's padding: a different image, equally valid */
         mgpu.ModuleUnload(mgpu.ModuleLoad(copy, 0));
     }
     free(copy);
@@ -114,7 +114,8 @@ static void *miss_for_ever(void *unused) {
 #define HANG 600 /* seconds: tests/support/patience.py */
 #endif
 
-/* Forks; returns whether the child's own launch went well; a child that hangs is a failure. */
+/* Forks; returns whether the child's own launch succeeded; a child that hangs counts as a failure.
+ * */
 static bool in_child(void) {
     fflush(NULL);
     const pid_t child = fork();
@@ -141,7 +142,7 @@ static bool fork_while_busy(void) {
     return good;
 }
 
-/* Waits until the library's manager in Python works, or will not come. */
+/* Waits until the library's manager in Python serves, or will not start. */
 static bool manager_is(const char *wanted) {
     for (;; usleep(5000)) {
         char *text = stats_json();
@@ -169,7 +170,7 @@ static void count_signal(int number) {
     child_signals++;
 }
 
-/* Writes the descriptors, by number, and the files that they lead to. */
+/* Prints the open descriptors, by number, and the files that they refer to. */
 static void describe_descriptors(char *out, size_t size) {
     char name[64], target[256];
     size_t used = 0;
@@ -240,7 +241,7 @@ static bool keeps_host_state(void) {
            memcmp(&before, &after, sizeof before) == 0;
 }
 
-/* Another thread asks all the time whether the locale is still its own. */
+/* Another thread checks all the time that its locale is unchanged. */
 static _Atomic bool locale_lost;
 static void *watch_locale(void *own) {
     while (!stop)
@@ -253,7 +254,7 @@ static bool keeps_locale_meanwhile(void) {
     char *own = strdup(setlocale(LC_ALL, "C"));
     pthread_create(&watcher, NULL, watch_locale, own);
     const bool good = launch_once();
-    (void)is_served(); /* the start of the manager is over then, whether it came or not */
+    (void)is_served(); /* by then the start of the manager is over, successful or not */
     stop = true;
     pthread_join(watcher, NULL);
     return good && !locale_lost;
@@ -273,7 +274,7 @@ static bool end_at_once(const char *how) {
     return false;
 }
 
-/* Returns whether no thread of the process takes a signal of the set. */
+/* Returns whether all threads of the process block the signals of the set. */
 static bool all_threads_block(uint64_t set) {
     char path[300], line[256];
     uint64_t blocked;
@@ -294,7 +295,7 @@ static bool all_threads_block(uint64_t set) {
     return threads > 1 && blocking == threads;
 }
 
-/* Counts signals; those that every thread of the program blocks stay pending. */
+/* Counts signals; signals that every thread of the program blocks stay pending. */
 static _Atomic int signals_taken;
 static void take_signal(int number) {
     (void)number;
@@ -318,7 +319,8 @@ static bool leaves_signals_alone(void) {
            all_threads_block(UINT64_C(1) << (SIGUSR1 - 1) | UINT64_C(1) << (SIGALRM - 1));
 }
 
-/* Launches after main has ended: this thread is the last, and its end ends the program, with 0. */
+/* Launches after main has ended: this thread is the last, and its end ends the program with status
+ * 0. */
 static void *launch_and_end(void *unused) {
     (void)unused;
     const bool good = launch_once() && is_served();
@@ -333,7 +335,7 @@ static bool end_main_first(void) {
     pthread_exit(NULL);
 }
 
-/* Lets four threads miss for a while, beside a manager. */
+/* Makes four threads miss for a while, while a manager runs. */
 static bool miss_together(void) {
     pthread_t threads[4];
     const bool good = launch_once() && is_served();
@@ -349,8 +351,8 @@ static bool miss_together(void) {
     return good && launch_once();
 }
 
-/* Goes on after HIP's own exit handlers, with a policy at work that has made WAIT_FOR, until nobody
- * answers that any more. */
+/* Continues after HIP's own exit handlers, while a policy that has created WAIT_FOR works, until
+ * calls are no longer answered. */
 static void linger(void) {
     while (is_served())
         usleep(5000);
@@ -409,7 +411,7 @@ static bool run(const char *mode) {
         return fork_while_busy();
     if (strcmp(mode, "dlclose") == 0)
         return launch_once() && dlclose(library) == 0;
-    if (strcmp(mode, "late") == 0) /* an exit handler from before the library's first call */
+    if (strcmp(mode, "late") == 0) /* an exit handler registered before the library's first call */
         return atexit(launch_late) == 0 && launch_once();
     if (strcmp(mode, "state") == 0)
         return keeps_host_state();

@@ -1,5 +1,5 @@
-"""Policies for the tests of MGPU_RT_POLICY. The policies write their notes to policy.log, in the
-first directory of PYTHONPATH."""
+"""Policies for the tests of MGPU_RT_POLICY. The policies write to policy.log, in the first
+directory of PYTHONPATH."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def note(**what: object) -> None:
 
 
 class PinAll:
-    """Pins every module and logs: nothing leaves."""
+    """Pins every module and writes to the log: nothing is evicted."""
 
     def __init__(self, caches: Caches) -> None:
         self.caches = caches
@@ -44,7 +44,7 @@ class PinAll:
 
 
 class EvictAll(PinAll):
-    """Gives back every module that it can, and ones that do not exist."""
+    """Evicts every module that it can, and modules that do not exist."""
 
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
         yield Evict(Kind.MODULE, 0xDEAD)
@@ -62,7 +62,7 @@ class EvictAll(PinAll):
 
 
 class Limits(PinAll):
-    """Keeps one stream and a little memory."""
+    """Limits the cache to one stream and a little memory."""
 
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
         yield Limit(Kind.STREAM, 1)
@@ -125,7 +125,7 @@ class HoldsTheGil(PinAll):
 
 
 class Threads(PinAll):
-    """Asks from many threads at once."""
+    """Queries the library from many threads at once."""
 
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
         threads = [threading.Thread(target=self.caches.modules) for _ in range(8)]
@@ -138,7 +138,7 @@ class Threads(PinAll):
 
 
 class AsksForEver(PinAll):
-    """HIP is called on its behalf at every moment, the last one included."""
+    """The library calls HIP for this policy at every moment, including the last one."""
 
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
         note(asks=True)

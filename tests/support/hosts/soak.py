@@ -1,9 +1,9 @@
-"""Runs many one-launch programs, and prints how many crashed, hung or were not answered.
+"""Runs many programs with one launch each, and prints how many crashed, hung or failed.
 
     python -m tests.support.hosts.soak COUNT
 
-Each run starts the manager later: before the first call is over, while the program ends, or not at
-all.
+Each run starts the manager at another time: during the first call, while the program ends, or not
+at all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DELAYS = ("0", "0", "1", "3", "10", "1000")
 
 
 def run_one(number: int, dice: random.Random, processes: set[int]) -> str | None:
-    """Returns the mistake of a program, or None. Notes the program's process."""
+    """Returns the fault of a program, or None. Records the program's process."""
     mode, delay = MODES[number % len(MODES)], dice.choice(DELAYS)
     if mode == "end-exit":  # this mode waits for its manager
         mode, delay = ("served", "0") if number % 10 == 0 else ("plain", "0")

@@ -1,9 +1,9 @@
-/* Threads create, use, hand on and destroy streams, all at random.
+/* Threads create, use, pass on and destroy streams, all at random.
  *
  *     streams RUNTIME HIP SEED THREADS STEPS
  *
- * Prints "ok" if no stream was ever handed out while somebody held it, or while it had work
- * pending. HIP is the library that the runtime uses: the program asks it for pending work. */
+ * Prints "ok" if no stream was ever handed out while another thread held it, or while work was
+ * pending. HIP is the library that the runtime uses: the program queries it for pending work. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -23,7 +23,7 @@ static struct {
 } mgpu;
 static int (*hip_query)(void *stream);
 
-static void *exchange[EXCHANGE]; /* streams on their way from one thread to another */
+static void *exchange[EXCHANGE]; /* streams that are being passed from one thread to another */
 static pthread_mutex_t exchange_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     void *stream;
@@ -33,7 +33,7 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int wrong;
 static int steps;
 
-/* Returns whether a stream was held before. */
+/* Returns whether another thread held the stream. */
 static bool set_held(void *stream, bool held) {
     size_t slot = (uintptr_t)stream / 16 % HELD;
     pthread_mutex_lock(&table_lock);
@@ -64,7 +64,7 @@ static void destroy(void *stream) {
     mgpu.StreamDestroy(stream);
 }
 
-/* Puts a stream, or none, in place of another, or none. */
+/* Replaces a stream, or none, by another, or none. */
 static void *swap(unsigned place, void *stream) {
     pthread_mutex_lock(&exchange_lock);
     void *other = exchange[place % EXCHANGE];
@@ -131,7 +131,8 @@ int main(int argc, char **argv) {
     *(void **)&mgpu.MemFree = symbol(library, "mgpuMemFree");
     *(void **)&mgpu.Memset32 = symbol(library, "mgpuMemset32");
     *(void **)&hip_query = symbol(dlopen(argv[2], RTLD_NOW), "hipStreamQuery");
-    for (int round = 0; round < 2; round++) { /* the second round takes what ended threads left */
+    for (int round = 0; round < 2; round++) { /* the second round uses streams that ended threads
+                                               * left */
         for (int i = 0; i < count; i++)
             pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)(atoi(argv[3]) * 100 + i));
         for (int i = 0; i < count; i++)

@@ -1,9 +1,9 @@
-"""Plays the random programs of registered/ over registered memory, and prints each fault.
+"""Plays the random programs of registered/ with registered memory, and prints each fault.
 
     python -m tests.support.hosts.walks COUNT [--backend cuda] [--seed S]
 
-A process plays 250 of them: each of their forks copies the tables of all pages that the process
-has. With the record of the stub these grow by 20 KB a program.
+A process plays 250 programs: each of their forks copies the page tables of the whole process. With
+the stub's record these tables grow by 20 KB a program.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def compiled(directory: Path) -> Path:
 
 
 def settings(backend: str = "stub", **changes: str) -> dict[str, str]:
-    """Returns an environment in which registrations are kept, and the stub holds pages as a GPU
+    """Returns an environment in which registrations are cached, and the stub keeps pages as a GPU
     does."""
     env = environment(backend, MGPU_RT_EXCLUSIVE="on", MGPU_RT_MANAGER="off", HIPSTUB_PINS="1")
     if backend != "softgpu":  # softgpu finds HIP by itself
@@ -42,7 +42,7 @@ def settings(backend: str = "stub", **changes: str) -> dict[str, str]:
 
 
 def _played(path: Path, seed: int, count: int, env: dict[str, str]) -> str | None:
-    """Plays the programs of some seeds; returns the fault, or None."""
+    """Plays the programs of several seeds; returns the fault, or None."""
     command = [str(path), "walk", str(seed), str(count)]
     try:
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)
@@ -54,7 +54,7 @@ def _played(path: Path, seed: int, count: int, env: dict[str, str]) -> str | Non
 
 
 def failures(path: Path, count: int, env: dict[str, str], seed: int = 1) -> list[str]:
-    """Plays so many programs on all cores; returns the faults."""
+    """Plays this many programs on all cores; returns the faults."""
 
     def parts() -> Iterator[tuple[int, int]]:
         for first in range(0, count, MOST):

@@ -1,23 +1,23 @@
 /* Reads files that hold several images: clang's offload bundles, NVIDIA's fatbins.
  *
- * Therefore a damaged entry is no reason to refuse the rest. The driver is then given the whole
- * file, uncached. The driver is then given all of it, uncached. */
+ * A damaged entry does not make the reader refuse the other entries. The driver is then given the
+ * whole file, uncached. The driver is then given all of it, uncached. */
 #include "modules/image/formats.h"
 #include "proof.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { ENTRIES = 1024, NAME_BYTES = 4096 }; /* more are not looked at */
+enum { ENTRIES = 1024, NAME_BYTES = 4096 }; /* further entries are not read */
 
-/* The known part of a file's entries so far. */
+/* The facts so far about the entries of a file. */
 struct contents {
-    uint64_t end;  /* of the last one, from the begin of the file */
-    bool readable; /* an image that has bytes can be read */
+    uint64_t end;  /* the end of the last entry, as an offset in the file */
+    bool readable; /* a non-empty image can be read */
     bool doubtful; /* an image cannot be read, or is damaged */
-    bool writable; /* an image holds globals that a kernel can write, or may */
-    bool settable; /* an image holds constants that the host can set */
-    bool opaque;   /* an image is packed, or of a kind that is not read here */
+    bool writable; /* an image contains globals that a kernel can write, or may contain some */
+    bool settable; /* an image contains constants that the host can set */
+    bool opaque;   /* an image is compressed, or of a kind that this reader does not support */
 };
 
 static void add_elf(struct contents *contents, struct image *whole, struct view *entry) {
@@ -115,8 +115,10 @@ bool image_is_compressed(struct view *view) {
 }
 
 /* Magic, version and method (2 bytes each), then by version: 2: size and uncompressed size in 4
- * bytes; 3: in 8 bytes. Other versions do not give their size, or not here: HIP is to look. A look
- * inside would have to unpack the image, so it may hold writable globals. */
+ * bytes; 3: in 8 bytes. Other versions do not store their size, or store it elsewhere: then HIP
+ * judges the image. This reader would have to unpack the image to look for writable globals, so it
+ * assumes that there are some.
+ * */
 void image_describe_compressed(struct image *image, struct view *view) {
     uint16_t version;
     uint64_t size = 0;
@@ -144,7 +146,7 @@ void image_describe_compressed(struct image *image, struct view *view) {
 struct fatbin_header {
     uint32_t magic;
     uint16_t version, header_size;
-    uint64_t size; /* of the entries behind this one */
+    uint64_t size; /* the entries after this entry */
 };
 struct fatbin_entry {
     uint16_t kind, version;
@@ -160,8 +162,8 @@ bool image_is_fatbin(struct view *view) {
            memcmp(view->bytes, magic, sizeof magic) == 0;
 }
 
-/* All entries are made of one source, so the cubins that can be read tell whether there are
- * globals. PTX and packed entries need not be looked at. */
+/* All entries come from one source, so the readable cubins show whether there are globals. The
+ * reader skips PTX and compressed entries. */
 static void read_entries(struct contents *contents, struct image *image, struct view *view,
                          uint64_t at) {
     bool seen = false;
@@ -189,7 +191,7 @@ void image_describe_fatbin(struct image *image, struct view *view) {
     uint64_t size;
     image->kind = IMAGE_FATBIN;
     image->machine = MACHINE_CUDA;
-    image->opaque = true; /* PTX and cubins in it are packed as a rule */
+    image->opaque = true; /* PTX and the cubins in a fatbin are usually compressed */
     memcpy(&header, view->bytes, sizeof header);
     if (__builtin_add_overflow(header.size, header.header_size, &size) ||
         header.header_size < sizeof header || !view_holds(view, 0, size)) {
@@ -220,7 +222,7 @@ char *image_bundle_targets(const struct image *image, char *text, size_t size) {
         const char *dashes = memmem(name, entry.name_size, "--", 2);
         at += sizeof entry + entry.name_size;
         if (!dashes || dashes + 2 == name + entry.name_size)
-            continue; /* the host's has no target */
+            continue; /* the host's entry has no target */
         const int length = (int)(name + entry.name_size - (dashes + 2));
         const int added =
             snprintf(text + used, size - used, "%s%.*s", used ? ", " : "", length, dashes + 2);

@@ -1,4 +1,4 @@
-/* Reads AMD's code objects, and cubins: their size, and whether a kernel or the host can write to
+/* Reads AMD's code objects and cubins: their size, and whether a kernel or the host can write to
  * their globals. */
 #include "modules/image/formats.h"
 #include "proof.h"
@@ -11,7 +11,7 @@ bool image_is_elf(struct view *view) {
 }
 
 static Elf64_Shdr section_of(const unsigned char *bytes, const Elf64_Ehdr *header, unsigned index) {
-    Elf64_Shdr section; /* an image may lie at any address */
+    Elf64_Shdr section; /* an image may be unaligned */
     memcpy(&section, bytes + header->e_shoff + index * sizeof section, sizeof section);
     return section;
 }
@@ -24,7 +24,7 @@ static uint64_t segments_size(const Elf64_Ehdr *header) {
     return (uint64_t)header->e_phnum * sizeof(Elf64_Phdr);
 }
 
-/* Returns the end of a part of the file; UINT64_MAX if no file reaches that far. */
+/* Returns the end of a part of the file; UINT64_MAX if the end exceeds any file's size. */
 static uint64_t end_of(uint64_t offset, uint64_t size) {
     uint64_t end;
     return __builtin_add_overflow(offset, size, &end) ? UINT64_MAX : end;
@@ -43,8 +43,8 @@ static uint64_t section_end(const Elf64_Shdr *section) {
     return section->sh_type == SHT_NOBITS ? 0 : end_of(section->sh_offset, section->sh_size);
 }
 
-/* Returns how much HIP reads of a code object without being told its size: to the end of the
- * section that begins last (amd::Elf::getElfSize). HIP would crash on bytes that cannot be read. */
+/* Returns how many bytes HIP reads of a code object of unknown size: to the end of the section that
+ * begins last (amd::Elf::getElfSize). HIP would crash on unreadable bytes. */
 static uint64_t size_to_hip(const unsigned char *bytes, const Elf64_Ehdr *header) {
     uint64_t last = header->e_shoff, end = end_of(last, sections_size(header));
     for (unsigned i = 0; i < header->e_shnum; i++) {
@@ -57,7 +57,7 @@ static uint64_t size_to_hip(const unsigned char *bytes, const Elf64_Ehdr *header
     return end;
 }
 
-/* Returns the end of all parts that any of its headers names. */
+/* Returns the end of the last part that any header of the file names. */
 static uint64_t whole_size(const unsigned char *bytes, const Elf64_Ehdr *header) {
     uint64_t end = tables_end(header);
     for (unsigned i = 0; i < header->e_shnum; i++) {
@@ -72,7 +72,7 @@ static uint64_t whole_size(const unsigned char *bytes, const Elf64_Ehdr *header)
     return end;
 }
 
-/* Returns the names of an image's sections or symbols; NULL if it has none. */
+/* Returns the names of an image's sections or symbols; NULL if the image has no names. */
 struct names {
     const char *text;
     uint64_t size;
@@ -89,8 +89,8 @@ static struct names names_at(const struct image *image, const Elf64_Ehdr *header
     return (struct names){text, table.sh_size};
 }
 
-/* Returns whether a section's name is one that a running kernel cannot write, though the loader
- * may. .nv.shared is workgroup memory. */
+/* Returns whether a section has a name that marks it as read-only for kernels, though the loader
+ * may write to it. .nv.shared is workgroup memory. */
 static bool is_loaders(const char *name) {
     static const char *const loaders[] = {".dynamic", ".relro_padding", ".got", ".got.plt"};
     for (size_t i = 0; i < sizeof loaders / sizeof *loaders; i++)
@@ -99,7 +99,7 @@ static bool is_loaders(const char *name) {
     return strncmp(name, ".nv.shared", strlen(".nv.shared")) == 0;
 }
 
-/* A doubtful section counts as writable: then the module is not shared. */
+/* A section of unknown kind counts as writable, so that the module is not shared. */
 static bool is_writable(const Elf64_Shdr *section, const struct names *names) {
     const uint64_t both = SHF_WRITE | SHF_ALLOC;
     if ((section->sh_flags & both) != both || section->sh_size == 0)
@@ -119,7 +119,7 @@ static bool has_writable(const struct image *image, const Elf64_Ehdr *header) {
 
 /* ---- constants that the host can set ----
  *
- * No kernel writes them. HIP also gives the addresses of constants by their names
+ * No kernel writes to these sections. HIP also returns the addresses of constants by name
  * (hipModuleGetGlobal), and copies to them. */
 
 static bool ends_with(const char *text, const char *end) {
@@ -127,13 +127,13 @@ static bool ends_with(const char *text, const char *end) {
     return length >= wanted && strcmp(text + length - wanted, end) == 0;
 }
 
-/* Returns whether a symbol that HIP knows is a variable, and no kernel's descriptor. */
+/* Returns whether a symbol is a variable and not a kernel's descriptor. */
 static bool is_variable(const Elf64_Sym *symbol, const char *names, uint64_t size) {
     return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_shndx != SHN_UNDEF &&
            (symbol->st_name >= size || !ends_with(names + symbol->st_name, ".kd"));
 }
 
-/* A doubtful symbol counts as a variable. */
+/* A symbol of unknown kind counts as a variable. */
 static bool has_variables(const struct image *image, const Elf64_Ehdr *header,
                           const Elf64_Shdr *table) {
     const struct names names = names_at(image, header, table->sh_link);
@@ -198,7 +198,8 @@ char *image_undefined_names(const struct image *image, char *text, size_t size) 
 
 /* ---- all of it ---- */
 
-/* Returns whether a file has the form that is read here. The driver judges other forms. */
+/* Returns whether a file has the form that this reader supports. The driver judges all other forms.
+ * */
 static bool is_plain(const Elf64_Ehdr *header) {
     return header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
            header->e_shentsize == sizeof(Elf64_Shdr) && header->e_shnum > 0 &&
@@ -214,14 +215,14 @@ void image_describe_elf(struct image *image, struct view *view) {
     }
     memcpy(&header, view->bytes, sizeof header);
     image->machine = header.e_machine;
-    /* AMD's HIP accepts none of these, and up to 6 it crashes on some: a stripped program, for
-     * example. */
+    /* AMD's HIP accepts none of these files, and up to HIP 6 crashes on some: a stripped program,
+     * for example. */
     if (image->machine != MACHINE_AMDGPU && image->machine != MACHINE_CUDA) {
         image->damage = "it is an ELF for another machine (x86-64?), not for a GPU";
         return;
     }
-    /* AMD's HIP crashes on the first of these; on the second it crashes up to 6, and 7 refuses
-     * it. */
+    /* AMD's HIP crashes on the first file; on the second, HIP up to 6 crashes, and HIP 7 refuses
+     * the file. */
     if (image->machine == MACHINE_AMDGPU &&
         DOUBT(elf_crashes_hip, header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shnum == 0)) {
         image->damage = "it is an ELF of 32 bits, or one without sections";
@@ -237,7 +238,7 @@ void image_describe_elf(struct image *image, struct view *view) {
     const bool has_segments = view_holds(view, header.e_phoff, segments_size(&header));
     const uint64_t size = has_segments ? whole_size(view->bytes, &header) : 0;
     if (!has_segments || !PROOF(whole_elf_is_readable, view_holds(view, 0, size))) {
-        /* AMD's HIP may never look there; NVIDIA's driver looks, and would crash. */
+        /* AMD's HIP may not read that part; NVIDIA's driver reads it, and would crash. */
         if (image->machine == MACHINE_CUDA)
             image->damage = "its headers point outside it: it is truncated or overwritten";
         return;

@@ -1,5 +1,5 @@
-/* Reads an image: chooses the reader of its format, and adds the hash. Names the kinds for
- * messages. Compares images. */
+/* Reads an image: selects the reader of its format, and computes the hash. Names each kind of image
+ * for messages. Compares images. */
 #include "modules/image/formats.h"
 #include "modules/image/ptx.h"
 #include "proof.h"
@@ -19,12 +19,12 @@ static void describe_text(struct image *image, struct view *view) {
     image->machine = MACHINE_CUDA;
     image->size = length + 1;
     image->head = 1;
-    image->sized_by_tables = true; /* by all of the image */
+    image->sized_by_tables = true; /* detected by the whole image */
     image->writable = ptx_has(text, ".global");
     image->settable = !image->writable && ptx_has(text, ".const");
 }
 
-enum { TEXT = 8 }; /* so many bytes show that it is a text */
+enum { TEXT = 8 }; /* this many bytes are enough to recognise a text */
 
 static bool is_text(struct view *view) {
     const unsigned char *bytes = view->bytes;
@@ -45,7 +45,8 @@ static void describe_bitcode(struct image *image, struct view *view) {
 
 /* ---- the hash ---- */
 
-/* Takes 8 bytes a step; the hash only spreads images over buckets, as equality is by bytes. */
+/* Reads 8 bytes a step; the hash only distributes images over buckets, because a comparison of
+ * bytes decides equality. */
 static inline uint64_t mixed(uint64_t hash, const unsigned char *bytes) {
     uint64_t word;
     memcpy(&word, bytes, sizeof word);
@@ -53,7 +54,7 @@ static inline uint64_t mixed(uint64_t hash, const unsigned char *bytes) {
     return hash ^ hash >> 29;
 }
 
-/* Hashes in four lanes, as each step waits for the one before it. */
+/* Hashes in four independent lanes, because each step of one lane waits for the step before. */
 static uint64_t hash_of(const struct image *image) {
     uint64_t lanes[4] = {image->size * 0x9E3779B97F4A7C15u, 1, 2, 3}, hash = 0;
     size_t at = 0;
@@ -78,7 +79,7 @@ static const struct format {
     {is_bitcode, describe_bitcode},           {is_text, describe_text},
 };
 
-/* HIP reads that many bytes before it knows what it has, and no image has fewer. */
+/* HIP reads this many bytes before it knows the format, and no image has fewer. */
 enum { LOOK = 24 };
 
 struct image image_describe(const void *data) {
@@ -129,9 +130,9 @@ const char *image_kind_text(const struct image *image) {
 
 /* ---- whether an image lies at an address ----
  *
- * Compares images whose head does not tell their size: part by part, as the bytes there may be of a
- * shorter one. The bytes of a part give the next part's size, so they must be equal before more is
- * read. */
+ * Compares images whose head does not contain their size: part by part, because the bytes at `data`
+ * may be a shorter image. The bytes of a part determine the next part's size, so they must be equal
+ * before more is read. */
 
 static bool part_lies_at(const struct image *image, const unsigned char *data, uint64_t offset,
                          uint64_t size) {
@@ -163,7 +164,7 @@ static bool bundle_table_lies_at(const struct image *image, const unsigned char 
 }
 
 bool image_lies_at_by_parts(const struct image *image, const void *data) {
-    if (image->kind == IMAGE_PTX) /* the end of PTX is its only part */
+    if (image->kind == IMAGE_PTX) /* a PTX text is a single part, which ends with the text */
         return strcmp((const char *)image->bytes, data) == 0;
     return (image->kind == IMAGE_BUNDLE ? bundle_table_lies_at(image, data)
                                         : elf_tables_lie_at(image, data)) &&

@@ -1,8 +1,8 @@
-/* An image of device code: its bytes, and all facts that they tell.
+/* An image of device code: its bytes, and all facts that can be read from them.
  *
- * mgpuModuleLoad's size argument cannot be trusted: LLVM 12 to 17 do not pass it. So the size comes
- * from the image. The size is in the ELF header, the table of a clang offload bundle, and the
- * header of a compressed bundle or of NVIDIA's fatbin. PTX ends with a 0. */
+ * The size argument of mgpuModuleLoad is unreliable: LLVM 12 to 17 do not pass it. So the library
+ * reads the size from the image. The size is in the ELF header, the table of a clang offload
+ * bundle, and the header of a compressed bundle or of NVIDIA's fatbin. PTX ends with a 0. */
 #ifndef MGPU_RT_IMAGE_H
 #define MGPU_RT_IMAGE_H
 
@@ -27,27 +27,28 @@ enum image_kind {
 
 struct image {
     const unsigned char *bytes;
-    size_t size;   /* 0: not known, so HIP is to look, and nothing is cached */
-    size_t head;   /* the bytes that determine the size; compared first */
-    uint64_t hash; /* of the bytes, not 0; 0 without a size */
+    size_t size;   /* 0: unknown, so HIP judges the image and nothing is cached */
+    size_t head;   /* the bytes that determine the size; they are compared first */
+    uint64_t hash; /* the hash of the bytes, not 0; 0 without a size */
     enum image_kind kind;
     uint16_t machine;     /* e_machine of an ELF */
-    bool sized_by_tables; /* the head does not tell the size */
-    bool writable;        /* holds device globals that a kernel can write, or may hold some */
-    bool settable;        /* no kernel can write, but the host sets a constant by its name */
-    bool opaque;          /* parts of the image are packed, or of a kind that is not read here */
-    const char *damage;   /* why no driver can load it, which may crash with it; NULL: none known */
+    bool sized_by_tables; /* the head does not contain the size */
+    bool writable;        /* contains device globals that a kernel can write, or may contain some */
+    bool settable;        /* kernels cannot write to it, but the host sets a constant by name */
+    bool opaque;          /* parts of the image are compressed, or of an unsupported kind */
+    const char *damage;   /* the reason why no driver can load the image and may crash with it;
+                           * NULL: no such reason is known */
 };
 
-/* Reads what lies at `data`. Touches only memory that can be read, however damaged the image is.
- * Costs a few microseconds, and a system call of 50 ns for each page, so it is for misses only. */
+/* Reads the image at `data`. Reads only readable memory, however damaged the image is. Costs a few
+ * microseconds, and a system call of 50 ns for each page, so only misses call this function. */
 struct image image_describe(const void *data);
 
-/* Does what image_lies_at does for images whose head does not tell their size. */
+/* Does the work of image_lies_at for images whose head does not contain their size. */
 bool image_lies_at_by_parts(const struct image *image, const void *data);
 
-/* Returns true if the image's bytes lie at `data` too. The head is compared first. If it is equal,
- * as many bytes can be read at `data` as the image has. */
+/* Returns true if `data` points to the image's bytes. The head is compared first. If the head is
+ * equal, as many bytes are readable at `data` as the image has. */
 static inline bool image_lies_at(const struct image *image, const void *data) {
     if (__builtin_expect(image->sized_by_tables, 0))
         return image_lies_at_by_parts(image, data);
@@ -57,18 +58,18 @@ static inline bool image_lies_at(const struct image *image, const void *data) {
                                   image->size - image->head) == 0);
 }
 
-/* Returns words such as "an ELF for x86-64", for messages. */
+/* Returns words for messages, such as "an ELF for x86-64". */
 const char *image_kind_text(const struct image *image);
 
-/* Writes the names of an image's kernels, separated by ", ", into at most `size` bytes with the 0.
- * Returns `text`. */
+/* Writes the names of an image's kernels, separated by ", ", into at most `size` bytes including
+ * the 0. Returns `text`. */
 char *image_kernel_names(const struct image *image, char *text, size_t size);
 
-/* Returns such a text of the names that a code object needs and does not define: AMD's HIP refuses
- * it. */
+/* Writes such a list of the undefined names that a code object needs: AMD's HIP refuses the object.
+ * */
 char *image_undefined_names(const struct image *image, char *text, size_t size);
 
-/* Returns such a text of the targets ("gfx90a:xnack+") that an offload bundle's entries have. */
+/* Writes such a list of the targets ("gfx90a:xnack+") of an offload bundle's entries. */
 char *image_bundle_targets(const struct image *image, char *text, size_t size);
 
 #endif

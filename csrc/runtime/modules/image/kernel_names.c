@@ -1,5 +1,5 @@
-/* The names of an image's kernels, for messages. The names are found in the image's text, without a
- * reader of each format. */
+/* Finds the names of an image's kernels, for messages. The search scans the image's bytes for
+ * names, without a reader for each format. */
 #include "modules/image/formats.h"
 #include "modules/image/ptx.h"
 
@@ -10,7 +10,7 @@ bool name_list_add(struct name_list *list, const char *name, int length) {
     char quoted[LONGEST_NAME];
     snprintf(quoted, sizeof quoted, "'%.*s'", length, name);
     if (length == 0 || strstr(list->text, quoted))
-        return true; /* two sections of an ELF may hold it */
+        return true; /* two sections of an ELF may contain the name */
     const int added = snprintf(list->text + list->used, list->size - list->used, "%s%s",
                                list->used ? ", " : "", quoted);
     if (added < 0 || (size_t)added >= list->size - list->used) {

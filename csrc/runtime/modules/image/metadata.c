@@ -9,7 +9,7 @@
 enum { AMDGPU_METADATA = 32, NOTE_ALIGNMENT = 4 };
 
 /* In MessagePack a short string is 0xa0 plus its length, then the bytes. Maps and arrays count
- * their elements, not their bytes, so a string may be replaced by a shorter one. */
+ * their elements, not their bytes, so a shorter string may replace a string. */
 #define KEY "\xab.value_kind"
 #define NONE KEY "\xabhidden_none"
 
@@ -45,7 +45,7 @@ static const struct kind *unwanted_at(const unsigned char *bytes, size_t size) {
     return NULL;
 }
 
-/* Moves metadata down to `to`, with the replacements; returns its new length. */
+/* Moves metadata down to `to` with the replacements applied; returns the new length. */
 static size_t rewrite(unsigned char *to, const unsigned char *from, size_t size) {
     size_t used = 0;
     for (size_t at = 0; at < size;) {
@@ -71,13 +71,13 @@ static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* A note of a segment: the head is its header and its name; its text follows. */
+/* A note of a segment: the head is the note's header and name, followed by its text. */
 struct note {
     Elf64_Nhdr header;
-    size_t head, text, length; /* length: with the padding, which the last one may lack */
+    size_t head, text, length; /* length: includes the padding, which the last note may lack */
 };
 
-/* Returns false behind the last one, and where the rest is damaged: HIP is to report that. */
+/* Returns false after the last note, and where the rest is damaged: HIP must report that. */
 static bool note_at(const unsigned char *segment, size_t size, size_t at, struct note *note) {
     const size_t rest = size - at;
     if (rest < sizeof note->header)
@@ -91,7 +91,7 @@ static bool note_at(const unsigned char *segment, size_t size, size_t at, struct
     return true;
 }
 
-/* Moves the notes of a segment together as they shrink; returns their new length. */
+/* Closes the gaps between a segment's notes as they shrink; returns their new length. */
 static size_t rewrite_notes(unsigned char *segment, size_t size) {
     size_t used = 0, at = 0;
     struct note note;
@@ -116,7 +116,8 @@ static size_t rewrite_notes(unsigned char *segment, size_t size) {
     return used;
 }
 
-/* Returns the number of program headers, copied to *header; 0 if they are not within the file. */
+/* Returns the number of program headers, copied to *header; 0 if the headers are not within the
+ * file. */
 static unsigned segment_count(const unsigned char *bytes, size_t size, Elf64_Ehdr *header) {
     if (size < sizeof *header)
         return 0;
@@ -126,11 +127,12 @@ static unsigned segment_count(const unsigned char *bytes, size_t size, Elf64_Ehd
     return inside ? header->e_phnum : 0;
 }
 
-/* Compilers make one or two; in a damaged file all may be the same bytes. */
+/* Compilers write one or two; in a damaged file all may be the same bytes. */
 enum { NOTE_SEGMENTS = 16 };
 
 /* Returns true if the program header at an address describes notes within the file of `size` bytes,
- * and copies it to *segment. `seen` counts segments: no more than NOTE_SEGMENTS are looked at. */
+ * and copies the header to *segment. `seen` counts segments: the reader stops after NOTE_SEGMENTS.
+ * */
 static bool note_segment_at(const unsigned char *at, size_t size, Elf64_Phdr *segment,
                             unsigned *seen) {
     memcpy(segment, at, sizeof *segment);
@@ -164,7 +166,8 @@ void metadata_drop_queue(unsigned char *bytes, size_t size) {
             continue;
         const size_t left = rewrite_notes(bytes + segment.p_offset, segment.p_filesz);
         segment.p_filesz = segment.p_memsz = left;
-        /* Notes that overlap the headers are damage, as their bytes were read as headers before. */
+        /* Notes that overlap the headers are damaged, because the reader has read their bytes as
+         * headers before. */
         memcpy(at, &segment, sizeof segment);
         shorten_section(bytes, size, &header, segment.p_offset, left);
     }
@@ -172,7 +175,7 @@ void metadata_drop_queue(unsigned char *bytes, size_t size) {
 
 /* ---- what the metadata say ---- */
 
-/* Finds the metadata of a code object; returns false if it has none. */
+/* Finds the metadata of a code object; returns false if there is none. */
 static bool find_metadata(const struct image *image, struct msgpack *metadata) {
     Elf64_Ehdr header;
     Elf64_Phdr segment;
@@ -255,7 +258,7 @@ bool metadata_chip(const struct image *image, const char **chip, size_t *length)
     if (!find_metadata(image, &metadata) || !find_key(metadata, "amdhsa.target", &value) ||
         !msgpack_text(&value, chip, length))
         return false;
-    /* The chip follows the triple, whose environment is empty; a chip may have dashes:
+    /* The chip follows the triple, whose environment is empty; a chip's name may contain dashes:
      * gfx9-generic. */
     const char *dashes = memmem(*chip, *length, "--", 2);
     if (dashes) {

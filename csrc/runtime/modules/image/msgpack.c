@@ -1,12 +1,12 @@
 #include "modules/image/msgpack.h"
 
-/* The first byte of a value: those of short ones hold the length or the number itself. */
+/* The first byte of a value: for short values the byte contains the length or the number itself. */
 enum {
     FIXMAP = 0x80,
     FIXARRAY = 0x90,
     FIXTEXT = 0xa0,
     NIL = 0xc0,
-    BINARY_8 = 0xc4, /* lengths of 1, 2 and 4 bytes follow each other, here and below */
+    BINARY_8 = 0xc4, /* the kinds for lengths of 1, 2 and 4 bytes are consecutive, here and below */
     EXTENSION_8 = 0xc7,
     FLOAT_32 = 0xca,
     FLOAT_64 = 0xcb,
@@ -24,7 +24,7 @@ static size_t left(const struct msgpack *rest) {
     return (size_t)(rest->end - rest->at);
 }
 
-/* Takes a number of `bytes` bytes and its first byte off the text. */
+/* Reads a first byte and a number of `bytes` bytes, and removes both from the text. */
 static bool take_number(struct msgpack *rest, size_t bytes, uint64_t *number) {
     if (left(rest) < 1 + bytes)
         return false;
@@ -35,7 +35,7 @@ static bool take_number(struct msgpack *rest, size_t bytes, uint64_t *number) {
     return true;
 }
 
-/* Takes a count that the first byte holds in its lower half, or that follows in 2 or 4 bytes. */
+/* Reads a count, which is the lower half of the first byte or follows in 2 or 4 bytes. */
 static bool take_count(struct msgpack *rest, unsigned fixed, unsigned wide, uint32_t *count) {
     uint64_t number;
     if (left(rest) == 0)
@@ -60,8 +60,8 @@ bool msgpack_array(struct msgpack *rest, uint32_t *values) {
     return take_count(rest, FIXARRAY, ARRAY_16, values);
 }
 
-/* Takes bytes whose count follows in 1, 2 or 4 bytes; the first byte's distance from `first_kind`
- * tells which.
+/* Reads bytes after their count of 1, 2 or 4 bytes; the first byte's distance from `first_kind`
+ * tells the count's width.
  */
 static bool take_bytes(struct msgpack *rest, unsigned first_kind, size_t extra, size_t *length) {
     struct msgpack after = *rest;
@@ -103,7 +103,7 @@ bool msgpack_number(struct msgpack *rest, uint64_t *number) {
            take_number(rest, (size_t)1 << (first - NUMBER_8), number);
 }
 
-/* Skips a value that holds no others. */
+/* Skips a value that contains no other values. */
 static bool skip_plain(struct msgpack *rest) {
     const unsigned first = rest->at[0];
     uint64_t number;

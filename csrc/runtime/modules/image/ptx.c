@@ -11,10 +11,10 @@ static bool is_of_word(char c) {
     return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
 }
 
-/* An instruction begins with a letter (ld.global.f32), a directive with a point; several may stand
- * without a space (.visible.global). */
+/* An instruction begins with a letter (ld.global.f32), a directive with a point; directives may
+ * follow each other without a space (.visible.global). */
 static bool is_instructions(const char *text, const char *at) {
-    enum { LONGEST = 256 }; /* what goes on for longer is no instruction's word */
+    enum { LONGEST = 256 }; /* a longer word is no instruction */
     const char *const begin = at - text > LONGEST ? at - LONGEST : text;
     while (at > begin && (is_of_word(at[-1]) || at[-1] == '.'))
         at--;
@@ -29,7 +29,7 @@ bool ptx_has(const char *text, const char *directive) {
     return false;
 }
 
-/* Finds a directive between spaces, as `.entry` within a name is none. */
+/* Finds a directive between spaces, because `.entry` within a name is no directive. */
 static const char *find_directive(const char *text, const char *directive) {
     const size_t length = strlen(directive);
     for (const char *at = strstr(text, directive); at; at = strstr(at + length, directive))

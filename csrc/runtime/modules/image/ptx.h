@@ -1,4 +1,4 @@
-/* Facts that the text of PTX, NVIDIA's assembly, tells. */
+/* Reads facts from the text of PTX, NVIDIA's assembly. */
 #ifndef MGPU_RT_PTX_H
 #define MGPU_RT_PTX_H
 
@@ -6,11 +6,11 @@
 #include <stddef.h>
 
 /* Returns true if the text declares variables by this directive: ".global", which kernels can
- * write, or ".const". Returns true, too, for a text that may or may not do so. */
+ * write, or ".const". Also returns true for a text that may declare such variables. */
 bool ptx_has(const char *text, const char *directive);
 
 /* Returns the next kernel's name, not terminated, at or after *position, and *length; *position
- * then points behind it. Returns NULL if there is none. */
+ * then points behind the name. Returns NULL if there is no further name. */
 const char *ptx_next_kernel(const char **position, int *length);
 
 #endif

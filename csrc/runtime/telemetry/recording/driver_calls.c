@@ -43,7 +43,7 @@ void driver_calls_watch(bool gpu) {
 #undef HIP_FN
     if (!gpu)
         return;
-/* A function that HIP lacks submits nothing, and does not touch the last error. */
+/* A function that HIP lacks submits nothing, and does not change the last error. */
 #define SUBMISSION(name, params, args, kernel, bytes)                                              \
     if (PROOF(hip_has_the_timed_function, hip_untimed.name != hip_missing.name))                   \
         hip.name = submitted_##name;

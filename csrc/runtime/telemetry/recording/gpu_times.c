@@ -14,21 +14,21 @@
 #include <pthread.h>
 #include <sched.h>
 
-/* A float holds the milliseconds between two events: exact to some ns while they are few. */
+/* A float holds the milliseconds between two events, which is exact to some ns for short times. */
 enum { RING = 1024, NEW_REFERENCE = 64000000 /* ns */ };
 
-/* The library waits for the first event of a device for this long, and tries again after this time.
- * The stream may wait for the program, whose call this is. In ns. */
+/* The library waits this long for the first event of a device, and tries again after as long. The
+ * stream may wait for the program, whose call this is. In ns. */
 static const uint64_t patience = 1000000000, respite = 60 * UINT64_C(1000000000);
 
-/* A piece of work that was submitted, between its events. Only the thread that has moved it to
- * TAKEN owns it. The owner calls HIP without a lock, as HIP may wait for room in a stream's
- * queue. */
+/* A submitted piece of work between its two events. Only the thread that has changed the state to
+ * TAKEN owns the work. The owner calls HIP without a lock, because HIP may wait for space in a
+ * stream's queue. */
 enum state { FREE, TAKEN, SUBMITTED };
 struct work {
     int state;
     int device;          /* the events' */
-    unsigned generation; /* the device's, when the events were made */
+    unsigned generation; /* the device's number when the events were created */
     hipEvent_t begin, end;
     uint16_t function, kernel, stream;
     uint64_t bytes;
@@ -38,21 +38,20 @@ struct work {
 struct reference {
     hipEvent_t event;
     uint64_t time;
-    bool sought; /* a thread is finding the reference */
+    bool sought; /* a thread is determining the reference */
     uint64_t not_before;
 };
 
 static struct work ring[RING];
-static size_t next; /* the place that was taken least recently */
+static size_t next; /* the place that was used least recently */
 
-/* Guards these. Under this lock HIP is asked for the time between completed events, and nothing
- * else.
+/* Guards these. While this lock is held, HIP is asked only for the time between completed events.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reference references[MOST_DEVICES];
-static unsigned generations[MOST_DEVICES]; /* grows when HIP has invalidated the events */
+static unsigned generations[MOST_DEVICES]; /* increases when HIP has invalidated the events */
 
-/* "Not ready" stays the last error for a moment only: the program's call follows. */
+/* "Not ready" is the last error only for a moment, because the program's call follows. */
 static bool works(hipError_t error) {
     if (error != hipSuccess && error != hipErrorNotReady)
         PROOF_STEP(timing_leaves_no_error, device_forget_error(error));
@@ -83,7 +82,7 @@ static bool is_invalid(const struct work *work) {
     return work->generation != load_acquire(&generations[work->device]);
 }
 
-/* An event is recorded on streams of the device on which it was made. */
+/* An event can be recorded only on streams of its own device. */
 static bool have_both(struct work *work, int device) {
     if (is_invalid(work))
         work->begin = work->end = NULL;
@@ -98,8 +97,8 @@ static bool have_both(struct work *work, int device) {
 
 /* ---- the first event of a device ---- */
 
-/* Records an event; the time is when the host learned of its completion. Returns false if that does
- * not come soon. */
+/* Records an event; its time is the time at which the host learned of its completion. Returns false
+ * if the completion does not come soon. */
 static bool record_and_see(hipEvent_t event, hipStream_t stream, uint64_t *time) {
     const uint64_t end = clock_ns() + patience;
     if (!works(hip_untimed.EventRecord(event, stream)))
@@ -112,8 +111,9 @@ static bool record_and_see(hipEvent_t event, hipStream_t stream, uint64_t *time)
     return works(error);
 }
 
-/* Records two events, of which the second counts. The first waits for the stream's earlier work,
- * the second for almost nothing, so that no kernel seems to begin before its launch. */
+/* Records two events, of which only the second counts. The first event waits for the stream's
+ * earlier work, the second for almost nothing, so that no kernel seems to start before its launch.
+ * */
 static bool find_reference(struct reference *reference, int device, hipStream_t stream) {
     const unsigned generation = load_acquire(&generations[device]);
     hipEvent_t event = NULL;
@@ -136,7 +136,7 @@ static bool find_reference(struct reference *reference, int device, hipStream_t 
     return kept;
 }
 
-/* Returns true, too, while another thread finds it. */
+/* Also returns true while another thread is determining the reference. */
 static bool have_reference(int device, hipStream_t stream) {
     struct reference *reference = &references[device];
     if (load_acquire(&reference->event) || exchange_acq_rel(&reference->sought, true))
@@ -152,7 +152,7 @@ static bool have_reference(int device, hipStream_t stream) {
 
 /* ---- times ---- */
 
-/* Returns the event's time on the host's clock. Returns false if HIP does not tell. */
+/* Returns the event's time on the host's clock. Returns false if HIP does not report the time. */
 static bool time_of(hipEvent_t event, const struct reference *reference, uint64_t *time) {
     float milliseconds = 0;
     if (!reference->event ||
@@ -195,9 +195,9 @@ static void record_times(struct work *work) {
                                     .stream = work->stream});
 }
 
-/* Returns whether the work is done, and its times were read or will never be known. HIP is asked by
- * hipEventElapsedTime. hipEventQuery of 6.4.3 and 7.2.4 reads the stream that the event was
- * recorded on, which may have been destroyed since. */
+/* Returns whether the work is done, and its times were read or can never be known. The function
+ * asks HIP by hipEventElapsedTime. In 6.4.3 and 7.2.4, hipEventQuery reads the stream on which the
+ * event was recorded, which may have been destroyed since. */
 static bool is_read(struct work *work) {
     if (is_invalid(work)) {
         note_lost();
@@ -214,8 +214,9 @@ static bool is_read(struct work *work) {
     return true;
 }
 
-/* Takes a place, and stores its earlier state at *before. Returns false if another thread has
- * it. */
+/* Takes a place, and stores its previous state in *before. Returns false if another thread has
+ * taken the place.
+ * */
 static bool take_work(struct work *work, int *before) {
     *before = load_acquire(&work->state);
     return *before != TAKEN && cas_acq_rel(&work->state, before, TAKEN);
@@ -227,14 +228,14 @@ static void leave_work(struct work *work, enum state state) {
 
 /* ---- around a submission ---- */
 
-/* Asks HIP first, which ends a process that records an event on a destroyed stream. */
+/* Asks HIP first, because HIP ends a process that records an event on a destroyed stream. */
 static bool is_timeable(hipStream_t stream) {
     unsigned flags;
     return !stream || stream_ask_flags(&hip_untimed, stream, &flags);
 }
 
 /* Returns the next place. Returns NULL if the oldest work is still running; the next submission
- * takes the next place. So one slow stream does not keep out the others. */
+ * uses the next place. So one slow stream does not block the others. */
 static struct work *next_place(void) {
     const size_t place =
         PROOF_VALUE(slow_stream_holds_one_place, fetch_add_relaxed(&next, 1), load_relaxed(&next));
@@ -248,7 +249,7 @@ static struct work *next_place(void) {
     return NULL;
 }
 
-/* Returns a place whose first event is on its way; NULL if the work cannot be timed. */
+/* Returns a place whose first event is recorded; NULL if the work cannot be timed. */
 static struct work *begin_work(int device, hipStream_t stream) {
     struct work *work = next_place();
     if (!work)
@@ -279,7 +280,7 @@ struct work *gpu_times_before(enum hip_index function, hipStream_t stream, size_
     return work;
 }
 
-/* A call that HIP has refused has no times, and up to HIP 6 its error is the last one. */
+/* A call that HIP has refused has no times, and up to HIP 6 its error is the last error. */
 hipError_t gpu_times_after(struct work *work, hipStream_t stream, hipError_t error) {
     if (!work)
         return error;
@@ -293,7 +294,7 @@ hipError_t gpu_times_after(struct work *work, hipStream_t stream, hipError_t err
 
 /* ---- the end of it ---- */
 
-/* Work that another thread is about to submit is left to that thread. */
+/* Work that another thread is about to submit belongs to that thread. */
 static void close_work(struct work *work) {
     int state;
     if (!take_work(work, &state)) {
@@ -311,7 +312,7 @@ static void close_work(struct work *work) {
 
 void gpu_times_close(void) {
     if (runtime_forked)
-        return; /* the events and HIP are the parent's */
+        return; /* the events and HIP belong to the parent process */
     const size_t oldest = load_relaxed(&next);
     for (size_t i = 0; i < RING; i++)
         close_work(&ring[(oldest + i) % RING]);
@@ -327,14 +328,14 @@ void gpu_times_close(void) {
 static void invalidate_work(struct work *work, int which) {
     int state;
     if (!take_work(work, &state))
-        return; /* the operation's thread finds the events invalid */
+        return; /* the thread of the operation will find the events invalid */
     const bool is_gone = state == SUBMITTED && of_device(which, work->device);
     if (is_gone)
         note_lost();
     leave_work(work, is_gone ? FREE : (enum state)state);
 }
 
-/* Invalidates the events, as a device was reset or HIP ends. */
+/* Invalidates the events, because a device was reset or HIP ends. */
 static void invalidate_gpu_times(int which) {
     if (runtime_forked)
         return;

@@ -6,14 +6,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Writes a text in quotes; bytes that are no UTF-8 become "?". */
+/* Writes a text in quotes; bytes that are not UTF-8 become "?". */
 void json_text(FILE *out, const char *text);
 
-/* Returns the text between members: ", " before all but the first. */
+/* Returns the separator between members: ", ", or nothing before the first member. */
 const char *json_separator(bool *first);
 
-/* Prints an object of counts, {"calls": 1, "bytes": 2}: `values` has one for each name; NULL ends
- * the names. */
+/* Prints an object of counts, {"calls": 1, "bytes": 2}: `values` has one value for each name, and
+ * NULL ends the names. */
 void json_counts(FILE *out, const char *const names[], const uint64_t *values);
 
 #endif

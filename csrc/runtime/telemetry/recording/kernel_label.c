@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns true for kernels of one name in two images. Two rows of one image differ, though their
+/* Returns true for kernels of one name in two images. Two rows of one image differ, even if their
  * names were cut off. */
 static bool are_alike(const struct kernel_name *one, const struct kernel_name *other) {
     return one->image && other->image && one->image != other->image &&

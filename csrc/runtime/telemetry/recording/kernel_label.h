@@ -1,5 +1,5 @@
-/* The names of kernels as they are shown. MLIR's --gpu-kernel-outlining gives kernels of several
- * modules one name; a prefix then tells them apart: "main_kernel_0::main_kernel". */
+/* Prepares the names of kernels for output. MLIR's --gpu-kernel-outlining gives one name to kernels
+ * of several modules; a prefix then distinguishes them: "main_kernel_0::main_kernel". */
 #ifndef MGPU_RT_KERNEL_LABEL_H
 #define MGPU_RT_KERNEL_LABEL_H
 
@@ -7,17 +7,18 @@
 
 #include <stdint.h>
 
-/* The label that tells a kernel from others of its name. */
+/* The label that distinguishes a kernel from others of its name. */
 enum apart { APART_BY_NAME, APART_BY_MODULE, APART_BY_IMAGE };
 
 struct kernel_labels {
-    const struct kernel_name *names; /* KERNELS names, which outlive this struct */
+    const struct kernel_name *names; /* KERNELS names, which must outlive this struct */
     uint8_t apart[KERNELS];          /* enum apart */
 };
 void kernel_labels(struct kernel_labels *labels, const struct kernel_name names[KERNELS]);
 
-/* Returns a kernel's name as it is shown; in `text`, unless it is the plain one. An image without a
- * module's name, or with another image's, is named by the first 8 digits of its hash. */
+/* Returns a kernel's name for output; the name is in `text`, unless it is the plain name. An image
+ * without a module's name, or with a name that another image has, is named by the first 8 digits of
+ * its hash. */
 struct kernel_text {
     char text[sizeof(struct kernel_name)];
 };

@@ -9,7 +9,7 @@ static int (*push)(const char *text);
 static int (*pop)(void);
 static bool looked;
 
-/* A profiler brings one of these libraries. The first is newer, and ROCm has both. */
+/* A profiler loads one of these libraries. The first is newer, and ROCm contains both. */
 static const char *const names[] = {
     "librocprofiler-sdk-roctx.so.1",
     "librocprofiler-sdk-roctx.so.0",
@@ -30,7 +30,7 @@ static void *open_first(int mode) {
 void markers_open(void) {
     if (!options.trace_markers_on || looked)
         return;
-    looked = true;                           /* found in vain, for a child of fork too */
+    looked = true;                           /* no library was found; also set in a forked child */
     void *library = open_first(RTLD_NOLOAD); /* a profiler's */
     if (!library)
         library = open_first(0);

@@ -1,6 +1,5 @@
-/* MGPU_RT_TRACE=markers: each launch is a range of rocTX's, which AMD's
- * profilers show beside what the GPU does. The range has the kernel's name, after that of its
- * gpu.module: "kernels::softmax". */
+/* MGPU_RT_TRACE=markers: each launch is a range of rocTX, which AMD's profilers show beside the
+ * GPU's work. The range is named after the gpu.module and the kernel: "kernels::softmax". */
 #ifndef MGPU_RT_MARKERS_H
 #define MGPU_RT_MARKERS_H
 
@@ -8,11 +7,11 @@
 
 #include <stdbool.h>
 
-/* Finds the library of the ranges, if markers are asked for. Called at the first call of a process,
- * under start_lock. */
+/* Finds the library for ranges, if MGPU_RT_TRACE asks for markers. Called at the first call of a
+ * process, under start_lock. */
 void markers_open(void);
 
-/* Begins a range with the name of a kernel; returns false if no profiler sees ranges. */
+/* Begins a range with the name of a kernel; returns false if no profiler records ranges. */
 bool marker_begins(const struct kernel_name *kernel);
 /* Ends the last range of the thread. */
 void marker_ended(void);

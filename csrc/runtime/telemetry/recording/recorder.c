@@ -21,7 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The latest meaning of a handle of HIP's: 1 + its row or number, 0 if it has none. A handle that
+/* The current meaning of a handle of HIP: 1 + its row or number, 0 if it has none. A handle that
  * HIP hands out again gets its new meaning. */
 enum { HANDLES = 4096 };
 struct meanings {
@@ -56,7 +56,7 @@ static void count_load(const struct call *call, hipModule_t handle) {
 
 /* ---- kernels ---- */
 
-/* Hashes by FNV-1a, beginning with the image's hash. */
+/* Hashes by FNV-1a, starting from the image's hash. */
 static uint64_t kernel_key(uint64_t image, const char *name) {
     uint64_t key = UINT64_C(0xCBF29CE484222325) ^ image;
     for (; *name; name++)
@@ -64,7 +64,7 @@ static uint64_t kernel_key(uint64_t image, const char *name) {
     return key ? key : 1;
 }
 
-/* module: 1 + the image's row; 0 if it has none. */
+/* module: 1 + the image's row; 0 if the image has no row. */
 static void name_kernel(size_t row, size_t module, const char *name) {
     struct kernel_name *kernel = &counts.kernel_names[row];
     if (module) {
@@ -76,7 +76,7 @@ static void name_kernel(size_t row, size_t module, const char *name) {
         trace_now->kernel_names[row] = *kernel;
 }
 
-/* Enters a kernel that HIP was asked for. */
+/* Adds a row for a kernel that a program has looked up. */
 static void enter_kernel(const struct call *call, const hipFunction_t *handle) {
     bool fresh;
     if (!*handle || !call->name)
@@ -138,7 +138,7 @@ static void count_held(struct memory_account *memory, ptrdiff_t bytes) {
         continue;
 }
 
-/* Looks at all devices, as any call, and the manager, may release memory. */
+/* Visits all devices, because any call, and the manager, may release memory. */
 static void count_memory(const struct call *call) {
     for (int device = 0; device < hip_device_count && device < MOST_DEVICES; device++) {
         struct memory_account *memory = &counts.memory[device];
@@ -200,7 +200,7 @@ static enum cache_kind cache_behind(enum abi_index function) {
     }
 }
 
-/* A launch of an unknown kernel is named by its function. */
+/* A launch of an unknown kernel is named after HIP's function. */
 static void mark(struct call *call) {
     struct kernel_name unknown = {.image = 0};
     const size_t row = recorder_kernel(call->kernel);
@@ -217,8 +217,8 @@ void recorder_begins(struct call *call) {
     call->begin = clock_ns();
 }
 
-/* Counts the details of some functions only. Returns the kernel's row; TRACE_NO_KERNEL if the call
- * launches none. */
+/* Counts the details of those functions that have details. Returns the kernel's row;
+ * TRACE_NO_KERNEL if the call launches no kernel. */
 static size_t count_details(const struct call *call, const void *result, uint64_t nanoseconds) {
     switch (call->function) {
     case ABI_mgpuModuleLoad:
@@ -253,7 +253,7 @@ void recorder_ended(const struct call *call, const void *result) {
     if (call->marked)
         marker_ended();
     if (!PROOF(counts_are_wanted, runtime_counting()))
-        return; /* the process's first call, or one after the exit */
+        return; /* the process's first call, or a call after the exit */
     const uint64_t nanoseconds = clock_ns() - call->begin;
     stats_call(&counts.abi[call->function], nanoseconds);
     if (cache < CACHE_COUNT && call->how == CALL_HIT)
@@ -294,7 +294,7 @@ static const char *stats_path(void) {
     return options.stats[1] ? options.stats + 2 : "";
 }
 
-/* Without a file that could be mapped, the trace is in memory until the end. */
+/* Without a file that can be mapped, the trace stays in memory until the end. */
 static struct trace *trace_pages(void) {
     struct trace *trace = output_record(&trace_output, "a trace", NULL, sizeof *trace);
     if (trace || trace_output.failed)

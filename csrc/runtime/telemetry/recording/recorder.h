@@ -7,15 +7,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Notes that a call begins; it is counted now. */
+/* Counts a call at its begin. */
 void recorder_begins(struct call *call);
-/* Notes that the call has ended. */
+/* Records that the call has ended. */
 void recorder_ended(const struct call *call, const void *result);
 
-/* Returns the row of a kernel in the counters, by HIP's handle; KERNELS if it has none. */
+/* Returns the row of a kernel in the counters, by HIP's handle; KERNELS if the kernel has no row.
+ * */
 size_t recorder_kernel(const void *handle);
-/* Returns a stream's number, in the order in which they were first seen. The null stream is 0, and
- * a stream without room is TRACE_NO_STREAM. */
+/* Returns a stream's number, in the order in which streams were first used. The null stream is 0,
+ * and a stream for which there is no space is TRACE_NO_STREAM. */
 uint16_t recorder_stream(hipStream_t stream);
 
 /* Counts the memory that a function of mgpu_rt.h has given to the program, or taken back. */
@@ -24,9 +25,9 @@ void recorder_memory(void);
 /* Opens the files that MGPU_RT_STATS and MGPU_RT_TRACE name. Called at the first call of a process,
  * under start_lock. */
 void recorder_open(bool forked);
-/* Leaves the recording to the parent, in a child of fork: all counts so far are the parent's. */
+/* Leaves the recording to the parent: in a forked child, all counts so far belong to the parent. */
 void recorder_leave(void);
-/* Writes the table and the files as the process ends. Once. */
+/* Writes the table and the files when the process ends. Once. */
 void recorder_close(void);
 
 #endif

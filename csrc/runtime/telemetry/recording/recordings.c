@@ -1,4 +1,4 @@
-/* Recordings of processes that could not write their JSON, read back. */
+/* Reads the recordings of processes that could not write their JSON. */
 #include "telemetry/recording/recordings.h"
 #include "process/cancel.h"
 #include "proof.h"
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The texts of a damaged file end in bounds, too. */
+/* Even the texts of a damaged file end within bounds. */
 #define END_TEXT(text) ((text)[sizeof(text) - 1] = '\0')
 
 static void end_kernel_names(struct kernel_name names[KERNELS]) {
@@ -42,7 +42,7 @@ static void print_trace_record(FILE *out, struct trace *record) {
     (void)trace_print(out, record, "unfinished");
 }
 
-/* Returns the rest of a file, if it has that length; NULL with errno if not. */
+/* Returns the rest of a file if it has the expected length; otherwise NULL and errno. */
 static void *read_rest(FILE *file, size_t size) {
     void *rest = malloc(size);
     if (rest && fread(rest, 1, size, file) == size && fgetc(file) == EOF)
@@ -72,7 +72,8 @@ static bool print_record(FILE *out, FILE *file) {
     return true;
 }
 
-/* Does not wait: a FIFO, a terminal or a device is no recording. Returns NULL with errno. */
+/* Opens without waiting, because a FIFO, a terminal or a device is no recording. Returns NULL and
+ * sets errno on failure. */
 static FILE *open_regular(const char *path) {
     struct stat found;
     const int file = path ? open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;

@@ -1,4 +1,4 @@
-/* Recordings of processes that could not write their JSON, read back. */
+/* Reads the recordings of processes that could not write their JSON. */
 #ifndef MGPU_RT_RECORDINGS_H
 #define MGPU_RT_RECORDINGS_H
 

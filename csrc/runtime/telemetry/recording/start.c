@@ -7,7 +7,7 @@
 #include "telemetry/trace.h"
 
 static struct start start;
-static uint64_t initialised; /* when the initialisation began */
+static uint64_t initialised; /* time at which the initialisation began */
 static bool device_known;
 
 static void trace_start(uint64_t begin, uint64_t nanoseconds) {
@@ -33,7 +33,7 @@ void start_record(bool forked) {
         trace_start(initialised, start.nanoseconds);
 }
 
-/* NVIDIA's driver makes a device's context at a free of NULL. AMD's HIP makes what every device
+/* NVIDIA's driver creates a device's context at a free of NULL. AMD's HIP creates what every device
  * needs with its first stream (HIP 5.2.3: 0.4 s, where hipInit takes 0.04). */
 static hipError_t make_ready(void) {
     hipStream_t stream = NULL;
@@ -47,7 +47,7 @@ void start_device(void) {
     int device = 0;
     if (LIKELY(load_relaxed(&device_known)) || exchange_relaxed(&device_known, true))
         return;
-    (void)thread_get(); /* this chooses the device */
+    (void)thread_get(); /* this also selects the device */
     const uint64_t begin = clock_ns();
     const hipError_t error = make_ready();
     const uint64_t nanoseconds = clock_ns() - begin;
@@ -55,7 +55,7 @@ void start_device(void) {
     if (named != hipSuccess ||
         hip_untimed.DeviceGetName(start.device, sizeof start.device - 1, device) != hipSuccess) {
         start.device[0] = '\0';
-        (void)hip_untimed.GetLastError(); /* the program's calls are to meet the error */
+        (void)hip_untimed.GetLastError(); /* the program's calls must get the error */
     }
     start.nanoseconds += nanoseconds;
     counts.start = start;

@@ -17,7 +17,7 @@ struct row {
     struct counter counter;
 };
 
-/* The rows suffice for any of the tables. */
+/* The rows suffice for each of the tables. */
 struct rows {
     size_t count;
     struct row rows[KERNELS + ABI_COUNT + HIP_COUNT];
@@ -38,14 +38,14 @@ static void add_row(struct rows *table, const char *name, const struct counter *
 
 static const char rule[] = "------ ----------- ----------- --------- --------------------\n";
 
-/* An image may name its kernels so that a terminal obeys them. */
+/* An image may contain kernel names that control a terminal. */
 static void print_row_name(FILE *out, const char *name) {
     while (*name)
         fputc(next_printable(&name), out);
     fputc('\n', out);
 }
 
-/* Prints the columns of `ltrace -c`. Clears the rows. */
+/* Prints the columns of `ltrace -c`. Clears the rows afterwards. */
 static void print_table(FILE *out, const char *title, const char *what, struct rows *table) {
     struct counter total = {0, 0};
     for (size_t i = 0; i < table->count; i++) {
@@ -74,7 +74,7 @@ const char *statistics_release(int64_t version, char text[STATISTICS_RELEASE]) {
     return text;
 }
 
-/* Prints nothing if there are no failures. */
+/* Prints nothing if no call failed. */
 static void print_failures(FILE *out, const struct counts *record) {
     char error[HIP_ERROR_TEXT];
     for (size_t i = 0; i < FAILURES; i++)
@@ -116,7 +116,7 @@ static void print_registrations(FILE *out, const struct counts *record) {
 static void print_start(FILE *out, const struct counts *record) {
     char release[STATISTICS_RELEASE], date[32];
     const time_t began = (time_t)record->process.date;
-    struct tm utc = {0}; /* a damaged recording may have any date */
+    struct tm utc = {0}; /* a damaged recording may contain any date */
     const bool emulated = strstr(record->start.device, "(emulated)") != NULL;
     (void)gmtime_r(&began, &utc);
     strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &utc);

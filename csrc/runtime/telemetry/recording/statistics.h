@@ -1,4 +1,4 @@
-/* Prints the statistics; telemetry/counters.h counts. */
+/* Prints the statistics that telemetry/counters.h counts. */
 #ifndef MGPU_RT_STATISTICS_H
 #define MGPU_RT_STATISTICS_H
 
@@ -6,15 +6,16 @@
 
 #include <stdio.h>
 
-/* Writes HIP's release as AMD does ("5.2.21153") into `text`, and returns that. */
+/* Writes HIP's release in AMD's form ("5.2.21153") into `text`, and returns `text`. */
 enum { STATISTICS_RELEASE = 48 };
 const char *statistics_release(int64_t version, char text[STATISTICS_RELEASE]);
 
-/* Prints for people the program's calls, the driver's, the launches of kernels, and HIP's start.
- * The JSON has these lines as "rendered", so `mgpu-rt stats` shows what an exit prints. */
+/* Prints tables of the program's calls, the driver's calls, the launches of kernels, and HIP's
+ * start. The JSON contains these lines as "rendered", so `mgpu-rt stats` shows the tables that an
+ * exit prints. */
 void statistics_print_tables(FILE *out, const struct counts *record);
 
-/* Prints JSON, without a line's end, for this process or for one that has left a recording. */
+/* Prints JSON without a final newline, for this process or for one that has left a recording. */
 void statistics_print(FILE *out);
 void statistics_print_record(FILE *out, const struct counts *record);
 

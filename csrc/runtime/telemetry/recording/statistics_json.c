@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Prints the seconds as two numbers: a program's locale may write a comma for the point. */
+/* Prints the seconds as two integers, because a program's locale may use a comma for the point. */
 static void print_process(FILE *out, const struct process *process, uint64_t end,
                           const char *ended) {
     const uint64_t microseconds = end > process->begin ? (end - process->begin) / 1000 : 0;
@@ -31,7 +31,7 @@ static void print_process(FILE *out, const struct process *process, uint64_t end
             ended, microseconds / 1000000, microseconds % 1000000, process->date);
 }
 
-/* Prints null for a value that is not known. */
+/* Prints null for an unknown value. */
 static void print_text_or_null(FILE *out, const char *text) {
     if (text[0])
         json_text(out, text);
@@ -49,7 +49,7 @@ static void print_start_and_device(FILE *out, const struct start *start) {
         fputs(", \"hip\": null}", out);
 }
 
-/* The fields of the structs of counters.h, which hold 64-bit counts and nothing else. */
+/* The fields of the structs in counters.h that consist of 64-bit counts. */
 static const char *const counter_fields[] = {"calls", "ns", NULL};
 static const char *const copy_fields[] = {"calls", "bytes", NULL};
 static const char *const cache_fields[] = {"hits", "misses", "evictions", NULL};
@@ -100,8 +100,8 @@ static bool have_one_label(const struct kernel_labels *labels, size_t one, size_
            strcmp(kernel_label(labels, one, &text), kernel_label(labels, other, &other_text)) == 0;
 }
 
-/* Rows whose names were cut off may have become one name. The launches of such rows are added up,
- * and shown at the first row; the other rows have 0 calls. */
+/* Rows whose names were cut off may have one name. The launches of such rows are summed in the
+ * first row; the other rows have 0 calls. */
 static struct counter launches_of(const struct counts *record, const struct kernel_labels *labels,
                                   size_t row) {
     struct counter sum = {0, 0};
@@ -235,7 +235,7 @@ static void print_peak(FILE *out, const struct counts *record, int device) {
     fputs("]}", out);
 }
 
-/* A device on which no block was asked for is left out. */
+/* Omits a device on which no block was requested. */
 static void print_memory(FILE *out, const struct counts *record) {
     bool first = true;
     fputs(", \"memory\": {", out);

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Streams are rows of a process of their own, and so is what the GPU did for them, with ids that
- * Linux gives to none. */
+/* Streams are rows of one artificial process, and the GPU's work of another, with ids that Linux
+ * never uses. */
 static int64_t streams_id(const struct process *process) {
     return process->id + (1 << 22);
 }
@@ -70,14 +70,14 @@ static const char *function_of(const struct trace_event *event) {
     return event->function < HIP_COUNT ? hip_names[event->function] : "?";
 }
 
-/* Returns NULL if it launches no kernel, or one without a name. */
+/* Returns NULL if the call launches no kernel, or a kernel without a name. */
 static const char *launched_kernel(const struct kernel_labels *labels,
                                    const struct trace_event *event, struct kernel_text *text) {
     const bool named = event->kind != TRACE_DRIVER && event->kernel < KERNELS;
     return named ? kernel_label(labels, event->kernel, text) : NULL;
 }
 
-/* kernel: NULL for none. */
+/* kernel: NULL for no kernel. */
 static void print_args(FILE *out, const struct trace_event *event, const char *kernel) {
     char error[HIP_ERROR_TEXT];
     bool first = true;
@@ -110,7 +110,7 @@ struct place {
     uint32_t row;
 };
 
-/* Chrome's times are microseconds. */
+/* Chrome's unit of time is the microsecond. */
 static void print_event(FILE *out, const struct trace_event *event, const struct place *place) {
     fputs(",\n{\"ph\": \"X\", \"name\": ", out);
     json_text(out, place->name);
@@ -136,7 +136,7 @@ static void print_memory_event(FILE *out, int64_t process, const struct trace_ev
             event->begin / 1000, (unsigned)(event->begin % 1000), event->nanoseconds, event->bytes);
 }
 
-/* Returns whether an event is work that is submitted to a stream, or a wait for it. */
+/* Returns whether an event is work that was submitted to a stream, or a wait for the stream. */
 static bool is_work(const struct trace_event *event) {
     switch ((enum abi_index)event->function) {
     case ABI_mgpuLaunchKernel:
@@ -188,7 +188,7 @@ static void print_one(FILE *out, const struct trace *trace, const struct kernel_
             &(struct place){work, "stream", kernel, streams_id(&trace->process), event->stream});
 }
 
-/* The rows of streams that have events. */
+/* Prints the rows of streams that have events. */
 struct rows {
     bool streams[TRACE_NO_STREAM], gpu[TRACE_NO_STREAM];
 };
@@ -205,7 +205,7 @@ static void print_rows(FILE *out, const struct process *process, const struct ro
     print_stream_names(out, process, gpu_id(process), "GPU", rows->gpu);
 }
 
-/* Prints the events that were written to the end, in their order. */
+/* Prints the completely written events, in their order. */
 static struct trace_kept print_events(FILE *out, const struct trace *trace) {
     const uint64_t end = load_acquire(&trace->next);
     const uint64_t begin = end > TRACE_EVENTS ? end - TRACE_EVENTS : 0;

@@ -11,7 +11,7 @@ struct trace_kept {
     size_t events, lost;
 };
 
-/* Prints the trace. ended: how the process ended. */
+/* Prints the trace. ended: the way in which the process ended. */
 struct trace_kept trace_print(FILE *out, const struct trace *trace, const char *ended);
 
 #endif

@@ -1,5 +1,5 @@
-/* A test program: named cases, each run in its own process as `program CASE [IMAGE]`; IMAGE is the
- * code object with the kernels of kernels.mlir. */
+/* Runs named test cases, each in its own process, as `program CASE [IMAGE]`; IMAGE is the code
+ * object of kernels.mlir. */
 #ifndef SOFTGPU_TEST_CASES_H
 #define SOFTGPU_TEST_CASES_H
 
@@ -30,7 +30,7 @@ static inline double cpu_time(void) {
     return seconds(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* Returns the kernel of this name, from a module that the first call loads. */
+/* Returns a kernel by its name, from a module that the first call loads. */
 static inline hipFunction_t kernel(const char *name) {
     if (!module)
         OK(hipModuleLoadData(&module, image));
@@ -45,7 +45,7 @@ static inline hipStream_t new_stream(void) {
     return stream;
 }
 
-/* Queues one workgroup of 64. */
+/* Launches one workgroup of 64 work-items. */
 static inline void launch(hipFunction_t function, hipStream_t stream, void **arguments) {
     OK(hipModuleLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, stream, arguments, NULL));
 }

@@ -1,4 +1,4 @@
-/* The driver library as ROCr opens it, without HIP. */
+/* Opens the driver library as ROCr does, without HIP. */
 #ifndef DRIVER_H
 #define DRIVER_H
 
@@ -22,7 +22,7 @@ static void check(int status, const char *what) {
     exit(1);
 }
 
-/* Opens the library and returns it. */
+/* Opens the driver library and returns its handle. */
 static void *open_driver(void) {
     HSAKMT_STATUS (*open_device)(void);
     void *driver = dlopen("libhsakmt.so.1", RTLD_NOW);
@@ -34,7 +34,7 @@ static void *open_driver(void) {
     return driver;
 }
 
-/* Allocates host memory that may hold kernels. */
+/* Allocates host memory that may contain kernels. */
 __attribute__((unused)) static void *memory(uint64_t bytes) {
     void *pages = NULL;
     HsaMemFlags flags = {.ui32 = {.HostAccess = 1, .ExecuteAccess = 1}};
@@ -42,7 +42,7 @@ __attribute__((unused)) static void *memory(uint64_t bytes) {
     return pages;
 }
 
-/* Opens a queue of the first device that is presented. */
+/* Opens a queue of the first device. */
 __attribute__((unused)) static void open_queue(HSA_QUEUE_TYPE type, void *ring, uint64_t bytes,
                                                HsaQueueResource *queue) {
     enum { DEVICE = 1, PERCENT = 100 };

@@ -1,6 +1,5 @@
-/* Tests the copy engine by itself: commands as ROCr of any release would write them, over the
- * driver library without HIP. test_engine.py runs this program; the device is the first that is
- * presented. */
+/* Tests the copy engine directly through the driver library, without HIP: sends commands as any
+ * ROCr would. test_engine.py runs this program, which uses the first device. */
 #include "driver.h"
 
 #include <stdatomic.h>
@@ -33,7 +32,7 @@ static void address(uint32_t *words, const volatile void *pointer) {
     words[1] = (uint32_t)((uintptr_t)pointer >> 32);
 }
 
-/* Submits the commands so far, and waits for their end. */
+/* Submits all commands written so far, and waits for their completion. */
 static void finish(void) {
     uint32_t fence[4] = {FENCE, 0, 0, ++fences};
     address(&fence[1], done);
@@ -52,7 +51,7 @@ static void copy(void *to, const void *from, uint32_t count) {
     put(words, 7);
 }
 
-/* Returns how many bytes at the front of `to` one copy with this count field changed. */
+/* Returns how many bytes at the start of `to` one copy with this count field changed. */
 static uint64_t copied(uint32_t count, uint64_t room) {
     char *from = memory(room), *to = memory(room);
     memset(from, 1, room);
@@ -62,7 +61,7 @@ static uint64_t copied(uint32_t count, uint64_t room) {
     return end ? (uint64_t)(end - to) : room;
 }
 
-/* `counts FIELD...`: prints how many bytes each copies. */
+/* `counts FIELD...`: prints how many bytes a copy with each count field copies. */
 static void counts(int n, char **fields) {
     for (int i = 0; i < n; i++) {
         uint32_t field = (uint32_t)strtoul(fields[i], NULL, 0);
@@ -70,7 +69,8 @@ static void counts(int n, char **fields) {
     }
 }
 
-/* Copies until the ring has been round three times, so that commands lie across its end. */
+/* Copies until the write index has gone round the ring three times, so that some commands wrap
+ * around the ring's end. */
 static void wrap(void) {
     char *from = memory(4096), *to = memory(4096);
     for (unsigned i = 0; written < 3 * RING_BYTES; i++) {
@@ -82,7 +82,7 @@ static void wrap(void) {
     puts("wrapped");
 }
 
-/* The padding of a ring may hold anything: its header has its length. */
+/* The padding of a ring may contain anything: the padding's header contains its length. */
 static void padding(void) {
     uint32_t words[6] = {5u << 16, 0xff, 0xff, 0xff, 0xff, 0xff};
     put(words, 6);

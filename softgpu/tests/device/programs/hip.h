@@ -1,5 +1,5 @@
-/* The part of HIP that the device's tests use, looked up in libamdhip64 at run time: AMD's headers
- * and development package are not needed. The library is $MGPU_RT_HIP. */
+/* Declares the part of HIP that the device's tests use, and looks it up in libamdhip64 at run time,
+ * without AMD's headers. The path of the HIP library is $MGPU_RT_HIP. */
 #ifndef SOFTGPU_TEST_HIP_H
 #define SOFTGPU_TEST_HIP_H
 
@@ -86,7 +86,7 @@ static void *hip_symbol(void *library, const char *name) {
     return symbol;
 }
 
-/* Opens HIP. Ends with exit status 77 if the test cannot run here. */
+/* Opens HIP. Exits with status 77 if the HIP library or one of its functions is missing. */
 static inline void hip_open(void) {
     const char *path = getenv("MGPU_RT_HIP");
     void *library = dlopen(path ? path : "libamdhip64.so.5", RTLD_NOW | RTLD_LOCAL);
@@ -100,7 +100,7 @@ static inline void hip_open(void) {
     *(void **)&hipGetErrorName = hip_symbol(library, "hipGetErrorName");
 }
 
-/* Ends the test, with the place and the expected code, unless a call returned this code. */
+/* Ends the test, with the source line and the expected code, unless a call returned this code. */
 #define EXPECT_CODE(wanted, call)                                                                  \
     do {                                                                                           \
         int code_ = (call);                                                                        \

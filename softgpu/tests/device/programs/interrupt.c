@@ -1,4 +1,4 @@
-/* Interrupts: a kernel sets an event of the driver and wakes its sleepers. */
+/* Tests interrupts: a kernel sets one of the driver's events and wakes the event's sleepers. */
 #include "cases.h"
 
 #include <hsakmt.h>
@@ -30,8 +30,8 @@ static void thunk_open(void) {
 #undef THUNK_LOAD
 }
 
-/* The message carries only the low byte of the event's number: of the events that share it, the one
- * with the written mailbox is meant. */
+/* The message carries only the low byte of the event's number: among events with this byte, the
+ * written mailbox selects the event. */
 static void wake(void) {
     HsaEvent *events[EVENTS];
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
@@ -53,7 +53,7 @@ struct sleeper {
     pthread_t thread;
     HsaEvent *events[2];
     HSAuint32 count;
-    long number; /* number of the thread, once it runs */
+    long number; /* number of the thread, once the thread runs */
     HSAKMT_STATUS answer;
 };
 
@@ -83,7 +83,7 @@ static void start(struct sleeper *sleeper) {
         usleep(1000);
 }
 
-/* An event that resets itself wakes all its sleepers, as the driver's do, and no later one. */
+/* An auto-reset event wakes all its sleepers, as the driver's events do, and no later sleeper. */
 static void wake_all(void) {
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
     struct sleeper sleepers[SLEEPERS];
@@ -102,8 +102,8 @@ static void wake_all(void) {
     EXPECT(call_hsaKmtWaitOnEvent(event, 0) == HSAKMT_STATUS_WAIT_TIMEOUT);
 }
 
-/* The interrupt also counts for a thread that sleeps until another one is raised, and for no other
- * thread by then. */
+/* An event that is raised and reset counts for a thread that already waits for this and another
+ * event, and for no later wait. */
 static void wake_later(void) {
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
     struct sleeper sleeper = {.count = 2};

@@ -36,7 +36,7 @@ static void null_stream(void) {
 static void many_launches(void) {
     hipFunction_t empty = kernel("empty");
     hipStream_t stream = new_stream();
-    for (int i = 0; i < 20000; i++) /* more than a queue's ring holds */
+    for (int i = 0; i < 20000; i++) /* more launches than a queue's ring can hold */
         launch(empty, stream, NULL);
     OK(hipStreamSynchronize(stream));
 }
@@ -59,7 +59,7 @@ static void many_streams(void) {
 
 static void event_times(void) {
     enum { PAUSE_US = 20000 };
-    double host[4]; /* before and after each of the two kernels */
+    double host[4]; /* times before and after each of the two kernels */
     hipFunction_t empty = kernel("empty");
     hipStream_t stream = new_stream();
     hipEvent_t first, second;
@@ -101,7 +101,7 @@ static void wait_event(void) {
     OK(hipEventDestroy(event));
 }
 
-/* Creates more events than the driver has. */
+/* Creates more events than the driver supports. */
 static void many_events(void) {
     enum { EVENTS = 6000 };
     static hipEvent_t events[EVENTS];
@@ -118,7 +118,7 @@ static void many_events(void) {
         OK(hipEventDestroy(events[i]));
 }
 
-/* Calls in a loop all that a usual program calls, from begin to end. */
+/* Makes all calls of a typical program, from beginning to end, in a loop. */
 static void *work(void *unused) {
     for (int i = 0; i < 30; i++) {
         hipModule_t own;
@@ -181,7 +181,8 @@ static void meeting(void) {
     OK(hipStreamSynchronize(streams[1]));
 }
 
-/* Since HIP 5.5: launches as many groups at once as the device reports that it can hold. */
+/* Launches, with HIP 5.5 or later, as many workgroups at once as the device reports that it can
+ * hold. */
 static void cooperative(void) {
     int (*start)(hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                  unsigned, hipStream_t, void **);

@@ -1,9 +1,9 @@
-/* Tests memory of devices and host, and the copies between them. */
+/* Tests device and host memory, and copies between them. */
 #include "cases.h"
 
 static void host_register(void) {
     static char buffer[100000];
-    char *start = buffer + 100; /* neither aligned nor whole pages */
+    char *start = buffer + 100; /* start and size are not page-aligned */
     for (int i = 0; i < 3; i++) {
         char *device;
         OK(hipHostRegister(start, 50000, hipHostRegisterMapped));
@@ -44,10 +44,11 @@ static void async_memory(void) {
         OK(hipFreeAsync(memory, stream));
     }
     OK(hipStreamSynchronize(stream));
-    /* The stream is not destroyed: HIP 5.2.3 would loop for ever over the blocks of its pool. */
+    /* The stream is not destroyed, because HIP 5.2.3 would loop for ever over the blocks of the
+     * stream's pool. */
 }
 
-/* Copies there and back. */
+/* Copies to the device and back. */
 static void copy_sizes(const size_t *sizes, size_t count) {
     size_t room = sizes[count - 1];
     char *from = malloc(room), *to = malloc(room), *device;
@@ -77,7 +78,7 @@ static void memory_info(void) {
     size_t before, after, total;
     void *memory;
     OK(hipMemGetInfo(&before, &total));
-    EXPECT(total == 256u << 20 && before <= total); /* as the test's settings ask */
+    EXPECT(total == 256u << 20 && before <= total); /* the test's settings request this size */
     OK(hipMalloc(&memory, 100 << 20));
     OK(hipMemGetInfo(&after, &total));
     EXPECT(before - after == 100 << 20);
@@ -99,7 +100,7 @@ static void out_of_memory(void) {
     EXPECT(hipMalloc(&memory, total + 1) == hipErrorOutOfMemory);
     for (size_t i = 0; i < got; i++)
         OK(hipFree(blocks[i]));
-    OK(hipMalloc(&memory, STEP)); /* memory is available again */
+    OK(hipMalloc(&memory, STEP)); /* succeeds, because memory is available again */
 }
 
 static void fill_pattern(unsigned char *bytes, size_t size) {
@@ -107,7 +108,7 @@ static void fill_pattern(unsigned char *bytes, size_t size) {
         bytes[i] = (unsigned char)(i * 7 + i / 251);
 }
 
-/* Copies there and back, on one stream or synchronously, at this size. */
+/* Copies `size` bytes to the device and back, on a stream or synchronously. */
 static void round_trip(size_t size, hipStream_t stream) {
     unsigned char *source = malloc(size), *back = calloc(1, size);
     void *device;
@@ -137,7 +138,7 @@ static void copies(void) {
     }
 }
 
-/* Copies a window of a pitched image there and back. */
+/* Copies a window of a pitched image to the device and back. */
 static void copies_2d(void) {
     enum { PITCH = 1000, WIDTH = 333, HEIGHT = 50 };
     static unsigned char source[PITCH * HEIGHT], back[PITCH * HEIGHT];
@@ -188,7 +189,7 @@ static void memsets(void) {
         EXPECT(back[i] == (i < SIZE / 4 * 4 ? 4 - i % 4 : 0x5a));
 }
 
-/* Copies from and to registered memory, which has two addresses. */
+/* Copies from and to registered memory, which has a host and a device address. */
 static void registered_copies(void) {
     enum { SIZE = 300000 };
     static unsigned char source[SIZE], back[SIZE];
@@ -204,7 +205,7 @@ static void registered_copies(void) {
     OK(hipHostUnregister(back));
 }
 
-/* Runs with two devices. */
+/* Tests copies between two devices. */
 static void peers(void) {
     enum { SIZE = 70000 };
     static unsigned char source[SIZE], back[SIZE];

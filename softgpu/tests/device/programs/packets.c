@@ -1,5 +1,5 @@
-/* Tests an AQL queue by itself: packets as any runtime may write them, over the driver library
- * without HIP. test_packets.py runs this program; the device is the first that is presented. */
+/* Tests an AQL queue directly through the driver library, without HIP: writes packets as any
+ * runtime may. test_packets.py runs this program, which uses the first device. */
 #include "driver.h"
 
 #include <stdatomic.h>
@@ -26,7 +26,7 @@ struct signal {
     uint64_t event_mailbox, event_id, start, end, queue, reserved;
 };
 
-/* amd_queue_t, as far as this test needs it. */
+/* The members of amd_queue_t that this test needs. */
 struct amd_queue {
     char before[56];
     uint64_t write_index;
@@ -87,13 +87,13 @@ static void await(int64_t wanted, const char *what) {
     check(!comes(&completion->value, wanted), what);
 }
 
-/* Expects that the packet is not done, and will not be. */
+/* Checks that the packet is not complete, and does not complete within A_WHILE. */
 static void expect_waiting(int64_t value, const char *what) {
     usleep(A_WHILE);
     check(completion->value != value, what);
 }
 
-/* Goes four times round the ring, with doorbells that name the packet, the next one, or nothing. */
+/* Goes round the ring four times; the doorbell names this packet or the next, or is not rung. */
 static void wrap(void) {
     uint64_t words[8] = {0};
     completion->value = 4 * PACKETS;
@@ -115,7 +115,7 @@ static void wrap(void) {
         check(ring[i].header != INVALID, "a packet stayed valid");
 }
 
-/* The write index and the doorbell are ahead of a packet that is not yet written. */
+/* Sets the write index and the doorbell beyond a packet that is not yet written. */
 static void hole(void) {
     uint64_t words[8] = {0};
     words[7] = (uintptr_t)completion;
@@ -136,8 +136,8 @@ static void set_dependencies(uint64_t words[8], unsigned mask, int64_t value) {
     }
 }
 
-/* Tries every choice of dependencies, which are met one after the other; -1 does not meet one
- * either. */
+/* Tries every choice of dependencies, and completes the dependencies one by one; a signal of -1
+ * does not satisfy a dependency. */
 static void all_of(void) {
     for (unsigned mask = 0; mask < 1 << DEPENDENCIES; mask++) {
         uint64_t words[8] = {0};
@@ -167,7 +167,8 @@ static void any_of(void) {
     }
 }
 
-/* The value and the mask that a signal is compared with, a value that fails and one that passes. */
+/* Compares a signal with a reference under a mask: tries a value that fails and a value that
+ * passes. */
 static void values(void) {
     static const struct {
         int64_t reference;
@@ -209,11 +210,11 @@ static void refused(unsigned type, unsigned format) {
     printf("%#llx\n", (unsigned long long)inactive->value);
     check(completion->value != 1, "a packet that was refused completed");
     fflush(stdout);
-    _exit(0); /* before the device aborts because of a runtime that does not react */
+    _exit(0); /* exits before the device aborts because no runtime reacts */
 }
 
-/* A kernel that stores its dispatch id at its argument's address: s_store_dwordx2 s[2:3], s[0:1],
- * 0x0 and s_endpgm. Earlier barriers count, too. */
+/* Runs a kernel that stores its dispatch id at its argument's address: s_store_dwordx2 s[2:3],
+ * s[0:1], 0x0 and s_endpgm. Dispatch ids also count earlier barriers. */
 static void dispatch_ids(void) {
     struct {
         uint32_t segments[4];

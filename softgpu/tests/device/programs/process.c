@@ -43,7 +43,8 @@ static void fork_before(void) {
     launch_and_wait();
 }
 
-/* A child that was forked later may exit; a launch in it ends it, as over the real driver. */
+/* A child that was forked after the first call may exit; a launch kills the child, as with the real
+ * driver. */
 static void fork_after(void) {
     launch_and_wait();
     pid_t child = fork();
@@ -69,7 +70,7 @@ static void exit_busy(void) {
         launch(empty, NULL, NULL);
 }
 
-/* Leaves a kernel running that waits for a flag that is never set. */
+/* Exits while a kernel waits for a flag that is never set. */
 static void exit_running(void) {
     int32_t *flags;
     int64_t offset = 0, size = 2, stride = 1, mine = 0, other = 1;
@@ -85,20 +86,20 @@ static void exit_running(void) {
     }
 }
 
-/* Writes far outside of all memory. */
+/* Launches a kernel that writes far outside all mapped memory. */
 static void wild_store(void) {
     uint64_t out = UINT64_C(0x10000), offset = 0, size = 64, stride = 1;
     int32_t value = 1;
     void *arguments[] = {&out, &out, &offset, &size, &stride, &value};
     hipFunction_t store = kernel("store");
-    /* The kernel may have run before its launch returns. */
+    /* The kernel may fault before its launch returns. */
     int error = hipModuleLaunchKernel(store, 1, 1, 1, 64, 1, 1, 0, NULL, arguments, NULL);
     if (!error)
         error = hipDeviceSynchronize();
     printf("went on after %s\n", hipGetErrorName(error));
 }
 
-/* Passes registered memory by the address that only the host knows. */
+/* Passes the host address of registered memory to a kernel. */
 static void host_pointer(void) {
     static int32_t memory[2048];
     uint64_t out = (uintptr_t)&memory[512], offset = 0, size = 64, stride = 1;
@@ -110,7 +111,7 @@ static void host_pointer(void) {
     printf("%d\n", hipDeviceSynchronize());
 }
 
-/* If HIP returns the error, the process goes on. */
+/* Checks that the process continues if HIP returns the error. */
 static void outlive_fault(void) {
     wild_store();
     sleep(7);
@@ -121,7 +122,7 @@ static void idle(void) {
     enum { IDLE_MS = 200 };
     launch_and_wait();
     double least = 1e9;
-    /* The process takes a while to become idle, and longer on a busy machine. */
+    /* The process needs some time to become idle, and more time on a busy machine. */
     for (int i = 0; i < 20 && least > IDLE_MS; i++) {
         usleep(100000);
         double before = cpu_time();
@@ -133,7 +134,7 @@ static void idle(void) {
 }
 
 static void latency(void) {
-    enum { LAUNCHES = 200000, FAST_US = 200 }; /* on a busy machine only some are that fast */
+    enum { LAUNCHES = 200000, FAST_US = 200 }; /* on a busy machine only some launches take less */
     hipFunction_t empty = kernel("empty");
     hipStream_t stream = new_stream();
     double best = 1e9;

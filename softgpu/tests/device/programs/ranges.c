@@ -1,7 +1,6 @@
-/* Two registered ranges of the program that begin at one address, as when memory is allocated again
- * that HIP has not yet unpinned. Prints: whether each range has its own address; what maps a size
- * that was not registered, and what deregisters the address; whether both remain; and what
- * deregisters an address that one range has. */
+/* Registers two ranges that begin at one address, as when a program reallocates memory before HIP
+ * has unpinned the old range. Prints whether both ranges have their own addresses and remain, and
+ * the results of calls with ambiguous, wrong and unique ranges. */
 #include "driver.h"
 
 enum { SMALL = 256, LARGE = 4096 };

@@ -1,1 +1,1 @@
-"""`mgpu-rt check`: a program with right accesses, and one with wrong ones."""
+"""Tests of `mgpu-rt check` on programs with correct accesses and with wrong accesses."""

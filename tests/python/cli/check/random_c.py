@@ -1,10 +1,10 @@
-"""Runs `mgpu-rt check` on random C programs of Csmith's, which have no fault.
+"""Runs `mgpu-rt check` on random C programs of Csmith, which contain no fault.
 
     python -m tests.python.cli.check.random_c              # seeds 0 to 1159, a quarter of an hour
     python -m tests.python.cli.check.random_c 17 4711      # some, by their seeds
 
-Each program is one kernel of one work-item (softgpu/tests/csmith), and is checked as a recording.
-test_random_c.py has a sample.
+Each program is one kernel with one work-item (softgpu/tests/csmith), which check reads as a
+recording. test_random_c.py runs a sample.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.python.cli.check.test_check import check
 
 CHIP = "gfx90a,budget=1000000000"
 RIGHT, ENDLESS, UNBUILT = "no report", "does not end", "was not compiled"
-#: By seed: programs that clang 22 compiles wrongly, and why.
+#: seeds of programs that clang 22 miscompiles, with reasons
 MISCOMPILED = {
     156: "func_20 overwrites all lanes of v40, where program keeps its return address, and saves "
     "the active ones only",
@@ -50,7 +50,7 @@ def outcome(csmith: Csmith, seed: int) -> str:
 
 
 def record(image: bytes, out: Path) -> Path:
-    """Makes a recording of a launch of a kernel `run`, which writes its sum to 8 bytes."""
+    """Writes a recording of a launch of a kernel `run`, which writes its checksum into 8 bytes."""
     with Folder(out) as folder:
         before = folder.keep(bytes(8))
         launch = RecordedLaunch(

@@ -1,8 +1,8 @@
-"""`mgpu-rt check` finds two faults of LLVM's own lowering: streams in the place of events.
+"""`mgpu-rt check` finds two faults of LLVM's own lowering, which passes streams in place of events.
 
-LLVM 22 lowers a gpu.wait on a loop's token in this way. Some builds recorded no event behind a
-launch in an async.execute (llvm #170833). Debian's LLVM 22 records the event, so the test takes
-it out.
+LLVM 22 lowers a gpu.wait on a loop's token with this fault. Some builds recorded no event behind a
+launch in an async.execute (llvm #170833). Debian's LLVM 22 records the event, so the test removes
+it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ EVENT = re.compile(
 
 
 def optimise(text: str, folder: Path, *passes: str) -> str:
-    """Runs passes on MLIR; LLVM looks for its linker in the folder."""
+    """Runs passes on MLIR text; LLVM finds its linker in the folder."""
     command = [toolchain.tool("mlir-opt", 22), "-", *passes]
     done = subprocess.run(
         command, input=text, capture_output=True, text=True, env={"ROCM_PATH": str(folder)}
@@ -68,7 +68,7 @@ def optimise(text: str, folder: Path, *passes: str) -> str:
 
 
 def calls(folder: Path) -> str:
-    """Returns the program with calls of the runtime, and with async.execute still in it."""
+    """Returns the program after lowering to runtime calls, still with async.execute."""
     tools = folder / "llvm" / "bin"
     tools.mkdir(parents=True)
     (tools / "ld.lld").symlink_to(str(shutil.which("ld.lld-22")))
@@ -77,7 +77,7 @@ def calls(folder: Path) -> str:
 
 
 def without_event(text: str) -> str:
-    """Makes the faulty lowering, in which the region yields its stream."""
+    """Returns the faulty lowering, in which the region yields its stream instead of an event."""
     found = EVENT.search(text)
     assert found
     event, stream = found.groups()

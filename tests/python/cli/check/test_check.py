@@ -1,4 +1,4 @@
-"""`mgpu-rt check` finds one fault of each kind, once, and none in right programs."""
+"""`mgpu-rt check` reports a fault of each kind exactly once, and nothing in correct programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 
 Report = dict[str, Any]
 
-#: The faults of faults.mlir: kind, reporter, access, bytes, distance from the allocation's end.
+#: The faults in faults.mlir: kind, reporter, access, bytes, distance from the allocation's end.
 FAULTS = [
     ("out-of-bounds", "index_shifted", "store", 4, 0),
     ("out-of-bounds", "begins_before", "load", 4, -516),
@@ -54,7 +54,7 @@ def check(*words: object, **env: str) -> subprocess.CompletedProcess[str]:
 
 @functools.cache
 def faults() -> tuple[subprocess.CompletedProcess[str], list[Report]]:
-    """Runs faults.mlir, and returns its reports."""
+    """Runs faults.mlir, and returns check's reports."""
     built = program(HERE / "faults.mlir", lines=True)
     out = built.with_suffix(".json")
     done = check("--json", out, "--", built)
@@ -62,7 +62,7 @@ def faults() -> tuple[subprocess.CompletedProcess[str], list[Report]]:
 
 
 def behind(report: Report) -> int | None:
-    """Returns the bytes from the allocation's end to the access."""
+    """Returns the distance in bytes from the allocation's end to the access."""
     if not (allocation := report.get("allocation")):
         return None
     return report["address"] - allocation["address"] - allocation["bytes"]
@@ -81,7 +81,7 @@ def test_each_fault_is_found_once() -> None:
         )
         for report in found
     ]
-    # A kernel and a call of the host are reported in their order.
+    # The order of the reports does not matter.
     assert sorted(rows, key=str) == sorted(FAULTS, key=str)
     assert done.stderr.count("\nerror: ") + done.stderr.startswith("error: ") == len(FAULTS)
     assert done.stderr.endswith(f"\nmgpu-rt: {len(FAULTS)} faults\n")
@@ -99,7 +99,7 @@ def test_a_report_says_where_and_whose() -> None:
     assert "loads 4 bytes at 0x" in done.stderr and "4 bytes before allocation 1 [" in done.stderr
 
 
-#: By access of a kernel, and by call: its operation in MLIR.
+#: for each access of a kernel and each call, its operations in MLIR
 OPERATIONS = {
     "load": ("memref.load", "memref.atomic_rmw"),
     "store": ("memref.store", "llvm.store"),
@@ -135,7 +135,7 @@ def test_a_right_program_keeps_its_status() -> None:
     assert (done.returncode, done.stderr) == (7, "")
 
 
-#: Launches more threads than a workgroup can have.
+#: Launches more threads than a workgroup can contain.
 REFUSED = """
 module attributes {gpu.container_module} {
   gpu.module @kernels {
@@ -222,7 +222,7 @@ def test_programs_have_no_fault(name: str) -> None:
     if name == "cluster":
         pytest.skip("its target is not emulated")
     done = check("--", programs.build(name, 22, None, library(), "softgpu"))
-    # events waits for one of its streams only by an event, and never destroys it
+    # the program events waits for one stream only through an event, and never destroys the stream
     left = name == "events"
     assert ("warning: stream 3 is never destroyed [never-destroyed]" in done.stderr) is left
     assert done.stderr.count("[") == left

@@ -1,4 +1,4 @@
-"""`mgpu-rt check` finds each seeded fault, with its kind and its line."""
+"""`mgpu-rt check` reports each seeded fault with its kind and line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_seeded_fault_is_found(mutant: Mutant) -> None:
 
 
 def table() -> str:
-    """The table in docs/check.md shows how many faults of each sort there are, and where."""
+    """Returns the table of docs/check.md: how many faults of each class the groups contain."""
     groups = {
         "20 kernels": kernels.MUTANTS,
         "streams and waves": (*streams.MUTANTS, *waves.MUTANTS),

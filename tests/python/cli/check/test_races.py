@@ -1,4 +1,5 @@
-"""`mgpu-rt check` finds races within a launch, and none where accesses are ordered or atomic."""
+"""`mgpu-rt check` reports races within a launch, and nothing where accesses are ordered or
+atomic."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tests.python.runtime.hooked import program
 
 HERE = Path(__file__).parent
 
-#: The races of races.mlir: the kernel, the accesses of both sides, in either order, and the memory.
+#: The races in races.mlir: the kernel, the two accesses in either order, and the memory.
 RACES = [
     ("no_barrier", {"memref.load %tile", "memref.store %x, %tile"}, "workgroup"),
     ("barrier_too_few", {"memref.load %tile", "memref.store %z, %tile"}, "workgroup"),
@@ -30,7 +31,7 @@ RACES = [
 
 @functools.cache
 def races() -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
-    """Runs races.mlir, and returns its reports."""
+    """Runs races.mlir, and returns check's reports."""
     built = program(HERE / "races.mlir", lines=True)
     out = built.with_suffix(".json")
     done = check("--json", out, "--", built, **THREADS)

@@ -1,4 +1,4 @@
-"""A sample of the random C programs under `mgpu-rt check`: random_c.py runs them all."""
+"""Runs a sample of the random C programs under `mgpu-rt check`; random_c.py runs all of them."""
 
 from __future__ import annotations
 

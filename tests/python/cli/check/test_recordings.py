@@ -1,4 +1,4 @@
-"""`mgpu-rt check RECORDING` checks a recorded launch like a program's."""
+"""`mgpu-rt check RECORDING` checks a recorded launch like a launch of a program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME = b'x"""; raise SystemExit(\'ran\') # \\x {0} \xff\x1b[31m'
 
 
 def record(source: str, kernel: str, out: Path, *words: object) -> Path:
-    """Records launches of a kernel of one of these programs."""
+    """Records launches of a kernel of the given program."""
     words = ("run", "--device", "softgpu", "--kernel", kernel, *words, "--record", out)
     command(*words, "--", program(HERE / source, lines=True), **hip())
     assert launches_of(out)
@@ -113,7 +113,7 @@ def test_a_hostile_name_is_a_name(faulty: Path, tmp_path: Path) -> None:
 def test_a_recording_without_asked_sizes_is_checked_by_the_blocks(
     faulty: Path, tmp_path: Path
 ) -> None:
-    """An earlier release wrote only HIP's sizes of blocks."""
+    """An earlier release recorded only the block sizes that HIP allocated."""
     old = changed(faulty, tmp_path / "old", lambda launch: launch["blocks"][0].pop("asked"))
     assert check(old).returncode == 0
     more = changed(faulty, tmp_path / "more", lambda launch: launch["blocks"][0].update(asked=513))

@@ -1,4 +1,4 @@
-"""`mgpu-rt check` finds work without an order, and wrong handles in calls, on a GPU, too."""
+"""`mgpu-rt check` reports unordered work and wrong handles in calls, also on a GPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THREADS = {"MGPU_RT_SOFTGPU": "gfx90a,threads=4"}
 
 
 def check_calls(*words: object) -> subprocess.CompletedProcess[str]:
-    """Runs check on a HIP that is not the emulated device's."""
+    """Runs check on a HIP without the emulated device."""
     return command("check", "--device", "hip", *words, MGPU_RT_HIP=str(STUB), MGPU_RT_MANAGER="off")
 
 
@@ -29,7 +29,7 @@ def test_work_in_order_is_no_race() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-#: A copy on another stream writes the host memory that is being copied to the device.
+#: A copy on another stream overwrites the host memory while it is being copied to the device.
 REUSED = """
 func.func @main() -> i32 {{
   %zero = arith.constant 0 : i32
@@ -96,7 +96,7 @@ def test_a_fault_of_calls_is_found_on_a_gpu(
     assert f"({kind}.mlir:{number})" in done.stderr
 
 
-#: Fills memory on two streams. Between the fills the program asks HIP for a wait, past the library.
+#: Fills memory on two streams. Between the fills, the program waits by calling HIP directly.
 FILLS = """
 import ctypes, sys
 mgpu, wait = ctypes.CDLL(None), sys.argv[1:]

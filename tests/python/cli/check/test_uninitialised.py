@@ -1,4 +1,4 @@
-"""`mgpu-rt check` finds uses of uninitialised values, and leaves them out on request."""
+"""`mgpu-rt check` reports uses of uninitialised values, and omits these reports on request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.python.runtime.hooked import program
 HERE = Path(__file__).parent
 SOURCE = HERE / "uninitialised.mlir"
 
-#: The uses: the value's role, its user, and its origin.
+#: the uses of undefined values: role, user, and origin
 USES = [
     ("branch", "branch", "%x = memref.load %in[%zero]"),
     ("address", "address", "%x = memref.load %in[%i]"),

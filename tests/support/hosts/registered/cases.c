@@ -1,4 +1,4 @@
-/* Single cases: events that take the pages of registered memory away, and memory that may be
+/* Single cases: events that remove the pages of registered memory, and memory that may be
  * registered. */
 #include "memory.h"
 
@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* MREMAP_DONTUNMAP moves the pages elsewhere and leaves the mapping, where other pages then lie. */
+/* MREMAP_DONTUNMAP moves the pages elsewhere and leaves the mapping, which then has other pages. */
 static void case_moved(void) {
     const struct range at = {window, 2 * PAGE};
     map(at);
@@ -20,7 +20,7 @@ static void case_moved(void) {
     pass(at);
 }
 
-/* Calls munmap, and maps other memory at the address. */
+/* Calls munmap, and maps other memory at that address. */
 static void case_unmapped(void) {
     const struct range at = {window, 2 * PAGE};
     map(at);
@@ -52,7 +52,7 @@ static void case_brk(void) {
     }
 }
 
-/* Registers a part of a huge page, and then the kernel splits the page. */
+/* Registers a part of a huge page, which the kernel then splits. */
 static void case_huge(void) {
     enum { HUGE = 2 << 20 };
     char *const all =
@@ -68,7 +68,7 @@ static void case_huge(void) {
     munmap(all, 2 * HUGE);
 }
 
-/* Uses pages that hugetlbfs has set aside, if a machine has some. */
+/* Uses pages that hugetlbfs has reserved, if a machine has any. */
 static void case_hugetlb(void) {
     enum { HUGE = 2 << 20 };
     for (int i = 0; i < 2; i++) {
@@ -83,7 +83,7 @@ static void case_hugetlb(void) {
     }
 }
 
-/* Unmaps one of two ranges that touch; the library keeps the other one. */
+/* Unmaps one of two adjacent ranges; the library keeps the other registration. */
 static void case_touching(void) {
     const struct range first = {window, 2 * PAGE}, second = {window + 2 * PAGE, 2 * PAGE};
     map((struct range){window, 4 * PAGE});
@@ -95,7 +95,7 @@ static void case_touching(void) {
     pass(first);
 }
 
-/* Grows a mapping where it lies; it keeps its pages. */
+/* Grows a mapping in place; the mapping keeps its pages. */
 static void case_grown(void) {
     const struct range at = {window, 2 * PAGE}, whole = {window, 4 * PAGE};
     map(at);
@@ -107,7 +107,8 @@ static void case_grown(void) {
     pass(whole);
 }
 
-/* Registers two ranges in one page; HIP gets one back, and the library still watches the other. */
+/* Registers two ranges in one page; HIP unregisters one, and the library still watches the other.
+ * */
 static void share_page(struct range goes, struct range stays, struct range page) {
     map(page);
     pass(goes);
@@ -127,7 +128,7 @@ static void case_last_page_is_shared(void) {
                (struct range){window, 2 * PAGE});
 }
 
-/* The pages of a file can be replaced, with all copies of them, and no event tells. */
+/* The pages of a file can be replaced, together with all copies of them, without any event. */
 static void pass_over_file(int sharing) {
     const struct range at = {window, 2 * PAGE};
     const int file = memfd_create("registered", 0);
@@ -166,8 +167,8 @@ static void case_pending(void) {
     check_wait(0);
 }
 
-/* Registers other bytes from the same address, and a part: HIP would refuse them while it has the
- * first. */
+/* Registers other bytes from an equal address, and a part: HIP would refuse these while it holds
+ * the first registration. */
 static void case_other_bytes(void) {
     map((struct range){window, 8 * PAGE});
     pass((struct range){window, 4 * PAGE});
@@ -176,7 +177,7 @@ static void case_other_bytes(void) {
     pass((struct range){window, 8 * PAGE});
 }
 
-/* Unregistered memory is pageable again, though HIP still has it. */
+/* Unregistered memory is pageable again, though HIP still holds the registration. */
 static void case_pageable(void) {
     const struct range at = {window, 2 * PAGE};
     map(at);
@@ -184,7 +185,7 @@ static void case_pageable(void) {
     check_pageable(at);
 }
 
-/* Asks for the device address of memory that is no longer registered: there is none. */
+/* Requests the device address of memory that is no longer registered: there is no such address. */
 static void case_errors(void) {
     const struct range at = {window, PAGE};
     map(at);
@@ -196,7 +197,7 @@ static void case_errors(void) {
     mgpuMemHostUnregister(at.address);
 }
 
-/* Registers the same ranges each time: the library asks HIP once. */
+/* Registers equal ranges each time: the library calls HIP once. */
 static void case_passes(void) {
     map((struct range){window, BYTES});
     for (int i = 0; i < 100; i++) {
@@ -223,7 +224,7 @@ static void case_exit(void) {
     atexit(pass_at_exit);
 }
 
-/* Two threads take turns at one address, or try at once: one of them holds it, as with HIP. */
+/* Two threads take turns at one address, or try at once: one of them gets it, as with HIP. */
 static void *contend(void *unused) {
     (void)unused;
     for (int i = 0; i < 300; i++) {

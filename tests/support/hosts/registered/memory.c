@@ -13,7 +13,7 @@ uint64_t seed;
 
 static bool mapped[PAGES];
 static struct range held[RANGES],
-    known[RANGES]; /* registered now; registered lately, to be so again */
+    known[RANGES]; /* registered now; or registered recently, and to be registered again */
 static int held_count, known_count;
 static char scratch[BYTES], before[BYTES];
 static uint64_t now = 1;
@@ -95,7 +95,8 @@ void map(struct range at) {
     fill(at.address, at.bytes);
 }
 
-/* The address space stays the program's: no other memory may lie where it has unmapped. */
+/* The program reserves the address space, so that no other memory is mapped where it has unmapped.
+ * */
 void unmap(struct range at) {
     release_in(at.address, at.address + at.bytes);
     if (munmap(at.address, at.bytes) != 0 ||
@@ -113,7 +114,7 @@ void drop(struct range at) {
     fill(at.address, at.bytes);
 }
 
-/* Moves each page by itself: neighbours may be other mappings. */
+/* Moves each page separately, because neighbouring pages may be other mappings. */
 static void move(struct range from, struct range to) {
     if (from.address + from.bytes > to.address && to.address + to.bytes > from.address)
         return;
@@ -130,7 +131,7 @@ static void move(struct range from, struct range to) {
     unmap((struct range){from.address, bytes});
 }
 
-/* Returns a range that was registered before, as programs do, or some other. */
+/* Returns a range that was registered before, as programs do, or another range. */
 static struct range some_range(void) {
     if (known_count && below(3))
         return known[below((unsigned)known_count)];
@@ -148,7 +149,8 @@ void acquire(struct range at) {
     known[known_count < RANGES ? known_count++ : (int)below(RANGES)] = at;
 }
 
-/* Copies to the device, and back into memory that has no owner: checks what the device saw. */
+/* Copies to the device, and back into memory without an owner: checks the values that the device
+ * read. */
 void check_up(const struct range *at) {
     mgpuMemcpy(block, at->address, at->bytes, stream);
     mgpuMemcpy(scratch, block, at->bytes, stream);
@@ -167,7 +169,8 @@ static void check_down(const struct range *at) {
             fail("the host sees other memory than the device wrote", at->address, at->bytes);
 }
 
-/* Unregisters memory while work is pending: the unregister waits, so the host may read at once. */
+/* Unregisters memory while work is pending: the unregister waits, so the host may read at once
+ * afterwards. */
 void check_wait(int which) {
     const struct range at = held[which];
     const int value = (int)below(1u << 30);
@@ -178,7 +181,7 @@ void check_wait(int which) {
         fail("work was pending after an unregister", at.address, at.bytes);
 }
 
-/* Checks that memory which is not registered has been read when the copy returns. */
+/* Checks that a copy from memory that is not registered has read the memory when it returns. */
 void check_pageable(struct range at) {
     if (!is_mapped(at.address, at.address + at.bytes) || is_held(at.address, at.address + at.bytes))
         return;
@@ -191,8 +194,10 @@ void check_pageable(struct range at) {
         fail("a copy from pageable memory read it late", at.address, at.bytes);
 }
 
-/* Writes in the parent while a child shares the pages: it may get copies of them. Memory that is
- * registered then is up to HIP and the kernel; what was registered before is the library's. */
+/* Writes in the parent while a child shares the pages: the parent may get copies of them. HIP and
+ * the kernel decide about memory that is registered at that time; the library is responsible for
+ * earlier registrations.
+ * */
 void split(void) {
     int ends[2];
     char byte = 0;
@@ -267,7 +272,8 @@ void step(void) {
     }
 }
 
-/* Each program has addresses of its own, as the library learns which ones do not pay. */
+/* Each program has its own addresses, because the library learns at which addresses registrations
+ * do not pay. */
 void open_window(void) {
     static uintptr_t next = 0x200000000000;
     window = mmap((void *)next, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,

@@ -1,6 +1,6 @@
-/* A model of an address space: memory is mapped, unmapped, moved, dropped and written, registered,
- * copied to the device and back, and unregistered. The device must always see what the host wrote;
- * else the process exits with 1 and one line.
+/* A model of an address space: memory is mapped, unmapped, moved, dropped, written, registered,
+ * unregistered, and copied to the device and back. The device must always read the values that the
+ * host wrote; otherwise the process exits with 1 and one line.
  *
  *     registered walk SEED PROGRAMS    PROGRAMS random programs, each from a seed of its own
  *     registered race ROUNDS           one thread unmaps what another maps at once
@@ -29,17 +29,17 @@ struct range {
     size_t bytes;
 };
 
-extern char *window;         /* PAGES pages, with no other owner */
-extern void *stream, *block; /* of the device: BYTES */
-extern uint64_t seed;        /* of the random program; 0 outside */
+extern char *window;         /* PAGES pages without another owner */
+extern void *stream, *block; /* device memory of BYTES bytes */
+extern uint64_t seed;        /* step of the random program; 0 outside */
 
 void open_window(void);
 void begin_program(uint64_t with);
 _Noreturn void fail(const char *what, const void *address, size_t bytes);
 void fill(char *at, size_t bytes);
 
-/* Maps, unmaps, moves, drops or writes memory, as a program does. Memory that goes away is
- * unregistered first. Memory that goes away is unregistered first. */
+/* Maps, unmaps, moves, drops or writes memory, as a program does. Memory that will be removed is
+ * unregistered first. Memory that will be removed is unregistered first. */
 void map(struct range at);
 void unmap(struct range at);
 void drop(struct range at);
@@ -47,8 +47,8 @@ void acquire(struct range at);
 void release_in(const char *begin, const char *end);
 void split(void);
 
-/* Checks that the device and the host see equal bytes. `which` counts the memory that is registered
- * now. */
+/* Checks that the device and the host read equal bytes. `which` counts the pieces of memory that
+ * are registered now. */
 void check_up(const struct range *at);
 void check_wait(int which);
 void check_pageable(struct range at);
@@ -56,7 +56,7 @@ void check_pageable(struct range at);
 /* Registers, checks and unregisters. */
 void pass(struct range at);
 
-/* Takes one of these steps, or moves memory, by chance. */
+/* Performs one of these steps, or moves memory, at random. */
 void step(void);
 
 int run_case(const char *name);

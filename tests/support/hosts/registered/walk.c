@@ -1,4 +1,4 @@
-/* Random programs, and the race of two threads for an address. */
+/* Plays random programs, and the race of two threads for an address. */
 #include "memory.h"
 
 #include <pthread.h>
@@ -21,10 +21,10 @@ static void walk(uint64_t first, unsigned programs) {
 
 /* ---- two threads, one address ----
  *
- * munmap takes pages away before anybody is told. The other thread may thus map, write and register
- * the address while the first one's munmap goes on. */
+ * munmap removes pages before any process is notified. So the other thread may map, write and
+ * register the address while the first thread's munmap is still running. */
 
-static _Atomic unsigned turn; /* the thread turn % 2 has its memory at the address */
+static _Atomic unsigned turn; /* the thread with number turn % 2 has its memory at the address */
 static unsigned rounds;
 
 static void race_round(unsigned round) {
@@ -33,7 +33,7 @@ static void race_round(unsigned round) {
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != at.address)
         continue;
     memset(at.address, (int)(round % 251 + 1), at.bytes);
-    for (int i = 0; i < 2; i++) { /* used again, so it pays */
+    for (int i = 0; i < 2; i++) { /* reused, so registration pays */
         mgpuMemHostRegister(at.address, at.bytes);
         check_up(&at);
         mgpuMemHostUnregister(at.address);
@@ -46,7 +46,7 @@ static void *race_half(void *half) {
     for (unsigned round = (unsigned)(uintptr_t)half; round < rounds; round += 2) {
         for (unsigned spins = 1; atomic_load(&turn) != round; spins++)
             if (spins % 4096 == 0)
-                sched_yield(); /* at once would miss the moment */
+                sched_yield(); /* waiting longer would miss the moment */
         race_round(round);
     }
     return NULL;

@@ -1,4 +1,4 @@
-"""Programs with one fault each, which `mgpu-rt check` must find on its line.
+"""Programs with one fault each, which `mgpu-rt check` must report on the right line.
 
-A module of this package is a class of faults: its table is MUTANTS. test_mutants.py runs all
+Each module of this package covers a class of faults in its table MUTANTS. test_mutants.py runs all
 mutants."""

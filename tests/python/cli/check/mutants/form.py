@@ -1,4 +1,4 @@
-"""The form of a seeded fault, and its run."""
+"""The description of a seeded fault, and its run."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Report = dict[str, Any]
 
 @dataclass(frozen=True)
 class Mutant:
-    """A fault: in `source`, after the text `after`, `old` becomes `new`.
+    """A fault that replaces `old` by `new` in `source`, after the text `after`.
 
-    check must report `kind` at a line that contains `line`, and nothing of another kind."""
+    check must report `kind` at a line that contains `line`, and no other kind."""
 
     source: str  # a file of MLIR in the project
     what: str  # its description, such as "barrier taken out"; a class in the table of docs/check.md
@@ -52,16 +52,16 @@ class Mutant:
         return changed
 
     def command(self, folder: Path) -> list[object]:
-        """Returns the command that runs it, with its files in the folder."""
+        """Returns the command that runs the faulty program, whose files are in the folder."""
         return [built(self.text(), folder)]
 
     def environment(self) -> dict[str, str]:
-        """Returns the variables of its run."""
+        """Returns the environment variables for the run."""
         return THREADS
 
 
 def reports_of(command: list[object], folder: Path, **environment: str) -> list[Report]:
-    """Returns check's reports on a program."""
+    """Returns the reports of `mgpu-rt check` on a program."""
     out = folder / "reports.json"
     done = check("--json", out, "--", *command, **environment)
     assert out.exists(), done.stderr
@@ -69,7 +69,7 @@ def reports_of(command: list[object], folder: Path, **environment: str) -> list[
 
 
 def built(text: str, folder: Path) -> Path:
-    """Builds a program of MLIR, with line tables."""
+    """Builds an MLIR program with line tables."""
     source = folder / f"mutant{os.getpid()}.mlir"
     source.write_text(text)
     return program.__wrapped__(source, lines=True)  # a new file each time
@@ -81,7 +81,7 @@ def _lines(text: str) -> list[str]:
 
 
 def lines_of(mutant: Mutant, report: Report) -> list[str]:
-    """Returns the lines of the program that a report names: the access, the other side, the call
+    """Returns the program lines that a report names: the access, the conflicting access, the call,
     and the calls around it."""
     places = [report.get("line"), report.get("other", {}).get("line")]
     places += [frame.get("line") for frame in report.get("place", [])]
@@ -91,7 +91,7 @@ def lines_of(mutant: Mutant, report: Report) -> list[str]:
 
 
 def assert_found(mutant: Mutant) -> None:
-    """Asserts that a fault is found, on its line, and nothing else."""
+    """Asserts that check reports the fault on its line, and nothing else."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         found = reports_of(mutant.command(folder), folder, **mutant.environment())

@@ -1,4 +1,4 @@
-"""Faults in twenty small kernels, and in the host's code around them."""
+"""Faults in twenty small kernels, and in the host code around them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ SOURCE = f"{FOLDER}/kernels.mlir"
 
 @cache
 def kernels() -> dict[str, str]:
-    """Returns the text of each kernel by its name."""
+    """Returns the text of each kernel, by name."""
     _, *texts = (ROOT / SOURCE).read_text().split("gpu.func @")
     return {text.partition("(")[0]: f"gpu.func @{text}" for text in texts}
 
 
 def program(kernel: str) -> str:
-    """Returns the program that runs one kernel."""
+    """Returns the program that runs a given kernel."""
     host = (ROOT / FOLDER / "host.mlir").read_text().replace("@KERNEL", f"@{kernel}")
     return (
         "module attributes {gpu.container_module} {\n"
@@ -30,7 +30,7 @@ def program(kernel: str) -> str:
 
 @dataclass(frozen=True)
 class KernelMutant(Mutant):
-    """A fault in the program of a kernel."""
+    """A fault in the program that runs a kernel."""
 
     kernel: str = ""
 
@@ -50,7 +50,7 @@ def _of(
 
 # ---- the host's code ----
 
-#: Returns the places of an array's allocation and of its fill, up to the next operation's token.
+#: the allocation of each array, up to the next operation's token
 ALLOCATED = {
     "in": "%t1 = gpu.alloc async [%t0] (%count)",
     "out": "%t3 = gpu.alloc async [%t2] (%count)",

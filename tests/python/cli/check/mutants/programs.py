@@ -1,4 +1,4 @@
-"""Faults in programs and models of bench/."""
+"""Faults in the programs and models of bench/."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.python.cli.check.mutants.form import Mutant
 
 @dataclass(frozen=True)
 class ProgramMutant(Mutant):
-    """A fault in a program, which then makes two iterations."""
+    """A fault in a program, which is shortened to two iterations."""
 
     def original(self) -> str:
         return (
@@ -25,7 +25,7 @@ class ProgramMutant(Mutant):
 
 @dataclass(frozen=True)
 class ModelMutant(Mutant):
-    """A fault in a model, which then makes one pass."""
+    """A fault in a model, which is shortened to one pass."""
 
     def original(self) -> str:
         return seeded.source(self.source)
@@ -49,7 +49,7 @@ def _one_more(program: str, line: str) -> Mutant:
 
 
 def _copy_left_out(model: str, copied: str) -> Mutant:
-    """A model without the copy of these weights to the device."""
+    """Returns a model without the copy of the given weights to the device."""
     text = seeded.source(model)
     found = re.search(
         rf"  (%\w+) = gpu.memcpy async (\[%\w+\]) %{copied}, .*\n  gpu.wait \[\1\]\n", text
@@ -67,7 +67,7 @@ def _fill_left_out(model: str, filled: str) -> Mutant:
 
 
 def _result(text: str) -> str:
-    """Returns the copy of a model's result."""
+    """Returns the text that copies the result of a model."""
     found = re.findall(r"gpu.memcpy async \[%\w+\] (%host_\w+, %\w+) :", text)
     return next(each for each in found if each.startswith("%host_t"))
 

@@ -1,4 +1,4 @@
-"""Launches, copies, frees and waits that lack a needed order, and handles that are used wrongly."""
+"""Launches, copies, frees and waits that lack a required order, and misused handles."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _without_wait(function: str, old: str, line: str) -> Mutant:
 
 
 def _ended(function: str, token: str, number: str, line: str) -> Mutant:
-    """The stream is destroyed instead of waited for."""
+    """The program destroys the stream instead of waiting for it."""
     end = (
         f"%s{number} = builtin.unrealized_conversion_cast %{token} "
         ": !gpu.async.token to !llvm.ptr\n    "
@@ -86,7 +86,7 @@ MUTANTS = (
         "%dx =",
         _LEAK,
     ),
-    # Orders by the host's waits.
+    # Faults in orders by waits of the host.
     _without_wait("waits", "gpu.wait [%first] // one", "memref.store %value"),
     _without_wait("waits", "gpu.wait [%second] // two", "%third = gpu.memset"),
     _without_wait("waits", "gpu.wait [%third] // three", "%fourth = gpu.memcpy"),
@@ -94,7 +94,7 @@ MUTANTS = (
     _ended("waits", "second", "two", "%third = gpu.memset"),
     _ended("waits", "third", "three", "%fourth = gpu.memcpy"),
     _mutant("waits", _WAIT, "missing-wait", "gpu.wait [%fourth] // four", "", "%fourth =", _LEAK),
-    # Work of two streams, side by side.
+    # Faults in concurrent work on two streams.
     _without_wait("together", "gpu.wait [%a2, %b2] // both", "memref.atomic_rmw"),
     _mutant(
         "together",
@@ -202,7 +202,7 @@ MUTANTS = (
     _mutant("events", _LEFT, _LEAK, _call("EventDestroy", "%e"), "", "%e = func.call"),
     _mutant("events", _LEFT, _LEAK, _call("EventDestroy", "%f"), "", "%f = func.call"),
     _mutant("events", _LEFT, _LEAK, _call("StreamDestroy", "%b"), "", "%b = func.call"),
-    # Work on host memory.
+    # Faults in work on host memory.
     _without_wait("registered", "gpu.wait [%a1] // one", "%b1 = gpu.memcpy"),
     _without_wait("registered", "gpu.wait [%b1] // two", "%b1 = gpu.memcpy"),
     _without_wait("registered", "gpu.wait [%c1] // three", "%d1 = gpu.memcpy"),

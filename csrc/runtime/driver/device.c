@@ -40,6 +40,12 @@ void device_forget_error(hipError_t error) {
         PROOF_STEP(question_leaves_no_error, (void)hip.GetLastError());
 }
 
+bool device_answered(hipError_t error) {
+    if (error != hipSuccess)
+        device_forget_error(error);
+    return error == hipSuccess;
+}
+
 /* ---- targets ---- */
 
 /* HIP's structure of properties has 792 bytes up to 5.7 and 1472 in later releases. The target

@@ -28,11 +28,7 @@ void device_choose(void);
 void device_forget_error(hipError_t error);
 
 /* Returns true if a query was answered by hipSuccess; otherwise clears its error. */
-static inline bool device_answered(hipError_t error) {
-    if (error != hipSuccess)
-        device_forget_error(error);
-    return error == hipSuccess;
-}
+bool device_answered(hipError_t error);
 
 /* Finds the number that HIP gives to an allocation of any kind and never reuses. Returns false if
  * HIP knows no allocation at that address. */

@@ -1,6 +1,7 @@
 """Writes cases that machines without hypothesis and MLIR can run.
 
     python -m tests.proofs.random.cases 1000 build/random_driver/cases [--chip sm_90] [--seed 1]
+        [--side exclusive]
 
 The command also writes the images for the chip. The other machine needs the files that the command
 prints: the cases, images, players and libraries, and the modules that run cases:
@@ -67,10 +68,13 @@ def main() -> None:
     parser.add_argument("--chip", default="sm_90")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--without", action="append", default=[], help="an action left out")
+    sides = {side.name: side for side in runner.ALL}
+    parser.add_argument("--side", choices=list(sides), help="leave out the actions that it lacks")
     options = parser.parse_args()
+    without = [*options.without, *(sides[options.side].lacks if options.side else ())]
     lowered = images.write(options.chip)
     device = next(d for d in runner.DEVICES.values() if d.chip == options.chip)
-    write(options.programs, options.directory.resolve(), device, options.seed, options.without)
+    write(options.programs, options.directory.resolve(), device, options.seed, without)
     needed = [options.directory.resolve(), lowered, *runner.OUT.glob("player*")]
     needed += [runner.BUILD / name for name in ("lib", "stock", "cuhip")]
     needed += [runner.ROOT / name for name in MODULES]

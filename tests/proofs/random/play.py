@@ -3,7 +3,9 @@
     python -m tests.proofs.random.play [--device cuda] [--side builtin ...] CASE.json ...
 
 A directory stands for all cases in it. This module needs only the standard library. The exit status
-is 1 if there is a difference.
+is 1 if there is a difference. Without --side, a case is played over the sides that support every
+program. `cases.py --side exclusive` writes cases for the exclusive sides. A side in Python needs
+mgpu_rt.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ def main() -> int:
     parser.add_argument("--side", action="append", choices=list(sides))
     parser.add_argument("cases", nargs="+", type=Path)
     options = parser.parse_args()
-    chosen = [sides[name] for name in options.side or sides]
+    chosen = [sides[name] for name in options.side] if options.side else [*runner.SIDES, runner.OFF]
     device, begin = runner.DEVICES[options.device], time.monotonic()
     wrong = programs = 0
     cases = _cases(options.cases)

@@ -126,3 +126,12 @@ def test_cases_play_with_the_modules_that_go_along(tmp_path: Path) -> None:
     command = [sys.executable, "-S", "-m", "tests.proofs.random.play", "--help"]
     done = subprocess.run(command, cwd=tmp_path, env={}, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+
+def test_cases_for_a_side_leave_out_the_actions_that_it_lacks(monkeypatch) -> None:
+    argv = ["cases", "20", str(runner.OUT / "none"), "--chip", "gfx90a", "--side", "exclusive"]
+    monkeypatch.setattr(sys, "argv", argv)
+    written: list[object] = []
+    monkeypatch.setattr(cases, "write", lambda *given: written.extend(given))
+    cases.main()
+    assert written[-1] == list(runner.EXCLUSIVE[0].lacks)

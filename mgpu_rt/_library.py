@@ -226,8 +226,9 @@ class RuntimeLibrary:
         return getattr(self._thread, "stream", None)
 
     def choose_stream(self, stream: int | None) -> None:
-        """Arguments of `use_stream`; None ends the use; 0 is the null stream, for kernels that
-        Python launches only: mgpuStreamCreate then returns the library's own."""
+        """Sets the external stream, as `use_stream` does; None ends its use. With 0, the null
+        stream, Python's launches use that stream, and mgpuStreamCreate returns the library's own
+        streams."""
         if self.native.mgpu_rt_use_stream(self.ffi.cast("hipStream_t", stream or 0)) != 0:
             raise MemoryError("mgpu_rt_use_stream")
         self._thread.stream = stream

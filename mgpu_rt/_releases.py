@@ -1,8 +1,9 @@
 """Installs releases of AMD's HIP from Debian's packages, for the emulated GPU: `mgpu-rt doctor
 --install`.
 
-The releases are installed in the user's folder. Their libraries come from Debian's packages. If
-this machine's C library is older, `older_libc` changes the functions that they require.
+The releases are installed in the user's folder. The libraries of a release come from Debian's
+packages. If this machine's C library is older, `older_libc` changes the functions that they
+require.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def install(release: Release) -> Path:
     """Fetches a release and installs it; returns its HIP library. Does nothing if the release is
     installed.
 
-    Either the complete folder appears, or no folder. Raises PackagesMissing, LibraryTooOld or
+    The installed folder appears completely or not at all. Raises PackagesMissing, LibraryTooOld or
     OSError.
     """
     place = folder() / release.name

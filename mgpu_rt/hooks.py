@@ -37,9 +37,9 @@ class LaunchHook(Runtime):
 
     `kernel` is a shell's pattern of names, plain or with the gpu.module before them: 'softmax*',
     'main_kernel_0::*'. `nth`, from 1, selects one launch of each matching kernel; 0 selects all.
-    `launch.number` is the launch's count, from 1. `on_launch` is not called for other launches. Nor
-    is it called for a launch that a stream captures into a graph, because that launch does not run
-    yet.
+    `launch.number` is the launch's count, from 1. `on_launch` is not called for other launches. A
+    launch that a stream captures into a graph does not call the hook either, because that launch
+    does not run yet.
     """
 
     kernel: str = "*"

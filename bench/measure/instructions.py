@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.setup import native
 
-# The file contains whole paths and names, so that each line can be read by itself.
+# The file contains whole paths and names, so that each of its lines can be read separately.
 _CALLGRIND = [
     *("--tool=callgrind", "--collect-systime=yes"),
     *("--compress-strings=no", "--compress-pos=no"),

@@ -47,7 +47,7 @@ static void print(const char *name, const struct launch *l, long rounds) {
     printf("], \"instructions\": %llu},\n", (unsigned long long)took.instructions);
 }
 
-/* Each copy of the image lies at another address, so that its code is decoded again. */
+/* Each copy of the image is at another address, so that its code is decoded again. */
 static void print_first_launches(const char *image, void *memory) {
     void *params[] = {&memory, &memory, &(int64_t){0}, &(int64_t){SIZE}, &(int64_t){1}};
     printf("\"first\": [");

@@ -1,5 +1,5 @@
-/* Measures an iteration's nanoseconds when several threads run the forum's loop concurrently, and
- * one after the other.
+/* Measures the nanoseconds of an iteration when several threads run the forum's loop concurrently,
+ * and when they run it in turn.
  *
  *     threads HIP RUNTIME THREADS ROUNDS ITERATIONS
  *

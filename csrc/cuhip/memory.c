@@ -51,7 +51,7 @@ int mgpu_cuhip_memory_type(const void *address) {
     return context_enter() == hipSuccess ? memory_type(address) : 0;
 }
 
-/* Both functions of HIP free memory of both kinds. */
+/* Both hipFree and hipHostFree free memory of both kinds. */
 hipError_t memory_free(void *address) {
     if (!address)
         return hipSuccess;

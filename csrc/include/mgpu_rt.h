@@ -150,7 +150,7 @@ struct mgpu_rt_graph;
 /* Begins a graph: from here on the calling thread builds it on its current device. Returns 0; or
  * -1, with a line on stderr, if the thread is already building a graph, or cannot build one. No
  * thread can build a graph without caches, nor while a function of the user overrides calls
- * (mgpu_rt_intercept). If the thread ends before graph_end, no graph is built. */
+ * (mgpu_rt_intercept). If the thread ends first, no graph is built. */
 int mgpu_rt_graph_begin(void);
 
 /* Returns the graph that the calling thread has built, and that the caller now owns; NULL if there

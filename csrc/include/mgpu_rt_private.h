@@ -52,7 +52,7 @@ int mgpu_rt_epoch_lasts(unsigned long long epoch);
  * One thread of a Python program requests the lines that the library would write to stderr. */
 
 /* Begins that. `holds_gil` is PyGILState_Check: lines of threads that hold the GIL still go to
- * stderr. A line that the thread has not taken after `patience_ms` milliseconds also goes to
+ * stderr. Also, a line that the thread has not taken after `patience_ms` milliseconds goes to
  * stderr. Returns 1; or 0 if another thread already requests lines. */
 int mgpu_rt_lines_begin(int (*holds_gil)(void), int patience_ms);
 

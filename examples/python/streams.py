@@ -2,7 +2,7 @@
 
     mgpu-rt run --device softgpu -- python streams.py
 
-Here mgpu_rt creates the stream; tensors.py passes a stream of PyTorch in the same way.
+In this example mgpu_rt creates the stream; tensors.py passes a stream of PyTorch in the same way.
 """
 
 import ctypes

@@ -214,7 +214,7 @@ def _same(left: str, right: str) -> bool:
 
 
 def _seam(checklist: Checklist) -> None:
-    """Returns the library that emulates AMD's driver for this release of HIP."""
+    """Checks for the library that emulates AMD's driver for this release of HIP."""
     folder = preload.softgpu.driver().parent
     names = [name for name in _hip_search.seams(checklist.hip) if (folder / name).exists()]
     checklist.add(

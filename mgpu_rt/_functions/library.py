@@ -187,7 +187,7 @@ class Function:
 
         - A number is converted to the parameter's type, if it fits.
         - An array is passed without a copy, on the host or on the device: NumPy's, PyTorch's,
-          CuPy's, any with DLPack. Its type, shape and strides must match the function's.
+          CuPy's, any with DLPack. The array's type, shape and strides must match the function's.
         - In, Out and InOut pass a copy of a host array in device memory.
 
         Returns a number, a NumPy array in memory that the function has allocated, a DeviceArray, or

@@ -111,8 +111,8 @@ def _in_child(item: pytest.Item, file: Path) -> NoReturn:
 
 
 def _lead(pid: int) -> None:
-    """Makes a process the leader of a group, so that the whole group can be ended. Both parent and
-    child call this function."""
+    """Makes a process the leader of a group, so that the whole group can be ended. Both the parent
+    and the child process call this function."""
     with contextlib.suppress(OSError):
         os.setpgid(pid, pid)
 

@@ -1,6 +1,6 @@
 """The manager: the process that decides what stays in a program's caches.
 
-Your own policy needs these names, which mgpu_rt/manager/_protocol.py explains. Such a policy
+Your own policy needs these names, which mgpu_rt/manager/_protocol.py explains. A user's policy
 replaces `DefaultPolicy`.
 """
 

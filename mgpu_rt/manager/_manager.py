@@ -56,7 +56,7 @@ def find_cffi() -> None:
 
 
 class Lines:
-    """Returns a text file whose lines go to the program's stderr, because this process has no
+    """A text file whose lines go to the program's stderr, because this process has no
     stderr."""
 
     def __init__(self, say: Callable[[str], None]) -> None:

@@ -12,8 +12,8 @@ class MemoryCache(Mirror):
     """The blocks that the library holds from HIP.
 
     The library itself keeps each device within MGPU_RT_MEMORY_LIMIT. A device may still be short of
-    memory, if other processes use memory on it. Then blocks that were unused for a while are
-    evicted, the least recently used first, until the device has enough.
+    memory, if other processes use memory on it. In that case the policy evicts blocks that were
+    unused for a while, least recently used first, until the device has enough memory.
     """
 
     PATIENCE = 10.0  # The share of a device's memory that should be free.

@@ -9,7 +9,7 @@ library, so that a method never calls itself.
 
 Python handles a method's exception (adapters.py). The handler may also fail, without memory or with
 too deep a stack. cffi then returns LOST; for the ABI's void it returns 0, where Python's function
-returns 1. Then `enter_` ends the program, which would otherwise continue without the call.
+returns 1. In both cases `enter_` ends the program, which would otherwise continue without the call.
 
 Handles and addresses are declared as numbers of their size, which x86-64 passes in the same
 registers. So Python gets ints, and cffi creates no objects for them.

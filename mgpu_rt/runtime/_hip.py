@@ -1,7 +1,8 @@
 """HIP for runtimes in Python: through hip-python, or through ctypes if hip-python is missing.
 
-Both use the HIP library that mgpu_rt has opened. By itself, hip-python opens the libamdhip64.so on
-its own search path. A second HIP in the process would not know the first HIP's streams.
+hip-python and ctypes both use the HIP library that mgpu_rt has opened. By itself, hip-python opens
+the libamdhip64.so on its own search path. A second HIP in the process would not know the first
+HIP's streams.
 """
 
 from __future__ import annotations

@@ -30,8 +30,9 @@ class NotRecorded(Exception):
 
 
 class Recorder:
-    """Records one launch: `before()`, then the launch, then `after()`. Both raise NotRecorded if
-    this launch cannot be recorded, and OSError if the folder cannot be written."""
+    """Records one launch: `before()`, then the launch, then `after()`. `before()` and `after()`
+    raise NotRecorded if this launch cannot be recorded, and OSError if the folder cannot be
+    written."""
 
     def __init__(
         self,

@@ -105,7 +105,7 @@ class Page:
         ]
 
     def picture(self, path: Path, *, part: str = "body", height: int | None = None) -> None:
-        """Returns a PNG picture of the element that a selector finds, or of the element's upper
+        """Writes a PNG picture of the element that a selector finds, or of the element's upper
         part."""
         box = self.value(f"document.querySelector('{part}').getBoundingClientRect().toJSON()")
         size = {**{key: box[key] for key in ("x", "y", "width")}, "height": height or box["height"]}

@@ -4,7 +4,7 @@
  * mlir-runner has its own LLVM whose C++ symbols are global, and unversioned in libMLIR's case. The
  * loader binds HIP's compiler to those symbols, too: a crash at the first stream. RTLD_LOCAL does
  * not help: it hides HIP's symbols from the program, not the program's from HIP. RTLD_DEEPBIND on
- * HIP only does not help either: HIP opens its compiler by itself, later and without that flag. So
+ * HIP only does not help either: HIP itself opens its compiler, later and without that flag. So
  * this library opens the compiler before HIP does, with RTLD_DEEPBIND.
  *
  * A separate namespace (dlmopen) would also keep them apart, at a price. A namespace has a second
@@ -13,9 +13,9 @@
  * two HIPs if the program uses one.
  *
  * RTLD_DEEPBIND also has a price. A library that is bound with RTLD_DEEPBIND uses libc's allocator,
- * although the program may use another one. Such a library then frees memory that the program's
- * allocator has handed out: strdup's results, for instance. So the flag is used only if an LLVM is
- * present and the allocator is libc's. */
+ * although the program may use another one. A library that is bound so frees memory that the
+ * program's allocator has handed out: strdup's results, for instance. So the flag is used only if
+ * an LLVM is present and the allocator is libc's. */
 #ifndef MGPU_RT_SYMBOLS_H
 #define MGPU_RT_SYMBOLS_H
 

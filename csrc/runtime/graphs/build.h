@@ -92,49 +92,51 @@ extern __thread struct mgpu_rt_graph *graph_building __attribute__((tls_model("i
  * wrong graphs. */
 extern pthread_mutex_t graph_lock;
 
-/* Reports once why the graph cannot be built, and that it is not. */
+/* Reports once why the graph cannot be built, and marks the building as failed. */
 void graph_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Notes that a call to HIP has failed, so that there is no graph. If the program is at fault, the
- * function's call fails again when it runs plainly. */
+/* Records that a call to HIP has failed, so that no graph is built. If the program is at fault, the
+ * function's call fails again when the function runs without the graph. */
 void graph_fail_call(const char *expression, hipError_t error);
-/* Reports a failed call to HIP outside of the building. After a failure, a function runs
- * plainly. */
+/* Reports a failed call to HIP that is not part of the building. After a failure, a function runs
+ * without the graph. */
 void graph_report_failure(bool of_function, const char *expression, hipError_t error);
 
-/* Returns the stream of a handle; NULL without memory for one more, when the graph has failed. */
+/* Returns the stream of a handle; NULL if memory for a further stream is missing, so that the graph
+ * has failed. */
 struct graph_stream *graph_stream(hipStream_t handle);
-/* Returns the event of a handle that was created or recorded while this graph is built; NULL: none.
+/* Returns the event of a handle that was created or recorded during this graph's building; NULL: no
+ * such event.
  */
 struct graph_event *graph_event(hipEvent_t handle);
 struct graph_event *graph_event_insert(hipEvent_t handle);
 void graph_event_remove(hipEvent_t handle);
 
-/* Adds an entry of so many bytes, all zero but its link, to a list of the graph's. Returns NULL
- * without memory: the graph has failed. */
+/* Adds an entry of a given size, zero except for its link, to a list of the graph. Returns NULL if
+ * memory is missing: then the graph has failed. */
 void *graph_list_add(void **list, size_t size);
 void graph_list_free(void **list);
 
-/* Notes memory that the next node copies or fills, unless the graph owns it. */
+/* Records memory that the next node copies or fills, unless the graph owns that memory. */
 void graph_note_memory(void *address);
-/* Returns HIP's number of the memory at an address; 0: HIP knows of none there. */
+/* Returns HIP's number of the memory at an address; 0: HIP knows no memory there. */
 uint64_t graph_memory_number(void *address);
 
-/* Moves a clock forward, so that it comes after another one. */
+/* Moves a clock forward, so that it follows another clock. */
 void clock_join(struct vector_clock *clock, const struct vector_clock *other);
-/* Returns the clock of all nodes that the graph has so far. */
+/* Returns the clock of all nodes of the graph so far. */
 struct vector_clock graph_now(void);
 
-/* The nodes that a stream's next node comes after. */
+/* The predecessors of a stream's next node. */
 struct graph_place {
     hipGraphNode_t after[GRAPH_STREAMS];
     int numbers[GRAPH_STREAMS], count;
 };
 struct graph_place graph_place(struct graph_stream *stream);
-/* Adds a node that HIP has made at that place. */
+/* Adds a node that HIP has created with these predecessors. */
 void graph_add(struct graph_stream *stream, const struct graph_place *place, hipGraphNode_t node,
                const char *label);
 
-/* Returns the function that answers a call of the thread that builds: it adds a node or an edge, or
+/* Returns the function that answers a call of the building thread: it adds a node or an edge, or
  * ends the building. Returns NULL if the call's implementation answers. */
 mgpu_rt_function graph_call(enum abi_index function);
 

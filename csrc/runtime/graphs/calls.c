@@ -1,4 +1,4 @@
-/* The calls of a thread while it builds a graph. */
+/* Handles the calls of a thread while it builds a graph. */
 #include "driver/cuda.h"
 #include "driver/device.h"
 #include "driver/hip.h"
@@ -65,7 +65,7 @@ static void built_wait_event(hipStream_t stream_handle, hipEvent_t handle) {
         PROOF_STEP(wait_of_a_stream_is_an_edge, clock_join(&stream->clock, &event->clock));
 }
 
-/* LLVM 22 and older pass streams, too. */
+/* LLVM 22 and older also pass streams as events. */
 static void built_event_synchronize(hipEvent_t handle) {
     const struct graph_event *event = graph_event(handle);
     if (event && event->recorded)
@@ -91,7 +91,7 @@ static struct graph_block *block_of(const void *address) {
     return block;
 }
 
-/* If the block was freed in this graph, all later nodes come after the free. */
+/* If the block was freed in this graph, all later nodes follow the free. */
 static struct graph_block *serve_again(uint64_t bytes) {
     struct graph_block *block = graph_building->blocks;
     while (block && !(block->freed && block->bytes == block_round(bytes) &&
@@ -109,7 +109,7 @@ static void *new_block(uint64_t bytes) {
     struct graph_block *block = graph_list_add(&graph_building->blocks, sizeof *block);
     if (!block)
         return NULL;
-    /* The block is for work in any order: the graph may be launched anywhere. */
+    /* The block may be used in any order, because the graph may be launched on any stream. */
     const struct block_allocated made = block_allocate(bytes, graph_building->device);
     call_tell(made.how);
     if (!made.address || !PROOF(block_is_the_graphs, block_give_graph(made.address))) {
@@ -139,7 +139,7 @@ static void *built_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
 
 static void built_free(void *address, hipStream_t stream) {
     struct graph_block *block = block_of(address);
-    (void)stream; /* the node comes after all nodes so far */
+    (void)stream; /* the node follows all nodes so far */
     if (!address)
         return;
     if (!block ||
@@ -152,7 +152,7 @@ static void built_free(void *address, hipStream_t stream) {
     block->clock = graph_now();
 }
 
-/* Has HIP make a node of a stream, by a function of HIP's and its last arguments. */
+/* Creates a node of a stream by a function of HIP and that function's last arguments. */
 #define ADD_NODE(stream, expression, label, function, ...)                                         \
     do {                                                                                           \
         hipGraphNode_t node_ = NULL;                                                               \
@@ -210,7 +210,8 @@ static void built_fill16(void *to, uint16_t value, size_t count, hipStream_t str
 
 /* ---- modules and launches ---- */
 
-/* A plain run loads the module again, with fresh globals; the graph's module is loaded once. */
+/* A run without the graph loads the module again, with fresh globals; the graph's module is loaded
+ * only once. */
 static void refuse_globals(hipModule_t handle) {
     const struct module *module = handle ? handle_find(&module_map, handle) : NULL;
     if (module && DOUBT(module_has_globals, module_state(module) == MODULE_LIVE && !module->shared))
@@ -239,7 +240,7 @@ static void built_unload(hipModule_t module) {
     impl_mgpuModuleUnload(module);
 }
 
-/* HIP keeps the module as long as the graph lives. */
+/* HIP keeps the module loaded as long as the graph exists. */
 static bool hold_module_of(hipFunction_t function) {
     struct module *module = module_hold_function(function);
     if (!module && cache_is_on(CACHE_MODULES) && cache_is_on(CACHE_FUNCTIONS))
@@ -251,7 +252,7 @@ static bool hold_module_of(hipFunction_t function) {
         return false;
     for (const struct graph_module *held = graph_building->modules; held; held = held->next)
         if (held->module == module) {
-            module_let_go(module); /* the graph holds the module already */
+            module_let_go(module); /* the graph already holds the module */
             return true;
         }
     struct graph_module *held = graph_list_add(&graph_building->modules, sizeof *held);
@@ -262,7 +263,7 @@ static bool hold_module_of(hipFunction_t function) {
     return held;
 }
 
-/* A launch refuses local memory, which 5.2.3 lets into a graph. */
+/* A launch refuses local memory, which HIP 5.2.3 accepts in a graph. */
 static bool has_local_memory(int32_t bytes) {
     int most = 0;
     if (bytes <= 0 || cuda_present())
@@ -286,7 +287,7 @@ static void add_launch(hipStream_t handle, const hipKernelNodeParams *params) {
 static void built_launch(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
                          intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
                          hipStream_t stream, void **params, void **extra, size_t params_count) {
-    static void *none[1]; /* 5.2.3 and 5.7.1 want one of the two */
+    static void *none[1]; /* HIP 5.2.3 and 5.7.1 need one of the two */
     const double threads = (double)blockX * (double)blockY * (double)blockZ;
     (void)params_count;
     if (gridX < 1 || gridY < 1 || gridZ < 1 ||
@@ -361,7 +362,7 @@ static const mgpu_rt_function built[ABI_COUNT] = {
     [ABI_mgpuSetDefaultDevice] = (mgpu_rt_function)built_set_device,
 };
 
-/* The library counts none of these calls as the GPU's work. */
+/* The library does not count these calls as work of the GPU. */
 static bool is_hosts_alone(enum abi_index function) {
     switch (function) {
     case ABI_mgpuStreamCreate:

@@ -24,11 +24,11 @@ static struct advice no_memory_captured = {
 /* ---- does it capture? ---- */
 
 struct capture {
-    struct stream *stream;     /* NULL: the thread captures nothing */
-    unsigned long long number; /* a number of this capture only; 0: HIP does not say */
+    struct stream *stream;     /* NULL: the thread is not capturing */
+    unsigned long long number; /* a number that no other capture has; 0: HIP does not report one */
 };
 
-/* Returns the capture of a thread's external stream. Does so even while a capture has failed and
+/* Returns the capture of a thread's external stream. Also does so while a capture has failed and
  * was not ended yet. */
 static struct capture capture_on(struct stream *stream) {
     struct capture found = {NULL, 0};
@@ -50,7 +50,7 @@ static struct capture capture_of_handle(hipStream_t handle) {
     return capture_on(handle ? stream_find(thread_get(), handle) : NULL);
 }
 
-/* Serves calls that name no stream: the thread's external stream counts. */
+/* Handles calls that name no stream: the thread's external stream is used. */
 static struct capture capture_of_thread(void) {
     return capture_on(thread_get()->external);
 }
@@ -65,7 +65,7 @@ bool capture_on_stream(hipStream_t handle) {
 
 /* ---- calls of HIP's that a capture bears only in relaxed mode ---- */
 
-/* Returns the mode before; -1 if no stream captures. */
+/* Returns the previous mode; -1 if no stream captures. */
 static int relax(struct capture capture) {
     int mode = hipStreamCaptureModeRelaxed;
     return capture.stream && hip.ThreadExchangeStreamCaptureMode(&mode) == hipSuccess ? mode : -1;
@@ -91,8 +91,9 @@ static void captured_record(hipEvent_t handle, hipStream_t stream) {
     impl_mgpuEventRecord(handle, stream);
 }
 
-/* The stream's own recorded work is over when it comes to the wait. HIP 5.7.1 refuses calls after
- * such a wait; a lowered function that forks and joins makes them on an external stream. */
+/* The work recorded on the stream itself is done when the stream reaches the wait. HIP 5.7.1
+ * refuses calls after such a wait; a lowered function that forks and joins makes such calls on an
+ * external stream. */
 static void captured_wait_event(hipStream_t handle, hipEvent_t event_handle) {
     const struct event *event = event_held(event_handle);
     const struct stream *stream = NULL;
@@ -108,7 +109,7 @@ static void captured_event_synchronize(hipEvent_t handle) {
         impl_mgpuEventSynchronize(handle);
 }
 
-/* HIP is asked whether an idle event's last record is done. */
+/* The library queries whether an idle event's last record is done. */
 static hipEvent_t captured_event_create(void) {
     hipEvent_t handle = NULL;
     if (!capture_of_thread().stream)
@@ -149,8 +150,8 @@ static void *captured_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
     return address;
 }
 
-/* The graph uses the block whenever it is launched, so no other caller may get it. No HIP says
- * reliably when the graph is gone (docs/graphs.md, "Graphs of others"). */
+/* The graph uses the block whenever it is launched, so no other caller may get the block. No HIP
+ * reliably reports when the graph is destroyed (docs/graphs.md, "Graphs of others"). */
 static void captured_free(void *address, hipStream_t handle) {
     struct capture capture = capture_of_handle(handle);
     if (!handle)
@@ -163,7 +164,7 @@ static void captured_free(void *address, hipStream_t handle) {
         told_mgpuMemFree(address, handle);
 }
 
-/* HIP makes the copy: pinned memory and questions would not be part of the graph. */
+/* HIP makes the copy, because pinned memory and queries cannot be part of the graph. */
 static void captured_copy(void *to, void *from, size_t bytes, hipStream_t handle) {
     const struct capture capture = capture_of_handle(handle);
     if (!DOUBT(copy_runs_with_its_graph, capture.stream)) {
@@ -198,8 +199,8 @@ static hipFunction_t captured_function(hipModule_t module, const char *name) {
     return function;
 }
 
-/* Unloads a module whose kernels the graph launches: it stays loaded, and other loads may have it.
- * If the module has writable globals, other loads may not have it. */
+/* Unloads a module whose kernels the graph launches: the module stays loaded, and other loads may
+ * use it. If the module has writable globals, other loads must not use it. */
 static void captured_unload(hipModule_t handle) {
     struct module *module = capture_of_thread().stream ? handle_find(&module_map, handle) : NULL;
     if (!module || module_state(module) != MODULE_LIVE) {

@@ -1,5 +1,5 @@
-/* Runs a function that `mgpu-rt lower --graph` has wrapped: plainly, while its graph is built, or
- * as a replay. */
+/* Runs a function that `mgpu-rt lower --graph` has wrapped: without a graph, while its graph is
+ * built, or as a replay. */
 #include "driver/cuda.h"
 #include "driver/hip.h"
 #include "driver/report.h"
@@ -17,42 +17,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A graph that was replayed fewer times than PAYS did not pay. The next graph then takes twice as
- * many calls with the same arguments. */
+/* A graph that was replayed fewer times than PAYS did not pay. The next graph then needs twice as
+ * many calls with equal arguments. */
 enum { PAYS = 16, MOST_WANTED = 1024 };
 
-/* Programs swap two buffers at each step, or rotate three: each order has a graph. */
+/* Programs swap two buffers at each step, or rotate three buffers: each order gets a graph. */
 enum { ORDERS = 4 };
 
-/* Arguments that calls had, and their graph. */
+/* Arguments of earlier calls, and the graph for them. */
 struct known_call {
     struct mgpu_rt_graph *graph; /* NULL: none */
     unsigned replays;            /* of that */
-    unsigned same;               /* further calls with these arguments since the first */
-    unsigned last;               /* the number of the last one */
-    int device;                  /* of these calls; -1: none yet */
+    unsigned same;               /* number of further calls with these arguments since the first */
+    unsigned last;               /* the number of the last call with these arguments */
+    int device;                  /* device of these calls; -1: no call yet */
     unsigned char *arguments;
 };
 
 struct replayed {
     struct replayed *next;
-    unsigned busy; /* one thread is in the function; calls of other threads, and those within its
-                      own, run plainly */
+    unsigned busy; /* one thread is in the function; calls of other threads, and recursive calls,
+                    * run without a graph */
     unsigned calls;
-    unsigned wanted;  /* so many calls with the same arguments lead to a graph */
-    unsigned unknown; /* calls in a row with arguments that no earlier call had */
-    bool refused;     /* the function's calls cannot be in a graph */
-    size_t bytes;     /* of the call's arguments */
-    struct known_call known[ORDERS], *built; /* the last call for which a graph was begun */
+    unsigned wanted;  /* this many calls with equal arguments lead to a graph */
+    unsigned unknown; /* calls in a row whose arguments no earlier call had */
+    bool refused;     /* the function's calls cannot be part of a graph */
+    size_t bytes;     /* size of the call's arguments */
+    struct known_call known[ORDERS], *built; /* number of the last call for which a graph was begun
+                                              * */
     unsigned char arguments[];
 };
 
 static struct replayed *all;
 
-/* The function whose graph the calling thread builds; NULL: none. */
+/* The function whose graph the calling thread is building; NULL: none. */
 static __thread struct replayed *builds __attribute__((tls_model("initial-exec")));
 
-/* The state lives as long as the process, as the program's object points to it. */
+/* The state lives as long as the process, because the program's object points to it. */
 static struct replayed *state_of(struct mgpu_rt_graph_function *function, size_t bytes) {
     void *found = load_acquire(&function->state);
     if (found)
@@ -67,7 +68,7 @@ static struct replayed *state_of(struct mgpu_rt_graph_function *function, size_t
         state->known[i].arguments = state->arguments + i * bytes;
     }
     if (!cas_acq_rel_acquire(&function->state, &found, (void *)state)) {
-        free(state); /* another thread was first */
+        free(state); /* another thread has created the state first */
         return found;
     }
     state->next = load_acquire(&all);
@@ -89,7 +90,7 @@ static struct advice beside_others = {
     .text = "'%s' runs without a graph while other threads make calls: HIP before 6.3 may run it "
             "with arguments of theirs"};
 
-/* Before HIP 6.3 a graph may go wrong while another thread launches one of its kernels. */
+/* Before HIP 6.3, a graph may fail while another thread launches one of its kernels. */
 static bool may_replay(const char *name) {
     if (cuda_present() || hip_version >= HIP_6_3 ||
         PROOF(no_other_thread_launches, thread_is_alone()))
@@ -127,7 +128,7 @@ static void drop_graph(struct replayed *state, struct known_call *call) {
     destroy(call);
 }
 
-/* Drops the graphs for want of memory, which the next ones may not find either. */
+/* Drops the graphs because memory is missing; the next graphs may not find memory either. */
 static int drop_graphs(struct replayed *state) {
     int dropped = 0;
     for (struct known_call *call = state->known; call < state->known + ORDERS; call++)
@@ -140,8 +141,8 @@ static int drop_graphs(struct replayed *state) {
     return dropped;
 }
 
-/* The graphs' memory may be what HIP lacks. A function whose graph this thread builds replays no
- * other graph. */
+/* The graphs' memory may be the memory that HIP lacks. A function whose graph this thread is
+ * building replays no other graph. */
 static int drop_idle_graphs(int device) {
     int dropped = 0;
     (void)device;
@@ -170,8 +171,8 @@ static struct advice changing = {
     .text = "'%s' has run without a graph, as each of %d calls had other arguments: a graph serves "
             "those of the call that built it"};
 
-/* Finds the calls with these arguments on the current device. The first of them takes the place of
- * the arguments that were used longest ago. */
+/* Finds the entry for calls with these arguments on the current device. The first call with new
+ * arguments replaces the arguments that were used longest ago. */
 static struct known_call *take_known(struct replayed *state, const char *name,
                                      const void *arguments) {
     const int device = hip_current_device();
@@ -201,8 +202,8 @@ static struct known_call *take_known(struct replayed *state, const char *name,
 
 /* ---- a call ---- */
 
-/* The program goes on when the graph's work is done, as the function would have waited itself.
- * Returns false if nothing was done. */
+/* The program continues when the graph's work is done, because the function itself would have
+ * waited. Returns false if no graph was replayed. */
 static bool replay(struct known_call *call) {
     if (DOUBT(graph_is_from_before_a_reset, graph_is_lost(call->graph)) ||
         !PROOF(memory_is_what_the_graph_copies, graph_memory_stays(call->graph)))

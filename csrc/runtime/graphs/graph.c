@@ -1,4 +1,4 @@
-/* A graph's life: begin, end, launch, destroy, and its picture. */
+/* Begins, ends, launches, destroys and draws graphs. */
 #include "driver/device.h"
 #include "driver/hip.h"
 #include "driver/report.h"
@@ -56,15 +56,16 @@ static void invalidate_graphs(int device) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Runs in the child, which has only this thread; tables_lock is held across the fork. */
+/* Runs in the forked child, which has only this thread; tables_lock is held across the fork. */
 void graph_forked(void) {
-    graph_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* another thread may have had it */
+    graph_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* another thread may have held the
+                                                              * lock */
     graph_building = NULL;
     for (struct mgpu_rt_graph *graph = all; graph; graph = graph->next)
         PROOF_STEP(fork_ends_graphs, graph->lost = true);
 }
 
-/* Counts the threads that build. Under tables_lock. */
+/* Counts the threads that are building a graph. Under tables_lock. */
 static void count_builders(int change) {
     static int builders;
     pthread_mutex_lock(&tables_lock);
@@ -78,7 +79,7 @@ static void count_builders(int change) {
 
 /* ---- ending one ---- */
 
-/* HIP waits for nothing here, but memory that goes back to the pools has to be idle. */
+/* HIP does not wait here, but memory that returns to the pools must be idle. */
 void graph_destroy(struct mgpu_rt_graph *graph) {
     if (!graph)
         return;
@@ -130,7 +131,7 @@ int graph_begin(bool of_function) {
         free(graph);
         return -1;
     }
-    (void)thread_get(); /* so that the thread's end is seen */
+    (void)thread_get(); /* so that the end of the thread is detected */
     pthread_mutex_lock(&tables_lock);
     graph->next = all;
     all = graph;
@@ -193,7 +194,7 @@ bool graph_is_lost(const struct mgpu_rt_graph *graph) {
     return runtime_exiting() || !device_kept(graph->device) || load_acquire(&graph->lost);
 }
 
-/* Tells what became of memory since a node was made; NULL: nothing. Asks HIP. */
+/* Returns what has changed about memory since a node was created; NULL: nothing. Asks HIP. */
 static const char *memory_change(const struct graph_memory *memory) {
     const uint64_t number = graph_memory_number(memory->address);
     if ((memory->number && !number) || (memory->block && !block_held_by_program(memory->block)))
@@ -206,12 +207,12 @@ static const char *memory_change(const struct graph_memory *memory) {
                : NULL;
 }
 
-/* Tells what became of the first memory that has changed since the graph was built; NULL if none
- * has. */
+/* Returns what has changed about the first memory that differs since the graph was built; NULL if
+ * none differs. */
 static const char *changed_memory(const struct mgpu_rt_graph *graph, void **address) {
     if (DOUBT(graph_copies_idle_memory,
               load_relaxed(
-                  &registrations_idle))) /* a graph's node may use memory that HIP has pinned */
+                  &registrations_idle))) /* a node of a graph may use memory that HIP has pinned */
         (void)registration_cache.trim(ALL_DEVICES);
     const char *change = NULL;
     for (const struct graph_memory *memory = graph->memory; memory && !change;
@@ -227,8 +228,8 @@ bool graph_memory_stays(const struct mgpu_rt_graph *graph) {
     return !changed_memory(graph, &address);
 }
 
-/* Returns the device of a stream; the null stream is the current device's. The library asks HIP
- * about streams of the program; the graph's device counts where HIP does not say. */
+/* Returns the device of a stream; the null stream belongs to the current device. The library asks
+ * HIP about streams of the program, and assumes the graph's device if HIP does not say. */
 static int device_of(const struct mgpu_rt_graph *graph, const struct stream *stream,
                      hipStream_t handle) {
     int device = graph->device;
@@ -304,7 +305,7 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     return error == hipSuccess ? 0 : -1;
 }
 
-/* The label needs escapes, as a kernel may have any name. */
+/* The label needs escapes, because a kernel may have any name. */
 static void print_label(FILE *out, const char *label) {
     fputc('"', out);
     while (*label) {

@@ -1,5 +1,4 @@
-/* Graphs that this library builds, and functions of `mgpu-rt lower --graph`, as mgpu_rt.h has
- * them. */
+/* Builds graphs and runs functions of `mgpu-rt lower --graph`, as mgpu_rt.h describes. */
 #ifndef MGPU_RT_GRAPH_GRAPHS_H
 #define MGPU_RT_GRAPH_GRAPHS_H
 
@@ -10,37 +9,38 @@
 
 struct cache;
 
-/* Serves the functions of mgpu_rt.h, once the runtime has started. */
-int graph_begin(
-    bool of_function); /* of `mgpu-rt lower --graph`: the function runs plainly if HIP fails */
+/* Implements functions of mgpu_rt.h, once the runtime has started. */
+int graph_begin(bool of_function); /* graph of `mgpu-rt lower --graph`: if HIP fails, the function
+                                    * runs without it */
 struct mgpu_rt_graph *graph_end(void);
 int graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream);
 void graph_destroy(struct mgpu_rt_graph *graph);
 char *graph_dot(const struct mgpu_rt_graph *graph);
 
-/* Returns true if HIP has nothing of a graph any more: its device was reset, or the process was
- * forked. */
+/* Returns true if HIP no longer has any part of a graph: the graph's device was reset, or the
+ * process was forked. */
 bool graph_is_lost(const struct mgpu_rt_graph *graph);
 
 /* Returns true if all of the program's memory that a function's graph copies or fills is unchanged
- * since the graph was built. Asks HIP once for each address. */
+ * since the graph was built. Asks HIP once about each address. */
 bool graph_memory_stays(const struct mgpu_rt_graph *graph);
 
-/* Drops all graphs in the child of a fork, which has none. */
+/* Drops all graphs in a forked child, which has none. */
 void graph_forked(void);
 
 extern const struct cache graph_cache;
 
 /* ---- functions, once the runtime has started ---- */
 
-/* Enters a function that may become a graph. `overridden`: functions of the user answer calls, and
- * are to see all of them. */
+/* Enters a function whose calls may become a graph. `overridden`: functions of the user override
+ * calls, and must get all of them. */
 enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                                    size_t bytes, bool overridden);
-/* Leaves such a function. Returns false if the function has yet to run, plainly. */
+/* Leaves a function that was entered so. Returns false if the function must still run, without a
+ * graph. */
 bool graph_leave(struct mgpu_rt_graph_function *function);
 
-/* Releases the graphs of functions that no thread is in. */
+/* Releases the graphs of functions that no thread is executing. */
 extern const struct cache function_graph_cache;
 
 #endif

@@ -414,7 +414,7 @@ void manager_stop(void) {
         limit.tv_sec++;
     }
     if (pthread_timedjoin_np(thread, NULL, &limit) != 0)
-        pthread_detach(thread); /* the thread is between two checks, and ends by itself */
+        pthread_detach(thread); /* the thread is between two checks, and ends without help */
 }
 
 void manager_forked(void) {

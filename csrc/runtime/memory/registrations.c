@@ -357,7 +357,8 @@ static void set_kind(struct registration *registration, enum range_kind kind) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Returns the hit: the idle registration of exactly these bytes, on this device. */
+/* Makes the hit: reuses an idle registration of exactly these bytes on this device; returns false
+ * if that is not possible. */
 static bool use_again(struct registration *registration, size_t bytes) {
     if (!move(registration, REGISTRATION_IDLE, REGISTRATION_TAKEN))
         return false;

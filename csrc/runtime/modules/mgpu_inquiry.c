@@ -58,7 +58,7 @@ int32_t impl_mgpuModuleOccupancyMaxActiveBlocks(void *image, const char *name, i
 
 /* ---- FlyDSL's trace buffer: device memory, read while nothing runs ---- */
 
-/* Both functions return HIP's error and print nothing. */
+/* The two functions of this file return HIP's error and print nothing. */
 int32_t impl_mgpuTraceBufferRead(void *dst, void *buffer, uint64_t sizeBytes) {
     (void)thread_get();
     hipError_t error = hip.DeviceSynchronize();

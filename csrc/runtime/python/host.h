@@ -4,9 +4,9 @@
 #ifndef MGPU_RT_PYTHON_HOST_H
 #define MGPU_RT_PYTHON_HOST_H
 
-/* Creates the class that `wanted` names, which replaces this library's functions by its methods. If
- * that fails, ends the program with status 1 and the reason: users who request a runtime want no
- * run without it. One thread at a time calls the function. */
+/* Creates the class that `wanted` names, which replaces this library's functions by its methods. On
+ * failure, ends the program with status 1 and the reason: users who request a runtime want no run
+ * without it. One thread at a time calls the function. */
 void python_host(const char *wanted);
 
 /* Releases the GIL if the calling thread holds it; python_take_back acquires the GIL again. */

@@ -74,7 +74,7 @@ static inline uint64_t thread_next_ticket(struct thread *thread) {
     return next;
 }
 
-/* Returns the list of all threads' blocks; the caller holds tables_lock. */
+/* The list of all threads' blocks; the caller holds tables_lock. */
 extern struct thread *thread_list;
 
 #endif

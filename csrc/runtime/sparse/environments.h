@@ -2,9 +2,9 @@
  * costs 1 ms and more, and device memory.
  *
  * An environment owns device memory in which its kernels work, and has a stream for them. So an
- * environment serves one call at a time, and one stream for its whole life. Its later work on that
- * stream runs after its earlier work. Stock has one environment for the process, on the null
- * stream. */
+ * environment serves one call at a time, and one stream for its whole life. The environment's later
+ * work on that stream runs after its earlier work. Stock has one environment for the process, on
+ * the null stream. */
 #ifndef MGPU_RT_ENVIRONMENTS_H
 #define MGPU_RT_ENVIRONMENTS_H
 

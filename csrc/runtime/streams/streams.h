@@ -111,8 +111,8 @@ static inline bool stream_has_kernels(const struct stream *stream) {
 }
 
 /* Records a launch, after the launch was made. The record comes after the launch, so another
- * thread's synchronise may come in between. Then the stream stays marked as busy, which costs a
- * query but never causes a wrong reuse. */
+ * thread's synchronise may come in between. In that case the stream stays marked as busy, which
+ * costs a query but never causes a wrong reuse. */
 static inline void stream_launched(struct thread *thread, struct stream *stream) {
     if (LIKELY(stream))
         PROOF_STEP(launch_marks_its_stream,

@@ -41,8 +41,8 @@ bool stream_refuse(struct stream *stream, hipError_t error);
  * have used it. If the stream is not idle, it goes back to its pool.
  *
  * NVIDIA's driver is not asked, because its answer takes 1.6 of a launch's 9 µs. The risk is small:
- * other code may leave work on a stream that it destroys without waiting. Then that code's work
- * runs before the next owner's work. */
+ * other code may leave work on a stream that it destroys without waiting. In that case the other
+ * code's work runs before the next owner's work. */
 static inline bool stream_confirm(struct stream *stream) {
     if (exclusive_hip() || cuda_present())
         return true;
@@ -67,7 +67,9 @@ static inline struct stream *stream_lookup_thread(struct thread *thread, int dev
 }
 
 /* Returns true for the hit of a destroy. The stream is the thread's last, held by the program and
- * idle, while no more exist than may lie idle. The stream becomes IDLE and stays the thread's. */
+ * idle, and no more streams exist than may be idle. The stream becomes IDLE and remains the
+ * thread's last stream.
+ * */
 static inline bool stream_stays_cached(const struct stream *stream, hipStream_t handle) {
     return stream && stream_handle(stream) == handle &&
            PROOF(kept_stream_is_idle, stream_is_idle(stream)) &&
@@ -76,20 +78,21 @@ static inline bool stream_stays_cached(const struct stream *stream, hipStream_t 
            PROOF(destroyed_stream_is_held, stream_state(stream) == STREAM_LIVE);
 }
 
-/* Releases a stream that the program destroys: other threads find it from now on. While more exist
- * than the limit, HIP destroys one. Returns false if the program does not hold it. */
+/* Releases a stream that the program destroys: from now on other threads find it. While more
+ * streams exist than the limit, HIP destroys one. Returns false if the program does not hold the
+ * stream. */
 bool stream_release(struct stream *stream);
 
-/* Returns true if a stream that the program does not hold has no pending work; a null stream is
- * never held. Asks HIP. */
+/* Returns true if a stream that the program does not hold has no pending work; the program never
+ * holds a null stream. Asks HIP. */
 bool stream_query_unheld(struct stream *stream);
 
-/* Returns true if, as far as is known, no work is pending. HIP is asked about the streams that the
- * program does not hold. The streams that the program holds were idle at their last synchronise. */
+/* Returns true if no work is known to be pending. HIP is queried about the streams that the program
+ * does not hold. The streams that the program holds were idle at their last synchronise. */
 bool stream_all_quiet(void);
-/* Destroys, as the process ends, the idle streams that the program does not hold, even those that
- * it destroyed with work pending. Then waits until HIP has released them, which takes as long as
- * the work that the null stream waits for. */
+/* Destroys, at the end of the process, the idle streams that the program does not hold, even those
+ * destroyed with pending work. Afterwards waits until HIP has released the streams, which takes as
+ * long as the work for which the null stream waits. */
 void stream_trim_at_exit(void);
 
 extern const struct cache stream_cache;

@@ -125,7 +125,7 @@ struct kept_counter {
     uint64_t changed, limited;
 };
 
-/* A place of the program that allocates device memory. bytes and blocks are the current values. The
+/* A place of the program that allocates device memory. bytes and blocks are the current values. All
  * other fields are the values at the time when the program held the most memory of that device. */
 struct site_counter {
     uint64_t bytes, blocks, peak_bytes, peak_blocks;

@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 
 /* The place of an image when it is loaded. An image may have an address of its own. The image may
- * also be in one of two places that all images share, as a JIT's is, or be mapped for the call. It
- * may also be a constant of a library (csrc/selftest/bundle.py) that stays open, may be closed, or
- * was relocated by the loader. */
+ * also be in one of two places that all images share, as a JIT's is, or be mapped for the call. The
+ * image may also be a constant of a library (csrc/selftest/bundle.py) that stays open, may be
+ * closed, or was relocated by the loader. */
 enum {
     IMAGE_FIXED,
     IMAGE_FIRST,

@@ -46,8 +46,7 @@ def check(
 ) -> None:
     """Run PROGRAM on the emulated device and report wrong accesses and races. Experimental.
 
-    RECORDING is a folder of `mgpu-rt run --record`: check runs one of the recorded launches by
-    itself.
+    RECORDING is a folder of `mgpu-rt run --record`: check runs a single recorded launch.
 
     With --device hip or cuda check examines only the program's calls: streams, events, waits and
     copies.

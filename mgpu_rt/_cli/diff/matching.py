@@ -28,9 +28,9 @@ class Pair:
 
 def matched(before: Launches, after: Launches, by: str) -> tuple[list[Pair], str, str]:
     """Pairs launches, in the order of the run before. Returns the pairs, a line about the point
-    where the runs diverge, and a line about names. Both lines may be empty. Launches after the
-    divergence are in no pair, because their partners are unknown. Raises CommandError if the
-    programs have no launch in common.
+    where the runs diverge, and a line about names. Each of the two lines may be empty. Launches
+    after the divergence are in no pair, because their partners are unknown. Raises CommandError if
+    the programs have no launch in common.
 
     `by` is name, position, or auto, which pairs by name if both sides have equal names, and by
     position if they have equally many launches. If one kernel changes, MLIR changes the numbers in

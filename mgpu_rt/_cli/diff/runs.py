@@ -1,4 +1,4 @@
-"""Runs one side of a comparison: a program on a device, with notes of its launches."""
+"""Runs one side of a comparison: a program on a device, and records its launches."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Side:
 
 @dataclass(frozen=True)
 class Notes:
-    """The notes of a run: its launches in order, and the number of launches that could not be
-    noted."""
+    """The records of a run: its launches in order, and the number of launches that could not be
+    recorded."""
 
     recording: Recording
     lost: int
@@ -64,9 +64,9 @@ def side(name: str, command: Sequence[str], device: str) -> Side:
 
 
 def run(side: Side, folder: Path, sample: int, whole: Iterable[Key] = ()) -> Notes:
-    """Runs a side with notes in `folder`, and records the launches of `whole` in `folder`. The
-    program's output goes to stderr, and its stdin is empty, because diff runs the program more than
-    once. Raises CommandError or Damaged."""
+    """Runs a side with records in `folder`, and completely records the launches in `whole` there.
+    The program's output goes to stderr, and its stdin is empty, because diff runs the program more
+    than once. Raises CommandError or Damaged."""
     folder.mkdir(mode=0o700)
     settings = {"output": str(folder), "sample": sample, "whole": json.dumps([*whole])}
     note = f"{_noting.__name__}:{_noting.Note.__name__}"

@@ -62,8 +62,8 @@ class _Found:
 
 
 def search(asked: Request, work: Path) -> Answer:
-    """Runs both sides as often as necessary, with notes in the folder `work`. Raises CommandError,
-    Damaged or OSError."""
+    """Runs both sides as often as necessary, with records in the folder `work`. Raises
+    CommandError, Damaged or OSError."""
     sides = asked.before, asked.after
     notes = [run(side, work / f"{side.name}-1", asked.sample) for side in sides]
     lines = [str(side) for side in sides]
@@ -185,8 +185,8 @@ def _first(
 
 
 def _batches(candidates: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
-    """Yields the first launch, which nearly always differs, by itself; then batches bounded by ROOM
-    and MOST."""
+    """Yields the first launch, which nearly always differs, in a batch of one; then batches bounded
+    by ROOM and MOST."""
     yield from (candidates[:1],) if candidates else ()
     batch: list[Pair] = []
     room = 0

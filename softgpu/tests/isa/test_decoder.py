@@ -51,8 +51,8 @@ def test_device_library_decodes_as_by_llvm(
 def test_every_row_of_the_tables_decodes_as_by_llvm(
     target: str, request: pytest.FixtureRequest
 ) -> None:
-    """Tests each opcode with random fields. Neither decoder accepts a long form that does not
-    exist."""
+    """Tests each opcode with random fields. Neither LLVM's decoder nor softgpu's accepts a long
+    form that does not exist."""
     samples = list(encodings.samples(target, 6, random.Random(target)))
     comparison = compare_encodings(target, ((row.name, words) for row, words in samples))
     agree(comparison, request)

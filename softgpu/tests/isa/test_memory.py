@@ -106,7 +106,7 @@ def check(target: str, seed: str, waves: int) -> None:
 
 
 def with_data(case: MemoryCase, wave: Wave, rng: random.Random) -> Wave:
-    """Sets 128 bits of special data in each lane: 32-bit values in even lanes, 64-bit values in odd
+    """Sets 128 bits of data in each lane: special 32-bit values in even lanes, 64-bit in odd
     lanes."""
     widths = {"f32": (32, 32), "f64": (64, 64)}.get(float_kind(case.row.name), (32, 64))
     for n, lane in enumerate(wave.lanes):

@@ -36,8 +36,7 @@ def scaled(factor: float) -> Expected:
 
 @pytest.mark.parametrize("modifier", FACTORS)
 def test_output_modifiers_scale_results(modifier: str) -> None:
-    """The hardware ignores output modifiers if MODE keeps denormal results or requires IEEE's
-    rules."""
+    """Output modifiers have no effect if MODE keeps denormal results or requires IEEE's rules."""
     text = f"v_add_f32_e64 v14, v2, v6 {modifier}"
     both = f"{FLUSHES}\n{NOT_IEEE}\n"
     plain = floats(lambda x: o.add(x[0], x[1]))
@@ -89,8 +88,7 @@ def classes(bits: int) -> int:
 
 @pytest.mark.parametrize("mode", ("s_nop 0", FLUSHES))
 def test_classes_depend_on_the_bits(mode: str) -> None:
-    """An instruction classifies a denormal number as denormal even if MODE treats denormals as
-    zero."""
+    """v_cmp_class reports denormal numbers as denormal even if MODE treats them as zero."""
     cases = {}
     for number in range(10):
         text = "v_cmp_class_f32 s[34:35], v2, v6\nv_cndmask_b32 v14, 0, 1, s[34:35]"

@@ -36,7 +36,7 @@ ON_TARGETS = pytest.mark.parametrize(
 
 @dataclass(frozen=True)
 class Place:
-    """The bits of the destination that contain the result, and the expected content of the other
+    """The destination bits that contain the result, and the expected content of the remaining
     bits."""
 
     shift: int
@@ -199,8 +199,7 @@ def halved(case: Case, select: tuple[int, ...]) -> Modified:
 
 
 def paired(case: Case, rng: random.Random) -> Modified:
-    """VOP3P's modifiers select the half or dword that each half of the result uses, and its
-    sign."""
+    """VOP3P's modifiers select the sign and the half or dword for each half of the result."""
     count = len(case.sources)
     pairs = [kind in HALVES + WORDS for kind in case.sources]
     floats = [kind in ("PF16", "PF32") for kind in case.sources]
@@ -224,7 +223,7 @@ def paired(case: Case, rng: random.Random) -> Modified:
 
 
 def partial_words(case: Case, rng: random.Random) -> Modified:
-    """SDWA's modifiers select parts of the sources, with sign or extension, and a part of the
+    """SDWA's modifiers select parts of the sources (with sign or extension) and of the
     destination."""
     selected = [rng.choice(list(PARTS)) for _ in range(2)]
     signs = []

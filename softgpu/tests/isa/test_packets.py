@@ -137,7 +137,7 @@ def test_more_scratch_than_a_wave_can_have_is_refused(size: int) -> None:
     ),
 )
 def test_a_group_has_to_fit_into_the_registers(target: str, registers: int, most: int) -> None:
-    """The waves of a group are spread over four SIMD units, and all waves of a unit share its
+    """A group's waves are spread over four SIMD units, and all waves of a unit share its
     registers."""
     assert ran((most, 1, 1), (most, 1, 1), target, registers) == most
     if most < 1024:

@@ -60,8 +60,7 @@ class Sparse:
     def product(
         self, a: np.ndarray, b: np.ndarray, d: np.ndarray, indices: np.ndarray, first: int
     ) -> np.ndarray:
-        """Returns the results in all lanes, computed with the set of indices that has the number
-        ``first``."""
+        """Returns the results in all lanes, computed with the set of indices number ``first``."""
         lane, element = np.meshgrid(np.arange(LANES), np.arange(self.stored), indexing="ij")
         shift = 2 * (first * self.stored + element)
         chosen = indices[:, None].astype(np.int64) >> shift & 3

@@ -1,5 +1,4 @@
-"""The generated table is true: tests check every opcode that the emulator executes, and every other
-opcode faults."""
+"""The generated table is true: tests check each opcode that it marks as executed; others fault."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Values of AMD's pseudocode: bits with a type, which a suffix such as `.f32` or `[15 : 0]`
-reinterprets.
+"""Values of AMD's pseudocode: typed bits, which suffixes like `.f32` or `[15 : 0]` reinterpret.
 
 All values are exact: integers have their width, and each operation rounds floats once."""
 
@@ -182,8 +181,7 @@ class Denormal:
 
 
 def promoted(width: int) -> int:
-    """Returns the width in which the pseudocode computes integers: at least 32 bits, or 0 for
-    literals."""
+    """Returns the width in which integers are computed: at least 32 bits, or 0 for literals."""
     return max(width, 32) if width else 0
 
 
@@ -200,8 +198,7 @@ def as_value(x: Any) -> Value:
 
 
 def both(a: Any, b: Any) -> tuple[Value, Value]:
-    """Converts both operands to one type: to a float if either is a float, and to the wider
-    width."""
+    """Converts both operands to one type: a float if either is a float, of the wider width."""
     x, y = as_value(a), as_value(b)
     if x.kind == "f" or y.kind == "f":
         width = max(v.width for v in (x, y) if v.kind == "f")

@@ -62,8 +62,8 @@ def _global(name: str, operation: str, kind: str) -> str:
 
 
 def _workgroup(name: str, operation: str, kind: str) -> str:
-    """Runs the atomics in workgroup memory, where the first lanes initialise the cells and copy
-    them out."""
+    """Runs the atomics in workgroup memory; the first lanes initialise the cells and copy them
+    out."""
     local = f"memref<{CELLS}x{kind}, {WORKGROUP}>"
     return f"""
     gpu.func @{name}(%in: memref<?x{kind}>, %cells: memref<?x{kind}>)

@@ -35,8 +35,7 @@ def _from_integer(source: str, target: str, signed: bool) -> Data:
 
 
 def _to_integer(source: str, target: str, signed: bool) -> Data:
-    """Returns values that fit the target type, because the operation does not define the result for
-    other values."""
+    """Returns values that fit the target type; for other values the result is undefined."""
 
     def data(rng: np.random.Generator) -> Launch:
         kind = (INTEGERS if signed else UNSIGNED)[target]

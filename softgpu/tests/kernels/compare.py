@@ -52,8 +52,7 @@ def distance_in_ulp(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 
 def bf16(values: np.ndarray) -> np.ndarray:
-    """Converts f32 values to bf16 bits, rounded to nearest even; every NaN becomes the quiet
-    NaN."""
+    """Converts f32 values to bf16 bits, rounded to nearest even; all NaNs become the quiet NaN."""
     raw = values.astype(np.float32).view(np.uint32)
     rounded = (raw + 0x7FFF + ((raw >> 16) & 1)) >> 16
     return np.where(np.isnan(values), 0x7FC0, rounded).astype(np.uint16)

@@ -1,5 +1,4 @@
-"""Lowers the modules of the selected programs, two at a time, and starts a child process for each
-target."""
+"""Lowers the selected programs' modules, two at a time, and starts a child for each target."""
 
 from __future__ import annotations
 

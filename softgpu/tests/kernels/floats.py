@@ -1,5 +1,4 @@
-"""Arithmetic of f16, f32, f64 and bf16, including denormals and special values, is bit-identical to
-NumPy's."""
+"""Arithmetic of f16, f32, f64 and bf16, even with special values, is bit-identical to NumPy's."""
 
 from __future__ import annotations
 

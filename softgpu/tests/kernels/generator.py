@@ -4,15 +4,14 @@ Each program is lowered for the device and for the host processor, and must prod
 both. A program therefore contains nothing whose result MLIR leaves undefined or variable:
 
 * no shift by the width or more, no division by zero, no quotient that overflows;
-* no conversion of a float to an integer type that cannot represent it: the program clamps such
-  operands first;
+* no conversion of a float to an integer that overflows: the program clamps such operands;
 * no sign or payload of a NaN: a number replaces NaN before bits are inspected (LLVM would drop a
   selection of one certain NaN);
-* no constant zero of a float: LLVM 22.1.8 loses its sign on this target, as in floor(0.0 - x), and
-  in a vector of two f16 of which one is -0.0; and no f16 zero made of f32, for a product and its
-  conversion become one instruction that adds +0;
-* no function of the mathematics library that is not rounded exactly; no f16 fma, which a processor
-  without it computes in f32.
+* no constant zero of a float: LLVM 22.1.8 loses its sign on this target, as in floor(0.0 - x);
+* no f16 zero made of f32: a product and its conversion become one instruction, which adds +0;
+* no -0.0 in a vector of two f16, where LLVM loses the sign too;
+* no mathematical function that is not rounded exactly, and no f16 fma, which a processor without
+  this instruction computes in f32.
 """
 
 from __future__ import annotations
@@ -42,8 +41,7 @@ _VECTOR_CONVERSIONS = [
     ("vector<2xi32>", "vector<2xf64>", "sitofp"),
     ("vector<2xi32>", "vector<2xi16>", "trunci"),
 ]
-#: Values that are equal for all work-items, so that a branch on such a value is a branch of the
-#: whole wave.
+#: Values that are equal for all work-items: a branch on such a value is uniform in the wave.
 UNIFORMS = {"%u32": "i32", "%u64": "i64", "%uf": "f32"}
 ITEMS = 256
 OWN = 8  # elements of the array of each work-item's own
@@ -364,8 +362,8 @@ class _Writer:
         self.see_results(name, kinds)
 
     def loop(self, depth: int) -> None:
-        """Writes a loop of at most four rounds: a constant number, or a number that differs between
-        work-items."""
+        """Writes a loop of at most four rounds, whose number is constant or differs between
+        items."""
         kinds = self.kinds()
         start = [self.pick(kind) for kind in kinds]
         if self.random.random() < 0.5:
@@ -386,8 +384,8 @@ class _Writer:
         self.see_results(name, kinds)
 
     def search(self, depth: int) -> None:
-        """Writes a loop that each work-item leaves when a condition fails, after seven rounds at
-        the latest."""
+        """Writes a loop that each work-item leaves when a condition fails, or after seven
+        rounds."""
         kinds = ["i32", *self.kinds()]
         mask = self.number("i32", 7)
         rounds = self.emit("i32", f"arith.andi {self.pick('i32')}, {mask} : i32")

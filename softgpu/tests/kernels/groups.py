@@ -278,8 +278,7 @@ for _kind, _type, _names in (
             # The lowering is correct only if the group consists of a power of two times 32 lanes.
             _reduced(_KINDS[_reduction], _type, 256, 256, 256),
         )
-        # Reduces over the whole wave by exchanges between neighbouring lanes, and over 32 lanes by
-        # shuffles.
+        # Reduces over the wave by exchanges between lanes, and over 32 lanes by shuffles.
         for _module, _width in ((SUBGROUPS, 64), (SUBGROUP_SHUFFLES, 32)):
             _name = f"subgroup_reduce_{_reduction}_{_kind}"
             _module.add(

@@ -95,8 +95,7 @@ def _three(sizes: tuple[int, ...]) -> list[ctypes.c_uint]:
 
 
 def descriptor(address: int, array: np.ndarray) -> bytes:
-    """Returns a row-major memref in the form in which MLIR passes it to a kernel: one argument for
-    each field."""
+    """Returns a row-major memref as MLIR passes it to a kernel: one argument for each field."""
     strides = [stride // array.itemsize for stride in np.empty(array.shape, array.dtype).strides]
     fields = [address, address, 0, *array.shape, *strides]
     return struct.pack(f"<{len(fields)}q", *fields)

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 class DeviceFailed(AssertionError):
-    """A launch ended the child process, or HIP refused the launch; the message contains the child's
+    """A launch ended the child, or HIP refused the launch; the message contains the child's
     output."""
 
 

@@ -1,5 +1,4 @@
-"""The position of a work-item: grids of one, two and three dimensions, partial workgroups,
-lanes."""
+"""The position of a work-item: grids of 1, 2 and 3 dimensions, partial workgroups, lanes."""
 
 from __future__ import annotations
 
@@ -11,8 +10,7 @@ import numpy as np
 from softgpu.tests.kernels.program import Launch, Module
 
 MODULE = Module("ids")
-#: This module is separate, because without optimisation block_dim is the actual size of a smaller
-#: group.
+#: A separate module: without optimisation, block_dim is the actual size of a smaller group.
 PARTIAL = Module("partial_groups")
 
 _FIELDS = ["thread_id", "block_id", "block_dim", "grid_dim", "global_id"]
@@ -49,8 +47,7 @@ def _kernel(name: str, attributes: str = "") -> str:
 
 
 def _where(items: tuple[int, ...], block: tuple[int, ...]) -> np.ndarray:
-    """Returns the expected positions of a grid's work-items, row by row; the last group may be
-    smaller."""
+    """Returns the expected positions of a grid's work-items; the last group may be smaller."""
     items3, block3 = (*items, 1, 1)[:3], (*block, 1, 1)[:3]
     z, y, x = np.meshgrid(*(np.arange(n) for n in reversed(items3)), indexing="ij")
     globals_ = [x, y, z]

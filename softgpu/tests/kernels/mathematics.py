@@ -23,8 +23,7 @@ Domain = tuple[float, float]
 
 
 def _of_libm(name: str) -> Formula:
-    """Calls the C library's function for long double, whose mantissa has eleven bits more than
-    f64's."""
+    """Calls the C library's function for long double, which has eleven more bits than f64."""
     function = getattr(libm, name)
     function.argtypes, function.restype = [ctypes.c_longdouble], ctypes.c_longdouble
 
@@ -78,8 +77,8 @@ _HALF_DOMAINS: dict[str, Domain] = {
 
 
 def _tried(rng: np.random.Generator, domain: Domain, dtype: type) -> np.ndarray:
-    """Returns arguments: half of them spread over the domain, and half near zero if the domain
-    includes zero."""
+    """Returns arguments: half spread over the domain, half near zero if the domain includes
+    zero."""
     low, high = domain
     values = rng.uniform(low, high, COUNT)
     small = np.exp2(rng.uniform(-12, 0, COUNT)) * rng.choice([-1, 1], COUNT)

@@ -112,8 +112,7 @@ def _flushed(values: np.ndarray) -> np.ndarray:
 
 
 def _with_denormals(shape: Shape) -> Callable[[np.random.Generator], Launch]:
-    """gfx90a's matrix instructions treat f16 denormals as zero, as AMD's documentation of MIOpen
-    states."""
+    """gfx90a's matrix instructions treat f16 denormals as zero (AMD's documentation of MIOpen)."""
 
     def data(rng: np.random.Generator) -> Launch:
         size = (shape.blocks, shape.rows, shape.depth)
@@ -160,8 +159,7 @@ def dot2(rng: np.random.Generator) -> Launch:
 
 
 def _matmul(shape: Shape, name: str) -> str:
-    """A is rows × depth and B is columns × depth, so a lane's elements are contiguous in each
-    matrix."""
+    """A is rows × depth, B is columns × depth, so a lane's elements are contiguous in both."""
     operand = _vector(shape.kind, shape.each)
     result = _vector(shape.result, shape.results)
     zero = "0" if shape.result == "i32" else "0.0"

@@ -29,8 +29,7 @@ def softmax(rng: np.random.Generator) -> Launch:
     x = rng.normal(0, 3, (5, COLUMNS)).astype(np.float32)
     e = np.exp(x.astype(np.longdouble) - x.max(axis=1, keepdims=True))
     expected = e / e.sum(axis=1, keepdims=True)
-    # The difference, up to 20, is rounded before the exponential, which adds up to 20 half ulps of
-    # error.
+    # The difference, up to 20, is rounded before the exponential, which adds up to 20 half ulps.
     return Launch([x, np.zeros_like(x)], {1: expected}, grid=(5,), block=(COLUMNS,), ulp=24)
 
 

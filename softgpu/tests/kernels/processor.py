@@ -1,5 +1,4 @@
-"""Compiles random programs for the device and for the host processor, and runs them on the
-processor."""
+"""Compiles random programs for the device and the host processor, and runs them on the host."""
 
 from __future__ import annotations
 

@@ -55,8 +55,7 @@ _KERNEL = re.compile(r"\bkernel\s+(?:attributes \{(?P<attributes>[^{}]*)\}\s*)?\
 
 
 class Module:
-    """Programs that are lowered together, because each lowering is slow and one kernel more adds
-    little."""
+    """Programs that are lowered together, because one lowering costs more than a kernel in it."""
 
     def __init__(
         self, name: str, *, first: str = "", prelude: str = "", opt_level: int = 2
@@ -68,8 +67,7 @@ class Module:
         self.programs: dict[str, Program] = {}
 
     def add(self, name: str, text: str, data: Data, kernel: str | None = None) -> None:
-        """Adds a program; if `text` is empty, the program launches a kernel that another program
-        contains."""
+        """Adds a program; with an empty `text`, it launches a kernel of another program."""
         if name in self.programs:
             raise ValueError(f"{self.name} has two programs {name}")
         self.programs[name] = Program(name, text, data, kernel or name)

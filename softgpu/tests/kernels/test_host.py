@@ -1,5 +1,4 @@
-"""Tests the harness of the kernel tests: it must detect wrong values, and report and survive
-faults."""
+"""The harness of the kernel tests detects wrong values, and reports and survives faults."""
 
 from __future__ import annotations
 

@@ -55,11 +55,9 @@ MODULES = [
     matrix.NEWER,
     modes.MODULE,
 ]
-#: The older targets differ from gfx90a: they lack f64 atomics, and have other conversions and
-#: matrix shapes.
+#: Older targets lack f64 atomics, and have other conversions and matrix shapes.
 OLDER = ["gfx906", "gfx908"]
-#: HIP 5.2.3 does not support newer targets; tests/devices/rocm sets this variable when it runs a
-#: newer HIP.
+#: HIP 5.2.3 lacks newer targets; tests/devices/rocm names one when it runs a newer HIP.
 NEWER = [chip for chip in (os.environ.get("MGPU_RT_TEST_CHIP"),) if chip]
 SAMPLE = [
     floats.BF16,
@@ -79,8 +77,7 @@ SAMPLE = [
 ]
 
 
-#: Unoptimised code contains code that optimisers remove: calls, copies, scratch accesses, empty
-#: branches.
+#: Unoptimised code retains calls, copies, scratch accesses and empty branches.
 UNOPTIMISED = [integers.DIVISION, groups.MEMORY, private.MODULE, control.MODULE]
 
 

@@ -21,8 +21,7 @@ MODULE = Module("vectors", first="convert-vector-to-llvm")
       gpu.return
     }""")
 def wide(rng: np.random.Generator) -> Launch:
-    # The numbers are small integers, so fusing multiplication and addition does not change the
-    # results.
+    # The numbers are small integers, so fused multiplication and addition is exact too.
     x = rng.integers(-1000, 1000, 64 * 8).astype(np.float32)
     expected = (x.reshape(-1, 8) * x.reshape(-1, 8)[:, ::-1] + x.reshape(-1, 8)).ravel()
     return Launch([x, np.zeros_like(x)], {1: expected})

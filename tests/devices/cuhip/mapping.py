@@ -17,8 +17,7 @@ KERNEL_NODE = struct.pack("<3I4xQQ3I4xQI4x", *BLOCK, 0, FUNCTION, *GRID, TO, 0)
 FILL_NODE = struct.pack("<QI4xQQI4xQ", TO, 4, 1, 64, 7, 16)
 WAIT = ("cuStreamSynchronize", 0)
 
-#: (function, arguments, driver calls). The driver is already initialised, and the thread has a
-#: context.
+#: (function, arguments, driver calls). The thread already has a context.
 MAPPING = [
     ("hipInit", (0,), []),
     ("hipGetDeviceCount", (OUT,), []),
@@ -239,8 +238,7 @@ MAPPING = [
 #: functions that the tests check by their output
 BY_RESULT = ("hipGetDeviceProperties", "hipPointerGetAttribute", "hipPointerGetAttributes")
 
-#: Wrong arguments that the library rejects without calling the driver, and the error of AMD's HIP
-#: 5.2.3.
+#: Arguments that the library rejects without a driver call, and the error of AMD's HIP 5.2.3.
 REFUSED = [
     ("hipGetDeviceCount", (0,), 1),
     ("hipSetDevice", (2,), 101),

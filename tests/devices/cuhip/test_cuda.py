@@ -53,8 +53,7 @@ def _loads(stub: CuStub) -> int:
 
 
 def _cubin() -> bytes:
-    """Returns an AMD ELF file with NVIDIA's machine number, which suffices for the parts that the
-    runtime reads."""
+    """Returns an AMD ELF file with NVIDIA's machine number, which suffices for the runtime."""
     image = bytearray(code_object("forum", None, "gfx90a"))
     struct.pack_into("<H", image, 18, MACHINE_CUDA)
     return bytes(image)
@@ -85,8 +84,7 @@ def test_ptx_is_compiled_once(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",))
 def test_ptx_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
-    """An image with writable globals is loaded twice, and each loaded module has its own
-    globals."""
+    """Two modules that are loaded from an image with writable globals have separate globals."""
     stub = CuStub()
     assert _jit(mgpu, WITH_GLOBALS) != _jit(mgpu, WITH_GLOBALS)
     assert len(_calls(stub, "cuModuleLoadDataEx")) == 2 * 3
@@ -161,8 +159,7 @@ def test_a_missing_kernel_is_named_beside_those_that_there_are(mgpu: Mgpu) -> No
 
 @in_child(backends=("custub",))
 def test_a_fatbin_without_globals_is_shared(mgpu: Mgpu) -> None:
-    """The library knows a fatbin's size, and shares the fatbin if it contains a readable cubin
-    without globals."""
+    """The library shares a fatbin if it contains a readable cubin without globals."""
     cubin, stub = _cubin(), CuStub()
 
     def fatbin(kind: int, content: bytes) -> bytes:

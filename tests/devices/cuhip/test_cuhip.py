@@ -50,8 +50,7 @@ def clean(request: pytest.FixtureRequest) -> None:
 
 
 def _call(driver: Driver, function: str, arguments: tuple) -> tuple[int, dict]:
-    """Calls the function; returns its result, and the addresses of the texts and outputs of the
-    call."""
+    """Calls the function; returns its result, and the addresses of its texts and outputs."""
     places: dict[object, object] = {}
     for argument in arguments:
         if isinstance(argument, Out):
@@ -131,8 +130,7 @@ def _hip_errors() -> set[int]:
 
 
 def test_errors_become_those_of_hip(driver: Driver) -> None:
-    """The library returns the driver's error number if HIP has it, and a fixed HIP error
-    otherwise."""
+    """The library returns the driver's error number if HIP has it, else a fixed HIP error."""
     try:
         for error in sorted(_hip_errors() | set(NEAREST)):
             driver.stub.fail("cuStreamSynchronize", error)
@@ -200,8 +198,7 @@ def test_the_context_is_made_current_once_a_thread(driver: Driver) -> None:
 
 
 def test_set_device_changes_the_context_at_the_next_call(driver: Driver) -> None:
-    """The library changes the context at the next call that needs a context, if the device has
-    changed."""
+    """If the device has changed, the next call that needs a context changes the context."""
     assert driver.call("hipSetDevice", 1) == 0
     assert driver.stub.take() == []
     driver.call("hipStreamQuery", STREAM)

@@ -151,9 +151,7 @@ static void note_extra(const uint64_t *a) {
 #define INT(value) *(int *)a[0] = (value)
 #define SIZE(value) *(size_t *)a[0] = (value)
 #define HANDLE *(uint64_t *)a[0] = last_handle += 0x10
-#define ORDINAL                                                                                    \
-    *(int *)a[0] = (int)a[1] + 50 /* the handle of a device differs from its ordinal               \
-                                   */
+#define ORDINAL *(int *)a[0] = (int)a[1] + 50 /* a device's handle differs from its ordinal */
 #define ATTRIBUTE *(int *)a[0] = 1000 + (int)a[1]
 #define TEXT strcpy((char *)a[0], "stub")
 #define NAME *(const char **)a[1] = "CUDA_ERROR_OF_STUB"

@@ -1,5 +1,4 @@
-"""Packs the files that tests need on a machine that has an NVIDIA GPU but neither MLIR nor a
-network.
+"""Packs files for tests on a machine that has an NVIDIA GPU but neither MLIR nor a network.
 
     python -m tests.devices.gpu.pack          writes build/gpu/pack.tar.gz; unpack it there, and run
     sh tests/devices/gpu/run.sh

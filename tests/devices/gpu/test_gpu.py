@@ -51,8 +51,7 @@ def _kernel(mgpu: Mgpu, name: str, image: str = "bin"):
 
 
 def _params(mgpu: Mgpu, address, *indices: int):
-    """Returns kernel arguments: a memref<?xi32> at an address, with a large assumed size, and
-    indices."""
+    """Returns kernel arguments: a large memref<?xi32> at an address, and indices."""
     begin = int(mgpu.ffi.cast("uintptr_t", address))
     values = [mgpu.ffi.new("int64_t *", value) for value in (begin, begin, 0, 1 << 30, 1, *indices)]
     mgpu._kept.append(values)
@@ -197,8 +196,7 @@ def test_both_forms_of_a_tensor_map_are_equal(mgpu: Mgpu) -> None:
 
 @pytest.mark.parametrize("image", IMAGES)
 def test_the_tensor_memory_accelerator_loads_the_right_tile(image: str, tmp_path: Path) -> None:
-    """The tensor map that MLIR creates works on the GPU: the box at row 32, column 8 of a 64 by 32
-    matrix."""
+    """MLIR's tensor map works on the GPU: the box at row 32, column 8 of a 64 by 32 matrix."""
     helper = print_library()
     program = object_files.link(
         [tensormap(image)],
@@ -265,8 +263,7 @@ OF_THE_DEVICE |= {"hipModuleLoadData", "hipDeviceReset", "hipGetDeviceProperties
 
 
 def test_error_codes_equal_those_of_amd() -> None:
-    """Runs the snippets for which NVIDIA's driver must return the error codes of the stub and of
-    AMD's HIP."""
+    """Runs snippets for which NVIDIA's driver must return the error codes of AMD's HIP."""
     stub, cuda = outcomes("stub"), outcomes("cuda")
     differences = [
         f"{name}: {theirs}, AMD's {ours}; {cuda[name]['problem'][-200:]}"
@@ -300,8 +297,7 @@ def test_the_sanitizer_finds_nothing(program: str, llvm: int, image: str, tmp_pa
 
 
 def test_the_sanitizer_sees_into_the_tests(tmp_path: Path) -> None:
-    """Proves that the sanitizer tests can fail: the sanitizer must report a wrong access in a child
-    process."""
+    """Proves that the sanitizer reports a wrong access in a child process."""
     sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     log = tmp_path / "log"
     subprocess.run(

@@ -118,8 +118,7 @@ hipError_t hipLaunchKernel(const void *symbol, dim3 grid, dim3 block, void **par
         hipErrorInvalidDeviceFunction);
 }
 
-/* A function of HIP 7; csrc/runtime/launch/mgpu_launch.c describes the layout of the configuration.
- * */
+/* A function of HIP 7; csrc/runtime/launch/mgpu_launch.c describes the configuration. */
 hipError_t hipDrvLaunchKernelEx(const void *config, hipFunction_t function, void **params,
                                 void **extra);
 hipError_t hipDrvLaunchKernelEx(const void *config, hipFunction_t function, void **params,

@@ -14,8 +14,7 @@ struct copy {
     void *to;
     const void *from;
     size_t bytes;
-    void *staged; /* owned copy of the bytes; NULL if the stream reads `from` when it executes the
-                   * copy */
+    void *staged; /* owned copy of the bytes; NULL if the stream reads `from` later */
 };
 
 struct fill {

@@ -13,8 +13,7 @@ struct mark {
     struct ihipStream_t *stream;
 };
 
-/* Records the time, unless the event has been recorded again, or its handle belongs to another
- * event by now.
+/* Records the time, unless the event was recorded again, or its handle belongs to another event.
  */
 static void note_time(struct operation *operation) {
     struct mark *mark = (struct mark *)operation;
@@ -77,8 +76,7 @@ hipError_t emu_hipEventRecord(hipEvent_t event, hipStream_t stream) {
     mark->event = event;
     mark->stream = found;
     event->stream = found;
-    /* The ticket is set before the operation runs, because the caller's thread may run it inside
-     * stream_submit. */
+    /* The ticket is set first, as the caller's thread may run the operation in stream_submit. */
     event->ticket = found->submitted + 1;
     stream_submit(found, &mark->operation);
     return hipSuccess;

@@ -26,8 +26,7 @@ static struct {
     pthread_cond_t complete;
 } meeting = {.complete = PTHREAD_COND_INITIALIZER};
 
-/* Splits text at commas and passes each part to the function take; returns -1 as soon as take
- * rejects a part. */
+/* Splits text at commas and passes each part to `take`; returns -1 if `take` rejects a part. */
 static int each_part(const char *text, int (*take)(char *part)) {
     char copy[1024];
     if (strlen(text) >= sizeof copy)

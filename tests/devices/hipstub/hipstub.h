@@ -58,16 +58,14 @@ uint64_t hipstub_count(const char *function);
 /* Returns the number of calls of all functions. */
 uint64_t hipstub_calls(void);
 
-/* Returns how often dead or unknown handles or freed memory were used since the start or the last
- * reset. */
+/* Returns the number of uses of dead or unknown handles or freed memory since the last reset. */
 uint64_t hipstub_misuse(void);
 
 /* Returns the number of live "streams", "events", "modules", "allocations", "registrations" or
  * "graphs" (with executables), or of "bytes" of device memory; otherwise -1. */
 int64_t hipstub_live(const char *what);
 
-/* Returns the number of unfinished operations that were submitted to a stream (NULL: the null
- * stream).
+/* Returns the number of unfinished operations on a stream (NULL: the null stream).
  */
 uint64_t hipstub_pending(void *stream);
 
@@ -78,12 +76,10 @@ unsigned hipstub_waiters(void *stream);
  * Handles remain valid. */
 void hipstub_reset(void);
 
-/* Returns the record as JSON, in the form of the file HIPSTUB_LOG. The caller frees the string with
- * free(). */
+/* Returns the record as JSON, in the form of HIPSTUB_LOG. The caller calls free(). */
 char *hipstub_json(void);
 
-/* Replaces the settings HIPSTUB_FAULT or HIPSTUB_DELAY; "" clears the setting. Returns 0, or -1 for
- * invalid text. */
+/* Sets HIPSTUB_FAULT or HIPSTUB_DELAY; "" clears the setting. Returns 0, or -1 for invalid text. */
 int hipstub_set_fault(const char *text);
 int hipstub_set_delay(const char *text);
 
@@ -97,8 +93,7 @@ int hipstub_set_meeting(const char *function, unsigned calls);
 void hipstub_set_kernel(const char *name, void (*body)(void **params), const size_t *sizes,
                         unsigned count);
 
-/* Returns, to a kernel's body, the grid and block sizes (x, y, z each), or a global of the launched
- * module. */
+/* Passes a kernel's body the grid and block sizes (x, y, z each), or a global of its module. */
 void hipstub_launch_size(unsigned size[6]);
 void *hipstub_global(const char *name);
 

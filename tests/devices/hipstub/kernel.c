@@ -39,8 +39,7 @@ void hipstub_set_kernel(const char *name, void (*function)(void **params), const
     if (count != 0)
         memcpy(body->sizes, sizes, count * sizeof *sizes);
     stub_lock();
-    body->next = bodies; /* launches use the newest body of a name; earlier launches may still use
-                          * an older body */
+    body->next = bodies; /* new launches use the newest body of a name */
     bodies = body;
     stub_unlock();
 }

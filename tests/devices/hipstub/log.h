@@ -26,9 +26,7 @@ struct stub_value {
     bool is_text;
 };
 
-/* Acquires the lock for all state of record mode. Kernel bodies, copies and delays run without the
- * lock.
- * */
+/* Acquires the lock of record mode. Kernel bodies, copies and delays do not need it. */
 void stub_lock(void);
 void stub_unlock(void);
 
@@ -45,8 +43,7 @@ size_t stub_log_begin(enum stub_function function, const char *names,
  * returned through its first argument. Sets the thread's last error. */
 hipError_t stub_log_end(size_t number, hipError_t result, const void *out);
 
-/* Counts a misuse of HIP and stores its description (up to 200 descriptions). The caller holds the
- * lock. */
+/* Counts a misuse of HIP and stores up to 200 descriptions. The caller holds the lock. */
 void stub_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Returns the thread's last error, and clears it if `clear` is set. */

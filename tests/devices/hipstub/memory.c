@@ -163,8 +163,7 @@ void memory_drop_global(void *address) {
     retire(find(address));
 }
 
-/* Returns the block that begins at the address and has one of two kinds; otherwise counts a misuse.
- * */
+/* Returns the block that begins at the address and has one of two kinds; else counts a misuse. */
 static struct block *releasable(const char *function, const void *address, enum memory_kind kind,
                                 enum memory_kind other) {
     struct block *block = find(address);
@@ -208,8 +207,7 @@ hipError_t emu_hipFree(void *address) {
         return hipErrorInvalidValue;
     if (graph_forbids())
         return hipErrorStreamCaptureUnsupported;
-    stream_wait_all(false); /* AMD's HIP also waits; the wait unlocks, so the block must be checked
-                             * again */
+    stream_wait_all(false); /* AMD's HIP waits too; the wait unlocks, so check the block again */
     struct block *block = releasable("hipFree", address, MEMORY_DEVICE, MEMORY_MANAGED);
     if (block == NULL)
         return hipErrorInvalidValue;

@@ -35,12 +35,10 @@ const struct block *memory_find(const void *address);
  * block, a misuse of `function`. */
 int memory_check(const char *function, const void *address, size_t bytes);
 
-/* Copies as a device does, which accesses registered memory through its pinned pages. Acquires the
- * lock. */
+/* Copies as a device does, which accesses registered memory by its pinned pages. Takes the lock. */
 void memory_copy(void *to, const void *from, size_t bytes);
 
-/* Creates and frees the zeroed memory of a module's global, which does not count as an allocation.
- * */
+/* Creates and frees the zeroed memory of a module's global, which counts as no allocation. */
 void *memory_add_global(size_t bytes, int device);
 void memory_drop_global(void *address);
 

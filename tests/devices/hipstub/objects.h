@@ -1,5 +1,4 @@
-/* The object behind each HIP handle in record mode, and the table of all handles that were ever
- * created.
+/* The object behind each HIP handle in record mode, and the table of all handles ever created.
  *
  * A handle is the address of its object. Objects are never freed, so no handle is reused, and dead
  * handles differ from unknown ones. With HIPSTUB_REUSE, the next object of a kind reuses the handle

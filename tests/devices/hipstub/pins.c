@@ -1,5 +1,5 @@
-/* A pipe into which pages were spliced references the pages: a later read returns their content at
- * that time. */
+/* A pipe into which pages were spliced references the pages: a later read returns their later
+ * content. */
 #include "pins.h"
 
 #include <fcntl.h>

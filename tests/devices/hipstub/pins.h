@@ -1,6 +1,5 @@
 /* HIPSTUB_PINS=1: the physical pages of a range at its registration, which a GPU would pin. The
- * device continues to use pinned pages when the program unmaps them or maps other pages at their
- * addresses. */
+ * device uses pinned pages even after the program unmaps them or maps others at their addresses. */
 #ifndef HIPSTUB_PINS_H
 #define HIPSTUB_PINS_H
 

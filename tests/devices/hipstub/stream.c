@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static struct ihipStream_t *streams; /* all live and dead streams, newest first; the null stream is
-                                      * last */
+static struct ihipStream_t *streams; /* all live and dead streams; the null stream is last */
 static unsigned stream_count;
 static pthread_cond_t progress = PTHREAD_COND_INITIALIZER;
 
@@ -66,8 +65,7 @@ void operation_wait(struct operation *operation, struct ihipStream_t *stream, ui
     operation->waits = wait;
 }
 
-/* The first condition is needed if callers execute the operations, because two callers may share a
- * stream. */
+/* The first condition is needed if callers execute operations: two callers may share a stream. */
 static bool may_begin(const struct ihipStream_t *stream, const struct operation *operation) {
     if (stream->completed + 1 != operation->number)
         return false;

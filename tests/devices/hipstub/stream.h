@@ -24,12 +24,10 @@ struct operation {
 /* Returns the null stream of the current device. */
 struct ihipStream_t *stream_null(void);
 
-/* Reuses, with HIPSTUB_REUSE=2, a dead stream's handle for a new event; returns NULL if no stream
- * is dead. */
+/* Reuses, with HIPSTUB_REUSE=2, a dead stream's handle for a new event; NULL if none is dead. */
 hipEvent_t stream_as_event(void);
 
-/* Returns the stream of a handle, or NULL after counting a misuse if the handle is not a live
- * stream. */
+/* Returns the live stream of a handle; otherwise counts a misuse and returns NULL. */
 struct ihipStream_t *stream_of(const char *function, hipStream_t handle);
 
 /* Delays the operation until the given stream has completed the operation with this ticket. */
@@ -51,8 +49,7 @@ bool stream_done(const struct ihipStream_t *stream, uint64_t ticket);
 /* Waits until the stream has completed the operation with this ticket. */
 void stream_wait(struct ihipStream_t *stream, uint64_t ticket);
 
-/* Waits until all streams, or only those that block with the null stream, have completed all their
- * operations. */
+/* Waits until all streams, or only those that block with the null stream, are idle. */
 void stream_wait_all(bool blocking_only);
 
 #endif

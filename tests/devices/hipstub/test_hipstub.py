@@ -1,5 +1,4 @@
-"""The stub of HIP, on which the other tests rely, returns the results of AMD's HIP, and detects
-misuse."""
+"""The stub of HIP, on which other tests rely, returns AMD's results, and detects misuse."""
 
 from __future__ import annotations
 
@@ -172,8 +171,7 @@ def test_the_stub_without_a_device_returns_the_codes_of_amd(hip: Stub) -> None:
 
 @on_stub()
 def test_a_kernels_body_gets_its_arguments(hip: Stub) -> None:
-    """A body receives copies of the arguments, the sizes of the launch, and the globals of the
-    kernel's module."""
+    """A body receives copies of the arguments, the launch sizes, and the globals of its module."""
     seen = []
 
     def body(params) -> None:

@@ -89,8 +89,7 @@ def _order(row: Mapping) -> tuple:
 
 
 def _kind(row: Mapping) -> tuple[int, int, str, int]:
-    """Returns the sort key: the suite's number, LLVM (newest first), device, and version of code
-    objects."""
+    """Returns the sort key: suite number, LLVM (newest first), device, code object version."""
     names = [suite.name for suite in SUITES]
     return (names.index(row["suite"]), -row["llvm"], row["chip"], row["abi"])
 

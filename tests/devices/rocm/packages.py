@@ -40,7 +40,7 @@ def fetched(release: Release) -> Path | None:
 
 
 def fetch(release: Release) -> Path:
-    """Returns the folder of an unpacked release, after downloading it if it is missing. Raises
+    """Returns the folder of an unpacked release; downloads a missing release. Raises
     PackagesMissing."""
     root = cache() / release.name
     with locked(root):
@@ -50,7 +50,7 @@ def fetch(release: Release) -> Path:
 
 
 def fetch_sparse(release: Release) -> None:
-    """Links hipSPARSE into the folder of the release's HIP, which the loader searches first. Raises
+    """Links hipSPARSE into the folder of the release's HIP, where it is found first. Raises
     PackagesMissing."""
     beside = fetch(release) / _LIBRARIES
     folder = cache() / f"sparse-{release.hip}"

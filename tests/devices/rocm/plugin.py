@@ -88,8 +88,7 @@ def present(chip: str) -> None:
 
 
 def install_for_stub() -> None:
-    """Runs tests that request the stub on the emulated device, where the library counts the
-    calls."""
+    """Runs tests for the stub on the emulated device, where the library counts the calls."""
     plain_environment, plain_run = child.environment, child.run_child
 
     def environment(backend: str = "stub", **changes: str) -> dict[str, str]:

@@ -39,8 +39,8 @@ class Surroundings:
 
     @property
     def names(self) -> Path:
-        """Creates a folder in which every library name that programs use for HIP is a link to the
-        release's HIP."""
+        """Creates a folder in which all names that programs use for HIP link to the release's
+        HIP."""
         folder = self.root / "names"
         folder.mkdir(exist_ok=True)
         for name in ("libamdhip64.so", *(f"libamdhip64.so.{major}" for major in (5, 6, 7))):
@@ -50,8 +50,7 @@ class Surroundings:
         return folder
 
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Returns the environment of a child process, except LD_LIBRARY_PATH, which prefix()
-        replaces."""
+        """Returns the environment of a child, except LD_LIBRARY_PATH, which prefix() replaces."""
         result = dict(os.environ if base is None else base)
         result["MGPU_RT_HIP"] = str(self.hip)
         result.setdefault("MGPU_RT_SOFTGPU", self.release.chips[0])
@@ -97,8 +96,7 @@ def without_chatter(stderr: str) -> str:
 
 
 class Popen(subprocess.Popen):  # type: ignore[type-arg]
-    """Replaces subprocess.Popen, and changes the command of programs that run on the release: see
-    plugin.py."""
+    """Replaces subprocess.Popen to run programs on the release: see plugin.py."""
 
     here: Surroundings
 

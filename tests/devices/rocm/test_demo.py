@@ -1,5 +1,4 @@
-"""Runs `make demo` on a release, only with --rocm, because `make test` already runs the demo's
-test."""
+"""Runs `make demo` on a release, only with --rocm, because `make test` has the demo's own test."""
 
 from __future__ import annotations
 

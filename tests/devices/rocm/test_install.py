@@ -1,5 +1,4 @@
-"""`mgpu-rt doctor --install` installs HIP in a folder of the user, and that HIP uses this machine's
-C library."""
+"""`mgpu-rt doctor --install` installs a HIP, over this machine's C library, for one user."""
 
 from __future__ import annotations
 

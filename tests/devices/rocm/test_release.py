@@ -72,8 +72,7 @@ def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
 
 
 def test_the_stand_in_for_the_driver_is_recognised(here: Surroundings) -> None:
-    """The emulated device works with an installed HIP only if the library finds the HIP's stand-in
-    for the driver."""
+    """An installed HIP can use the emulated device only if its seam to the driver is recognised."""
     assert _hip_search.seams(str(here.hip)) == [here.release.seam]
     assert softgpu.serves(str(here.hip))
 
@@ -148,8 +147,7 @@ def test_an_event_outlives_the_stream_that_it_was_recorded_on(run: Run, tmp_path
 
 
 #: The program destroys four busy streams, whose four events complete before the program ends. The
-#: test waits for the device, because HIP 5.7.1's hipEventSynchronize reads the destroyed stream and
-#: may crash.
+#: test waits for the device, because HIP 5.7.1's hipEventSynchronize may read the dead stream.
 DESTROYED_AT_WORK = """
 #include <dlfcn.h>
 #include <stddef.h>

@@ -22,8 +22,7 @@ SEQUENCES = ("calm-01", "calm-10")
 def test_programs_and_sequences_are_right(
     chip: str, here: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In some of these sequences the library once queried an event whose stream no longer existed,
-    on HIP 7.2.4."""
+    """In some sequences the library once queried an event without its stream on HIP 7.2.4."""
 
     class Popen(surroundings.Popen):
         pass

@@ -1,5 +1,4 @@
-/* Fuzzes the readers of files that contain several images, and calls each reader with arbitrary
- * bytes. */
+/* Fuzzes each reader of files that contain several images with arbitrary bytes. */
 #include "edge.h"
 #include "modules/image/formats.h"
 

@@ -1,5 +1,4 @@
-/* Copies a fuzzer's input so that it ends at the end of readable memory: reading one more byte
- * crashes. */
+/* Copies a fuzzer's input to the end of readable memory: reading one more byte crashes. */
 #ifndef MGPU_RT_FUZZ_EDGE_H
 #define MGPU_RT_FUZZ_EDGE_H
 
@@ -8,8 +7,7 @@
 
 enum { EDGE_ROOM = 1 << 16 }; /* longer inputs are truncated to this size */
 
-/* Returns a copy of the bytes that ends at the edge of readable memory and is valid until the next
- * call. */
+/* Returns a copy that ends at the edge of readable memory and is valid until the next call. */
 const unsigned char *edge_copy(const uint8_t *data, size_t *size);
 
 /* Returns a copy of the bytes as a string with a terminating 0. The caller frees the string. */

@@ -1,5 +1,4 @@
-/* Fuzzes the metadata of code objects: reads it, and rewrites it into a buffer of exactly the
- * image's size. */
+/* Fuzzes code object metadata: reads it, and rewrites it into a buffer of the image's size. */
 #include "modules/image/metadata.h"
 #include "edge.h"
 

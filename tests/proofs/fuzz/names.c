@@ -1,5 +1,4 @@
-/* Fuzzes the list of kernel names: from arbitrary bytes that count as an image, into a buffer of
- * any size. */
+/* Fuzzes the list of kernel names: of any bytes that pass as an image, for any buffer size. */
 #include "edge.h"
 #include "modules/image/image.h"
 

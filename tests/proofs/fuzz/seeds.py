@@ -87,16 +87,15 @@ def images() -> list[bytes]:
 
 
 def files_of_images() -> list[bytes]:
-    """Returns inputs that call one reader each: the reader's number, followed by a file
-    (bundle.c)."""
+    """Returns inputs for single readers: the reader's number, followed by a file (bundle.c)."""
     forum = code_objects()[0]
     kinds = (bundle(forum), _compressed(3), _fatbin(forum), _tables_first(forum))
     return [bytes([edge | n]) + kind for edge in (0, 128) for n, kind in enumerate(kinds)]
 
 
 def shared_notes(description: bytes) -> bytes:
-    """Returns a code object in which all segments share a sequence of notes, the last of which is
-    the metadata."""
+    """Returns a code object whose segments share a sequence of notes that ends with the
+    metadata."""
     padded = description + bytes(-len(description) % 4)
     metadata = struct.pack("<III", 0, len(description), 32) + padded
     others = struct.pack("<III4s", 4, 0, 33, b"AMD") * 600
@@ -104,8 +103,7 @@ def shared_notes(description: bytes) -> bytes:
 
 
 def metadata() -> list[bytes]:
-    """Returns images in which kernels request a queue, because they are not optimised, and other
-    images."""
+    """Returns images with unoptimised kernels, which request a queue, and other images."""
     unoptimised = lower.code_object(PROGRAMS / "vecadd.mlir", "gfx90a", opt_level=0)
     assert b"hidden_default_queue" in unoptimised
     return [unoptimised, *code_objects(), shared_notes(_QUEUE * 8)]

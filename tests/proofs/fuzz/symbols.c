@@ -17,8 +17,7 @@ static ssize_t counted_pread(int file, void *to, size_t size, off_t offset);
 
 enum {
     ROOM = 1 << 14
-}; /* more than a file from a linker needs, less than some files claim to need
-    * */
+}; /* more than a file from a linker needs, less than some files claim to need */
 
 static uint64_t bytes_read;
 

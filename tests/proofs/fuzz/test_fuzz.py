@@ -1,5 +1,4 @@
-"""README.md of the fuzzers shows the figures of the last run. `make fuzz` runs the fuzzers; these
-tests do not."""
+"""The fuzzers' README.md shows the figures of the last run. `make fuzz` runs the fuzzers."""
 
 from __future__ import annotations
 

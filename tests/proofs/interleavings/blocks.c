@@ -1,5 +1,4 @@
-/* Two blocks that the program owns, on two busy streams, and blocks that the host shares with
- * graphs. */
+/* Two blocks of the program, on two busy streams, and blocks that the host shares with graphs. */
 #include "shared/types.h"
 #define POOL_WAYS 1
 #include "memory/blocks.c"
@@ -269,8 +268,7 @@ static void check_between(void) {
     }
 }
 
-/* The program owns object 0, on which stream 1 works; the pool of stream 0 contains another block.
- * */
+/* The program owns object 0, on which stream 1 works; stream 0's pool contains another block. */
 static void set_up(bool exclusive) {
     model_start(2, exclusive);
     void *first = impl_mgpuMemAlloc(BYTES, model_stream(0), false);

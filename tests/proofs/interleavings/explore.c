@@ -209,8 +209,7 @@ static double explore(const struct saved *first) {
     return found_shared ? -1 : ways;
 }
 
-/* Selects the next combination of first operations for the threads; returns false after the last
- * combination. */
+/* Selects the next combination of the threads' first operations; returns false after the last. */
 static bool next_first_operations(void) {
     for (int thread = THREADS; thread-- > 0;) {
         if (!operations[thread] || ++first_operations[thread] == scenario->operations)

@@ -18,10 +18,8 @@ struct scenario {
     bool exclusive;                   /* MGPU_RT_EXCLUSIVE=on */
     void (*set_up)(bool exclusive);   /* runs once, before the threads exist */
     void (*play)(unsigned operation); /* runs one operation on the calling thread */
-    void (*check)(void);              /* runs in each state; some threads may be inside an operation
-                                       * */
-    void (*check_between)(void);      /* runs in each state in which no thread is inside an
-                                       * operation */
+    void (*check)(void);              /* runs in each state, even inside operations */
+    void (*check_between)(void);      /* runs in each state between operations */
     const char *const *names;         /* the names of the operations */
 };
 

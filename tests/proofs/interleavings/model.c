@@ -61,8 +61,7 @@ static hipError_t stream_create(hipStream_t *stream) {
     for (unsigned i = 0; i < MOST_STREAMS; i++)
         if (!world.streams[i].alive) {
             world.streams[i].alive = true;
-            finish_works(i, world.streams[i].submitted); /* operations of the earlier owner of the
-                                                          * handle */
+            finish_works(i, world.streams[i].submitted); /* the earlier owner's operations */
             *stream = model_stream(i);
             return hipSuccess;
         }
@@ -129,8 +128,7 @@ unsigned model_self(void) {
     return explore_self() < 0 ? THREADS : (unsigned)explore_self();
 }
 
-/* Runs before an operation is submitted: the fences that are already set do not cover this
- * operation. */
+/* Runs before an operation is submitted, which the fences set so far do not cover. */
 static void note_marks(unsigned number) {
     const struct stream *stream = handle_find(&stream_map, model_stream(number));
     while (stream && world.fences[number] < stream->fences) {

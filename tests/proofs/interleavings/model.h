@@ -45,8 +45,7 @@ struct world {
     struct {
         bool alive;
         bool in_graph;
-        unsigned needs[MOST_STREAMS]; /* operations that must be done before the block may serve
-                                       * other streams */
+        unsigned needs[MOST_STREAMS]; /* operations to complete before other streams may use it */
     } blocks[MOST_BLOCKS];
     void *works_on[THREADS + 1]; /* the memory on which a thread's launch works, or NULL */
     void *graph;                 /* the block of the graph that exists */
@@ -55,9 +54,8 @@ struct world {
         bool alive;
         unsigned char bytes[PINNED_BYTES];
     } pinned[MOST_PINNED];
-    /* Unfinished copies through pinned memory. A copy to the device must find the value of its
-     * thread in the pinned memory. A copy from the device writes its thread's value into the pinned
-     * memory. */
+    /* Unfinished copies through pinned memory. A copy to the device must find its thread's value in
+     * the pinned memory. A copy from the device writes that value. */
     struct transfer {
         unsigned stream, work; /* 0: none */
         unsigned char *place, value;
@@ -67,11 +65,9 @@ struct world {
     struct held held[MOST_OBJECTS];
     int device[THREADS + 1];                    /* the current device of each thread */
     bool recorded[MOST_OBJECTS];                /* which events were recorded, by their holders */
-    unsigned covers[MOST_STREAMS][MOST_FENCES]; /* operations that were submitted before a fence was
-                                                 * set */
+    unsigned covers[MOST_STREAMS][MOST_FENCES]; /* operations before a fence was set */
     unsigned fences[MOST_STREAMS];
-    bool forgot; /* a thread has invalidated the caches, so the library no longer knows some objects
-                  * of HIP */
+    bool forgot; /* a thread has invalidated the caches, so only HIP knows some objects */
     bool exits;  /* the process is exiting */
     struct {
         bool alive;
@@ -80,14 +76,11 @@ struct world {
     bool reset;        /* a thread has reset the device */
     int resets;        /* the device that a thread is now resetting; 0: none */
     unsigned hands;    /* operations of the library's own thread, for which a reset does not wait */
-    bool hand_under;   /* an operation of the library's thread began before a reset and is still
-                        * running */
-    bool hand_between; /* an operation of the library's thread ran between a reset and its detection
-                        * */
+    bool hand_under;   /* such an operation has been running since before a reset */
+    bool hand_between; /* such an operation ran between a reset and its detection */
 };
 
-/* Sets `hip` to this model, and sets the runtime's options. Then creates streams of the program.
- * */
+/* Sets `hip` to this model, and sets the runtime's options. Then creates the program's streams. */
 void model_start(unsigned streams, bool exclusive);
 
 hipStream_t model_stream(unsigned number);

@@ -12,8 +12,7 @@ void program_launch_on(hipStream_t stream, void *address);
 /* Invalidates all caches while no thread uses a handle of the program. From then on only HIP knows
  * some objects, and no fence covers their pending work. */
 void program_forgets(void);
-/* Checks that all objects are gone, unless another thread has been active since explore_lone()
- * returned `lone`.
+/* Checks that all objects are gone, unless another thread ran since explore_lone() returned `lone`.
  */
 void program_require_gone(bool all_gone, unsigned lone);
 
@@ -40,8 +39,7 @@ struct held *program_use(unsigned object);
  * returned, which must differ from all other handles of the program. */
 struct held *program_asks(unsigned object);
 void program_has(struct held *held, void *handle);
-/* Begins the call that ends an object, which no thread may be using; program_has_ended ends the
- * call.
+/* Begins the call that ends an unused object; program_has_ended ends the call.
  */
 struct held *program_ends(unsigned object);
 void program_has_ended(struct held *held);

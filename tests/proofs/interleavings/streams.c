@@ -1,5 +1,4 @@
-/* Two streams that the program owns, an external stream, and as many streams as the caches may
- * contain. */
+/* Two streams of the program, an external stream, and as many streams as the caches may contain. */
 #include "streams/streams_pool.c"
 
 #include "program.h"
@@ -276,8 +275,7 @@ static void check_between(void) {
     explore_require(known == stream_pool_total, "the total counts all that are kept");
 }
 
-/* The program owns object 0, whose stream needs fences; a queue contains another stream, idle or
- * busy. */
+/* The program owns object 0, which needs fences; a queue contains another stream, idle or busy. */
 static void set_up(bool exclusive) {
     model_start(1, exclusive);
     model_own_stream(OWN);

@@ -49,8 +49,7 @@ static void keep_lines(const void *at, size_t bytes) {
         keep_line(line);
 }
 
-/* Returns whether the exploration ignores an access: to a thread's stack, or to the program's
- * `world`. */
+/* Returns whether an access is ignored: to a thread's stack, or to the program's `world`. */
 static bool is_apart(const void *at) {
     const char *byte = at, *own = (const char *)&world;
     return (byte >= stacks[0] && byte < stacks[THREADS]) ||
@@ -98,8 +97,7 @@ void threads_restore(const struct saved *saved) {
             __real_memcpy(lines[line].at, lines[line].before, LINE);
 }
 
-/* A line that still has its first content does not change the name, so the time of its discovery
- * does not matter. */
+/* A line with its first content does not change the name, even if it was discovered early. */
 static void mix(struct name *name, const char *bytes, size_t count) {
     for (; count >= 8; count -= 8, bytes += 8) {
         uint64_t word;
@@ -212,8 +210,7 @@ void explore_prune(void) {
 /* ---- what several threads use ----
  *
  * Scheduling points are accesses to shared words: several threads access the word, one writes it,
- * and no common lock protects it. If a word turns out to be shared later, the exploration restarts.
- * */
+ * and no common lock protects it. If a word proves to be shared later, exploration restarts. */
 
 static struct word {
     uintptr_t at; /* address / 8; 0: none */
@@ -380,8 +377,7 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock) {
 
 static size_t allocated_before;
 
-/* Each thread allocates from its own arena, so addresses do not depend on the order of the threads.
- * */
+/* Each thread allocates from its own arena, so addresses do not depend on the threads' order. */
 static void *allocate(size_t bytes, size_t alignment) {
     size_t *used = self < 0 ? &allocated_before : &now.threads[self].allocated;
     char *arena = arenas[self < 0 ? THREADS : self];

@@ -58,8 +58,7 @@ struct name {
 };
 struct name threads_name(const struct saved *saved);
 
-/* The C library's functions, because the linker redirects the runtime's calls of these names to
- * threads.c. */
+/* The C library's functions; the linker redirects the runtime's calls of them to threads.c. */
 void *__real_memcpy(void *to, const void *from, size_t bytes);
 void *__real_memset(void *to, int value, size_t bytes);
 void *__real_malloc(size_t bytes);

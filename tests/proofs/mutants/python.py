@@ -31,8 +31,7 @@ def left_out(text: str, proof: str) -> str:
 
 @contextmanager
 def python_without(proof: str, file: str) -> Iterator[Path]:
-    """Yields the library in a checkout whose `file` lacks the proof; the tests of mgpu_rt run
-    there."""
+    """Yields the library in a checkout whose `file` lacks the proof, for tests in that checkout."""
     home = BUILD / "variants" / f"without-{proof}"
     shutil.rmtree(home, ignore_errors=True)
     (home / "build").mkdir(parents=True)

@@ -1,8 +1,7 @@
 """Random programs that detect a library without one of its proofs.
 
-Programs on one device that exit normally detect a reuse of freed memory that comes too early. The
-other kinds detect faults that only unusual programs show (tests/proofs/random/edges.py, Ending in
-model.py).
+Programs on one device that exit normally detect early reuse of freed memory. The other kinds detect
+faults that only unusual programs show (tests/proofs/random/edges.py, Ending in model.py).
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ def _program(source: random.Random) -> programs.Bytes:
 
 
 def _several(device: runner.Device, fails: bool = False) -> Cases:
-    """Generates several programs per case; with `fails`, an allocation of the library fails in each
-    process."""
+    """Generates cases of several programs; with `fails`, one allocation fails in each process."""
     source = random.Random(12)
     for number in range(PROGRAMS // AT_ONCE):
         drawn = [_program(source) for _ in range(AT_ONCE)]
@@ -39,8 +37,7 @@ def _several(device: runner.Device, fails: bool = False) -> Cases:
 
 
 def _ends(device: runner.Device, ending: model.Ending) -> Cases:
-    """Generates programs that end in the given way, without actions that introduce other
-    endings."""
+    """Generates programs that end in the given way, and in no other way."""
     source = random.Random(12)
     other = tuple(one.word for one in model.Ending if one is not ending)
     for _ in range(ENDINGS):

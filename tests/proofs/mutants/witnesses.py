@@ -24,8 +24,7 @@ HANGS = "12"  # in seconds: if the library hangs, its test fails then
 
 
 def fails(test: Test, proof: str, library: Path) -> None:
-    """Requires that the test fails with a library without the proof, and passes with the complete
-    library."""
+    """Requires that the test fails without the proof, and passes with the complete library."""
     kind, *words = test.name.split()
     if kind == "selftest":
         return selftest(*words, library)
@@ -68,8 +67,7 @@ def explore(words: list[str], proof: str) -> None:
 
 
 def selftest(check: str, library: Path) -> None:
-    """Requires that a check of the selftest, on the emulated device, reports a fault of the
-    library."""
+    """Requires that a check of the selftest reports a fault on the emulated device."""
     with tempfile.TemporaryDirectory() as folder:
         (found,) = share.checks_of(library, Path(folder), [check])
         assert share.calls_wrong(found), check

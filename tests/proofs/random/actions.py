@@ -1,5 +1,4 @@
-"""The actions of a program for one device, each of which adds some calls to the program
-(script.py)."""
+"""The actions of a program for one device, each of which adds some calls (script.py)."""
 
 from __future__ import annotations
 
@@ -69,8 +68,7 @@ def _range(buffer: Buffer, byte: int) -> tuple[int, int]:
 
 
 def _target(buffer: Buffer, byte: int) -> tuple[int, int]:
-    """Returns the offset and the count of words to write, chosen so that the known words stay
-    contiguous."""
+    """Returns offset and count of words to write, such that the known words stay contiguous."""
     offset = (0, 0, 0, buffer.known // 2, buffer.known)[byte % 5] % len(buffer.content)
     left = len(buffer.content) - offset
     return offset, (left, left, (left + 1) // 2)[byte // 5 % 3]
@@ -295,8 +293,7 @@ def unevent(program: Program, thread: int, b: Bytes) -> None:
 
 @action(1)
 def elapsed(program: Program, thread: int, b: Bytes) -> None:
-    """Queries the time between two events of the library, which creates all later events with
-    timing."""
+    """Queries the time between two library events; all later events have timing."""
     stream = program.pick(program.streams, b[0])
     program.prepare(thread, stream)
     program.ask("a time", thread, "elapsed", b[1] % 2, stream)
@@ -459,8 +456,7 @@ def _library_streams(program: Program, thread: int, wanted: int) -> list[Stream]
 def _work(
     program: Program, thread: int, buffer: Buffer, stream: Stream, choice: int, value: int
 ) -> None:
-    """Launches a slow kernel that reads or writes the buffer; without a module, fills the
-    buffer."""
+    """Launches a slow kernel that reads or writes the buffer, or fills it without a module."""
     module = program.pick(program.modules, choice // 4)
     others = [x for x in program.buffers if x.kind == ALLOCATED and x is not buffer]
     target = program.pick(others, choice // 16) if choice % 4 == 3 else None
@@ -479,8 +475,7 @@ def _work(
 
 @action(4)
 def learn(program: Program, thread: int, b: Bytes) -> None:
-    """Launches a kernel that stores the address of a module's global, which the program uses from
-    then on."""
+    """Launches a kernel that stores the address of a module's global, which programs then use."""
     cells = [m for m in program.modules if m.cell is not None and m.cell not in program.buffers]
     module = program.pick(cells, b[0])
     room = [x for x in program.buffers if x.kind in (ALLOCATED, MALLOC) and len(x.content) > 1]

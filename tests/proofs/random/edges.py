@@ -1,5 +1,4 @@
-"""Rare actions: other devices, many handles, calls that HIP refuses, and streams that a host
-function blocks."""
+"""Rare actions: other devices, many handles, calls that HIP refuses, blocked streams."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ def device(program: Program, thread: int, b: Bytes) -> None:
 
 @action(3)
 def far_wait(program: Program, thread: int, b: Bytes) -> None:
-    """Waits for an event or a stream of another device, on the host or on a stream of the current
-    device."""
+    """Waits, on the host or a stream of this device, for another device's event or stream."""
     here = program.device
     for there in program.others():
         theirs = program.held[there]
@@ -113,8 +111,7 @@ def far_copy(program: Program, thread: int, b: Bytes) -> None:
         program.submit(own, target, source, seen=True)
         program.say(thread, "copy", MGPU, target, 0, source, 0, count, own)
         write_words(target, 0, source.content[:count])
-        # The copy's stream belongs to the current device, so a wait on the other device would not
-        # help.
+        # The copy runs on this device's stream, so a wait on the other device would not help.
         program.sync(thread, MGPU, own)
         source.last = None
 

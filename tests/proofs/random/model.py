@@ -167,8 +167,7 @@ def pattern(count: int, seed: int) -> np.ndarray:
 
 
 class Program:
-    """A program under construction: its lines, its objects, and their values on a model of the
-    device."""
+    """A program under construction: its lines, its objects, and their values in the model."""
 
     def __init__(
         self,
@@ -229,8 +228,7 @@ class Program:
 
     def enter(self, thread: int, device: int | None = None, who: int = MGPU) -> None:
         """Sets the current device of a thread; by default the device stays. With several devices, a
-        thread first selects its device, because the ends of threads and of the process must not
-        rely on it."""
+        thread selects its device explicitly, so that its end does not depend on others."""
         have = self.device_of.get(thread)
         device = have or 0 if device is None else device
         if have != device and len(self.held) > 1:
@@ -306,8 +304,7 @@ class Program:
         join(stream.clock, self.clock(thread))
 
     def _implied(self, stream: Stream) -> Clock:
-        """Returns the operations that precede a new operation on the stream because of the null
-        stream's order."""
+        """Returns the operations that precede a new operation by the null stream's order."""
         clock: Clock = {}
         if self.null_order and stream is self.null:
             for other in self.streams:
@@ -422,8 +419,7 @@ class Program:
         return buffer.kind == ALLOCATED and buffer.seen
 
     def release(self, thread: int, buffer: Buffer, who: int, choice: int, stream: Stream) -> None:
-        """Frees a buffer: mgpuMemFree in the order of its stream, any other free after a wait for
-        all work."""
+        """Frees a buffer: mgpuMemFree in stream order, any other free after a wait for all work."""
         if buffer.kind == GLOBAL:
             return
         self.touch(thread, buffer)
@@ -444,8 +440,7 @@ class Program:
         self.buffers.remove(buffer)
 
     def unload(self, thread: int, module: Module, who: int) -> None:
-        """Unloads a module after the work that uses it is done, because HIP does not wait for that
-        work."""
+        """Unloads a module after its work is done, because HIP does not wait for that work."""
         for function in module.functions.values():
             self.touch(thread, function)
             self.functions.remove(function)

@@ -95,13 +95,11 @@ def plans(
 
 
 class Wrong(AssertionError):
-    """The output of a side differs; the message names the saved case and the command that plays it
-    again."""
+    """A side's output differs; the message names the saved case and how to play it again."""
 
 
 def check(plan: Plan) -> int:
-    """Plays a plan; returns the number of programs, or 0 after a known failure of stock. Raises
-    Wrong."""
+    """Plays a plan; returns its number of programs, or 0 if stock failed as known. Raises Wrong."""
     case = plan.case()
     found = runner.problems(case, plan.device, plan.sides)
     if "stock" in found and plan.device.stock_fails:

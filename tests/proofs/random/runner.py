@@ -72,8 +72,8 @@ ALL = (*SIDES, *EXCLUSIVE, OFF)
 def _in_python(
     name: str, runtime: str, *, lacks: tuple[str, ...] = (), copies_wait: bool = False
 ) -> Side:
-    """Makes a side whose runtime is written in Python, which calls HIP directly unless it passes
-    all calls on."""
+    """Makes a side with a runtime in Python, which calls HIP directly unless it passes all calls
+    on."""
     options = (("MGPU_RT_RUNTIME", runtime), ("MGPU_RT_MANAGER", "off"))
     return Side(name, options=options, lacks=lacks, fails=False, copies_wait=copies_wait)
 
@@ -83,8 +83,7 @@ IN_PYTHON = (
     _in_python("to C", "tests.python.runtime.runtimes:PassAll", copies_wait=True),
     _in_python("PlainRuntime", "mgpu_rt.runtime:PlainRuntime"),
     _in_python("CachedRuntime", "mgpu_rt.runtime:CachedRuntime"),
-    # Singleton has only one stream, so programs must not destroy it through HIP, nor use it in exit
-    # handlers.
+    # Singleton has one stream, so programs must not destroy it through HIP, nor use it at exit.
     _in_python(
         "Singleton",
         "mgpu_rt.runtime:Singleton",
@@ -133,8 +132,7 @@ def _stub(name: str, *, lacks: tuple[str, ...] = (), **options: str) -> Device:
 
 STUB = _stub("stub", **{"async": DELAYS})
 REUSE = _stub("stub, reuse", **{"async": DELAYS, "reuse": "1"})
-#: Operations run only when a thread waits for them, so a program that polls for completion never
-#: ends.
+#: Operations run only when a thread waits for them, so a program that polls never ends.
 HELD = _stub("stub, held", lacks=("asks",), **{"async": "held", "reuse": "1"})
 SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory": str(4 << 20)})
 TWO = _stub("stub, two devices", **{"async": DELAYS, "reuse": "1", "devices": "2"})
@@ -192,8 +190,7 @@ DEVICES = {device.name: device for device in (*_STUBS, *_EMULATED, CUDA)}
 
 
 def environment(side: Side, device: Device, *, late: bool, fails: str = "") -> dict[str, str]:
-    """Returns the environment of a process; `fails` selects the allocations of the library that
-    fail."""
+    """Returns a process's environment; `fails` selects the library's allocations that fail."""
     clean = {
         key: value
         for key, value in os.environ.items()
@@ -213,8 +210,7 @@ def environment(side: Side, device: Device, *, late: bool, fails: str = "") -> d
 
 
 def _failing(library: Path, which: str) -> dict[str, str]:
-    """Returns the variables that preload an allocator which fails some of the library's
-    allocations."""
+    """Returns variables that preload an allocator, which fails some of the library's requests."""
     from tests.support import allocator
 
     wanted = {"LD_PRELOAD": str(allocator.preload()), "ALLOCATOR_LIBRARY": str(library)}
@@ -224,8 +220,7 @@ def _failing(library: Path, which: str) -> dict[str, str]:
 def _on_release(
     command: list[str], env: dict[str, str], release: str
 ) -> tuple[list[str], dict[str, str]]:
-    """Returns the command through the loader of a HIP release, which must already be in the
-    cache."""
+    """Returns the command through the loader of a HIP release, which must be in the cache."""
     from tests.devices.rocm import releases, surroundings
 
     here = surroundings.surroundings(releases.find(release))

@@ -1,5 +1,4 @@
-"""Runs small C programs over the stub of HIP, all built with a sanitizer that terminates them at a
-finding."""
+"""Runs small C programs over the stub of HIP, built with sanitizers that abort at a finding."""
 
 from __future__ import annotations
 

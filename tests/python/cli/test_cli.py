@@ -74,8 +74,8 @@ def test_a_command_of_the_release_before_names_the_new_one(old: str) -> None:
 
 
 def test_a_start_imports_only_what_every_command_needs() -> None:
-    """Each command imports its further modules itself. click imports locale, and site may import
-    any module."""
+    """Each command imports further modules itself. click imports locale; site may import any
+    module."""
     code = (
         "import locale, os, shlex, sys, click; known = set(sys.modules); import mgpu_rt._cli.main;"
         "print(*sorted(set(sys.modules) - known))"

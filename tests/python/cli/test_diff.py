@@ -1,5 +1,4 @@
-"""`mgpu-rt diff` names the first launch whose results differ, and whether its kernel or its inputs
-differ."""
+"""`mgpu-rt diff` names the first launch whose results differ, and says why: kernel or inputs."""
 
 from __future__ import annotations
 
@@ -233,8 +232,7 @@ def test_a_hash_is_of_all_bytes(size: int) -> None:
 
 
 def test_each_piece_counts_in_its_place() -> None:
-    """The buffer has more pieces than are in flight at once, and each changed piece changes the
-    hash."""
+    """The buffer has more pieces than are in flight; each changed piece changes the hash."""
     size = 40 * PIECE
     held = ctypes.create_string_buffer(size)
     buffer = Buffer(Memory(), ctypes.addressof(held), size)

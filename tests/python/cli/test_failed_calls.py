@@ -1,5 +1,4 @@
-"""`compare`, `report` and `stats` list failed calls first, and failed calls determine the exit
-status of `run`."""
+"""`compare`, `report` and `stats` list failed calls first; `run` returns their status."""
 
 from __future__ import annotations
 

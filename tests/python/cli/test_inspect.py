@@ -1,5 +1,4 @@
-"""Tests `mgpu-rt inspect`: its output for real images, HIP's answers about them, and invalid
-input."""
+"""Tests `mgpu-rt inspect`: output for real images, HIP's answers, and invalid input."""
 
 from __future__ import annotations
 

@@ -31,8 +31,7 @@ def lower(*arguments: object, stdin: bytes = b"", **env: str) -> subprocess.Comp
 
 
 def complaint(*arguments: object, stdin: bytes = b"", **env: str) -> str:
-    """Runs a command that must fail with status 2 and without a traceback, and returns its
-    message."""
+    """Runs a command that must fail with status 2, without a traceback; returns its message."""
     result = lower(*arguments, stdin=stdin, **env)
     said = result.stderr.decode()
     assert (result.returncode, result.stdout) == (2, b""), said
@@ -192,8 +191,7 @@ def test_an_error_of_mlirs_is_shown(tmp_path: Path) -> None:
 
 
 def test_an_error_names_the_programs_file(tmp_path: Path) -> None:
-    """Errors of all tools name lines of the program's file, even if the number of iterations was
-    changed."""
+    """All tools' errors name lines of the user's file, even with another number of iterations."""
     program = tmp_path / "mine.mlir"
     out = ("-o", tmp_path / "x")
     program.write_text(FORUM.read_text().replace("gpu.return", "gpu.nonsense"))
@@ -329,8 +327,7 @@ def test_a_release_without_a_pipeline_is_refused(tmp_path: Path) -> None:
 def test_missing_tools_are_named_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: int | None, said: str
 ) -> None:
-    """One message names all missing tools, how to install them, and which functions work without
-    them."""
+    """One message names all missing tools, how to install them, and what works without them."""
     real = toolchain.tool
 
     def tool(name: str, llvm: int) -> Path:

@@ -1,5 +1,4 @@
-"""`mgpu-rt compare --report`: the content of the page for each kind of file, and the reasons for
-failures."""
+"""`mgpu-rt compare --report`: the page's content for each kind of file, and error messages."""
 
 from __future__ import annotations
 

@@ -24,8 +24,7 @@ def with_modules(**changes: Any) -> dict[str, Any]:
 
 
 def evicted(again: bool, evictions: int = 10) -> dict[str, Any]:
-    """Returns a run in which ten blocks were released to the driver, before or after the last
-    allocation."""
+    """Returns a run that freed ten blocks in the driver, before or after the last allocation."""
     whole = counted("cache", "memory", hits=0, misses=11, evictions=evictions)
     last = 1000 if again else 1
     calls = [call("hipFree", 10 + n, 1, "driver") for n in range(10)]
@@ -115,8 +114,7 @@ def test_near_evidence_gives_no_advice(nearly: dict[str, Any], tmp_path: Path) -
 
 
 def copies(size: int, *, behind: bool = False) -> dict[str, Any]:
-    """Returns ten copies that a cache passed on to the driver, each after a wait or after a
-    launch."""
+    """Returns ten copies that a cache passed to the driver, each after a wait or a launch."""
     events = []
     for n in range(10):
         copied = call("mgpuMemcpy", 10 * n + 2, bytes=size, result="bypass", stream=1)

@@ -61,8 +61,7 @@ def test_a_program_without_a_call_is_named(words: tuple[str, ...], tmp_path: Pat
 
 
 def test_only_the_process_that_was_started_is_named(program: Path) -> None:
-    """The command prints no line if children may have made the calls, or if the user requested no
-    results."""
+    """The command prints no line if children may have made the calls, or without an option."""
     for words in (
         ("run", "--", "true"),
         ("run", "--stats", "--", "sh", "-c", "true; cat /dev/null; :"),
@@ -300,8 +299,7 @@ def test_a_program_for_another_machine_is_refused(tmp_path: Path, linked: tuple[
 
 
 def test_a_misspelt_option_is_named(program: Path) -> None:
-    """A misspelt option does not count as the program's name; words after the program belong to the
-    program."""
+    """A misspelt option is not the program's name; words after the program are its arguments."""
     result = command("run", "--trcae", "x", "--", program)
     assert result.returncode == 2
     assert re.search("No such option:? '?--trcae.* Did you mean '?--trace", result.stderr)
@@ -482,8 +480,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_auto_chooses_the_first_device_that_is_there(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`auto` tries AMD's GPU with its HIP, then NVIDIA's GPU with its driver, then the software
-    GPU."""
+    """`auto` tries AMD's GPU and HIP, then NVIDIA's GPU and driver, then the software GPU."""
     (machine / "lib").mkdir()
     (machine / "lib" / "libamdhip64.so.77").symlink_to(STUB)
     rocm = {"ROCM_PATH": str(machine)}
@@ -539,8 +536,7 @@ def test_a_hip_that_is_not_there_is_refused_before_the_program_runs(
 
 @pytest.mark.parametrize("device", ["hip", "softgpu"])
 def test_a_hip_that_is_no_library_is_refused(device: str, tmp_path: Path) -> None:
-    """ROCm's folder is not a library. Before this check existed, 47 calls failed while the status
-    was 0."""
+    """ROCm's folder is not a library. Without this check, 47 calls once failed with status 0."""
     text = tmp_path / "text"
     text.write_text("INPUT(libamdhip64.so.6)")
     for path in (tmp_path, text):

@@ -15,8 +15,7 @@ ELF = b"\x7fELF"  # the begin of library files
 
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Creates a build directory with an empty file in place of the driver library, and without an
-    installed HIP."""
+    """Creates a build directory with an empty driver library, and without an installed HIP."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     library = tmp_path / "build" / "softgpu" / softgpu.DRIVER
     library.parent.mkdir(parents=True)
@@ -146,8 +145,7 @@ def test_a_device_that_hip_does_not_know_wants_another_hip(
 def test_check_takes_the_newest_hip_5(
     build: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The checker's device library replaces the driver library, which HIP 6 and later do not
-    load."""
+    """The checker's device replaces the driver library, which HIP 6 and later do not load."""
     newest = _lay(tmp_path / "7", "libamdhip64.so.7", "gfx942")
     (newest.parent / _hip_search.HSA).write_bytes(b"hsaKmtQueueRingDoorbell gfx942 gfx90a")
     middle = _lay(tmp_path / "5", "libamdhip64.so.5", "gfx942 gfx90a")

@@ -1,5 +1,4 @@
-"""`mgpu-rt stats` and `mgpu-rt compare`, on a program lowered by MLIR, over AMD's HIP on the
-emulated device."""
+"""`mgpu-rt stats` and `mgpu-rt compare`, on a lowered program, on the emulated device."""
 
 from __future__ import annotations
 
@@ -111,8 +110,7 @@ def test_stats_shows_kernels_copies_and_images(tmp_path: Path) -> None:
     assert any("process" in line and "ended by exit" in line for line in lines)
 
 
-#: This library depends on the runtime library, so its destructor runs just before the runtime's
-#: destructor.
+#: This library depends on the runtime, so its destructor runs just before the runtime's.
 KILL_AT_EXIT = """
 #include <signal.h>
 extern const char *mgpu_rt_version(void);
@@ -189,8 +187,7 @@ def test_compare_json_has_ratios(files: tuple[Path, Path]) -> None:
 
 
 def test_hips_start_is_a_row_of_its_own_and_in_no_ratio(tmp_path: Path) -> None:
-    """In this test HIP's start takes longer than all calls, and its length differs between the
-    sides."""
+    """HIP's start takes longer than all calls, and its length differs between the sides."""
     runs = [recorded.stock(start={"ns": 299_000_000}), recorded.statistics(start={"ns": 0})]
     paths = [tmp_path / "stock.json", tmp_path / "ours.json"]
     for path, run in zip(paths, runs, strict=True):
@@ -386,8 +383,8 @@ def test_caches_of_processes_are_added_up() -> None:
 
 
 def test_processes_that_met_different_kernels_of_one_name_are_added_up() -> None:
-    """If a process has only one kernel `mark`, its statistics contain the plain name, together with
-    the module."""
+    """If a process has only one kernel `mark`, its statistics show the plain name and the
+    module."""
     plain = {"mark": {"launches": 2, "ns": 20, "module": "first"}}
     full = {
         "first::mark": {"launches": 1, "ns": 10, "module": "first"},

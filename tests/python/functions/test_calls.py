@@ -58,8 +58,7 @@ def test_strides_of_any_kind_are_passed(host: mgpu_rt.Library, array: Any) -> No
 
 def test_a_tensor_on_the_host_is_passed_by_dlpack(host: mgpu_rt.Library) -> None:
     class Tensor:
-        """A tensor that, like PyTorch's, supports neither the buffer protocol nor NumPy's
-        interface."""
+        """A tensor like PyTorch's, without the buffer protocol and NumPy's interface."""
 
         def __dlpack_device__(self) -> tuple[int, int]:
             return 1, 0
@@ -344,8 +343,7 @@ def test_threads_call_one_library_and_close_it(host: mgpu_rt.Library) -> None:
     assert wrong == []
 
 
-#: An array, a view of the array, a library and a thread inside a call exist when the interpreter
-#: exits.
+#: An array, its view, a library and a thread inside a call exist when the interpreter exits.
 ENDS = """
 import sys, threading, numpy, mgpu_rt
 library = mgpu_rt.Library(sys.argv[1])

@@ -25,8 +25,7 @@ COUNT = 1000
 
 
 def device_library(mgpu: Mgpu, **options: Any) -> mgpu_rt.Library:
-    """Returns the library; on CUDA its image is PTX, which the driver compiles for any of NVIDIA's
-    GPUs."""
+    """Returns the library; on CUDA its image is PTX, which runs on any of NVIDIA's GPUs."""
     on_cuda = {"chip": CHIP, "image": "isa"} if mgpu.on_cuda else {}
     return library(DEVICE, **on_cuda, **options)
 
@@ -155,8 +154,7 @@ def test_a_function_becomes_a_graph(mgpu: Mgpu) -> None:
 
 @on_devices
 def test_arrays_may_end_while_a_graph_is_built(mgpu: Mgpu) -> None:
-    """Arrays that are finalised while a graph is built are released later, and the releases do not
-    enter the graph."""
+    """Arrays that are finalised while a graph is built are released later, outside the graph."""
     functions, array = device_library(mgpu), mgpu_rt.to_device(numbers())
     others = [mgpu_rt.to_device(numbers()), mgpu_rt.Stream(), mgpu_rt.Event()]
     with mgpu_rt.use_stream(mgpu_rt.Stream()):
@@ -235,8 +233,7 @@ def test_threads_call_on_arrays_of_their_own(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-#: A library with pending launches, its device arrays, and a forked child exist when the process
-#: ends.
+#: A library that launches, its device arrays, and a forked child exist when the process ends.
 ENDS = """
 import os, sys, numpy, mgpu_rt
 functions = mgpu_rt.Library(sys.argv[1])

@@ -1,5 +1,4 @@
-"""Objects may be finalised at any time: while a graph is built, in a signal handler, after a reset,
-at exit."""
+"""Objects may be finalised while a graph is built, in a signal handler, after a reset, at exit."""
 
 from __future__ import annotations
 

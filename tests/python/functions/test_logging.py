@@ -157,8 +157,7 @@ class Waiting(Seen):
 
 
 def until(event: threading.Event, caller: Callable[[], object]) -> None:
-    """Repeats the call until the handler has begun, because on a busy machine a line may bypass the
-    handler."""
+    """Repeats the call until the handler has begun, because a busy machine may skip a line."""
     while not event.is_set():
         caller()
 

@@ -108,8 +108,7 @@ def test_a_model_is_called_from_pytorch_on_a_gpu() -> None:
     assert "failed with" not in result.stderr
 
 
-#: CuPy uses the package's arrays without a copy, through either interface, and keeps their memory
-#: alive.
+#: CuPy uses the package's arrays without a copy, by either interface, and keeps them alive.
 CUPY = """
 import cupy, numpy, mgpu_rt
 

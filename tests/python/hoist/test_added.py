@@ -109,7 +109,7 @@ def test_a_program_that_launches_nothing_asks_for_nothing(tmp_path: Path) -> Non
 
 
 def test_recursion_has_a_stream_at_each_depth(tmp_path: Path) -> None:
-    """The first stream is busy when the second is requested, and the work of both may have to run
+    """The first stream is busy when the second is requested, and both may have to run
     concurrently."""
     main = """
     static void again(void) { during = NULL; launch(0, 0); }
@@ -164,8 +164,7 @@ def test_threads_have_streams_of_their_own_and_one_module(tmp_path: Path) -> Non
     # All threads launch concurrently, so each thread needs its own stream.
     assert calls["create"] == calls["destroy"] == 8
     assert len({line for line in said if line.startswith("destroy")}) == 8
-    # The thread that finishes loading second unloads its module, and uses the first thread's
-    # module.
+    # The thread that finishes loading second unloads its module, and uses the first module.
     assert calls["load"] == calls["unload"]
     assert len({line.split()[1] for line in said if line.startswith("launch")}) == 1
 

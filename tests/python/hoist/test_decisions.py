@@ -1,5 +1,4 @@
-"""Hoisting moves some calls and leaves others: each small program violates one condition for moving
-a call."""
+"""Hoisting moves only some calls: each small program violates one condition."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ GLOBALS = f"""
   }}
 """
 
-#: A launch in the form that LLVM 19 produces. Names in capitals mark the places that the tests
-#: replace.
+#: A launch in the form that LLVM 19 produces. Tests replace the names in capitals.
 BEFORE_21 = f"""
 module {{{GLOBALS}  llvm.func @mgpuModuleLoad(!llvm.ptr, i64) -> !llvm.ptr
   llvm.func @mgpuModuleLoadJIT(!llvm.ptr, i32, i64) -> !llvm.ptr

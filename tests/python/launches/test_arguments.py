@@ -30,8 +30,7 @@ def value(size: int) -> Argument:
 
 
 class Device:
-    """A stand-in for the library, with the functions that arguments need; it allocates addresses
-    from 0x10000 on."""
+    """A stand-in for the library's functions for arguments, which allocates from 0x10000 on."""
 
     def __init__(self) -> None:
         self.ffi = FFI()
@@ -245,8 +244,7 @@ def test_dlpack_gets_the_stream_of_use(device: int, stream: int) -> None:
 
 
 def test_dlpack_without_strides_is_dense() -> None:
-    """The tensor has an offset but no strides, which means C's order; NumPy's tensors have strides
-    but no offset."""
+    """The tensor has an offset but no strides (C's order); NumPy's has strides but no offset."""
 
     class Terse(Tensor):
         def __dlpack__(self, *, stream: Any) -> Any:
@@ -396,8 +394,7 @@ def test_any_buffer_is_copied() -> None:
 
 
 class Picture:
-    """An image like PIL's, which creates its bytes on request, and has neither strides nor an
-    itemsize."""
+    """An image like PIL's, which creates its bytes on request, without strides or itemsize."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -417,6 +414,6 @@ def test_arrays_may_leave_out_what_has_a_default() -> None:
     assert number(SimpleNamespace(__array_interface__=moments.__array_interface__))
 
 
-def test_arrays_without_a_buffer_are_refused() -> None:
-    """The package accepts dates, although NumPy offers no buffer for them."""
+def test_dates_are_accepted_without_a_buffer() -> None:
+    """NumPy offers no buffer for dates, but it knows their address."""
     assert moved(numpy.zeros(3, "M8[s]"))[0] == ("alloc", 24)

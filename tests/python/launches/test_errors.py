@@ -62,8 +62,7 @@ def scale(module: mgpu_rt.Module, array: Any, **options: Any) -> None:
 
 
 def fails(mgpu: Mgpu, fault: str, words: str, name: str, array: Any = None) -> None:
-    """Launches with an injected fault; afterwards the fault has left no trace, and the next launch
-    runs."""
+    """Launches with an injected fault, which leaves no trace: the next launch runs."""
     module = kernels()
     scale(module, numpy.zeros(8, "f"))
     mgpu.stub.hipstub_set_fault(fault.encode())

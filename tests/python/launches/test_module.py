@@ -99,8 +99,7 @@ def test_a_device_array_is_passed_by_address(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), backends=("custub",))
 def test_modules_load_on_nvidias_driver(mgpu: Mgpu) -> None:
-    """CUDA receives the image that AMD's HIP would receive; PTX states the arguments of its
-    kernels."""
+    """CUDA receives the image that AMD's HIP would receive; PTX states its kernels' arguments."""
     module = mgpu_rt.Module(lower.lower(KERNELS, llvm=22, chip="sm_90", image="isa"))
     with pytest.raises(TypeError, match="'scale' takes 7 arguments, and got 6"):
         module["scale"](1, 1, *[64] * 6)
@@ -281,8 +280,7 @@ def test_a_kernel_keeps_its_module(mgpu: Mgpu) -> None:
     assert mgpu.count("hipModuleUnload") == 1
 
 
-#: Modules are still open when the interpreter exits: in a thread, in a global, in a reference
-#: cycle.
+#: Modules are open when the interpreter exits: in a thread, a global, and a reference cycle.
 OPEN_AT_EXIT = """
 import os, sys, threading
 import mgpu_rt

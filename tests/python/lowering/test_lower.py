@@ -135,8 +135,7 @@ KERNELS = "  gpu.module @k {\n    scf.for %a = %c0 to %c9 step %c1  : i32 {\n   
 
 
 def test_iterations_without_a_name_are_those_of_the_hosts_loop() -> None:
-    """The function ignores loops in kernels, in other loops, and in comments, and retains the
-    loop's type."""
+    """The loop is not one in a kernel, another loop or a comment; its type is retained."""
     nested = HOST.replace("{\n", "{\n    scf.for %b = %c0 to %c5 step %c1 {\n    }\n")
     text = f"// scf.for %x = %a to %b step %c {{\n{KERNELS}{nested}"
     found = lower.with_iterations(text, 7)
@@ -180,8 +179,7 @@ def test_every_loop_of_the_programs_can_be_set() -> None:
 def test_a_missing_tool_is_named_with_its_package(
     name: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The message shows the command of apt-get if the machine has it, and otherwise Debian's names
-    of the packages."""
+    """The message shows an apt-get command, or without apt-get Debian's package names."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(toolchain.ToolchainMissing) as missing:
         toolchain.tool(name, 99)
@@ -271,8 +269,7 @@ def image_in(compiled: bytes) -> bytes:
 
 
 def check_image(image: bytes, chip: str) -> None:
-    """Checks that the image is a whole code object of version 4, the newest version that HIP 5.2.3
-    loads."""
+    """Checks that the image is a whole code object of version 4, the newest for HIP 5.2.3."""
     elf = ELFFile(io.BytesIO(image))
     assert elf["e_machine"] == "EM_AMDGPU"
     assert image[7:9] == bytes([64, 2])  # OS ABI: HSA; ABI version: 2, which is code object v4
@@ -293,8 +290,7 @@ def test_code_object_is_for_its_chip(chip: str) -> None:
 
 @pytest.mark.parametrize("llvm", RELEASES)
 def test_host_objects_have_the_habits_of_their_release(llvm: int) -> None:
-    """LLVM 22 loads modules in a constructor and unloads them in a destructor; older releases do
-    not."""
+    """Only LLVM 22 loads modules in a constructor and unloads them in a destructor."""
     with lower.lower(FORUM, llvm=llvm).open("rb") as file:
         elf = ELFFile(file)
         assert (elf["e_machine"], elf["e_type"]) == ("EM_X86_64", "ET_REL")
@@ -376,8 +372,7 @@ def test_ptx_is_made_for_nvidia() -> None:
 
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_ptx_ends_with_a_0(llvm: int) -> None:
-    """Both kinds of images end with a 0, because otherwise the driver would read the following
-    bytes as PTX."""
+    """Images of both formats end with a 0; otherwise the driver would read on behind the PTX."""
     host = lower.lower(FORUM, llvm=llvm, chip="sm_90", image="isa").read_bytes()
     ptx = lower.code_object(FORUM, "sm_90", image="isa").rstrip(b"\0")
     assert host[host.index(ptx) + len(ptx)] == 0

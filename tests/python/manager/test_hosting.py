@@ -1,5 +1,4 @@
-"""A manager in Python beside a program without Python: every way to find an interpreter, and every
-way to lack one."""
+"""The manager beside programs without Python: ways to find an interpreter, and to lack one."""
 
 from __future__ import annotations
 
@@ -92,8 +91,7 @@ def when_needed(**changes: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("mode", ["served", "threads", "fork-after"])
 def test_a_program_within_its_limits_has_no_manager(mode: str) -> None:
-    """The library starts no thread either: in mode `served` the program queries for a thread and
-    finds none."""
+    """The library starts no thread either: in mode `served` the program finds none."""
     result = run_host(mode, when_needed())
     assert (result.stdout == "ok\n") == (mode != "served"), result.stderr
     assert "manager" not in result.stderr
@@ -195,8 +193,7 @@ def test_main_may_end_before_other_threads() -> None:
 
 
 def test_a_program_that_adopts_orphans_has_no_manager() -> None:
-    """The manager would become a child of the program, so the library starts no manager, and a line
-    tells why."""
+    """The manager would become the program's child, so none starts, and a line tells why."""
     said = good("reaper")
     assert "this process adopts orphans" in only_line(said)
 
@@ -268,8 +265,7 @@ def test_little_memory_is_enough_for_the_program(megabytes: int) -> None:
 
 
 def test_the_program_goes_on_without_a_new_process() -> None:
-    """If a limit or a sandbox forbids new processes, the library prints one line, and the program
-    continues."""
+    """If new processes are forbidden, the library prints one line and the program continues."""
     if os.getuid() == 0:
         pytest.skip("no limit of processes for root")
     command = 'ulimit -u 1; exec "$0" "$@"'
@@ -333,8 +329,7 @@ def test_a_first_call_may_be_in_a_constructor(
 @pytest.mark.parametrize("mode", ["fork-before", "fork-after", "fork-busy", "fork-first"])
 @pytest.mark.parametrize("python", ["on", "off"])
 def test_a_child_of_fork_gets_answers(mode: str, python: str) -> None:
-    """The library works in the child too, and the child does not hang, for any work of the parent's
-    threads."""
+    """The library works in the child too, for any work of the parent's threads."""
     good(mode, MGPU_RT_MANAGER=f"{python},delay=0", MGPU_RT_MODULE_LIMIT="10K")
 
 
@@ -375,8 +370,7 @@ def test_the_manager_is_not_preloaded() -> None:
 
 
 def test_cffi_may_be_among_the_users_own_packages(tmp_path: Path) -> None:
-    """The option -I excludes the user's packages; the manager searches them if cffi is not found
-    elsewhere."""
+    """-I excludes the user's packages; the manager searches them if cffi is not elsewhere."""
     python = bare_python()
     version = "python{}.{}".format(*sys.version_info)
     packages = tmp_path / ".local" / "lib" / version / "site-packages"
@@ -389,8 +383,7 @@ def test_cffi_may_be_among_the_users_own_packages(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/nowhere/python3", "/bin/true", "it's", "/", "/etc/passwd"])
 def test_a_wrong_python_is_named_once(path: str) -> None:
-    """One line names the fault, and the program continues. The library tries no other
-    interpreter."""
+    """One line names the fault, and the library tries no other interpreter."""
     line = only_line(good("unserved", MGPU_RT_MANAGER=f"{path},delay=0"))
     assert f"'{path}' (MGPU_RT_MANAGER)" in line
     assert line.count("(MGPU_RT_MANAGER)") == 1
@@ -403,8 +396,7 @@ def test_an_interpreter_without_cffi_is_named() -> None:
 
 
 def installation(directory: Path, *, note: str | None = None, lies: str = "build/lib") -> Path:
-    """Creates the files of another checkout, or those of make install: the library and the
-    package."""
+    """Creates another checkout, or the files of make install: the library and the package."""
     lib = directory / lies
     lib.mkdir(parents=True)
     shutil.copy(library(), lib)
@@ -440,8 +432,7 @@ def test_interpreters_are_tried_in_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lies", ["build/lib", "mgpu_rt/lib"])
 def test_the_note_beside_the_library_names_python(tmp_path: Path, lies: str) -> None:
-    """The note beside the library names the interpreter that built a checkout or ran make
-    install."""
+    """The note beside the library names the interpreter of a checkout or of make install."""
     lib = installation(tmp_path / "elsewhere", note=sys.executable, lies=lies)
     nowhere = str(tmp_path)
     env = {"MGPU_RT_VERBOSE": "1", "MGPU_RT_RUN_PYTHON": "", "VIRTUAL_ENV": "", "PATH": nowhere}
@@ -506,8 +497,7 @@ def test_an_uncalled_library_starts_nothing() -> None:
 
 
 def test_an_exit_handler_may_launch() -> None:
-    """A handler that runs after HIP's exit handlers receives an error; the manager has already
-    ended."""
+    """A handler that runs after HIP's receives an error; the manager has already ended."""
     result = run_host("late", promptly())
     assert result.returncode == 0
     assert "late ok" in result.stdout or "after HIP's exit handlers" in result.stderr

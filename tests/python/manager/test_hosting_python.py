@@ -1,5 +1,4 @@
-"""Programs in Python: the interpreter remains under the program's control, in every version and
-state."""
+"""The program controls its Python interpreter, in every version and state."""
 
 from __future__ import annotations
 

@@ -40,8 +40,7 @@ def test_threads_do_not_race(mode: str, policy: str, library: Path, tmp_path: Pa
 
 
 def suppressions() -> Path:
-    """Suppresses races in the stub, which is not built with ThreadSanitizer, so its accesses are
-    invisible."""
+    """Suppresses races in the stub, whose accesses are invisible: it is built without TSan."""
     out = folder("hosting") / "tsan.suppressions"
     # read_path reads the loader's list, but the loader is not built with ThreadSanitizer, so its
     # locks are invisible.

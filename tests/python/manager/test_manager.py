@@ -84,7 +84,7 @@ class Program:
         return self._said.read_text()
 
     def notes(self) -> list[dict]:
-        """Returns the notes that the policy has written to its log."""
+        """Returns the lines that the policy has written to its log."""
         if not self.log.exists():
             return []
         lines = self.log.read_text().splitlines(keepends=True)
@@ -102,8 +102,7 @@ class Program:
 
 
 def test_a_policy_may_pin_everything_and_log(tmp_path: Path) -> None:
-    """The policy receives an event for each object that HIP creates, and no limit evicts a pinned
-    object."""
+    """The policy receives an event for each new object; no limit evicts a pinned object."""
     with Program(tmp_path, "PinAll", MGPU_RT_MODULE_LIMIT="20K") as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(program.notes)
@@ -156,8 +155,7 @@ def test_a_policy_may_evict_everything(tmp_path: Path) -> None:
 
 
 def test_an_eviction_spoils_no_capture(tmp_path: Path) -> None:
-    """During a capture in HIP's global mode, another thread may free memory only in relaxed
-    mode."""
+    """During a capture in global mode, another thread may free memory only in relaxed mode."""
     with Program(tmp_path, "EvictAll") as program:
         program.do("hip, to = ctypes.CDLL(os.environ['MGPU_RT_HIP']), ctypes.byref")
         program.do("own, graph = ctypes.c_void_p(), ctypes.c_void_p()")
@@ -192,8 +190,7 @@ def test_a_policy_may_set_limits(tmp_path: Path) -> None:
 
 
 def test_lost_events_are_reported_to_the_policy(tmp_path: Path) -> None:
-    """The program does not wait for the manager, and the library tells the policy that events were
-    lost."""
+    """The program does not wait for the manager, and the policy learns that events were lost."""
     with Program(tmp_path, "PinAll", MGPU_RT_MODULE_LIMIT="10K", HIPSTUB_MODE="fast") as program:
         program.do("launch(); wait_until_served()")
         process = program.manager()
@@ -226,8 +223,7 @@ def test_the_documented_policy_works(tmp_path: Path) -> None:
 
 
 def test_every_lost_event_is_reported(tmp_path: Path) -> None:
-    """Several threads miss the cache at once: each event arrives once, or the library reports lost
-    events."""
+    """Several threads miss the cache at once: each event arrives once or is reported as lost."""
     with Program(tmp_path, "PinAll", HIPSTUB_MODE="fast") as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(program.notes)
@@ -279,8 +275,7 @@ def test_the_manager_calls_no_hip_after_its_end(tmp_path: Path) -> None:
 
 
 def test_a_childs_calls_are_not_the_parents(tmp_path: Path) -> None:
-    """A forked child has no manager, and the parent's manager must not receive the child's
-    calls."""
+    """A forked child has no manager; the parent's manager must not receive its calls."""
     with Program(tmp_path, "PinAll", HIPSTUB_MODE="fast") as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(program.notes)
@@ -314,8 +309,7 @@ def test_a_childs_calls_are_not_the_parents(tmp_path: Path) -> None:
     ],
 )
 def test_a_failed_policy_is_replaced(policy: str, reason: str, tmp_path: Path) -> None:
-    """One line reports the failure, the default policy continues, and no call of the program
-    fails."""
+    """One line reports the failure, the default policy continues, and no call fails."""
     with Program(tmp_path, policy) as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(lambda: "the policy that ships goes on" in program.said())
@@ -328,8 +322,7 @@ def test_a_failed_policy_is_replaced(policy: str, reason: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("path", ["policies", "", "/nowhere"])
 def test_a_policy_is_found_from_the_folder_of_the_program(path: str, tmp_path: Path) -> None:
-    """A relative entry of PYTHONPATH is relative to the program's folder, which is searched
-    last."""
+    """PYTHONPATH's entries are relative to the program's folder, which is searched last."""
     module = "quiet"
     (tmp_path / "policies").mkdir()
     text = "class Quiet:\n    def __init__(self, caches): ...\n    def decide(self, *_): ...\n"
@@ -367,8 +360,7 @@ def test_the_library_goes_on_without_its_manager(how: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("policy", ["Hangs", "HoldsTheGil"])
 def test_the_program_waits_for_no_policy(policy: str, tmp_path: Path) -> None:
-    """The program does not wait for the policy, even at exit, and the manager does not outlive the
-    program."""
+    """The program does not wait for the policy, even at exit; the manager ends with the program."""
     with Program(tmp_path, policy) as program:
         program.do("launch(); wait_until_served()")
         process = program.manager()
@@ -392,8 +384,7 @@ def test_exit_does_not_wait_for_a_stopped_manager(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_failures_of_managers_harm_no_program(seed: int, tmp_path: Path) -> None:
-    """Managers start, raise exceptions, hang, are stopped or killed, or remain in a fork's parent,
-    at random."""
+    """Managers randomly start, raise, hang, are stopped or killed, or stay with a fork's parent."""
     dice = random.Random(seed)
     policy = dice.choice(["", "PinAll", "EvictAll", "RaisesLater", "Hangs", "HoldsTheGil", "Dies"])
     env = {"MGPU_RT_MODULE_LIMIT": "50K"}

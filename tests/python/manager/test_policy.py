@@ -34,8 +34,7 @@ KERNEL = "test_func"
 
 
 def variant(number: int) -> bytes:
-    """Returns a unique code object, which contains the number in the padding of its ELF
-    identification."""
+    """Returns a unique code object, with the number in the padding of its ELF identification."""
     image = bytearray(code_object("forum"))
     image[9:13] = number.to_bytes(4, "little")
     return bytes(image)
@@ -45,8 +44,7 @@ def variant(number: int) -> bytes:
 
 
 class World:
-    """Imitates the library, with tables, a clock and one of the policy's caches, but without a
-    device."""
+    """Imitates the library: tables, a clock and one of the policy's caches, but no device."""
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
@@ -246,8 +244,7 @@ def test_shipped_policy_keeps_to_the_protocol() -> None:
 
 @in_child(MGPU_RT_MODULE_LIMIT="120K")
 def test_idle_modules_are_bounded(mgpu: Mgpu) -> None:
-    """A program that always loads new images does not fill the device: two images of 53 KB fit into
-    the limit."""
+    """A program that loads only new images does not fill the device: two images of 53 KB fit."""
     for number in range(80):
         mgpu.ModuleUnload(mgpu.load(mgpu.image(variant(number))))
         assert mgpu.stub.hipstub_live(b"modules") <= 2 + 16  # the library checks at every 16 misses
@@ -331,8 +328,8 @@ def test_empty_cache_gives_back_what_nobody_holds(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_events_are_reused_across_threads(mgpu: Mgpu) -> None:
-    """One thread creates the events and another destroys them; the common pool returns them to the
-    first thread."""
+    """One thread creates events, another destroys them; the common pool returns them to the
+    first."""
     import queue
     import threading
 

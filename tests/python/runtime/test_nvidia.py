@@ -45,7 +45,7 @@ def test_pointers_of_a_kernel_are_found(image: str) -> None:
 
 
 def _spoiled(mgpu: Mgpu, image: str) -> None:
-    """Returns a kernel that halves 64 numbers and then corrupts one, on the GPU."""
+    """Launches a kernel that halves 64 numbers and then corrupts one, on the GPU."""
     content = lower.code_object(NAN, CHIP, image=image)
     module = mgpu.load(mgpu.image(content + b"\0"))
     stream = mgpu.StreamCreate()

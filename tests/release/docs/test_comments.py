@@ -37,11 +37,15 @@ HEADERS = [
     for lot in ("csrc", "softgpu", "bench", "tests")
     for path in sorted((ROOT / lot).rglob("*.h"))
 ]
-#: A comment that stands above a function, and the function's name.
+#: A comment above a function, and the function's name.
 FUNCTION = re.compile(
     r"^/\*((?:(?!\*/).)*)\*/\n"
     r"(?!typedef)[A-Za-z_][\w \t*]*?[\s*](?!__)(\w+)\s*\([^;{}#=]*?\)[^;{}()]*[;{]",
     re.DOTALL | re.MULTILINE,
+)
+#: A comment above a function without a result; "returns once" says when it returns.
+NOTHING = re.compile(
+    r"^/\*((?:(?!\*/).)*)\*/\n(?:static |inline |extern )*void (\w+)\(", re.DOTALL | re.MULTILINE
 )
 #: A capitalised word that ends like a verb in the third person, except nouns of the code.
 NOUNS = "This|Its|As|Bytes|Threads|Streams|Blocks|Events|Modules"
@@ -63,5 +67,15 @@ def test_a_functions_comment_begins_with_a_verb(file: str) -> None:
         (name, " ".join(text.split())[:60])
         for text, name in FUNCTION.findall((ROOT / file).read_text(encoding="utf-8"))
         if "----" not in text and not VERB.match(text.strip())
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_function_without_a_result_does_not_say_that_it_returns(file: str) -> None:
+    found = [
+        name
+        for text, name in NOTHING.findall((ROOT / file).read_text(encoding="utf-8"))
+        if re.match(r"\s*Returns (?!once|at once|after)", text)
     ]
     assert found == []

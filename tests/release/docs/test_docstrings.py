@@ -13,6 +13,7 @@ import pytest
 from tests.release.docs import english
 from tests.support.child import ROOT
 
+FOLDERS = ("bench", "csrc", "examples", "mgpu_rt", "softgpu", "tests")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 #: A line that contains only a comment.
 COMMENT = re.compile(r"\s*#:? (?!type:|noqa)(.*)")
@@ -44,7 +45,7 @@ def faults(paragraph: str) -> list[str]:
     return [*english.faults(paragraph), *avoided, *english.unclear(paragraph)]
 
 
-@pytest.mark.parametrize("folder", ["bench", "csrc", "examples", "mgpu_rt", "softgpu", "tests"])
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_docstrings_and_comments_are_read_once(folder: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}: {fault}"
@@ -52,6 +53,22 @@ def test_docstrings_and_comments_are_read_once(folder: str) -> None:
         for paragraph in paragraphs(path)
         for fault in faults(paragraph)
     ]
+    assert found == []
+
+
+def test_a_class_or_a_function_without_a_result_does_not_say_that_it_returns() -> None:
+    """A class is an object, and a function with the result None returns no result."""
+    found = []
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                nothing = isinstance(node, ast.ClassDef) or (
+                    isinstance(node, ast.FunctionDef)
+                    and node.returns is not None
+                    and ast.unparse(node.returns) == "None"
+                )
+                if nothing and (ast.get_docstring(node) or "").startswith(("Returns", "Yields")):
+                    found.append(f"{path.relative_to(ROOT)}: {node.name}")
     assert found == []
 
 

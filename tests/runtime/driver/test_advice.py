@@ -318,7 +318,7 @@ def test_nobody_is_told_to_emulate_what_is_emulated(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION=HIP_6_4)
 def test_a_target_with_dashes_is_named_whole(mgpu: Mgpu) -> None:
-    """Such targets are gfx9-generic and gfx90a:xnack-."""
+    """Generic targets of this kind are gfx9-generic and gfx90a:xnack-."""
     image = _refused(code_object("forum", None, "gfx90a"))
     mgpu.load(mgpu.image(image.replace(b"--gfx90a", b"--gf9-x-")))
     (said,) = _advice(mgpu)

@@ -1,5 +1,4 @@
-"""hipDeviceReset of one of several devices: that device's objects are unknown afterwards, the
-others' remain."""
+"""hipDeviceReset of one of several devices: only that device's objects are unknown afterwards."""
 
 from __future__ import annotations
 

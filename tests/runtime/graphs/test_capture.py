@@ -16,8 +16,7 @@ GLOBAL, THREAD_LOCAL, RELAXED = range(3)
 
 
 class Capture:
-    """Yields an external stream that the program created, and the graph that it has captured
-    there."""
+    """An external stream that the program created, and the graph that it captures there."""
 
     def __init__(self, mgpu: Mgpu) -> None:
         self.mgpu = mgpu

@@ -47,8 +47,7 @@ def compiled(names: tuple[str, ...], llvm: int) -> Path:
 
 
 class Functions:
-    """Returns the functions of SOURCE with this process's library; those in `names` are
-    replayed."""
+    """The functions of SOURCE with this process's library; those in `names` are replayed."""
 
     def __init__(self, *names: str, llvm: int = 22) -> None:
         self._scratch = tempfile.TemporaryDirectory()

@@ -98,8 +98,8 @@ def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
 @needs_valgrind
 @pytest.mark.parametrize(("llvm", "bound"), [(19, 1235), (22, 1150)])
 def test_memory_and_copies_keep_to_their_instructions(llvm: int, bound: int) -> None:
-    """Returns the instructions of one step of churn: an allocation, two staged copies, a launch, a
-    wait, a free.
+    """One step of churn keeps to its bound of instructions: an allocation, two staged copies, a
+    launch, a wait, a free.
 
     Bounds are 4 % above the counts with GCC 12. A second caller makes a hit's function more
     expensive, because the compiler then inlines less of it."""

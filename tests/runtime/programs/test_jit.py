@@ -81,7 +81,7 @@ def good(outcome: Outcome) -> None:
 
 @pytest.mark.parametrize(("program", "llvm"), in_check(PROGRAMS, lambda program, llvm: llvm < 22))
 def test_jit_is_as_ahead_of_time(program: str, llvm: int) -> None:
-    """Returns the output, and how often each function of the driver was called.
+    """The output, and how often each driver function is called, equal those of an executable.
 
     The test makes one exception in the calls. The runner runs global destructors before the process
     ends, so it unloads the module with globals while HIP still works. The library does not cache
@@ -217,8 +217,8 @@ def test_a_hip_without_a_compiler_may_be_kept_apart() -> None:
 
 
 def test_hip_is_not_kept_apart_from_a_foreign_allocator(tmp_path: Path) -> None:
-    """Then HIP cannot be kept apart, which one line reports. LLVM 19's runner has no symbols that
-    collide."""
+    """In this case HIP cannot be kept apart, which one line reports. LLVM 19's runner has no
+    symbols that collide."""
     allocator = compile_c(tmp_path / "liballocator.so", ALLOCATOR, "-shared", "-fPIC")
     outcome = jit("vecadd", 19, LD_PRELOAD=str(allocator))
     assert (outcome.signal, outcome.stdout) == (0, printed("vecadd", 19))

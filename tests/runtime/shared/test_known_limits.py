@@ -173,8 +173,7 @@ def test_09_pinned_memory_has_one_bound_for_the_process(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_09_pinned_memory_in_use_is_not_taken(mgpu: Mgpu) -> None:
-    """More streams copy at once than there are pinned buffers: HIP makes the copies of the
-    others."""
+    """More streams copy at once than there are pinned buffers: HIP makes the remaining copies."""
     size, count = 64 * KIB, 24
     streams = [mgpu.StreamCreate() for _ in range(count)]
     blocks = [mgpu.MemAlloc(size, stream, False) for stream in streams]

@@ -299,7 +299,8 @@ def test_a_failure_has_the_line_of_stock(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_a_sparse_call_without_an_environment_fails_as_stock(mgpu: Mgpu) -> None:
-    """Then stock returns a null handle; this library also names the missing call in one line."""
+    """In this case stock returns a null handle; this library also names the missing call in one
+    line."""
     stub = SparseStub()
     sums = Sums(mgpu)
     sums.spmm()

@@ -52,7 +52,8 @@ static char *find_image(const char *mode, const char *path) {
     return image;
 }
 
-/* Returns the pages that contain the image, at the place of `saved` if the library was closed. */
+/* Makes the image's pages writable. If the library was closed, maps new pages there, and copies
+ * `saved` to them. */
 static void make_writable(char *image, size_t size, const char *saved) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     char *begin = (char *)((uintptr_t)image & ~(page - 1));

@@ -72,7 +72,7 @@ static void read_image(const char *path) {
     fclose(file);
 }
 
-/* Returns an image that no other load has used. */
+/* Loads an image that no other load has used; returns whether the calls succeeded. */
 static bool miss(char *copy, uint32_t number) {
     memcpy(copy, image, image_size);
     memcpy(copy + 9, &number, sizeof number);

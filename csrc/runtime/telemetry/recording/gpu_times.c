@@ -152,7 +152,7 @@ static bool have_reference(int device, hipStream_t stream) {
 
 /* ---- times ---- */
 
-/* Returns the event's time on the host's clock. Returns false if HIP does not report the time. */
+/* Finds the event's time on the host's clock. Returns false if HIP does not report the time. */
 static bool time_of(hipEvent_t event, const struct reference *reference, uint64_t *time) {
     float milliseconds = 0;
     if (!reference->event ||

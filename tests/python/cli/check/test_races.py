@@ -1,5 +1,4 @@
-"""`mgpu-rt check` reports races within a launch, and nothing where accesses are ordered or
-atomic."""
+"""`mgpu-rt check` reports races within a launch, but no ordered or atomic accesses."""
 
 from __future__ import annotations
 

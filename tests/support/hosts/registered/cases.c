@@ -107,7 +107,8 @@ static void case_grown(void) {
     pass(whole);
 }
 
-/* Registers two ranges in one page; HIP unregisters one, and the library still watches the other.
+/* Registers two ranges in one page; HIP unregisters one range, and the library still watches the
+ * remaining one.
  * */
 static void share_page(struct range goes, struct range stays, struct range page) {
     map(page);

@@ -246,7 +246,7 @@ def tables() -> None:
 def prepare(chip: str, python: str) -> None:
     """Pack the files for a GPU machine that has neither MLIR nor a network.
 
-    On that machine, unpack build/bench/pack.tar.gz in a checkout, and run `sh bench/run.sh`.
+    On the GPU machine, unpack build/bench/pack.tar.gz in a checkout, and run `sh bench/run.sh`.
     """
     native.need(native.RUNTIME, native.STOCK, native.BY_HAND, native.STUB)
     names = [program.name for program in programs.PROGRAMS]

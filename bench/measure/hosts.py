@@ -22,7 +22,7 @@ METHOD = (
     f"included: {ROUNDS}"
 )
 SIDES = (STOCK, LLVM, OURS, EXCLUSIVE, HOISTED)
-#: The targets relative to the loop by hand; in these hosts other code may call HIP.
+#: The targets relative to the loop by hand; in foreign processes other code may call HIP.
 TARGETS = {"forum": 1.03, "churn": 0.95}
 MOST = 10_000  # calls in a round
 

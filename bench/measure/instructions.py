@@ -98,7 +98,7 @@ def count(
 
 
 def count_program(executable: Path, iterations: int, env: Mapping[str, str]) -> Profile:
-    """Profiles a lowered program (bench/native/lowered.c) whose loop has that many iterations.
+    """Profiles a lowered program (bench/native/lowered.c) whose loop has `iterations` iterations.
 
     Counts the third call of its main, as the difference between runs of three calls and of two.
     """

@@ -44,7 +44,7 @@ class Runner:
         )
 
     def round(self, calls: int) -> int:
-        """Returns the nanoseconds that the program takes for that many calls."""
+        """Returns the nanoseconds that the program takes for `calls` calls."""
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             self._process.stdin.write(f"{calls}\n")

@@ -75,7 +75,8 @@ static inline void forum_7_calls(const struct runtime *runtime, struct source so
     }
 }
 
-/* Makes the 5 calls of LLVM 21 to 24 for such a launch, with a module that was loaded before. */
+/* Makes the 5 calls of LLVM 21 to 24 for a synchronous launch, with a module that was loaded
+ * before. */
 static inline void forum_5_calls(const struct runtime *runtime, void *module, const char *name,
                                  long iterations) {
     for (long i = 0; i < iterations; i++) {

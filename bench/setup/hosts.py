@@ -56,7 +56,8 @@ def command(host: str, program: str, llvm: int, device: Device, runtime: str) ->
 
 
 def by_hand(host: str, program: str, device: Device) -> list[str] | None:
-    """Returns the command of the loop by hand in such a process; None if it cannot run there."""
+    """Returns the command of the loop by hand in a host process; None if the loop cannot run
+    there."""
     if host == RUNNER:
         return None
     library = native.program("hoisted", device.chip, shared=True)

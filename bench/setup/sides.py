@@ -78,7 +78,7 @@ class Side:
 
 
 def by_hand_arguments(program: str, device: Device, library: Path | str) -> list[str]:
-    """Returns the arguments for bench/native/hoisted.c, which calls that library."""
+    """Returns the arguments for bench/native/hoisted.c, which calls HIP or libcuda directly."""
     plain = program.removesuffix("-serial")
     images = build.images(plain, device.chip)
     return [*map(str, (library, program, device.iterations.get(plain) or 1, *images)), "--"]

@@ -2,7 +2,8 @@
  * without a copy.
  *
  * A consumer may release the memory on any thread, without the GIL, or while an exception is
- * pending. The interpreter may have ended by then. So this module is written in C. */
+ * pending. The interpreter may have ended by then. For these reasons this module is written in C.
+ * */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

@@ -2,10 +2,10 @@
  *
  * HIP loads a compiler, libamd_comgr, and Debian's is linked with a shared LLVM 15. A JIT such as
  * mlir-runner has its own LLVM whose C++ symbols are global, and unversioned in libMLIR's case. The
- * loader binds HIP's compiler to those symbols, too: a crash at the first stream. RTLD_LOCAL does
- * not help: it hides HIP's symbols from the program, not the program's from HIP. RTLD_DEEPBIND on
- * HIP only does not help either: HIP itself opens its compiler, later and without that flag. So
- * this library opens the compiler before HIP does, with RTLD_DEEPBIND.
+ * loader binds HIP's compiler to the program's LLVM symbols, too: a crash at the first stream.
+ * RTLD_LOCAL does not help: it hides HIP's symbols from the program, not the program's from HIP.
+ * RTLD_DEEPBIND on HIP only does not help either: HIP itself opens its compiler, later and without
+ * that flag. So this library opens the compiler before HIP does, with RTLD_DEEPBIND.
  *
  * A separate namespace (dlmopen) would also keep them apart, at a price. A namespace has a second
  * libc, whose buffered output (printf of kernels) is lost at exit and whose locks break in a forked

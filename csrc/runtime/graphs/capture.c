@@ -92,8 +92,8 @@ static void captured_record(hipEvent_t handle, hipStream_t stream) {
 }
 
 /* The work recorded on the stream itself is done when the stream reaches the wait. HIP 5.7.1
- * refuses calls after such a wait; a lowered function that forks and joins makes such calls on an
- * external stream. */
+ * refuses calls after a wait for captured work; a lowered function that forks and joins makes such
+ * calls on an external stream. */
 static void captured_wait_event(hipStream_t handle, hipEvent_t event_handle) {
     const struct event *event = event_held(event_handle);
     const struct stream *stream = NULL;

@@ -10,7 +10,7 @@
  *
  * If this process is init of its container, or adopts orphans itself, it would become the second
  * clone's parent. If process 1 does not wait for orphans (adopter_waits), the ended clone would
- * remain as a zombie. In both cases the manager does not start. */
+ * remain as a zombie. If the manager would become a child or a zombie, it does not start. */
 #include "manager/spawn.h"
 #include "proof.h"
 #include "telemetry/channel.h"

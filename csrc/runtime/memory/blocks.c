@@ -525,8 +525,8 @@ static void note_reserved(int device, size_t size) {
     fetch_or_relaxed(&care_of_frees, CARE_OVER_LIMIT);
 }
 
-/* Takes a block of this size that the next work of `stream` may use. Returns NULL if there is no
- * such block; *holder is then a stream that a block of this size waits for. */
+/* Takes a block of this size that the next work of `stream` may use. Returns NULL if no block of
+ * this size is ready; *holder is then a stream that such a block waits for. */
 static struct block *take_ready(struct block_pool *pool, size_t size, const struct stream *stream,
                                 struct stream **holder) {
     const size_t set = block_set(size);
@@ -707,9 +707,9 @@ void block_put_done(struct block *block) {
     enforce_memory_limit(device, size);
 }
 
-/* Waits for the device if no fence shows when the block is idle. No fence shows that if the program
- * named the null stream, a destroyed or unknown stream, or one of another device. The free also
- * waits if too many blocks have several fences. */
+/* Waits for the device if no fence shows when the block is idle. No fence shows when the block is
+ * idle if the program named the null stream, a destroyed or unknown stream, or one of another
+ * device. The free also waits if too many blocks have several fences. */
 struct block_freed block_free(void *address, struct stream *stream) {
     struct block *block = block_find(address);
     struct block_freed freed = {FREE_DONE, hipSuccess};

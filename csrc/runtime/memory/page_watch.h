@@ -3,11 +3,12 @@
  * The watch uses userfaultfd(2) in user mode, which needs no privileges. A watched range is
  * registered for write protection, but no page is protected, so no access ever faults. The kernel
  * sends an event when pages are unmapped, moved (mremap) or dropped (MADV_DONTNEED, MADV_REMOVE).
- * The thread that makes such a call waits until a thread of this library has read the event, 10 to
- * 60 us.
+ * The thread that drops or moves pages waits until a thread of this library has read the event, 10
+ * to 60 us.
  *
  * An event proves nothing by itself: munmap drops the pages before it sends its event. So another
- * thread may map the address while the event is unread. page_watch_settled closes that gap. */
+ * thread may map the address while the event is unread. page_watch_settled closes the gap between
+ * the change and the event. */
 #ifndef MGPU_RT_PAGE_WATCH_H
 #define MGPU_RT_PAGE_WATCH_H
 

@@ -2,11 +2,11 @@
  *
  * With MGPU_RT_EXCLUSIVE=on, a registration may stay in HIP after the program's unregister. The
  * registration is idle then, and the next register of its bytes is a hit. page_watch.h proves that
- * no page was replaced since before HIP pinned the pages. Without that option, and where pages
- * cannot be watched, HIP handles every call.
+ * no page was replaced since before HIP pinned the pages. Without MGPU_RT_EXCLUSIVE=on, and where
+ * pages cannot be watched, HIP handles every call.
  *
  * HIP calls the memory of an idle registration pinned, while it is pageable for the program. So the
- * library releases the registration before HIP gets an address of such memory. */
+ * library releases an idle registration before HIP gets an address of its memory. */
 #ifndef MGPU_RT_REGISTRATIONS_H
 #define MGPU_RT_REGISTRATIONS_H
 

@@ -1,8 +1,8 @@
 """Builds the compiled files by csrc/build.mk, and copies them into the package.
 
 In a checkout (editable installs) the compiled files stay in build/, where make finds them. In a
-wheel and in pip's installs the compiled files are in mgpu_rt/: they are compiled in a copy of the
-sources below the build folder, so that no file contains that folder's path and a second build gives
+wheel and in pip's installs the compiled files are in mgpu_rt/. For these, make compiles a copy of
+the sources below the build folder. So no file contains that folder's path, and a second build gives
 equal bytes.
 
 CC, CFLAGS, LDFLAGS and SOURCE_DATE_EPOCH are honoured, and make's other variables through
@@ -32,8 +32,8 @@ os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")
 
 
 def need(*names: str) -> list[str]:
-    """Returns which of these tools are missing on this machine; csrc/packaging/need.sh knows how to
-    find them."""
+    """Returns which of the given tools are missing on this machine; csrc/packaging/need.sh can find
+    the tools."""
     command = ["sh", "csrc/packaging/need.sh", "--list", *names]
     environment = {**os.environ, "PYTHON": sys.executable}
     result = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
@@ -41,7 +41,7 @@ def need(*names: str) -> list[str]:
 
 
 def make(directory: Path, *arguments: str) -> None:
-    """Runs make in a folder. If make fails, ends with its message."""
+    """Runs make in a folder. If make fails, ends the build with make's message."""
     command = ["make", f"-j{os.cpu_count() or 1}", "-f", "csrc/build.mk", *arguments]
     command.append(f"HOST_PYTHON={sys.executable}")
     # csrc/build.mk adds the user's flags to its own; flags on the command line would replace them.

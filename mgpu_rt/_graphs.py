@@ -87,7 +87,7 @@ class Graph:
             library.free(text)
 
     def close(self) -> None:
-        """Destroys the graph once its work is done; afterwards others may get its memory."""
+        """Destroys the graph once its work is done; afterwards the graph's memory may be reused."""
         if os.getpid() != self._process:
             return  # this process does not have it
         with self._lock:
@@ -122,8 +122,8 @@ def graph() -> Iterator[Graph]:
 
 def _build(library: RuntimeLibrary) -> Iterator[Graph]:
     found = Graph(library)
-    # The code calls C's functions directly: in Python code a signal handler may raise, and its
-    # thread would then continue to build.
+    # The code calls C's functions directly: in Python code a signal handler may raise, and the
+    # thread would then continue to build the graph.
     begin, end = library.native.mgpu_rt_graph_begin, library.native.mgpu_rt_graph_end
     begun, handle = True, None
     try:

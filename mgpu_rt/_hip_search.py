@@ -15,13 +15,14 @@ PROBE = "mgpu-rt-probe"
 HIP = "libamdhip64.so.[0-9]"
 HSA = "libhsa-runtime64.so.1"
 
-#: Returns the folders that every loader searches: HIP's own libraries are there or beside HIP.
+#: The folders that every loader searches; the libraries below HIP are in one of them, or beside
+#: HIP.
 LOADERS_FOLDERS = (Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib"))
 
-#: The libraries that emulate AMD's driver below HIP, each with a text that is in every ROCr that
-#: loads it. ROCr up to 6.1 contains the name of its driver library. ROCr from 7.2 on contains the
-#: name of a function that it looks up with HSA_ENABLE_DTIF=1. (The name libdtif.so is too short to
-#: be found as text.)
+#: The libraries that emulate AMD's driver, each with a string by which a ROCr that loads the
+#: library is recognized. ROCr up to 6.1 contains the name of its driver library. ROCr from 7.2 on
+#: contains the name of a function that it looks up with HSA_ENABLE_DTIF=1. (The name libdtif.so is
+#: too short to be found as text.)
 SEAMS = {"libhsakmt.so.1": b"libhsakmt.so.1", "libdtif.so": b"hsaKmtQueueRingDoorbell"}
 
 
@@ -38,7 +39,7 @@ def probe() -> str:
     return str(_layout.PREFIX / "lib" / PROBE)
 
 
-#: Errors of fork on a machine that lacks processes or memory, and what to do.
+#: Errors of fork on a machine that lacks processes or memory, and the advice for the user.
 LACKING = (errno.EAGAIN, errno.ENOMEM)
 HOW_TO_START_ONE = "free memory, or see ulimit -u"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 
-#: The folder of the package, by its name, which may be that of a link.
+#: The folder that contains the package; links in the folder's path are not resolved.
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-#: Removes the current folder from sys.path. Python 3.13 imports before it runs the code of -c;
-#: Python 3.10 does not, but lacks -P.
+#: Removes the current folder from sys.path. Python 3.13 imports modules before it runs the code of
+#: -c; Python 3.10 does not, but lacks -P.
 _FLAGS = ["-P"] if sys.version_info >= (3, 11) else []
 
 #: Precedes the code of each child, so that the child imports the caller's package and no other

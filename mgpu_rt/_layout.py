@@ -1,4 +1,4 @@
-"""The folders of the compiled part: in mgpu_rt/ itself, or in the checkout's build/."""
+"""The folders of the compiled files, in mgpu_rt/ itself or in the checkout's build/."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TABLES = (PACKAGE, CHECKOUT / "csrc", CHECKOUT / "csrc" / "runtime" / "process")
 
 
 def how_to_get(what: str) -> str:
-    """Returns how to get a missing part."""
+    """Returns how to install or build a missing part, which `what` names."""
     if INSTALLED:
         return f"this installation came without {what}: install mgpu_rt from a wheel, or build it"
     return "run `make` to build it"

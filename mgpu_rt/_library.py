@@ -1,4 +1,4 @@
-"""The C library in a Python process: its place, and its functions through cffi."""
+"""The C library in a Python process: its path, and its functions through cffi."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def path() -> str:
 
 
 def why_not_loaded(error: OSError) -> str:
-    """Returns what to do if the loader refuses the library."""
+    """Returns the reason why the loader refuses the library, and what to do."""
     text = str(error)
     anew = "python -m pip install --force-reinstall --no-binary mgpu_rt mgpu_rt"
     if "GLIBC_" in text:
@@ -121,8 +121,8 @@ class RuntimeLibrary:
 
     def give_back(self, life: Life, function: Callable[..., object], *arguments: Any) -> None:
         """Calls a function that releases an object, as finalizers do at any time, unless the
-        object's lifetime is over. The call must not become part of a graph that this thread builds:
-        then it is made at the graph's end."""
+        object's lifetime is over. The call must not become part of a graph that this thread builds,
+        so it is delayed until the graph's end."""
         later = getattr(self._thread, "later", None)
         if life.process != os.getpid():
             return
@@ -198,12 +198,12 @@ class RuntimeLibrary:
         return Table(_memory_table.memory_summary(self.stats()))
 
     def memory_history(self) -> str:
-        """Returns a table of the places in the program and how much of each device's memory each
-        held at the peak.
+        """Returns a table of the places in the program that held device memory at its peak, with
+        each place's bytes by device.
 
         A place is the address to which mgpuMemAlloc returns: a function with an offset, and an
-        offset in its file, for addr2line. A place in a JIT's code is an address. Counts need
-        MGPU_RT_STATS at the first call.
+        offset in its file, for addr2line. A place in JIT-compiled code is a plain address. The
+        table has counts only if MGPU_RT_STATS was set at the first call.
         """
         return Table(_memory_table.memory_history(self.stats()))
 
@@ -213,16 +213,17 @@ class RuntimeLibrary:
         return Scratch(self, stream)
 
     def use_stream(self, stream: int) -> None:
-        """Makes mgpuStreamCreate on this thread return `stream`, a hipStream_t; 0 ends that.
+        """Makes mgpuStreamCreate on this thread return `stream`, a hipStream_t; 0 ends the use of
+        the stream.
 
-        The caller owns the stream, which must live until then.
+        The caller owns the stream, which must live until its use ends.
         """
         self.choose_stream(stream or None)
 
     @property
     def chosen_stream(self) -> int | None:
-        """Returns the stream that this thread chose through this object; None: the library's
-        own."""
+        """Returns the stream that this thread chose through this object; None if the library's own
+        streams are used."""
         return getattr(self._thread, "stream", None)
 
     def choose_stream(self, stream: int | None) -> None:
@@ -335,7 +336,7 @@ class Scratch:
         self.nativerary.mgpu_rt_scratch_release(self._owner)
 
     def move(self) -> Scratch:
-        """Returns a new owner of the buffer; this one is left empty."""
+        """Returns a new owner of the buffer; this object is left empty."""
         moved = Scratch(self.nativerary)
         self.nativerary.mgpu_rt_scratch_move(moved._owner, self._owner)
         return moved

@@ -20,8 +20,8 @@ class NotFound(ImportError):
 def load_class(name: str, paths: Iterable[str] = ()) -> Any:
     """Returns the class that "package.module:Class" names.
 
-    The module is searched for in `paths` first, so it may have the name of a module of Python. The
-    module's imports are searched for there last, because `paths` are appended to sys.path. Raises
+    The module is searched for in `paths` first, so it may have the name of a standard module. The
+    module's own imports search `paths` last, because `paths` are appended to sys.path. Raises
     NotFound, and the exceptions of the module's import.
     """
     module, colon, attribute = name.partition(":")
@@ -39,8 +39,8 @@ def load_class(name: str, paths: Iterable[str] = ()) -> Any:
 
 
 def _imported(module: str, searched: list[str]) -> Any:
-    """The module. Raises NotFound if the missing module is the named one, and not one that it
-    imports."""
+    """The module. Raises NotFound if the named module is missing, but not if a module that it
+    imports is missing."""
     top = module.partition(".")[0]
     if top not in sys.modules:  # this package's own modules need nothing of the user's
         sys.path += [path for path in searched if path not in sys.path]

@@ -12,7 +12,7 @@ from mgpu_rt._library import RuntimeLibrary, load
 
 
 class _Nested(threading.local):
-    """Actions that each thread undoes at the end of its `with` statements, the innermost first."""
+    """Each thread's actions that undo its open `with` statements, the innermost first."""
 
     def __init__(self) -> None:
         self.undo: list[Any] = []
@@ -163,15 +163,15 @@ class Stream(_Handle):
         return event
 
     def wait(self, event: Event) -> None:
-        """Makes later work wait for an event; the caller does not wait."""
+        """Makes the stream's later work wait for an event; the caller does not wait."""
         self._library.take_error()
         self._library.mgpuStreamWaitEvent(self.handle, event.handle)
         self._library.check("the stream does not wait")
 
 
 class Event(_Handle):
-    """An event: a point in a stream's work. `timing`: this event has a time, and so have all events
-    that are created later. The end of a `with` statement closes the event.
+    """An event: a point in a stream's work. `timing`: this event and all events that are created
+    later have a time. The end of a `with` statement closes the event.
 
     Raises HipError.
     """

@@ -78,8 +78,8 @@ def _fit(name: str, elf: Any, file: BinaryIO) -> None:
 
 
 def _late(needs: Any) -> Iterator[tuple[int, tuple[str, str, int]]]:
-    """Returns the versions that this machine's C library lacks: their numbers in the file, the
-    library and the version, and their places."""
+    """Yields each version that this machine's C library lacks: its number in the file; its library,
+    name and place."""
     need_at = needs["sh_offset"]
     for need, auxiliaries in needs.iter_versions():
         at = need_at + need["vn_aux"]

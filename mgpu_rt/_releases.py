@@ -103,7 +103,7 @@ def install(release: Release) -> Path:
 @contextlib.contextmanager
 def _one_process(place: Path) -> Iterator[bool]:
     """Waits until no other process is installing the release. The lock of a process ends with the
-    process. Yields False if the file system does not support such a lock, such as NFS."""
+    process. Yields False if the file system, such as NFS, does not support the lock."""
     opened = os.open(place, os.O_RDONLY)
     try:
         is_one = False

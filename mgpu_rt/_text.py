@@ -25,7 +25,8 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str, longest: int = NAME) -> str:
-    """Returns a text shortened to its column; its two ends, which say most, are kept."""
+    """Returns a text shortened to fit its column; the start and the end, which say most, are
+    kept."""
     if len(text) <= longest:
         return text
     return f"{text[: longest // 2]}…{text[-longest // 2 :]}"
@@ -37,7 +38,7 @@ def shown(text: str) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
-    """Returns a block of lines for each row; its cells are aligned with those of the row before.
+    """Returns a block of lines for each row; the cells of all rows are aligned in columns.
 
     The last cell is wrapped to `width`, by default the terminal's; its line ends remain. All other
     cells are as wide as the widest.

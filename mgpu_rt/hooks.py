@@ -37,9 +37,9 @@ class LaunchHook(Runtime):
 
     `kernel` is a shell's pattern of names, plain or with the gpu.module before them: 'softmax*',
     'main_kernel_0::*'. `nth`, from 1, selects one launch of each matching kernel; 0 selects all.
-    `launch.number` is the launch's count, from 1. `on_launch` is not called for other launches. A
-    launch that a stream captures into a graph does not call the hook either, because that launch
-    does not run yet.
+    `launch.number` is the launch's count, from 1. `on_launch` is called only for launches that
+    `kernel` and `nth` select. A launch that a stream captures into a graph does not call the hook
+    either, because that launch does not run yet.
     """
 
     kernel: str = "*"
@@ -48,7 +48,7 @@ class LaunchHook(Runtime):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self._counted: Counter[tuple[str, ...]] = Counter()
-        #: The number of launches so far by `kernel`, for the message in `end`.
+        #: The launched kernels that the pattern `kernel` does not match, for the message in `end`.
         self._passed: dict[tuple[str, ...], LoadedKernel] = {}
         self._chosen = 0  # number of launches that `on_launch` has seen
         self._counting = threading.Lock()
@@ -145,7 +145,7 @@ _NUMPY = {"f16": "f2", "f32": "f4", "f64": "f8", "bf16": "u2"}
 
 
 class NanCheck(LaunchHook):
-    """Stops at the first kernel that writes a NaN to a place without one.
+    """Stops at the first kernel that writes a NaN to a place that contained none.
 
     A code object does not contain the type of its buffers: pass it as `dtype` (f16, bf16, f32 or
     f64). Needs NumPy.

@@ -105,7 +105,7 @@ for command in (
 @click.option(
     "--exclusive",
     is_flag=True,
-    help="Your word that nothing else in the process calls HIP: fewer questions to it, and "
+    help="You declare that nothing else in the process calls HIP: fewer queries to HIP, and "
     "registered memory stays registered (docs/rule.md).",
 )
 @click.option(

@@ -33,7 +33,7 @@ def structure(rank: int) -> type[Any]:
 
 
 def describe(address: int, array: Array, kind: types.MemRefType) -> Any:
-    """Returns the descriptor of an array, whose data may be copied to another address. Raises
+    """Returns the descriptor of an array whose data, perhaps a copy, is at `address`. Raises
     TypeError or ValueError if the array does not have this type."""
     _check_element(array, kind.element)
     _check_shape(array, kind)
@@ -86,8 +86,8 @@ def _check_shape(array: Array, kind: types.MemRefType) -> None:
 
 
 def _strides(array: Array, kind: types.MemRefType) -> tuple[int, ...]:
-    """Returns the strides in elements. The strides of dimensions of size 0 or 1 are never used, and
-    have MLIR's values."""
+    """Returns the strides in elements. Dimensions of size 0 or 1 get MLIR's strides, which no code
+    uses."""
     dense = types.dense_strides(array.shape)
     if kind.strides is None:
         if 0 not in array.shape and any(

@@ -25,14 +25,15 @@ class Library:
 
     `mgpu-rt lower` writes the types of the functions into the files that it makes. For another
     library, give the types as MLIR writes them: functions={"forward": "(memref<?x4xf32>, index) ->
-    f32"}. Or give the library's program in MLIR as `source`, whose types mlir-opt of LLVM 22 reads.
+    f32"}. Alternatively pass the library's MLIR program as `source`: mlir-opt of LLVM 22 reads the
+    types from the program.
 
     close() unloads the library, once no call is running. The end of `with`, of the process, or of
     the last reference to the library and its functions also unloads it. Work on an external stream
-    must be done by then.
+    must be complete before the library is unloaded.
 
-    Raises OSError if it cannot be loaded, HipError if HIP refuses its device code, ValueError or
-    TypeError if it is no such library.
+    Raises OSError if the library cannot be loaded, HipError if HIP refuses its device code,
+    ValueError or TypeError if it is no lowered library.
     """
 
     def __init__(
@@ -49,13 +50,14 @@ class Library:
         self._functions: dict[str, Function] = {}
 
     def __getattr__(self, name: str) -> Function:
-        # Until __init__ is done, the attribute does not exist.
+        # Until __init__ is done, the attribute `_types` does not exist.
         if name.startswith("__") or name not in self.__dict__.get("_types", ()):
             raise AttributeError(self._no_function(name))
         return self[name]
 
     def __getitem__(self, name: str) -> Function:
-        """Returns a function, even if its name is no attribute. Raises KeyError or ValueError."""
+        """Returns a function, even if its name cannot be used as an attribute. Raises KeyError or
+        ValueError."""
         if name not in self._types:
             raise KeyError(self._no_function(name))
         loaded = self._alive()
@@ -100,7 +102,7 @@ class Library:
         return self._loaded is None
 
     def close(self) -> None:
-        """Unloads the library, once no function of it is referenced or running."""
+        """Unloads the library once none of its functions is referenced or running."""
         self._loaded = None
         self._functions = {}
 
@@ -113,8 +115,8 @@ class Library:
 def _texts(
     path: Path, functions: Mapping[str, str] | None, source: str | os.PathLike[str] | None
 ) -> dict[str, str]:
-    """Returns the types of the functions: those in the library, those in its program, or the given
-    ones. Raises ValueError or OSError."""
+    """Returns the functions' types: from the library, from its MLIR program, or as the caller gives
+    them. Raises ValueError or OSError."""
     texts = sidecar.read(path)
     if source is not None:
         from mgpu_rt._lowering.function_types import function_types
@@ -144,7 +146,8 @@ class _Loaded:
         runtime.check(f"the device code in {path} was not loaded")
 
     def symbol(self, name: str) -> Any:
-        """Returns the function with that name, or None. Each caller gets its own object."""
+        """Returns the function with that name, or None. Each caller gets its own function
+        object."""
         try:
             return self.library[name]
         except AttributeError:
@@ -183,7 +186,7 @@ class Function:
         return f"<function {self.name}{self.type}>"
 
     def __call__(self, *arguments: Any) -> Any:
-        """Calls the function; other Python threads continue.
+        """Calls the function; other Python threads run during the call.
 
         - A number is converted to the parameter's type, if it fits.
         - An array is passed without a copy, on the host or on the device: NumPy's, PyTorch's,
@@ -209,7 +212,7 @@ class Function:
         return None if not read else read[0] if len(read) == 1 else tuple(read)
 
     def _call(self, arguments: list[Any]) -> list[tuple[types.Type, Any]]:
-        """Makes the call; returns the results in their form in memory."""
+        """Makes the call; returns the results as they are laid out in memory."""
         kinds = self.type.results
         if self._result is None or self._function.restype is not None:
             found = self._function(*arguments)
@@ -219,8 +222,8 @@ class Function:
         return [(kind, getattr(room, f"r{number}")) for number, kind in enumerate(kinds)]
 
     def _read(self, reader: results.Reader, found: list[tuple[types.Type, Any]]) -> list[Any]:
-        """Reads all results before an exception for one of them, so that each allocation gets an
-        owner."""
+        """Reads all results before it raises an exception for any of them, so that each allocation
+        gets an owner."""
         read, refused = [], []
         for kind, content in found:
             try:

@@ -12,7 +12,7 @@ from mgpu_rt._arrays.memory import Memory
 from mgpu_rt._functions import descriptors, types, values
 from mgpu_rt._launch.copies import Copy
 
-#: The allocated pointer that MLIR's lowering writes into a memref of a constant of the program.
+#: The allocated pointer that MLIR writes into the memref of a program's constant.
 _CONSTANT = 0xDEADBEEF
 
 
@@ -27,7 +27,7 @@ def field(kind: types.Type) -> type:
 
 
 def structure(kinds: Iterable[types.Type]) -> type[Any]:
-    """Returns the structure that a function returns, unless its only result is a number."""
+    """Returns the structure of a function's results; a single number needs no structure."""
 
     class Results(ctypes.Structure):
         _fields_ = tuple((f"r{number}", field(kind)) for number, kind in enumerate(kinds))
@@ -40,8 +40,9 @@ class Reader:
     one owner, though several results may be in one allocation."""
 
     def __init__(self, library: object, given: dict[int, object], stream: int | None) -> None:
-        """`library` contains constants. `given` maps addresses to the owners of the arguments'
-        memory. Work that fills results may still be pending on `stream`, which is external."""
+        """`library` owns the constants that may be results. `given` maps addresses to the owners of
+        the arguments' memory. Work that fills results may still be pending on `stream`, which is
+        external."""
         self._library = library
         self._owners: dict[int, object] = dict(given)
         self._stream = stream
@@ -95,8 +96,8 @@ class Reader:
 
 
 def _numpy(array: HostArray, *, copy: bool = False) -> Any:
-    """Returns a NumPy array that keeps the memory alive; the array itself if NumPy is missing, or
-    lacks the type."""
+    """Returns a NumPy array that keeps the memory alive, or the array itself if NumPy is missing or
+    lacks the element type."""
     try:
         import numpy
 

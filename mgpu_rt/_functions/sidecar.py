@@ -1,7 +1,8 @@
 """The types of a lowered program's functions, which `mgpu-rt lower` writes into its object file.
 
 The section is not loaded with the program, and contains a line of JSON for each program. Linkers
-join sections of one name, so a library of several objects contains the types of all.
+join sections with equal names, so a library of several objects contains the types of all its
+functions.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-#: The bytes of an element or a scalar, by its type. MLIR's index has 64 bits in these programs.
+#: The bytes of an element or a scalar, by its type. MLIR's index has 64 bits in lowered programs.
 SIZES = {
     **dict.fromkeys(("i1", "i8", "si8", "ui8"), 1),
     **dict.fromkeys(("i16", "si16", "ui16", "f16", "bf16"), 2),
@@ -147,8 +147,8 @@ def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _depths(text: str) -> Iterator[tuple[int, str, int]]:
-    """Yields each position, its letter, and the number of open brackets after it. An arrow (->)
-    closes no bracket."""
+    """Yields each position in the text, its character, and the number of brackets open after that
+    character. An arrow (->) closes no bracket."""
     depth = 0
     for place, letter in enumerate(text):
         if letter in "(<[{":

@@ -1,6 +1,6 @@
 """Converts numbers to and from the form in which lowered functions pass them.
 
-A value is a ctypes object with the bits that the function reads. ctypes passes such an object
+A value is a ctypes object with the bits that the function reads. ctypes passes a value object
 unchanged, and returns an object of this module's class with the returned bits.
 """
 
@@ -106,8 +106,7 @@ def _float(value: Any, kind: Scalar) -> bytes:
 
 
 def _bfloat16(number: float) -> bytes:
-    """Rounds once to the nearest number, and halfway cases to the even one. Raises
-    OverflowError."""
+    """Rounds once, to the nearest bfloat16, and halfway cases to even. Raises OverflowError."""
     if math.isfinite(number):
         _, exponent = math.frexp(number)
         step = math.ldexp(1, max(exponent - 8, -133))

@@ -21,7 +21,7 @@ _OPERATION = re.compile(rf"    (?:(%\w+) = )?({_STRING})\(([^()]*)\)(.*)")
 _BLOCK = re.compile(r"  \^\w+.*:")
 _SYMBOL = re.compile(rf"@({_STRING}|[\w$.-]+)")
 _QUOTED = re.compile(rf"(@?){_STRING}")
-#: The begins of the lines around a module; an empty module has a block.
+#: The beginnings of the lines around a module's content; an empty module contains a block label.
 _AROUND = ('"builtin.module"', "^bb0:", "}")
 
 
@@ -53,7 +53,7 @@ class Operation:
 
     @property
     def callee(self) -> str | None:
-        """Returns the symbol that a call with a plain name calls; None for other operations."""
+        """Returns the symbol that a direct call names; None for other operations."""
         return self.symbol("callee") if self.name == "llvm.call" else None
 
 
@@ -96,8 +96,7 @@ class Program:
         self.lines = text.splitlines()
         self.functions: dict[str, Function] = {}
         self.globals: dict[str, Global] = {}
-        #: Constructors run before main, called through llvm.mlir.global_ctors, and at no other
-        #: time.
+        #: Constructors run only before main, through llvm.mlir.global_ctors.
         self.constructors: set[str] = set()
         self._private: set[str] = set()  # functions that no code outside calls
         self._read()
@@ -110,7 +109,7 @@ class Program:
         return Counter(name for line in self.lines for name in symbols(line))
 
     def constant(self, function: Function, value: str) -> Global | None:
-        """Returns the constant string that a value is the address of."""
+        """Returns the private constant string to which a value points."""
         address = function.definition(value)
         if address is None or address.name != "llvm.mlir.addressof":
             return None
@@ -132,7 +131,7 @@ class Program:
             self._add(line, body)
 
     def _body(self, start: int, lines: Iterator[tuple[int, str]]) -> list[int]:
-        """Returns the lines between the begin and the end of a region."""
+        """Returns the numbers of the lines inside a region."""
         body = []
         for number, line in lines:
             if line.startswith("  })"):

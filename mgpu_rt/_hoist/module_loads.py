@@ -1,7 +1,7 @@
 """Finds the loads and look-ups of modules and functions that may be done once.
 
 Up to LLVM 20 each launch loads its module; later releases load it before main, into a variable, and
-each launch only looks up again.
+launches only look up functions.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Modules:
         return self.why_not_shared(image.value)
 
     def _is_known(self, function: Function, use: Operation) -> bool:
-        """Returns True for an unload, and for a look-up whose name is a constant."""
+        """Returns True for an unload, and for the look-up of a constant name."""
         # proof: looked_up_name_is_constant, else `looks_up = use.callee == LOOK_UP`
         looks_up = use.callee == LOOK_UP and self._name(function, use) is not None
         return looks_up or use.callee == UNLOAD
@@ -176,7 +176,7 @@ def _is_constant(function: Function, value: str) -> bool:
 
 
 def _only_reads(use: Operation, address: Operation, writes: bool) -> bool:
-    """Returns True for a load from an address, or for a permitted store to it."""
+    """Returns True for a load from the address, and for a constructor's store to the address."""
     if use.name == "llvm.load":
         return True
     # proof: variables_address_stays_here, else `stored = use.name == "llvm.store"`

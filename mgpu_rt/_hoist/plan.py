@@ -19,7 +19,8 @@ class Plan:
 
     program: Program
     added: list[str] = field(default_factory=list)
-    #: By function and object, in the order of their appearance: moved, or unchanged and why.
+    #: Counts by function and object, in order of appearance: moved objects, and unchanged objects
+    #: with the reason.
     moved: Counter[tuple[str, str]] = field(default_factory=Counter)
     left: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     _lines: dict[int, str | None] = field(default_factory=dict)
@@ -38,7 +39,7 @@ class Plan:
         self._lines[operation.line] = f"    {operation.result} = {text}"
 
     def redirect(self, operation: Operation, callee: str) -> None:
-        """Changes which function a call calls, with the call's operands."""
+        """Replaces the callee of a call, and leaves the call's operands."""
         line = self.program.lines[operation.line]
         self._lines[operation.line] = line.replace(
             f"callee = @{operation.callee}", f"callee = @{callee}", 1

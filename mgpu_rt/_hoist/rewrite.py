@@ -68,7 +68,7 @@ def _obstacle(program: Program) -> str | None:
 
 
 def _find_other_forms(plan: Plan) -> None:
-    """Notes the movable functions that the program uses otherwise than by a plain call."""
+    """Notes the movable functions that the program uses in other ways than by direct calls."""
     for function in plan.functions():
         for operation in function.operations:
             if operation.callee is None:

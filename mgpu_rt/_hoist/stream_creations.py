@@ -1,4 +1,4 @@
-"""Finds the creations of streams that a kept stream may replace."""
+"""Finds the stream creations that a kept stream can replace."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def _is_known(use: Operation, stream: str) -> bool:
 
 
 def _was_waited_for(uses: list[Operation], destruction: Operation) -> bool:
-    """Returns True if the use before it in its block is a wait, so that no work is pending."""
+    """Returns True if the stream's last use before the destruction, in that block, is a wait, so
+    that no work is pending."""
     # proof: wait_is_in_its_block, else `before = [u for u in uses if u.line < destruction.line]`
     before = [u for u in uses if u.block == destruction.block and u.line < destruction.line]
     # proof: last_use_is_a_wait, else `return bool(before)`

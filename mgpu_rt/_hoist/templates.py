@@ -13,7 +13,7 @@ from string import Template
 PREFIX = "mgpu_rt_hoisted"
 TAKE, GIVE = f"{PREFIX}_stream_take", f"{PREFIX}_stream_give"
 
-#: The maximal number of idle streams that are kept: no program has so many at once.
+#: The maximum number of idle streams that are kept: no program has so many streams at once.
 STREAMS = 32
 
 # proof: slot_is_emptied_at_once, else `_TAKE_IT = "llvm.load %slot : !llvm.ptr -> !llvm.ptr"`
@@ -38,7 +38,7 @@ _KNOWN = """\
     llvm.cond_br %missing, ^make, ^done(%known : !llvm.ptr)
   ^make:"""
 
-# Two threads may load at once: then the second unloads its module.
+# Two threads may load a module at once: then the second thread unloads its copy.
 _MODULE = Template(f"""
   llvm.func internal @${{prefix}}_module_$index() -> !llvm.ptr {{
 {_KNOWN}
@@ -55,7 +55,7 @@ $load
     llvm.return %result : !llvm.ptr
   }}""")
 
-# Two threads may look up at once: both get the same function.
+# Two threads may look up a kernel at once: both threads get the same function.
 _FUNCTION = Template(f"""
   llvm.func internal @${{prefix}}_function_$index() -> !llvm.ptr {{
 {_KNOWN}
@@ -68,8 +68,9 @@ $module
     llvm.return %result : !llvm.ptr
   }}""")
 
-# A loop over the slots of %all. The text between the two parts uses %slot and continues at ^next,
-# or leaves the loop. The text after these lines runs if all slots were tried.
+# A loop over the slots of %all. The text between _EACH_SLOT and _NEXT_SLOT uses %slot, and
+# continues at ^next or leaves the loop. The text after _NEXT_SLOT runs once the loop has tried all
+# slots.
 _EACH_SLOT = """\
     %none = llvm.mlir.zero : !llvm.ptr
     %start = llvm.mlir.constant(0 : i64) : i64
@@ -189,15 +190,16 @@ def function_name(index: int) -> str:
 
 
 def module(index: int, load: Iterable[str], result: str) -> str:
-    """Returns the function that returns a module; ``load`` contains the lines that load it."""
+    """Returns the text of a function that returns a module; ``load`` contains the lines that load
+    the module."""
     return _MODULE.substitute(
         prefix=PREFIX, kind="module", index=index, load="\n".join(load), module=result
     )
 
 
 def function(index: int, of_module: Iterable[str], name: str) -> str:
-    """Returns the function that returns a kernel; ``of_module`` contains the lines that define
-    %module."""
+    """Returns the text of a function that returns a kernel; ``of_module`` contains the lines that
+    define %module."""
     return _FUNCTION.substitute(
         prefix=PREFIX, kind="function", index=index, module="\n".join(of_module), name=name
     )

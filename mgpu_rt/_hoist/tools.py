@@ -76,7 +76,8 @@ def find(llvm: int | None) -> Tools:
 def _with_own_target(text: str, ir: str) -> str:
     """Returns the module with the program's data layout and target.
 
-    The import from LLVM IR adds default entries, in a dialect that MLIR's runners do not know.
+    The import from LLVM IR adds default attributes to the module, in a dialect that MLIR's runners
+    do not know.
     """
     if "\nmodule asm " in ir:
         return text

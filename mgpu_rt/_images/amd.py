@@ -14,8 +14,8 @@ _DESCRIPTOR = ".kd"  # the names of kernels' descriptors end so
 HSA, RELOCATABLE = 64, 1
 ABI_TO_VERSION = 2  # EI_ABIVERSION 2 is version 4
 
-#: By version from 4 on: the shifts of features in e_flags, and the meanings of the features'
-#: values.
+#: By code object version, from 4 on: the shifts of features in e_flags, and the meanings of the
+#: features' values.
 _FEATURES = {"xnack": 8, "sramecc": 10}
 _SETTINGS = ("unsupported", "any", "off", "on")
 
@@ -69,7 +69,7 @@ def _metadata(elf: Elf) -> dict[Any, Any]:
 
 
 def _get(values: dict[Any, Any], key: str, kind: type) -> Any:
-    """Returns a value if it has that type, or None."""
+    """Returns the value if it has the given type, otherwise None."""
     value = values.get(key)
     return value if isinstance(value, kind) else None
 

@@ -1,4 +1,4 @@
-"""Limits the work that one file causes.
+"""Limits the work of reading one file.
 
 Tables of a damaged file may name the same bytes again and again. A reader counts the bytes that it
 reads, and stops when they exceed a multiple of the file's size.

@@ -1,7 +1,7 @@
 """Reads ELF files: their length, and what pyelftools finds, as plain values.
 
 On a damaged file pyelftools may raise any exception. So this module reads everything at once, and
-converts each exception to Damaged. A budget limits the bytes that it reads (budget.py).
+converts each exception to Damaged. A budget limits the bytes that this module reads (budget.py).
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def extent(data: bytes, at: int = 0, budget: Budget | None = None) -> int | None
     """Returns the length of a GPU's ELF up to the last byte that its headers name; None for an
     unknown form.
 
-    Raises Damaged if that end is beyond the end of `data`, or if no driver accepts the file;
-    BudgetExceeded.
+    Raises Damaged if the ELF extends beyond the end of `data`, or if no driver accepts the file;
+    raises BudgetExceeded.
     """
     header = _HEADER.unpack_from(data, at)
     machine, segments, sections = header[2], *header[5:7]

@@ -22,14 +22,14 @@ _SIGNATURES = re.compile(
     + rb"|"
     + image.PTX_BEGIN.pattern
 )
-#: lowering/graph_functions.py adds this to the name of a replayed function.
+#: The suffix that lowering/graph_functions.py adds to the name of a replayed function.
 PLAINLY = ".plainly"
 _ASCII = bytes((*b"\t\n\r", *range(32, 127)))
 _TEXT = _ASCII + bytes(range(128, 256))
 
 _TYPES = {1: "an object file", 2: "a program", 3: "a shared library or program"}
 
-#: By first bytes: other files that people pass by mistake, and what to pass instead.
+#: Files that people pass by mistake, by their first bytes, and what to pass instead.
 _OTHERS = {
     b"BC\xc0\xde": "LLVM bitcode, which no driver loads: compile it, in MLIR by "
     "gpu-module-to-binary{format=bin}",
@@ -62,7 +62,7 @@ def read(path: Path) -> Contents:
 
 
 def contents(data: bytes, name: str) -> Contents:
-    """Returns the images in these bytes, which messages call `name`. Raises NothingFound."""
+    """Returns the images in `data`, which messages call `name`. Raises NothingFound."""
     try:
         found = _contents(data, name, Budget(len(data)))
     except BudgetExceeded:
@@ -169,7 +169,7 @@ def _in_section(data: bytes, file: elf.Elf, section: elf.Section) -> Iterator[Im
 
 
 def _scan(data: bytes, budget: Budget, begin: int, end: int) -> Iterator[ImageDescription]:
-    """Returns the images between two offsets; skips bytes that only resemble one."""
+    """Returns the images between two offsets; skips bytes that only resemble an image."""
     while match := _SIGNATURES.search(data, begin, end):
         start = match.start()
         found = _ptx_at(data, start, end) if match[0][:1] == b"." else image.at(data, start, budget)
@@ -179,7 +179,8 @@ def _scan(data: bytes, budget: Budget, begin: int, end: int) -> Iterator[ImageDe
 
 
 def _is_plausible(found: ImageDescription) -> bool:
-    """Returns False for a mere signature, because programs that read images contain signatures."""
+    """Returns False for a signature without an image, because programs that read images contain
+    signatures."""
     if found.kind in (BUNDLE, FATBIN):
         return bool(found.entries)
     return found.kind != COMPRESSED or found.size > 0
@@ -187,7 +188,7 @@ def _is_plausible(found: ImageDescription) -> bool:
 
 def _ptx_at(data: bytes, at: int, end: int) -> ImageDescription | None:
     """Returns the PTX that begins between two offsets, with the text before its .version, up to the
-    0."""
+    terminating 0."""
     match = image.PTX_BEGIN.search(data, at, end)
     if not match:
         return None

@@ -31,7 +31,7 @@ _FATBIN_PTX, _FATBIN_ELF, _FATBIN_ENTRY = 1, 2, 24
 
 def at(data: bytes, offset: int = 0, budget: Budget | None = None) -> ImageDescription | None:
     """Returns the image that begins at the offset; None if no image does. Raises BudgetExceeded if
-    a budget is given."""
+    a given budget is exceeded."""
     if budget is not None:
         return _at(data, budget, offset)
     try:
@@ -102,8 +102,8 @@ def _bundle(data: bytes, budget: Budget, offset: int) -> ImageDescription:
 
 
 def _table(data: bytes, offset: int) -> tuple[list[tuple[int, int, bytes]], int, bool]:
-    """Returns offset, size and name of each non-empty entry; the end of the table; False if it
-    cannot be read to its end."""
+    """Returns offset, size and name of each non-empty entry; the table's end; True if the table was
+    read completely."""
     rows: list[tuple[int, int, bytes]] = []
     position = offset + len(BUNDLE_MAGIC) + 8
     (count,) = struct.unpack_from("<Q", data[position - 8 : position].ljust(8, b"\xff"))
@@ -122,7 +122,7 @@ def _table(data: bytes, offset: int) -> tuple[list[tuple[int, int, bytes]], int,
 def _entry(
     data: bytes, budget: Budget, start: int, size: int, offset: int, name: bytes
 ) -> ImageDescription:
-    """Reads one entry of a bundle. Reads only an ELF, because an overwritten table may name the
+    """Reads one entry of a bundle. Parses only an ELF, because an overwritten table may name the
     bundle itself."""
     budget.spend(size)
     content = data[start : start + size]
@@ -175,7 +175,7 @@ def _fatbin(data: bytes, budget: Budget, offset: int) -> ImageDescription | None
 
 
 def _read_entries(image: ImageDescription, budget: Budget, position: int) -> None:
-    """Adds a fatbin's entries, up to one that reaches beyond its end."""
+    """Adds a fatbin's entries, up to the first that extends beyond the fatbin."""
     content = image.content
     while position + _FATBIN_ENTRY <= len(content):
         kind, _, header, size = struct.unpack_from("<HHIQ", content, position)
@@ -212,10 +212,10 @@ _READERS: dict[bytes, Callable[[bytes, Budget, int], ImageDescription | None]] =
 
 
 def size_of(room: memoryview) -> int:
-    """Returns the size of the image at the begin of memory, from its headers; 0 if the headers do
+    """Returns the size of the image at the start of `room`, from its headers; 0 if the headers do
     not contain the size.
 
-    `room` is the length of the memory; only data that the headers name is read.
+    `room` is the memory from the image's first byte on; only data that the headers name is read.
     """
     head = bytes(room[:64])
     try:

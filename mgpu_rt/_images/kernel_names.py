@@ -1,8 +1,8 @@
-"""Full names distinguish kernels that have one name: `main_kernel_0::main_kernel`.
+"""Full names distinguish kernels with equal names: `main_kernel_0::main_kernel`.
 
 MLIR's --gpu-kernel-outlining puts each kernel into its own gpu.module, and gives all kernels of a
-function one name. The image contains only its kernels' names. MLIR puts the image into a constant
-that is named after the gpu.module, with an ending.
+function one name. The image itself contains only the plain names of its kernels. MLIR stores the
+image in a constant that is named after the gpu.module, with a suffix.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 from mgpu_rt._images.model import ImageDescription
 
-#: MLIR's endings after the gpu.module's name: the first since LLVM 20, the second up to 17, the
-#: third between them.
+#: MLIR's suffixes of the gpu.module's name: the first since LLVM 20, the second up to LLVM 17, the
+#: third for LLVM 18 and 19.
 _ENDINGS = ("_binary", "_gpubin_cst", "_bin_cst")
 
 
@@ -32,7 +32,8 @@ def full_name(module: str, kernel: str) -> str:
 
 
 def kernels_of(image: ImageDescription) -> list[str]:
-    """Returns the plain names; the entries of a bundle contain equal kernels for several GPUs."""
+    """Returns the kernels' plain names, each once: a bundle's entries contain equal kernels for
+    several GPUs."""
     parts = (image, *image.entries)
     return list(dict.fromkeys(kernel.name for part in parts for kernel in part.kernels))
 

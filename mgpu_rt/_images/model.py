@@ -23,7 +23,7 @@ def with_article(kind: str) -> str:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a kernel. None: the image does not say."""
+    """An argument of a kernel. None stands for facts that the image does not state."""
 
     offset: int | None
     size: int | None
@@ -33,8 +33,8 @@ class Argument:
 
 @dataclass(frozen=True)
 class KernelDescription:
-    """A kernel. A kernel; None stands for facts that the image lacks, and NVIDIA's images lack
-    more."""
+    """A kernel. None stands for facts that the image does not state; NVIDIA's images state
+    fewer."""
 
     name: str
     arguments: tuple[Argument, ...] = ()
@@ -64,7 +64,8 @@ class KernelDescription:
 
 @dataclass(frozen=True)
 class Global:
-    """A variable that kernels can write, and that must be fresh after the next load."""
+    """A variable that kernels can write, and that must have its initial value after the next
+    load."""
 
     name: str
     size: int | None
@@ -95,5 +96,5 @@ class ImageDescription:
 
     @property
     def loaded(self) -> bytes:
-        """Returns the bytes that the library loads: PTX with the 0 that ends it."""
+        """Returns the bytes that the library loads: PTX with its terminating 0."""
         return self.content + b"\0" if self.kind == PTX else self.content

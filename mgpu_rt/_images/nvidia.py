@@ -95,7 +95,7 @@ Threads = dict[int, tuple[int, int, int]]  # the most threads of a block, or all
 
 
 def _kernel(name: str, arguments: list[Argument] | None, threads: Threads) -> KernelDescription:
-    """None: the image does not say."""
+    """Returns the description of a kernel; `arguments` is None if the image does not state them."""
     known = {number: sizes for number, sizes in threads.items() if all(sizes)}
     required = known.get(_THREADS_EXACTLY)
     most = required or known.get(_MOST_THREADS)

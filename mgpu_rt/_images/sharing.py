@@ -9,7 +9,7 @@ from mgpu_rt import _hip_search, _layout
 
 
 class NotBuilt(RuntimeError):
-    """Raised if the library cannot be asked; the message says how to install it."""
+    """Raised if the library is missing; the message says how to install it."""
 
 
 @functools.cache

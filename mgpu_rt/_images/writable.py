@@ -11,7 +11,8 @@ _WORKGROUP_MEMORY = ".nv.shared"
 
 
 def globals_of(elf: Elf) -> list[Global]:
-    """Returns the variables of writable sections; a section without symbols is listed itself."""
+    """Returns the variables of writable sections; a section without symbols counts as one
+    variable."""
     found = []
     for section in filter(_is_writable, elf.sections):
         symbols = [s for s in elf.symbols_by_section.get(section.index, ()) if s.size]

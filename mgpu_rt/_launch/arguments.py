@@ -43,7 +43,8 @@ def parameters_of(kernel: KernelDescription) -> tuple[Argument, ...] | None:
 
 
 def _is_scalar(value: Any) -> bool:
-    """Returns True for a value with its own size: NumPy's, ctypes', cffi's pointers, bytes."""
+    """Returns True for a value that has a size of its own: NumPy's and ctypes' values, cffi's
+    pointers, bytes."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         return True
@@ -112,7 +113,8 @@ def _address(address: int, parameter: Argument) -> bytes:
 
 
 def _value(part: Any, parameter: Argument) -> bytes | Copy:
-    """Returns the bytes for a part of an argument, or a copy, whose address is filled in later."""
+    """Returns the bytes for a part of an argument, or a copy of an array, whose address is filled
+    in later."""
     if type(part) in _NUMBERS:
         return _encode(part, parameter)
     if isinstance(part, Copy):
@@ -188,8 +190,8 @@ class Passed:
         yield from (pointer, pointer, index(0), *map(index, (*array.shape, *array.steps)))
 
     def _resolved(self, value: Any) -> tuple[Any, Array | None]:
-        """Returns the value, its array on the device, or the copy of its host array; and the
-        array."""
+        """Returns the value to pass (the value itself, its device array, or the copy of its host
+        array), and the array."""
         said = isinstance(value, (In, Out, InOut))
         inner = value.array if said else value
         if inner is None or isinstance(inner, (int, float)) or _is_scalar(inner):
@@ -211,7 +213,8 @@ class Passed:
         return bool(self._copies)
 
     def to_device(self) -> None:
-        """Waits, on the stream, for the owners of device arrays; copies host arrays."""
+        """Makes the stream wait for the owners of device arrays, and copies host arrays to the
+        device."""
         for stream in {array.stream for array in self._arrays} - {None, self._handle}:
             wait_for(self._library, self._stream, self._ffi.cast("hipStream_t", stream))
         self._copies.to_device()

@@ -48,12 +48,12 @@ class Array:
 
 
 def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
-    """Returns the array that a value is; None if the value is no array. `stream` is the stream on
-    which the array is used. With `gaps` an array on the host may have gaps between its elements.
+    """Returns the value as an array; None if the value is no array. `stream` is the stream on which
+    the array is used. With `gaps` an array on the host may have gaps between its elements.
 
     Raises TypeError or ValueError for arrays that no kernel can use.
     """
-    # PyTorch's tensors on the host have the attribute, and reading it raises AttributeError.
+    # PyTorch's host tensors have the attribute, but reading it raises AttributeError.
     if (interface := getattr(value, "__cuda_array_interface__", None)) is not None:
         return _by_interface(value, interface)
     if (host := _host(value, gaps=gaps)) is not None:
@@ -68,7 +68,7 @@ def array_of(value: Any, stream: int, *, gaps: bool = False) -> Array | None:
 
 
 def _strides(given: Any, shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Returns the strides of an interface: None stands for C's order."""
+    """Returns the strides of an array interface, in which None stands for C's order."""
     if given is not None:
         return tuple(given)
     return tuple(math.prod(shape[i + 1 :]) * itemsize for i in range(len(shape)))

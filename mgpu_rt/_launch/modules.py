@@ -35,9 +35,9 @@ class Module:
 
     The bytes are copied. close() unloads the module. The end of `with`, of the process, or of the
     last reference to the module and its kernels also unloads it. The work of the module's kernels
-    must be done by then.
+    must be complete before the module is unloaded.
 
-    Raises ValueError, TypeError or OSError if there is no image, HipError if HIP refuses it.
+    Raises ValueError, TypeError or OSError if there is no image, HipError if HIP refuses the image.
     """
 
     def __init__(self, image: Any, *, holding: str | None = None) -> None:
@@ -46,7 +46,7 @@ class Module:
         self.kernels = _kernels(chosen)
         self._full = {kernel_names.full_name(chosen.module, name): name for name in self.kernels}
         self._functions: dict[str, Any] = {}
-        # HIP may read the image as long as the module lives (MGPU_RT_CACHE=off).
+        # With MGPU_RT_CACHE=off, HIP may read the image as long as the module lives.
         content = self._library.ffi.from_buffer(chosen.loaded)
         self._library.take_error()
         self._handle = self._library.mgpuModuleLoad(content, len(content))
@@ -58,7 +58,7 @@ class Module:
 
     def __getitem__(self, name: str) -> Kernel:
         """Returns a kernel, by its name or by the full name. Raises KeyError if the image lacks the
-        kernel; HipError if only HIP can say so."""
+        kernel, or HipError if only HIP can detect the lack."""
         name = self._full.get(name, name)
         self._function(name)
         return Kernel(self, name)
@@ -88,7 +88,7 @@ class Module:
 
     def close(self) -> None:
         """Unloads the module; the cache may keep it. The work of the module's kernels must be
-        done."""
+        complete."""
         self._end()
 
     def _function(self, name: str) -> Any:
@@ -146,7 +146,7 @@ def _bytes_of(image: Any) -> bytes:
 
 
 def _kernels(image: ImageDescription) -> dict[str, KernelDescription]:
-    """By name. Lists the kernels; the entries of a bundle contain equal kernels for several
+    """By name. Lists each kernel once: a bundle's entries contain equal kernels for several
     GPUs."""
     found = {kernel.name: kernel for entry in image.entries for kernel in entry.kernels}
     return found | {kernel.name: kernel for kernel in image.kernels}
@@ -191,9 +191,10 @@ class Kernel:
 
         `shared` is the number of bytes of dynamic workgroup memory. With `stream`, or an external
         stream (use_stream), the call waits only if an argument is a host array. Without a stream
-        the kernel runs on one of the library's streams, and is complete when this returns.
+        the kernel runs on one of the library's streams, and is complete on return.
 
-        Raises ValueError or TypeError for arguments that do not fit, HipError if HIP refuses it.
+        Raises ValueError or TypeError for arguments that do not fit, HipError if HIP refuses the
+        launch.
         """
         library, sizes = self.module._library, self._sizes(grid, block)
         if not 0 <= operator.index(shared) <= _MOST_SHARED:

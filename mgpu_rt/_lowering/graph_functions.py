@@ -1,8 +1,8 @@
 """Makes functions whose calls the library replays as a graph: `mgpu-rt lower --graph`.
 
-Each such function becomes an internal function in LLVM IR. A wrapper with its name asks the library
-at each call whether the function must run (mgpu_rt_graph_enter in mgpu_rt.h). With another library,
-the function always runs.
+Each such function becomes an internal function in LLVM IR. A wrapper with the function's name asks
+the library at each call whether the function must run (mgpu_rt_graph_enter in mgpu_rt.h). With
+another library, the function always runs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Iterable
 
-#: The library's functions, by the begin of their declarations in programs.
+#: The library's functions, by the first words of their declarations in programs.
 _CALLS = {
     "@mgpu_rt_graph_enter(": "declare extern_weak i32 @mgpu_rt_graph_enter(ptr, ptr, i64)\n",
     "@mgpu_rt_graph_leave(": "declare extern_weak i32 @mgpu_rt_graph_leave(ptr)\n",
@@ -88,7 +88,7 @@ def _symbol(name: str) -> str:
 
 
 def _own_symbols(ir: str, function: str) -> dict[str, str]:
-    """Returns symbols for the added parts that the program does not use."""
+    """Returns symbols that the program does not use, for the added parts."""
     for number in itertools.count():
         end = f".{number}" if number else ""
         found = {kind: _symbol(f"{function}.{kind}{end}") for kind in ("name", "graph", "plainly")}

@@ -16,7 +16,8 @@ def with_iterations(text: str, iterations: int | None) -> str:
     arith.constant``.
 
     If mlir-opt has dropped the name, the function replaces the upper bound of the only outermost
-    ``scf.for`` of the host code. Raises ValueError unless one of the two occurs exactly once.
+    ``scf.for`` of the host code. Raises ValueError unless the program has exactly one such
+    constant, or else exactly one such loop.
     """
     if iterations is None:
         return text

@@ -56,8 +56,8 @@ def lower_to_llvm_dialect(
     opt_level: int = 2,
     image: str | None = None,
 ) -> Path:
-    """Returns the program in the LLVM dialect, which ``toolchain.runner(llvm)`` accepts. Raises as
-    lower() does."""
+    """Returns the program in the LLVM dialect, which ``toolchain.runner(llvm)`` accepts. Raises the
+    exceptions of lower()."""
     text = with_iterations(program.read_text(), iterations)
     pipeline = pipelines.pipeline(llvm, chip, image=image, opt_level=opt_level)
     return cache.kept(
@@ -78,7 +78,7 @@ def code_objects(
     image: str | None = None,
 ) -> dict[str, bytes]:
     """Returns the device images that LLVM 22 compiles from a program, by the name of their
-    gpu.module. Raises as lower() does."""
+    gpu.module. Raises the exceptions of lower()."""
     text = program.read_text()
     pipeline = pipelines.pipeline(22, chip, image=image, opt_level=opt_level, first=first)
     kept = cache.kept(

@@ -111,7 +111,7 @@ def link_command(
 ) -> list[Path | str]:
     """Returns the command that links objects into an executable, or a shared library, against
     shared libraries given by their files. ``others`` are further arguments of the linker, between
-    the two.
+    the objects and the libraries.
 
     The executable names each library by its SONAME and searches LD_LIBRARY_PATH for it, then
     ``rpath``. The linker does not search for the libraries' own dependencies: a library that was

@@ -62,9 +62,9 @@ class Pipeline:
     """One way to lower a program; `pipeline` creates all of them.
 
     ``image`` is the form of the device code: bin, or isa (PTX), which is only for NVIDIA's chips.
-    ``first`` are passes that run before the others (not for 15), for operations that those passes
-    do not accept. ``lines``: adds line tables that contain this name of the program (not for 15,
-    nor for NVIDIA).
+    ``first`` are passes that run before the pipeline's own (not for 15), for operations that the
+    pipeline does not accept. ``lines``: adds line tables that contain this name of the program (not
+    for 15, nor for NVIDIA).
     """
 
     llvm: int
@@ -92,7 +92,7 @@ class Pipeline:
         return [*(("mlir-opt", llvm) for llvm in releases), *linker]
 
     def tools(self) -> list[Path]:
-        """Returns the files of these tools and of NVIDIA's assembler. Raises ToolchainMissing."""
+        """Returns the files of LLVM's tools and of NVIDIA's assembler. Raises ToolchainMissing."""
         tools = [toolchain.tool(*need) for need in self.needs()]
         if self.nvidia and self.image == "bin":
             tools.append(toolchain.other("ptxas", "nvidia-cuda-toolkit"))
@@ -145,12 +145,13 @@ class Pipeline:
         return steps.run(self.steps(), text.encode())
 
     def device_part(self, text: str) -> bytes:
-        """Returns the program with its gpu.modules compiled. Raises as llvm_dialect() does."""
+        """Returns the program with its gpu.modules compiled. Raises the exceptions of
+        llvm_dialect()."""
         return steps.run([self._device_step()], text.encode())
 
 
-#: 22 ends PTX with a 0 when it translates the module. LLVM 19 does not, so the driver would read
-#: the bytes after the text as PTX.
+#: LLVM 22 ends PTX with a 0 when it translates the module. LLVM 19 adds no 0, so the driver would
+#: read the bytes after the text as PTX.
 _ENDED_PTX = Step(
     edit=lambda text: _ASSEMBLY.sub(r'\1\\00"', text.decode()).encode(), words="ends PTX with a 0"
 )
@@ -166,7 +167,7 @@ def pipeline(
     lines: str = "",
 ) -> Pipeline:
     """Returns the pipeline of a release for a chip, by default gfx90a, or for 15 gfx906 as in the
-    forum's report. Raises ValueError if a release has no such pipeline."""
+    forum's report. Raises ValueError if the release has no pipeline for these arguments."""
     if llvm not in toolchain.RELEASES:
         raise ValueError(f"no recipe for LLVM {llvm}: there are 15, and 19 to 23")
     if llvm == 15 and _is_nvidia(chip or ""):
@@ -191,8 +192,8 @@ def _form(chip: str, image: str | None) -> str:
 
 def _cuda() -> dict[str, str]:
     """Returns the variable by which mlir-opt finds NVIDIA's device library, which a kernel with an
-    exponential needs. A variable names CUDA's folder, or it is where NVIDIA or Debian install
-    CUDA."""
+    exponential needs. A variable names CUDA's folder; otherwise the folder is one of NVIDIA's and
+    Debian's usual folders."""
     if any(name in os.environ for name in CUDA_VARIABLES):
         return {}
     found = (home for home in CUDA_HOMES if Path(home, "nvvm", "libdevice").exists())
@@ -202,9 +203,9 @@ def _cuda() -> dict[str, str]:
 def _forum_command(chip: str) -> list[Path | str]:
     """Returns the forum's mlir-opt command of LLVM 15.
 
-    LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld. If the machine lacks that file, a mount namespace
-    provides it and leaves the machine unchanged. The namespace hides all of /opt, so the program is
-    passed through pipes.
+    LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld. If the machine lacks /opt/rocm/llvm/bin/ld.lld, a
+    mount namespace provides the file and leaves the machine unchanged. The namespace hides all of
+    /opt, so the program is passed through pipes.
     """
     command: list[Path | str] = [toolchain.tool("mlir-opt", 15)]
     command += [option.format(chip=chip) for option in FORUM_PASSES]

@@ -49,7 +49,8 @@ def lower(
 
 
 def _read(source: str | bytes | os.PathLike[str]) -> tuple[str, str]:
-    """Returns the text of a program, and a name for its files. Text has more than one line."""
+    """Returns the text of a program, and a name for its files. A string of more than one line is
+    the text itself, and no path."""
     if isinstance(source, bytes):
         source = source.decode()
     if isinstance(source, str) and "\n" in source:

@@ -24,7 +24,7 @@ Tool = tuple[str, int]
 DEVICE_LIBRARIES = (Path("/usr/lib/x86_64-linux-gnu/amdgcn"), Path("/opt/rocm/amdgcn"))
 
 #: For an unknown chip LLVM prints a warning, and then crashes or writes an image that no GPU
-#: accepts. For an unknown name MLIR ends with an error.
+#: accepts. For a name that denotes no chip, MLIR ends with an error.
 UNKNOWN_CHIP = ("is not a recognized processor", "Invalid chipset name")
 
 _VERSION = re.compile(r"\b(?:LLVM version|LLD) (\d+)\.")
@@ -86,9 +86,8 @@ def _package(name: str, llvm: int) -> str:
 
 
 def library(name: str, llvm: int) -> Path | None:
-    """Returns a shared library of a release, such as mlir_c_runner_utils, or of another release,
-    because all releases have equal functions in it. Returns None if no release provides the
-    library."""
+    """Returns a shared library such as mlir_c_runner_utils, of the release or of any other, because
+    all releases have equal functions in it. Returns None if no release provides the library."""
     for release in (llvm, *RELEASES):
         try:
             folder = tool("mlir-opt", release).resolve().parent.parent / "lib"
@@ -126,7 +125,7 @@ def defining(functions: Iterable[str], llvm: int) -> tuple[list[str], set[str]]:
 
 
 def missing(tools: Iterable[Tool]) -> list[ToolchainMissing]:
-    """Returns the missing ones among the given tools."""
+    """Returns the given tools that are missing."""
     absent = []
     for name, llvm in tools:
         try:

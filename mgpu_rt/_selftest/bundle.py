@@ -26,13 +26,14 @@ def marker(program: str, module: str) -> bytes:
     return f"mgpu_rt selftest image of {program}.{module};".encode()
 
 
-#: Images that are derived from others, for AMD's chips. One image is cell0 in a bundle. The others
-#: are plain0: with a name as kernels that print have, and with a section that claims to be endless.
+#: Images that are derived from others, for AMD's chips. The first image is cell0 in an offload
+#: bundle. The other images are plain0: with a name as kernels that print have, and with a section
+#: that claims to be endless.
 OFFLOAD, PRINTING, ENDLESS = MADE = ("offload-cell0", "printing-plain0", "endless-plain0")
 AMDGCN = "amdgcn-amd-amdhsa"
 
 #: The libraries that contain the sequences' images as constants, and the images in the order of
-#: their numbers. The first library cannot be closed.
+#: their numbers. Sequences can close all libraries except the first.
 CONSTANTS = {
     "constants": [*(f"plain{i}" for i in range(6)), *(f"cell{i}" for i in range(3))],
     "closable0": ["plain0"],
@@ -41,8 +42,8 @@ CONSTANTS = {
 
 
 def library_name(llvm: str | int) -> str:
-    """Returns the programs that a release has lowered, in the bundle and where they are
-    unpacked."""
+    """Returns the path, in the bundle and in the folder where it is unpacked, of the library with a
+    release's programs."""
     return f"programs/{llvm}.so"
 
 

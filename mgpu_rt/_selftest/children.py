@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-#: The seconds in which a killed process must end. A process that waits in the kernel may remain.
+#: The seconds in which a killed process must end. A process that hangs in the kernel may remain.
 GRACE = 5.0
 
 HUNG = "it did not end within its time limit: the GPU or its driver hangs, see dmesg"

@@ -22,7 +22,7 @@ LIMIT = 240.0  # in seconds: both devices run the programs twice if something di
 
 def commands(bundle: Bundle, machine: Machine, folder: Path) -> Iterator[tuple[str, list[str]]]:
     """Returns a name and a command `mgpu-rt diff` for each LLVM release, without the option -o.
-    Returns None if this is no GPU of AMD's, this machine cannot emulate the chip, or NumPy is
+    Returns None if the GPU is not AMD's, this machine cannot emulate the chip, or NumPy is
     missing."""
     if machine.kind != "hip" or machine.chip not in softgpu.TARGETS or not _can_compare():
         return

@@ -27,7 +27,7 @@ SIDES: dict[str, dict[str, str]] = {
     "lazy": {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": "lazy"},
     HAND: {},
 }
-#: Programs of the loops with their LLVM release, the iterations of a call, and the module that the
+#: The loops' programs, each with its LLVM release, its iterations per call, and the module that the
 #: loop by hand loads.
 LOOPS = (
     ("forum", 19, 20, "test_func"),
@@ -159,7 +159,8 @@ def _loops(
 def _rounds(
     loops: Mapping[str, _Loop], until: float, order: random.Random
 ) -> dict[str, tuple[list[float], int]]:
-    """Returns samples of each way and the calls in one sample, in turns of random order."""
+    """Returns timing samples of each way, taken in turns of random order, and the number of calls
+    in one sample."""
     calls = {}
     for side, loop in loops.items():
         loop.round(1)  # this starts HIP

@@ -102,7 +102,7 @@ class Seen(LaunchHook):
 
 
 def hook(mixer: Mixer) -> Iterator[str]:
-    """Tests a hook on each launch, with which the results must be as without it."""
+    """Tests that results with a hook on each launch equal the results without the hook."""
     mixer.fill(7)
     with mgpu_rt.intercept(Seen()) as seen:
         mixer.submit()

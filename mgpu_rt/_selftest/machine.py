@@ -157,7 +157,7 @@ def _choose(gpus: list[Gpu], number: int | None) -> Gpu:
 
 
 def _only(kind: str, environment: Mapping[str, str], *gpus: Gpu) -> dict[str, str]:
-    """Returns the environment in which only these devices are visible."""
+    """Returns the environment in which only the given devices are visible."""
     variable = _VISIBLE.get(kind)
     if variable is None:
         return dict(environment)

@@ -115,8 +115,8 @@ def verdict(parts: list[dict[str, Any]]) -> str:
     return YES if parts and complete and STOCK not in sides else NOT_KNOWN
 
 
-#: A type, or a list with the schema of each element, or a dictionary with the schemas of its names.
-#: A dictionary with the single name "*" has one schema for all names.
+#: A schema is a type, a list with the schema of its elements, or a dictionary with a schema for
+#: each name. A dictionary with the single name "*" has one schema for all names.
 schema: dict[str, Any] = {
     "format": int,
     "verdict": str,

@@ -18,7 +18,7 @@ from mgpu_rt._selftest.machine import MEASURE, PLAYER, Machine
 from mgpu_rt._selftest.result import EMULATOR, HIP, STOCK, Part, Wrong
 from mgpu_rt._selftest.sequences import Case, Output, differences, run
 
-#: The time limit of one process in seconds. An emulated device needs a few, a GPU fewer.
+#: The time limit of one process in seconds. An emulated device needs a few seconds, a GPU fewer.
 LIMIT = 60.0
 MOST_SAID = 12  # lines about the faults of one check
 AGAIN = 3  # how often a failed sequence is played again
@@ -42,7 +42,7 @@ KINDS, HARSH = ("proofs", "calm"), ("resets", "harsh")
 RANDOM = ("calm", "harsh")
 #: Steps that HIP over NVIDIA's driver does not support.
 NOT_WITH_CUDA = ("capture", "reset")
-#: In sequences other code also calls HIP, which EXCLUSIVE excludes.
+#: The sides for sequences; EXCLUSIVE is left out, because other code in sequences also calls HIP.
 WITH_OTHERS = ("library", "lazy", "tight")
 
 #: The expected output of each program. LLVM 19 and 15 load a module, and its globals, at each
@@ -266,8 +266,8 @@ def _sequence_check(part: str, name: str, case: Case, machine: Machine, images: 
 
 
 def known_compared(play: Play, sides: Sequence[str]) -> Findings:
-    """Returns the faults of a sequence for which all answers are known. With stock's behaviour that
-    sequence has other answers."""
+    """Returns the faults of a sequence for which all answers are known. Stock's behaviour gives
+    other answers for the known sequence."""
     found = Findings()
     for side in sides:
         said, wrong = play(side, Output())

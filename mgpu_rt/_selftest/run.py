@@ -15,7 +15,8 @@ from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._selftest import bundle, fast, machine, right
 from mgpu_rt._selftest.result import YES, Result
 
-#: The largest share of the time for timing, and its least number of seconds.
+#: The largest share of the selftest's time that timing may use, and the least number of seconds for
+#: timing.
 TIMING, LEAST_TIMING = 0.25, 10.0
 TIME = "time"
 INTERRUPTED = "interrupted"

@@ -88,7 +88,7 @@ class Case:
         return "\n".join(lines) + "\n"
 
     def plays(self, *steps: str) -> bool:
-        """Returns whether the case has one of these steps."""
+        """Returns whether the case has one of the given steps."""
         return any(line.split()[1] in steps for body in self.lines.values() for line in body)
 
     def with_nvidia(self) -> Case:
@@ -149,8 +149,8 @@ def _is_less_misuse(have: str | None, want: str | None, case: Case) -> bool:
 
 
 def _is_had_at_hand(have: str | None, want: str | None) -> bool:
-    """The runtime may have an idle object that HIP would refuse; then it prints nothing, and leaves
-    no error."""
+    """If the runtime has an idle object for a call that HIP would refuse, the runtime prints
+    nothing, and leaves no error."""
     return have == "had 0" and (want or "").startswith("refused ")
 
 

@@ -1,7 +1,7 @@
 """The pytest plugin: `--mgpu-device`, the fixture `mgpu` and the mark `mgpu` (docs/ci.md).
 
-pytest imports this file wherever mgpu_rt is installed. So until a test or an option requests a
-device, the plugin imports nothing else.
+pytest imports this file wherever mgpu_rt is installed. So the plugin imports no other module of
+this package until a test or an option requests a device.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The loader reads the device's LD_LIBRARY_PATH and LD_PRELOAD at a process's start only. So one
 server (server.py) starts in that environment, collects the tests again, and forks for each test. A
-fault of the GPU ends that fork.
+fault of the GPU ends only the fork of its test.
 """
 
 from __future__ import annotations

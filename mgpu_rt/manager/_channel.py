@@ -29,7 +29,7 @@ DEVICES = 64
 
 
 class Refused(Exception):
-    """Raised if this process cannot be the manager, for a reason that the library has got, too."""
+    """Raised if this process cannot be the manager; the library gets the reason, too."""
 
 
 class Channel:

@@ -114,8 +114,8 @@ def serve(channel: Channel, name: str, paths: list[str]) -> None:
 
 
 def attach() -> Channel | None:
-    """Returns the library's channel; None if this process cannot be the manager. The library then
-    gets the reason."""
+    """Returns the library's channel. If this process cannot be the manager, returns None, and the
+    library gets the reason."""
     try:
         find_cffi()
         import_package()
@@ -144,7 +144,7 @@ def main() -> None:
         from mgpu_rt import _loading
 
         channel.warn(
-            f"the policy failed, the library goes on by itself: {_loading.describe(error)}"
+            f"the policy failed, so the library goes on without it: {_loading.describe(error)}"
         )
         channel.give_up()
 

@@ -9,7 +9,7 @@ from mgpu_rt.manager._protocol import Caches, Decision, Evict, Kind
 
 
 class MemoryCache(Mirror):
-    """The blocks that the library holds from HIP.
+    """The blocks that the library has allocated from HIP.
 
     The library itself keeps each device within MGPU_RT_MEMORY_LIMIT. A device may still be short of
     memory, if other processes use memory on it. In that case the policy evicts blocks that were
@@ -24,7 +24,7 @@ class MemoryCache(Mirror):
         self._caches = caches
 
     def reserved(self, device: int) -> int:
-        """Returns the bytes held from HIP on a device."""
+        """Returns the bytes that the library has allocated from HIP on a device."""
         return sum(block.bytes for block in self if block.device == device)
 
     def decide(self) -> Iterator[Decision]:

@@ -9,9 +9,10 @@ from mgpu_rt.manager._protocol import CachedObject, Event, Kind
 
 
 class Entry:
-    """An object that the library holds from HIP.
+    """An object of HIP that the library owns.
 
-    `uses`, `held` and `last_use` are as old as the last look, because a hit causes no event.
+    `uses`, `held` and `last_use` date from the last look at the library's list, because a hit
+    causes no event.
     """
 
     __slots__ = ("bytes", "device", "handle", "heat", "held", "last_use", "pinned", "uses")
@@ -37,7 +38,8 @@ class Mirror:
     look, and corrects the mirror if events were lost.
     """
 
-    #: The seconds between two looks; ten times as many while there are no events.
+    #: The seconds between two looks at the library's list; ten times as many while there are no
+    #: events.
     INTERVAL = 1.0
 
     def __init__(self, kind: Kind, read: Callable[[], list[CachedObject]]) -> None:

@@ -16,8 +16,8 @@ class ModuleCache(Mirror):
     repeated use, up to half of the limit.
     """
 
-    #: Counts uses; the count is halved at each look. A module is in repeated use from the count HOT
-    #: on, until the count falls below COLD.
+    #: The bounds of a module's count of uses, which each look at the library's list halves. A
+    #: module is in repeated use from the count HOT on, until the count falls below COLD.
     HOT, COLD = 2.0, 0.1
     #: The share of the limit that pinned modules may use.
     SHARE = 0.5

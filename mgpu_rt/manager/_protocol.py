@@ -1,8 +1,8 @@
 """The events that a policy gets, and the decisions that the policy may make.
 
 A policy is a class that `MGPU_RT_POLICY=package.module:Class` names. The policy runs in the
-manager, a separate process (docs/python.md), so it may take its time. While it decides, the C
-library serves the program's calls, and enforces its limits in the order of last use.
+manager, a separate process (docs/python.md), so it may take its time. While the policy decides, the
+C library serves the program's calls, and enforces its limits in the order of last use.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Event(NamedTuple):
 
 
 class CachedObject(NamedTuple):
-    """An object that the library holds from HIP; `held` is True if the program has it now.
+    """An object of HIP that the library owns; `held` is True if the program has the object now.
 
     `bytes` and `uses` are 0 for streams: the library does not count them.
     """
@@ -109,7 +109,7 @@ class Evict(NamedTuple):
 
 
 class Pin(NamedTuple):
-    """Exempts this module from the limit, or ends the exemption. Evict can still release the
+    """Exempts this module from the limit, or ends the exemption. `Evict` can still release a pinned
     module."""
 
     handle: int

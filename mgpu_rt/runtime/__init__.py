@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime._objects import Buffer, Image, Launch, LoadedKernel, MemRefDescriptor
     from mgpu_rt.runtime._replay import Recording
 
-#: The modules that define these names. Code that builds the compiled part, or runs without HIP,
-#: cannot import these modules.
+#: The module that defines each name. Code that builds the compiled part, or runs without HIP,
+#: cannot import the modules.
 _ELSEWHERE = {
     "Buffer": "objects",
     "CachedRuntime": "cached",

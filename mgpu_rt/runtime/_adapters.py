@@ -191,8 +191,8 @@ def _method_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """Answers a function of the ABI by `method`, and exceptions by `handler`. C gets `lost` if even
-    the handler could not run."""
+    """Makes `method` answer a function of the ABI, and `handler` answer the method's exceptions. C
+    gets `lost` if even the handler could not run."""
 
     method: Callable[..., Any]
     handler: Callable[..., Any]
@@ -238,8 +238,8 @@ def _handler(runtime: Runtime, function: str, failed: Any, fail: Fail) -> Callab
 
     def handle(_kind: Any, error: BaseException, trace: Any) -> Any:
         if trace is None and isinstance(error, (TypeError, OverflowError)):
-            # No line of the method raised the exception: to call the method, or to take its result,
-            # failed in C.
+            # The exception has no line in the method: C code failed to call the method, or to
+            # convert its result.
             method = _method_of(function)
             words = f"{method}{inspect.signature(getattr(Runtime, method))}".replace("'", "")
             error = TypeError(f"{type(runtime).__name__}.{method} does not fit {words}: {error}")

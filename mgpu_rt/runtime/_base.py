@@ -1,8 +1,8 @@
 """Runtime: a method for every function of the mgpu* ABI.
 
-In place of its function, the library calls a method, with handles and addresses as ints. super()
-calls the next class's method, and finally the C library's function. Python is called only for
-overridden methods: all others stay in the C library, at its speed.
+The library calls a method in place of the corresponding function, with handles and addresses as
+ints. super() calls the next class's method, and finally the C library's function. Python is called
+only for overridden methods: all others stay in the C library, at its speed.
 """
 
 from __future__ import annotations
@@ -177,7 +177,8 @@ class Runtime:
         return Buffer(self, *found) if found else None
 
     def copy(self, to: int, source: int, size: int, stream: int = 0) -> None:
-        """Copies in the order of the stream, and waits. Raises CopyFailed if HIP refuses it."""
+        """Copies in the order of the stream, and waits. Raises CopyFailed if HIP refuses the
+        copy."""
         from mgpu_rt.runtime._hip import Hip
 
         if size:
@@ -188,7 +189,8 @@ class Runtime:
     def _loaded(self, module: int, image: Image) -> None:
         self._images[module] = image
         if self.knows_kernels:
-            # With cffi only, no image can be read: names are made distinct once they are found.
+            # Without the packages that read images, kernels' names are made distinct once the
+            # kernels are found.
             with suppress(ModuleNotFoundError):
                 for name in image.kernels:
                     self._alike[name].add(image)

@@ -7,9 +7,9 @@ declared for cffi. The plain name calls the library's own function. host.py repl
 function by `enter_`, which calls `on_`. If a method itself makes the call, `enter_` calls the
 library, so that a method never calls itself.
 
-Python handles a method's exception (adapters.py). The handler may also fail, without memory or with
-too deep a stack. cffi then returns LOST; for the ABI's void it returns 0, where Python's function
-returns 1. In both cases `enter_` ends the program, which would otherwise continue without the call.
+Python handles a method's exception (adapters.py). The handler may also fail, for lack of memory or
+stack. cffi then returns LOST; for the ABI's void it returns 0, where Python's function returns 1.
+`enter_` then ends the program, which would otherwise continue without the call.
 
 Handles and addresses are declared as numbers of their size, which x86-64 passes in the same
 registers. So Python gets ints, and cffi creates no objects for them.
@@ -87,7 +87,8 @@ class _Function:
         )
 
 
-#: These functions answer until use_library is called, because a method may be called directly.
+#: These functions answer until use_library is called: a method may be called while its runtime is
+#: not installed.
 _ABSENT = """
 typedef void (*mgpu_rt_function)(void);
 static uintptr_t absent(void) {

@@ -148,7 +148,8 @@ _Kind = Literal["module", "stream", "event", "block"]
 
 class _Kept:
     """All objects that are cached for one device. `known` contains the handles that this runtime
-    created, all other handles are the program's; `held` contains those that the program holds."""
+    created: all other handles are the program's. `held` contains the known handles that the program
+    holds."""
 
     def __init__(self) -> None:
         self.known: dict[int, _Kind] = {}
@@ -178,7 +179,7 @@ class CachedRuntime(PlainRuntime):
         nothing stays cached."""
         kept = self._devices.get(device)
         if kept is None:
-            # Threads that call at the same time get one object.
+            # Threads that call at the same time get one common object.
             kept = self._devices.setdefault(device, _Kept())
         memory, number = kept.watch or (0, None)
         # proof: device_has_the_watched_memory, else `if False:`
@@ -317,8 +318,8 @@ class CachedRuntime(PlainRuntime):
 
     # A freed block may be reused at once on its own stream, whose order separates the uses. If
     # another stream has pending work, perhaps on the block, HIP frees the block, and waits for the
-    # device. HIP also frees it once the program has submitted work to a stream that this runtime
-    # did not create, such as an external stream.
+    # device. HIP also frees the block once the program has submitted work to a stream that this
+    # runtime did not create, such as an external stream.
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
         here = self._here

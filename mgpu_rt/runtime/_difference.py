@@ -59,8 +59,8 @@ def differences(
     """Returns how two contents of equal length differ: as bytes, or with a tolerance as elements of
     `dtype`.
 
-    Integers are compared exactly, floats as f64. A NaN equals any NaN. Floats may differ by `ulps`
-    steps from one float to the next. Bytes after the last whole element are compared as bytes.
+    Integers are compared exactly, floats as f64. A NaN equals any NaN. Floats may differ by up to
+    `ulps` steps between adjacent floats. Bytes after the last whole element are compared as bytes.
     """
     if now == then:
         return []
@@ -106,7 +106,8 @@ def errors_of(
 
 
 def ulps_between(now: bytes, then: bytes, dtype: str) -> Any:
-    """Returns the distance of the elements, in floats; the maximum if one is NaN."""
+    """Returns the distance of two elements, as a number of adjacent floats; the maximum if one
+    element is NaN."""
     numpy = numpy_for("--tolerance")
 
     def ordered(content: bytes) -> Any:

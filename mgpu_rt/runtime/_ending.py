@@ -10,7 +10,8 @@ from mgpu_rt._runtime import lib
 
 
 def end_program(error: BaseException) -> None:
-    """Ends the process, even if parts of that fail; with status 0 only if the user requests it."""
+    """Ends the process, even if a step of the ending fails; the status is 0 only if the user
+    requests 0."""
     status = 1
     try:
         status = _tell(error)

@@ -134,7 +134,8 @@ def _alone(number: int, path: Path) -> Iterator[None]:
 
 
 def _lock(number: int, path: Path) -> None:
-    """Waits for others; the time limit starts again whenever one has appended a line."""
+    """Waits for other writers; the time limit starts again whenever a writer has appended a
+    line."""
     size, end = -1, 0.0
     while True:
         try:

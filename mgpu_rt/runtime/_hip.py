@@ -25,7 +25,7 @@ COPY_DEFAULT = 4  # hipMemcpyDefault
 HIP_6, HIP_7 = 60000000, 70000000  # of hipRuntimeGetVersion
 BUFFER_ID = 7  # hipPointerAttribute: another number for each allocation
 
-#: LLVM's expressions for these calls in its line about a failure.
+#: The text by which LLVM's failure message names each call.
 CALLS = {
     "hipModuleLoadData": "hipModuleLoadData(&module, data)",
     "hipModuleUnload": "hipModuleUnload(module)",
@@ -97,7 +97,7 @@ class CopyFailed(RuntimeError):
     The failure does not count as a failed call of the program."""
 
 
-#: Threads that start at once would remove each other's finder.
+#: Serializes the bindings: threads that start at once would remove each other's finder.
 _binding = threading.Lock()
 
 
@@ -163,12 +163,12 @@ class Hip:
         self._stream_flags = self._address("hipStreamGetFlags")
         version = ctypes.c_int()
         self._library.hipRuntimeGetVersion(ctypes.byref(version))
-        # HIP 7 reads the object at a stream's handle for its flags, but looks up the stream for its
-        # device.
+        # For a stream's flags, HIP 7 reads the object at the handle; for a stream's device, HIP 7
+        # looks up the stream.
         self._find_stream = self._address("hipStreamGetDevice") if version.value >= HIP_7 else 0
         self._event_query = self._address("hipEventQuery")
-        #: From 6 on, hipEventQuery reads the stream on which the event was last recorded, even if
-        #: that stream's memory was freed.
+        #: From HIP 6 on, hipEventQuery reads the stream on which the event was last recorded, even
+        #: if that stream's memory was freed.
         self.answers_for_events = version.value < HIP_6
         self._get_device = self._address("hipGetDevice")
         self._get_attribute = self._address("hipPointerGetAttribute")

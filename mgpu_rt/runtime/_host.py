@@ -76,8 +76,8 @@ def _fail(function: str, error: BaseException) -> None:
 
 
 def _connect(addresses: tuple[int, ...] | None = None) -> None:
-    """Binds to the library in this process: the library that has called, that the program sees, or
-    that belongs to this package."""
+    """Binds to this process's library: the library that has called, otherwise a library that the
+    program has loaded, otherwise this package's."""
     if _State.connected:
         return
     if addresses is None:
@@ -144,8 +144,8 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
 
 
 def _leave(runtime: Runtime) -> None:
-    """Ends a runtime that is in use in a `with`. The runtime that was installed last and is still
-    in use answers, for any order in which threads leave."""
+    """Ends a runtime that is in use in a `with`. The latest installed runtime that is still in use
+    answers, in any order in which threads leave."""
     with _State.lock:
         _State.inside.remove(runtime)
         if _State.runtime is runtime:
@@ -232,7 +232,7 @@ def make(wanted: str) -> Runtime:
 
 
 class _Nowhere(io.TextIOBase):
-    """Opened in place of a closed stream, so that print does not write to another file."""
+    """A file in place of a closed stream, so that print does not write to another file."""
 
     def write(self, text: str) -> int:
         return len(text)
@@ -257,7 +257,8 @@ def _end(runtime: Runtime, process: int) -> None:
 
 def start(wanted: str, owned: bool, version: str, addresses: tuple[int, ...]) -> None:
     """csrc/runtime/python/host.c calls the function once. `owned`: the interpreter exists only for
-    the runtime. Ends the program with a line about the reason, if the runtime cannot be created."""
+    the runtime. If the runtime cannot be created, prints the reason in a line, and ends the
+    program."""
     lib.ends_program = True
     _State.connected = False
     try:

@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime._folder import Folder
     from mgpu_rt.runtime._objects import Launch, LoadedKernel
 
-#: Begins the name of a file with one byte for each launch that could not be recorded; without any
+#: The prefix of a file name: the file has one byte for each launch that was not recorded, or none
 #: if no file can grow. The bytes need no space on the disk, which may be full.
 LOST = "lost"
 
 
 def name_of(kernel: LoadedKernel) -> str:
-    """Returns the kernel's name, preceded by its gpu.module if the program's symbols contain that.
-    Unlike the label, the name does not depend on earlier loads."""
+    """Returns the kernel's name, preceded by its gpu.module if the program's symbols contain the
+    gpu.module. Unlike the label, the name does not depend on earlier loads."""
     return full_name(kernel.image.label[0] if kernel.image else "", kernel.name)
 
 
 class Note(Record):
-    """Records each launch in a folder of the process in `output`. `sample` has the meaning that it
-    has in Buffer.sha256. `whole`, if not empty, lists the only launches to record, and to record
-    whole, as JSON: a kernel's name and a number for each."""
+    """Records each launch in a folder of this process, below the folder `output`. `sample` has the
+    meaning that it has in Buffer.sha256. `whole`, if not empty, lists the only launches to record,
+    and to record whole, as JSON: a kernel's name and a number for each."""
 
     output: str = "notes"
     nth: int = 0

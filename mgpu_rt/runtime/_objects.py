@@ -30,7 +30,7 @@ class Image:
     unknown; then each load gets its own image.
     """
 
-    #: The last image at an address, a guess that is verified; and all known images.
+    #: The last image at each address, a guess that is verified before use; and all known images.
     _last: ClassVar[dict[int, Image]] = {}
     _known: ClassVar[dict[bytes, Image]] = {}
 
@@ -39,7 +39,7 @@ class Image:
 
     @classmethod
     def at(cls, address: int) -> Image:
-        """Returns the image at that address."""
+        """Returns the image at an address."""
         if not address:
             return cls(b"")
         last = cls._last.get(address)
@@ -70,8 +70,8 @@ class Image:
 
     @functools.cached_property
     def kernels(self) -> dict[str, KernelDescription]:
-        """By name. Returns the kernels; the entries of a bundle contain equal kernels for several
-        GPUs."""
+        """By name. Returns the kernels, each once: a bundle's entries contain equal kernels for
+        several GPUs."""
         if not self.description:
             return {}
         listed = [*self.description.entries, self.description]
@@ -80,9 +80,9 @@ class Image:
     @functools.cached_property
     def label(self) -> tuple[str, str]:
         """Returns the gpu.module of the image's origin ("" if the program's symbols do not tell),
-        and digits of its hash, as statistics show them. Together they distinguish the image's
-        kernels from others of one name. The function must be called while the image is at its
-        address."""
+        and digits of its hash, as statistics show them. The gpu.module and the digits together
+        distinguish the image's kernels from others with equal names. The function must be called
+        while the image is at its address."""
         name = ffi.new("char[]", 256)
         image_hash = lib.image_name(self.address, name, len(name)) if self.content else 0
         digits = f"{image_hash >> 32:08x}" if image_hash else ""
@@ -99,7 +99,8 @@ class Image:
 
 
 def _size_of_ptx(address: int) -> int:
-    """Includes the terminating 0, as NVIDIA's driver reads it; 0 if the bytes are no PTX."""
+    """Returns the size of PTX with its terminating 0, which NVIDIA's driver reads; 0 if the bytes
+    are no PTX."""
     start = ffi.cast("char *", address)
     if not ffi.buffer(start, 8)[:].startswith((b"//", b".version")):
         return 0
@@ -333,7 +334,7 @@ class Launch:
 
 
 class CalledLaunch(Launch):
-    """A launch as the program itself makes it, whose sizes HIP judges."""
+    """A launch that the program itself makes; HIP judges its sizes."""
 
     __slots__ = ()
 
@@ -365,7 +366,7 @@ def memref_at(values: list[Any], kinds: list[str | None], at: int) -> MemRefDesc
 
 
 def numpy_for(user: str) -> Any:
-    """Imports NumPy, which this package can do without. Raises ImportError, which says how to
+    """Imports NumPy, an optional dependency of this package. Raises ImportError, which says how to
     install NumPy."""
     try:
         import numpy
@@ -392,8 +393,7 @@ class Buffer:
     size: int
 
     def content(self, stream: int = 0) -> bytes:
-        """Returns the block's bytes once the work on `stream` is done. The call waits for that
-        work."""
+        """Waits for the work on `stream`, and returns the block's bytes."""
         held = ffi.new("char[]", self.size)
         self.runtime.copy(int(ffi.cast("uintptr_t", held)), self.address, self.size, stream)
         return bytes(ffi.buffer(held))
@@ -427,8 +427,7 @@ class Buffer:
         return digest.hexdigest()
 
     def read(self, dtype: Any = "u1", stream: int = 0) -> Any:
-        """Returns a NumPy array of the block's content once the work on `stream` is done. The call
-        waits for that work."""
+        """Waits for the work on `stream`, and returns the block's content as a NumPy array."""
         numpy = numpy_for("Buffer.read")
         array = numpy.empty(self.size // numpy.dtype(dtype).itemsize, dtype)
         self.runtime.copy(array.ctypes.data, self.address, array.nbytes, stream)

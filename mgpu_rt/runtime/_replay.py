@@ -34,8 +34,8 @@ GUARD, GUARD_BYTE = 4096, 0xA5  # bytes before and after each block that no kern
 class Replayed:
     """The result of a replay. `seconds` contains each iteration's time, from the launch to its end.
 
-    `iteration`, from 1, is the first with other results, and the only one that `differences` and
-    `outside` describe.
+    `iteration`, from 1, is the first iteration with other results, and the only one that
+    `differences` and `outside` describe.
     """
 
     kernel: str
@@ -104,11 +104,11 @@ class Recording:
 
         `image`, `grid`, `block` and `shared` replace the recorded values. Each iteration starts
         from the recorded memory, and its results are compared. Without a tolerance bytes are
-        compared; with one, which needs NumPy, elements of `dtype`: an absolute error is permitted,
-        and one of `ulps`. `dtype` is MLIR's name, from f16, bf16, f32, f64 and i8 to i64.
+        compared; a tolerance, which needs NumPy, compares elements of `dtype`, within an absolute
+        error or within `ulps`. `dtype` is MLIR's name, from f16, bf16, f32, f64 and i8 to i64.
 
-        Raises ValueError before any launch if one cannot be repeated; RuntimeError if HIP refuses a
-        launch.
+        Raises ValueError before any launch if a launch cannot be repeated; RuntimeError if HIP
+        refuses a launch.
         """
         launch = self._launch(number)
         if iterations < 1:
@@ -146,7 +146,7 @@ class Recording:
         copies the results back. This function compares nothing, because `mgpu-rt check` examines
         the accesses.
 
-        Raises as `replay` does.
+        Raises the exceptions of `replay`.
         """
         launch = self._launch(number)
         code = self.blob(launch.image)

@@ -124,8 +124,8 @@ static uintptr_t find_floor(void) {
 }
 
 static struct advice no_room = {
-    .text = "a thread has less than 256 KB of stack, too little for Python: its calls go past the "
-            "runtime that was asked for"};
+    .text = "a thread has less than 256 KB of stack, too little for Python: its calls bypass the "
+            "runtime"};
 
 static bool has_room(void) {
     static __thread uintptr_t floor = UINTPTR_MAX;
@@ -168,8 +168,8 @@ bool override_present(void) {
 /* ---- the order ---- */
 
 static struct advice not_asked = {
-    .text = "stream %p captures: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) is not "
-            "asked for the calls of this thread until the capture ends"};
+    .text = "stream %p captures: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) gets "
+            "no calls of this thread until the capture ends"};
 
 /* An override in Python may call HIP itself, or read memory into a buffer that it frees: a graph
  * can contain neither. */

@@ -47,7 +47,7 @@ struct advice report_no_device = {
     .leads_to = NOTHING_RUNS};
 
 static struct advice no_emulated_device = {
-    .text = "HIP finds none of the GPUs that MGPU_RT_SOFTGPU asks for, so nothing runs: a line of "
+    .text = "HIP finds none of the GPUs that MGPU_RT_SOFTGPU names, so nothing runs: a line of "
             "softgpu's says why, or HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES hides them",
     .leads_to = NOTHING_RUNS};
 

@@ -88,7 +88,7 @@ static void release_state(struct replayed *state) {
 
 static struct advice beside_others = {
     .text = "'%s' runs without a graph while other threads make calls: HIP before 6.3 may run it "
-            "with arguments of theirs"};
+            "with their arguments"};
 
 /* Before HIP 6.3, a graph may fail while another thread launches one of its kernels. */
 static bool may_replay(const char *name) {
@@ -168,8 +168,9 @@ static void refuse(struct replayed *state, const char *name) {
 /* ---- arguments ---- */
 
 static struct advice changing = {
-    .text = "'%s' has run without a graph, as each of %d calls had other arguments: a graph serves "
-            "those of the call that built it"};
+    .text =
+        "'%s' has run without a graph, as each of %d calls had other arguments: a graph has the "
+        "arguments of the call that built it"};
 
 /* Finds the entry for calls with these arguments on the current device. The first call with new
  * arguments replaces the arguments that were used longest ago. */
@@ -239,9 +240,9 @@ static enum mgpu_rt_graph_way decide(struct replayed *state, const char *name,
     return plainly();
 }
 
-static struct advice answered = {
-    .text = "'%s' runs plainly: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) answers "
-            "its calls"};
+static struct advice answered = {.text = "'%s' runs without a graph: a hook or runtime (--hook, "
+                                         "--runtime, mgpu_rt.intercept) answers "
+                                         "its calls"};
 
 enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                                    size_t bytes, bool overridden) {

@@ -32,7 +32,7 @@ static struct advice other_graph = {
             "use its memory after its end"};
 static struct advice memory_changed = {
     .text = "%p, which the graph copies or fills, was %s since the graph was built, and HIP may "
-            "copy as for what was there: end the graph, and build it again"};
+            "copy as if the old memory were there: end the graph, and build it again"};
 
 /* ---- all graphs ---- */
 

@@ -53,7 +53,7 @@ static const char cooperative_expression[] =
     "hipModuleLaunchCooperativeKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, "
     "stream, params)";
 
-/* A launch as the program asked for it. */
+/* The arguments of a launch. */
 struct launch {
     hipFunction_t function;
     intptr_t grid[3], block[3];
@@ -72,8 +72,8 @@ static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
 
 /* ---- a launch that the driver refuses ---- */
 
-/* Reports that the driver refused a launch. If the block is larger than the kernel was compiled
- * for, the report adds so. The report does not call HIP. */
+/* Reports that the driver refused a launch. The report adds whether the block is larger than the
+ * kernel was compiled for. The report does not call HIP. */
 static void advise_launch(const char *expression, hipError_t error, const struct launch *launch) {
     const intptr_t *grid = launch->grid, *block = launch->block;
     char kernel[256] = "";

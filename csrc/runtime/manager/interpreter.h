@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* Copies the environment's variables about Python in the program's thread, because another thread
+/* The environment's variables about Python, copied in the program's thread because another thread
  * may be changing them. */
 struct environment_snapshot {
     char *run_python, *virtual_env, *conda_prefix, *search, *libraries, *home, *modules;
@@ -23,8 +23,8 @@ struct interpreter {
 
 /* Finds the next interpreter to try. If MGPU_RT_MANAGER names an interpreter, there is no other
  * candidate. If not, the order is: the interpreter of `mgpu-rt run`; the library's own environment;
- * VIRTUAL_ENV, CONDA_PREFIX; python3 on the PATH. *step begins with 0. Returns false if there is no
- * further interpreter. */
+ * VIRTUAL_ENV, CONDA_PREFIX; python3 on the PATH. The caller sets *step to 0 before the first call.
+ * Returns false if there is no further interpreter. */
 bool interpreter_next(const struct environment_snapshot *around, int *step,
                       struct interpreter *out);
 

@@ -2,8 +2,8 @@
  * the manager's requests.
  *
  * The thread takes none of the program's signals, waits without a lock, and calls HIP only under
- * `gate`, which manager_stop closes. The thread starts when a cache reaches its limit: before that
- * there is nothing to decide, so most programs never have it. */
+ * `gate`, which manager_stop closes. The thread starts when a cache reaches its limit, because the
+ * manager has nothing to decide before; most programs never start the thread. */
 #include "manager/manager.h"
 #include "atomics.h"
 #include "driver/hip.h"
@@ -39,7 +39,7 @@ enum {
 };
 
 static pthread_t thread;
-static bool reading, prepared; /* the environment, which the first call prepares */
+static bool reading, prepared; /* one call has started to read the environment; has finished */
 static bool started, stopping; /* under `gate` */
 static uint32_t state = MANAGER_NONE;
 static uint32_t stop_doorbell;
@@ -49,17 +49,17 @@ static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held only around C c
 static struct environment_snapshot around;
 
 static struct advice no_python = {
-    .text = "no Python to manage the caches (%s): the library goes on by itself, least recently "
-            "used first. Set MGPU_RT_MANAGER to an interpreter that has cffi, or to off"};
+    .text = "no Python to manage the caches (%s): the library itself evicts what was used least "
+            "recently. Set MGPU_RT_MANAGER to an interpreter that has cffi, or to off"};
 static struct advice manager_gone = {
-    .text = "the manager in Python has ended: the library goes on by itself, least recently used "
-            "first"};
+    .text = "the manager in Python has ended: the library itself evicts what was used least "
+            "recently"};
 static struct advice manager_slow = {
     .text = "the manager in Python has not looked at the caches for half a minute: until it does, "
-            "the library goes on by itself"};
+            "the library goes on without it"};
 static struct advice too_late = {
-    .text = "MGPU_RT_POLICY=%s: the program ended before this policy came into force: that takes "
-            "some tenths of a second, so run a longer program"};
+    .text = "MGPU_RT_POLICY=%s: the program ended before this policy took effect, which takes some "
+            "tenths of a second: run a longer program"};
 static struct advice foreign_python = {.text = "the caches are managed by '%s' (%s)"};
 
 static bool is_stopping(void) {
@@ -159,7 +159,7 @@ static const char *why_not(int error) {
     return strerror_r(error, text, sizeof text);
 }
 
-/* Waits until the manager's process serves; otherwise returns false and the reason. */
+/* Waits until the manager's process is ready to serve; otherwise returns false and the reason. */
 static bool begins(struct channel *fresh, pid_t process, char *reason, size_t size) {
     const uint64_t limit = clock_ns() + UINT64_C(1000000) * BEGIN;
     bool there = true;
@@ -365,7 +365,7 @@ void manager_start(void) {
         store_release(&state, MANAGER_STARTING);
         if (!create_thread()) {
             store_release(&state, MANAGER_NONE);
-            report_verbose("no thread for Python: the library goes on by itself");
+            report_verbose("no thread for the manager: the library goes on without it");
         }
         store_release(&started, true);
     }
@@ -383,7 +383,7 @@ void manager_prepare(void) {
         manager_start();
 }
 
-/* The manager decides first at the turn after its start. */
+/* The manager takes its first decision one turn after its start. */
 static void report_policy_too_late(const struct channel *known) {
     const bool decides = known && load_acquire(&known->heartbeat) > 0;
     if (options.policy[0] && manager_state() != MANAGER_ENDED && !decides)

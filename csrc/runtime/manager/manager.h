@@ -1,7 +1,8 @@
 /* The manager is a Python process that receives the caches' events and decides what stays cached.
  *
- * docs/decisions.md explains why the manager is a process and not a thread of this one. No call of
- * the program waits for the manager, and no Python runs in this process. */
+ * docs/decisions.md explains why the manager is a process and not a thread of the program's
+ * process. No call of the program waits for the manager, and no Python of the manager runs in the
+ * program's process. */
 #ifndef MGPU_RT_MANAGER_H
 #define MGPU_RT_MANAGER_H
 
@@ -22,7 +23,7 @@ void manager_stop(void);
 /* Clears the manager's state in a forked child, which has no manager. */
 void manager_forked(void);
 
-/* For the statistics. */
+/* The manager's state, for the statistics. */
 enum manager_state { MANAGER_NONE, MANAGER_STARTING, MANAGER_SERVING, MANAGER_ENDED };
 enum manager_state manager_state(void);
 

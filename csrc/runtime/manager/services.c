@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-static struct cached list[CHANNEL_ROOM]; /* written only as far as it is filled */
+static struct cached list[CHANNEL_ROOM]; /* entries beyond the listed objects are never written */
 
 static const struct cache *cache_of(int kind) {
     static const struct cache *const of_kind[] = {

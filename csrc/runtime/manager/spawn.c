@@ -1,7 +1,7 @@
 /* Creates two clones in place of a daemon's two forks; the clones share only the memory.
  *
  * The first clone is a process whose end sends no signal (exit signal 0), so that the program's
- * wait does not report it. exec would restore the signal, so the second clone executes the new
+ * wait does not report it. exec would restore the exit signal, so the second clone executes the new
  * program. When the first clone has ended, init becomes the parent of the second. The calling
  * thread is suspended while both clones run (CLONE_VFORK), on stacks of their own. The clones have
  * their own table of descriptors, so their opens and closes do not affect the program. No handler
@@ -49,7 +49,7 @@ static bool is_own_proc(void) {
     return is_link_to("/proc/self", number);
 }
 
-/* Returns the signals of process 1 as bits, read from /proc. */
+/* The signals of process 1 as bits, read from /proc. */
 struct first {
     uint64_t ignored, blocked;
     bool sleeps;
@@ -85,9 +85,9 @@ static bool is_init(const struct first *first) {
 }
 
 /* Returns true if process 1 is known to wait for every orphan that it adopts, so that no zombie
- * remains. Process 1 does so if it is the machine's init, ignores SIGCHLD, or sleeps with SIGCHLD
- * and SIGTERM blocked, as a container's init does. An application as process 1 may wait only for
- * its own children. */
+ * remains. Process 1 waits for orphans if it is the machine's init, ignores SIGCHLD, or sleeps with
+ * SIGCHLD and SIGTERM blocked, as a container's init does. An application as process 1 may wait
+ * only for its own children. */
 static bool adopter_waits(void) {
     if (is_link_to("/proc/self/ns/pid", machines_namespace))
         return true;
@@ -154,7 +154,8 @@ UNWATCHED static void close_all(void) {
         close(fd);
 }
 
-/* Kernels before 6.3 do not support the flag; kernels that may require it do. */
+/* Kernels before 6.3 do not support the flag NEVER_RUN; kernels that may require the flag support
+ * it. */
 UNWATCHED static int create_memory(void) {
     const int memory = (int)syscall(SYS_memfd_create, "mgpu_rt", NEVER_RUN);
     return memory == -1 && errno == EINVAL ? (int)syscall(SYS_memfd_create, "mgpu_rt", 0U) : memory;
@@ -247,7 +248,8 @@ int spawn_detached(struct spawn *spawn) {
             continue;
     munmap(stacks, sizeof *stacks);
     if (spawn->error == 0 && spawn->pid == -1)
-        spawn->error = ENOSYS; /* an emulator such as valgrind copies the memory */
+        spawn->error = ENOSYS; /* an emulator such as valgrind copies the memory instead of sharing
+                                * it */
     if (spawn->error && spawn->memory)
         munmap(spawn->memory, spawn->size);
     return spawn->error == 0;

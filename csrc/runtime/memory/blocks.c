@@ -31,7 +31,8 @@ uint64_t block_clock = 1;
 static struct handle_map block_map = HANDLE_MAP(struct block);
 
 static struct block_pool device_pools[MOST_DEVICES];
-static struct block_pool shared_pools[MOST_DEVICES]; /* of managed memory, on any stream */
+static struct block_pool shared_pools[MOST_DEVICES]; /* for managed memory, whose blocks any stream
+                                                      * may use */
 static struct block_pool *stream_pools; /* of all streams on which memory was ever freed */
 static struct block_pool *next_pool;    /* the slot where the next search starts; a hint */
 
@@ -92,7 +93,8 @@ static __attribute__((noinline)) bool add_other_fences(struct block *block) {
 
 /* Returns whether the next work of `stream` may use a block: each fence is done or belongs to that
  * stream. If not, *holder becomes a stream that the block waits for. A caller that does not own the
- * block must ask again once it owns it, as another thread may have taken and freed it. */
+ * block must call this function again as its owner, because another thread may have reused the
+ * block. */
 static bool is_ready(const struct block *block, const struct stream *stream,
                      struct stream **holder) {
     const struct fence *fence =
@@ -369,7 +371,8 @@ static void invalidate_block(struct block *block) {
 
 /* Removes the blocks of a device that was reset, or all blocks when HIP ends. Managed memory
  * survives the reset of one of several devices, so blocks that HIP still has remain. No call to HIP
- * is made under the lock. A block that another thread adds in between is newer than the reset. */
+ * is made under the lock. A block that another thread adds after `newest` was read is newer than
+ * the reset. */
 static void invalidate_blocks(int device) {
     struct block *const newest = block_first();
     for (struct block *block = newest; block; block = handle_next(block))
@@ -397,8 +400,7 @@ size_t block_reserved(int device) {
 /* ---- the limit ----
  *
  * The limit bounds the idle blocks, which the program has freed. Frees enforce the limit, because
- * stock's hipFree also waits for the device there. An allocation evicts blocks only if HIP has no
- * memory.
+ * stock's hipFree also waits for the device. An allocation evicts blocks only if HIP has no memory.
  *
  * While a device holds no more of HIP's memory than the limit, the library counts nothing. Above
  * the limit, the library sums the sizes of freed blocks. When the sum reaches the limit, the
@@ -464,9 +466,9 @@ static size_t bytes_above(int device, uint64_t rank) {
     return bytes;
 }
 
-/* Evicts the idle blocks up to a rank; of the blocks with exactly that rank, at most `most` bytes.
- * Returns the number of evicted blocks. hipFree waits for the device, so a block with pending work
- * may be evicted, too. */
+/* Evicts all idle blocks below a rank, and at most `most` bytes of the blocks with exactly that
+ * rank. Returns the number of evicted blocks. hipFree waits for the device, so a block with pending
+ * work may be evicted, too. */
 static int evict_up_to(int device, uint64_t rank, size_t most) {
     int count = 0;
     hipError_t error;
@@ -486,7 +488,7 @@ static int evict_up_to(int device, uint64_t rank, size_t most) {
 }
 
 /* Evicts the least recently used blocks until at most `most` bytes are idle; returns the idle
- * bytes. Finds by bisection the rank above which that many bytes are idle. */
+ * bytes. Finds by bisection the lowest rank above which at most `most` bytes are idle. */
 static size_t evict_oldest(int device, size_t most) {
     uint64_t rank = 0, end = (load_relaxed(&block_clock) + 1) << USES_BITS;
     while (rank < end) {
@@ -526,7 +528,7 @@ static void note_reserved(int device, size_t size) {
 }
 
 /* Takes a block of this size that the next work of `stream` may use. Returns NULL if no block of
- * this size is ready; *holder is then a stream that such a block waits for. */
+ * this size is ready; *holder is then a stream for which one of these blocks waits. */
 static struct block *take_ready(struct block_pool *pool, size_t size, const struct stream *stream,
                                 struct stream **holder) {
     const size_t set = block_set(size);
@@ -703,7 +705,7 @@ void block_put_done(struct block *block) {
     clear_fences(block);
     drop_done_fences(&device_pools[device]);
     drop_done_fences(&shared_pools[device]);
-    block_pool_put(block); /* from here on another thread may take it */
+    block_pool_put(block); /* from here on another thread may take the block */
     enforce_memory_limit(device, size);
 }
 
@@ -727,7 +729,7 @@ struct block_freed block_free(void *address, struct stream *stream) {
     if (LIKELY(in_order)) {
         set_fence(&block->fence, stream);
         if (LIKELY(!care || add_other_fences(block))) {
-            block_pool_put(block); /* from here on another thread may take it */
+            block_pool_put(block); /* from here on another thread may take the block */
             if (UNLIKELY(care))
                 enforce_memory_limit(device, size);
             return freed;

@@ -106,7 +106,7 @@ static inline void block_hand_out(struct block *block, int state) {
 void block_pool_put(struct block *block);
 
 /* Removes a block of this size from one chain of a pool: the caller then owns the block. Returns
- * NULL if there is none. */
+ * NULL if the chain has no block of this size. */
 static inline struct block *block_pool_take_way(struct block **way, size_t size) {
     struct block *block = load_acquire(way);
     if (!block || block_size(block) != size || !cas_acq_rel(way, &block, NULL))
@@ -120,8 +120,8 @@ static inline struct block *block_pool_take_way(struct block **way, size_t size)
     return block;
 }
 
-/* Removes a block of this size from the chains of a stream's pool. Each block there is ready for
- * the next work of that stream. */
+/* Removes a block of this size from a stream's pool; the stream's next work may use any block of
+ * its pool. */
 static inline struct block *block_pool_take_own(struct block_pool *pool, size_t size) {
     struct block **ways = pool->ways[block_set(size)];
     struct block *block = NULL;
@@ -143,9 +143,9 @@ static inline struct block *block_reuse(uint64_t bytes, int device, struct strea
 }
 
 /* Allocates after block_reuse found no block: returns a ready block of any pool, else a new one of
- * HIP's. The block is for work in the order of a stream of the device; NULL stands for any order. A
- * shared block is managed memory, which host and device both see. The host may write to the block
- * at once, so it is handed out again only after all work on it, and has no stream. */
+ * HIP's. The block's next work follows `order`, a stream of the device; NULL: work on any stream. A
+ * shared block is managed memory, which host and device both see. The host may write to a shared
+ * block at once, so the block is reused only after all work on it, and has no stream. */
 struct block_allocated block_search(uint64_t bytes, int device, struct stream *order, bool shared);
 
 /* Allocates on the calling thread's device, for work on any stream. */
@@ -179,9 +179,9 @@ void block_put_done(struct block *block);
 bool block_leave_to_graph(struct block *block, struct stream *stream);
 
 /* Transfers a block that the program holds to a graph. The second function lets the graph use a
- * block again that the program has freed. The third function takes the block back once the graph is
- * destroyed and none of its work is pending. Each function returns false if the block is not in the
- * required state.
+ * block again that the program has freed. The third function takes the block back from the graph
+ * once the graph is destroyed and none of its work is pending. Each function returns false if the
+ * block is not in the required state.
  * */
 bool block_give_graph(void *address);
 bool block_serve_graph(void *address);

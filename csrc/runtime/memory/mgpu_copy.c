@@ -7,8 +7,8 @@
  *
  * An address in no table does not count as host memory: it may be a module's global, another
  * library's, managed or mapped memory. The library asks HIP only where the answer matters: for a
- * copy that would be staged. If no other code calls HIP, an answer stays valid until a call of this
- * library changes the memory map. */
+ * copy that would be staged. If no other code calls HIP, HIP's answer stays valid until a call of
+ * this library changes the memory map. */
 #include "atomics.h"
 #include "driver/cuda.h"
 #include "driver/device.h"
@@ -56,7 +56,8 @@ static bool is_pageable(struct thread *thread, const void *address, size_t bytes
     const uintptr_t begin = (uintptr_t)address, end = begin + bytes;
     const uint64_t mappings = ranges_now() + 1; /* never 0, which marks an empty slot */
     const enum range_kind kind = ranges_find(address, bytes);
-    if (kind != RANGE_NONE && kind != RANGE_MIXED) /* mixed, or another thread is writing the table
+    if (kind != RANGE_NONE && kind != RANGE_MIXED) /* the memory is of mixed kinds, or another
+                                                    * thread is writing the table
                                                     * */
         return false;
     for (size_t i = 0; i < HOST_SLOTS && exclusive_hip(); i++)
@@ -89,7 +90,7 @@ static bool is_quiet(struct stream *stream) {
 /* Returns true if the source has its final value already, so that it may be read now. No work
  * before the copy in the stream's order can write to it. NVIDIA's driver knows which memory its
  * kernels may write. AMD's HIP calls a module's global an invalid pointer, as it calls pageable
- * memory, so there the stream must have no pending work. The stream must have no pending work, too,
+ * memory, so there the stream must have no pending work. The stream must also have no pending work
  * if kernels reach pageable memory. */
 static bool is_settled(struct stream *stream) {
     return (cuda_present() && !device_reaches_pageable(stream->device)) ||
@@ -142,8 +143,8 @@ static bool copy_down(const struct copy *copy) {
     return true;
 }
 
-/* Returns true if the bytes were copied through pinned memory. Both entries share this function,
- * because the compiler would inline less into two copies of it. */
+/* Returns true if the bytes were copied through pinned memory. impl_mgpuMemcpy and told_mgpuMemcpy
+ * share this function, because the compiler would inline less into two copies of it. */
 static __attribute__((noinline)) bool copy_bytes(void *to, const void *from, size_t bytes,
                                                  hipStream_t handle) {
     struct copy copy = {thread_get(), NULL, handle, to, from, bytes};

@@ -1,12 +1,11 @@
 /* mgpuMemAlloc, mgpuMemFree.
  *
  * Stock calls hipMalloc and hipFree, and hipFree waits for the whole device. In this library a
- * freed block goes to the pool of its stream, and the next allocation takes it from there
- * (blocks.h).
+ * freed block goes to the pool of its stream, and the next allocation reuses the block (blocks.h).
  *
  * Unless no other code in the process calls HIP (exclusive.h), the library asks HIP whether a freed
- * block is still its own. The program may have freed the block by hipFree, and a smaller block may
- * lie at its address now. */
+ * block is still its own. The program may have freed the block by hipFree, and HIP may have
+ * allocated a smaller block at the same address since. */
 #include "driver/hip.h"
 #include "driver/refusal.h"
 #include "driver/report.h"

@@ -39,7 +39,8 @@ static void tell_of(const struct uffd_msg *event) {
                    tell(event->arg.remove.start, event->arg.remove.end - event->arg.remove.start));
 }
 
-/* While an event is unread, page_watch_settled returns false until `reads` is odd. */
+/* page_watch_settled returns false while an event is unread; `reads` is odd before the thread reads
+ * the event. */
 static void *read_events(void *unused) {
     (void)unused;
     for (;;) {
@@ -124,8 +125,8 @@ void page_watch_remove(uintptr_t begin, size_t bytes) {
 }
 
 /* An ioctl that changes page tables returns EAGAIN before it checks its arguments, while a mapping
- * changes or its event is unread. A call for zero bytes tests just that: EINVAL means that nothing
- * is pending. (Linux: userfaultfd_writeprotect, mmap_changing.) */
+ * changes or its event is unread. A call for zero bytes tests for pending changes: EINVAL means
+ * that there are none. (Linux: userfaultfd_writeprotect, mmap_changing.) */
 bool page_watch_settled(void) {
     struct uffdio_writeprotect nothing = {.mode = 0};
     const uint64_t before = load_seq_cst(&reads);
@@ -134,8 +135,8 @@ bool page_watch_settled(void) {
     return quiet && PROOF(no_event_is_in_hand, before % 2 == 0 && load_seq_cst(&reads) == before);
 }
 
-/* A line of /proc/self/maps: "7f0000000000-7f0000021000 rw-p 00000000 00:00 0". Files and shared
- * memory have an inode number there. The search costs a microsecond a mapping, less than a
+/* A line of /proc/self/maps: "7f0000000000-7f0000021000 rw-p 00000000 00:00 0". Lines for files and
+ * shared memory contain an inode number. The search costs a microsecond a mapping, less than a
  * registration by HIP. */
 bool pages_are_private(const void *address, size_t bytes) {
     char line[PATH_MAX + 128], *rest;

@@ -17,9 +17,9 @@
 #include <stdint.h>
 
 /* Starts the thread that reads events and calls `changed` with the pages of each event. `changed`
- * may take tables_lock. The function must not call HIP or an allocator: a call that unmaps memory
- * would wait for this very thread. Returns NULL, or the reason why this process cannot watch pages.
- * Called once. */
+ * may take tables_lock. `changed` must not call HIP or an allocator, because a call that unmaps
+ * memory would wait for the thread that runs `changed`. Returns NULL, or the reason why this
+ * process cannot watch pages. Called once. */
 const char *page_watch_open(void (*changed)(uintptr_t begin, size_t bytes));
 
 /* Begins to watch the pages that hold these bytes. Returns false if the kernel cannot: a mapping of

@@ -51,8 +51,8 @@ struct registration {
     size_t bytes;
     int device;      /* the thread's current device when HIP registered the memory */
     int state;       /* enum registration_state */
-    bool stale;      /* other pages may lie at the address now */
-    bool watched;    /* `stale` records every such change since before HIP pinned the pages */
+    bool stale;      /* the pages at the address may have been replaced */
+    bool watched;    /* `stale` records every replacement of pages since before HIP pinned them */
     unsigned wasted; /* how often the registration became stale since its last reuse */
     uint64_t last_use;
 };
@@ -295,8 +295,8 @@ static bool pins_count_as_locked(void) {
     return kilobytes != 0;
 }
 
-/* Applies the fraction in MGPU_RT_MEMORY_LIMIT to the machine's memory; half of what may be locked,
- * where pinned memory counts against that. */
+/* Applies the fraction in MGPU_RT_MEMORY_LIMIT to the machine's memory; if pinned memory counts
+ * against RLIMIT_MEMLOCK, the result is at most half of it. */
 static size_t find_limit(void) {
     struct rlimit locked;
     size_t most = options.memory_limit_bytes;
@@ -375,7 +375,7 @@ static bool use_again(struct registration *registration, size_t bytes) {
     return true;
 }
 
-/* HIP may refuse a registration because idle registrations have pinned all memory that may be
+/* HIP may refuse a registration because of idle registrations, for example if no more memory may be
  * pinned. */
 static hipError_t register_by_hip(void *address, size_t bytes) {
     const hipError_t error = hip.HostRegister(address, bytes, 0);
@@ -450,7 +450,7 @@ hipError_t registration_acquire(void *address, uint64_t bytes) {
         pthread_mutex_unlock(&tables_lock);
         store_seq_cst(&registration->state, REGISTRATION_HELD);
     } else {
-        ranges_change(); /* the kind of memory, which HIP reports */
+        ranges_change(); /* HIP's cached answers about memory are now invalid */
     }
     return error;
 }

@@ -20,8 +20,8 @@
 /* Registers memory; returns HIP's answer. */
 hipError_t registration_acquire(void *address, uint64_t bytes);
 
-/* Unregisters memory; when the call returns, all work that may use the memory is done, as after
- * HIP's own call. Returns HIP's answer. */
+/* Unregisters memory; returns after all work that may use the memory is done, as HIP's own call
+ * does. Returns HIP's answer. */
 hipError_t registration_release(void *address);
 
 /* The bytes of idle registrations. */

@@ -240,7 +240,8 @@ static int trim_staging(int device) {
     return 0; /* not counted by the caches */
 }
 
-/* Only pinned memory of this library can lie there: with several devices, no reset releases it. */
+/* Only this library's pinned memory can be at this address, because with several devices no reset
+ * releases that memory. */
 static bool is_gone(void *pinned) {
     uint64_t number;
     return !pinned || !device_memory_number(pinned, &number);

@@ -47,7 +47,7 @@ struct copy {
 
 /* Copies up to STAGING_UP_LIMIT bytes from the host to the device; the source has been read when
  * the call returns. Returns false if nothing was done, because memory or a stream of the table was
- * missing: then HIP must make the copy. Otherwise HIP's answer is in *error. */
+ * missing: then HIP must make the copy. If the function returns true, *error is HIP's answer. */
 bool staging_up(const struct copy *copy, hipError_t *error);
 
 /* Copies up to STAGING_DOWN_LIMIT bytes from the device to the host; when the call returns, all

@@ -64,7 +64,7 @@ static int version_of(const struct image *image) {
 }
 
 /* Writes text such as "an AMDGPU code object for gfx90a", as far as the image's bytes show it.
- * `targets` gets the targets of the image. */
+ * `targets` receives the targets of the image. */
 static void describe(const struct image *image, char *text, size_t size, char targets[TARGETS]) {
     const char *chip;
     size_t length;

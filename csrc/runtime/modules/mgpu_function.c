@@ -130,7 +130,7 @@ static struct function *function_new(const char *name) {
     return function;
 }
 
-/* Returns the entry of the name: `fresh` unless the table already has an entry. */
+/* Returns the table's entry for the name; if there is none, inserts and returns `fresh`. */
 static struct function *insert_function(struct module *module, struct function *fresh) {
     struct function *function = find_function(module, fresh->name);
     if (function)

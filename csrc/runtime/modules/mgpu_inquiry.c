@@ -39,7 +39,8 @@ void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, 
            (void *)module, text);
 }
 
-/* Answers for one workgroup size, on one multiprocessor (compute unit); 0 after a failure. */
+/* Returns the most workgroups of one size that one multiprocessor (compute unit) runs at once; 0
+ * after a failure. */
 int32_t impl_mgpuModuleOccupancyMaxActiveBlocks(void *image, const char *name, int32_t blockThreads,
                                                 int32_t smem) {
     int blocks = 0;

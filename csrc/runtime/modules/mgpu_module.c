@@ -80,7 +80,7 @@ static struct load *hit(struct load *load, const struct module *module) {
     return load;
 }
 
-/* The library cannot read this image: the driver loads it, and no table gets the module. */
+/* The library cannot read this image: the driver loads it, and the module enters no table. */
 static struct load *load_uncached(struct load *load) {
     load->how = CALL_BYPASS;
     lazy_end();
@@ -317,8 +317,8 @@ void impl_mgpuModuleUnload(hipModule_t handle) {
 }
 
 /* NVIDIA's driver compiles PTX when it loads it, so over NVIDIA's driver a compiled module stays
- * cached like any other. A later load finds the module by its text, so the level of the first
- * compilation remains. */
+ * cached like any other. A later load finds the module by its text, so the optimisation level of
+ * the first compilation remains. */
 hipModule_t told_mgpuModuleLoadJIT(void *assembly, int level, size_t late_size) {
     if (cuda_present()) {
         cuda.jit_level(level);

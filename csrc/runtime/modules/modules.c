@@ -17,7 +17,8 @@ uint64_t module_clock = 1;
 size_t module_cost_all;
 
 /* HIP 5.2.3 allocates 34 KB for a module of 4.4 KB, in addition to the bytes of the module. The
- * library's entries, names and slots are the rest (measured: 53 KB for each new image of 5 KB). */
+ * rest is memory for the library's entries, names and slots (measured: 53 KB for each new image of
+ * 5 KB). */
 enum { COST_OF_ANY = 40 << 10 };
 
 size_t module_cost(const struct module *module) {
@@ -119,7 +120,8 @@ static void serve_image(struct module *module, const struct load *load) {
     store_relaxed(&module_clock, module_clock + 1);
     module->image = load->image;
     module->copy = load->copy;
-    store_release(&module->device, load->device); /* set after the entry's last module has ended */
+    store_release(&module->device, load->device); /* stored after the entry's previous module has
+                                                   * ended */
     module->shared = module_may_share(&load->image);
     module->pinned = false;
     module->graphs = 0;
@@ -244,8 +246,8 @@ void module_function_name(hipFunction_t handle, char *name, size_t room) {
 
 /* ---- after a reset ---- */
 
-/* A module that a thread holds stays in its place, because the thread may be reading it. At exit
- * HIP may also end modules. */
+/* The copy of an image is not freed while a thread holds the module, because the thread may be
+ * reading the copy. At exit HIP may also end modules. */
 static unsigned char *invalidate_next(struct module **next, int device) {
     struct removed_module removed = {.copy = NULL}, held;
     while (*next && !removed.copy) {

@@ -89,9 +89,9 @@ static inline void module_release(struct module *module) {
 
 /* Acquires the slot's module for a load that the module serves; NULL if the module does not serve
  * the load. The thread acquires the module, by the slot's version, before it reads the bytes: from
- * then on no thread can evict the module. The device belongs to that version, because an insertion
- * changes `version_and_state` before the device. A module of another device is never read, because
- * that device may be reset at any time. */
+ * then on no thread can evict the module. The device belongs to the slot's version, because an
+ * insertion changes `version_and_state` before the device. A module of another device is never
+ * read, because that device may be reset at any time. */
 static inline struct module *module_of_slot(struct thread *thread, const struct slot *slot,
                                             const void *image) {
     const uint64_t taken = MODULE_LIVE - MODULE_IDLE;
@@ -145,8 +145,8 @@ struct load {
 bool module_may_share(const struct image *image);
 
 /* Returns a module with these bytes on this device that was idle, and that the program now holds.
- * This serves an image that has moved, or whose module another thread used. Returns NULL if there
- * is no such module. */
+ * The function serves an image at a new address, or an image whose module another thread used.
+ * Returns NULL if there is no such module. */
 struct module *module_lookup_table(const struct load *load);
 
 /* Invalidates the entry of a handle that HIP has just returned for a module that does not enter the
@@ -159,7 +159,7 @@ void module_invalidate(hipModule_t handle);
  * allocated. */
 bool module_insert(const struct load *load);
 
-/* A module that the table no longer has, but HIP has. */
+/* A module that HIP holds but the table no longer contains. */
 struct removed_module {
     hipModule_t handle;
     unsigned char *copy; /* the copy of the module's image, to be freed once HIP has unloaded the
@@ -168,8 +168,8 @@ struct removed_module {
     int device;
 };
 
-/* Removes the caller's module, which HIP must then unload: from here on its handle is unknown.
- * Returns false if the handle was unknown before. Under tables_lock. */
+/* Removes the caller's module, which HIP must then unload: from here on the module's handle is
+ * unknown. Returns false if the handle was unknown before. Under tables_lock. */
 bool module_remove(struct module *module, struct removed_module *removed);
 
 /* Unloads the module by HIP; returns HIP's answer. */
@@ -196,9 +196,9 @@ void module_function_name(hipFunction_t function, char *name, size_t room);
 /* Removes all modules of a device that was reset, or all modules when HIP ends. */
 void module_invalidate_all(int device);
 
-/* The cost in bytes of all modules that HIP holds for the library, and of one: the copy of its
- * image, and HIP's own part. The thread that has acquired a module may read its cost; both
- * functions are called under tables_lock. */
+/* The cost in bytes of all modules that HIP holds for the library, and the cost of one: its image's
+ * copy and HIP's own part. Both costs are read under tables_lock; the thread that has acquired a
+ * module may read the module's cost without the lock. */
 extern size_t module_cost_all;
 size_t module_cost(const struct module *module);
 

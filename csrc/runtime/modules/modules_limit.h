@@ -7,15 +7,16 @@
 struct cache;
 
 /* Unloads idle modules beyond the limit, after a miss for an image of this hash. An image that is
- * evicted at the limit and soon loaded again counts against the limit. If the limit repeatedly
- * costs a load, the library doubles the limit, and reports so once. */
+ * evicted at the limit and soon loaded again counts against the limit. If evictions repeatedly
+ * cause an image to be loaded again, the library doubles the limit, and reports the new limit once.
+ * */
 void module_enforce_limit(uint64_t missed);
 
 /* Pins a module: no limit evicts it, only the manager and mgpu_rt_empty_cache. */
 void module_pin(void *handle, int pinned);
 
-/* Stops the sharing of modules whose image has constants, because MGPU_RT_EXCLUSIVE has ended.
- * Unloads the idle modules among them. */
+/* Stops the sharing of modules whose image has constants, and unloads those that are idle, because
+ * MGPU_RT_EXCLUSIVE has ended. */
 void module_unshare_constants(void);
 
 extern const struct cache module_cache;

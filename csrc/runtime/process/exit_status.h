@@ -3,7 +3,7 @@
 #define MGPU_RT_EXIT_STATUS_H
 
 /* Records that a call of this process failed. If the process's own status is 0, exit, quick_exit
- * and a return from main end it with 1, and stderr gets a line about it. A failure within an exit
+ * and a return from main change it to 1 and write a line to stderr. A failure within an exit
  * handler also counts. A status that is passed to _exit, or of a program started by exec, is
  * unchanged. A forked child counts only its own failures. Thread-safe; takes no lock of this
  * library. */

@@ -212,7 +212,7 @@ static bool holds(const struct dl_phdr_info *info, const ElfW(Phdr) * segment,
            range->size <= segment->p_filesz - offset;
 }
 
-/* The flags of the dynamic section that matter for this question. */
+/* The flags of the dynamic section that decide whether an object's bytes are constant. */
 struct promises {
     bool text_relocations; /* the loader writes to segments that the file marks as read-only */
     bool never_unloaded;

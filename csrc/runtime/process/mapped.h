@@ -40,10 +40,10 @@ bool mapped_home(char *path, size_t size);
  * are constant in a segment that the loader mapped from a file and left read-only. The segment
  * belongs to the program itself, or to a library that is marked as never to be unloaded (-z
  * nodelete). Costs about 1 µs, so only misses call this function. Other libraries may be closed and
- * replaced at their address, so their bytes have to be compared. A program that makes its own
- * constants writable (mprotect) violates this, as it violates its compiler's assumption. Returns
- * false in a forked child: another thread may have held the loader's lock, which the child then
- * never gets. */
+ * replaced at their address, so a hit has to compare their bytes. A program that makes its own
+ * constants writable (mprotect) breaks this promise, as it breaks its compiler's assumption.
+ * Returns false in a forked child: another thread may have held the loader's lock, which the child
+ * then never gets. */
 bool mapped_for_good(const void *data, size_t size);
 
 /* Finds the name of the constant at an address, in the symbol table of the mapped file. Returns

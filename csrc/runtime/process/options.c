@@ -22,7 +22,8 @@ static void complain(const char *variable, const char *value, const char *proble
 }
 
 /* A program may have privileges that its caller lacks (set-uid, AT_SECURE). The caller must not
- * choose what code it runs, which files it writes or when it waits: no variable counts there. */
+ * choose what code the program runs, which files it writes or when it waits, so all variables are
+ * ignored. */
 static const char *variable_or(const char *variable, const char *fallback) {
     const char *value =
         PROOF_VALUE(caller_has_the_programs_rights, secure_getenv(variable), getenv(variable));
@@ -33,7 +34,7 @@ const char *options_path_variable(const char *name) {
     return variable_or(name, NULL);
 }
 
-/* Returns the number in `text`; if there is none, reports so and returns `fallback`. */
+/* Returns the number in `text`; otherwise reports `problem` and returns `fallback`. */
 static long number(const char *variable, const char *text, long fallback, const char *problem) {
     char *end;
     errno = 0;
@@ -231,7 +232,8 @@ static void read_manager(struct options *out) {
 
 /* ---- earlier names of variables, for one release ---- */
 
-/* Joins three parts of a text as the value of the new variable, and reports so to the user.
+/* Joins three parts of a text into the new variable's value, and tells the user to set the new
+ * variable.
  */
 static void replace_variable(const char *old, const char *now, const char **value,
                              const char *const parts[3]) {

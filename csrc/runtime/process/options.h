@@ -31,12 +31,12 @@ struct options {
     size_t module_limit_bytes;
     long stream_limit_count;
     char python[PATH_MAX];     /* interpreter of the manager; "": search for one */
-    bool manager_off;          /* off; so is the manager of a set-uid program */
+    bool manager_off;          /* the manager is off, as always in a set-uid program */
     long manager_delay_ms;     /* from the first call to the start of the manager; -1: start at a
                                 * limit */
     int device_number;         /* -1: no device requested */
     bool device_by_rank;       /* device_number is a rank, which may exceed the number of devices */
-    size_t memory_limit_bytes; /* bytes; 0: memory_fraction counts */
+    size_t memory_limit_bytes; /* bytes; 0: memory_limit_fraction counts */
     double memory_limit_fraction; /* fraction of the device's memory */
     bool sync_lazy, trace_gpu_on, trace_markers_on, errors_fail;
 };

@@ -1,5 +1,5 @@
-/* State that every part of the runtime may read and write. The state shows how far the process is,
- * holds the lock of the tables, and lets upper layers serve lower layers. */
+/* State that every part of the runtime may read and write. The state shows in which phase the
+ * process is, holds the lock of the tables, and lets upper layers serve lower layers. */
 #ifndef MGPU_RT_STATE_H
 #define MGPU_RT_STATE_H
 
@@ -14,10 +14,11 @@ enum {
     MODE_UNSTARTED = 1,  /* the options have not been read, and HIP has not been searched for */
     MODE_TIMED = 2,      /* MGPU_RT_STATS: each call is timed */
     MODE_EXITING = 4,    /* the exit handler has run: nothing is cached any longer */
-    MODE_LATE = 8,       /* the exit handlers of HIP's first use have run as well */
+    MODE_LATE = 8,       /* the exit handlers that HIP registered at its first use have run, too */
     MODE_OVERRIDE = 64,  /* a runtime of the user may override calls (override.h) */
     MODE_FORKED = 32,    /* a forked child that records nothing before its first call */
-    MODE_OVER = 16,      /* the exit handlers from HIP's opening have run: HIP has ended */
+    MODE_OVER = 16,      /* the exit handlers that were registered when HIP was opened have run: HIP
+                          * has ended */
     MODE_GRAPH = 256,    /* a thread is building a graph (graphs/) */
     MODE_EXTERNAL = 128, /* a thread uses an external stream, which may be capturing (graphs/) */
 };
@@ -65,13 +66,13 @@ static inline bool of_device(int wanted, int device) {
 enum { ASKED_PROGRAM, ASKED_OVERRIDE, ASKED };
 extern void (*asked_for_memory[ASKED])(int device, size_t bytes);
 
-/* Registers the exit handler so that it runs before HIP's handlers of so far: lifecycle.c sets this
- * function before HIP is first called. The function is called again after each first use of a part
- * of HIP, because exit handlers run last in, first out. */
+/* Registers the exit handler so that it runs before the handlers that HIP has registered so far;
+ * lifecycle.c sets this function before HIP's first call. The function is called again after each
+ * first use of a part of HIP, because exit handlers run last in, first out. */
 extern void (*register_exit)(void);
 
 /* Starts the manager if it is not running, when a cache has reached its limit or a device has no
- * memory left. An upper layer sets this function, too. The function is called while no lock of the
+ * memory left. lifecycle.c sets this function, too. The function is called while no lock of the
  * runtime is held. */
 extern void (*limit_reached)(void);
 

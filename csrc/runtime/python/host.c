@@ -1,6 +1,6 @@
-/* One binary serves 3.10 to 3.13: PyPreConfig has one layout in all of them, and they still accept
- * the flags from before 3.8. All functions are looked up by name, because nothing links to
- * libpython. */
+/* One binary serves Python 3.10 to 3.13: PyPreConfig has one layout in all of these versions, and
+ * all accept the flags from before 3.8. All functions are looked up by name, because nothing links
+ * to libpython. */
 #include "python/host.h"
 #include "manager/interpreter.h"
 #include "process/mapped.h"
@@ -176,7 +176,7 @@ static void start_own(struct python *out) {
                                    used ? "; " : "", interpreter.path, interpreter.because, reason);
         used += added > 0 ? (size_t)added : 0;
         if (used >= sizeof tried)
-            used = sizeof tried - 1; /* the buffer's size cuts the text there */
+            used = sizeof tried - 1; /* the text is cut off at the buffer's size */
     }
     fail("found no Python to load into the program: set MGPU_RT_MANAGER to one with a libpython. ",
          tried);

@@ -86,7 +86,8 @@ bool caches_make_room(hipError_t error) {
         return false;
     limit_reached();
     (void)caches_trim();
-    (void)hip.GetLastError(); /* error of the call, or of a query in between */
+    (void)hip.GetLastError(); /* the error of the failed call, or of a query while the caches were
+                               * trimmed */
     return true;
 }
 
@@ -95,10 +96,10 @@ bool caches_make_room(hipError_t error) {
  * hipDeviceReset releases the streams and the memory of the calling thread's device, and HIP reuses
  * their addresses. So a handle that exists again proves nothing. The proof is an allocation by the
  * library in the memory of that device, with the number that HIP gives to each allocation. Pinned
- * and managed memory prove nothing: they outlive the reset of one of several devices in 5.2.3,
- * 5.7.1, 6.4.3 and 7.2.4. The library allocates this memory by a HIP function that it calls nowhere
- * else, so that the counts of hipMalloc are the program's. (A reset of NVIDIA's devices ends LLVM's
- * own runtime as well.) */
+ * and managed memory prove nothing, because they survive the reset of one of several devices in
+ * 5.2.3, 5.7.1, 6.4.3 and 7.2.4. The library allocates this memory by a HIP function that it calls
+ * nowhere else, so that the counts of hipMalloc are the program's. (A reset of NVIDIA's devices
+ * ends LLVM's own runtime as well.) */
 static struct watch {
     bool claimed; /* a thread has set up the interpreter, or is doing so */
     void *memory;

@@ -34,8 +34,8 @@ struct cache {
     /* Releases the idle objects of a device by HIP; returns how many. May wait for pending work. */
     int (*trim)(int device);
     /* Invalidates all objects of a device, because the device was reset or HIP ends. Other threads
-     * may be running, and only they may touch their slots. Calls no HIP function that needs an
-     * invalidated object. */
+     * may be running; only a thread itself may read or write its slots. Calls no HIP function that
+     * needs an invalidated object. */
     void (*invalidate)(int device);
     /* Makes the objects in an ending thread's slots available to other threads. */
     void (*thread_ends)(struct thread *thread);
@@ -123,7 +123,8 @@ void device_watch(int device);
 bool device_kept(int device);
 /* Calls device_kept for every device. */
 void device_ask_all(void);
-/* Calls device_kept for one device, and returns how many of its resets were detected so far. */
+/* Calls device_kept for one device, and returns how many resets of that device were detected so
+ * far. */
 unsigned device_resets(int device);
 
 extern const struct cache reset_cache;

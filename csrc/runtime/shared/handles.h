@@ -7,8 +7,8 @@
  * bytes for each handle that ever existed.
  *
  * A table is an array of pointers, at most half full; a search starts at the key's place. A larger
- * table replaces the table and has all its entries. The old table remains for late readers, who
- * find all entries that were inserted before they started. */
+ * table with all its entries replaces a table that is half full. The old table remains for late
+ * readers, who find all entries that were inserted before they started. */
 #ifndef MGPU_RT_HANDLES_H
 #define MGPU_RT_HANDLES_H
 

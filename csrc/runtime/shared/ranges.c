@@ -87,7 +87,7 @@ static void insert(struct range *fresh) {
     store_release(right, NULL);
 }
 
-/* The nodes below the range take its place, the higher node first. */
+/* Replaces the range by the nodes below it, the higher node first. */
 static void lift_below(struct range **link) {
     struct range *left = (*link)->left, *right = (*link)->right;
     while (left && right) {

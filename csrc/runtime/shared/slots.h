@@ -19,7 +19,7 @@ struct module;
 struct function;
 
 /* A slot means "the image of this module was at this address", or "this name in this module is this
- * function". Only the slot's thread reads and writes it. */
+ * function". Only the slot's thread reads and writes the slot. */
 struct slot {
     const void *key;            /* the address of the image, or of the name */
     hipModule_t of;             /* the module of the function; NULL for an image */

@@ -28,7 +28,7 @@ uint64_t thread_take_tickets(struct thread *thread) {
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
-static bool key_made; /* otherwise the block of an ending thread is leaked, together with its events
+static bool key_made; /* false: the block of an ending thread is leaked, together with its events
                        * */
 
 static void free_block(struct thread *thread) {
@@ -54,7 +54,8 @@ static void make_key(void) {
     key_made = pthread_key_create(&key, thread_end) == 0;
 }
 
-/* The choice is made once, because the program may choose another device later. */
+/* Chooses the device of MGPU_RT_DEVICE once in each thread, because the program may choose another
+ * device later. */
 static void choose_device(void) {
     static __thread bool chosen;
     if (chosen)

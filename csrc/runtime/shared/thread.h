@@ -40,9 +40,9 @@ struct thread {
  * fit into the space that the loader reserves for libraries that are opened later. */
 extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
 
-/* Replaces a thread's block if there is no memory for one: none of its slots serves, and no thread
- * writes to it. The calls of a thread without a block use the tables and HIP; its next call tries
- * to allocate a block again. */
+/* Stands in for the block of a thread without memory for one: its slots serve no call, and no
+ * thread writes to it. The calls of a thread without a block use the tables and HIP; its next call
+ * tries to allocate a block again. */
 extern struct thread thread_none;
 
 static inline bool thread_is_none(const struct thread *thread) {

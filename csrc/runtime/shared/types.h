@@ -43,12 +43,12 @@ struct thread;
  *            LIVE, IDLE,    GONE
  *            RETIRED
  *
- * This way a handle never starts its second use while a thread still works with its first use. Only
- * HIP knows which handles it has returned in between (stream_insert). A stream is in a queue if and
- * only if `queue` is set; a queued stream may already be held again. stream_pool_total == the
- * number of streams that are not GONE, LOST or EXTERNAL. external_users == the number of threads
- * that use a stream as their external stream. fences_done <= fences. All submitted work is done if
- * completed == submitted. */
+ * With these transitions, no handle starts its second use while a thread still works with the
+ * handle's first use. Only HIP knows which handles it has returned in between (stream_insert). A
+ * stream is in a queue if and only if `queue` is set; a queued stream may already be held again.
+ * stream_pool_total == the number of streams that are not GONE, LOST or EXTERNAL. external_users ==
+ * the number of threads that use a stream as their external stream. fences_done <= fences. All
+ * submitted work is done if completed == submitted. */
 enum stream_state {
     STREAM_GONE,     /* HIP has destroyed the stream: nothing is known about the handle any longer
                       * */
@@ -158,12 +158,12 @@ struct event {
  * Each load of the program gets its own module, as with stock. A module that the program holds is
  * never handed out a second time, because only the program knows how it uses the module. When HIP
  * returns the handle again, the entry serves the new module, under a new version. version is odd if
- * and only if HIP, as far as is known, holds the module that the entry serves. A release after that
- * turns IDLE into GONE, and changes nothing else. A thread without tables_lock acquires the module
- * of one version or none, because version and state share one word. So no thread owns a module that
- * a reset has ended and whose handle HIP has returned again. An unload changes only the state: its
- * caller holds the module, and HIP forbids a reset of the device until then. module_cost_all == the
- * sum of module_cost over all modules that are not GONE. */
+ * and only if HIP, as far as is known, holds the module that the entry serves. A release after the
+ * module has ended changes the state from GONE to IDLE, and nothing else. A thread without
+ * tables_lock acquires the module of one version or none, because version and state share one word.
+ * So no thread owns a module that a reset has ended and whose handle HIP has returned again. An
+ * unload changes only the state: its caller holds the module, and HIP forbids a reset of the device
+ * until then. module_cost_all == the sum of module_cost over all modules that are not GONE. */
 enum module_state {
     MODULE_GONE,
     MODULE_IDLE, /* the program has unloaded the module, which stays loaded in the cache */

@@ -1,7 +1,7 @@
 /* Sparse matrices: the environment, and descriptors of vectors and matrices.
  *
  * The library creates a descriptor by a host allocation, so no descriptor is cached. The program
- * allocates their work buffers by mgpuMemAlloc. */
+ * allocates the work buffers of products by mgpuMemAlloc. */
 #include "sparse/mgpu_sparse.h"
 #include "driver/cuda.h"
 #include "driver/hip.h"

@@ -14,10 +14,10 @@ enum { OBJECT_BYTES = 16384, VALUE_ALIGNMENT = 16 };
  * cusparseLtPruneAlg_t. */
 enum { ROWS_FOLLOW = 2, HALF_IS_ZERO = 0, DEFAULT_WAY = 0, CONFIG_ID = 0, PRUNE_STRIP = 1 };
 
-/* The meaning of `pruneFlag`. */
+/* The values of `pruneFlag`. */
 enum { PRUNE = 1, PRUNE_AND_CHECK = 2 };
 
-/* cuSPARSELt requires the alignment of vectors for its objects. */
+/* cuSPARSELt's objects must be aligned like vectors. */
 struct sparselt_object {
     _Alignas(16) unsigned char bytes[OBJECT_BYTES];
 };
@@ -128,8 +128,8 @@ static void drop_plan(struct sparse_objects *a) {
     (void)sparselt.MatmulAlgSelectionDestroy(&a->selection);
 }
 
-/* Stock destroys the descriptor after the product, and again here. Since 0.8 cuSPARSELt frees the
- * descriptor's memory each time, so the second destroy ends the program. */
+/* Stock destroys the descriptor after the product, and a second time in this function. Since 0.8
+ * cuSPARSELt frees the descriptor's memory each time, so the second destroy ends the program. */
 void impl_mgpuDestroyCuSparseLtSpMat(void *sh, hipStream_t stream) {
     struct sparse_handle *handle = sh;
     (void)stream;
@@ -145,7 +145,7 @@ void impl_mgpuDestroyCuSparseLtSpMat(void *sh, hipStream_t stream) {
 
 /* ---- the product ---- */
 
-/* cusparseComputeType by LLVM's numbers, which are those up to cuSPARSELt 0.4. */
+/* cusparseComputeType by LLVM's numbers, which cuSPARSELt used up to 0.4. */
 enum { LLVM_16F = 0, LLVM_32I = 1 };
 
 /* The numbers of cuSPARSELt since 0.5. cuSPARSELt sums products of halves as floats. */
@@ -206,8 +206,8 @@ static void plan_product(struct sparse_objects *a) {
     "cusparseLtSpMMACompress(&cusparseLt_env, &(matA->plan), (matA->values), dA_compressed, "      \
     "dA_compressedBuffer, stream)"
 
-/* The call writes three sizes to `bs`: workspace, compressed values, and the buffer to compress
- * them with. */
+/* The call writes three sizes to `bs`: of the workspace, of the compressed values, and of the
+ * buffer for the compression. */
 void impl_mgpuCuSparseLtSpMMBufferSize(void *bs, int32_t ma, int32_t mb, void *a, void *b, void *c,
                                        int32_t ctp, int32_t pruneFlag, hipStream_t stream) {
     const struct sparse_handle *handle = a;

@@ -18,13 +18,15 @@ static struct advice no_hipsparse = {
             "Install it from the same ROCm as HIP: the package hipsparse, on Debian libhipsparse0; "
             "or name its folder in LD_LIBRARY_PATH"};
 static struct advice no_cusparse = {
-    .text = "cuSPARSE (libcusparse) was not found, so nothing is computed with sparse matrices. "
-            "Install it: of CUDA's packages libcusparse, of Python's nvidia-cusparse; or name its "
-            "folder in LD_LIBRARY_PATH"};
+    .text =
+        "cuSPARSE (libcusparse) was not found, so nothing is computed with sparse matrices. "
+        "Install libcusparse of CUDA's packages or nvidia-cusparse of Python's, or add its folder "
+        "to LD_LIBRARY_PATH"};
 static struct advice no_cusparselt = {
     .text = "cuSPARSELt (libcusparseLt) was not found, so no 2:4 sparse matrix is multiplied. "
-            "Install it: of CUDA's packages libcusparselt0, of Python's nvidia-cusparselt-cu12 or "
-            "-cu13; or name its folder in LD_LIBRARY_PATH"};
+            "Install libcusparselt0 of CUDA's packages or nvidia-cusparselt-cu12 or -cu13 of "
+            "Python's, or "
+            "add its folder to LD_LIBRARY_PATH"};
 static struct advice not_on_amd = {
     .text = "only NVIDIA's cuSPARSELt multiplies 2:4 sparse matrices, and this HIP is AMD's: the "
             "product is not computed. Lower without 2:4 encodings"};
@@ -176,7 +178,8 @@ static void *open_hipsparse(void) {
 
 /* ---- NVIDIA's ---- */
 
-/* Folders with CUDA's libraries besides the loader's own: CUDA's, and those of Python's packages.
+/* Opens a library of NVIDIA's from the loader's folders, CUDA's folder, or the folders of Python's
+ * packages.
  * */
 static void *open_nvidia(const char *name, const char *package) {
     char folder[PATH_BYTES], home[PATH_BYTES];

@@ -446,9 +446,9 @@ static struct mgpu_elapsed find_elapsed(void *first, void *second, void *third) 
     return elapsed;
 }
 
-/* Finds the mgpuEventElapsedTime that the program itself defines, if it does. Returns NULL if the
- * program has none. Also returns NULL if the loader finds the program's function before ours: then
- * that function got the call, and called ours. */
+/* Finds the program's definition of mgpuEventElapsedTime; returns NULL if the program has none.
+ * Also returns NULL if the loader finds the program's function before ours: then that function got
+ * the call, and called ours. */
 static elapsed_function *find_own_timer(void) {
     const mapped_code own = runtime_forked ? NULL : mapped_function(timer);
     void *first = own ? dlsym(RTLD_DEFAULT, timer) : NULL;
@@ -481,8 +481,8 @@ static void release_slots(struct thread *thread) {
 }
 
 /* Each event is removed in a single step. Between two steps another thread could detect a reset.
- * The program could then create, destroy and create an event with that handle, which would look
- * like the taken event. */
+ * The program could then create, destroy and create an event with that handle, and the newest event
+ * would look like the removed one. */
 static int trim_events(int device) {
     struct event *event;
     int count = 0;

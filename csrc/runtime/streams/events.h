@@ -39,7 +39,7 @@ void event_look_for_timer(void);
 void event_insert(hipEvent_t handle, int device);
 
 /* Removes an event that the program destroys by HIP: from here on its handle is unknown. Returns
- * false if the program does not hold it. */
+ * false if the program does not hold the event. */
 bool event_remove(struct event *event);
 
 extern const struct cache event_cache;

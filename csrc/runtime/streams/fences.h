@@ -31,7 +31,7 @@ static inline bool stream_is_known_idle(const struct stream *stream) {
            PROOF(stream_was_made_here, load_acquire(&stream->state) == STREAM_LIVE);
 }
 
-/* Records that all submitted work is done, or that nothing here waits for it. */
+/* Records that all submitted work is done, or that this library need not wait for it. */
 static inline void stream_complete_all(struct stream *stream) {
     store_release(&stream->completed, load_acquire(&stream->submitted));
 }

@@ -12,8 +12,8 @@
 
 bool lazy_pending;
 
-/* Under tables_lock. `round` counts the postponed synchronises: a wait that began before the last
- * one does not cover it. */
+/* Under tables_lock. `round` counts the postponed synchronises: a wait that began before the latest
+ * postponement does not cover it. */
 static struct stream *put_off;
 static uint64_t round;
 
@@ -72,7 +72,7 @@ void lazy_end(void) {
 }
 
 /* A program that holds several streams at once wants them to run concurrently. A postponed
- * synchronise would delay the other stream's work, and would also wait for all later work. */
+ * synchronise would delay the work of the other streams, and would also wait for all later work. */
 void lazy_note_stream(void) {
     if (LIKELY(!options.sync_lazy))
         return;

@@ -10,14 +10,15 @@
 #include "streams/lazy_sync.h"
 #include "streams/streams.h"
 
-/* Returns true if the stream was created again; otherwise reports that the program uses a destroyed
- * stream, and returns false. */
+/* Returns true if the program has created the stream again; otherwise reports the use of a
+ * destroyed stream, and returns false. */
 bool stream_report_dead(struct stream **stream, const char *expression);
 
 /* Checks a stream before each submission. Stores the stream's entry at *stream; NULL for streams
  * that the program created by calling HIP. Returns false if the program has destroyed the stream
  * while the cache holds it. The library then reports a failure of `expression`, and does not call
- * HIP. A handle that HIP has destroyed now belongs to another stream, or HIP judges it. */
+ * HIP. The handle of a stream that HIP has destroyed belongs to another stream by now; if not, HIP
+ * judges the handle. */
 static inline bool stream_usable(const struct thread *thread, hipStream_t handle,
                                  struct stream **stream, const char *expression) {
     *stream = LIKELY(handle != NULL) ? stream_find(thread, handle) : stream_of_null();

@@ -221,8 +221,8 @@ static bool any_at_work(void) {
     return false;
 }
 
-/* Each of several threads waits for itself. Only one of them records all work that the streams of
- * the device had, and then that this work is done. */
+/* Each thread that calls this function waits for the device itself. Only one of these threads
+ * records the work of the device's streams before the wait, and its completion afterwards. */
 hipError_t stream_wait_for_device(int device) {
     static bool noting;
     if (exclusive_hip() && !any_at_work())

@@ -142,8 +142,8 @@ bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle,
  */
 bool stream_is_ours(hipStream_t handle);
 
-/* Queries a stream that the caller has taken; returns HIP's answer. hipSuccess: all work is done,
- * and the fence, too. hipErrorNotReady: work is pending. Any other answer: HIP does not know the
+/* Queries a stream that the caller has taken; returns HIP's answer. hipSuccess: all work and the
+ * fence are done. hipErrorNotReady: work is pending. Any other answer: HIP does not know the
  * stream. Leaves the thread's last error as stock would leave it. */
 hipError_t stream_ask(struct stream *stream);
 
@@ -151,8 +151,8 @@ hipError_t stream_ask(struct stream *stream);
 extern struct advice stream_fault;
 
 /* All streams that are not gone, and some that are gone. Readers traverse the list without a lock.
- * A removed stream still leads on, and a reinserted one leads to the begin, so no reader misses a
- * stream that stays. */
+ * A removed stream still links to the next, and a reinserted stream links to the first, so no
+ * reader misses a stream that stays. */
 extern struct stream *stream_list;
 static inline struct stream *stream_first(void) {
     return load_acquire(&stream_list);

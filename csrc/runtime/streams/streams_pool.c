@@ -22,7 +22,7 @@ enum { QUERIES_PER_CREATE = 2 };
  *
  * The streams that the program does not hold: those last known to be idle, and those destroyed with
  * pending work, oldest first. Under tables_lock. A thread takes its last stream without the lock,
- * so a queued stream may be held again: a thread that finds it drops it. */
+ * so a queue may contain a held stream: a thread that finds one drops it. */
 
 struct stream_queue {
     struct stream *oldest, *newest;

@@ -13,7 +13,7 @@
 #include "streams/streams.h"
 #include "telemetry/call.h"
 
-/* Streams that HIP holds for the library. */
+/* The number of streams that HIP holds for the library. */
 extern size_t stream_pool_total;
 
 /* Removes a stream from the table because HIP owns the handle again. A stream that the program
@@ -40,9 +40,9 @@ bool stream_refuse(struct stream *stream, hipError_t error);
 /* Queries a stream that was just taken and that the library believes idle, because other code may
  * have used it. If the stream is not idle, it goes back to its pool.
  *
- * NVIDIA's driver is not asked, because its answer takes 1.6 of a launch's 9 µs. The risk is small:
- * other code may leave work on a stream that it destroys without waiting. In that case the other
- * code's work runs before the next owner's work. */
+ * NVIDIA's driver is not asked, because its answer takes 1.6 of a launch's 9 µs. The risk is small,
+ * because only other code that destroys a stream without waiting can leave work on it. In that case
+ * the other code's work runs before the next owner's work. */
 static inline bool stream_confirm(struct stream *stream) {
     if (exclusive_hip() || cuda_present())
         return true;

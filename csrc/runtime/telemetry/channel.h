@@ -1,9 +1,9 @@
 /* The memory that this library shares with its manager, a separate Python process.
  *
- * manager.c, publish.c and services.c are the program's side; csrc/manager is the manager's. Each
- * word has one writer unless said otherwise. The library and the manager do not trust each other.
- * Each side masks an index before it is used, looks a handle up before it is followed, and never
- * waits without a limit.
+ * manager.c, publish.c and services.c run in the program; csrc/manager runs in the manager's
+ * process. Each word has one writer unless said otherwise. The library and the manager do not trust
+ * each other. Each side masks an index before it is used, looks a handle up before it is followed,
+ * and never waits without a limit.
  *
  * Every change here increases CHANNEL_LAYOUT: a library and a package of different versions do not
  * communicate (`version` names them). */

@@ -56,8 +56,8 @@ static void wait_to_be_let(void *stream, int error, void *argument) {
         continue;
 }
 
-/* hold STREAM HOLD MS: the stream's later work begins once the hold is released, or after that
- * time */
+/* hold STREAM HOLD MS: the stream's later work begins once the hold is released, or after MS
+ * milliseconds */
 static void play_hold(const struct step *step) {
     struct hold *hold = holds[ARGUMENT(1)] = malloc(sizeof *hold);
     sem_init(&hold->let, 0, 0);

@@ -358,7 +358,7 @@ static void play_record(const struct step *step) {
         check(step, HIP(hipEventRecord, void *, void *)(EVENT(1), STREAM(2)));
 }
 
-/* waitevent WHO EVENT STREAM: the stream waits for it */
+/* waitevent WHO EVENT STREAM: the stream waits for the event */
 static void play_waitevent(const struct step *step) {
     if (ARGUMENT(0) == 0)
         mgpuStreamWaitEvent(STREAM(2), EVENT(1));
@@ -366,7 +366,7 @@ static void play_waitevent(const struct step *step) {
         check(step, HIP(hipStreamWaitEvent, void *, void *, unsigned)(STREAM(2), EVENT(1), 0));
 }
 
-/* eventsync WHO EVENT: the host waits for it */
+/* eventsync WHO EVENT: the host waits for the event */
 static void play_eventsync(const struct step *step) {
     if (ARGUMENT(0) == 0)
         mgpuEventSynchronize(EVENT(1));

@@ -64,7 +64,7 @@ extern sem_t marks[4 * MOST_OBJECTS];
 #define MODULE(n) modules[ARGUMENT(n)]
 #define FUNCTION(n) functions[ARGUMENT(n)]
 
-/* The steps of each file, by name. {NULL, NULL} ends a table. */
+/* The tables of the steps that each file defines. {NULL, NULL} ends a table. */
 struct step_kind {
     const char *name;
     void (*play)(const struct step *step);

@@ -1,4 +1,4 @@
-"""Several devices, and the reset of one."""
+"""Programs on several devices, and programs that reset a device."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_images_of_a_lowered_program_are_described() -> None:
     assert lines[0] == f"{program}: a shared library or program for x86-64, 1 image"
     assert "(kernels_binary): an AMDGPU code object of version 4 for gfx90a, 4,984 " in lines[2]
     text = " ".join(result.stdout.split())
-    assert "each load gets a module of its own: kernels can write to globals of it" in text
+    assert "each load gets a module of its own: kernels can write to its globals" in text
     assert "writable launches (4 bytes)" in text
     assert "HIP 5.2 0: softgpu gfx90a (emulated): takes it" in text
     assert "kernel count threads at most 256 a block; wavefronts of 64 registers" in text
@@ -65,7 +65,7 @@ def test_json_has_targets_globals_and_sharing() -> None:
     assert image["target"] == "gfx90a"
     assert image["globals"] == [{"name": "launches", "size": 4}]
     assert not image["shared"]
-    assert image["private"].startswith("kernels can write to globals")
+    assert image["private"].startswith("kernels can write to its globals")
     (kernel,) = image["kernels"]
     assert kernel["wavefront"] == 64
     first = {"offset": 0, "size": 8, "kind": "global_buffer", "name": None}
@@ -96,7 +96,7 @@ def test_the_library_decides_if_an_image_is_shared(tmp_path: Path) -> None:
 
 def test_compressed_images_are_not_shared(tmp_path: Path) -> None:
     said = invoke("inspect", "--no-device", str(written(tmp_path, seeds._compressed(3)))).stdout
-    assert "kernels can write to globals of it, or of parts that cannot be read" in said
+    assert "kernels can write to its globals, or to those of parts that cannot be read" in said
 
 
 def test_a_missing_probe_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,9 +223,9 @@ OTHER_LOOK_UP = f"{THE_LOAD}its module goes to mgpuModuleGetFunction"
         ),
         (
             before_21().replace(PTX, WRITABLE),
-            f"{THE_LOAD}kernels can write to globals of it, which each load sets anew",
+            f"{THE_LOAD}kernels can write to its globals, which each load resets",
         ),
-        (WITHOUT_END, f"{THE_LOAD}it does not say how long it is"),
+        (WITHOUT_END, f"{THE_LOAD}it does not contain its own size"),
     ],
 )
 def test_a_load_is_left(program: str, words: str) -> None:

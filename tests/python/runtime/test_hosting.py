@@ -155,7 +155,7 @@ def test_first_calls_of_threads_wait_for_the_runtime() -> None:
 def test_calls_on_a_small_stack_pass_by_the_runtime_with_a_warning() -> None:
     done = run("runtimes:Names", "small-stack")
     assert done.stdout == "ok\n"
-    assert done.stderr.count("its calls go past the runtime") == 1
+    assert done.stderr.count("its calls bypass the runtime") == 1
     assert KERNEL not in done.stderr
 
 

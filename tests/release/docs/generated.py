@@ -18,17 +18,18 @@ from tests.support.child import ROOT
 ABI = """# The ABI
 
 This page lists the functions of `libmlir_rocm_runtime.so`, the versions of LLVM whose programs call
-each, and what serves it. [csrc/abi.def](../csrc/abi.def) defines them, and `mgpu-rt config --abi`
-prints them. Not every version passes a parameter whose name begins with `late_`, so the library
-never trusts it.
+each function, and the part of mgpu_rt that serves it. [csrc/abi.def](../csrc/abi.def) defines the
+functions, and `mgpu-rt config --abi` prints them. Not every version passes a parameter whose name
+begins with `late_`, so the library never trusts such a parameter.
 
 """
 
 OPTIONS = """# Options
 
 The library reads these environment variables once, at the first call.
-[options.def](../csrc/runtime/process/options.def) defines them, and `mgpu-rt config` prints them
-with the values in force. In a program with rights that its caller lacks (set-uid) none counts.
+[options.def](../csrc/runtime/process/options.def) defines the variables, and `mgpu-rt config`
+prints them with their current values. In a program with privileges that its caller lacks (set-uid), no
+variable counts.
 
 | variable | default | |
 |---|---|---|

@@ -312,7 +312,7 @@ def _lacking(mgpu: Mgpu) -> None:
 def test_nobody_is_told_to_emulate_what_is_emulated(mgpu: Mgpu) -> None:
     _use_it_all(mgpu, code_object("forum"))
     (said,) = _advice(mgpu)
-    assert "none of the GPUs that MGPU_RT_SOFTGPU asks for" in said
+    assert "none of the GPUs that MGPU_RT_SOFTGPU names" in said
     assert "--device" not in said and "doctor" not in said
 
 

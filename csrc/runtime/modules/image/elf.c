@@ -221,8 +221,8 @@ void image_describe_elf(struct image *image, struct view *view) {
         image->damage = "it is an ELF for another machine (x86-64?), not for a GPU";
         return;
     }
-    /* AMD's HIP crashes on the first file; on the second, HIP up to 6 crashes, and HIP 7 refuses
-     * the file. */
+    /* AMD's HIP crashes on a 32-bit ELF; on an ELF without sections, HIP up to 6 crashes, and HIP 7
+     * refuses the file. */
     if (image->machine == MACHINE_AMDGPU &&
         DOUBT(elf_crashes_hip, header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shnum == 0)) {
         image->damage = "it is an ELF of 32 bits, or one without sections";
@@ -238,7 +238,7 @@ void image_describe_elf(struct image *image, struct view *view) {
     const bool has_segments = view_holds(view, header.e_phoff, segments_size(&header));
     const uint64_t size = has_segments ? whole_size(view->bytes, &header) : 0;
     if (!has_segments || !PROOF(whole_elf_is_readable, view_holds(view, 0, size))) {
-        /* AMD's HIP may not read that part; NVIDIA's driver reads it, and would crash. */
+        /* AMD's HIP may never read the missing part; NVIDIA's driver would read it and crash. */
         if (image->machine == MACHINE_CUDA)
             image->damage = "its headers point outside it: it is truncated or overwritten";
         return;

@@ -2,7 +2,8 @@
  *
  * The size argument of mgpuModuleLoad is unreliable: LLVM 12 to 17 do not pass it. So the library
  * reads the size from the image. The size is in the ELF header, the table of a clang offload
- * bundle, and the header of a compressed bundle or of NVIDIA's fatbin. PTX ends with a 0. */
+ * bundle, and the header of a compressed bundle or of NVIDIA's fatbin. PTX ends with a zero byte.
+ * */
 #ifndef MGPU_RT_IMAGE_H
 #define MGPU_RT_IMAGE_H
 
@@ -36,8 +37,8 @@ struct image {
     bool writable;        /* contains device globals that a kernel can write, or may contain some */
     bool settable;        /* kernels cannot write to it, but the host sets a constant by name */
     bool opaque;          /* parts of the image are compressed, or of an unsupported kind */
-    const char *damage;   /* the reason why no driver can load the image and may crash with it;
-                           * NULL: no such reason is known */
+    const char *damage;   /* the reason why no driver can load the image and some crash on it; NULL:
+                           * no such reason is known */
 };
 
 /* Reads the image at `data`. Reads only readable memory, however damaged the image is. Costs a few
@@ -65,11 +66,12 @@ const char *image_kind_text(const struct image *image);
  * the 0. Returns `text`. */
 char *image_kernel_names(const struct image *image, char *text, size_t size);
 
-/* Writes such a list of the undefined names that a code object needs: AMD's HIP refuses the object.
+/* Writes a list of the undefined names that a code object needs: AMD's HIP refuses code objects
+ * with such names.
  * */
 char *image_undefined_names(const struct image *image, char *text, size_t size);
 
-/* Writes such a list of the targets ("gfx90a:xnack+") of an offload bundle's entries. */
+/* Writes a list of the targets ("gfx90a:xnack+") of an offload bundle's entries. */
 char *image_bundle_targets(const struct image *image, char *text, size_t size);
 
 #endif

@@ -9,7 +9,7 @@
 enum { AMDGPU_METADATA = 32, NOTE_ALIGNMENT = 4 };
 
 /* In MessagePack a short string is 0xa0 plus its length, then the bytes. Maps and arrays count
- * their elements, not their bytes, so a shorter string may replace a string. */
+ * their elements, not their bytes, so the replacement of a string may be shorter. */
 #define KEY "\xab.value_kind"
 #define NONE KEY "\xabhidden_none"
 
@@ -127,7 +127,8 @@ static unsigned segment_count(const unsigned char *bytes, size_t size, Elf64_Ehd
     return inside ? header->e_phnum : 0;
 }
 
-/* Compilers write one or two; in a damaged file all may be the same bytes. */
+/* Compilers write one or two note segments; the segments of a damaged file may all describe the
+ * same bytes. */
 enum { NOTE_SEGMENTS = 16 };
 
 /* Returns true if the program header at an address describes notes within the file of `size` bytes,

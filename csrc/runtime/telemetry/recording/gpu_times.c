@@ -234,8 +234,8 @@ static bool is_timeable(hipStream_t stream) {
     return !stream || stream_ask_flags(&hip_untimed, stream, &flags);
 }
 
-/* Returns the next place. Returns NULL if the oldest work is still running; the next submission
- * uses the next place. So one slow stream does not block the others. */
+/* Returns the ring's next place for work. Returns NULL if the oldest work is still running; the
+ * next submission uses the next place. So one slow stream does not block the others. */
 static struct work *next_place(void) {
     const size_t place =
         PROOF_VALUE(slow_stream_holds_one_place, fetch_add_relaxed(&next, 1), load_relaxed(&next));

@@ -28,8 +28,8 @@ OPTIONS = """# Options
 
 The library reads these environment variables once, at the first call.
 [options.def](../csrc/runtime/process/options.def) defines the variables, and `mgpu-rt config`
-prints them with their current values. In a program with privileges that its caller lacks (set-uid), no
-variable counts.
+prints them with their current values. In a program with privileges that its caller lacks
+(set-uid), no variable counts.
 
 | variable | default | |
 |---|---|---|

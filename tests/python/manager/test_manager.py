@@ -447,8 +447,8 @@ def test_a_program_that_ends_before_its_policy_says_so(tmp_path: Path) -> None:
     done = run_host("plain", env)
     assert done.stdout == "ok\n"
     (line,) = done.stderr.splitlines()
-    assert "told:Tells: the program ended before this policy came into force" in line
-    assert line.endswith("so run a longer program")
+    assert "told:Tells: the program ended before this policy took effect" in line
+    assert line.endswith(": run a longer program")
 
 
 # ---- without a program --------------------------------------------------------------------------

@@ -16,8 +16,8 @@ _wanted = threading.Event()
 
 
 def use(native: Any, ffi: Any, on: bool) -> None:
-    """Starts or ends the logging of the library's messages. A process needs one thread for the
-    logging, and a forked child another thread."""
+    """Starts or ends the logging of the library's messages. A process needs one thread for logging,
+    and a forked child needs its own."""
     if not on:
         _wanted.clear()
         return

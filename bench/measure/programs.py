@@ -65,7 +65,7 @@ PROGRAMS = (
 
 @dataclass(frozen=True)
 class Target:
-    """A ratio of two runtimes that a GPU should show."""
+    """A ratio of two runtimes' times that a GPU is expected to show."""
 
     program: str
     side: str

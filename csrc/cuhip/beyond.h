@@ -23,8 +23,8 @@ EXPORT hipError_t mgpu_cuhip_launch_cluster(hipFunction_t function, dim3 cluster
                                             hipStream_t stream, void **params, void **extra);
 
 /* Encodes a tensor map of 128 bytes, aligned to 64, for the tensor memory accelerator (sm_90 and
- * later). The numbers are those of the driver's enums; the lists have `rank` elements (strides one
- * fewer), the fastest dimension first. */
+ * later). The numbers are those of the driver's enums; the lists have `rank` elements (the strides
+ * have rank - 1), the fastest dimension first. */
 EXPORT hipError_t mgpu_cuhip_tensor_map(void *map, int type, uint32_t rank, void *address,
                                         const uint64_t *sizes, const uint64_t *strides,
                                         const uint32_t *box, const uint32_t *steps, int interleave,

@@ -266,8 +266,8 @@ def _sequence_check(part: str, name: str, case: Case, machine: Machine, images: 
 
 
 def known_compared(play: Play, sides: Sequence[str]) -> Findings:
-    """Returns the faults of a sequence for which all answers are known. Stock's behaviour gives
-    other answers for the known sequence."""
+    """Returns the faults of a sequence for which all answers are known. With stock's behaviour the
+    results of the known sequence are different."""
     found = Findings()
     for side in sides:
         said, wrong = play(side, Output())
@@ -279,8 +279,8 @@ def known_compared(play: Play, sides: Sequence[str]) -> Findings:
 
 def sequence_compared(play: Play, sides: Sequence[str] = WITH_OTHERS) -> Findings:
     """Returns the faults of a sequence, by side. HIP itself may end the process occasionally: if
-    stock's behaviour also ends so, it is HIP's failure, not the library's. The side counts as
-    compared if a second play reaches the end."""
+    stock's behaviour also ends so, it is HIP's failure, not the library's. The comparison with a
+    side is complete if a second play of the sequence on that side reaches the end."""
     found = Findings()
     stock, wrong = play(STOCK)
     for number in range(AGAIN):

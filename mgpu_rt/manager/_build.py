@@ -20,7 +20,7 @@ MANAGER = ROOT / "csrc" / "manager"
 
 
 def declarations() -> str:
-    """Returns manager.h without its preprocessor lines and comments, as cffi parses plain
+    """Returns manager.h without its preprocessor lines and comments, because cffi parses only plain
     declarations."""
     text = (MANAGER / "manager.h").read_text(encoding="utf-8")
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)

@@ -4,8 +4,8 @@
 
 For each function of csrc/abi.def there are three functions in C. `on_` is Python's function,
 declared for cffi. The plain name calls the library's own function. host.py replaces the library's
-function by `enter_`, which calls `on_`. If a method itself makes the call, `enter_` calls the
-library, so that a method never calls itself.
+function by `enter_`, which calls `on_`. If a method makes the very call that it handles, `enter_`
+passes the call to the library, so the method does not recurse.
 
 Python handles a method's exception (adapters.py). The handler may also fail, for lack of memory or
 stack. cffi then returns LOST; for the ABI's void it returns 0, where Python's function returns 1.

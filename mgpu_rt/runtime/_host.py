@@ -144,8 +144,8 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
 
 
 def _leave(runtime: Runtime) -> None:
-    """Ends a runtime that is in use in a `with`. The latest installed runtime that is still in use
-    answers, in any order in which threads leave."""
+    """Ends a runtime that is in use in a `with`. The runtime that was installed last, among those
+    still in use, answers; threads may leave in any order."""
     with _State.lock:
         _State.inside.remove(runtime)
         if _State.runtime is runtime:

@@ -120,8 +120,8 @@ class LoadedKernel:
 
     @property
     def label(self) -> str:
-        """Returns the name to show, with control characters as escapes. If another kernel has the
-        name too, the kernel's module or hash precedes it."""
+        """Returns the name to show, with control characters as escapes. If another kernel has an
+        equal name, the kernel's module or hash precedes the name."""
         others = [image.label[0] for image in self.alike if image is not self.image]
         if self.image is None or not others:
             return printable(self.name)

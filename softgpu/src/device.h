@@ -93,7 +93,7 @@ bool softgpu_execute(const struct softgpu_context *context,
                      const struct softgpu_dispatch_packet *packet, struct softgpu_fault *fault);
 
 /* Returns how many instructions all dispatches of this process ran, counted once for each wave.
- * Exported for measuring programs, which look the function up by name. */
+ * Exported for benchmarks, which look the function up by name. */
 __attribute__((visibility("default"))) uint64_t softgpu_instructions(void);
 
 #endif

@@ -3,7 +3,8 @@
  * The device can report a fault to ROCr in two ways, like a GPU. After the memory event, ROCr
  * prints its "Memory access fault by GPU" line and aborts. After the queue's error signal, HIP
  * names the error and aborts (HIP 5, 6) or returns the error from then on (HIP 7). This file prints
- * the whole message first, because neither way can carry the text. */
+ * the whole message first, because neither ROCr's memory event nor the queue's error signal can
+ * carry text. */
 #include "check/hooks.h"
 #include "hsa_signal.h"
 #include "thunk.h"

@@ -25,7 +25,7 @@ from pathlib import Path
 from tests.support.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Variables of an environment that are read before a program runs.
+#: Environment variables that are read before a program runs.
 AT_START = ("LD_", "GLIBC_", "MALLOC_", "PYTHON", "MGPU_RT_TEST_HANG")
 
 #: False if another command precedes each started program (tests/devices/rocm/plugin.py).

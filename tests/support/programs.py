@@ -23,8 +23,7 @@ RELEASES = toolchain.TESTED
 #: Programs that LLVM 15 lowers by the forum's command; later releases lower all programs.
 FORUMS_COMMAND = ("forum", "loopargs", "globals", "samename")
 
-#: Programs are linked against one library and run with another one preloaded, or with the linked
-#: one.
+#: Programs are linked against one library, and run with that library or with another one preloaded.
 STOCK = BUILD / "stock" / "libmlir_rocm_runtime.so"
 STOCK_22 = BUILD / "stock" / "22.1" / "libmlir_rocm_runtime.so"
 

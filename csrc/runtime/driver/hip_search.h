@@ -1,4 +1,4 @@
-/* Finds the HIP libraries of this machine by their files, with any version number in the name. */
+/* Finds this machine's HIP libraries by file name, with any version number in the name. */
 #ifndef MGPU_RT_HIP_SEARCH_H
 #define MGPU_RT_HIP_SEARCH_H
 

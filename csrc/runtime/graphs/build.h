@@ -104,8 +104,8 @@ void graph_report_failure(bool of_function, const char *expression, hipError_t e
 /* Returns the stream of a handle; NULL if memory for a further stream is missing, so that the graph
  * has failed. */
 struct graph_stream *graph_stream(hipStream_t handle);
-/* Returns the event of a handle that was created or recorded during this graph's building; NULL: no
- * such event.
+/* Returns the event that a handle names, if it was created or recorded while this graph is built;
+ * otherwise NULL.
  */
 struct graph_event *graph_event(hipEvent_t handle);
 struct graph_event *graph_event_insert(hipEvent_t handle);

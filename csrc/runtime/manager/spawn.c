@@ -76,9 +76,9 @@ static bool has(uint64_t signals, int number) {
     return signals >> (number - 1) & 1;
 }
 
-/* An init sleeps until a signal comes, SIGTERM included, which it receives by sigwait or a
- * descriptor. system() does not block SIGTERM while it waits for its child, and a process that
- * forks blocks SIGTERM only for a moment. */
+/* An init sleeps until it receives a signal, even SIGTERM, through sigwait or a descriptor.
+ * system() does not block SIGTERM while it waits for its child, and a process that forks blocks
+ * SIGTERM only for a moment. */
 static bool is_init(const struct first *first) {
     return first->sleeps && has(first->blocked, SIGCHLD) &&
            PROOF(init_waits_for_signals, has(first->blocked, SIGTERM));

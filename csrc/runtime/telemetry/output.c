@@ -189,7 +189,8 @@ bool output_is_record(const char head[OUTPUT_HEAD], const char *kind) {
     return strncmp(head, begin, strlen(begin)) == 0;
 }
 
-/* Returns the start time of a process, which distinguishes it from a later process with its id. */
+/* Returns the start time of a process, which distinguishes the process from a later one with an
+ * equal id. */
 static unsigned long long started(long process) {
     return process_field(process, PROCESS_STARTED);
 }

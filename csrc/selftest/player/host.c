@@ -54,7 +54,8 @@ static void play_replace(const struct step *step) {
     char *at = BUFFER(0);
     const size_t bytes = (size_t)ARGUMENT(1) * PAGE;
     switch (ARGUMENT(2)) {
-    case UNMAPPED: /* in a single call, because a thread of HIP's may use a free address */
+    case UNMAPPED: /* done in a single call, because one of HIP's threads may take an address that
+                    * is free */
         map(at, bytes);
         break;
     case MOVED:

@@ -17,8 +17,9 @@
  * Results go to stdout, a line each: SEQUENCE LINE TEXT.
  *
  * Environment: DRIVER_HIP is HIP's path; DRIVER_WHEN says when the foreign user opens it: "early"
- * (before the first call) or "late" (at its own first call). DRIVER_COPIES_WAIT is the first thread
- * that must synchronise before it reads pageable memory that mgpuMemcpy has filled. */
+ * (before the first call) or "late" (at its own first call). DRIVER_COPIES_WAIT is the number of
+ * the first thread that must synchronise before it reads pageable memory that mgpuMemcpy has
+ * filled. */
 #include "player.h"
 
 #include <dlfcn.h>

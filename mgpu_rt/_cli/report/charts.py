@@ -287,8 +287,8 @@ def _made_anew(traces: Mapping[str, Trace]) -> Iterator[Element]:
 
 
 def _lengths(traces: Mapping[str, Trace]) -> tuple[dict[str, float], float]:
-    """Returns the length of each trace and of the longest trace in microseconds, but at least one
-    step of the clock."""
+    """Returns, in microseconds, the length of each trace and the longest length; none is less than
+    one step of the clock."""
     lengths = {name: max(trace.end - trace.begin, 0.001) for name, trace in traces.items()}
     return lengths, max(lengths.values())
 

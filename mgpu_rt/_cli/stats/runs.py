@@ -182,8 +182,8 @@ def _advice(runs: Sequence[Run]) -> str:
     same = _same_output(runs)
     if not same[1]:
         return (
-            "Two runs without a word print different output, so nothing shows whether the word "
-            "holds. Let the program print no times or addresses."
+            "Two runs without the options print different output, so nothing shows whether an "
+            "option changes it. Let the program print no times or addresses."
         )
     told = []
     best = 1
@@ -195,7 +195,7 @@ def _advice(runs: Sequence[Run]) -> str:
         elif runs[number].seconds < LESS * runs[best].seconds:
             best = number
     if best == 1:
-        return " ".join([*told, "No word made this program faster by a twentieth."])
+        return " ".join([*told, "No option made this program faster by a twentieth."])
     saved = runs[1].seconds - runs[best].seconds
     told.append(
         f"If nothing else in the process calls HIP, `mgpu-rt run {SIDES[best]}` takes "

@@ -93,7 +93,7 @@ struct softgpu_object softgpu_event_find(void *event);
 
 void softgpu_event_recorded(void *event, void *stream);
 void softgpu_stream_waits(void *stream, void *event);
-/* Sets `clock` to the ops for which a wait for a stream or an event waits. */
+/* Sets `clock` to the ops that must finish before a wait for a stream or an event returns. */
 void softgpu_clock_of_stream(void *stream, struct softgpu_clock *clock);
 void softgpu_clock_of_event(void *event, struct softgpu_clock *clock);
 void softgpu_host_waited(const struct softgpu_clock *clock);

@@ -44,9 +44,9 @@ static inline float f16_of(uint16_t h) {
 }
 
 /* Converts f32 to f16 in the processor's rounding mode, which the handler sets if MODE requires a
- * mode other than nearest-even. Adding a number 2^13 times as large rounds x at f16's last bit, or
- * at 2^-24 below f16's normal range. The added number has x's sign, so that directed rounding is
- * correct for negative numbers.
+ * mode other than nearest-even. Adding a number 2^13 times as large as x rounds x to f16's last
+ * bit, or to a multiple of 2^-24 below f16's normal range. The added number has x's sign, so that
+ * directed rounding is correct for negative numbers.
  */
 static inline uint16_t bits_of_f16(float x) {
     uint32_t u = bits_of_f32(x), sign = u & 0x80000000, mag = u & 0x7fffffff;

@@ -238,7 +238,7 @@ def large_vector(rng: np.random.Generator) -> Launch:
       gpu.return
     }""")
 def in_workgroup(rng: np.random.Generator) -> Launch:
-    """Vectors in workgroup memory, whose addresses may not be aligned to their size."""
+    """Vectors in workgroup memory at addresses that need not be aligned to the vector's size."""
     x = rng.normal(size=256).astype(np.float32)
     shift = rng.integers(0, 252, 64, np.int32)
     y = x[shift[:, None] + np.arange(4)]

@@ -1,5 +1,5 @@
 """A policy in Python decides which modules, streams and blocks the caches retain. Without Python,
-the C library applies its limits."""
+the C library itself applies the limits."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.support.patience import HANG
 
 @functools.cache
 def outcomes(backend: str) -> dict[str, dict]:
-    """Returns the outcome of each snippet, by its function."""
+    """Returns the outcome of each snippet, with the name of its HIP function as the key."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.python.snippets"],
         cwd=ROOT,

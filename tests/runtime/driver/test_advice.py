@@ -267,7 +267,7 @@ def test_the_targets_of_a_bundle_are_named(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_the_device_is_asked_once(mgpu: Mgpu) -> None:
-    """Another thread asks, so that this thread's last error remains the refusal's."""
+    """Another thread asks, so that this thread's last error is still the one from the refusal."""
     for _ in range(3):
         mgpu.load(mgpu.image(_for_gfx908()))
         assert mgpu.stub.hipPeekAtLastError() == INVALID_IMAGE

@@ -287,7 +287,8 @@ int main(int argc, char **argv) {
 
 
 def _left_by(program: Path, out: Path, patience: float, awaited: str, **env: str) -> set[str]:
-    """Returns the files that another user's run of a program writes; waits for one of them."""
+    """Waits until another user's run of a program has written one of its files; returns all files
+    that it has written."""
     env = {"PATH": os.environ["PATH"], "MGPU_RT_MANAGER": "delay=0", **env}
     command = [program, out / awaited, str(round(patience * 100))]
     result = subprocess.run(command, env=env, user=NOBODY, group=NOBODY, timeout=HANG)

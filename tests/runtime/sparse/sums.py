@@ -26,7 +26,7 @@ INDEX = {np.dtype(np.int32): 2, np.dtype(np.int64): 3}
 
 
 def pack(values: np.ndarray, type: str) -> np.ndarray:
-    """Returns the values in the form for the device; a bf16 is the upper half of a float."""
+    """Returns the values in the device's format; a bf16 is the upper half of a float."""
     if type != "bf16":
         return np.ascontiguousarray(values, DTYPES[type])
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)

@@ -2,8 +2,8 @@
 
     python -m tests.support.hosts.soak COUNT
 
-Each run starts the manager at another time: during the first call, while the program ends, or not
-at all.
+Each run starts the manager at a different time: during the first call, while the program ends, or
+not at all.
 """
 
 from __future__ import annotations

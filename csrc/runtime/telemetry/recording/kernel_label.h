@@ -16,7 +16,7 @@ struct kernel_labels {
 };
 void kernel_labels(struct kernel_labels *labels, const struct kernel_name names[KERNELS]);
 
-/* Returns a kernel's name for output; the name is in `text`, unless it is the plain name. An image
+/* Returns a kernel's name for output: the plain name itself, or a longer name in `text`. An image
  * without a module's name, or with a name that another image has, is named by the first 8 digits of
  * its hash. */
 struct kernel_text {

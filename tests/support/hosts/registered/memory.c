@@ -131,7 +131,7 @@ static void move(struct range from, struct range to) {
     unmap((struct range){from.address, bytes});
 }
 
-/* Returns a range that was registered before, as programs do, or another range. */
+/* Returns a range that was registered before, because programs do so, or a new range. */
 static struct range some_range(void) {
     if (known_count && below(3))
         return known[below((unsigned)known_count)];

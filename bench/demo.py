@@ -85,7 +85,7 @@ class Outcome:
 
 
 PLAIN = Side("plain runtime", STOCK, many=300)
-#: Lists, in order, the driver calls that PLAIN makes, as this library counts them.
+#: Makes the driver calls of PLAIN in their order, through this library, which can count them.
 PLAIN_COUNTED = Side("plain runtime", OURS, many=0, environment={"MGPU_RT_CACHE": "off"})
 IN_PLACE = Side("mgpu_rt", OURS, many=20_000)
 PRELOADED = Side(

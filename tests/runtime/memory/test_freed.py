@@ -348,7 +348,7 @@ def test_a_stream_of_another_device_is_not_waited_for(mgpu: Mgpu) -> None:
 def test_a_chain_of_early_frees_computes_what_stock_computes(mgpu: Mgpu) -> None:
     """Each block is freed on one stream while the other stream still works on it."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
-    size, rounds = 64 * KIB, 12
+    size, rounds = 64 * KIB, 60
     results = [mgpu.ffi.new("uint32_t[]", size // 4) for _ in range(rounds)]
     kept = mgpu.MemAlloc(rounds * size, mgpu.null, False)
     at = mgpu.ffi.cast("char *", kept)

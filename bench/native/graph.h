@@ -1,7 +1,6 @@
 /* Builds a program's pass as a graph, for a process with BENCH_GRAPH set: the graph is built once
  * and then replayed. The process's runtime builds the graph: this project's library, or
- * bench/stock/byhand.c.
- * */
+ * bench/stock/byhand.c. */
 #ifndef BENCH_GRAPH_H
 #define BENCH_GRAPH_H
 

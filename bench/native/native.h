@@ -1,5 +1,5 @@
 /* The common needs of measuring programs: the clock, the loader, files, and an end with a message.
- * */
+ */
 #ifndef BENCH_NATIVE_H
 #define BENCH_NATIVE_H
 

@@ -9,7 +9,7 @@
  *
  * Prints {"ns": the best of five rounds for one product, "checksum": of the result}; all three ways
  * have one checksum. For "lowered", csrc/cuhip must be MGPU_RT_HIP. Needs libcuda and libcusparse.
- * */
+ */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  *
  * A consumer may release the memory on any thread, without the GIL, or while an exception is
  * pending. The interpreter may have ended by then. For these reasons this module is written in C.
- * */
+ */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

@@ -17,7 +17,7 @@ EXPORT void mgpu_cuhip_jit_level(int level);
 EXPORT int mgpu_cuhip_memory_type(const void *address);
 
 /* Launches in clusters of workgroups (sm_90 and later); if `cooperative`, all clusters run at once.
- * */
+ */
 EXPORT hipError_t mgpu_cuhip_launch_cluster(hipFunction_t function, dim3 cluster, dim3 grid,
                                             dim3 block, unsigned shared_bytes, int cooperative,
                                             hipStream_t stream, void **params, void **extra);

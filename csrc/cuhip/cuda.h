@@ -114,7 +114,7 @@ extern int cuda_device_count;
 
 /* Opens libcuda and initialises it, once. Returns hipErrorInsufficientDriver if there is no
  * libcuda, with a line on stderr; later calls return the first answer. A later call costs one load.
- * */
+ */
 hipError_t driver_start(void);
 
 #endif

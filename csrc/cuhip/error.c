@@ -97,7 +97,7 @@ hipError_t error_of_driver(CUresult result) {
 }
 
 /* The thread's last error is the result of its last call, even after a success, as on AMD's 5.2.3.
- * */
+ */
 
 __attribute__((visibility("default"))) hipError_t hipGetLastError(void);
 hipError_t hipGetLastError(void) {

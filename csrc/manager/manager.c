@@ -30,7 +30,7 @@ static void ring_library(void) {
 
 /* Holds the manager's mutex as long as it lives, and ends the process when the program's mutex is
  * free. The thread needs no GIL, so even a policy that never returns does not outlive its program.
- * */
+ */
 static void *watch(void *unused) {
     (void)unused;
     pthread_mutex_lock(&channel->manager);
@@ -50,7 +50,7 @@ static bool start_watching(void) {
 }
 
 /* Until the channel is set up, only the program's process id shows whether the program has ended.
- * */
+ */
 static bool is_there(int program) {
     return program > 0 && (kill(program, 0) == 0 || errno != ESRCH);
 }

@@ -1,5 +1,5 @@
 /* The ABI: the types that the exported functions use, and a prototype for each function of abi.def.
- * */
+ */
 #ifndef MGPU_RT_MGPU_H
 #define MGPU_RT_MGPU_H
 

@@ -9,8 +9,7 @@
  * `make CFLAGS=-DWITHOUT=name` builds the library without one proof, and a test then fails
  * (tests/proofs/mutants). In every other build the macros expand to their arguments, and add
  * nothing. Only process/state.c contains the name, so that all other objects serve every such
- * build.
- * */
+ * build. */
 #ifndef MGPU_RT_PROOF_H
 #define MGPU_RT_PROOF_H
 

@@ -83,7 +83,7 @@ static int (*real_lock)(pthread_mutex_t *), (*real_unlock)(pthread_mutex_t *);
 static pthread_mutex_t arena = PTHREAD_MUTEX_INITIALIZER;
 static bool has_lock;
 
-/* Gives other threads time to wait for the lock, while they hold their own locks. */
+/* Gives other threads time to wait for the arena's lock while they hold their own locks. */
 static void before_fork(void) {
     real_lock(&arena);
     usleep(2000);

@@ -5,9 +5,9 @@ fresh. `@in_child(...)` runs the decorated function in a separate process (a for
 the named environment, and reports its failure here. The function gets a `Mgpu`: the library, and
 the recording stub of HIP below it.
 
-The library under test is build/lib's, or the library that MGPU_RT_TEST_LIBRARY names. So
-tests/proofs/mutants runs the same tests with libraries that lack a proof. MGPU_RT_TEST_PYTHON names
-the interpreter for the policy of a library that was built on another machine.
+The library under test is build/lib's, or the library that MGPU_RT_TEST_LIBRARY names. By
+MGPU_RT_TEST_LIBRARY, tests/proofs/mutants tests libraries that lack a proof. MGPU_RT_TEST_PYTHON
+names the interpreter for the policy of a library that was built on another machine.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ def in_child(
 ) -> Callable:
     """Runs the decorated test in a separate process, once for each policy and backend.
 
-    The test takes only the Mgpu. `env` is added to `environment()`.
+    The test takes a single argument, the Mgpu. `env` is added to `environment()`.
     """
 
     cases = [_case(policy, backend) for policy, backend in itertools.product(policies, backends)]

@@ -89,7 +89,7 @@ class Worker:
         return self.random.choice(self.streams)
 
     def order(self, stream, *buffers: Buffer) -> None:
-        """Orders a stream's next work after the last work on each of these buffers."""
+        """Orders a stream's next work after the last work on each of `buffers`."""
         for last in {buffer.stream for buffer in buffers} - {stream, None}:
             event = self.mgpu.EventCreate()
             self.mgpu.EventRecord(event, last)

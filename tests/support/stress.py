@@ -2,12 +2,12 @@
 
     python -m tests.support.stress [RUNS] [TEST...] [--jobs N] [--check]
 
-Tests that rely on time fail under load. Loads alternate from run to run (LOADS). N runs proceed at
-once and load each other; a single run gets busy processes beside it. The output of a failed run is
-kept under build/stress. Without tests it repeats those of `make test`, or with --check those of
-`make check`, and adds each run to the record, bench/results/suites/stress.json. CONTRIBUTING.md
-shows how many runs have passed since the last failure. build/stress/runs.json gets each run when it
-ends. Exit status 1 if anything failed.
+Tests that rely on time fail under load. The loads in LOADS alternate from run to run. N runs
+proceed at once and load each other; a single run gets busy processes beside it. The output of a
+failed run is kept under build/stress. Without TEST the command repeats the tests of `make test`,
+with --check those of `make check`, and records each run in bench/results/suites/stress.json.
+CONTRIBUTING.md shows how many runs have passed since the last failure. build/stress/runs.json gets
+each run when it ends. Exit status 1 if anything failed.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ static bool begin_slow(struct call *call) {
     runtime_start();
     call_enter(call);
     if (LIKELY(!override_inside)) /* otherwise the call is part of another call, which is recorded
-                                   * */
+                                   */
         recorder_begins(&call_now);
     if (LIKELY(!runtime_is(MODE_OVER)))
         return true;

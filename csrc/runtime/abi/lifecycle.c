@@ -219,7 +219,7 @@ __attribute__((constructor)) static void open_early(void) {
     if (!mapped_imports("mgpu"))
         return;
     options.verbose_on = verbose && strcmp(verbose, "1") == 0; /* other programs: at the first call
-                                                                * */
+                                                                */
     if (!open_hip(&early, wanted ? wanted : "", true))
         early.path[0] = '\0';
 }

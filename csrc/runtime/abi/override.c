@@ -191,7 +191,7 @@ static void destroy_unless_external(hipStream_t handle) {
 }
 
 /* Returns the override, or the function that answers because of an external stream; NULL: neither.
- * */
+ */
 static mgpu_rt_function beside_external(enum abi_index function, mgpu_rt_function override) {
     const struct stream *external = thread_get()->external;
     if (DOUBT(override_belongs_in_no_capture, capture_on_thread())) {

@@ -39,7 +39,7 @@ static const char *foreign_allocator(void) {
 }
 
 /* The function returns before HIP is opened, because a first call may be made on a stack of 16 KB.
- * */
+ */
 static __attribute__((noinline)) bool compiler_is_mapped(void) {
     char compiler[PATH_MAX];
     return mapped_library("libamd_comgr", compiler, sizeof compiler) != NULL;
@@ -98,8 +98,7 @@ static int search_library(const struct dl_phdr_info *info, void *data) {
 
 /* Finds the file that HIP's own dlopen would open: the loader matches open files by name, so it
  * would use any other file instead. `path` is the bare name if no folder of HIP's search contains
- * the file.
- * */
+ * the file. */
 static void find_compiler_file(void *library, const char *name, char *path, size_t size) {
     Dl_serinfo head;
     snprintf(path, size, "%s", name);

@@ -44,7 +44,7 @@ struct replayed {
     bool refused;     /* the function's calls cannot be part of a graph */
     size_t bytes;     /* size of the call's arguments */
     struct known_call known[ORDERS], *built; /* number of the last call for which a graph was begun
-                                              * */
+                                              */
     unsigned char arguments[];
 };
 

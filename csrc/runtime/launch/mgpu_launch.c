@@ -187,7 +187,7 @@ static bool has_clusters(void) {
 /* Launches a kernel in clusters of this many workgroups; the grid is a multiple of the cluster.
  * Returns hipErrorNotSupported if the thread's device has no clusters, or HIP lacks
  * hipDrvLaunchKernelEx, which came with HIP 7. An older GPU would run the kernel without clusters.
- * */
+ */
 static hipError_t launch_in_clusters(const struct launch *launch, dim3 cluster, bool cooperative) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, find_launch);

@@ -18,7 +18,7 @@ struct interpreter {
     char path[PATH_MAX];
     const char *because; /* the variable or file that named the interpreter */
     bool foreign;        /* neither the user nor the library's own environment named the interpreter
-                          * */
+                          */
 };
 
 /* Finds the next interpreter to try. If MGPU_RT_MANAGER names an interpreter, there is no other

@@ -45,7 +45,7 @@ static uint32_t state = MANAGER_NONE;
 static uint32_t stop_doorbell;
 static struct channel *channel;
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held only around C code and HIP's calls
-                                                          * */
+                                                          */
 static struct environment_snapshot around;
 
 static struct advice no_python = {

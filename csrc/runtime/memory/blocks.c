@@ -163,8 +163,7 @@ static __attribute__((noinline)) void add_overflow(struct block_pool *pool, stru
 }
 
 /* Removes a block from its chain. The caller then uses the block, or frees it by HIP. Under
- * tables_lock.
- * */
+ * tables_lock. */
 static struct block *take_overflow(struct block_pool *pool, struct block **link) {
     struct block *block = *link;
     store_relaxed(link, block->next_overflow);
@@ -250,7 +249,7 @@ static void empty_pool(struct block_pool *pool) {
 /* ---- the table ---- */
 
 /* By device. Written under tables_lock; statistics and the exit read the ledger without the lock.
- * */
+ */
 static struct memory_account ledger[MOST_DEVICES];
 
 /* Returns whether the ledger of a device equals the sum of its blocks. Under tables_lock. */
@@ -751,7 +750,7 @@ bool block_leave_to_graph(struct block *block, struct stream *stream) {
     if (state < BLOCK_LIVE)
         return false;
     block->fence.stream = stream; /* belongs to the program as long as the program holds the block
-                                   * */
+                                   */
     if (state != BLOCK_GRAPH)
         block->graph = 0;
     if (!PROOF(block_is_kept_for_its_graph, cas_acq_rel(&block->state, &state, BLOCK_GRAPH_OWNED)))

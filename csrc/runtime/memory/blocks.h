@@ -181,8 +181,7 @@ bool block_leave_to_graph(struct block *block, struct stream *stream);
 /* Transfers a block that the program holds to a graph. The second function lets the graph use a
  * block again that the program has freed. The third function takes the block back from the graph
  * once the graph is destroyed and none of its work is pending. Each function returns false if the
- * block is not in the required state.
- * */
+ * block is not in the required state. */
 bool block_give_graph(void *address);
 bool block_serve_graph(void *address);
 bool block_take_from_graph(void *address);

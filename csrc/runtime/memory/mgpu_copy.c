@@ -57,8 +57,7 @@ static bool is_pageable(struct thread *thread, const void *address, size_t bytes
     const uint64_t mappings = ranges_now() + 1; /* never 0, which marks an empty slot */
     const enum range_kind kind = ranges_find(address, bytes);
     if (kind != RANGE_NONE && kind != RANGE_MIXED) /* the memory is of mixed kinds, or another
-                                                    * thread is writing the table
-                                                    * */
+                                                    * thread is writing the table */
         return false;
     for (size_t i = 0; i < HOST_SLOTS && exclusive_hip(); i++)
         if (thread->hosts[i].begin <= begin && end <= thread->hosts[i].end &&

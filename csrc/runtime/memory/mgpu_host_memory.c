@@ -68,7 +68,7 @@ void impl_mgpuMemHostUnregisterMemRef(int64_t rank, struct mgpu_memref *descript
 }
 
 /* As with stock, the pointer belongs to device 0, and device 0 becomes the thread's current device.
- * */
+ */
 static void *device_pointer(void *host) {
     void *device = NULL;
     (void)thread_get();

@@ -336,7 +336,7 @@ static bool make_room(size_t bytes) {
 /* ---- registering ---- */
 
 /* A program that unmaps its memory after each registration gains nothing, and would pay for events.
- * */
+ */
 enum { MOST_WASTED = 4, ATTEMPTS = 64 };
 
 /* Returns whether the pages that HIP has pinned are still mapped there. If another thread is

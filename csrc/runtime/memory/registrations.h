@@ -37,7 +37,7 @@ static inline void registrations_yield(const void *address, size_t bytes) {
 
 /* Stops the reuse of all registrations in a process that forks. After a fork, the parent's page may
  * differ from the page that HIP has pinned. registrations_before_fork is called under tables_lock.
- * */
+ */
 void registrations_before_fork(void);
 void registrations_after_fork(void);
 void registrations_forked(void); /* called in the forked child */

@@ -173,7 +173,7 @@ static hipError_t copy_pieces(const struct copy *copy, struct staging *staging) 
         }
     }
     /* After an error, the device may still be writing pieces into memory that will be used again.
-     * */
+     */
     const hipError_t waited = stream_wait(copy->stream);
     return error == hipSuccess ? waited : error;
 }

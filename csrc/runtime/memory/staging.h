@@ -3,7 +3,7 @@
  * For pageable memory, HIP blocks the host: it copies through its own buffer or pins the pages.
  * From memory that is already pinned, a copy to the device is submitted and the host continues. A
  * copy from the device waits for the stream once, so the program's synchronise need not wait again.
- * */
+ */
 #ifndef MGPU_RT_STAGING_H
 #define MGPU_RT_STAGING_H
 
@@ -19,8 +19,7 @@ struct cache;
  * MB 342 against 235. Copies to the device gain nothing from staging beyond 512 KB. Copies from the
  * device, in overlapped pieces of 256 KB, gain up to 16 MB. (1 MB takes 129 against 95, 4 MB 473
  * against 424, 16 MB 1922 against 1660.) At 64 MB a staged copy is slower (6.6 ms pageable against
- * 7.3).
- * */
+ * 7.3). */
 enum {
     STAGING_UP = 1 << 20,         /* pieces in the ring of a stream's copies to the device */
     STAGING_UP_LIMIT = 1 << 19,   /* the largest staged copy to the device */

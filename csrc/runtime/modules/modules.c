@@ -29,7 +29,7 @@ size_t module_cost(const struct module *module) {
 /* ---- a thread's slots ---- */
 
 /* The thread has just acquired a module: its next load of the image finds the module in this slot.
- * */
+ */
 static void bind_slot(const struct load *load, struct module *module) {
     if (thread_is_none(load->thread))
         return;

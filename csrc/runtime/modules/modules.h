@@ -6,8 +6,7 @@
  * candidate: the bytes decide, because a JIT reuses addresses. A load compares the bytes (0.05 to
  * 0.1 µs for 5 KB, 0.2 with cold caches). A load skips the comparison if the loader's tables
  * proved, when the slot was filled, that the bytes cannot change. The images of a lowered program
- * are constants of the program.
- * */
+ * are constants of the program. */
 #ifndef MGPU_RT_MODULES_H
 #define MGPU_RT_MODULES_H
 
@@ -180,7 +179,7 @@ hipError_t module_unload_removed(const struct removed_module *removed);
 const struct function *module_search(hipFunction_t handle, struct module **holder);
 
 /* Prevents other loads from using the module once the program has unloaded it. Under tables_lock.
- * */
+ */
 void module_make_private(struct module *module);
 
 /* Holds a module of the program for a graph that launches the module's kernels. HIP does not unload

@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 /* Disables the calling thread's cancellation from here on; returns the argument for cancel_allow.
- * */
+ */
 static inline int cancel_forbid(void) {
     int before;
     pthread_setcancelstate(

@@ -191,7 +191,7 @@ static void write_hex(char *out, const char *text) {
 }
 
 /* Lists the functions of mgpu_rt.h by name, for Python to bind: their layer is above this file's.
- * */
+ */
 static bool find_own(unsigned long out[OWN]) {
     static const char *const names[OWN] = {"mgpu_rt_native",     "mgpu_rt_intercept",
                                            "mgpu_rt_report",     "mgpu_rt_hip_path",

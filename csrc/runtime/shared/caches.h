@@ -40,7 +40,7 @@ struct cache {
     /* Makes the objects in an ending thread's slots available to other threads. */
     void (*thread_ends)(struct thread *thread);
     /* Handles the insertion of a stream, whose handle HIP may have used before on another device.
-     * */
+     */
     void (*stream_begins)(struct stream *stream);
     /* Handles the destruction by HIP of a stream that the caller has acquired. */
     void (*stream_ends)(struct stream *stream);

@@ -30,8 +30,7 @@ struct range {
 
 /* Adds a range. The caller of ranges_add and ranges_remove holds tables_lock; neither allocates. A
  * new range removes older ranges that it overlaps: HIP returns or registers only bytes that are
- * free.
- * */
+ * free. */
 void ranges_add(struct range *range, uintptr_t begin, size_t bytes, enum range_kind kind);
 /* Removes the range that starts at `begin`, if there is one. */
 void ranges_remove(uintptr_t begin);

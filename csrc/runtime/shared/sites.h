@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 /* Counts the bytes of a block that the program gets; a negative number when the program frees it.
- * */
+ */
 void sites_count(const void *address, int device, ptrdiff_t bytes);
 
 #endif

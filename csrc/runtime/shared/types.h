@@ -51,9 +51,9 @@ struct thread;
  * submitted work is done if completed == submitted. */
 enum stream_state {
     STREAM_GONE,     /* HIP has destroyed the stream: nothing is known about the handle any longer
-                      * */
+                      */
     STREAM_LOST,     /* gone too, but the thread that had taken the stream before must still drop it
-                      * */
+                      */
     STREAM_IDLE,     /* idle, and may be handed out */
     STREAM_LIVE,     /* held by the program */
     STREAM_RETIRED,  /* the program has destroyed the stream, but work is pending */
@@ -172,7 +172,7 @@ enum module_state {
 
 /* A kernel of a module. A stale slot of a thread may still read the function's name. When the
  * module's entry serves another module, the function's entry serves the kernel of that name there.
- * */
+ */
 struct function {
     hipFunction_t handle; /* NULL: HIP was not asked for the function yet */
     struct function *next;
@@ -248,7 +248,7 @@ struct block {
     int state;          /* enum block_state */
     bool shared;        /* managed memory, which the host can access, too */
     bool booked;        /* the device's account and the ranges contain the block; under tables_lock
-                         * */
+                         */
     bool outlives;      /* the block survives the reset that is in progress (invalidate_blocks) */
     uint64_t number;    /* HIP's number for shared memory; 0 if the number is unknown */
     struct fence fence; /* IDLE: the fences for which the block waits. The fence of the stream on

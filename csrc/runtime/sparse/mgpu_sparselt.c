@@ -168,7 +168,7 @@ static void check_pruned(const struct sparse_handle *a, hipStream_t stream) {
     if (!on_device)
         return;
     impl_mgpuMemset32(on_device, 0, 1, stream); /* the check writes only if it finds a wrong value
-                                                 * */
+                                                 */
     if (succeeded(sparselt.SpMMAPruneCheck(&environment, &a->objects->product, a->values, on_device,
                                            stream),
                   "cusparseLtSpMMAPruneCheck( &cusparseLt_env, &(matA->matmul), matA->values, "

@@ -179,8 +179,7 @@ static void *open_hipsparse(void) {
 /* ---- NVIDIA's ---- */
 
 /* Opens a library of NVIDIA's from the loader's folders, CUDA's folder, or the folders of Python's
- * packages.
- * */
+ * packages. */
 static void *open_nvidia(const char *name, const char *package) {
     char folder[PATH_BYTES], home[PATH_BYTES];
     const char *cuda_path = options_path_variable("CUDA_PATH");

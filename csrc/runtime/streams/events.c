@@ -98,8 +98,7 @@ void event_exclusive_ends(void) {
 
 /* Returns false if MGPU_RT_CACHE excludes events. Also returns false on AMD's HIP from 6 on, which
  * cannot safely be asked whether the last record is complete. MGPU_RT_EXCLUSIVE=on needs no such
- * query.
- * */
+ * query. */
 static inline bool cache_serves(void) {
     return load_relaxed(&slots) != 0;
 }
@@ -253,7 +252,7 @@ void event_insert(hipEvent_t handle, int device) {
         return;
     store_release(&event->state,
                   EVENT_GONE); /* the event may be idle: the program has destroyed it by calling HIP
-                                * */
+                                */
     store_relaxed(&event->device, device);
     event->captured = NULL;
     store_release(&event->state, PROOF_VALUE(new_event_is_held, EVENT_LIVE, EVENT_IDLE));
@@ -312,7 +311,7 @@ hipEvent_t told_mgpuEventCreate(void) {
 /* ---- calls that name an event ---- */
 
 /* Returns true if HIP must not get the handle: the library then reports a failure of `expression`.
- * */
+ */
 static bool is_refused(struct event_found found, hipEvent_t handle, const char *expression) {
     if (LIKELY(found.kind <= EVENT_FOREIGN))
         return false;
@@ -333,8 +332,7 @@ static bool is_served_as_stream(struct event_found found, hipEvent_t handle) {
 /* Returns false if HIP has only the record of an earlier owner. For its present owner the event
  * counts as never recorded, so there is nothing to wait for. If other code calls HIP, the program
  * may have recorded the event by calling HIP. HIP knows that record, and the earlier owner's work
- * is done.
- * */
+ * is done. */
 static inline bool may_be_recorded(struct event_found found) {
     return !exclusive_hip() || PROOF(owner_has_recorded_the_event, found.state != EVENT_PAST);
 }

@@ -14,8 +14,7 @@
  * reads the name of the last submission, waits, and then stores that name as completed. The stream
  * is idle while both names are equal. Threads may submit and wait at once without a locked
  * operation. A name that is overwritten, or completed late, never makes both equal while work is
- * pending.
- * */
+ * pending. */
 
 /* Returns true if all submitted work is known to be done. The order of the two reads matters:
  * otherwise a wait for earlier work could seem to cover later work. */

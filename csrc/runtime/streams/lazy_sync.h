@@ -30,7 +30,7 @@ extern bool lazy_pending;
 void lazy_settle(const struct stream *same);
 
 /* Counts a piece of host memory that kernels can write: 1 for a new piece, -1 for a removed piece.
- * */
+ */
 void lazy_visible(int change);
 
 /* Records that the program loads an image with kernels that may print, which means that they write

@@ -2,7 +2,7 @@
  *
  * One shared stream serves while the program holds one at a time; a program that holds several at
  * once gets more. A stream is reused only when idle: new work never waits behind another owner's.
- * */
+ */
 #ifndef MGPU_RT_STREAMS_H
 #define MGPU_RT_STREAMS_H
 
@@ -82,7 +82,7 @@ static inline struct stream *stream_find(const struct thread *thread, hipStream_
 extern struct stream stream_null[MOST_DEVICES], stream_untracked[MOST_DEVICES];
 
 /* Returns the entry of the current device's null stream. Returns NULL if the device has no entry.
- * */
+ */
 struct stream *stream_of_null(void);
 
 static inline bool stream_is_null(const struct stream *stream) {
@@ -185,7 +185,7 @@ struct stream *stream_known(hipStream_t handle);
 
 /* Returns whether the runtime knows the handle as a stream, and HIP has a stream with this handle.
  * The program may have destroyed our stream by calling HIP, and an event may have its address now.
- * */
+ */
 bool stream_is_here(hipStream_t handle);
 
 /* Waits for all work on a device, unless no work is known to be pending. */

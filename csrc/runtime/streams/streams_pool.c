@@ -146,7 +146,7 @@ bool stream_invalidate(struct stream *stream) {
 }
 
 /* Removes a stream that the caller has taken. Returns false if a reset has ended the stream before.
- * */
+ */
 static bool invalidate_taken(void *taken) {
     struct stream *stream = taken;
     const bool known = move_taken(stream, STREAM_GONE);

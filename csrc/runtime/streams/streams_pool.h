@@ -68,8 +68,7 @@ static inline struct stream *stream_lookup_thread(struct thread *thread, int dev
 
 /* Returns true for the hit of a destroy. The stream is the thread's last, held by the program and
  * idle, and no more streams exist than may be idle. The stream becomes IDLE and remains the
- * thread's last stream.
- * */
+ * thread's last stream. */
 static inline bool stream_stays_cached(const struct stream *stream, hipStream_t handle) {
     return stream && stream_handle(stream) == handle &&
            PROOF(kept_stream_is_idle, stream_is_idle(stream)) &&

@@ -21,7 +21,7 @@ enum hip_index {
 /* The kind of a copy, according to the runtime's table of memory. */
 enum copy_way {
     COPY_TO_DEVICE,   /* into a block of device memory, from memory that the table does not contain
-                       * */
+                       */
     COPY_FROM_DEVICE, /* out of a block, to such memory */
     COPY_ON_DEVICE,   /* between two */
     COPY_UNKNOWN,     /* between two addresses that the table does not contain */
@@ -156,7 +156,7 @@ struct counts {
     uint64_t failure_keys[FAILURES], failures[FAILURES]; /* keys of failed calls (keys.h), and their
                                                           * counts */
     uint64_t overridden; /* number of calls that functions of the user answered without this library
-                          * */
+                          */
     struct counter other_kernels; /* number of launches of kernels without a row: of a symbol, or a
                                    * function of HIP's */
     uint64_t kernel_keys[KERNELS], module_keys[MODULES]; /* table of keys (keys.h); a module's key

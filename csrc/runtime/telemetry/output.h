@@ -1,7 +1,6 @@
 /* Writes the files of MGPU_RT_STATS and MGPU_RT_TRACE. The program records in these files while it
  * runs, so that the results survive any end of the process. At an ordinary exit, JSON replaces the
- * recording.
- * */
+ * recording. */
 #ifndef MGPU_RT_OUTPUT_H
 #define MGPU_RT_OUTPUT_H
 
@@ -49,7 +48,7 @@ void output_choose(struct output *output, const char *variable, const char *patt
  * output_open still writes at exit.
  *
  * The file's blocks are allocated from the start, so a disk that becomes full later loses nothing.
- * */
+ */
 void *output_record(struct output *output, const char *kind, void *content, size_t size);
 
 /* Stops writing to the output, because of this error. A message reports the error. */

@@ -3,7 +3,7 @@
  * Publishing never blocks and allocates nothing: it is a few stores into a bounded ring. If the
  * ring is full, the event is only counted by kind, and the manager reads the tables again
  * (shared/caches.h). Uses of objects are not published, because the manager reads their counters.
- * */
+ */
 #ifndef MGPU_RT_PUBLISH_H
 #define MGPU_RT_PUBLISH_H
 

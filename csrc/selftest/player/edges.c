@@ -194,7 +194,7 @@ static void crowd_use(long long kind, void *handle, int value, void *stream) {
 }
 
 /* crowd KIND COUNT STREAM: creates this many more handles that live at once, and uses some of them
- * */
+ */
 static void play_crowd(const struct step *step) {
     const long long kind = ARGUMENT(0);
     void **handles = crowds[kind].handles;

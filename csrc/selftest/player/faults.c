@@ -129,8 +129,7 @@ static void set_fault(const char *text) {
 }
 
 /* Returns the requested memory, or NULL if the call failed. The caller decides whether to free the
- * memory.
- * */
+ * memory. */
 static void *ask_for(const struct step *step) {
     size_t bytes;
     const void *image;

@@ -32,7 +32,7 @@ void *buffers[MOST_OBJECTS], *streams[MOST_OBJECTS], *events[MOST_OBJECTS];
 void *modules[MOST_OBJECTS], *functions[MOST_OBJECTS];
 sem_t marks[4 * MOST_OBJECTS];
 /* Threads below this number need not wait for a copy to pageable memory, because the runtime waits.
- * */
+ */
 static int copies_wait;
 
 void steps_reset(void) {
@@ -296,7 +296,7 @@ static void play_learn(const struct step *step) {
 /* ---- streams and events ---- */
 
 /* stream WHO STREAM: creates a stream; WHO 2 creates one that is not ordered with the null stream
- * */
+ */
 static void play_stream(const struct step *step) {
     void *stream = NULL;
     if (ARGUMENT(0) == 0)

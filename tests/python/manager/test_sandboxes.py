@@ -70,8 +70,8 @@ def in_container(first: str, mode: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("first", ["selfish", "system"])
 def test_no_zombie_where_process_1_waits_for_its_own_children_only(first: str) -> None:
-    """Each program that runs for more than a second would leave a zombie. In system() SIGCHLD is
-    blocked."""
+    """Each program that runs for more than a second would leave a zombie. system() blocks SIGCHLD
+    while its command runs."""
     result = in_container(first, "unserved")
     assert (result.returncode, result.stdout) == (0, "ok\nleft: 0\n"), result.stderr
     assert "process 1 of this container may never wait" in result.stderr

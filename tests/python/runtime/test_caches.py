@@ -72,9 +72,9 @@ def test_functions_of_a_module_that_hip_has_back_are_forgotten(mgpu: Mgpu) -> No
 
 @in_child(HIPSTUB_REUSE="1", **alone)
 def test_a_handle_that_hip_hands_out_anew_is_unknown(mgpu: Mgpu) -> None:
-    """The program has unloaded the runtime's module by calling HIP. The next load gets the handle.
-    At first the handle belongs to an equal image, whose functions differ. Later the handle belongs
-    to an image to which kernels write, and which may not be shared."""
+    """The program has unloaded the runtime's module by calling HIP. The next load gets the handle
+    of the unloaded module. At first the handle belongs to an equal image, whose functions differ.
+    Later the handle belongs to an image to which kernels write, and which may not be shared."""
     first, second = (mgpu.image(code_object(name)) for name in ("forum", "globals"))
     with mgpu_rt.intercept(CachedRuntime()):
         module = mgpu.load(first)

@@ -206,7 +206,7 @@ def test_the_nan_hook_names_a_kernel_that_it_cannot_look_at(mgpu: Mgpu) -> None:
 
 
 def launch_with(*sizes: int) -> Launch:
-    """Returns a launch whose kernel takes arguments of these sizes."""
+    """Returns a launch whose kernel takes arguments of the given sizes."""
     arguments = [Argument(None, size, None) for size in sizes]
     kernel = SimpleNamespace(label="k", arguments=arguments, description=None)
     runtime: Any = SimpleNamespace(kernel_of=lambda _function: kernel)

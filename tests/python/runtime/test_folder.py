@@ -86,7 +86,8 @@ def test_no_link_in_it_is_followed(tmp_path: Path) -> None:
 
 
 def test_a_new_recording_takes_an_empty_folder(tmp_path: Path) -> None:
-    """A program without launches leaves such a folder, and so does a rank that has just started."""
+    """A program without launches leaves an empty folder, and so does a rank that has just
+    started."""
     out = tmp_path / "recording"
     for _ in range(2):
         claim(str(out))

@@ -4,10 +4,10 @@
 
 The command builds the library without each proof of docs/proofs.md, one at a time, and plays the
 programs of csrc/selftest/programs. Some programs need two devices, or reset one. The first check
-that reports the library as wrong becomes the proof's witness `selftest CHECK` in that table. If no
-check does, the row gives the reason. Until the reason is known, the row has "selftest: open", which
-a test refuses. The table is written after each proof, so that --rest can continue an interrupted
-run.
+that reports the library as wrong becomes the proof's witness `selftest CHECK` in the table of
+docs/proofs.md. If no check does, the row gives the reason. Until the reason is known, the row has
+"selftest: open", which a test refuses. The table is written after each proof, so that --rest can
+continue an interrupted run.
 """
 
 from __future__ import annotations

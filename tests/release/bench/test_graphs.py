@@ -46,7 +46,7 @@ def test_a_replayed_model_computes_what_numpy_does(name: str, variant: Variant, 
 
 @pytest.mark.parametrize("name", SIDES)
 def test_a_wrong_output_of_a_replay_is_noticed(name: str) -> None:
-    """On the stub nothing is computed."""
+    """The stub computes nothing, so the output is wrong."""
     with pytest.raises(native.Failed, match=r"wrong output: .* in place of "):
         run(name, CHAIN, 22, device.find("stub"))
 

@@ -108,7 +108,7 @@ def test_by_hand_keeps_all_that_can_be_kept(tmp_path: Path) -> None:
 
 
 def test_a_wrong_output_is_noticed() -> None:
-    """On the stub nothing is computed."""
+    """The stub computes nothing, so the output is wrong."""
     with pytest.raises(native.Failed, match=r"wrong output: .* in place of "):
         run(MLP, WAITS, 22, "stub")
 

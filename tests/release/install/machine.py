@@ -178,7 +178,7 @@ def _check_forum(installed: Installed, program: Path, work: Path) -> None:
     stats = work / "stats.json"
     words = ("run", "--device", "softgpu", "--stats-json", stats, "--", program)
     result = attempt(installed.command, *words)
-    # The lowered main returns no status, so any status is accepted that is no signal's.
+    # The lowered main returns no status, so the test accepts any status except a signal's.
     assert (result.returncode >= 0, result.stderr) == (True, ""), result.stderr
     counted = json.loads(stats.read_text())
     assert counted["abi"]["mgpuLaunchKernel"]["calls"] == LAUNCHES

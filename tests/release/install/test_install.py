@@ -63,7 +63,7 @@ def test_a_wheel_has_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path
 
 @pytest.mark.check
 def test_the_wheel_tests_a_gpu_without_a_checkout(installed: Installed, tmp_path: Path) -> None:
-    """The wheel is small even so."""
+    """The selftest's files in the wheel are small."""
     file = tmp_path / "found.json"
     words = ("--only", "programs-22", "--only", "programs-15", "--json", file)
     said = run(

@@ -30,7 +30,7 @@ def _advice(mgpu: Mgpu) -> list[str]:
 
 
 def _use_it_all(mgpu: Mgpu, image: bytes) -> None:
-    """Makes the calls of a lowered program, even if they fail."""
+    """Makes all calls of a lowered program, even if earlier calls fail."""
     module = mgpu.load(mgpu.image(image))
     function = mgpu.function(module, KERNEL)
     stream = mgpu.StreamCreate()
@@ -291,7 +291,7 @@ gpu.module @kernels {
     ("other", "way_out"), [("second", "define that in"), ("__ockl_second", "device libraries do")]
 )
 def test_missing_functions_of_an_image_are_named(tmp_path: Path, other: str, way_out: str) -> None:
-    """AMD's HIP refuses such an image without a message."""
+    """AMD's HIP prints no message when it refuses an image with missing functions."""
     source = tmp_path / "others.mlir"
     source.write_text(CALLS_OTHERS % (other, other))
     env = environment("softgpu", IMAGE=str(tmp_path / "image"), EXPECTED=f"{other}|{way_out}")

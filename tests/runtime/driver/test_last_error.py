@@ -260,7 +260,7 @@ def test_an_image_of_a_few_bytes_is_not_read_beyond_its_end(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_an_elf_of_32_bits_is_refused(mgpu: Mgpu) -> None:
-    """AMD's HIP crashes with such an image."""
+    """AMD's HIP crashes when it loads a 32-bit ELF."""
     image = bytearray(code_object("forum"))
     image[4] = 1
     assert not mgpu.load(mgpu.image(bytes(image)))

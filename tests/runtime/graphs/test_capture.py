@@ -197,7 +197,8 @@ def test_a_capture_waits_for_an_earlier_event(mgpu: Mgpu) -> None:
 
 @in_child(backends=("stub", "softgpu"))
 def test_a_capture_has_hips_own_copies(mgpu: Mgpu) -> None:
-    """Through pinned memory, a replay would copy the bytes that are there at that time."""
+    """A replayed copy through pinned memory would read the bytes that are in this memory during the
+    replay."""
     capture = Capture(mgpu)
     source = mgpu.ffi.new("int[256]", [3] * 256)
     target = mgpu.ffi.new("int[256]")
@@ -234,7 +235,7 @@ def test_a_module_unloaded_in_a_capture_stays_loaded(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_CACHE="off")
 def test_a_capture_with_the_cache_off_is_as_with_stock(mgpu: Mgpu) -> None:
-    """In that mode an unload waits, and so ends the capture."""
+    """With the cache off, an unload waits and therefore ends the capture."""
     capture = Capture(mgpu)
     assert mgpu.stub.hipStreamBeginCapture(capture.own[0], THREAD_LOCAL) == 0
     mgpu.StreamSynchronize(capture.stream)

@@ -45,7 +45,7 @@ def only(images: list[ImageDescription]) -> ImageDescription:
 
 # ---- what is read of an image ----
 
-#: LLVM's words for the fields of the metadata, and ours.
+#: LLVM's and this project's names for the fields of an image's metadata.
 WORDS = {
     ".sgpr_count": "sgprs",
     ".vgpr_count": "vgprs",
@@ -332,7 +332,7 @@ def test_words_of_formats_are_no_images(tmp_path: Path) -> None:
 
 
 def test_a_section_that_is_not_loaded_is_no_image(tmp_path: Path) -> None:
-    """Debuggers read sections of this kind."""
+    """Debuggers read sections that are not loaded."""
     path = corpus.holder(tmp_path, code_object("forum"), ".kept")
     find.read(path)
     words = ["objcopy", "--set-section-flags", ".kept=contents,readonly", path]

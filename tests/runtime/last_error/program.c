@@ -88,7 +88,7 @@ void *situation_file(const char *name, bool at_end) {
 
 /* The program does not call a function that a runtime lacks: see main. */
 static void load(const char *path) {
-    void *runtime = dlopen(path, RTLD_LAZY); /* AMD's 5.2.3 lacks a function that stock calls */
+    void *runtime = dlopen(path, RTLD_LAZY); /* AMD's HIP 5.2.3 lacks a function that stock calls */
     if (runtime == NULL)
         give_up(path);
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \

@@ -183,7 +183,8 @@ def test_hip_finds_no_constant_that_is_the_images_own(mgpu: Mgpu) -> None:
 
 
 def _set(mgpu: Mgpu, module, name: bytes, value: int) -> None:
-    """FlyDSL's programs do so by HIP's functions, whose calls the library does not see."""
+    """Sets a global by HIP's functions, as FlyDSL's programs do; the library does not see these
+    calls."""
     address, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
     assert mgpu.stub.hipModuleGetGlobal(address, size, mgpu.for_stub(module), name) == 0
     assert size[0] == 4

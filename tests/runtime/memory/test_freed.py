@@ -87,7 +87,8 @@ def test_a_wait_for_the_device_covers_streams_that_hip_destroyed(mgpu: Mgpu) -> 
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_block_that_another_stream_works_on_waits_for_it(mgpu: Mgpu) -> None:
-    """Stock's hipFree waits for the device, and so permits such a free."""
+    """Stock's hipFree waits for the device, so a program may free a block that another stream
+    uses."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     other = at_work(mgpu, block, KIB)
@@ -192,7 +193,7 @@ def test_shared_memory_waits_for_every_stream_too(mgpu: Mgpu) -> None:
 def free_at_work(mgpu: Mgpu, other, end: Callable[[], object] | None = None) -> None:
     """Frees a block on one stream while another stream works on it; that work may end before the
     free. The cache does not hand out the block before it has waited for the device. HIP may have
-    given the other handle to another stream by now, so a wait for that stream proves nothing."""
+    reused the other stream's handle by now, so a wait for this handle proves nothing."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     mgpu.Memset32(block, 0x07070707, KIB // 4, other)

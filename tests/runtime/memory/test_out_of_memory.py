@@ -114,7 +114,8 @@ def test_memory_is_the_devices_that_it_leaves(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2", **SMALL)
 def test_a_failed_allocation_leaves_hips_error_beside_other_devices(mgpu: Mgpu) -> None:
-    """The library asks HIP for the current device there, and a successful call clears the error."""
+    """With several devices the library asks HIP for the current device, and a successful call
+    clears the error."""
     assert alloc(mgpu, 2 * MIB) == mgpu.null
     assert mgpu.stub.hipPeekAtLastError() == 2
     ask(mgpu, lambda _device, _size: None)

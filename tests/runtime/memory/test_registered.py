@@ -79,7 +79,7 @@ def test_a_case(path: Path, case: str) -> None:
 
 
 def test_random_programs(path: Path) -> None:
-    """`make soak` plays 20,000 of them."""
+    """`make soak` plays 20,000 random programs."""
     _, record = run(path, "walk", 1, 150)
     _, plain = run(path, "walk", 1, 150, exclusive="off")
     assert registrations(record) < 0.8 * registrations(plain)

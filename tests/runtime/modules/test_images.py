@@ -169,8 +169,8 @@ def test_a_shorter_bundle_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None
 
 @in_child(backends=BACKENDS)
 def test_images_with_a_false_size_of_a_section_are_not_shared(mgpu: Mgpu) -> None:
-    """AMD's HIP accepts the image, because it reads only other sections. The library shares none of
-    these loads, because it cannot read everything that the image claims to contain."""
+    """AMD's HIP accepts the image, because it reads only other sections. The library does not share
+    the image, because it cannot read everything that the image claims to contain."""
     content = code_object("forum")
     (at,) = struct.unpack_from("<Q", content, 40)
     for size in (1 << 40, 1 << 63, (1 << 64) - 1):

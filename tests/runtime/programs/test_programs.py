@@ -280,7 +280,8 @@ def test_10_a_global_destructor_may_unload(program: str, way: str, policy: str) 
 
 @pytest.mark.parametrize("program", PRINTED)
 def test_10_stock_dies_in_a_global_destructor(program: str) -> None:
-    """Without the guard a program ends in this way, so the test above proves something."""
+    """Without the library's guard a global destructor aborts the program, so the test above proves
+    something."""
     outcome = run(program, 22, Way(STOCK), iterations=rounds(program), HIPSTUB_TEARDOWN="1")
     assert outcome.signal == signal.SIGABRT
     assert "HIP used after teardown: hipModuleUnload" in outcome.stderr

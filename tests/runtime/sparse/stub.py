@@ -48,7 +48,7 @@ class SparseStub:
         return self.lib.sparsestub_count(function.encode())
 
     def fail(self, function: str, status: int, times: int = 1) -> None:
-        """Makes the next calls of a function return this status."""
+        """Makes the next `times` calls of a function return `status`."""
         self.lib.sparsestub_fail(function.encode(), status, times)
 
 

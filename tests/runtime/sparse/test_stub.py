@@ -387,7 +387,7 @@ def test_cusparselt_does_2_to_4_products(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",), **WITH_STUB)
 def test_a_2_to_4_matrix_is_checked_in_memory_that_begins_as_0(mgpu: Mgpu) -> None:
-    """cuSPARSELt writes there only if a value is wrong."""
+    """cuSPARSELt writes the check's result only if a value is wrong."""
     driver = CuStub()
     driver.lib.custub_pointer(2)  # the device's
     _two_to_four(mgpu, prune=2)

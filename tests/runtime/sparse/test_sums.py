@@ -1,7 +1,7 @@
 """Products of sparse matrices by AMD's own hipSPARSE, on the emulated device, against SciPy's.
 
-make check-sparse installs hipSPARSE (1.3 GB) and SciPy; without both these tests are skipped. With
--m gpu, cuSPARSE computes the products, on a machine with an NVIDIA GPU."""
+make check-sparse installs hipSPARSE (1.3 GB) and SciPy; if either is missing, pytest skips the
+emulated tests. With -m gpu, cuSPARSE computes the products, on a machine with an NVIDIA GPU."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def test_a_call_with_null_pointers_asks_without_a_word(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_nothing_is_done_with_what_is_no_event(mgpu: Mgpu) -> None:
-    """The library writes nothing to such memory, and HIP does not get the address."""
+    """The library writes nothing to memory that is no event, and HIP does not get the address."""
     mgpu.EventElapsedTime(mgpu.null, mgpu.null, mgpu.null)
     stream = mgpu.StreamCreate()
     start, stop = recorded(mgpu, stream)

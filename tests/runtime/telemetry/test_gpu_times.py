@@ -32,7 +32,7 @@ def kernel(mgpu: Mgpu):
 
 
 def recorded(mgpu: Mgpu) -> tuple[list[dict], int]:
-    """Returns the GPU's rows so far, and how many operations lost their times."""
+    """Returns the trace's GPU rows so far, and the number of operations whose times were lost."""
     trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
     rows = [event for event in trace["traceEvents"] if event.get("cat") == "gpu"]
     return rows, trace["otherData"]["gpu_lost"]

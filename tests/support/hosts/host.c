@@ -114,8 +114,8 @@ static void *miss_for_ever(void *unused) {
 #define HANG 600 /* seconds: tests/support/patience.py */
 #endif
 
-/* Forks; returns whether the child's own launch succeeded; a child that hangs counts as a failure.
- * */
+/* Forks; returns whether the child's own launch succeeded; a child that hangs counts as a
+ * failure. */
 static bool in_child(void) {
     fflush(NULL);
     const pid_t child = fork();
@@ -170,7 +170,7 @@ static void count_signal(int number) {
     child_signals++;
 }
 
-/* Prints the open descriptors, by number, and the files that they refer to. */
+/* Writes the open descriptors, by number, and the files that they refer to, into `out`. */
 static void describe_descriptors(char *out, size_t size) {
     char name[64], target[256];
     size_t used = 0;
@@ -419,7 +419,7 @@ static bool run(const char *mode) {
         return keeps_locale_meanwhile();
     if (strcmp(mode, "served") == 0)
         return launch_once() && is_served() && launch_once();
-    if (strcmp(mode, "served-until") == 0) /* standard input ends */
+    if (strcmp(mode, "served-until") == 0) /* waits until standard input ends */
         return launch_once() && is_served() && getchar() == EOF && launch_once();
     if (strncmp(mode, "end-", 4) == 0)
         return launch_once() && is_served() && end_at_once(mode + 4);

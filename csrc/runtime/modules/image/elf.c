@@ -199,7 +199,7 @@ char *image_undefined_names(const struct image *image, char *text, size_t size) 
 /* ---- all of it ---- */
 
 /* Returns whether a file has the form that this reader supports. The driver judges all other forms.
- * */
+ */
 static bool is_plain(const Elf64_Ehdr *header) {
     return header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
            header->e_shentsize == sizeof(Elf64_Shdr) && header->e_shnum > 0 &&

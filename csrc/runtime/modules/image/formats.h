@@ -54,8 +54,7 @@ struct bundle_entry {
 };
 
 /* Writes a list of names for a message, in quotes and separated by ", ". A list that is too long is
- * cut off.
- * */
+ * cut off. */
 enum { LONGEST_NAME = 256 };
 struct name_list {
     char *text;

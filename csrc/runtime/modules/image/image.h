@@ -3,7 +3,7 @@
  * The size argument of mgpuModuleLoad is unreliable: LLVM 12 to 17 do not pass it. So the library
  * reads the size from the image. The size is in the ELF header, the table of a clang offload
  * bundle, and the header of a compressed bundle or of NVIDIA's fatbin. PTX ends with a zero byte.
- * */
+ */
 #ifndef MGPU_RT_IMAGE_H
 #define MGPU_RT_IMAGE_H
 
@@ -67,8 +67,7 @@ const char *image_kind_text(const struct image *image);
 char *image_kernel_names(const struct image *image, char *text, size_t size);
 
 /* Writes a list of the undefined names that a code object needs: AMD's HIP refuses code objects
- * with such names.
- * */
+ * with such names. */
 char *image_undefined_names(const struct image *image, char *text, size_t size);
 
 /* Writes a list of the targets ("gfx90a:xnack+") of an offload bundle's entries. */

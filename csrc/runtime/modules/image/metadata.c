@@ -133,7 +133,7 @@ enum { NOTE_SEGMENTS = 16 };
 
 /* Returns true if the program header at an address describes notes within the file of `size` bytes,
  * and copies the header to *segment. `seen` counts segments: the reader stops after NOTE_SEGMENTS.
- * */
+ */
 static bool note_segment_at(const unsigned char *at, size_t size, Elf64_Phdr *segment,
                             unsigned *seen) {
     memcpy(segment, at, sizeof *segment);

@@ -113,7 +113,7 @@ static bool record_and_see(hipEvent_t event, hipStream_t stream, uint64_t *time)
 
 /* Records two events, of which only the second counts. The first event waits for the stream's
  * earlier work, the second for almost nothing, so that no kernel seems to start before its launch.
- * */
+ */
 static bool find_reference(struct reference *reference, int device, hipStream_t stream) {
     const unsigned generation = load_acquire(&generations[device]);
     hipEvent_t event = NULL;
@@ -215,8 +215,7 @@ static bool is_read(struct work *work) {
 }
 
 /* Takes a place, and stores its previous state in *before. Returns false if another thread has
- * taken the place.
- * */
+ * taken the place. */
 static bool take_work(struct work *work, int *before) {
     *before = load_acquire(&work->state);
     return *before != TAKEN && cas_acq_rel(&work->state, before, TAKEN);

@@ -12,11 +12,11 @@ struct work;
 
 /* Records an event before HIP gets the work. `kernel` is the row of a launched kernel; for a copy
  * or a fill it is TRACE_NO_KERNEL, and `bytes` is used. Returns NULL if the work cannot be timed.
- * */
+ */
 struct work *gpu_times_before(enum hip_index function, hipStream_t stream, size_t kernel,
                               uint64_t bytes);
 /* Records an event after the work, unless `error` shows that HIP refused the work. Returns `error`.
- * */
+ */
 hipError_t gpu_times_after(struct work *work, hipStream_t stream, hipError_t error);
 
 /* Reads the available times and destroys the events by HIP, because the process ends while HIP

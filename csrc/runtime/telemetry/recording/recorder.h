@@ -13,7 +13,7 @@ void recorder_begins(struct call *call);
 void recorder_ended(const struct call *call, const void *result);
 
 /* Returns the row of a kernel in the counters, by HIP's handle; KERNELS if the kernel has no row.
- * */
+ */
 size_t recorder_kernel(const void *handle);
 /* Returns a stream's number, in the order in which streams were first used. The null stream is 0,
  * and a stream for which there is no space is TRACE_NO_STREAM. */

@@ -48,8 +48,8 @@ SITUATION(load_null) {
     CALL(load(NULL));
 }
 
-/* Defines two situations for a wrong image: one with readable memory behind the image, one without.
- * */
+/* Defines two situations for a wrong image: one with readable memory behind the image, one
+ * without. */
 #define WRONG_IMAGE(name)                                                                          \
     SITUATION(load_##name) {                                                                       \
         void *image = situation_file(#name, false);                                                \

@@ -108,8 +108,7 @@ static void case_grown(void) {
 }
 
 /* Registers two ranges in one page; HIP unregisters one range, and the library still watches the
- * remaining one.
- * */
+ * remaining one. */
 static void share_page(struct range goes, struct range stays, struct range page) {
     map(page);
     pass(goes);

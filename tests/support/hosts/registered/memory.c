@@ -95,8 +95,8 @@ void map(struct range at) {
     fill(at.address, at.bytes);
 }
 
-/* The program reserves the address space, so that no other memory is mapped where it has unmapped.
- * */
+/* The program reserves the address space, so that no other memory is mapped where it has
+ * unmapped. */
 void unmap(struct range at) {
     release_in(at.address, at.address + at.bytes);
     if (munmap(at.address, at.bytes) != 0 ||
@@ -196,8 +196,7 @@ void check_pageable(struct range at) {
 
 /* Writes in the parent while a child shares the pages: the parent may get copies of them. HIP and
  * the kernel decide about memory that is registered at that time; the library is responsible for
- * earlier registrations.
- * */
+ * earlier registrations. */
 void split(void) {
     int ends[2];
     char byte = 0;

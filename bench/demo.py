@@ -53,8 +53,8 @@ class Failed(Exception):
 class Side:
     """One way of running the program. ``command`` is put before the program's path.
 
-    ``many`` is the number of launches in a timed run: enough to exceed HIP's own start of 0.2 s
-    noticeably.
+    ``many`` is the number of launches in a timed run, which must take clearly longer than HIP's own
+    start of 0.2 s.
     """
 
     name: str

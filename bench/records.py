@@ -21,7 +21,7 @@ def load(path: Path) -> Any:
 
 
 def save(content: Any, path: Path) -> None:
-    """Writes the file, and replaces an older one."""
+    """Writes the file, replacing an older one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_text(content) + "\n", encoding="utf-8")
 

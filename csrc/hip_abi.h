@@ -1,5 +1,5 @@
-/* HIP's ABI, as far as this project provides or calls it: types, numbers, layouts. Facts of HIP 5.2
- * to 7.2; no header of AMD's is needed to build. */
+/* HIP's ABI, as far as this project provides or calls it: types, numbers, layouts. The declarations
+ * hold for HIP 5.2 to 7.2; no header of AMD's is needed to build. */
 #ifndef MGPU_RT_HIP_ABI_H
 #define MGPU_RT_HIP_ABI_H
 

@@ -1,5 +1,5 @@
 /* mgpu-rt-probe: the smallest program that uses the library. `mgpu-rt doctor` runs the probe as it
- * would run any other program, to see what really happens; the library reports the rest
+ * would run any other program, to see what really happens; the library prints further facts
  * (MGPU_RT_VERBOSE). With the argument --hip the probe prints which HIP libraries a program would
  * find, and opens none. With --manager the probe waits until the manager serves, or will not start.
  * With --image the probe prints why loads must not share the image on its standard input, or

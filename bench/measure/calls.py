@@ -25,8 +25,8 @@ METHOD = (
 #: The number of calls for a launch, the LLVM releases whose programs make that many, and the target
 #: in ns.
 LOOPS = ((7, "LLVM 13 to 20 (7 calls)", 60), (5, "LLVM 21 to 24 (5 calls)", 40))
-#: Further runtimes: one that queries HIP, which a stub answers at once; one with instrumentation;
-#: and those that cache nothing.
+#: Further runtimes: this library as it ships, without instrumentation, with statistics, and without
+#: caches; and the plain runtime.
 OTHERS = (
     ("mgpu_rt", "mgpu_rt"),
     ("bare", "mgpu_rt, instrumentation compiled out"),
@@ -79,8 +79,8 @@ def _times(rounds: int) -> dict[str, list[float]]:
 
 
 def _copy(name: str) -> Path:
-    """Copies a library, because the loader would take a second load of the same file for the
-    first."""
+    """Copies a library, because the loader would return the first handle for a second load of one
+    file."""
     copy = native.OUT / f"libmlir_rocm_runtime-{name}.so"
     shutil.copyfile(native.RUNTIME, copy)
     return copy

@@ -54,8 +54,8 @@ def _image(program: Path) -> Path:
 
 
 def _straight() -> Path:
-    """A kernel of many instructions without a loop, in which each instruction needs the one
-    before."""
+    """A kernel of many instructions without a loop, in which each instruction needs the result of
+    the instruction before."""
     operations = "\n".join(
         f"%v{n + 1} = arith.{('addi', 'xori', 'muli')[n % 3]} %v{n}, %x : i32"
         for n in range(STRAIGHT)

@@ -183,7 +183,7 @@ def _ratios(each: Pass, device: Device, samples: Mapping[str, list[float]]) -> l
 def _worth(
     each: Pass, device: Device, samples: Mapping[str, list[float]], building: Mapping[str, float]
 ) -> list[Figure]:
-    """Returns the cost of the building, and the number of passes after which the graph pays."""
+    """Returns the cost of building a graph, and the number of passes after which the graph pays."""
     plain, graph = (median("", samples[side], "").value for side in (OURS, GRAPH))
     figures = [
         Figure(f"{each.title}, building {TITLES[side]}", taken, "µs")

@@ -18,8 +18,8 @@ METHOD = (
     "runtime in Python. What is beyond is the difference of the same round."
 )
 
-#: The classes by their titles, and the most µs more than the C library that a run on the stub
-#: should show.
+#: The classes by their titles, each with the most µs that its runs on the stub may take beyond the
+#: C library's.
 RUNTIMES = {
     "a hook on launch": ("bench.runtimes:OnLaunch", 3.0),
     "a hook on launch that knows the kernel": ("bench.runtimes:OnKernel", None),

@@ -61,7 +61,7 @@ def parse(text: str, iterations: int) -> Profile:
         elif line.startswith("calls="):
             next(lines)  # the called function's cost, which is counted there
         elif match := _COST.match(line):
-            # The file may omit trailing zeros.
+            # A line of costs may omit trailing zeros.
             costs = dict(zip(events, map(int, match[1].split()), strict=False))
             profile.instructions[library, function] += costs.get("Ir", 0)
             profile.system_calls += costs.get("sysCount", 0)
@@ -100,7 +100,8 @@ def count(
 def count_program(executable: Path, iterations: int, env: Mapping[str, str]) -> Profile:
     """Profiles a lowered program (bench/native/lowered.c) whose loop has `iterations` iterations.
 
-    Counts the third call of its main, as the difference between runs of three calls and of two.
+    Counts the third call of the program's main, as the difference between runs of three calls and
+    of two.
     """
 
     def whole(calls: int) -> Profile:

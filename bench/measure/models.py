@@ -59,7 +59,7 @@ GAINS = {
 NO_HOST_SHARED = (
     "LLVM's ROCm runtime hands out device memory for host_shared, which the host faults on"
 )
-#: For programs that keep their memory: the permitted time relative to by hand.
+#: For programs that keep their memory: the permitted time relative to the time by hand.
 WITHIN = 1.05
 #: The permitted times with two options: EXCLUSIVE keeps memory registered, LAZY postpones waits.
 WITH_A_WORD = {(REGISTERED, EXCLUSIVE): 1.10, (WAITS, LAZY): 0.75}

@@ -33,8 +33,8 @@ from bench.setup.sides import (
 )
 from bench.show.figures import Figure, Result, Step, median, ratios
 
-#: Restarts the processes after this many turns: their layout in memory makes some processes faster
-#: for life.
+#: Restarts the processes after this many turns, because the layout in memory can make a process
+#: faster for its whole life.
 ROUNDS_A_PROCESS = 5
 METHOD = (
     f"Microseconds an iteration, the device's work included: {ROUNDS} After {ROUNDS_A_PROCESS} "
@@ -101,7 +101,8 @@ SHOWN = (
     (EXCLUSIVE, DRIVER),
     (HOISTED, DRIVER),
 )
-#: On any device: with a slow driver, the forum's program takes a hundredth of stock's time.
+#: On the emulated device, whose driver is slow, the forum's program takes at most a hundredth of
+#: stock's time.
 EMULATED_TARGETS = (Target("forum", OURS, STOCK, at_most=0.01),)
 
 

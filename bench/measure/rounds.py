@@ -20,7 +20,7 @@ METHOD = (
     "the same for all."
 )
 ROUND_NS = 20e6
-#: Makes some calls before each round, so that effects of the last runtime do not count.
+#: Makes some calls before each round, so that effects of the previous runtime do not count.
 LEAD = 0.25
 
 #: The process of a runtime's rounds: a command and its environment.
@@ -87,8 +87,8 @@ def turns(
     """Returns the nanoseconds of a call by runtime, turn by turn. A round makes at most this many
     calls.
 
-    The order changes, because effects of a runtime (on the GPU's clocks or caches) may show in the
-    next one.
+    The order of the runtimes changes, because effects of a runtime (on the GPU's clocks or caches)
+    may show in the next one.
     """
     with _started(processes) as runners:
         calls = {name: _calls(runner, most) for name, runner in runners.items()}

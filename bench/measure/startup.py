@@ -79,7 +79,8 @@ def _loading(device: Device, repetitions: int, step: Step) -> list[Figure]:
 
 
 def _first(device: Device, way: Way) -> dict[str, Any]:
-    """Measures a first launch: its ms, the ms since the process's start outside HIP, and MiB."""
+    """Measures a first launch: its ms, the ms since the process's start outside HIP, and its MiB of
+    memory."""
     library = device.hip if way is BY_HAND else native.RUNTIME
     environment = {**device.environment, **way.variables}
     command = [native.program("startup", device.chip), way.kind, library]

@@ -1,4 +1,4 @@
-"""Pseudo-random numbers: a seed gives equal numbers here and in bench/native/model.c."""
+"""Pseudo-random numbers: a seed gives equal numbers in Python and in bench/native/model.c."""
 
 from __future__ import annotations
 

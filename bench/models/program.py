@@ -47,7 +47,7 @@ CHAIN = Variant("chain", "weights resident, one asynchronous chain")
 WAITS = Variant("waits", "weights resident, a wait after each operation", chained=False)
 COPIED = Variant("copied", "everything allocated, copied in and out, and freed each time")
 REGISTERED = Variant("registered", "host memory registered, then copied, each time")
-# There is no chained form: MLIR cannot lower an allocation that is both shared and asynchronous.
+# No chained form exists: MLIR cannot lower an allocation that is both shared and asynchronous.
 SHARED = Variant("shared", "host_shared, a wait after each operation", chained=False)
 VARIANTS = (CHAIN, WAITS, COPIED, REGISTERED, SHARED)
 

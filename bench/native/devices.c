@@ -31,7 +31,7 @@ struct worker {
     pthread_t thread;
     int number;
     uint64_t began, ended;   /* times of the last round */
-    handle function, stream; /* used by the loop by hand, as is `block` */
+    handle function, stream; /* like `block`, only for the loop by hand */
     void *block;
     char host[BYTES];
 };

@@ -36,7 +36,7 @@ static inline void open_graphs(void) {
     graph.stream = create();
 }
 
-/* Begins the only graph that is kept: the pass until end_building is added to it. */
+/* Begins the only graph that is kept; the pass becomes part of the graph until end_building. */
 static inline void begin_building(void) {
     if (graph.built)
         graph.destroy(graph.built);

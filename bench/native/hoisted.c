@@ -102,7 +102,7 @@ static void serial(void) {
 static const struct {
     const char *name;
     void (*run)(void);
-    const char *kernel; /* "": one of many kernels */
+    const char *kernel; /* "": the program has many kernels */
 } programs[] = {
     {"forum", forum, "test_func"},   {"many", many, ""},          {"churn", churn, "increment"},
     {"vecadd", vecadd, "vecadd"},    {"overlap", overlap, "add"}, {"spin", overlap, "spin"},

@@ -45,8 +45,8 @@ static void compile(const char *ptx) {
 /* ---- the two clocks ---- */
 
 struct comparison {
-    uint64_t host, device; /* one moment by both clocks */
-    uint64_t trip;         /* time between question and answer: the error is at most half of it */
+    uint64_t host, device; /* one moment, read from both clocks */
+    uint64_t trip;         /* round-trip time: the error is at most half of it */
 };
 
 static volatile uint64_t *mailbox;

@@ -23,7 +23,7 @@ static int stream_create(handle *stream) {
 }
 
 static int copy_async(void *to, const void *from, size_t size, int kind, handle stream) {
-    (void)kind; /* the driver finds the kind of copy by the addresses */
+    (void)kind; /* the driver derives the kind of copy from the addresses */
     return cuda.MemcpyAsync((uintptr_t)to, (uintptr_t)from, size, stream);
 }
 

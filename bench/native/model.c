@@ -101,7 +101,7 @@ static void replay_rounds(float *output, size_t count) {
 }
 
 /* Makes one pass without a graph, which loads and allocates, then the passes that build the graph;
- * then main is done.
+ * after them main ends.
  */
 static long next_of_graph(float *output, size_t count) {
     static int passes;

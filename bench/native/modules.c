@@ -3,8 +3,8 @@
  *
  *     modules RUNTIME USED     JSON: ns from the first load to the end of the last launch
  *
- * The program's constants contain COPIES copies of an image; a module that is held serves one load
- * only, so each copy is loaded separately. */
+ * The program's constants contain COPIES copies of an image: a load cannot reuse a module that the
+ * program holds, so each copy is loaded separately. */
 #include "forum.h"
 
 #define COPIES 200

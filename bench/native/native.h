@@ -1,4 +1,4 @@
-/* The common needs of measuring programs: the clock, the loader, files, and an end with a message.
+/* Helpers for all measuring programs: the clock, the loader, files, and an exit with a message.
  */
 #ifndef BENCH_NATIVE_H
 #define BENCH_NATIVE_H

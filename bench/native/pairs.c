@@ -2,8 +2,8 @@
  *
  *     pairs RUNTIME ROUNDS
  *
- * Prints JSON: ns a pair by round, for one thread, for each of two threads on two streams at once,
- * and for two empty calls. */
+ * Prints JSON: ns per pair by round, for one thread, for each of two threads on two streams at
+ * once, and for two empty calls. */
 #include "native.h"
 
 #include <pthread.h>

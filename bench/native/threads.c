@@ -3,7 +3,7 @@
  *
  *     threads HIP RUNTIME THREADS ROUNDS ITERATIONS
  *
- * prints JSON: for each loop and way (single, together) a list of ns for each thread, a number a
+ * prints JSON: for each loop and way (single, together) and each thread, a list with the ns of each
  * round. The loops have 7 and 5 calls. The hoisted loop of 2 calls shows how the machine itself
  * affects two threads. Each thread is pinned to its own processor and has its own stream, as in a
  * program. */

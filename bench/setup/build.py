@@ -1,7 +1,8 @@
 """Builds executables of lowered programs, and their kernels' images as files.
 
-These files can be carried to a machine without MLIR (``python -m bench prepare``). The executables
-find the library in their own folder; where MLIR's tools are missing, they are used unchanged.
+The executables and images can be carried to a machine without MLIR (``python -m bench prepare``).
+The executables find the library in their own folder; where MLIR's tools are missing, existing
+executables are used unchanged.
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ def images(program: str, chip: str) -> list[Path]:
     return paths
 
 
-#: The test of the exported functions by which statistics, the first call and the time after exit
-#: leave the fast path.
+#: The test in each exported function that sends statistics, the first call and the time after exit
+#: to the slow entry.
 _TEST = "LIKELY(load_acquire(&runtime_mode) == 0)"
 
 

@@ -1,7 +1,7 @@
-"""Programs that run in other processes than their own executable: MLIR's JIT runner, and Python
-processes.
+"""Programs that run in other processes than their own executables: in MLIR's JIT runner, and in
+Python.
 
-All of them answer requests for rounds as bench/native/rounds.h describes.
+All host processes answer requests for rounds as bench/native/rounds.h describes.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def server() -> Path:
 
 
 def prepare(chip: str, iterations: Mapping[str, int], programs: Iterable[str]) -> list[Path]:
-    """Builds the files of these programs for a machine without MLIR."""
+    """Builds the files of the hosted programs for a machine without MLIR."""
     made = [server(), native.program("hoisted", chip, shared=True)]
     for program in programs:
         count = iterations.get(program)

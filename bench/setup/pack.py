@@ -22,7 +22,7 @@ PACKAGES = (
 
 
 def wheels(python: str, *more: str) -> None:
-    """Downloads packages as wheels for that release of Python."""
+    """Downloads packages as wheels for the given release of Python."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
     command += ["--only-binary=:all:", f"--python-version={python}", "--implementation=cp"]
     command += [f"--platform=manylinux{tag}_x86_64" for tag in ("2014", "_2_17", "_2_27", "_2_28")]

@@ -104,7 +104,8 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
 
 
 def by_hand_runtime(device: Device) -> Side:
-    """Returns the unchanged programs of bench/models, over a runtime that is written for them."""
+    """Returns the unchanged programs of bench/models, over the runtime bench/stock/byhand.c, which
+    is written for them."""
     native.need(native.BY_HAND)
     return Side(HOISTED, _preload(_base(device), native.BY_HAND, device.hip.parent))
 

@@ -69,7 +69,7 @@ def fast_path(results: dict[str, Any], _device: str) -> str:
 
 
 def programs(results: dict[str, Any], device: str) -> str:
-    """Shows the microseconds an iteration of each program on one device, by side."""
+    """Shows the microseconds per iteration of each program on one device, by side."""
     return _by_side(
         results,
         f"programs-{device}",
@@ -137,7 +137,7 @@ def modules(results: dict[str, Any], device: str) -> str:
 
 def models(results: dict[str, Any], device: str) -> str:
     """Shows the microseconds of a forward pass of each model in each variant: before, after, the
-    ratio, and if measured, with --exclusive and by hand."""
+    ratio, and, if measured, with --exclusive and by hand."""
     benchmark = results["benchmarks"][f"models-{device}"]
     rows = benchmark["data"]
     base = LLVM if any(row.get("side") == LLVM for row in rows) else STOCK

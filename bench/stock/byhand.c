@@ -170,7 +170,7 @@ struct size {
     } *first, **last;
 };
 
-static struct table sizes[2], blocks; /* of device memory, of managed memory */
+static struct table sizes[2], blocks; /* sizes: device memory, managed memory */
 
 EXPORT void *mgpuMemAlloc(uint64_t sizeBytes, hipStream_t stream, bool host_shared) {
     const bool managed = host_shared && !stream;

@@ -1,7 +1,7 @@
 /* A plain ROCm runtime for lowered programs: every mgpu* call goes to HIP, and nothing is cached.
  *
- * This library behaves as LLVM 23's runtime wrappers, including the failure lines, and links
- * against libamdhip64 as they do. Benchmarks, the demonstration and the tests compare mgpu_rt with
+ * This library behaves like LLVM 23's runtime wrappers, including the failure lines, and links
+ * against libamdhip64 like them. Benchmarks, the demonstration and the tests compare mgpu_rt with
  * stock, call for call. One library serves programs of LLVM 12 to 24: later versions added
  * arguments at the end, which it ignores. */
 #include "hip.h"

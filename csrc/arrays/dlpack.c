@@ -47,7 +47,7 @@ static const char plain_name[] = "dltensor", versioned_name[] = "dltensor_versio
 
 /* Releases the owner; the caller holds the GIL. */
 static void release(struct exported *exported) {
-    PyObject *kind, *value, *trace; /* of a pending exception */
+    PyObject *kind, *value, *trace; /* the pending exception */
     PyErr_Fetch(&kind, &value, &trace);
     Py_DECREF(exported->owner);
     PyErr_Restore(kind, value, trace);

@@ -11,9 +11,9 @@
  * number: the driver's default. */
 EXPORT void mgpu_cuhip_jit_level(int level);
 
-/* Returns the driver's type of the memory at an address, without touching the last error. Returns 0
- * if the driver does not know it (pageable host memory), or CU_MEMORYTYPE_HOST, _DEVICE ... Half
- * the cost of hipPointerGetAttributes. */
+/* Returns the driver's type of the memory at an address, without touching the last error. Returns
+ * CU_MEMORYTYPE_HOST, _DEVICE ..., or 0 if the driver does not know the address (pageable host
+ * memory). Costs half as much as hipPointerGetAttributes. */
 EXPORT int mgpu_cuhip_memory_type(const void *address);
 
 /* Launches in clusters of workgroups (sm_90 and later); if `cooperative`, all clusters run at once.

@@ -4,8 +4,8 @@
 enum { MOST_DEVICES = 64 };
 
 /* Contexts are never released, because an exit handler that calls the driver may run after the
- * driver's own. Takes no lock, as in driver.c: if two threads retain the context concurrently, both
- * get the same context. */
+ * driver's own exit handler. Takes no lock, as in driver.c: if two threads retain the context
+ * concurrently, both get the same context. */
 static _Atomic(CUcontext) contexts[MOST_DEVICES];
 
 hipError_t device_handle(int ordinal, CUdevice *device) {

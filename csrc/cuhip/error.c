@@ -116,7 +116,7 @@ const char *hipGetErrorName(hipError_t error) {
     return name_of(error);
 }
 
-/* AMD's HIP also returns the name here. */
+/* Returns the error's name, as AMD's HIP does. */
 __attribute__((visibility("default"))) const char *hipGetErrorString(hipError_t error);
 const char *hipGetErrorString(hipError_t error) {
     return name_of(error);

@@ -18,10 +18,10 @@ extern "C" {
 
 struct ihipStream_t; /* hipStream_t is a pointer to this type */
 
-/* Makes mgpuStreamCreate on the calling thread return `stream` instead of one of the library's own;
- * NULL ends that. The caller owns the stream, and mgpuStreamDestroy does not destroy it. The stream
- * must live until the thread calls this function with another value, or ends. Returns 0, or -1 if
- * memory ran out. */
+/* Makes mgpuStreamCreate on the calling thread return `stream` instead of a stream of the library;
+ * NULL restores the library's streams. The caller owns the stream, and mgpuStreamDestroy does not
+ * destroy it. The stream must live until the thread calls this function with another value, or
+ * ends. Returns 0, or -1 if memory ran out. */
 int mgpu_rt_use_stream(struct ihipStream_t *stream);
 
 /* Returns HIP's name of the error of the calling thread's last mgpu* call that failed, such as
@@ -96,7 +96,7 @@ char *mgpu_rt_stats_json(void);
  *     ...
  *     mgpu_rt_scratch_release(&scratch);
  *
- * One thread at a time may use an owner; threads may use different owners without care. */
+ * One thread at a time may use an owner; different owners need no synchronisation. */
 struct mgpu_rt_scratch {
     struct ihipStream_t *stream; /* the stream in whose order the buffer is used and released; it
                                   * must outlive the owner. NULL: the null stream */
@@ -119,8 +119,8 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
 
 /* ---- graphs ----
  *
- * The GPU's work for a lowered function, built once into a HIP graph, which one call submits as
- * often as wanted:
+ * The GPU work of a lowered function, built once into a HIP graph, which the program submits as
+ * often as needed:
  *
  *     mgpu_rt_graph_begin();
  *     lowered(...);                                         nothing runs yet
@@ -132,25 +132,25 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  * copies. Streams and events become edges (on AMD's HIP 6 and 7 a chain), and waits are omitted.
  * The host's own code runs once, while the graph is built: it must only submit work. A node stores
  * its values: the addresses of device memory, of both ends of a copy, and the values of a kernel's
- * arguments. A copy from or to the host accesses host memory each time the graph runs. So that
- * memory must stay as it was, registered or not. A copy to the host is complete once the program
- * has waited for the stream.
+ * arguments. A copy from or to the host accesses host memory each time the graph runs. The program
+ * must therefore keep that host memory allocated, and leave it registered or unregistered as it
+ * was. A copy to the host is complete once the program has waited for the stream.
  *
  * Memory that is allocated between begin and end belongs to the graph: no other caller gets it
  * while the graph exists. A module stays loaded as long as a graph launches its kernels.
  *
  * A graph cannot contain: memory that host and device share, registered memory, cooperative
  * launches, kernels by host symbol, sparse matrices, a call that fails. Nor can a graph contain the
- * load or unload of a module with writable globals, an event from before, or a free of earlier
- * memory. A line on stderr then names the call. Until the end no more work runs, and no graph is
- * built.
+ * load or unload of a module with writable globals, or use an event or free memory from before
+ * begin. If a call cannot be part of the graph, a line on stderr names the call. After a call that
+ * a graph cannot contain, no more work runs until the end, and no graph is built.
  */
 struct mgpu_rt_graph;
 
 /* Begins a graph: from here on the calling thread builds it on its current device. Returns 0; or
  * -1, with a line on stderr, if the thread is already building a graph, or cannot build one. No
  * thread can build a graph without caches, nor while a function of the user overrides calls
- * (mgpu_rt_intercept). If the thread ends first, no graph is built. */
+ * (mgpu_rt_intercept). If the thread ends before mgpu_rt_graph_end, no graph is built. */
 int mgpu_rt_graph_begin(void);
 
 /* Returns the graph that the calling thread has built, and that the caller now owns; NULL if there
@@ -179,10 +179,10 @@ char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph);
 
 /* ---- functions of `mgpu-rt lower --graph` ----
  *
- * For objects that `mgpu-rt lower --graph` writes: each such function asks at its begin how to make
- * this call. A call with arguments of an earlier call builds a graph, and later calls with them
- * replay the graph. The library remembers the arguments of four calls. Concurrent and recursive
- * calls run without the graph. */
+ * For objects that `mgpu-rt lower --graph` writes: each wrapped function asks at its begin how to
+ * run the current call. A call whose arguments equal an earlier call's builds a graph, and later
+ * calls with these arguments replay the graph. The library remembers the arguments of four calls.
+ * Concurrent and recursive calls run without the graph. */
 struct mgpu_rt_graph_function {
     const char *name; /* for messages */
     void *state;      /* the library's state for the function; NULL at first */
@@ -211,9 +211,9 @@ int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
  * some 10 ns more; without overrides they cost nothing.
  *
  * The library itself handles the creation and destruction of an external stream
- * (mgpu_rt_use_stream). While that stream captures, the library itself handles all calls of the
- * thread that uses it. No graph is built while overrides are set. The replay of a graph that was
- * built before bypasses overrides. */
+ * (mgpu_rt_use_stream). While an external stream is captured, the library itself handles all calls
+ * of the thread that uses the stream. No graph is built while overrides are set. The replay of a
+ * graph that was built before bypasses overrides. */
 typedef void (*mgpu_rt_function)(void); /* has the type of the mgpu* function of that name */
 
 /* Returns this library's own function of a name ("mgpuStreamCreate"), even if an override has
@@ -222,10 +222,10 @@ typedef void (*mgpu_rt_function)(void); /* has the type of the mgpu* function of
 mgpu_rt_function mgpu_rt_native(const char *name);
 
 /* Makes `instead` handle the program's calls of a function from now on; NULL: the library handles
- * them again. "end" is called without arguments when the process ends and HIP still lives.
- * "out_of_memory" is called as mgpu_rt_on_out_of_memory describes, after the program's function. In
- * a forked child there is no override. Calls in progress end as they began. Returns 0, or -1 if
- * there is no such function. */
+ * them again. The function for "end" is called without arguments when the process ends and HIP
+ * still works. The function for "out_of_memory" is called as mgpu_rt_on_out_of_memory describes,
+ * after the program's function. In a forked child there is no override. A call in progress finishes
+ * in the function in which it began. Returns 0, or -1 if there is no such function. */
 int mgpu_rt_intercept(const char *name, mgpu_rt_function instead);
 
 /* Prints LLVM's line for a call to HIP that failed with a hipError_t, and stores the error as the

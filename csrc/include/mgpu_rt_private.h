@@ -43,7 +43,7 @@ char *mgpu_rt_find_hip(void);
  * memory. */
 unsigned long long mgpu_rt_epoch(void);
 
-/* Returns 1 while handles and memory from the time of such a number are valid. Returns 0 once a
+/* Returns 1 while handles and memory from the time with this number are valid. Returns 0 once a
  * reset of the device has invalidated them: HIP may have reused their addresses. */
 int mgpu_rt_epoch_lasts(unsigned long long epoch);
 

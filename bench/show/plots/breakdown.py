@@ -10,7 +10,7 @@ from bench.setup.sides import TITLES
 from bench.show.plots.style import Rows, legend_below
 from bench.show.table import number
 
-#: The driver's functions by purpose; all functions that are missing here are queries.
+#: The driver's functions by purpose; functions that this table lacks are queries.
 KINDS = {
     "loading modules": ("hipModuleLoadData", "hipModuleLoadDataEx", "hipModuleUnload"),
     "looking up functions": ("hipModuleGetFunction",),

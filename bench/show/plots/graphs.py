@@ -19,7 +19,7 @@ VARIANTS = {
     WAITS.name: "a wait after each kernel",
     COPIED.name: "everything copied\nin and out",
 }
-#: Draws the bars below the base, each with a mark at the time by hand.
+#: The bars below the base's bar, each with the version by hand whose time marks the bar.
 BARS = {OURS: HOISTED, GRAPH: HAND_GRAPH}
 HEIGHT = 0.27
 

@@ -1,6 +1,6 @@
-/* Defines the exported functions. Each exported function is one predictable test before its
- * implementation, which is in the file of its concern. Statistics, the first call and the time
- * after exit take the slow entry. */
+/* Defines the exported functions. Each exported function is one predictable test before a call of
+ * its implementation, which another file defines. Statistics, the first call and the time after
+ * exit take the slow entry. */
 #include "abi/entry.h"
 #include "abi/lifecycle.h"
 #include "abi/override.h"
@@ -13,7 +13,7 @@
 #include "telemetry/recording/recorder.h"
 
 /* Returns whether a function only releases objects. The process's end frees everything, and HIP may
- * not survive such calls any longer (llvm #190563). */
+ * crash in such late calls (llvm #190563). */
 static bool is_release(enum abi_index function) {
     switch (function) {
     case ABI_mgpuModuleUnload:

@@ -93,8 +93,8 @@ static bool begun;
 static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* All first calls wait here, so that no call bypasses the override. A thread waits without the GIL,
- * which the thread that starts Python may be waiting for. A module that Python imports there may
- * call mgpu* functions. */
+ * which the thread that starts Python may be waiting for. A module that Python imports for the
+ * override may call mgpu* functions. */
 static void host(void) {
     void *const gil = python_let_go();
     pthread_mutex_lock(&host_lock);

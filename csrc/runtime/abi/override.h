@@ -3,7 +3,8 @@
  * overrides the first call sets.
  *
  * The table costs nothing until an override is set. MODE_OVERRIDE, MODE_GRAPH and MODE_EXTERNAL are
- * bits of runtime_mode, so calls take the slow entry and ask here only if one is set. */
+ * bits of runtime_mode, so calls take the slow entry and look for an override only if one bit is
+ * set. */
 #ifndef MGPU_RT_OVERRIDE_H
 #define MGPU_RT_OVERRIDE_H
 
@@ -34,9 +35,8 @@ int override_set(const char *name, mgpu_rt_function instead);
  *     3. An override.
  *     4. The capture of another thread's external stream.
  *
- * Calls that an override makes are answered by rows 1 and 4 and by the implementations. The first
- * override ends MGPU_RT_EXCLUSIVE, and with it MGPU_RT_SYNC=lazy: the override may call HIP, or
- * read memory. */
+ * Rows 1 and 4 and the implementations answer calls that an override makes. The first override ends
+ * MGPU_RT_EXCLUSIVE, and with it MGPU_RT_SYNC=lazy: overrides may call HIP, or read memory. */
 static inline mgpu_rt_function override_answer(enum abi_index function) {
     return UNLIKELY(runtime_is(MODE_OVERRIDE | MODE_GRAPH | MODE_EXTERNAL))
                ? override_find(function)
@@ -55,8 +55,8 @@ void override_start(void);
 /* Ends overrides in a forked child: this library answers, because the interpreter's threads belong
  * to the parent. */
 void override_forked(void);
-/* Notifies the user's runtime that the process ends, while HIP still works. From here on this
- * library's implementations answer calls. */
+/* Notifies the user's runtime that the process ends, while HIP still works. After this call the
+ * library's implementations answer. */
 void override_end(void);
 
 #endif

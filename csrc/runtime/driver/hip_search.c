@@ -143,7 +143,7 @@ static void search_root(struct hip_candidates *found, const struct place *place,
 
 /* ---- Python packages ---- */
 
-/* ROCm's wheels install their libraries in that folder, with versioned names only. */
+/* ROCm's wheels install their libraries in _rocm_sdk_core/lib, with versioned names only. */
 static void search_packages(struct hip_candidates *found, const struct place *place,
                             const char *packages) {
     char *folder = join_path(found, "%s/_rocm_sdk_core/lib", packages);
@@ -204,7 +204,7 @@ static void search_loader(struct hip_candidates *found) {
         dlclose(handle);
 }
 
-/* In each of its formats, the cache contains the paths as strings. */
+/* The loader's cache contains the paths as strings, in each of its formats. */
 static void search_strings(struct hip_candidates *found, const char *text, size_t size) {
     const char *end = text + size;
     for (const char *at = text; (at = memmem(at, (size_t)(end - at), stem, sizeof stem - 1));

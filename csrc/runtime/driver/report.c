@@ -1,4 +1,4 @@
-/* Prints messages: stock's line about each failure, and once for each cause what to do about it. */
+/* Prints messages: stock's line about each failure, and advice once for each cause. */
 #include "driver/report.h"
 #include "atomics.h"
 #include "driver/hip.h"

@@ -24,8 +24,8 @@ struct advice {
  *     'hipFree(ptr)' failed with 'hipErrorInvalidValue'
  *     mgpu_rt: ...
  *
- * The further arguments fill the format advice->text. advice may be NULL. No advice follows another
- * that explains the failure, or one after which nothing runs. */
+ * The further arguments fill the format advice->text. advice may be NULL. The advice is left out if
+ * earlier advice explains the failure, or has said that nothing runs. */
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...);
 
 /* Reports a failed call of a library above HIP, with that library's name in place of HIP's; HIP has

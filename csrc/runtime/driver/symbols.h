@@ -4,18 +4,18 @@
  * mlir-runner has its own LLVM whose C++ symbols are global, and unversioned in libMLIR's case. The
  * loader binds HIP's compiler to the program's LLVM symbols, too: a crash at the first stream.
  * RTLD_LOCAL does not help: it hides HIP's symbols from the program, not the program's from HIP.
- * RTLD_DEEPBIND on HIP only does not help either: HIP itself opens its compiler, later and without
+ * Opening only HIP with RTLD_DEEPBIND does not help either: HIP opens its compiler later, without
  * that flag. So this library opens the compiler before HIP does, with RTLD_DEEPBIND.
  *
- * A separate namespace (dlmopen) would also keep them apart, at a price. A namespace has a second
- * libc, whose buffered output (printf of kernels) is lost at exit and whose locks break in a forked
- * child. Threads of the program would lack that libc's locale tables, and the process would have
- * two HIPs if the program uses one.
+ * A separate namespace (dlmopen) would also keep the symbols apart, but has disadvantages. A
+ * namespace has a second libc, whose buffered output (printf of kernels) is lost at exit and whose
+ * locks break in a forked child. Threads of the program would lack that libc's locale tables, and
+ * the process would have two HIPs if the program itself opens HIP.
  *
- * RTLD_DEEPBIND also has a price. A library that is bound with RTLD_DEEPBIND uses libc's allocator,
- * although the program may use another one. A library that is bound so frees memory that the
- * program's allocator has handed out: strdup's results, for instance. So the flag is used only if
- * an LLVM is present and the allocator is libc's. */
+ * RTLD_DEEPBIND also has a disadvantage. A library that is bound with RTLD_DEEPBIND uses libc's
+ * allocator, although the program may use another one. A library that RTLD_DEEPBIND binds may free
+ * memory that the program's allocator has handed out, such as strdup's results. So the flag is used
+ * only if an LLVM is present and the allocator is libc's. */
 #ifndef MGPU_RT_SYMBOLS_H
 #define MGPU_RT_SYMBOLS_H
 

@@ -15,7 +15,7 @@
 
 enum { GRAPH_STREAMS = 32 };
 
-/* The number of each stream's last node that is done by then, counted from 1; 0: none. */
+/* The number of the last node of each stream that the clock covers, counted from 1; 0: none. */
 struct vector_clock {
     int node[GRAPH_STREAMS];
 };
@@ -52,7 +52,7 @@ struct graph_memory {
                       * none */
     const struct block *block; /* block of the cache; NULL: none, or the graph belongs to a
                                 * function, whose arguments show what the program holds */
-    uint64_t uses;             /* how often the block had been handed out by then */
+    uint64_t uses;             /* how often the block had been handed out when the graph used it */
 };
 
 struct graph_module {

@@ -109,7 +109,8 @@ static void captured_event_synchronize(hipEvent_t handle) {
         impl_mgpuEventSynchronize(handle);
 }
 
-/* The library queries whether an idle event's last record is done. */
+/* Creates an event by HIP: to reuse an idle event, the library would query whether the event's last
+ * record is done. */
 static hipEvent_t captured_event_create(void) {
     hipEvent_t handle = NULL;
     if (!capture_of_thread().stream)

@@ -15,8 +15,8 @@
  * implementation does. */
 extern const mgpu_rt_function capture_calls[ABI_COUNT];
 
-/* Returns whether the calling thread's external stream is being captured. The second function
- * answers for the given stream, if it is a thread's external stream. */
+/* Returns whether the calling thread's external stream is being captured. capture_on_stream returns
+ * whether the given stream is, if it is a thread's external stream. */
 bool capture_on_thread(void);
 bool capture_on_stream(hipStream_t handle);
 

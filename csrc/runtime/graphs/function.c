@@ -43,8 +43,7 @@ struct replayed {
     unsigned unknown; /* calls in a row whose arguments no earlier call had */
     bool refused;     /* the function's calls cannot be part of a graph */
     size_t bytes;     /* size of the call's arguments */
-    struct known_call known[ORDERS], *built; /* number of the last call for which a graph was begun
-                                              */
+    struct known_call known[ORDERS], *built; /* built: the last entry for which a graph was begun */
     unsigned char arguments[];
 };
 

@@ -79,7 +79,7 @@ static void count_builders(int change) {
 
 /* ---- ending one ---- */
 
-/* HIP does not wait here, but memory that returns to the pools must be idle. */
+/* HIP destroys a graph without a wait, but memory that returns to the pools must be idle. */
 void graph_destroy(struct mgpu_rt_graph *graph) {
     if (!graph)
         return;

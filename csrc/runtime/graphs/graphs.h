@@ -33,11 +33,11 @@ extern const struct cache graph_cache;
 /* ---- functions, once the runtime has started ---- */
 
 /* Enters a function whose calls may become a graph. `overridden`: functions of the user override
- * calls, and must get all of them. */
+ * calls, and must get all these calls. */
 enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                                    size_t bytes, bool overridden);
-/* Leaves a function that was entered so. Returns false if the function must still run, without a
- * graph. */
+/* Leaves a function that graph_enter has entered. Returns false if the function must still run,
+ * without a graph. */
 bool graph_leave(struct mgpu_rt_graph_function *function);
 
 /* Releases the graphs of functions that no thread is executing. */

@@ -1,7 +1,7 @@
 /* The call that the calling thread is making: its arguments and its outcome. The slow entry begins
  * and ends a call.
  *
- * Only the slow entry writes and reads this struct. On the fast entry nobody reads it: a hit there
+ * Only the slow entry begins and reads this struct. On the fast entry nobody reads it: a hit there
  * writes nothing, and a miss writes some words that the next call overwrites. */
 #ifndef MGPU_RT_CALL_H
 #define MGPU_RT_CALL_H

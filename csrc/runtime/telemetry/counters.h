@@ -110,7 +110,7 @@ struct process {
     char program[232];
 };
 
-/* HIP's start, and what has started HIP. */
+/* HIP's start: its time, and the HIP and the device that started. */
 struct start {
     uint64_t nanoseconds;
     int64_t version;  /* version from hipRuntimeGetVersion; 0: unknown */

@@ -100,7 +100,7 @@ static void choose_name(char *path, size_t size, const char *pattern, bool forke
     char word[24];
     expand(path, size, pattern);
     const bool told_apart = strstr(pattern, "%p") != NULL;
-    /* A device or a pipe is never renamed. */
+    /* The path of a device or a pipe gets no addition. */
     if (strncmp(path, "/dev/", 5) != 0 && !told_apart) {
         if (process_rank() >= 0 && !strstr(pattern, "%r")) {
             snprintf(word, sizeof word, "rank%d", process_rank());

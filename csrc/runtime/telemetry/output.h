@@ -32,7 +32,7 @@ struct output {
     char beside[OUTPUT_PATH + 32]; /* the file that will replace the recording */
     enum output_place place;
     bool failed;               /* the file cannot be written, and a message has given the reason */
-    dev_t device;              /* size of the recording */
+    dev_t device;              /* device and inode of the recording */
     ino_t inode;               /* 0: none */
     struct output_write write; /* at exit */
 };

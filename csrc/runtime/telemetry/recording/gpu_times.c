@@ -17,8 +17,8 @@
 /* A float holds the milliseconds between two events, which is exact to some ns for short times. */
 enum { RING = 1024, NEW_REFERENCE = 64000000 /* ns */ };
 
-/* The library waits this long for the first event of a device, and tries again after as long. The
- * stream may wait for the program, whose call this is. In ns. */
+/* The library waits for the first event of a device for `patience`, and tries again after
+ * `respite`. The stream may wait for the program, whose call this is. In ns. */
 static const uint64_t patience = 1000000000, respite = 60 * UINT64_C(1000000000);
 
 /* A submitted piece of work between its two events. Only the thread that has changed the state to

@@ -30,7 +30,7 @@ static void *open_first(int mode) {
 void markers_open(void) {
     if (!options.trace_markers_on || looked)
         return;
-    looked = true;                           /* no library was found; also set in a forked child */
+    looked = true;                           /* even if none is found; a forked child inherits it */
     void *library = open_first(RTLD_NOLOAD); /* a profiler's */
     if (!library)
         library = open_first(0);

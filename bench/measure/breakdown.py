@@ -44,8 +44,8 @@ def run(device: Device, step: Step) -> Result:
 def _statistics(
     device: Device, side: Side, program: str, llvm: int, calls: int
 ) -> list[dict[str, Any]]:
-    """Runs once to the end of main's first call, which loads and creates all objects, and once for
-    more calls."""
+    """Returns the statistics of a process at two moments: after main's first call, which loads and
+    creates all objects, and after ``calls`` more calls."""
     command = side.command(program, llvm, device)
     assert command is not None
     environment = {**side.environment, "MGPU_RT_STATS": os.devnull}

@@ -81,10 +81,10 @@ def count(
     copy: bool = False,
     variables: Mapping[str, str] | None = None,
 ) -> Profile:
-    """Profiles the forum's loop of 7 or 5 calls through a runtime, or of 2 on HIP, on the stub.
+    """Profiles the forum's loop on the stub: 7 or 5 calls through a runtime, or 2 calls of HIP.
 
-    Initialisation precedes the loop; Python is switched off, because a hit does not depend on it.
-    With ``copy`` the image and the name are not constants of the program.
+    Initialisation precedes the loop; Python is switched off, because a hit does not depend on
+    Python. With ``copy`` the image and the name are not constants of the program.
     """
     native.need(runtime, native.STUB)
     env = native.stub_environment(**{"MGPU_RT_MANAGER": "off", **(variables or {})})

@@ -60,8 +60,8 @@ class Runner:
     def close(self) -> None:
         """Ends the process. Raises Failed if a call in the process failed, because its times would
         then mean nothing."""
-        # Called before the exit, because LLVM's own library unloads modules after the driver has
-        # ended.
+        # Reads stderr before the exit, because LLVM's own library unloads modules after the driver
+        # has ended, and reports failures.
         words = self._words()
         self.kill(wait=60)
         if "failed with" in words:

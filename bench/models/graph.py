@@ -71,7 +71,7 @@ class Graph:
             values[result] = step(*(values[operand] for operand in operands))
         return values[self.output]
 
-    # ---- operations: each returns its result, which is the output until the next one's ----
+    # ---- operations: each returns its result, the model's output until the next operation ----
 
     def map(
         self,
@@ -148,7 +148,7 @@ class Graph:
         self._steps.append((view, [buffer], lambda value: value.reshape(shape)))
         return view
 
-    # ---- how they are printed ----
+    # ---- how operations are printed ----
 
     def _name(self) -> str:
         self._names += 1

@@ -150,7 +150,8 @@ class _Program:
         listed = ", ".join(f"{buffer}: {buffer.type}" for buffer in arguments)
         lines, self._lines = self._lines, []
         visible = "private " if private else ""
-        # The function is never inlined, so that a launch's data leaves the stack when it returns.
+        # The function is never inlined, so that a launch's data leaves the stack when the function
+        # returns.
         head = f"func.func {visible}@{name}({listed}) attributes {{llvm.noinline}} {{"
         return "\n".join([head, *(f"  {line}" for line in lines), "  return", "}"])
 

@@ -36,7 +36,7 @@ void _mlir_ciface_printMemrefI32(void *memref) {
     (void)memref;
 }
 
-/* Prints the calls and the statistics. */
+/* Makes `calls` calls of main, then prints `before` and the statistics. */
 static void print_after(FILE *answers, const char *before, long calls) {
     for (long i = 0; i < calls; i++)
         lowered_main();

@@ -100,9 +100,8 @@ static void replay_rounds(float *output, size_t count) {
     }
 }
 
-/* Makes one pass without a graph, which loads and allocates, then the passes that build the graph;
- * after them main ends.
- */
+/* Returns 1 for a pass without a graph, which loads and allocates, then 1 for each pass that builds
+ * a graph. Then replays the graph in rounds, and returns 0, so that main ends. */
 static long next_of_graph(float *output, size_t count) {
     static int passes;
     long calls;

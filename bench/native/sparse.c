@@ -7,10 +7,9 @@
  *
  *     sparse WAY LIBRARY ROWS ROW_ELEMENTS COLUMNS REPEATS
  *
- * Prints {"ns": the best of five rounds for one product, "checksum": of the result}; the checksums
- * of all three ways are equal. "lowered" needs csrc/cuhip as MGPU_RT_HIP. Needs libcuda and
- * libcusparse.
- */
+ * Prints {"ns": NS, "checksum": SUM}: the time of one product in the best of five rounds, and the
+ * checksum of the product. The checksums of all three ways are equal. "lowered" needs csrc/cuhip as
+ * MGPU_RT_HIP. Needs libcuda and libcusparse. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>

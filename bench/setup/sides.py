@@ -111,8 +111,8 @@ def by_hand_runtime(device: Device) -> Side:
 
 
 def graph_sides(device: Device) -> list[Side]:
-    """Returns a program of bench/models, or the forum's, as one graph: a graph of this library, and
-    a graph by hand."""
+    """Returns the sides that run a program of bench/models, or the forum's, as one graph: this
+    library's graph, and the graph by hand."""
     by_hand = by_hand_runtime(device)
     return [
         Side(GRAPH, {**_base(device), "BENCH_GRAPH": "on"}),

@@ -1,5 +1,4 @@
-"""Writes a time that was measured a few times with only the digits that the measurement
-supports."""
+"""Writes a time, measured a few times, with only the digits that the measurements support."""
 
 from __future__ import annotations
 

@@ -30,9 +30,9 @@ int mgpu_rt_use_stream(struct ihipStream_t *stream);
  * do. Each failure is also printed on stderr, and HIP's last error is unchanged. */
 const char *mgpu_rt_take_error(void);
 
-/* Releases by the driver all cached objects that are not in use: modules that the program does not
- * hold, idle streams, idle events, device memory. Objects that the program holds remain. Returns
- * the number of released driver objects. */
+/* Makes HIP release all cached objects that are not in use: modules that the program does not hold,
+ * idle streams, idle events, device memory. Objects that the program holds remain. Returns the
+ * number of released driver objects. */
 int mgpu_rt_empty_cache(void);
 
 /* Registers `make_room`, which the library calls before mgpuMemAlloc fails for lack of device
@@ -43,8 +43,8 @@ int mgpu_rt_empty_cache(void);
  * `make_room` runs on the thread that allocates, so it may run on several threads at once.
  * `make_room` may free memory by mgpuMemFree or HIP, and must return with the thread's current
  * device unchanged. `make_room` is not called for its own allocations, nor for the memory of a
- * graph. If a function of mgpu_rt_intercept makes the allocation, calls that `make_room` makes
- * bypass such functions. A forked child also calls `make_room`. */
+ * graph. If a function of mgpu_rt_intercept makes the allocation, the library itself handles the
+ * calls of `make_room`. A forked child also calls `make_room`. */
 void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
 
 /* Returns the statistics so far as JSON; the caller frees it with free(). Returns NULL if memory
@@ -130,21 +130,22 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  *
  * Between begin and end the mgpu* calls of the calling thread become nodes: launches, fills,
  * copies. Streams and events become edges (on AMD's HIP 6 and 7 a chain), and waits are omitted.
- * The host's own code runs once, while the graph is built: it must only submit work. A node stores
- * its values: the addresses of device memory, of both ends of a copy, and the values of a kernel's
- * arguments. A copy from or to the host accesses host memory each time the graph runs. The program
- * must therefore keep that host memory allocated, and leave it registered or unregistered as it
- * was. A copy to the host is complete once the program has waited for the stream.
+ * Host code between begin and end runs once, while the graph is built: this code must only submit
+ * work. A node stores its values: the addresses of device memory, of both ends of a copy, and the
+ * values of a kernel's arguments. A copy from or to the host accesses host memory each time the
+ * graph runs. The program must therefore keep that host memory allocated, and leave it registered
+ * or unregistered as it was. A copy to the host is complete once the program has waited for the
+ * stream.
  *
  * Memory that is allocated between begin and end belongs to the graph: no other caller gets it
  * while the graph exists. A module stays loaded as long as a graph launches its kernels.
  *
  * A graph cannot contain: memory that host and device share, registered memory, cooperative
- * launches, kernels by host symbol, sparse matrices, a call that fails. Nor can a graph contain the
- * load or unload of a module with writable globals, or use an event or free memory from before
- * begin. If a call cannot be part of the graph, a line on stderr names the call. After a call that
- * a graph cannot contain, no more work runs until the end, and no graph is built.
- */
+ * launches, kernels by host symbol, sparse matrices, a call that fails. Nor can a graph load or
+ * unload a module with writable globals, use an event created before begin, or free memory
+ * allocated before begin. If a call cannot be part of the graph, a line on stderr names the call.
+ * After a call that a graph cannot contain, no more work runs until the end, and no graph is
+ * built. */
 struct mgpu_rt_graph;
 
 /* Begins a graph: from here on the calling thread builds it on its current device. Returns 0; or
@@ -158,11 +159,11 @@ int mgpu_rt_graph_begin(void);
 struct mgpu_rt_graph *mgpu_rt_graph_end(void);
 
 /* Submits a graph to a stream of its device, even while an earlier launch of the graph runs: the
- * launches run one after the other. Another device may be current. Returns 0; or -1 with a line on
- * stderr, and then no work runs. A launch fails if the graph is NULL, the stream is another
- * device's, HIP refuses the launch, or the device was reset. A launch also fails if the program has
- * registered, unregistered, freed or reallocated memory that the graph copies or fills. The library
- * asks HIP about that memory, once for each allocation. */
+ * launches run one after the other. Another device may be current. Returns 0; or -1, with a line on
+ * stderr, if the launch fails: then no work runs. A launch fails if the graph is NULL, the stream
+ * is another device's, HIP refuses the launch, or the device was reset. A launch also fails if the
+ * program has registered, unregistered, freed or reallocated memory that the graph copies or fills.
+ * The library asks HIP about that memory, once for each allocation. */
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, struct ihipStream_t *stream);
 
 /* Destroys a graph (NULL: does nothing); no thread may use it afterwards. Waits for the device if

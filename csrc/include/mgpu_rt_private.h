@@ -16,11 +16,11 @@
  */
 char *mgpu_rt_recording_json(const char *path);
 
-/* Returns the hash of an image, and the label that distinguishes its kernels from others of one
- * name, as statistics show it. Copies the name of the image's gpu.module to `name`, cut off at
- * `size` bytes including its 0. The name comes from the symbol table of the image's file, where it
- * names the constant that contains the image. An unknown name is "". Returns the hash of the image;
- * 0 if the image's size is unknown. Reads the image's file, which takes milliseconds. */
+/* Finds the hash and the name of an image, by which statistics distinguish kernels that have one
+ * name. Copies the name of the image's gpu.module to `name`, cut off at `size` bytes including its
+ * 0. The symbol table of the image's file contains the name, as a part of the name of the constant
+ * that contains the image. An unknown name is "". Returns the hash of the image; 0 if the image's
+ * size is unknown. Reads the image's file, which takes milliseconds. */
 unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size);
 
 /* Returns the path of the HIP library that this library uses; "" before the first call, or if none
@@ -34,17 +34,18 @@ const char *mgpu_rt_hip_path(void);
 unsigned mgpu_rt_event_flags(void);
 
 /* Returns the HIP libraries of this machine in the order in which the first call tries them. The
- * first call tries none of them if the process has opened one or MGPU_RT_HIP names one. Each line
- * contains the way in which the library was found, a tab, and its path. Opens none. The caller
- * frees the text with free(). Returns NULL if memory ran out. */
+ * first call tries none of these libraries if the process has already opened a HIP library, or if
+ * MGPU_RT_HIP names one. Each line contains the way in which the library was found, a tab, and its
+ * path. Opens none. The caller frees the text with free(). Returns NULL if memory ran out. */
 char *mgpu_rt_find_hip(void);
 
-/* Returns a number for the time until the current device's next reset, which ends its handles and
- * memory. */
+/* Returns a number that changes at each reset of the current device. A reset ends the device's
+ * handles and memory. */
 unsigned long long mgpu_rt_epoch(void);
 
-/* Returns 1 while handles and memory from the time with this number are valid. Returns 0 once a
- * reset of the device has invalidated them: HIP may have reused their addresses. */
+/* Returns 1 while the handles and memory are valid that the program got when mgpu_rt_epoch returned
+ * this number. Returns 0 after a reset of the device: HIP may have reused the addresses of those
+ * handles and that memory. */
 int mgpu_rt_epoch_lasts(unsigned long long epoch);
 
 /* ---- lines for Python's logging ----
@@ -56,9 +57,9 @@ int mgpu_rt_epoch_lasts(unsigned long long epoch);
  * stderr. Returns 1; or 0 if another thread already requests lines. */
 int mgpu_rt_lines_begin(int (*holds_gil)(void), int patience_ms);
 
-/* Waits for the next line and copies it with its 0 to `line`, cut off at `size` bytes. `logged`
- * tells whether Python has logged the previous line: if not, that line goes to stderr now. Returns
- * the line's level, as Python's logging numbers it; 0 at the end. */
+/* Waits for the next line and copies the line, with its final 0 byte, to `line`, cut off at `size`
+ * bytes. `logged` tells whether Python has logged the previous line: if not, that line goes to
+ * stderr now. Returns the line's level, as Python's logging numbers it; 0 at the end. */
 int mgpu_rt_lines_next(int logged, char *line, size_t size);
 
 /* Ends the logging: from now on lines go to stderr. */

@@ -100,7 +100,8 @@ static void enter_arena(void) {
     }
 }
 
-/* Registers after the library, because prepare handlers run last in, first out. */
+/* Registers the fork handlers after the library's handlers, because prepare handlers run last in,
+ * first out. */
 static void register_handlers(void) {
     static bool registered;
     if (registered || !getenv("ALLOCATOR_LOCK"))

@@ -140,7 +140,8 @@ def page() -> Iterator[Page]:
 
 
 def _place(its_input: int, its_output: int) -> None:
-    """Places the descriptors at which the browser reads messages, 3, and writes them, 4."""
+    """Moves the browser's descriptors to the numbers that it uses: 3 to read messages, 4 to write
+    messages."""
     high = [fcntl.fcntl(file, fcntl.F_DUPFD, 10) for file in (its_input, its_output)]
     for file, place in zip(high, (3, 4), strict=True):
         os.dup2(file, place)

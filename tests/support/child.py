@@ -1,13 +1,13 @@
 """Runs each test in a separate process.
 
-The library reads its options once a process and keeps its caches for life, so each test starts
-fresh. `@in_child(...)` runs the decorated function in a separate process (a fork, nursery.py) with
-the named environment, and reports its failure here. The function gets a `Mgpu`: the library, and
-the recording stub of HIP below it.
+The library reads its options once per process and keeps its caches until the process ends, so each
+test needs a new process. `@in_child(...)` runs the decorated function in a separate process (a
+fork, nursery.py) with the named environment, and reports its failure here. The function gets a
+`Mgpu`: the library, and the recording stub of HIP below it.
 
-The library under test is build/lib's, or the library that MGPU_RT_TEST_LIBRARY names. By
-MGPU_RT_TEST_LIBRARY, tests/proofs/mutants tests libraries that lack a proof. MGPU_RT_TEST_PYTHON
-names the interpreter for the policy of a library that was built on another machine.
+The library under test is build/lib's, or the library that MGPU_RT_TEST_LIBRARY names. For tests of
+libraries that lack a proof, tests/proofs/mutants sets this variable. MGPU_RT_TEST_PYTHON names the
+interpreter for the policy of a library that was built on another machine.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LACKING = 78
 #: Every test of the runtime runs twice: with the manager in Python, which starts during the test,
 #: and without.
 POLICIES = ("python", "builtin")
-#: `make test` runs the manager's own tests, and all programs with it.
+#: With the manager, `make test` runs only the manager's own tests and all programs.
 PYTHON_IN_CHECK = (pytest.param("python", marks=pytest.mark.check), "builtin")
 AT_ONCE = {"MGPU_RT_MANAGER": f"{os.environ.get('MGPU_RT_TEST_PYTHON', 'on')},delay=0"}
 
@@ -90,7 +90,7 @@ class Mgpu:
         self.lib = self.ffi.dlopen(str(library()))
         self.on_stub = os.environ["MGPU_RT_HIP"] == str(STUB)
         self.on_cuda = os.environ["MGPU_RT_HIP"] == str(cuda.BUILD / "cuhip" / cuda.HIP)
-        # The stub, or HIP itself: its hip* functions are declared too.
+        # The stub, or HIP itself: `stub_ffi` also declares the hip* functions.
         named = Path(os.environ["MGPU_RT_HIP"])
         self.stub = self.stub_ffi.dlopen(str(named if named.exists() else STUB))
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
@@ -166,7 +166,7 @@ class Mgpu:
         return self.stub.hipstub_pending(self.for_stub(stream))
 
     def set_kernel(self, name: str, body) -> None:
-        """Gives the kernels with a name a body: a callback `void(void **)`."""
+        """Gives each kernel of the given name a body: a callback `void(void **)`."""
         body = self.for_stub(body, "void (*)(void **)")
         self.stub.hipstub_set_kernel(name.encode(), body, self.stub_ffi.NULL, 0)
 
@@ -232,7 +232,8 @@ def declarations() -> tuple[FFI, FFI]:
 
 
 def _case(policy: Parameter, backend: Parameter) -> ParameterSet:
-    """Returns both decorators as one. Tests that need a GPU are not for `make check`."""
+    """Returns one parameter that combines the policy and the backend. Tests that need a GPU are not
+    for `make check`."""
     one, other = (p if isinstance(p, ParameterSet) else pytest.param(p) for p in (policy, backend))
     return pytest.param(*one.values, *other.values, marks=other.marks or one.marks)
 

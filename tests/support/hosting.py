@@ -54,7 +54,7 @@ def python_with_cffi(version: str) -> str | None:
     python = venv / "bin" / "python"
     with locked(venv):
         if not next(venv.glob(f"{PACKAGES}/_cffi_backend*"), None):
-            # All environments use this environment's pip, because unpacking one takes 4 s.
+            # All environments use this environment's pip, because unpacking a pip takes 4 s.
             empty = [interpreter, "-m", "venv", "--without-pip", str(venv)]
             subprocess.run(empty, check=True, timeout=HANG)
             install = [sys.executable, "-m", "pip", "install", "-q", "--only-binary=:all:"]
@@ -132,8 +132,8 @@ def ends(process: int) -> bool:
 
 
 def managers(home: Path = ROOT, programs: set[int] | None = None) -> set[int]:
-    """Returns the processes that run a checkout's manager; only those of given programs, by process
-    id."""
+    """Returns the process ids of a checkout's managers; with `programs`, only of the managers of
+    these processes."""
     found = set()
     for entry in os.listdir("/proc"):
         if entry.isdigit() and is_running(int(entry)):

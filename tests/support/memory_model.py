@@ -25,7 +25,8 @@ KERNEL = "increment"  # adds one to each of the first n elements
 COUNTS = (1, 60, 64, 300, 1000, 70_000)  # elements; several of the first share a size of block
 HELD = 10  # buffers of a thread
 
-#: The library differs from any HIP here: the stub's own copies are incomplete when they return.
+#: With the cache, a copy to pageable memory is complete when the call returns; without the cache,
+#: the stub's own copy is not.
 COMPLETE = os.environ.get("MGPU_RT_CACHE") != "off"
 
 
@@ -109,8 +110,8 @@ class Worker:
         self.buffers.append(Buffer(address, content, stream, known))
 
     def free(self, buffer: Buffer) -> None:
-        """The work is on the stream that last used the buffer, on another stream ordered after it,
-        or on none."""
+        """Frees a buffer on the stream that last used it, on another stream ordered after that
+        work, or on the null stream."""
         choice = self.random.random()
         self.buffers.remove(buffer)
         if choice < 0.15 or buffer.stream is None:

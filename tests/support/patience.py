@@ -10,13 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 #: Seconds after which a wait counts as hanging. Waits take a few seconds at most, so no load makes
-#: them fail. pytest's own limit (pyproject.toml) is longer. Tests that must hang without a proof
-#: shorten the limit (variants.py).
+#: them fail. pytest's own limit (pyproject.toml) is longer. Tests with a library that hangs because
+#: it lacks a proof shorten the limit (variants.py).
 HANG = int(os.environ.get("MGPU_RT_TEST_HANG", "600"))
 
 
 def wait_until(condition: Callable[[], object]) -> bool:
-    """Waits until the condition is true; returns False if that hangs."""
+    """Waits until the condition is true; returns False if it stays false for HANG seconds."""
     end = time.monotonic() + HANG
     while not condition():
         if time.monotonic() > end:
@@ -27,7 +27,7 @@ def wait_until(condition: Callable[[], object]) -> bool:
 
 def wait_for_end(thread: threading.Thread) -> bool:
     """Joins the thread, and waits until the system has no thread with its number; returns False if
-    that hangs.
+    the thread does not end.
 
     Python's join returns before the thread has run the C functions that are registered for its end.
     """

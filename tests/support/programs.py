@@ -88,8 +88,8 @@ TARGETS = {"cuda": ("sm_90", "bin"), "cuda-ptx": ("sm_90", "isa")}
 def build(
     program: str, llvm: int, iterations: int | None, linked: Path, backend: str = "stub"
 ) -> Path:
-    """Returns the executable of a program. Each process that asks gets its own file, so that no
-    process disturbs another."""
+    """Returns the executable of a program. Each process that calls this function builds its own
+    file, so that no process disturbs another."""
     chip, image = TARGETS.get(backend, (None, None))
     source = PROGRAMS / f"{program}.mlir"
     compiled = lower.lower(source, llvm=llvm, iterations=iterations, chip=chip, image=image)

@@ -41,14 +41,14 @@ def stock(**changes: Any) -> dict[str, Any]:
 
 
 def process(**changes: Any) -> dict[str, Any]:
-    """Returns the process of statistics."""
+    """Returns the part of the statistics that describes the process."""
     known = {"pid": PID, "rank": None, "program": "forum", "ended": "exit", "seconds": 1.5}
     known["date"] = 1_800_000_000
     return {**known, **changes}
 
 
 def module(**changes: Any) -> dict[str, Any]:
-    """Returns a module of statistics."""
+    """Returns the part of the statistics that describes a module."""
     known = {"image": "0123456789abcdef", "bytes": 4984, "loads": 100, "driver_loads": 1}
     return {**known, "kernels": ["count"], "why": None, **changes}
 

@@ -153,7 +153,7 @@ def _commit() -> str:
 
 
 def stress(runs: int, target: str, tests: list[str], jobs: int, turn: int = 0) -> Iterator[Run]:
-    """Yields runs as they end; `turn` is the number of the first run's load."""
+    """Yields runs as they end; `turn` is the index in LOADS of the first run's load."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
     _commit()
@@ -190,7 +190,7 @@ def _sentence(target: str, runs: list[Run]) -> str:
 
 
 def sentences(runs: list[Run]) -> str:
-    """Returns the sentences of CONTRIBUTING.md about the runs on record."""
+    """Returns the sentences of CONTRIBUTING.md about the recorded runs."""
     by_target = {target: [one for one in runs if one.target == target] for target in OPTIONS}
     return "".join(_sentence(target, some) for target, some in by_target.items() if some)
 

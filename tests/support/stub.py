@@ -47,8 +47,8 @@ class Stub(Hip):
         return self.ffi.buffer(self.ffi.cast("char *", address), count)[:]
 
     def kernel_body(self, name: str, body: Callable, *sizes: int) -> None:
-        """Gives the kernels with a name a body, which is called with the addresses of their
-        arguments."""
+        """Gives each kernel of the given name a body, which the stub calls with the addresses of
+        the kernel's arguments."""
         function = self.ffi.callback("void(void **)", body)
         self._kept.append(function)
         self.lib.hipstub_set_kernel(name.encode(), function, list(sizes), len(sizes))

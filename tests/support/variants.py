@@ -68,7 +68,8 @@ def _sources() -> Iterator[Path]:
 
 
 def _take(source: str, target: str) -> None:
-    """Links a file into another checkout; a compiler overwrites the dependency files."""
+    """Links a file into another checkout, but copies a dependency file, because a compiler
+    overwrites it."""
     (shutil.copy2 if source.endswith(".d") else os.link)(source, target)
 
 
@@ -81,13 +82,12 @@ def build(name: str, flags: tuple[str, ...] = ("-O1",)) -> Path:
 
 
 def control() -> Path:
-    """Builds the library that lacks the proof named by `without`, together with all of its other
-    proofs."""
+    """Builds the library with all proofs, with the flags of the libraries that `without` builds."""
     return checkout((*PLAIN, "-DWITHOUT=none")) / "build" / "lib" / NAME
 
 
-#: The only object file that knows which proof is left out (csrc/runtime/proof.h): all such
-#: libraries share the others.
+#: The only object file that depends on the omitted proof (csrc/runtime/proof.h): all libraries that
+#: lack a proof share the other object files.
 KNOWS = Path("process") / "state.o"
 
 
@@ -103,7 +103,8 @@ def without(proof: str) -> Iterator[Path]:
 
 
 def make_explorer(folder: Path, proof: str = "") -> Path:
-    """Builds the explorer of interleavings in a folder, without a proof if one is named."""
+    """Builds the explorer of interleavings in a folder; if `proof` names a proof, builds it without
+    that proof."""
     made = folder / "explore"
     command = ["make", "-s", "-j2", "-f", "tests/proofs/interleavings/build.mk", f"WITHOUT={proof}"]
     command += [f"interleavings_dir={folder}", str(made)]

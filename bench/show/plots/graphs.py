@@ -19,7 +19,8 @@ VARIANTS = {
     WAITS.name: "a wait after each kernel",
     COPIED.name: "everything copied\nin and out",
 }
-#: The bars below the base's bar, each with the version by hand whose time marks the bar.
+#: The bars below the base's bar, and for each the version by hand whose time a line on the bar
+#: marks.
 BARS = {OURS: HOISTED, GRAPH: HAND_GRAPH}
 HEIGHT = 0.27
 

@@ -1,6 +1,6 @@
 /* Defines the exported functions. Each exported function is one predictable test before a call of
- * its implementation, which another file defines. Statistics, the first call and the time after
- * exit take the slow entry. */
+ * its implementation, which another file defines. The first call, calls with statistics and calls
+ * after exit take the slow entry. */
 #include "abi/entry.h"
 #include "abi/lifecycle.h"
 #include "abi/override.h"
@@ -36,8 +36,7 @@ static struct advice hip_is_over = {
 static bool begin_slow(struct call *call) {
     runtime_start();
     call_enter(call);
-    if (LIKELY(!override_inside)) /* otherwise the call is part of another call, which is recorded
-                                   */
+    if (LIKELY(!override_inside)) /* calls that an override makes are not recorded */
         recorder_begins(&call_now);
     if (LIKELY(!runtime_is(MODE_OVER)))
         return true;

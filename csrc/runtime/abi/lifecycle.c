@@ -42,7 +42,7 @@ enum { EXIT_REGISTRATIONS = 8 };
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool options_known;
-static bool installing; /* under it */
+static bool installing; /* under start_lock */
 
 /* ---- the caches ---- */
 
@@ -93,8 +93,8 @@ static void in_child(void) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* The function runs before any call: another thread's first call holds a lock for which a child
- * would wait. */
+/* Runs before any call. Otherwise a child could wait for start_lock for ever, which another
+ * thread's first call holds during the fork. */
 __attribute__((constructor)) static void watch_forks(void) {
     pthread_atfork(before_fork, in_parent, in_child);
 }
@@ -115,12 +115,12 @@ static void report_held(void) {
                        count, bytes);
 }
 
-/* Runs before the exit handlers that HIP has registered since it was first called. Only idle
- * streams are destroyed, and only on HIP 7, which reports signals of other streams as leaked and
- * waits at its end anyway. hipFree waits for the device, even for work that waits for the program.
- * Before HIP 7 hipStreamDestroy waits for the stream's queue, which others share. No thread can
- * query HIP whether a device is idle. The driver frees all of it when the process ends, as with
- * stock. From here on every call behaves as in stock. */
+/* Runs before the exit handlers that HIP has registered since the library first called HIP.
+ * Destroys only idle streams, and only on HIP 7, which reports signals of other streams as leaked
+ * and waits at its end anyway. hipFree waits for the device, even for work that waits for the
+ * program. Before HIP 7 hipStreamDestroy waits for the stream's queue, which other streams share.
+ * No thread can query HIP whether a device is idle. The driver frees all streams and blocks when
+ * the process ends, as with stock. From here on every call behaves as in stock. */
 static void run_exit(void) {
     static bool ran;
     if (ran)
@@ -143,8 +143,8 @@ static void run_exit(void) {
     cancel_allow(before);
 }
 
-/* Exit handlers run last in, first out. This handler is registered before HIP is opened, so it runs
- * after all handlers that HIP registers. */
+/* Exit handlers run last in, first out. This handler is registered before the library first calls
+ * HIP, so it runs after all handlers that HIP registers from then on. */
 static void note_late(void) {
     fetch_or_release(&runtime_mode, MODE_LATE);
 }
@@ -210,16 +210,16 @@ static bool open_hip(struct hip_library *library, const char *wanted, bool silen
 }
 
 /* A program that imports mgpu* functions will call them, perhaps as late as in its destructors.
- * With stock, HIP is mapped before main and so ends after those destructors; opened now, HIP does
- * so here, too. A program into which this library was merely preloaded pays only for the check of
- * its imports. */
+ * With stock, HIP is mapped before main and so ends after those destructors. The library opens HIP
+ * before main, so that HIP ends after the destructors here, too. A program into which this library
+ * was merely preloaded pays only for the check of its imports. */
 __attribute__((constructor)) static void open_early(void) {
     const char *wanted = options_path_variable("MGPU_RT_HIP");
     const char *verbose = options_path_variable("MGPU_RT_VERBOSE");
     if (!mapped_imports("mgpu"))
         return;
-    options.verbose_on = verbose && strcmp(verbose, "1") == 0; /* other programs: at the first call
-                                                                */
+    /* In other programs the first call reads MGPU_RT_VERBOSE. */
+    options.verbose_on = verbose && strcmp(verbose, "1") == 0;
     if (!open_hip(&early, wanted ? wanted : "", true))
         early.path[0] = '\0';
 }
@@ -233,7 +233,7 @@ static bool find_hip(struct hip_library *library) {
     return open_hip(library, options.hip, false);
 }
 
-/* HIP's facts about itself when it starts. */
+/* The facts that HIP reports when the library starts it, and the time of the start. */
 struct found {
     int devices; /* -1: HIP does not report it */
     int version; /* 0: HIP does not report it */
@@ -280,7 +280,7 @@ static void install(const struct hip_library *library, struct found found) {
     if (stats_wanted()) {
         driver_calls_watch(PROOF(gpu_times_are_wanted, options.trace_gpu_on) && options.trace[0]);
         recorder_open(false);
-        at_quick_exit(close_quickly); /* exit already has run_exit and close_recorder */
+        at_quick_exit(close_quickly); /* exit itself runs run_exit and close_recorder */
     }
     report_found(library->path, found.devices);
     if (stats_wanted())

@@ -10,7 +10,7 @@ struct cuda_functions {
 #undef CUDA_FN
 };
 
-/* Each is NULL unless HIP is csrc/cuhip. */
+/* Each function pointer is NULL unless HIP is csrc/cuhip. */
 extern struct cuda_functions cuda;
 
 /* Looks up these functions in the library that serves as HIP, by the path that the loader knows. */

@@ -118,8 +118,8 @@ static bool is_chosen(void) {
     return device_answered(hip.GetDevice(&device)) && device != 0;
 }
 
-/* If there are more ranks than devices, ranks share devices. One rank of each machine reports that:
- * the first that shares a device. */
+/* If there are more ranks than devices, ranks share devices. On each machine only the first rank
+ * that shares a device reports the sharing. */
 static int device_of_rank(int rank, int count) {
     if (count == 0)
         return rank;

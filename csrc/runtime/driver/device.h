@@ -13,8 +13,8 @@
 bool device_reaches_pageable(int device);
 
 /* Writes the targets of all devices ("gfx90a:sramecc+:xnack-"), each once, separated by ", ", as
- * HIP names them; nothing where HIP does not say. A separate thread asks HIP, so that the calling
- * thread's last error is unchanged. */
+ * HIP names them. Leaves out a device whose target HIP does not report. A separate thread asks HIP,
+ * so that the calling thread's last error is unchanged. */
 void device_targets(char *text, size_t size);
 
 /* Selects the device that MGPU_RT_DEVICE requests for the calling thread, unless the program has

@@ -27,7 +27,7 @@ struct hip_library {
     char path[4096]; /* path according to the loader; "" if unknown */
 };
 
-/* Makes `hip` call this library from now on. */
+/* Makes `hip` call the functions of `library` from now on. */
 void hip_install(const struct hip_library *library);
 
 /* Returns the path of the installed library; "" if no library is installed. */

@@ -1,11 +1,11 @@
 /* Finds out how HIP answers handles and images that it does not know.
  *
  * The runtime caches objects that the program has released. HIP still knows such an object; with
- * stock it would not. So the library asks HIP about a handle that HIP has never handed out. The
- * answer is this release's error to report, and the thread's last error, as after stock's call.
- * Each function of this file makes its query so that HIP 5.2.3 to 7.2.4 refuse the query before
- * they access any memory. NVIDIA's driver keeps no last error, and may access memory before it
- * checks, so the library does not ask it. */
+ * stock it would not. So the library asks HIP about a handle that HIP has never handed out. HIP's
+ * answer is the error that this release reports for such a handle. The query also makes that error
+ * the thread's last error, as stock's call does. Each function of this file makes its query so that
+ * HIP 5.2.3 to 7.2.4 refuse the query before they access any memory. NVIDIA's driver keeps no last
+ * error, and may access memory before it checks, so the library does not ask it. */
 #ifndef MGPU_RT_REFUSAL_H
 #define MGPU_RT_REFUSAL_H
 

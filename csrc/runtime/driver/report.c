@@ -96,7 +96,8 @@ static struct advice *no_device(void) {
     return options_path_variable("MGPU_RT_SOFTGPU") ? &no_emulated_device : &report_no_device;
 }
 
-/* Stored for callers of functions that return nothing (mgpu_rt_take_error). */
+/* The error of the thread's last failure, stored for callers of functions that return nothing
+ * (mgpu_rt_take_error). */
 static __thread hipError_t thread_error __attribute__((tls_model("initial-exec")));
 
 hipError_t report_take_error(void) {

@@ -28,8 +28,9 @@ struct advice {
  * earlier advice explains the failure, or has said that nothing runs. */
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...);
 
-/* Reports a failed call of a library above HIP, with that library's name in place of HIP's; HIP has
- * no name for its errors. `error` is HIP's nearest error. */
+/* Reports a failed call of a library above HIP, with that library's name in place of HIP's.
+ * `reason` names the error, because HIP has no name for that library's errors. `error` is HIP's
+ * nearest error. */
 void report_failure_in(const char *library, const char *expression, const char *reason,
                        hipError_t error, struct advice *advice);
 

@@ -38,7 +38,7 @@ static sem_t called;
 static bool post_called(int64_t value, void *data) {
     (void)value, (void)data;
     sem_post(&called);
-    return false; /* once is enough */
+    return false; /* ROCr does not call the handler again */
 }
 
 static bool is_called_in_time(void) {
@@ -64,8 +64,8 @@ static bool call_once(void) {
 }
 
 /* In one pass the thread handles all signals that are done, in any order; it accepts new signals
- * between two passes. So the first handler may run before the code for an older command, but the
- * second handler runs in a later pass. */
+ * between two passes. So the first handler may run before the code for an older command. The second
+ * handler runs in a later pass. */
 void rocr_catch_up(void) {
     if (find_rocr() && sem_init(&called, 0, 0) == 0 && call_once())
         (void)call_once();

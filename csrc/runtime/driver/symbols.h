@@ -2,10 +2,11 @@
  *
  * HIP loads a compiler, libamd_comgr, and Debian's is linked with a shared LLVM 15. A JIT such as
  * mlir-runner has its own LLVM whose C++ symbols are global, and unversioned in libMLIR's case. The
- * loader binds HIP's compiler to the program's LLVM symbols, too: a crash at the first stream.
- * RTLD_LOCAL does not help: it hides HIP's symbols from the program, not the program's from HIP.
- * Opening only HIP with RTLD_DEEPBIND does not help either: HIP opens its compiler later, without
- * that flag. So this library opens the compiler before HIP does, with RTLD_DEEPBIND.
+ * loader binds HIP's compiler to the program's LLVM symbols, too, and the process crashes at its
+ * first stream. RTLD_LOCAL does not help: it hides HIP's symbols from the program, not the
+ * program's from HIP. Opening only HIP with RTLD_DEEPBIND does not help either: HIP opens its
+ * compiler later, without that flag. So this library opens the compiler before HIP does, with
+ * RTLD_DEEPBIND.
  *
  * A separate namespace (dlmopen) would also keep the symbols apart, but has disadvantages. A
  * namespace has a second libc, whose buffered output (printf of kernels) is lost at exit and whose
@@ -22,7 +23,8 @@
 #include <stdbool.h>
 
 /* Returns true if HIP's symbols must be bound within HIP: if the program has an LLVM or MLIR whose
- * symbols are global. The caller calls this before HIP is opened; it may print advice. */
+ * symbols are global. The caller must call this function before HIP is opened. The function may
+ * print advice. */
 bool symbols_own(void);
 
 /* Returns the flags for opening HIP. */

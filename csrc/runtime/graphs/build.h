@@ -50,8 +50,8 @@ struct graph_memory {
     void *address;
     uint64_t number; /* HIP's number of the allocation or registration that contains the memory; 0:
                       * none */
-    const struct block *block; /* block of the cache; NULL: none, or the graph belongs to a
-                                * function, whose arguments show what the program holds */
+    const struct block *block; /* the cache's block at this address; NULL: none, or the graph is of
+                                * a function, whose arguments show what the program holds */
     uint64_t uses;             /* how often the block had been handed out when the graph used it */
 };
 
@@ -79,7 +79,8 @@ struct mgpu_rt_graph {
     int node_count, node_room;
     struct graph_stream streams[GRAPH_STREAMS];
     int stream_count;
-    struct vector_clock host; /* predecessor of every node, because the host has waited for it */
+    struct vector_clock host; /* every new node follows these nodes: the host has waited for
+                               * them, or they are of the null stream */
     void *events, *blocks, *memory, *modules; /* lists of graph_event and of the other entries */
     struct mgpu_rt_graph *next;               /* list of all graphs that were built; under
                                                * tables_lock */

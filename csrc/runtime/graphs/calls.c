@@ -263,7 +263,8 @@ static bool hold_module_of(hipFunction_t function) {
     return held;
 }
 
-/* A launch refuses local memory, which HIP 5.2.3 accepts in a graph. */
+/* Returns false if the device has less local memory (LDS) than a launch requests. HIP refuses such
+ * a launch, but HIP 5.2.3 accepts it in a graph. */
 static bool has_local_memory(int32_t bytes) {
     int most = 0;
     if (bytes <= 0 || cuda_present())
@@ -287,7 +288,7 @@ static void add_launch(hipStream_t handle, const hipKernelNodeParams *params) {
 static void built_launch(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
                          intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
                          hipStream_t stream, void **params, void **extra, size_t params_count) {
-    static void *none[1]; /* HIP 5.2.3 and 5.7.1 need one of the two */
+    static void *none[1]; /* HIP 5.2.3 and 5.7.1 require kernelParams or extra */
     const double threads = (double)blockX * (double)blockY * (double)blockZ;
     (void)params_count;
     if (gridX < 1 || gridY < 1 || gridZ < 1 ||

@@ -28,8 +28,8 @@ struct capture {
     unsigned long long number; /* a number that no other capture has; 0: HIP does not report one */
 };
 
-/* Returns the capture of a thread's external stream. Also does so while a capture has failed and
- * was not ended yet. */
+/* Returns the capture of a thread's external stream, even if the capture has failed but was not
+ * ended yet. */
 static struct capture capture_on(struct stream *stream) {
     struct capture found = {NULL, 0};
     int status = hipStreamCaptureStatusNone;
@@ -109,8 +109,8 @@ static void captured_event_synchronize(hipEvent_t handle) {
         impl_mgpuEventSynchronize(handle);
 }
 
-/* Creates an event by HIP: to reuse an idle event, the library would query whether the event's last
- * record is done. */
+/* Makes HIP create an event. The library cannot reuse an idle event here, because it would first
+ * query HIP whether the event's last record is done. */
 static hipEvent_t captured_event_create(void) {
     hipEvent_t handle = NULL;
     if (!capture_of_thread().stream)
@@ -200,8 +200,9 @@ static hipFunction_t captured_function(hipModule_t module, const char *name) {
     return function;
 }
 
-/* Unloads a module whose kernels the graph launches: the module stays loaded, and other loads may
- * use it. If the module has writable globals, other loads must not use it. */
+/* Handles an unload during a capture. The module stays loaded, because the graph launches its
+ * kernels, and other loads may use the module. If the module has writable globals, other loads must
+ * not use the module. */
 static void captured_unload(hipModule_t handle) {
     struct module *module = capture_of_thread().stream ? handle_find(&module_map, handle) : NULL;
     if (!module || module_state(module) != MODULE_LIVE) {

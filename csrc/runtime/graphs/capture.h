@@ -16,7 +16,8 @@
 extern const mgpu_rt_function capture_calls[ABI_COUNT];
 
 /* Returns whether the calling thread's external stream is being captured. capture_on_stream returns
- * whether the given stream is, if it is a thread's external stream. */
+ * whether the given stream is being captured, or false if that stream is no thread's external
+ * stream. */
 bool capture_on_thread(void);
 bool capture_on_stream(hipStream_t handle);
 

@@ -40,7 +40,7 @@ struct replayed {
                     * run without a graph */
     unsigned calls;
     unsigned wanted;  /* this many calls with equal arguments lead to a graph */
-    unsigned unknown; /* calls in a row whose arguments no earlier call had */
+    unsigned unknown; /* successive calls whose arguments no earlier call had */
     bool refused;     /* the function's calls cannot be part of a graph */
     size_t bytes;     /* size of the call's arguments */
     struct known_call known[ORDERS], *built; /* built: the last entry for which a graph was begun */

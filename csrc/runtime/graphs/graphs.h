@@ -11,7 +11,7 @@ struct cache;
 
 /* Implements functions of mgpu_rt.h, once the runtime has started. */
 int graph_begin(bool of_function); /* graph of `mgpu-rt lower --graph`: if HIP fails, the function
-                                    * runs without it */
+                                    * runs without a graph */
 struct mgpu_rt_graph *graph_end(void);
 int graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream);
 void graph_destroy(struct mgpu_rt_graph *graph);

@@ -101,7 +101,7 @@ static bool from_installation(char *path) {
 static bool from_option(const char *search, char *path) {
     if (strchr(options.python, '/') || !from_search(search, options.python, path))
         snprintf(path, PATH_MAX, "%s", options.python);
-    return true; /* the start will report the fault */
+    return true; /* if the path is wrong, the manager's start reports that */
 }
 
 /* ---- the order ---- */

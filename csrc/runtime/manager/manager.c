@@ -39,7 +39,8 @@ enum {
 };
 
 static pthread_t thread;
-static bool reading, prepared; /* one call has started to read the environment; has finished */
+static bool reading, prepared; /* reading: a call has begun to read the environment;
+                                * prepared: the call has read the environment */
 static bool started, stopping; /* under `gate` */
 static uint32_t state = MANAGER_NONE;
 static uint32_t stop_doorbell;
@@ -188,7 +189,7 @@ static bool is_hopeless(int error) {
  * if no process could be created. */
 static struct channel *begin(const struct interpreter *interpreter, char *reason, size_t size,
                              int *error) {
-    static struct command command; /* too much for a stack that HIP shares */
+    static struct command command; /* too large for the stack, which HIP also uses */
     interpreter_command(interpreter, &command);
     struct spawn spawn = {.path = interpreter->path,
                           .arguments = command.arguments,
@@ -280,8 +281,8 @@ static bool main_has_left(void) {
     return syscall(SYS_get_robust_list, getpid(), &list, &size) == 0 && !list;
 }
 
-/* Called only when two threads are left: the main thread, which counts until the process ends, and
- * this one. */
+/* Returns true if only two threads are left: the main thread, which has left but counts until the
+ * process ends, and this thread. */
 static bool alone(void) {
     const unsigned long long threads =
         main_has_left() ? process_field(getpid(), PROCESS_THREADS) : 0;
@@ -296,7 +297,7 @@ static void serve(struct channel *from) {
             continue;
         }
         if (!PROOF(manager_lives, is_alive(from))) {
-            if (from->state == CHANNEL_SERVING) /* otherwise the manager has reported the reason */
+            if (from->state == CHANNEL_SERVING) /* else the manager has reported why it ended */
                 report_once(&manager_gone);
             return;
         }

@@ -154,8 +154,8 @@ UNWATCHED static void close_all(void) {
         close(fd);
 }
 
-/* Kernels before 6.3 do not support the flag NEVER_RUN; kernels that may require the flag support
- * it. */
+/* Kernels before 6.3 do not support the flag NEVER_RUN. Later kernels support the flag, and can be
+ * configured to require it. */
 UNWATCHED static int create_memory(void) {
     const int memory = (int)syscall(SYS_memfd_create, "mgpu_rt", NEVER_RUN);
     return memory == -1 && errno == EINVAL ? (int)syscall(SYS_memfd_create, "mgpu_rt", 0U) : memory;

@@ -15,9 +15,10 @@ struct spawn {
 };
 
 /* Starts a program beside this process. The program is no child of this process (no SIGCHLD,
- * nothing for wait) and has its own session. The program inherits no descriptor except CHANNEL_FD,
- * the shared memory, and no signal handler, and has a lower priority. Starting a program never
- * changes this process's table of descriptors. Returns false if the program cannot be started. */
+ * nothing for wait) and has its own session. The program inherits no signal handler, and no
+ * descriptor except that of the shared memory (CHANNEL_FD). The program has a lower priority.
+ * Starting a program never changes this process's table of descriptors. Returns false if the
+ * program cannot be started. */
 int spawn_detached(struct spawn *spawn);
 
 #endif

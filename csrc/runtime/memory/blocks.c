@@ -369,9 +369,9 @@ static void invalidate_block(struct block *block) {
 }
 
 /* Removes the blocks of a device that was reset, or all blocks when HIP ends. Managed memory
- * survives the reset of one of several devices, so blocks that HIP still has remain. No call to HIP
- * is made under the lock. A block that another thread adds after `newest` was read is newer than
- * the reset. */
+ * survives the reset of one of several devices, so shared blocks that HIP still has stay in the
+ * table. No call to HIP is made under the lock. A block that another thread adds after `newest` was
+ * read is newer than the reset. */
 static void invalidate_blocks(int device) {
     struct block *const newest = block_first();
     for (struct block *block = newest; block; block = handle_next(block))
@@ -432,8 +432,8 @@ static bool evict_idle(struct block *block, hipError_t *error) {
     if (load_acquire(&block->state) != BLOCK_IDLE)
         return false;
     pthread_mutex_lock(&tables_lock);
-    /* Another thread may be moving the block into a pool: then the search misses the block, which
-     * remains. */
+    /* Another thread may be moving the block into a pool: then unlink_block misses the block, and
+     * the block is not evicted. */
     const bool owned = unlink_block(block);
     if (PROOF(block_leaves_its_pool_first, owned))
         remove_block(block);
@@ -449,14 +449,15 @@ static bool is_idle_on(int device, const struct block *block) {
     return load_acquire(&block->state) == BLOCK_IDLE && of_device(device, block_device(block));
 }
 
-/* Orders blocks by their last free; blocks freed since one miss are ordered by their uses. */
+/* Orders blocks by the value of block_clock at their last free, and blocks with equal values by
+ * their uses. */
 static uint64_t rank_of(const struct block *block) {
     const uint64_t uses = load_relaxed(&block->uses);
     return load_relaxed(&block->last_use) << USES_BITS |
            (uses < MOST_USES ? uses : (uint64_t)MOST_USES);
 }
 
-/* Returns the bytes of the idle blocks whose rank is higher. */
+/* Returns the bytes of the device's idle blocks whose rank is higher than `rank`. */
 static size_t bytes_above(int device, uint64_t rank) {
     size_t bytes = 0;
     for (const struct block *block = block_first(); block; block = handle_next(block))
@@ -621,8 +622,8 @@ static void *allocate_new(size_t size, int device, bool shared, hipError_t *erro
     stats_miss(CACHE_MEMORY);
     device_watch(device);
     struct block *block = block_insert(address, size, device, shared ? BLOCK_SHARED : BLOCK_LIVE);
-    if (block && shared && !exclusive_hip() && /* without memory for an entry: hipFree frees this
-                                                * block */
+    if (block && shared && !exclusive_hip() && /* block is NULL without memory for an entry:
+                                                * the program's free then calls hipFree */
         !device_memory_number(address, &block->number))
         block->number = 0;
     publish_event(BLOCK_ALLOCATED, address, size, device);
@@ -679,8 +680,8 @@ static struct block_freed free_unheld(void *address) {
     return (struct block_freed){FREE_TO_HIP, error};
 }
 
-/* Ends the program's hold of a block whose state is not BLOCK_LIVE. Returns false if the free is
- * complete; *freed is then its outcome. */
+/* Handles the free of an address for which block_free found no block in state BLOCK_LIVE. Returns
+ * false if the free is complete; *freed is then its outcome. */
 static __attribute__((noinline)) bool end_hold(struct block *block, void *address,
                                                struct block_freed *freed) {
     const int state = block ? load_acquire(&block->state) : BLOCK_GONE;

@@ -41,8 +41,8 @@ static inline void *block_address(const struct block *block) {
     return (void *)(uintptr_t)block->handle.key;
 }
 
-/* Returns the size of a block that the caller does not own: HIP may have returned its address
- * again. */
+/* Returns the size of a block that the caller need not own. The size may change at any time,
+ * because HIP may return the block's address again. */
 static inline size_t block_size(const struct block *block) {
     return load_relaxed(&block->size);
 }
@@ -165,8 +165,8 @@ struct block_freed {
     hipError_t error;
 };
 
-/* Frees the memory at an address, as mgpuMemFree does. The block was used on `stream` (NULL: on any
- * stream). */
+/* Frees the memory at an address, as mgpuMemFree does. `stream` is the stream that used the block
+ * (NULL: any stream may have used it). */
 struct block_freed block_free(void *address, struct stream *stream);
 
 /* Puts a block into a pool that the caller has just made IDLE and that no work uses. */
@@ -178,10 +178,10 @@ void block_put_done(struct block *block);
  * the block on a stream (NULL: not known). Returns false if the program does not hold the block. */
 bool block_leave_to_graph(struct block *block, struct stream *stream);
 
-/* Transfers a block that the program holds to a graph. The second function lets the graph use a
- * block again that the program has freed. The third function takes the block back from the graph
- * once the graph is destroyed and none of its work is pending. Each function returns false if the
- * block is not in the required state. */
+/* Transfers a block that the program holds to a graph. block_serve_graph lets the graph use a block
+ * again that the program has freed. block_take_from_graph takes the block back once the graph is
+ * destroyed and none of its work is pending. Each function returns false if the block is not in the
+ * required state. */
 bool block_give_graph(void *address);
 bool block_serve_graph(void *address);
 bool block_take_from_graph(void *address);

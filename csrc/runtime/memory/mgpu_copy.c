@@ -115,8 +115,8 @@ static bool hip_takes_at_once(size_t bytes) {
     return cuda_present() && bytes <= STAGING_CUDA_TAKES;
 }
 
-/* Copies to a block: a copy that HIP itself submits writes no host memory, from any source. Returns
- * true if the bytes were copied through pinned memory. */
+/* Copies to a block. Even a copy that HIP makes writes no host memory then, wherever its source
+ * lies. Returns true if the bytes were copied through pinned memory. */
 static bool copy_up(const struct copy *copy) {
     hipError_t error = hipSuccess;
     if (!hip_takes_at_once(copy->bytes) && copy->bytes <= STAGING_UP_LIMIT &&
@@ -163,7 +163,8 @@ void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle)
     (void)copy_bytes(dst, src, sizeBytes, handle);
 }
 
-/* Records whether a copy between a block and unpinned memory used pinned memory, or would have. */
+/* Records a copy between a block and unpinned memory: a hit if the copy went through pinned memory,
+ * a bypass if it could have. */
 void told_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {
     const bool staged = copy_bytes(dst, src, sizeBytes, handle);
     const enum range_kind to = ranges_find(dst, sizeBytes), from = ranges_find(src, sizeBytes);

@@ -22,8 +22,8 @@
  * process cannot watch pages. Called once. */
 const char *page_watch_open(void (*changed)(uintptr_t begin, size_t bytes));
 
-/* Begins to watch the pages that hold these bytes. Returns false if the kernel cannot: a mapping of
- * a file, huge pages, or memory that the program watches itself. */
+/* Begins to watch the pages that hold these bytes. Returns false if the kernel cannot watch the
+ * pages, for example pages of a file, huge pages, or pages that the program watches itself. */
 bool page_watch_add(const void *address, size_t bytes);
 
 /* Ends the watch on whole pages. */

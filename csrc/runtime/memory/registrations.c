@@ -114,7 +114,8 @@ static void end(struct registration *registration) {
     store_seq_cst(&registration->state, REGISTRATION_GONE);
 }
 
-/* Adds the bytes of a registration that becomes idle; a negative number when it is used again. */
+/* Counts the bytes of a registration that becomes idle; the caller passes a negative number when
+ * the registration is no longer idle. */
 static void count_idle(ptrdiff_t bytes) {
     (void)fetch_add_relaxed(&registrations_idle, (size_t)bytes);
     (void)fetch_add_relaxed(&counts.kept.ranges, bytes > 0 ? 1 : -1);
@@ -122,7 +123,8 @@ static void count_idle(ptrdiff_t bytes) {
 }
 
 /* Unregisters an idle registration that the caller has taken. The registration counts as idle until
- * HIP has unregistered it, because a copy waits for that (registrations_yield). */
+ * HIP has unregistered it, because until then a copy of these bytes must wait
+ * (registrations_yield). */
 static void unregister_idle(struct registration *registration) {
     const hipError_t error = hip.HostUnregister(address_of(registration));
     if (error != hipSuccess)
@@ -174,12 +176,12 @@ const struct cache registration_cache = {.name = "registrations", .trim = trim_a
 
 /* ---- stale ones ----
  *
- * The pages of stale registrations stay pinned until HIP has unregistered them, which a thread
- * does. The thread that reads events must not call HIP, because HIP may unmap memory. */
+ * The pages of stale registrations stay pinned until a thread of the library has called HIP to
+ * unregister them. The thread that reads events must not call HIP, because HIP may unmap memory. */
 
 static sem_t some_are_stale;
 static pthread_mutex_t calling_hip = PTHREAD_MUTEX_INITIALIZER;
-static bool ended; /* under it */
+static bool ended; /* under calling_hip */
 
 static void *trim_when_stale(void *unused) {
     (void)unused;
@@ -339,8 +341,8 @@ static bool make_room(size_t bytes) {
  */
 enum { MOST_WASTED = 4, ATTEMPTS = 64 };
 
-/* Returns whether the pages that HIP has pinned are still mapped there. If another thread is
- * unmapping other watched memory, the question is repeated. */
+/* Returns whether the pages that HIP has pinned are still mapped at the registration's address.
+ * Repeats the check while another thread is unmapping other watched memory. */
 static bool pages_are_the_same(const struct registration *registration) {
     for (int i = 0; i < ATTEMPTS && !load_seq_cst(&registration->stale); i++) {
         if (PROOF(no_change_is_under_way, page_watch_settled()))
@@ -386,8 +388,8 @@ static hipError_t register_by_hip(void *address, size_t bytes) {
     return hip.HostRegister(address, bytes, 0);
 }
 
-/* Registers by HIP the memory that the thread has taken, and watches its pages before HIP pins
- * them. Returns false if another registration has the bytes: then HIP's answer decides. */
+/* Makes HIP register the memory that the thread has taken, and watches the memory's pages before
+ * HIP pins them. Returns false if another registration has the bytes: then HIP's answer decides. */
 static bool register_watched(struct registration *registration, size_t bytes, hipError_t *error) {
     void *const address = address_of(registration);
     const bool watch = registration->wasted < MOST_WASTED && may_watch();
@@ -439,8 +441,8 @@ hipError_t registration_acquire(void *address, uint64_t bytes) {
     error = register_by_hip(address, bytes);
     if (error != hipSuccess)
         return error;
-    /* According to the table, another registration has these bytes: other code ended that
-     * registration. */
+    /* HIP has registered these bytes although the table still has a registration of them: other
+     * code has ended the earlier registration. */
     if (registration && (move(registration, REGISTRATION_HELD, REGISTRATION_TAKEN) ||
                          move(registration, REGISTRATION_GONE, REGISTRATION_TAKEN))) {
         registration->watched = false;

@@ -1,9 +1,9 @@
 /* Host memory that is registered with HIP (mgpuMemHostRegister).
  *
- * With MGPU_RT_EXCLUSIVE=on, a registration may stay in HIP after the program's unregister. The
- * registration is idle then, and the next register of its bytes is a hit. page_watch.h proves that
- * no page was replaced since before HIP pinned the pages. Without MGPU_RT_EXCLUSIVE=on, and where
- * pages cannot be watched, HIP handles every call.
+ * With MGPU_RT_EXCLUSIVE=on, a registration may stay in HIP after the program's unregister. Such a
+ * registration is idle: if the program registers its bytes again, that call is a hit. page_watch.h
+ * proves that no page was replaced since before HIP pinned the pages. Without MGPU_RT_EXCLUSIVE=on,
+ * and where pages cannot be watched, HIP handles every call.
  *
  * HIP calls the memory of an idle registration pinned, while it is pageable for the program. So the
  * library releases an idle registration before HIP gets an address of its memory. */

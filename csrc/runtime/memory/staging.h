@@ -14,12 +14,12 @@
 
 struct cache;
 
-/* Measured on an H100 (driver 580, kernel between two copies), pageable against staged: 4 KB 19.8
- * µs against 16.3, 64 KB 82.6 against 36.9. For 256 KB the times were 123 µs against 58, and for 1
- * MB 342 against 235. Copies to the device gain nothing from staging beyond 512 KB. Copies from the
- * device, in overlapped pieces of 256 KB, gain up to 16 MB. (1 MB takes 129 against 95, 4 MB 473
- * against 424, 16 MB 1922 against 1660.) At 64 MB a staged copy is slower (6.6 ms pageable against
- * 7.3). */
+/* Measured on an H100 (driver 580, a kernel between two copies): a copy of pageable memory and a
+ * staged copy, in µs. The times are 19.8 and 16.3 for 4 KB, 82.6 and 36.9 for 64 KB. For 256 KB
+ * they are 123 and 58, and for 1 MB 342 and 235. Copies to the device gain nothing from staging
+ * beyond 512 KB. Copies from the device, in overlapped pieces of 256 KB, gain up to 16 MB. Such a
+ * copy takes 129 and 95 µs for 1 MB, 473 and 424 for 4 MB, 1922 and 1660 for 16 MB. At 64 MB a
+ * staged copy is slower (7.3 ms) than a copy of pageable memory (6.6 ms). */
 enum {
     STAGING_UP = 1 << 20,         /* pieces in the ring of a stream's copies to the device */
     STAGING_UP_LIMIT = 1 << 19,   /* the largest staged copy to the device */
@@ -45,8 +45,9 @@ struct copy {
 };
 
 /* Copies up to STAGING_UP_LIMIT bytes from the host to the device; the source has been read when
- * the call returns. Returns false if nothing was done, because memory or a stream of the table was
- * missing: then HIP must make the copy. If the function returns true, *error is HIP's answer. */
+ * the call returns. Returns false if the function did nothing: it got no pinned memory, or a query
+ * of the stream failed. HIP must then make the copy. If the function returns true, *error is HIP's
+ * answer. */
 bool staging_up(const struct copy *copy, hipError_t *error);
 
 /* Copies up to STAGING_DOWN_LIMIT bytes from the device to the host; when the call returns, all

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { AMDGPU_HSA = 64, ABI_TO_VERSION = 2 }; /* EI_OSABI; EI_ABIVERSION 2 is version 4 */
+enum { AMDGPU_HSA = 64, ABI_TO_VERSION = 2 }; /* EI_OSABI; code object version - EI_ABIVERSION */
 enum { HIP_MAJOR = 10000000, HIP_MINOR = 100000 };
 
 static struct advice refused_by_amd = {.text = "HIP%s refused the image at %p, which is %s%s%s. %s",

@@ -182,7 +182,7 @@ static void report_unknown(struct module *module, const char *name, hipError_t e
                    names[0] ? names : "none that could be listed");
 }
 
-/* Asks HIP, and caches the answer unless functions are not cached. */
+/* Asks HIP, and caches the answer if the cache of functions is on. */
 static hipFunction_t ask_function(const struct lookup *lookup) {
     hipFunction_t function = NULL;
     call_tell(CALL_BYPASS);

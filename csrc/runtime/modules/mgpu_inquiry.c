@@ -17,8 +17,8 @@ static struct advice inquiry_of_unloaded = {
 static struct advice no_such_global = {
     .text = "module %p has no global '%s' that the host can reach: is it external in its image?"};
 
-/* The program may write to the returned address, even if the image calls the global constant. So
- * HIP unloads such a module when the program unloads it. */
+/* The program may write to the returned address, even if the image calls the global constant. So no
+ * other load may use the module: HIP unloads the module when the program does. */
 void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, const char *name) {
     (void)thread_get();
     const char *text = name ? name : "(null)";

@@ -17,8 +17,8 @@ uint64_t module_clock = 1;
 size_t module_cost_all;
 
 /* HIP 5.2.3 allocates 34 KB for a module of 4.4 KB, in addition to the bytes of the module. The
- * rest is memory for the library's entries, names and slots (measured: 53 KB for each new image of
- * 5 KB). */
+ * rest of COST_OF_ANY is memory for the library's entries, names and slots. (A new image of 5 KB
+ * was measured to take 53 KB in all.) */
 enum { COST_OF_ANY = 40 << 10 };
 
 size_t module_cost(const struct module *module) {

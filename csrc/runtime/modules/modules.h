@@ -1,8 +1,8 @@
 /* The modules that HIP holds or held, and the images from which HIP loaded them.
  *
  * A module that the program has unloaded stays loaded in HIP until a load of the same bytes takes
- * it. Until then only the cache uses the module. A hit costs about 30 instructions, one of them
- * locked. A module that the program holds serves no other load. The address only selects the
+ * it. Until such a load only the cache uses the module. A hit costs about 30 instructions, one of
+ * them locked. A module that the program holds serves no other load. The address only selects the
  * candidate: the bytes decide, because a JIT reuses addresses. A load compares the bytes (0.05 to
  * 0.1 µs for 5 KB, 0.2 with cold caches). A load skips the comparison if the loader's tables
  * proved, when the slot was filled, that the bytes cannot change. The images of a lowered program
@@ -77,7 +77,8 @@ static inline bool module_acquire(struct module *module) {
     return PROOF(known_module_is_taken_once, cas_acq_rel(&module->state, &expected, MODULE_LIVE));
 }
 
-/* Changes the version and state of an entry; returns false if they have changed. */
+/* Changes the version and state of an entry from `from` to `to`; returns false if they were not
+ * `from`. */
 static inline bool module_change(struct module *module, uint64_t from, uint64_t to) {
     return PROOF(slots_module_is_taken_once, cas_acq_rel(&module->version_and_state, &from, to));
 }
@@ -88,9 +89,9 @@ static inline void module_release(struct module *module) {
 
 /* Acquires the slot's module for a load that the module serves; NULL if the module does not serve
  * the load. The thread acquires the module, by the slot's version, before it reads the bytes: from
- * then on no thread can evict the module. The device belongs to the slot's version, because an
- * insertion changes `version_and_state` before the device. A module of another device is never
- * read, because that device may be reset at any time. */
+ * then on no thread can evict the module. An insertion changes `version_and_state` before the
+ * device, so the device that the thread has read is the device of the slot's version. A module of
+ * another device is never read, because that device may be reset at any time. */
 static inline struct module *module_of_slot(struct thread *thread, const struct slot *slot,
                                             const void *image) {
     const uint64_t taken = MODULE_LIVE - MODULE_IDLE;
@@ -143,9 +144,9 @@ struct load {
  * see the last load's changes. */
 bool module_may_share(const struct image *image);
 
-/* Returns a module with these bytes on this device that was idle, and that the program now holds.
- * The function serves an image at a new address, or an image whose module another thread used.
- * Returns NULL if there is no such module. */
+/* Returns an idle module with the load's bytes, on the load's device; from now on the program holds
+ * the module. The function serves an image at a new address, or an image whose module another
+ * thread used. Returns NULL if there is no such module. */
 struct module *module_lookup_table(const struct load *load);
 
 /* Invalidates the entry of a handle that HIP has just returned for a module that does not enter the
@@ -183,11 +184,11 @@ const struct function *module_search(hipFunction_t handle, struct module **holde
 void module_make_private(struct module *module);
 
 /* Holds a module of the program for a graph that launches the module's kernels. HIP does not unload
- * the module until it has been released as often as held. */
+ * the module until module_let_go was called as often as module_hold. */
 void module_hold(struct module *module);
 void module_let_go(struct module *module);
-/* Holds the module that the program holds and that contains this function; returns NULL if none is
- * known. */
+/* Does the work of module_hold for the module that contains this function. Returns NULL if no
+ * module that the program holds is known to contain the function. */
 struct module *module_hold_function(hipFunction_t function);
 /* Finds the name of a function that a graph launches. */
 void module_function_name(hipFunction_t function, char *name, size_t room);

@@ -1,6 +1,6 @@
 /* Cancellation (pthread_cancel). A cancellation may end a thread that holds a lock or an open file,
- * or performs a one-time initialisation. In that case all other threads would wait, or the file
- * would stay open. */
+ * or performs a one-time initialisation. After such a cancellation all other threads would wait for
+ * ever, or the file would stay open. */
 #ifndef MGPU_RT_CANCEL_H
 #define MGPU_RT_CANCEL_H
 

@@ -1,4 +1,5 @@
-/* MGPU_RT_ERRORS=fail ends a process in which a call failed with status 1. */
+/* MGPU_RT_ERRORS=fail: if a call has failed in a process, the process ends with status 1 in place
+ * of 0. */
 #ifndef MGPU_RT_EXIT_STATUS_H
 #define MGPU_RT_EXIT_STATUS_H
 

@@ -1,6 +1,6 @@
 /* Passes each line to a Python thread, which takes the GIL. A caller may hold any lock, and the
- * thread that holds the GIL may wait for that lock. So callers wait at most `patience_ms`. After
- * one wait of that length, no caller waits until Python requests the next line. */
+ * thread that holds the GIL may wait for that lock. So callers wait at most `patience_ms`. If a
+ * wait has lasted that long, callers no longer wait, until Python requests the next line. */
 #include "process/lines.h"
 #include "atomics.h"
 #include "process/cancel.h"
@@ -11,8 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* no function is called while this lock is
-                                                          * held */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* never held in a call of Python */
 static pthread_cond_t changed;
 static bool is_open; /* the thread exists; written under the lock, as all members below */
 static bool stuck;

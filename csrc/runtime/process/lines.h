@@ -9,9 +9,9 @@ enum line_level { LINE_INFO = 20, LINE_WARNING = 30, LINE_ERROR = 40 };
 enum { LINE = 2048 };
 
 /* Writes a whole line, which ends with a newline. If Python has requested lines, Python logs the
- * line, and the calling thread waits until then. In a forked child, after Python's end, or if
- * Python takes too long, the line goes to stderr. Lines of a thread that holds the GIL or is
- * logging also go to stderr. */
+ * line, and the calling thread waits until Python has logged it. In a forked child, after Python's
+ * end, or if Python takes too long, the line goes to stderr. Lines of a thread that holds the GIL
+ * or is logging also go to stderr. */
 void line_write(enum line_level level, const char *line);
 
 /* Writes a line as printf does. */

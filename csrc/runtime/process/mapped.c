@@ -231,8 +231,8 @@ static struct promises promises_of(const struct dl_phdr_info *info) {
     return promises;
 }
 
-/* Returns 1: proved; -1: this object contains the bytes and cannot promise; 0: another object
- * contains them. */
+/* Returns 1 if this object contains the bytes and provably never changes or unmaps them; -1 if it
+ * contains them without that proof; 0 otherwise. */
 static int promise(const struct dl_phdr_info *info, void *data) {
     const struct range *range = data;
     for (int i = 0; i < info->dlpi_phnum; i++) {

@@ -33,8 +33,8 @@ static inline bool runtime_exiting(void) {
     return runtime_is(MODE_EXITING);
 }
 
-/* Returns true if a handle that the tables knew need not be released any longer. At that time the
- * process ends and HIP's state from its first call is gone, so HIP may not survive the release
+/* Returns true if a handle that the tables knew need not be released any longer. The process is
+ * ending then, and HIP has destroyed the state from its first call, so a release may crash HIP
  * (llvm #190563). Memory of the program is an exception: the program continues to use it. */
 static inline bool runtime_leaves(const void *known) {
     return known != NULL && runtime_is(MODE_LATE);

@@ -94,14 +94,14 @@ bool caches_make_room(hipError_t error) {
 /* ---- whether a device was reset ----
  *
  * hipDeviceReset releases the streams and the memory of the calling thread's device, and HIP reuses
- * their addresses. So a handle that exists again proves nothing. The proof is an allocation by the
- * library in the memory of that device, with the number that HIP gives to each allocation. Pinned
- * and managed memory prove nothing, because they survive the reset of one of several devices in
- * 5.2.3, 5.7.1, 6.4.3 and 7.2.4. The library allocates this memory by a HIP function that it calls
- * nowhere else, so that the counts of hipMalloc are the program's. (A reset of NVIDIA's devices
- * ends LLVM's own runtime as well.) */
+ * their addresses. So a handle that exists again proves nothing. The library therefore allocates
+ * memory on the device, and stores the number that HIP gives to this allocation. If HIP later
+ * reports another number or none, the device was reset. Pinned and managed memory prove nothing,
+ * because they survive the reset of one of several devices in 5.2.3, 5.7.1, 6.4.3 and 7.2.4. The
+ * library allocates its memory by a HIP function that it calls nowhere else, so that the counts of
+ * hipMalloc are the program's. (A reset of NVIDIA's devices ends LLVM's own runtime as well.) */
 static struct watch {
-    bool claimed; /* a thread has set up the interpreter, or is doing so */
+    bool claimed; /* a thread has allocated `memory`, or is doing so */
     void *memory;
     uint64_t number;
     unsigned resets; /* resets detected so far */

@@ -87,7 +87,8 @@ static void insert(struct range *fresh) {
     store_release(right, NULL);
 }
 
-/* Replaces the range by the nodes below it, the higher node first. */
+/* Replaces the range by the nodes below it: of two nodes, the node of greater height always comes
+ * on top. */
 static void lift_below(struct range **link) {
     struct range *left = (*link)->left, *right = (*link)->right;
     while (left && right) {

@@ -25,8 +25,8 @@ struct slot {
     hipModule_t of;             /* the module of the function; NULL for an image */
     struct module *module;      /* NULL: the slot was never filled */
     struct function *function;  /* the function; NULL for an image */
-    uint64_t version_and_state; /* state of the module's entry when the slot serves: idle for a
-                                 * load, held by the program for a function */
+    uint64_t version_and_state; /* the slot serves while the module's entry has this value: idle for
+                                 * a load, held by the program for a function */
     bool constant;      /* the bytes at the key can neither change nor be unmapped: a hit skips the
                          * comparison */
     uint64_t unused[2]; /* padding to 64 bytes, so that one shift finds a slot's place */

@@ -31,7 +31,7 @@ struct thread {
     unsigned event_count;
     struct host_slot hosts[HOST_SLOTS];
     unsigned next_host;
-    uint64_t ticket;     /* odd: the latest ticket that thread_next_ticket has returned */
+    uint64_t ticket;     /* the latest ticket that thread_next_ticket has returned, an odd number */
     struct thread *next; /* links all threads; guarded by tables_lock */
 };
 

@@ -44,11 +44,11 @@ struct thread;
  *            RETIRED
  *
  * With these transitions, no handle starts its second use while a thread still works with the
- * handle's first use. Only HIP knows which handles it has returned in between (stream_insert). A
- * stream is in a queue if and only if `queue` is set; a queued stream may already be held again.
- * stream_pool_total == the number of streams that are not GONE, LOST or EXTERNAL. external_users ==
- * the number of threads that use a stream as their external stream. fences_done <= fences. All
- * submitted work is done if completed == submitted. */
+ * handle's first use. If HIP returns the handle of a LOST stream, only HIP knows the new stream
+ * (stream_insert). A stream is in a queue if and only if `queue` is set; a queued stream may
+ * already be held again. stream_pool_total == the number of streams that are not GONE, LOST or
+ * EXTERNAL. external_users == the number of threads that use a stream as their external stream.
+ * fences_done <= fences. All submitted work is done if completed == submitted. */
 enum stream_state {
     STREAM_GONE,     /* HIP has destroyed the stream: nothing is known about the handle any longer
                       */
@@ -136,8 +136,8 @@ struct event {
     struct handle handle;
     int state;               /* enum event_state */
     int device;              /* other threads read this as a hint */
-    struct stream *captured; /* the stream on which the event was last recorded, if that stream
-                              * captured; maintained while any stream is external */
+    struct stream *captured; /* the stream on which the event was last recorded, if that stream was
+                              * being captured; updated only while some stream is external */
     /* links the common pool's chain; under tables_lock */
     struct event *next_idle;
     bool queued;
@@ -160,10 +160,11 @@ struct event {
  * returns the handle again, the entry serves the new module, under a new version. version is odd if
  * and only if HIP, as far as is known, holds the module that the entry serves. A release after the
  * module has ended changes the state from GONE to IDLE, and nothing else. A thread without
- * tables_lock acquires the module of one version or none, because version and state share one word.
- * So no thread owns a module that a reset has ended and whose handle HIP has returned again. An
- * unload changes only the state: its caller holds the module, and HIP forbids a reset of the device
- * until then. module_cost_all == the sum of module_cost over all modules that are not GONE. */
+ * tables_lock acquires the module of the version that it expects, or no module, because version and
+ * state share one word. So no thread owns a module that a reset has ended and whose handle HIP has
+ * returned again. An unload changes only the state, without a look at the version: while the
+ * program holds a module, HIP forbids a reset of the device. module_cost_all == the sum of
+ * module_cost over all modules that are not GONE. */
 enum module_state {
     MODULE_GONE,
     MODULE_IDLE, /* the program has unloaded the module, which stays loaded in the cache */
@@ -228,8 +229,8 @@ enum block_state {
     BLOCK_IDLE,        /* in a pool */
     BLOCK_GRAPH_OWNED, /* the program has freed the block; a graph still uses it */
     BLOCK_LIVE,        /* held by the program */
-    BLOCK_SHARED, /* held, and managed memory: a separate state, so that the free of device memory,
-                   * the hit, need not test for it */
+    BLOCK_SHARED, /* held, and managed memory. With this separate state, a hit (a free of device
+                   * memory) need not test whether the memory is managed */
     BLOCK_GRAPH,  /* held, and a graph uses the block as long as the graph exists */
 };
 
@@ -240,24 +241,26 @@ struct fence {
     struct fence *next;    /* fences are never freed, but reused */
 };
 
-/* An entry is never freed; when HIP returns its address again, the entry serves the new block. */
+/* A block's entry is never freed; when HIP returns the block's address again, the entry serves the
+ * new block. */
 struct block {
     struct handle handle; /* the address */
     size_t size;
     int device;
-    int state;          /* enum block_state */
-    bool shared;        /* managed memory, which the host can access, too */
-    bool booked;        /* the device's account and the ranges contain the block; under tables_lock
-                         */
-    bool outlives;      /* the block survives the reset that is in progress (invalidate_blocks) */
-    uint64_t number;    /* HIP's number for shared memory; 0 if the number is unknown */
-    struct fence fence; /* IDLE: the fences for which the block waits. The fence of the stream on
-                         * which it was freed comes first, then those of other streams with pending
-                         * work. GRAPH_OWNED: only the fence of the stream on which it was freed */
-    uint64_t graph;     /* GRAPH, GRAPH_OWNED: the number of the capture for which the block was
-                         * allocated, or 0 */
-    uint64_t uses;      /* how often the block was handed out */
-    uint64_t last_use;  /* the value of block_clock at the block's last free */
+    int state;       /* enum block_state */
+    bool shared;     /* managed memory, which the host can access, too */
+    bool booked;     /* the device's account and the ranges contain the block; under tables_lock
+                      */
+    bool outlives;   /* the block survives the reset that is in progress (invalidate_blocks) */
+    uint64_t number; /* HIP's number for shared memory; 0 if the number is unknown */
+    /* IDLE: the fences for which the block waits. The fence of the stream on which the block was
+     * freed comes first, then the fences of other streams with pending work. GRAPH_OWNED: only the
+     * fence of the stream on which the program freed the block */
+    struct fence fence;
+    uint64_t graph;    /* GRAPH, GRAPH_OWNED: the number of the capture for which the block was
+                        * allocated, or 0 */
+    uint64_t uses;     /* how often the block was handed out */
+    uint64_t last_use; /* the value of block_clock at the block's last free */
     struct range range;
     struct block *next_overflow;
 };

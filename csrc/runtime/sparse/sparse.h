@@ -51,12 +51,13 @@ bool sparselt_open(void);
         status_;                                                                                   \
     })
 
-/* Returns the open library's number for a dense matrix in row-major order. The handle is one of the
- * library's environments. */
+/* Returns the open library's number for a dense matrix in row-major order. `handle` is the handle
+ * of one of that library's environments. */
 int sparse_row_order(void *handle);
 
-/* Prints stock's line for a status that is a failure, and once for each cause what to do. The
- * expression is stock's, with %1$s in place of "cusparse" and %2$s in place of "CUSPARSE". */
+/* Prints stock's line for the status of a failed call. Once for each cause, also prints what the
+ * user can do. The expression is stock's, with %1$s in place of "cusparse" and %2$s in place of
+ * "CUSPARSE". */
 void sparse_failed(const char *expression, int status, struct advice *advice);
 void sparselt_failed(const char *expression, int status);
 

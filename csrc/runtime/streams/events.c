@@ -137,8 +137,8 @@ static const char timer[] = "mgpuEventElapsedTime";
 static unsigned flags = hipEventDisableTiming;
 
 /* Notes that the process asks for the time between events. From here on no event is cached: an idle
- * event has timing disabled, or the time of an earlier owner's record. So each event costs two
- * calls to HIP. */
+ * event either cannot measure time, or has the time of an earlier owner's record. So each event
+ * costs two calls to HIP. */
 static void event_time_all(void) {
     if (exchange_relaxed(&flags, hipEventDefault) == hipEventDefault)
         return;
@@ -368,7 +368,7 @@ void impl_mgpuEventDestroy(hipEvent_t handle) {
     }
 }
 
-/* Does not mark the stream idle on which this library recorded the event. The program may have
+/* Does not mark as idle the stream on which this library recorded the event. The program may have
  * recorded the event on another stream since, by calling HIP. HIP does not report which record the
  * wait has covered. */
 void impl_mgpuEventSynchronize(hipEvent_t handle) {
@@ -445,8 +445,8 @@ static struct mgpu_elapsed find_elapsed(void *first, void *second, void *third) 
 }
 
 /* Finds the program's definition of mgpuEventElapsedTime; returns NULL if the program has none.
- * Also returns NULL if the loader finds the program's function before ours: then that function got
- * the call, and called ours. */
+ * Also returns NULL if the loader finds the program's function before this library's: then the
+ * program's function got the call, and called this library's function. */
 static elapsed_function *find_own_timer(void) {
     const mapped_code own = runtime_forked ? NULL : mapped_function(timer);
     void *first = own ? dlsym(RTLD_DEFAULT, timer) : NULL;
@@ -454,9 +454,9 @@ static elapsed_function *find_own_timer(void) {
                                                                         : (elapsed_function *)own;
 }
 
-/* LLVM's own library lacks this function. If the program defines it, perhaps so that it prints, the
- * program's function answers, as with stock. A call with two null pointers only announces that
- * times will be requested. */
+/* LLVM's own library lacks this function. If the program defines a function of this name (which may
+ * print), the program's function answers, as with stock. A call with two null pointers only
+ * announces that times will be requested. */
 struct mgpu_elapsed impl_mgpuEventElapsedTime(void *first, void *second, void *late_third) {
     (void)thread_get();
     event_time_all();

@@ -12,9 +12,9 @@
  *
  * Each submission has a unique name, which is made from a thread's ticket. A thread that waits
  * reads the name of the last submission, waits, and then stores that name as completed. The stream
- * is idle while both names are equal. Threads may submit and wait at once without a locked
- * operation. A name that is overwritten, or completed late, never makes both equal while work is
- * pending. */
+ * is idle while the name of the last submission is equal to the completed name. Threads may submit
+ * and wait at once without a locked operation. A name that is overwritten, or completed late, never
+ * makes these two names equal while work is pending. */
 
 /* Returns true if all submitted work is known to be done. The order of the two reads matters:
  * otherwise a wait for earlier work could seem to cover later work. */

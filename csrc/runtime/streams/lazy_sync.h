@@ -1,10 +1,11 @@
 /* MGPU_RT_SYNC=lazy postpones a synchronise that no host code can observe.
  *
  * After a synchronise the host may read memory that the kernels wrote. The library postpones a
- * synchronise if the kernels can have written nothing that the host reads directly. In that case
- * only a later call of this library could observe the difference: a copy, another stream's work, an
- * event. The stream runs its work in order, so later work on it needs no wait; all other calls wait
- * first. The option serves only programs that hold one stream at a time.
+ * synchronise if the kernels can have written nothing that the host reads directly. After a
+ * postponed synchronise, only a later call of this library could reveal that work is pending: a
+ * copy, another stream's work, an event. The stream runs its work in order, so later work on it
+ * needs no wait; all other calls wait first. The option serves only programs that hold one stream
+ * at a time.
  *
  * The program can notice two changes. Timers of the host measure only the submission. The next call
  * that waits, at the latest the exit, reports a kernel's fault. */

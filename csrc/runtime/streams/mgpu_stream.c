@@ -1,7 +1,7 @@
 /* mgpuStreamCreate, mgpuStreamDestroy, mgpuStreamSynchronize.
  *
  * A hit of create is one compare-and-swap on the thread's own last stream; a hit of destroy is one
- * store. Unless no other code in the process calls HIP (exclusive.h), the library asks HIP before
+ * store. If other code in the process may call HIP (exclusive.h), the library asks AMD's HIP before
  * it hands out a stream. Other code may have used the stream, or have reset the device: HIP reports
  * whether the stream exists and is idle. */
 #include "streams/mgpu_stream.h"
@@ -83,7 +83,7 @@ static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStr
         (void)stream_invalidate(stream);
     } else if (stream_release(stream)) {
         return;
-    } else if (stream_is_cached(stream)) { /* otherwise the handle now belongs to another stream */
+    } else if (stream_is_cached(stream)) { /* if not cached, another stream may have the handle */
         REPORT(expression, refusal_of_stream(), &destroyed_twice, (void *)handle);
         return;
     }

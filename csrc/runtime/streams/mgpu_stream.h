@@ -17,8 +17,8 @@ bool stream_report_dead(struct stream **stream, const char *expression);
 /* Checks a stream before each submission. Stores the stream's entry at *stream; NULL for streams
  * that the program created by calling HIP. Returns false if the program has destroyed the stream
  * while the cache holds it. The library then reports a failure of `expression`, and does not call
- * HIP. The handle of a stream that HIP has destroyed belongs to another stream by now; if not, HIP
- * judges the handle. */
+ * HIP. If HIP has destroyed the stream, its handle may belong to a new stream: stores NULL at
+ * *stream, and HIP judges the handle. */
 static inline bool stream_usable(const struct thread *thread, hipStream_t handle,
                                  struct stream **stream, const char *expression) {
     *stream = LIKELY(handle != NULL) ? stream_find(thread, handle) : stream_of_null();

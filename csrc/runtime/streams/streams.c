@@ -132,8 +132,8 @@ bool stream_use_external(struct thread *thread, hipStream_t handle) {
     const int device = hip_current_device();
     if (!stream)
         return false;
-    /* The compare-and-swap does both steps at once, because another thread may end its own use at
-     * that moment. */
+    /* One lock covers both steps, the change of state and the count of users, because another
+     * thread may end its own use in between. */
     PROOF_STEP(external_stream_is_entered_and_counted_at_once, pthread_mutex_lock(&tables_lock));
     if (stream_state(stream) == STREAM_GONE)
         begin_life(stream, device,
@@ -167,7 +167,8 @@ void stream_end_external(struct thread *thread) {
 
 /* ---- asking HIP, and waiting ---- */
 
-/* HIP 7 returns flags for any address, but looks up the stream before it returns its device. */
+/* HIP 7's hipStreamGetFlags accepts any address, but its hipStreamGetDevice fails for an address
+ * that is no stream. */
 bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle, unsigned *flags) {
     int device;
     hipError_t error = hipSuccess;

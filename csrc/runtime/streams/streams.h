@@ -1,8 +1,8 @@
 /* Manages the streams that mgpuStreamCreate hands out.
  *
- * One shared stream serves while the program holds one at a time; a program that holds several at
- * once gets more. A stream is reused only when idle: new work never waits behind another owner's.
- */
+ * One shared stream suffices while the program holds one stream at a time; a program that holds
+ * several streams at once gets several. A stream is reused only when idle: new work never waits
+ * behind another owner's. */
 #ifndef MGPU_RT_STREAMS_H
 #define MGPU_RT_STREAMS_H
 
@@ -74,11 +74,12 @@ static inline struct stream *stream_find(const struct thread *thread, hipStream_
  *
  * The null stream of a device has its own entry, which is in no table and is never removed.
  *
- * Untracked work is work on a stream that has no entry. The program created such a stream by
- * calling HIP and does not name it, or there was no memory for an entry. Work that HIP may continue
- * after it destroyed the stream is untracked, too. HIP may use the handle of such a stream for
- * another stream, without a call to this library. So only a wait for the device proves that the
- * work is done. For each device, one entry represents all untracked work. */
+ * Untracked work is work on a stream that has no entry. A stream has no entry if there was no
+ * memory for one, or if the program created it by calling HIP. mgpu_rt_use_stream gives the stream
+ * of a program an entry. Work that HIP may continue after it destroyed the stream is untracked,
+ * too. HIP may use the handle of a stream with untracked work for another stream, without a call to
+ * this library. So only a wait for the device proves that the work is done. For each device, one
+ * entry represents all untracked work. */
 extern struct stream stream_null[MOST_DEVICES], stream_untracked[MOST_DEVICES];
 
 /* Returns the entry of the current device's null stream. Returns NULL if the device has no entry.
@@ -102,8 +103,8 @@ static inline bool stream_is_at_work(const struct stream *stream) {
            (!stream_is_gone(stream) || load_acquire(&stream->has_waiters));
 }
 
-/* Returns true if work that may write host memory, above all kernels, may be pending. The names of
- * submissions of kernels are odd. */
+/* Returns true if work that may write host memory, above all kernels, may be pending. The name of a
+ * submission is a number, which is odd for kernels. */
 static inline bool stream_has_kernels(const struct stream *stream) {
     const uint64_t completed = load_acquire(&stream->completed);
     const uint64_t submitted = load_acquire(&stream->submitted);
@@ -137,9 +138,8 @@ hipError_t stream_wait(struct stream *stream);
 bool stream_ask_flags(const struct hip_functions *functions, hipStream_t handle, unsigned *flags);
 
 /* Returns whether a stream that the program destroys is of the kind that this library creates. The
- * program may have destroyed the library's stream by calling HIP, and have got another one at its
- * address. Asks HIP.
- */
+ * program may have destroyed the library's stream by calling HIP, and HIP may have returned that
+ * handle for a new stream. Asks HIP. */
 bool stream_is_ours(hipStream_t handle);
 
 /* Queries a stream that the caller has taken; returns HIP's answer. hipSuccess: all work and the

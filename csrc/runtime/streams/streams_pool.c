@@ -22,7 +22,8 @@ enum { QUERIES_PER_CREATE = 2 };
  *
  * The streams that the program does not hold: those last known to be idle, and those destroyed with
  * pending work, oldest first. Under tables_lock. A thread takes its last stream without the lock,
- * so a queue may contain a held stream: a thread that finds one drops it. */
+ * so a queue may contain a held stream. A thread that finds a held stream in a queue removes it
+ * from the queue. */
 
 struct stream_queue {
     struct stream *oldest, *newest;
@@ -155,8 +156,9 @@ static bool invalidate_taken(void *taken) {
     return known;
 }
 
-/* Destroys a stream that the caller has taken. Blocks that were freed on it may then be used on any
- * stream, so their work must be done: HIP's destroy does not always wait. */
+/* Destroys a stream that the caller has taken. If blocks that were freed on the stream wait for its
+ * work, the library waits first: HIP's destroy does not always wait. Afterwards any stream may use
+ * these blocks. */
 static hipError_t destroy_taken(struct stream *stream) {
     lazy_settle(NULL);
     const uint64_t fence = stream_set_fence(stream);
@@ -175,8 +177,8 @@ static hipError_t destroy_taken(struct stream *stream) {
     return error;
 }
 
-/* While more than the limit of streams are not held, HIP destroys a stream of the device: idle
- * before busy, oldest first. The stream may have pending work: stock destroys each stream. */
+/* While the queues contain more streams than the limit, HIP destroys a stream of the device: idle
+ * before busy, oldest first. The destroyed stream may have pending work, as with stock. */
 static void enforce_limit(int device) {
     while (device_kept(device)) {
         struct stream *stream = NULL;
@@ -192,8 +194,9 @@ static void enforce_limit(int device) {
     }
 }
 
-/* More streams exist than may be idle, so the threads' last streams count, too. From now on each
- * destroy puts its stream into a queue (stream_stays_cached). */
+/* Queues the threads' idle last streams, so that the limit counts these streams, too: more streams
+ * exist than may be idle. From now on each destroy puts its stream into a queue
+ * (stream_stays_cached). */
 static void queue_those_of_threads(void) {
     pthread_mutex_lock(&tables_lock);
     for (struct thread *thread = thread_list; thread; thread = thread->next) {
@@ -235,8 +238,8 @@ static struct stream *take_retired(int device) {
     return NULL;
 }
 
-/* From here on this stream (or NULL) is no thread's last stream. If the program does not hold the
- * stream, other threads find it. */
+/* Queues for other threads a stream that is no longer the thread's last stream. Does nothing for
+ * NULL, or if the stream's state is not IDLE. */
 static void leave_to_others(struct stream *stream) {
     if (stream && take_stream(stream, STREAM_IDLE))
         queue_put(&idle, stream);
@@ -244,8 +247,8 @@ static void leave_to_others(struct stream *stream) {
 
 /* HIP has returned the handle of a stream that this library did not destroy: the program has
  * destroyed that stream by calling HIP. AMD's HIP 5.2.3 to 7.2.4 then wait for the stream's work,
- * but do not promise to, and NVIDIA's driver does not wait. Memory that was freed on the old
- * stream, and copies through pinned memory, are not ordered by the new stream. */
+ * but do not promise to, and NVIDIA's driver does not wait. HIP does not order the new stream's
+ * work after the old stream's work, which may still use freed blocks and pinned memory. */
 static void end_past(hipStream_t handle) {
     struct stream *stream = handle_find(&stream_map, handle);
     if (LIKELY(!stream))

@@ -17,8 +17,8 @@
 extern size_t stream_pool_total;
 
 /* Removes a stream from the table because HIP owns the handle again. A stream that the program
- * created by calling HIP remains. Returns false for such a stream, and if the stream was removed
- * before. */
+ * created by calling HIP stays in the table. Returns false for a stream that stays, and for a
+ * stream that was removed before. */
 bool stream_invalidate(struct stream *stream);
 
 /* the stream for the program, or NULL and HIP's error */
@@ -50,8 +50,9 @@ static inline bool stream_confirm(struct stream *stream) {
     return LIKELY(error == hipSuccess) || stream_refuse(stream, error);
 }
 
-/* Returns the hit of a create: the thread's last stream. The program does not hold that stream, the
- * stream is idle, and the thread has chosen no other stream in its place. */
+/* Returns the thread's last stream if the stream serves a hit of mgpuStreamCreate; otherwise NULL.
+ * A hit needs an idle stream of this device that the program does not hold, and a thread without an
+ * external stream. */
 static inline struct stream *stream_lookup_thread(struct thread *thread, int device) {
     struct stream *stream = thread->stream;
     if (UNLIKELY(!stream ||
@@ -77,21 +78,21 @@ static inline bool stream_stays_cached(const struct stream *stream, hipStream_t 
            PROOF(destroyed_stream_is_held, stream_state(stream) == STREAM_LIVE);
 }
 
-/* Releases a stream that the program destroys: from now on other threads find it. While more
- * streams exist than the limit, HIP destroys one. Returns false if the program does not hold the
- * stream. */
+/* Releases a stream that the program destroys: from now on other threads find it. While the queues
+ * contain more streams than the limit, HIP destroys one. Returns false if the program does not hold
+ * the stream. */
 bool stream_release(struct stream *stream);
 
 /* Returns true if a stream that the program does not hold has no pending work; the program never
  * holds a null stream. Asks HIP. */
 bool stream_query_unheld(struct stream *stream);
 
-/* Returns true if no work is known to be pending. HIP is queried about the streams that the program
- * does not hold. The streams that the program holds were idle at their last synchronise. */
+/* Returns true if no work is known to be pending. Asks HIP only about streams that were destroyed
+ * with pending work. For streams that the program holds, the library's record decides. */
 bool stream_all_quiet(void);
 /* Destroys, at the end of the process, the idle streams that the program does not hold, even those
- * destroyed with pending work. Afterwards waits until HIP has released the streams, which takes as
- * long as the work for which the null stream waits. */
+ * destroyed with pending work. Afterwards waits until HIP has released the resources of these
+ * streams (rocr.h). */
 void stream_trim_at_exit(void);
 
 extern const struct cache stream_cache;

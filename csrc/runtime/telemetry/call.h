@@ -1,8 +1,9 @@
 /* The call that the calling thread is making: its arguments and its outcome. The slow entry begins
  * and ends a call.
  *
- * Only the slow entry begins and reads this struct. On the fast entry nobody reads it: a hit there
- * writes nothing, and a miss writes some words that the next call overwrites. */
+ * Only the slow entry begins and reads this struct. No code reads this struct during a call of the
+ * fast entry. A hit then writes nothing to the struct; a miss writes some words that the next call
+ * overwrites. */
 #ifndef MGPU_RT_CALL_H
 #define MGPU_RT_CALL_H
 
@@ -49,7 +50,8 @@ struct call {
  * that no longer exists. */
 extern __thread struct call call_now __attribute__((tls_model("initial-exec")));
 
-/* The `site` of struct call for the program's current call, which the slow entry reads. */
+/* The return address of the program's current call. The slow entry copies this address to the
+ * `site` of struct call. */
 extern __thread const void *call_site __attribute__((tls_model("initial-exec")));
 
 /* Records how the calling thread's call is served; the latest record counts. */
@@ -63,16 +65,17 @@ static inline void call_tell_held(int device, ptrdiff_t bytes) {
     call_now.held += bytes;
 }
 
-/* Records that the call failed. A refusal must have been recorded before. */
+/* Records that the call failed. A call that was recorded as refused before stays recorded as
+ * refused. */
 static inline void call_fail(hipError_t error) {
     call_now.error = error;
     if (PROOF(call_was_not_refused, call_now.how != CALL_REFUSED))
         call_now.how = CALL_FAILED;
 }
 
-/* Begins a call within the current one, which is saved in *call, and ends the inner call. If both
- * calls are of one function, an override has passed the call on, and the outcome counts for the
- * outer call. */
+/* Begins *call as an inner call of the current call, and saves the current call in *call;
+ * call_leave ends the inner call. If the inner and the outer call are of one function, an override
+ * has passed the call on. The outer call then gets the outcome of the inner call. */
 static inline void call_enter(struct call *call) {
     const struct call outer = call_now;
     call_now = *call;

@@ -75,7 +75,8 @@ struct channel {
                        * without cffi */
     uint32_t ready;   /* the library has set up all fields below */
     uint32_t state;   /* enum channel_state; written by the manager */
-    char python[24];  /* the manager's version of Python, and its process: set before `state` */
+    char python[24];  /* the manager's version of Python; the manager sets it and `process` before
+                       * `state` */
     int32_t process;
 
     /* The library's thread and the manager each hold one mutex for life. The kernel releases a
@@ -111,14 +112,15 @@ struct channel {
 enum { CHANNEL_REASON = 40 }; /* the offset at which mgpu_rt/manager/_manager.py writes */
 _Static_assert(offsetof(struct channel, reason) == CHANNEL_REASON, "manager.py knows it");
 
-/* Returns once *word is not `value`, the doorbell rings, or the time is over. */
+/* Returns once *word is not `value`, another thread calls channel_ring(word), or the time is
+ * over. */
 static inline void channel_wait(uint32_t *word, uint32_t value, uint64_t milliseconds) {
     const struct timespec limit = {(time_t)(milliseconds / 1000),
                                    (long)(milliseconds % 1000 * 1000000)};
     syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0);
 }
 
-/* Rings by a system call of a microsecond, so only if the other side is known to wait. */
+/* Wakes the threads that wait for *word, by a system call of a microsecond. */
 static inline void channel_ring(uint32_t *word) {
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

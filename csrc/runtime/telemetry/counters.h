@@ -20,11 +20,10 @@ enum hip_index {
 
 /* The kind of a copy, according to the runtime's table of memory. */
 enum copy_way {
-    COPY_TO_DEVICE,   /* into a block of device memory, from memory that the table does not contain
-                       */
-    COPY_FROM_DEVICE, /* out of a block, to such memory */
-    COPY_ON_DEVICE,   /* between two */
-    COPY_UNKNOWN,     /* between two addresses that the table does not contain */
+    COPY_TO_DEVICE,   /* into a block of device memory, from any other memory */
+    COPY_FROM_DEVICE, /* out of a block of device memory, into any other memory */
+    COPY_ON_DEVICE,   /* between two places in blocks of device memory */
+    COPY_UNKNOWN,     /* between two places outside blocks of device memory */
     COPY_FILL,        /* mgpuMemset */
     COPY_WAYS
 };
@@ -64,9 +63,9 @@ struct copy_counter {
 /* Device memory in bytes. The memory cache owns the ledger; statistics contain its state at the end
  * of the program's last call. */
 struct memory_account {
-    size_t reserved, peak_reserved;   /* held from HIP now, and at most so far */
-    size_t allocated, peak_allocated; /* held by the program through counted calls, now and at most
-                                       * so far */
+    size_t reserved, peak_reserved;   /* bytes of all blocks from HIP: now, and the most so far */
+    size_t allocated, peak_allocated; /* bytes that the program holds through counted calls: now,
+                                       * and the most so far */
     uint64_t blocks, live;            /* live: number held by the program */
 };
 
@@ -110,23 +109,24 @@ struct process {
     char program[232];
 };
 
-/* HIP's start: its time, and the HIP and the device that started. */
+/* HIP's start: its duration, HIP's version, and the device on which HIP started. */
 struct start {
     uint64_t nanoseconds;
     int64_t version;  /* version from hipRuntimeGetVersion; 0: unknown */
     char device[232]; /* the device's name; "": unknown */
 };
 
-/* Host memory that HIP still registers after the program has unregistered it. ranges and bytes are
- * current values. changed counts the registrations that ended because their pages changed, and
- * limited counts those that the limit ended. */
+/* Host memory that HIP still registers after the program has unregistered it. `ranges` and `bytes`
+ * are current values. `changed` counts the registrations that ended because their pages changed,
+ * and `limited` counts those that the limit ended. */
 struct kept_counter {
     uint64_t ranges, bytes; /* now */
     uint64_t changed, limited;
 };
 
-/* A place of the program that allocates device memory. bytes and blocks are the current values. All
- * other fields are the values at the time when the program held the most memory of that device. */
+/* A place of the program that allocates device memory. `bytes` and `blocks` are the current values.
+ * All other fields are the values at the time when the program held the most memory of that
+ * device. */
 struct site_counter {
     uint64_t bytes, blocks, peak_bytes, peak_blocks;
     uint64_t offset;  /* offset in the file; address in memory if no file contains the place */
@@ -157,8 +157,8 @@ struct counts {
                                                           * counts */
     uint64_t overridden; /* number of calls that functions of the user answered without this library
                           */
-    struct counter other_kernels; /* number of launches of kernels without a row: of a symbol, or a
-                                   * function of HIP's */
+    struct counter other_kernels; /* number of launches of kernels without a row, such as a kernel
+                                   * by host symbol, or a function that the program got from HIP */
     uint64_t kernel_keys[KERNELS], module_keys[MODULES]; /* table of keys (keys.h); a module's key
                                                           * is its hash */
     struct counter kernels[KERNELS];                     /* launches */

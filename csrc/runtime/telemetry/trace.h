@@ -18,9 +18,8 @@ enum trace_kind {
     TRACE_GPU,     /* work of the GPU: function is the hip_index of the call that submitted it */
     TRACE_START,   /* HIP's start */
     TRACE_GRAPH,   /* a launch of a graph; bytes is the number of its nodes */
-    TRACE_MEMORY,  /* function is the device, nanoseconds the number of allocated bytes, bytes that
-                    * of cached bytes
-                    */
+    TRACE_MEMORY,  /* `function` is the device, `nanoseconds` the number of allocated bytes, `bytes`
+                    * the number of cached bytes */
 };
 
 enum { TRACE_NO_STREAM = UINT16_MAX, TRACE_NO_KERNEL = UINT16_MAX };

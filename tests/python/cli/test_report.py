@@ -105,7 +105,7 @@ def test_a_page_of_real_files_has_the_calls(forum: Path, tmp_path: Path) -> None
     assert calls["mgpuLaunchKernel"][0] == str(LAUNCHES)
 
 
-# ---- which run a file is of ----
+# ---- which run a file belongs to ----
 
 
 def test_two_of_a_kind_are_before_and_after(tmp_path: Path) -> None:

@@ -157,7 +157,8 @@ class Waiting(Seen):
 
 
 def until(event: threading.Event, caller: Callable[[], object]) -> None:
-    """Repeats the call until the handler has begun, because a busy machine may skip a line."""
+    """Repeats the call until the handler has begun, because on a busy machine the library may write
+    a line to stderr instead."""
     while not event.is_set():
         caller()
 

@@ -137,7 +137,8 @@ def test_more_streams_than_are_kept_are_destroyed(tmp_path: Path) -> None:
 
 
 def test_threads_have_streams_of_their_own_and_one_module(tmp_path: Path) -> None:
-    """If two threads used one stream at a time, both would release it and both would destroy it."""
+    """If two threads used one stream at the same time, both would release it and both would destroy
+    it."""
     main = """
     static pthread_barrier_t barrier;
     static void meet(void) { pthread_barrier_wait(&barrier); }

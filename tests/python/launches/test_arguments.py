@@ -259,7 +259,7 @@ def test_dlpack_without_strides_is_dense() -> None:
 
 
 def test_dlpack_keeps_what_it_hands_out() -> None:
-    """The launch keeps the array alive until its end, and no longer."""
+    """The launch keeps the array alive until the launch ends, and no longer."""
     made: list[weakref.ref[Any]] = []
 
     class Lazy(Tensor):
@@ -415,5 +415,5 @@ def test_arrays_may_leave_out_what_has_a_default() -> None:
 
 
 def test_dates_are_accepted_without_a_buffer() -> None:
-    """NumPy offers no buffer for dates, but it knows their address."""
+    """NumPy offers no buffer for an array of dates, but knows the array's address."""
     assert moved(numpy.zeros(3, "M8[s]"))[0] == ("alloc", 24)

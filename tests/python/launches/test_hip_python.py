@@ -84,7 +84,7 @@ def test_its_device_arrays_are_arguments(mgpu: Mgpu) -> None:
 
 
 class InHipPython(Runtime):
-    """A binding that returns hip-python's objects, and passes handles on that are ints."""
+    """A binding that returns hip-python's objects, and passes integer handles on to hip-python."""
 
     def __init__(self) -> None:
         super().__init__()

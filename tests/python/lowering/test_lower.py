@@ -135,7 +135,8 @@ KERNELS = "  gpu.module @k {\n    scf.for %a = %c0 to %c9 step %c1  : i32 {\n   
 
 
 def test_iterations_without_a_name_are_those_of_the_hosts_loop() -> None:
-    """The loop is not one in a kernel, another loop or a comment; its type is retained."""
+    """The function ignores loops in a kernel, in another loop or in a comment. The new constant has
+    the type of the loop."""
     nested = HOST.replace("{\n", "{\n    scf.for %b = %c0 to %c5 step %c1 {\n    }\n")
     text = f"// scf.for %x = %a to %b step %c {{\n{KERNELS}{nested}"
     found = lower.with_iterations(text, 7)

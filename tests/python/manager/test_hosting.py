@@ -1,4 +1,5 @@
-"""The manager beside programs without Python: ways to find an interpreter, and to lack one."""
+"""The manager beside programs without Python: how the library finds an interpreter, and what
+happens without an interpreter."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def counts(log: Path) -> dict[str, int]:
     return json.loads(log.read_text())["counts"]
 
 
-# ---- in and out ---------------------------------------------------------------------------------
+# ---- start and end of the manager ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", ["served", "local-served"])
@@ -81,7 +82,7 @@ def test_a_delay_that_is_not_over_starts_nothing() -> None:
     assert "managed" not in result.stderr
 
 
-# ---- when it comes -------------------------------------------------------------------------------
+# ---- when the manager starts ---------------------------------------------------------------------
 
 
 def when_needed(**changes: str) -> dict[str, str]:
@@ -226,7 +227,8 @@ def test_any_locale_is_served(locale: str, odd_locales: Path) -> None:
 
 
 def test_a_directory_as_standard_input_is_served() -> None:
-    """With a directory as standard input, an interpreter inside the program would terminate."""
+    """An interpreter inside the program would end the program, because the standard input is a
+    directory."""
     with open_directory("/") as descriptor:
         result = run_host("served", promptly(), stdin=descriptor)
     assert result.stdout == "ok\n", result.stderr
@@ -463,7 +465,8 @@ def test_the_librarys_own_environment_serves(tmp_path: Path) -> None:
 
 
 def test_a_package_of_another_version_is_named(tmp_path: Path) -> None:
-    """A line names the other version, and the program continues."""
+    """A line names the version of the package, which differs from the library's version, and the
+    program continues."""
     lib = installation(tmp_path / "elsewhere", note=sys.executable)
     init = tmp_path / "elsewhere" / "mgpu_rt" / "__init__.py"
     init.write_text(init.read_text().replace('__version__ = "', '__version__ = "9'))
@@ -534,7 +537,7 @@ def test_the_library_is_not_linked_with_python() -> None:
     assert not re.search(r"libpython|\bPy\w+", linked)
 
 
-# ---- many ---------------------------------------------------------------------------------------
+# ---- many programs ------------------------------------------------------------------------------
 
 
 def test_many_short_programs_end_quietly() -> None:

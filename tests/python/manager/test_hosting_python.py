@@ -249,7 +249,7 @@ def test_sub_interpreters_are_served(version: str) -> None:
     python(script, interpreter=interpreter)
 
 
-# ---- what happens in it -------------------------------------------------------------------------
+# ---- events in the program's Python -------------------------------------------------------------
 
 
 def test_no_signal_is_lost() -> None:
@@ -349,7 +349,7 @@ def test_calls_work_near_the_recursion_limit() -> None:
     assert "failed" not in result.stderr
 
 
-# ---- programs that bring their own --------------------------------------------------------------
+# ---- programs that bring their own Python -------------------------------------------------------
 
 
 @pytest.fixture(scope="session")

@@ -384,7 +384,8 @@ def test_exit_does_not_wait_for_a_stopped_manager(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_failures_of_managers_harm_no_program(seed: int, tmp_path: Path) -> None:
-    """Managers randomly start, raise, hang, are stopped or killed, or stay with a fork's parent."""
+    """Managers start, raise exceptions, hang, or are stopped or killed, all at random; after a fork
+    only the parent has a manager."""
     dice = random.Random(seed)
     policy = dice.choice(["", "PinAll", "EvictAll", "RaisesLater", "Hangs", "HoldsTheGil", "Dies"])
     env = {"MGPU_RT_MODULE_LIMIT": "50K"}

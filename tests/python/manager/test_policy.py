@@ -280,8 +280,8 @@ def test_running_kernel_keeps_its_module(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_MODULE_LIMIT="1")
 def test_evicted_image_is_loaded_again(mgpu: Mgpu) -> None:
-    """The image has an equal address and equal bytes, but the slot that caches the evicted module
-    must not be used."""
+    """The image has the address and the bytes of the evicted module's image, but the library must
+    not use the slot that caches that module."""
     buffers = [mgpu.image(variant(number)) for number in range(4)]
     for _ in range(3):
         for buffer in buffers:
@@ -328,8 +328,8 @@ def test_empty_cache_gives_back_what_nobody_holds(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_events_are_reused_across_threads(mgpu: Mgpu) -> None:
-    """One thread creates events, another destroys them; the common pool returns them to the
-    first."""
+    """One thread creates events and another thread destroys them; the common pool returns these
+    events to the first thread."""
     import queue
     import threading
 

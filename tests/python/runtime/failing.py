@@ -26,7 +26,7 @@ def _hook(change: Callable[[Launch], object]) -> type:
     return type("Mine", (LaunchHook,), {"on_launch": on_launch})
 
 
-# ---- what is no plain method ----
+# ---- methods that are no plain functions ----
 
 
 async def _coroutine(self: Any, *_arguments: object) -> None: ...
@@ -56,7 +56,7 @@ RaisingProperty = _runtime("stream_synchronize", property(lambda self: 1 // 0))
 RaisingStatic = _runtime("stream_synchronize", staticmethod(lambda stream: 1 // 0))
 RaisingClass = _runtime("stream_synchronize", classmethod(lambda cls, stream: 1 // 0))
 
-# ---- what it returns ----
+# ---- wrong results of a method ----
 
 
 def _returns(value: object) -> type:
@@ -92,7 +92,7 @@ SharedOf40Bits, SharedBelow, SharedText = _shared(1 << 40), _shared(-1), _shared
 RawTooLong = _hook(lambda launch: setattr(launch, "raw", [b"x"]))
 RawOfNumbers = _hook(lambda launch: setattr(launch, "raw", [4]))
 
-# ---- what it raises ----
+# ---- exceptions of a method ----
 
 
 class _Unspeakable(Exception):
@@ -152,7 +152,7 @@ def _made(error: BaseException) -> type:
 MakingRaises, MakingExits = _made(ZeroDivisionError("on purpose")), _made(SystemExit(0))
 MakingUnspeakable = _made(_Unspeakable())
 
-# ---- what is fine ----
+# ---- runtimes without a fault ----
 
 
 class CallsItself(Runtime):

@@ -70,7 +70,7 @@ def test_the_unchanged_block_has_no_nan() -> None:
     assert done.returncode == 0, done.stderr
 
 
-# ---- its first matrix product, recorded ----
+# ---- a recording of the model's first matrix product ----
 
 SIZES = [4 * 32 * 64, 4 * 64 * 64, 4 * 32 * 64]  # bytes of the model's blocks
 

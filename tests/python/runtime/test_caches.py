@@ -1,6 +1,7 @@
 """CachedRuntime and Singleton reuse only objects that their checks allow.
 
-tests/proofs/mutants removes one check at a time: the tests of its row in docs/proofs.md then fail.
+tests/proofs/mutants removes one check at a time: the tests in the check's row of docs/proofs.md
+then fail.
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ def test_a_stream_at_work_serves_nobody_else(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1", **alone)
 def test_a_stream_of_another_kind_is_not_kept(mgpu: Mgpu) -> None:
-    """The program has destroyed the runtime's stream by calling HIP, and has got its handle for a
-    non-blocking stream."""
+    """The program has destroyed the runtime's stream by calling HIP. HIP has then given the
+    stream's handle to a new non-blocking stream of the program."""
     with mgpu_rt.intercept(CachedRuntime()):
         stream = mgpu.StreamCreate()
         mgpu.stub.hipStreamDestroy(mgpu.for_stub(stream))
@@ -204,7 +205,7 @@ def test_an_event_is_not_kept_under_the_handle_of_a_stream(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="70253211", **alone)
 def test_hip_7_is_never_asked_about_an_event(mgpu: Mgpu) -> None:
-    """HIP 7 reads the stream on which the event was recorded, which may be destroyed."""
+    """HIP 7 reads the stream on which the event was recorded, and that stream may be destroyed."""
     with mgpu_rt.intercept(CachedRuntime()):
         mgpu.EventDestroy(mgpu.EventCreate())
         mgpu.EventDestroy(mgpu.EventCreate())
@@ -303,7 +304,7 @@ def test_kept_blocks_go_back_where_memory_is_short(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-# ---- all ----
+# ---- all kinds of objects ----
 
 
 @in_child(**alone)
@@ -353,8 +354,8 @@ def test_handles_from_before_a_reset_are_forgotten(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_threads_share_one_runtime(mgpu: Mgpu) -> None:
-    """The program gets as many streams as it requested, and no stream twice at once: HIP's answer
-    lets other threads run in between."""
+    """Four threads need at most four streams, and no two threads get one stream at once. While HIP
+    answers a query, other threads run."""
     held: set[int] = set()
     twice: list[int] = []
     mgpu.stub.hipstub_set_delay(b"hipStreamQuery:200")

@@ -1,4 +1,5 @@
-"""A replay's memory is compared with the recorded memory: no difference counts as equal."""
+"""The package compares a replay's memory with the recorded memory, and overlooks no difference
+beyond the tolerance."""
 
 from __future__ import annotations
 

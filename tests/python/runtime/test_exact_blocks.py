@@ -1,5 +1,5 @@
-"""A kernel runs in blocks of its compiled size, even if a launch requests another size. So the hook
-refuses another size, and the message names the compiled size."""
+"""A kernel runs in blocks of its compiled size, even if a launch requests another size. So a hook
+cannot set another block size, and the message names the compiled size."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ def test_a_hook_cannot_change_the_compiled_size(directive: bytes, words: str | N
 
 
 def test_a_hook_cannot_launch_a_kernel_that_was_compiled_for_another_size() -> None:
-    """HIP judges the block size of the program itself."""
+    """HIP checks a launch that the program makes; the package checks a launch only if a hook
+    changes or creates it."""
     known = launch_of(lower.code_object(EXACT, corpus.AMD)).runtime
     other, fill = 3, 2
     launch = CalledLaunch(known, other, (1, 1, 1), (8, 8, 1), 0, 0, 0)

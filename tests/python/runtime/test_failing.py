@@ -116,8 +116,8 @@ def test_a_status_of_the_programs_own_stays() -> None:
     [("CallsItself", 1, 2), ("Forks", 3, 4), ("ReturnsNumber", 1, 0)],
 )
 def test_a_program_goes_on(name: str, out: int, asked_for: int) -> None:
-    """A forked child behaves as the program does: one child of each of two forks, and a child of
-    both."""
+    """A forked child continues as the program does. The program forks twice, and no child forks
+    again."""
     done = run(f"failing:{name}")
     assert (done.returncode, done.stdout) == (0, "ok\n" * out), done.stderr
     assert done.stderr.count("asked") == asked_for
@@ -232,7 +232,7 @@ def test_a_launch_without_params_has_no_arguments_to_look_at() -> None:
     assert (launch.raw, launch.values, [*launch.buffers()]) == ([], [], [])
 
 
-# ---- in a program of Python's ----
+# ---- in a Python program ----
 
 
 @in_child(**alone)

@@ -26,7 +26,7 @@ def lines(path: Path) -> list[bytes]:
     return (path / MANIFEST).read_bytes().split(b"\n")
 
 
-# ---- of one's own ----
+# ---- folders that only one user may enter ----
 
 
 def test_only_its_owner_enters_it(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def appending(out: Path, count: int) -> subprocess.Popen[bytes]:
 
 
 def test_processes_that_record_in_one_folder_lose_no_launch(tmp_path: Path) -> None:
-    """Ranks of MPI record in this way."""
+    """Ranks of MPI record into one folder in this way."""
     processes = [appending(tmp_path / "recording", 50) for _ in range(4)]
     assert [process.wait(HANG) for process in processes] == [0] * 4
     *whole, end = lines(tmp_path / "recording")
@@ -179,7 +179,8 @@ def test_a_process_that_is_killed_leaves_what_was_complete(tmp_path: Path) -> No
 def test_processes_that_enter_launches_are_waited_for(
     entering: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Many processes may wait long for each other; a process that enters nothing is abandoned."""
+    """A process waits for the lock as long as other processes append launches; it gives up if they
+    append nothing."""
     looks = itertools.count()
     with Folder(tmp_path / "recording") as made:
         made.append(b"first")
@@ -224,7 +225,8 @@ with Folder(sys.argv[1]) as made:
 
 
 def test_a_limit_on_the_size_of_files_ends_no_program(tmp_path: Path) -> None:
-    """Writes of the program beyond the file-size limit end it, as they did before."""
+    """The recording's own writes beyond the limit fail; a write of the program beyond the limit
+    still ends the program."""
     out = tmp_path / "recording"
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, out], env=environment(), capture_output=True

@@ -147,7 +147,8 @@ def test_no_python_is_loaded_unless_asked_for(tmp_path: Path) -> None:
 
 
 def test_first_calls_of_threads_wait_for_the_runtime() -> None:
-    """No call escapes the wait: 8 threads and the main thread each create a stream."""
+    """Every first call waits for the runtime, and the runtime gets all nine: 8 threads and the main
+    thread each create a stream."""
     done = run("runtimes:SlowToMake", "threads")
     assert (done.returncode, done.stderr.count("asked")) == (0, 9)
 

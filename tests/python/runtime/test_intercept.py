@@ -58,7 +58,8 @@ def test_the_inner_runtime_ends_first(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_threads_may_leave_in_any_order(mgpu: Mgpu) -> None:
-    """The first runtime is removed first: the other one stays, and then none remains."""
+    """The program removes the first runtime first: the second runtime stays until the program
+    removes it too."""
     first, second = mgpu_rt.intercept(Streams()), mgpu_rt.intercept(Streams())
     outer, inner = first.__enter__(), second.__enter__()
     first.__exit__(None, None, None)
@@ -172,7 +173,8 @@ def test_each_kind_of_launch_is_told_apart(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_each_kind_of_launch_goes_on_to_the_library(mgpu: Mgpu) -> None:
-    """All arguments arrive, because the library's messages are unchanged."""
+    """All arguments reach the library: its messages are equal with and without a runtime in
+    Python."""
 
     def launch() -> str:
         null = mgpu.null

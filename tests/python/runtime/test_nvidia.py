@@ -29,7 +29,8 @@ class Known(Runtime):
 
 @pytest.mark.parametrize("image", ["bin", "isa"])
 def test_pointers_of_a_kernel_are_found(image: str) -> None:
-    """HIP decides if the image does not mark pointers; sizes and indices are not addresses."""
+    """If the image does not mark pointers, HIP decides which arguments are addresses. Sizes and
+    indices are not addresses."""
     from mgpu_rt._runtime import ffi
 
     runtime = Known()

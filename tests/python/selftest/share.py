@@ -1,13 +1,13 @@
-"""Finds for which missing proofs the selftest reports the library as wrong, on the emulated device.
+"""Finds the proofs without which the selftest reports the library as wrong, on the emulated device.
 
     python -m tests.python.selftest.share [--rest] [PROOF ...]
 
 The command builds the library without each proof of docs/proofs.md, one at a time, and plays the
 programs of csrc/selftest/programs. Some programs need two devices, or reset one. The first check
 that reports the library as wrong becomes the proof's witness `selftest CHECK` in the table of
-docs/proofs.md. If no check does, the row gives the reason. Until the reason is known, the row has
-"selftest: open", which a test refuses. The table is written after each proof, so that --rest can
-continue an interrupted run.
+docs/proofs.md. If no check reports the library, the row gives the reason. Until the reason is
+known, the row has "selftest: open", which a test refuses. The table is written after each proof, so
+that --rest can continue an interrupted run.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def _pins(found: Machine) -> Machine:
 
 
 def calls_wrong(check: right.Check) -> bool:
-    """Returns whether a check reports the library as wrong; the side of stock's behaviour also uses
-    this library."""
+    """Returns whether a check reports the library as wrong. This library also runs the side with
+    stock's behaviour."""
     parts: list[Part] = []
     right.perform([check], parts, math.inf, lambda text: None, "")
     return any(wrong.side != HIP for wrong in parts[0].wrong)

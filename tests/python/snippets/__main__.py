@@ -2,7 +2,7 @@
 
 The snippets run one after the other in this process, over the stub or over AMD's HIP (MGPU_RT_HIP
 names the library). Each snippet asserts what a caller would observe. The return codes go to stdout,
-a line of JSON a snippet.
+as one line of JSON for each snippet.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ def hipDeviceGetName(hip: Hip) -> None:
 
 
 def hipGetDeviceProperties(hip: Hip) -> None:
-    """The target only: it is at this offset in the structure of each release up to 7.2."""
+    """Checks only the target, which is at this offset of the structure in each release up to
+    7.2."""
     properties = hip.new("char[]", 4096)
     for device in (0, 7):
         hip.hipGetDeviceProperties(properties, device)

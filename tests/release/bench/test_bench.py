@@ -103,7 +103,7 @@ def test_breakdown_is_of_the_steady_state(stub: device.Device) -> None:
 def test_no_process_of_a_comparison_outlives_it(
     stub: device.Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Processes of a comparison also end if another process of it fails."""
+    """If one process of a comparison fails, its other processes end too."""
     started = []
 
     def start(*process: object) -> Runner:

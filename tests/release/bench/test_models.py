@@ -37,7 +37,7 @@ def run(model: Model, variant: Variant, llvm: int, name: str = "softgpu") -> Non
     runner.close()
 
 
-# ---- what they are -------------------------------------------------------------------------------
+# ---- the models ----------------------------------------------------------------------------------
 
 
 def test_models_have_as_many_kernels_as_they_say() -> None:

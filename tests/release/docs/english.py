@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 MOST_WORDS = 25
-#: Begins of sentences that hide the actor; a question may begin so.
+#: Words that hide the actor if a sentence begins with them; a question may begin with them.
 HIDES = re.compile(r"[*(\"]*(What|Who|Whoever|Of|But for|Where|That)\b(?!.*\?)")
-#: Pages use other words: only, of the program, stock, LLVM's own library, the library prints.
+#: Instead of these, pages say: only, of the program, stock, LLVM's own library, the library prints.
 AVOIDED = re.compile(
     r"(?<!leave )(?<!leaves )(?<!left )\balone\b"
     r"|\bthe program's own\b"
@@ -17,9 +17,9 @@ AVOIDED = re.compile(
     r"|\b(is|are|was|were) said\b|\bto be had\b",
     re.IGNORECASE,
 )
-#: Plain words for these are: again, then, too, any, even if, the one that.
+#: Instead of these stilted words, use: again, then, too, any, even if, the one that.
 STILTED = re.compile(r"\b(whoever|whatever|whichever|meanwhile|anew|likewise)\b", re.IGNORECASE)
-#: Finds "the same" without its noun. "They are the same" and "the same stream" may stand.
+#: Finds "the same" without its noun. The pattern accepts "they are the same" and "the same stream".
 SAME = re.compile(
     r"(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bwas )(?<!\bwere )(?<!\bstay )(?<!\bstays )(?<!\blooks )"
     r"\bthe same(?=[.,;:)]|$|\s+(?:a[st]|but|by|each|for|from|has|have|here|if|in|is|of|there|to"

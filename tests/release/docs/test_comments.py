@@ -1,4 +1,4 @@
-"""The comments of the C sources have sentences that are read once."""
+"""The comments of the C sources follow the rules of english.py."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FUNCTION = re.compile(
     r"(?!typedef)[A-Za-z_][\w \t*]*?[\s*](?!__)(\w+)\s*\([^;{}#=]*?\)[^;{}()]*[;{]",
     re.DOTALL | re.MULTILINE,
 )
-#: A comment above a function without a result; "returns once" says when it returns.
+#: A comment above a function without a result. Such a comment may begin with "Returns once".
 NOTHING = re.compile(
     r"^/\*((?:(?!\*/).)*)\*/\n(?:static |inline |extern )*void (\w+)\(", re.DOTALL | re.MULTILINE
 )

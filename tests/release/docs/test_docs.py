@@ -113,8 +113,8 @@ def _tests() -> list[str]:
 
 
 def test_each_ratio_of_the_figures_says_of_what() -> None:
-    """Ratios are of medians of a whole run, or of pairs of one turn: one model has 1.02 and
-    1.06."""
+    """Each paragraph says whether a ratio is of the medians of a whole run or of pairs in one turn,
+    because these ratios differ."""
     text = (ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")
     paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
     said = [part for part in paragraphs if re.search(r"\bratios?\b", part)]

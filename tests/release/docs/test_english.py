@@ -1,4 +1,4 @@
-"""The pages have sentences that are read once."""
+"""The pages follow the rules of english.py."""
 
 from __future__ import annotations
 

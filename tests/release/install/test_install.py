@@ -85,7 +85,8 @@ def test_the_wheel_tests_a_gpu_without_a_checkout(installed: Installed, tmp_path
 def test_llvms_names_lead_to_one_runtime(
     name: str, preloaded: bool, installed: Installed, tmp_path: Path
 ) -> None:
-    """Each library name is a filter of a few KB and no copy, so a process maps only one runtime."""
+    """Behind each library name is an ELF filter of a few KB, not a copy, so a process maps only one
+    runtime."""
     library = Path(installed.ask("config", "--path").strip())
     assert (library / name).stat().st_size < 8192
     program = stream_program(tmp_path, name)
@@ -124,7 +125,8 @@ def test_the_installed_command_lowers_into_an_executable(
 
 
 def assert_is_report(page: str) -> None:
-    """Asserts that a page contains calls, and a style sheet, which is no Python file."""
+    """Asserts that a page contains calls, and the style sheet, a file that an installation of only
+    Python files would lack."""
     assert "prefers-color-scheme: dark" in page
     assert "hipModuleLaunchKernel" in page
 
@@ -217,7 +219,7 @@ def test_a_user_without_a_home_can_run_programs(installed: Installed, folder: Pa
 
 @pytest.mark.check
 def test_missing_tools_are_named(tmp_path: Path) -> None:
-    """The search looks for files, not packages; the message names the variable for another
+    """The search looks for files, not packages; the message names the variable that sets another
     place."""
     tools = tmp_path / "bin"
     tools.mkdir()

@@ -141,9 +141,9 @@ def test_header_declares_what_cffi_does(header: str, tmp_path: Path) -> None:
 # ---- what old callers do not pass ----
 
 #: The functions that gained arguments after LLVM 12, as LLVM 12 to 17 declare them. LLVM's own
-#: tests use one function with two arguments and with three arguments. mgpuModuleLoadJIT has its
-#: arguments since LLVM 22; cluster launches have theirs in all of LLVM, and AMD's fork passes one
-#: more.
+#: tests use one function with two arguments and with three arguments. Since LLVM 22,
+#: mgpuModuleLoadJIT also has a size. LLVM's own cluster launches pass the arguments below, and
+#: AMD's fork passes one more.
 OLD = {
     "mgpuModuleLoad": "hipModule_t (*)(void *)",
     "mgpuModuleLoadJIT": "hipModule_t (*)(void *, int)",
@@ -163,8 +163,8 @@ def test_every_late_argument_is_tested() -> None:
 
 
 def _late(mgpu: Mgpu, name: str, garbage: int | None):
-    """Returns the function with a value for its last argument; None: the function as an old caller
-    calls it."""
+    """Returns a function that passes `garbage` as the last argument; for None, the function with an
+    old caller's signature."""
     function = getattr(mgpu.lib, name)
     if garbage is None:
         return mgpu.ffi.cast(OLD[name], function)
@@ -232,7 +232,8 @@ EMITTERS = {
 
 @pytest.mark.parametrize("release", EMITTERS)
 def test_every_name_that_llvm_emits_is_served(release: int) -> None:
-    """The table also says that this release calls the function."""
+    """For each name that a release emits, the table also says that this release calls the
+    function."""
     data = EMITTERS[release].read_bytes()
     emitted = {name.decode() for name in re.findall(rb"\0(mgpu[A-Z]\w+)(?=\0)", data)}
     served = {f.name for f in _abi.functions() if f.first_llvm <= release <= f.last_llvm}

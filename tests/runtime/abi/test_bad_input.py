@@ -189,8 +189,8 @@ def test_a_stream_used_after_destroy_is_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_an_event_used_after_destroy_is_refused(mgpu: Mgpu) -> None:
-    """From HIP 6 on AMD's HIP has destroyed the object, and judges its use: some releases crash,
-    also with stock."""
+    """With AMD's HIP 6 and later, HIP has really destroyed the event and decides about its use.
+    Some releases crash, also with stock."""
     version = mgpu.stub_ffi.new("int *")
     assert mgpu.stub.hipRuntimeGetVersion(version) == 0
     if version[0] >= HIP_6:

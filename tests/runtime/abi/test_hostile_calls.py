@@ -23,7 +23,8 @@ def test_unknown_names_give_no_functions(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",))
 @in_folder
 def test_a_recording_opens_files_and_waits_for_no_fifo(mgpu: Mgpu) -> None:
-    """A FIFO may have no other end; here it is open, but no data is read from it."""
+    """A FIFO may have no writer, so the library must not wait. This FIFO is open, and contains data
+    that the library must not read."""
     os.mkfifo("fifo")
     fifo = os.open("fifo", os.O_RDWR | os.O_NONBLOCK)
     os.write(fifo, bytes(4096))

@@ -166,8 +166,8 @@ def test_03_constants_are_shared_if_nobody_else_calls_hip(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_03_constants_are_not_shared_from_the_first_override_on(mgpu: Mgpu) -> None:
-    """The override may set constants by calling HIP: those of a held module, or of the next
-    load."""
+    """By calling HIP, the override may set constants of a module that the program holds, or of the
+    next module."""
     buffer = mgpu.image(exports_a_constant())
     held = mgpu.load(buffer)
     mgpu.ModuleUnload(mgpu.load(buffer))
@@ -221,7 +221,7 @@ def test_04_a_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="0")
 def test_04_two_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
-    """The two kernels can only run on two streams."""
+    """The two kernels wait for each other, so they need two streams."""
     meeting = threading.Barrier(2, timeout=HANG)
     met = []
 
@@ -310,7 +310,7 @@ def one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_04_one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
-    """HIP is asked each time whether other code has submitted work to the stream."""
+    """The library asks HIP each time whether other code has submitted work to the stream."""
     one_stream_serves_a_synchronous_loop(mgpu)
     assert mgpu.count("hipStreamQuery") == 99
 
@@ -574,7 +574,7 @@ def test_15_sizes_of_zero_are_as_with_stock(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-# ---- 16: the device is the thread's --------------------------------------------------------------
+# ---- 16: each thread has its own device ----------------------------------------------------------
 
 
 @in_child(HIPSTUB_DEVICES="2")

@@ -191,7 +191,7 @@ def test_two_causes_give_two_advices(mgpu: Mgpu) -> None:
 
 
 def _of_version(number: int) -> bytes:
-    """Returns a code object of a version, which the stub refuses."""
+    """Returns a code object of the given version; the stub refuses the image."""
     image = bytearray(_refused(code_object("forum", None, "gfx90a")))
     image[8] = number - 2  # EI_ABIVERSION
     return bytes(image)
@@ -267,7 +267,8 @@ def test_the_targets_of_a_bundle_are_named(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_the_device_is_asked_once(mgpu: Mgpu) -> None:
-    """Another thread asks, so that this thread's last error is still the one from the refusal."""
+    """The library asks HIP on another thread, so that the last error of this thread is still the
+    error of the refusal."""
     for _ in range(3):
         mgpu.load(mgpu.image(_for_gfx908()))
         assert mgpu.stub.hipPeekAtLastError() == INVALID_IMAGE

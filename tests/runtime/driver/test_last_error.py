@@ -97,10 +97,10 @@ DIFFERENCES = (
 )
 
 #: In these situations AMD's HIP ends the process in some release, with this library, too. Only HIP
-#: knows the result for such a handle, or for an image that can be read.
+#: knows the result for an unknown handle, or for a wrong image with readable memory behind it.
 FATAL = re.compile(r".*_unknown(_stream)?|load_(elf_(half|half_header|header)|bundle_.*)")
 
-#: From HIP 6 on HIP has really destroyed the event, and judges its use.
+#: With HIP 6 and later the library has really destroyed the event, so HIP decides about later uses.
 EVENTS = re.compile(r"(event_synchronize|record|wait_event|event_destroy)_(destroyed|twice)")
 
 

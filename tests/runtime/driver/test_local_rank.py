@@ -107,8 +107,8 @@ def test_a_missing_launcher_is_named_in_one_sentence(program: Path) -> None:
 
 @pytest.mark.parametrize("cache", ["on", "off"])
 def test_more_ranks_than_devices_share_them(cache: str, program: Path) -> None:
-    """By modulo. One rank of a machine reports the sharing for all: the first rank that shares a
-    device."""
+    """The rank modulo the number of devices gives the device. On each machine only one rank prints
+    the line: the first rank that shares a device with an earlier rank."""
     spoken = []
     for rank in range(6):
         device, said = run(program, OMPI_COMM_WORLD_LOCAL_RANK=str(rank), MGPU_RT_CACHE=cache)

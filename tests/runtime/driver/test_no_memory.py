@@ -1,8 +1,8 @@
 """Makes each allocation of the library fail in turn: the program must run as with stock, which
 allocates nothing.
 
-HIP itself has memory in these tests. The library caches only objects for which it has memory; all
-other calls go to HIP.
+Only allocations of the library fail in these tests: HIP's own allocations succeed. The library
+caches only objects for which it has memory; all other calls go to HIP.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def test_a_table_that_cannot_grow_leaves_the_rest_to_hip(mgpu: Mgpu) -> None:
     assert (done.stdout, done.stderr) == ("300\n", "")
 
 
-# ---- a stream that the library has no memory to know ---------------------------------------------
+# ---- a stream for whose record the library has no memory -----------------------------------------
 
 #: A program that frees a block on one stream while another stream, created later, uses the block.
 #: Stock's hipFree also waits for that stream, so the memory's next owner keeps the values that it
@@ -212,7 +212,7 @@ def test_a_reset_ends_the_streams_that_no_memory_was_left_to_record(mgpu: Mgpu) 
         assert (done.stdout, done.stderr) == ("0\n", ""), number
 
 
-# ---- a module that HIP had back from the program itself ------------------------------------------
+# ---- a module that the program unloads by calling HIP --------------------------------------------
 
 #: The program unloads a module by calling HIP, which gives the module's handle to the next module.
 #: Prints how often HIP loaded an image, and how often a function of an unloaded module was

@@ -91,8 +91,8 @@ def test_a_reset_of_one_device_keeps_the_others_cache(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_a_reset_is_noticed_before_anything_is_reused(mgpu: Mgpu) -> None:
-    """The call that hands the block out detects the reset: HIP now has the program's memory at that
-    address."""
+    """The first call after the reset detects the reset, although HIP may have given the cached
+    object's handle to the program."""
     image = mgpu.image(code_object("forum"))
     reset_by = {
         "hipModuleLoadData": lambda: mgpu.ModuleUnload(mgpu.load(image)),
@@ -119,7 +119,8 @@ def test_a_reset_is_noticed_before_anything_is_reused(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_MEMORY=str(MIB), HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1")
 def test_memory_from_before_a_reset_is_not_freed_to_make_room(mgpu: Mgpu) -> None:
-    """The program's memory now has the block's address; another device needs space."""
+    """After the reset, memory of the program has the cached block's address, and the other device
+    needs space."""
     on(mgpu, 1)
     mgpu.MemFree(mgpu.MemAlloc(64 * KIB, mgpu.null, False), mgpu.null)
     reset(mgpu, 1)
@@ -155,7 +156,8 @@ def test_large_copies_of_several_devices_share_pinned_memory(mgpu: Mgpu) -> None
 
 @in_child(HIPSTUB_DEVICES="2")
 def test_a_thread_that_changes_devices_gets_its_streams_back(mgpu: Mgpu) -> None:
-    """The thread keeps its last stream; any thread may take the stream used before."""
+    """A thread keeps the stream that it used last; any thread may take the stream that it used
+    before."""
     for number in range(20):
         mgpu.SetDefaultDevice(number % 2)
         mgpu.StreamDestroy(mgpu.StreamCreate())

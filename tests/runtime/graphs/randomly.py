@@ -86,7 +86,8 @@ class Run:
     # ---- order ----
 
     def on(self, *places: object):
-        """Returns a stream on which the given places are used next."""
+        """Returns a random stream for the next work on the given places, ordered after the earlier
+        work on them."""
         stream = self.chance.choice(self.streams)
         for place in places:
             before = self.last.get(place)

@@ -205,8 +205,8 @@ def test_a_graph_of_the_same_function_gives_way_to_a_graph(mgpu: Mgpu) -> None:
 
 @in_child(**SCARCE)
 def test_graphs_that_have_no_memory_become_rare(mgpu: Mgpu) -> None:
-    """Two orders alternate, and there is memory for one graph: graphs are not built at each
-    call."""
+    """Calls with two arrays alternate, but there is memory for one graph: the library does not
+    build a graph at each call."""
     functions = Functions("scale")
     arrays = [functions.array() for _ in range(2)]
     functions.lib.scale(arrays[0], arrays[0], 0, WORDS, 1, 2)
@@ -275,8 +275,8 @@ def test_arguments_that_always_change_run_plainly(mgpu: Mgpu) -> None:
 
 @in_child(**COUNTED)
 def test_graphs_that_do_not_pay_become_rare(mgpu: Mgpu) -> None:
-    """Calls come in pairs with equal arguments; a graph that only one call uses is not built again
-    each time."""
+    """Calls come in pairs with equal arguments, so each graph serves only one call. The library
+    soon stops building such graphs."""
     functions = Functions("scale")
     array = functions.array()
     for call in range(200):
@@ -293,7 +293,8 @@ def test_calls_within_a_graph_are_part_of_the_graph(mgpu: Mgpu) -> None:
     array = functions.array()
     for call in range(10):
         functions.check(array, call, 2, "twice")
-    # The first call of `twice` runs without a graph; the second `scale` in it builds a graph.
+    # The first call of `twice` runs without a graph, but the second `scale` within this call builds
+    # a graph.
     graphs = mgpu.stats()["graphs"]
     assert (graphs["built"], graphs["launches"], graphs["nodes"]) == (2, 10, 3 + 9 * 6)
 
@@ -405,8 +406,8 @@ def test_a_function_runs_plainly_without_caches(mgpu: Mgpu) -> None:
 
 @in_child(**COUNTED)
 def test_threads_have_right_results(mgpu: Mgpu) -> None:
-    """One graph at a time is replayed; where HIP crashes on a graph concurrent with a launch, none
-    is."""
+    """One thread at a time replays the function's graph. On HIP before 6.3 no thread does while
+    other threads make calls."""
     functions = Functions("scale")
     wrong: list[BaseException] = []
 

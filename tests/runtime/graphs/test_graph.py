@@ -288,7 +288,8 @@ def test_the_null_stream_is_in_order_with_all(mgpu: Mgpu) -> None:
 
 
 def refused(mgpu: Mgpu, call, words: str) -> None:
-    """The call ends the building with one line; none of the work has run, and nothing is leaked."""
+    """Checks that the call ends the construction of the graph with one line. None of the work has
+    run, and no graph is leaked."""
     block = mgpu.MemAlloc(KIB, mgpu.null, False)
     live = mgpu.stub.hipstub_live(b"graphs") if mgpu.on_stub else 0
     instantiated = mgpu.count("hipGraphInstantiate") if mgpu.on_stub else 0

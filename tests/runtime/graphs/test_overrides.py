@@ -1,5 +1,5 @@
-"""Graphs, external streams, MGPU_RT_SYNC=lazy and MGPU_RT_EXCLUSIVE together with hooks and
-runtimes: which part answers a call, and which of them exclude each other
+"""Tests graphs, external streams, MGPU_RT_SYNC=lazy and MGPU_RT_EXCLUSIVE together with hooks and
+runtimes. Each test shows which part answers a call, or which parts exclude each other
 (csrc/runtime/abi/override.h)."""
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def test_a_graph_of_before_is_replayed_past_a_hook_that_hears_of_it(mgpu: Mgpu) 
     assert line.startswith("mgpu_rt: a graph is replayed: ") and "sees nothing of it" in line
 
 
-# ---- lent streams --------------------------------------------------------------------------------
+# ---- external streams ----------------------------------------------------------------------------
 
 
 def lend(mgpu: Mgpu) -> Any:
@@ -271,7 +271,7 @@ def test_a_hook_looks_at_no_launch_that_is_captured(mgpu: Mgpu) -> None:
     assert mgpu.stderr().count("the hook looks at no launch that a stream captures") == 1
 
 
-# ---- the user's word, and synchronises that are put off ------------------------------------------
+# ---- MGPU_RT_EXCLUSIVE, and postponed waits ------------------------------------------------------
 
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_SYNC="lazy", MGPU_RT_EXCLUSIVE="on", **alone)

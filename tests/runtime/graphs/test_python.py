@@ -65,8 +65,8 @@ def test_a_call_that_cannot_be_in_a_graph_is_an_exception(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_signal_handler_that_raises_ends_the_building(mgpu: Mgpu) -> None:
-    """Python runs signal handlers at the begin of a function, among other points. The calls after
-    the interrupt run immediately."""
+    """Python runs signal handlers when a function begins, among other points. The calls after the
+    interrupt run immediately."""
     import mgpu_rt
 
     block = mgpu.MemAlloc(256, mgpu.null, False)

@@ -43,7 +43,7 @@ def only(images: list[ImageDescription]) -> ImageDescription:
     return image
 
 
-# ---- what is read of an image ----
+# ---- what the reader reads from an image ----
 
 #: LLVM's and this project's names for the fields of an image's metadata.
 WORDS = {
@@ -162,7 +162,8 @@ def test_a_damaged_entry_of_a_bundle_is_named(tmp_path: Path) -> None:
 
 
 def test_a_bundle_that_holds_itself_has_no_image_within(tmp_path: Path) -> None:
-    """Some bytes of the bundle's table were overwritten, so that it names the bundle itself."""
+    """Some bytes of the bundle's table were overwritten, so that an entry of the table names the
+    bundle itself."""
     content = bytearray(bundle(code_object("forum")))
     struct.pack_into("<Q", content, content.index(b"hipv4") - 24, 0)
     image = only(read(tmp_path, bytes(content)))
@@ -325,7 +326,7 @@ NONE = "holds no image of device code"
 
 
 def test_words_of_formats_are_no_images(tmp_path: Path) -> None:
-    """A program that reads images contains the magic numbers at the begin of images."""
+    """A program that reads images contains the magic numbers with which images begin."""
     for path in (library(), corpus.holder(tmp_path, b"CCOB\2\0\1\0" + bytes(64))):
         with pytest.raises(find.NothingFound, match=NONE):
             find.read(path)

@@ -22,7 +22,8 @@ def _bundle_head(entries: int) -> bytes:
 
 
 def _compressed(size: int, content: bytes) -> bytes:
-    """Returns the header of version 2, with zstd: the whole size, the content's size, its hash."""
+    """Returns `content` behind a header of version 2 for zstd: whole size, uncompressed size,
+    hash."""
     return b"CCOB" + struct.pack("<HHIIQ", 2, 1, size, 4096, 0) + content
 
 

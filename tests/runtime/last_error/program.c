@@ -2,9 +2,9 @@
  *
  *     program RUNTIME FOLDER PENDING FIRST
  *
- * RUNTIME is a libmlir_rocm_runtime.so, and FOLDER holds the images. PENDING names the program's
- * own error before each call: none, device or memory. FIRST is the first situation to play, because
- * a situation may end the process, which is also a result. */
+ * RUNTIME is a libmlir_rocm_runtime.so, and FOLDER holds the images. PENDING names the error that
+ * the program leaves before each call: none, device or memory. FIRST is the first situation to
+ * play, because a situation may end the process, which is also a result. */
 #include "situation.h"
 
 #include <dlfcn.h>

@@ -40,8 +40,8 @@ struct mgpu_memref_int32 {
     }                                                                                              \
     static void name(void)
 
-/* Makes the call of a situation: first sets the error that the program was asked for, and marks the
- * call's lines on stderr. */
+/* Makes the call of a situation: first causes the error that PENDING names, and marks the call's
+ * lines on stderr. */
 #define CALL(...)                                                                                  \
     do {                                                                                           \
         situation_before();                                                                        \

@@ -26,8 +26,7 @@ BOUNDS = [(7, 374), (5, 282)]
 COPY_BOUNDS = [(7, 406), (5, 291)]
 
 #: Instructions of memcmp and strcmp over the image's 4.4 KB: at most 5 for each 16 bytes, and some
-#: at the begin and end. A higher count would mean a second comparison, or a comparison byte by
-#: byte.
+#: at both ends. A higher count would mean a second comparison, or a comparison byte by byte.
 COMPARISONS = {7: 1400, 5: 100}
 
 FORBIDDEN = (
@@ -77,9 +76,9 @@ def test_writable_images_are_compared_once(calls: int) -> None:
 def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
     """The library caches 50 kernels of 5 modules at once: their bounds are those of one kernel.
 
-    Two names may hash to one slot: one of them is then in the next slot (function_probe_thread),
-    130 instructions more. At the addresses that modules have in the stub's heap, 7 of the 50 names
-    do."""
+    Two names may hash to one slot: the second name is then in the next slot
+    (function_probe_thread), which costs 130 more instructions. With the addresses that modules have
+    in the stub's heap, this happens to 7 of the 50 names."""
     iterations, launches = 4, 50
     on = device.find("stub")
     program = build.executable("many", llvm, on.chip, iterations)
@@ -101,8 +100,8 @@ def test_memory_and_copies_keep_to_their_instructions(llvm: int, bound: int) -> 
     """One step of churn keeps to its bound of instructions: an allocation, two staged copies, a
     launch, a wait, a free.
 
-    Bounds are 4 % above the counts with GCC 12. A second caller makes a hit's function more
-    expensive, because the compiler then inlines less of it."""
+    Bounds are 4 % above the counts with GCC 12. If the source calls a function of a hit in a second
+    place, a hit costs more, because the compiler inlines less of that function."""
     iterations = 4
     on = device.find("stub")
     env = {**on.environment, "MGPU_RT_MANAGER": "off", "MGPU_RT_EXCLUSIVE": "on"}

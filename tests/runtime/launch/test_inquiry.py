@@ -192,7 +192,8 @@ def _set(mgpu: Mgpu, module, name: bytes, value: int) -> None:
 
 
 def _result(mgpu: Mgpu, module, kernel: str) -> int:
-    """Returns the int that a kernel with one memref<1xi32> stores there."""
+    """Launches a kernel with one memref<1xi32>; returns the int that the kernel stores in the
+    memref."""
     out, found = mgpu.MemAlloc(4, mgpu.null, False), mgpu.ffi.new("int *")
     pointer = mgpu.ffi.new("void **", out)
     words = [mgpu.ffi.new("int64_t *", word) for word in (0, 1, 1)]

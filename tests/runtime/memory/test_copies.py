@@ -222,8 +222,8 @@ def test_an_error_of_earlier_work_shows_in_the_copy(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_VERSION="70253211")
 def test_a_copy_back_is_complete_with_an_error_pending(mgpu: Mgpu) -> None:
-    """From HIP 7 on the pending error remains, as with stock: none of the library's queries
-    fails."""
+    """On HIP 7 and later the pending error remains after the copy, as with stock. No query of the
+    library fails."""
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     mgpu.Memset32(block, 0x03030303, 256, stream)

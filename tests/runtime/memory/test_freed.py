@@ -236,8 +236,8 @@ def test_a_stream_of_the_programs_may_be_of_another_device_than_the_current_one(
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_block_waits_for_the_null_stream(mgpu: Mgpu) -> None:
-    """A null stream is never destroyed. So the library asks HIP about the null stream, and accepts
-    a wait for it."""
+    """A null stream is never destroyed. So the library asks HIP about the null stream, and relies
+    on a wait for the null stream."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     for synchronize in (
@@ -369,7 +369,7 @@ def test_a_chain_of_early_frees_computes_what_stock_computes(mgpu: Mgpu) -> None
     assert mgpu.stderr() == ""
 
 
-# ---- how much is kept ----------------------------------------------------------------------------
+# ---- how much memory the cache keeps -------------------------------------------------------------
 
 
 def own(mgpu: Mgpu, size: int) -> int:

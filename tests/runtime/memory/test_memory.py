@@ -118,8 +118,8 @@ def test_a_handle_that_comes_back_on_another_device_is_another_stream(mgpu: Mgpu
 @in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="held")
 def test_a_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None:
     """The program has destroyed the stream by calling HIP, with pending work, and HIP did not wait
-    for that work. Memory freed on the old stream is not in the order of the new stream with its
-    handle."""
+    for that work. A new stream then has the handle, but its order does not cover memory freed on
+    the old stream."""
     first = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, first)
     mgpu.Memset32(block, 1, KIB // 4, first)

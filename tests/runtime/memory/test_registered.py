@@ -115,7 +115,8 @@ def test_a_race(path: Path) -> None:
 
 @pytest.mark.check
 def test_a_long_race(path: Path) -> None:
-    """The time between the reading of an event and its effect on the registration is short."""
+    """The library marks the registration soon after it has read the event, so the race needs many
+    rounds."""
     run(path, "race", 200_000)
 
 

@@ -1,8 +1,8 @@
-"""The library does not compare constants again, and never treats another image as a constant.
+"""The library does not compare constants again, and treats no other images as constants.
 
-Each program changes one byte of an image between two loads. In some programs permanent constants
-are changed, which breaks a promise. There the second load returns the module of the first, which
-shows that nothing was compared. In all other programs the library must notice the change.
+Each program changes one byte of an image between two loads. Some programs change a constant that no
+program may change. In these programs the second load returns the module of the first load, which
+shows that the library compared nothing. In all other programs the library must notice the change.
 """
 
 from __future__ import annotations

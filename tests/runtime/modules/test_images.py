@@ -60,7 +60,7 @@ def test_a_fatbin_entrys_wrong_header_size_is_not_followed(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_an_empty_bundle_entrys_offset_is_ignored(mgpu: Mgpu) -> None:
-    """HIP does not read that part."""
+    """HIP does not read the offset of an empty entry."""
     image = bytearray(bundle(code_object("forum")))
     for offset in (0, 1 << 40, (1 << 62) - 1, (1 << 64) - 1):
         struct.pack_into("<Q", image, 32, offset)
@@ -130,8 +130,9 @@ def test_an_image_with_strings_behind_its_section_headers_is_shared(mgpu: Mgpu) 
 
 @in_child()
 def test_a_shorter_image_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
-    """The header states no size, and equals the header of the longer image before it. So the
-    library compares the table that follows before it uses the table."""
+    """The image's header states no size, and equals the header of the longer image that was at the
+    address before. So the library compares the table behind the header before it uses this
+    table."""
     short, long = _tables_first(code_object("forum")), _tables_first(code_object("forum"), PAGE)
     libc = libc_of(mgpu)
     assert short[:64] == long[:64]
@@ -188,7 +189,7 @@ def test_images_with_a_false_size_of_a_section_are_not_shared(mgpu: Mgpu) -> Non
 
 @in_child(backends=BACKENDS)
 def test_images_with_a_false_offset_of_a_section_are_refused(mgpu: Mgpu) -> None:
-    """AMD's HIP would read up to that offset, and crash."""
+    """AMD's HIP would read up to the section's false offset, and crash."""
     content = code_object("forum")
     (at,) = struct.unpack_from("<Q", content, 40)
     for place in (1 << 40, 1 << 63, (1 << 64) - 1):
@@ -219,7 +220,7 @@ def test_tiny_images_at_the_end_of_memory_are_refused(mgpu: Mgpu) -> None:
         assert mgpu.stderr().startswith(REFUSED)
 
 
-# ---- what looking costs --------------------------------------------------------------------------
+# ---- what the check of memory costs --------------------------------------------------------------
 
 COUNTER = """
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-"""Cached modules: which caller may hold one, and what ends it (shared/types.h has the states)."""
+"""Cached modules: which caller may hold a module, and what ends a module (states:
+shared/types.h)."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ def test_repeated_words_are_read_in_bounded_time(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 def test_shared_notes_are_read_in_bounded_time(mgpu: Mgpu) -> None:
-    """HIP 5.2 gets a copy with other notes, which was made equally often."""
+    """Many segments share one note. The library reads the note, and for HIP 5.2 rewrites it in a
+    copy of the image."""
     text = QUEUE * (SIZE // 2 // len(QUEUE) // 4 * 4)
     note = struct.pack("<III", 0, len(text), 32) + text
     mgpu.load(mgpu.image(elf_of(elf.AMDGPU, [(STRTAB, 0, 0, 1)], 30_000, note)))

@@ -1,4 +1,5 @@
-"""Programs that call late, on threads, from another namespace, or beside another runtime."""
+"""Programs that call the library after its exit handler, on threads, from another namespace, or
+beside another runtime."""
 
 from __future__ import annotations
 

@@ -115,7 +115,8 @@ def test_valid_limits_are_taken(value: str, tmp_path: Path) -> None:
 NAMES = ("modules", "functions", "streams", "events", "memory", "registrations", "staging")
 WITH_A_WORD = {"registrations"}  # tests/runtime/memory/test_registered.py has them
 KERNEL = "test_func"
-#: Counts HIP's calls in three rounds of all calls, by the cache that saves two of the three.
+#: The function of HIP that each cache calls once, instead of three times, in three rounds of all
+#: calls.
 SAVED = {
     "modules": "hipModuleLoadData",
     "functions": "hipModuleGetFunction",

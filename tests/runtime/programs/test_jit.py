@@ -42,7 +42,7 @@ __attribute__((destructor)) static void write_maps(void) {
 }
 """
 
-#: A library that looks to the loader like an allocator of the program.
+#: A library that defines malloc, as a program's allocator does.
 ALLOCATOR = """
 #include <stddef.h>
 void *__libc_malloc(size_t size);
@@ -83,10 +83,10 @@ def good(outcome: Outcome) -> None:
 def test_jit_is_as_ahead_of_time(program: str, llvm: int) -> None:
     """The output, and how often each driver function is called, equal those of an executable.
 
-    The test makes one exception in the calls. The runner runs global destructors before the process
-    ends, so it unloads the module with globals while HIP still works. The library does not cache
-    that module; in an executable its unload comes too late (trap 10). The library caches the other
-    modules, and releases nothing at exit.
+    The test allows one difference between the calls. The runner runs global destructors before the
+    process ends, so it unloads the module with globals while HIP still works. The library does not
+    cache that module; in an executable its unload comes too late (trap 10). The library caches the
+    other modules, and releases nothing at exit.
     """
     policy = "python" if llvm == 22 else "builtin"
     options = {"backend": "softgpu", "policy": policy, "iterations": rounds(program)}
@@ -170,8 +170,8 @@ def write_maps(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("linked", [False, True])
 def test_the_process_has_one_hip(linked: bool, write_maps: Path, tmp_path: Path) -> None:
-    """No program has the manager; the library uses a program's own HIP, with HIP's compiler kept
-    apart."""
+    """The library uses the HIP that a program already has, and keeps HIP's compiler apart from the
+    program's LLVM."""
     maps = tmp_path / "maps"
     helpers = [print_library(), write_maps, *([softgpu.hip({})] if linked else [])]
     changes = {"MGPU_RT_HIP": ""} if linked else {}
@@ -227,7 +227,7 @@ def test_hip_is_not_kept_apart_from_a_foreign_allocator(tmp_path: Path) -> None:
 
 
 def test_llvm_15s_runner_shares_the_llvm_of_hip() -> None:
-    """LLVM 15 is the program's and also HIP's, so one library serves both."""
+    """The program uses LLVM 15, and so does HIP: one library of LLVM serves the program and HIP."""
     outcome = jit("globals", 15, MGPU_RT_TEST_SYMBOLS="own")
     good(outcome)
     assert outcome.stdout == printed("globals", 15)

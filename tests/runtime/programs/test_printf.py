@@ -83,7 +83,8 @@ def test_printf_works_from_two_streams(tmp_path: Path) -> None:
 
 
 def test_a_failed_check_ends_the_program(tmp_path: Path) -> None:
-    """The check's message is printed before its place, although abort() drops stdio's buffers."""
+    """HIP prints the kernel's message before the emulated device ends the program, although abort()
+    drops stdio's buffers."""
     outcome = run(PROGRAMS / "abort.mlir", tmp_path)
     assert outcome.signal == signal.SIGABRT
     assert outcome.stdout == "item 42 is out of bounds\n"

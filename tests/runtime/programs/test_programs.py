@@ -319,7 +319,7 @@ def test_13_hip_and_its_llvm_stay_apart(backend: str, policy: str) -> None:
     mapped_before, visible_before, mapped_after, visible_after = json.loads(done.stdout)
     assert mapped_before == visible_before == visible_after == []
     assert len([name for name in mapped_after if "amdhip64" in name]) == 1
-    # AMD's HIP loads an LLVM, so there was something to keep apart.
+    # AMD's HIP loads an LLVM, which the library must keep apart from the program's symbols.
     assert any("LLVM" in name for name in mapped_after) == (backend == "softgpu")
 
 

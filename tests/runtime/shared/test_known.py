@@ -53,7 +53,7 @@ def test_01_a_modules_global_is_not_host_memory(mgpu: Mgpu) -> None:
     assert bytes(mgpu.ffi.buffer(out)) == b"\7\0\0\0"
 
 
-# ---- 2: others who call HIP unseen ---------------------------------------------------------------
+# ---- 2: other code that calls HIP unseen by the library ------------------------------------------
 
 PLUG_IN = """
 #include <dlfcn.h>
@@ -280,7 +280,7 @@ def test_11_a_smaller_block_at_the_same_address_is_another_block(mgpu: Mgpu) -> 
 
 @in_child()
 def test_17_a_lowered_destroy_leaves_a_lent_stream_of_ours(mgpu: Mgpu) -> None:
-    """The lowered destroy has no effect on it, on any thread."""
+    """The lowered destroy has no effect on the library's stream that mgpu_rt_use_stream has set."""
     ours = mgpu.StreamCreate()
     assert mgpu.lib.mgpu_rt_use_stream(mgpu.ffi.cast("hipStream_t", ours)) == 0
     assert mgpu.StreamCreate() == ours
@@ -295,8 +295,8 @@ def test_17_a_lowered_destroy_leaves_a_lent_stream_of_ours(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1", MGPU_RT_EXCLUSIVE="on")
 def test_17_stale_ranges_give_way(mgpu: Mgpu) -> None:
-    """HIP handed the memory out again, so it had been freed: a single mistake has no lasting
-    effect."""
+    """HIP hands the memory out again, so the program has freed the old blocks by calling HIP. The
+    library then forgets these blocks."""
     stream = mgpu.StreamCreate()
     small = [mgpu.MemAlloc(KIB, stream, False) for _ in range(8)]
     for block in small:

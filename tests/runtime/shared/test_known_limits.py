@@ -18,7 +18,8 @@ KIB = 1 << 10
 
 
 def distinct(number: int) -> bytes:
-    """Returns an image that no other number has: equal code with other padding behind it."""
+    """Returns a different image for each number: the code is equal, and e_ident's padding contains
+    the number."""
     image = bytearray(code_object("forum"))
     at = image.index(b"AMDGPU\0") - 12  # the note that names the metadata; HIP's stub ignores it
     image[8:16] = number.to_bytes(8, "little")  # e_ident's padding, which has no meaning
@@ -47,7 +48,7 @@ def test_04_a_load_without_memory_is_tried_again(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_04_a_load_that_fails_as_in_5_2_3_is_tried_again(mgpu: Mgpu) -> None:
-    """HIP 5.7.1 also answers in this way, with an error whose name does not mention memory."""
+    """HIP 5.7.1 also fails with error 303, whose name does not mention memory."""
     _fails_once(mgpu, "hipModuleLoadData", "303")
     assert mgpu.load(mgpu.image(code_object("forum")))
     assert mgpu.stderr() == ""
@@ -55,7 +56,7 @@ def test_04_a_load_that_fails_as_in_5_2_3_is_tried_again(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_04_a_load_that_fails_as_in_7_2_4_is_tried_again(mgpu: Mgpu) -> None:
-    """HIP 6.4.3 also answers in this way."""
+    """HIP 6.4.3 also fails with error 209."""
     _fails_once(mgpu, "hipModuleLoadData", "209")
     assert mgpu.load(mgpu.image(code_object("forum")))
     assert mgpu.stderr() == ""

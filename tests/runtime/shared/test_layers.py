@@ -1,6 +1,7 @@
 """Includes and calls between files: only downwards, and without cycles.
 
-The layers are those in csrc/runtime/README.md. A file and the header of its name count as one.
+The layers are those in csrc/runtime/README.md. A file and the header with the same name count as
+one unit.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ ON_A_GPU = {"policies": ("builtin",), "backends": (pytest.param("cuda", marks=py
 
 
 def _cusparselt() -> str:
-    """Returns the folder of the cuSPARSELt that is installed with PyTorch; otherwise the
-    loader's."""
+    """Returns the folder of the cuSPARSELt that is installed with PyTorch; "" if the loader must
+    find cuSPARSELt."""
     found = importlib.util.find_spec("nvidia")
     folders = found.submodule_search_locations if found else ()
     return ":".join(f"{folder}/cusparselt/lib" for folder in folders or ())

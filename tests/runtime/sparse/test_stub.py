@@ -1,5 +1,5 @@
 """Sparse matrices over the stub of hipSPARSE and cuSPARSE: the calls that the libraries get, and
-how failures are reported. test_sums.py tests that sums are right, with the libraries themselves."""
+how failures are reported. test_sums.py tests with the real libraries that sums are right."""
 
 from __future__ import annotations
 
@@ -168,8 +168,8 @@ def test_alpha_and_beta_are_ones_of_the_type(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_a_product_of_sparse_matrices_on_amd_has_no_beta(mgpu: Mgpu) -> None:
-    """hipSPARSE 5.3 computes wrong values with 1; C is empty at first, so 0 gives an equal
-    result."""
+    """hipSPARSE 5.3 computes wrong values with beta = 1. C is empty at first, so beta = 0 gives an
+    equal result."""
     stub = SparseStub()
     mgpu.CreateSparseEnv()
     sums = Sums(mgpu)

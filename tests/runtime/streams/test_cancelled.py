@@ -189,7 +189,8 @@ int lend_in_turn(void *stream) {
 
 @in_child(policies=("builtin",))
 def test_a_stream_that_threads_lend_stays_the_callers(mgpu: Mgpu) -> None:
-    """No thread finds the stream while another ends its use, and destroys it by mistake."""
+    """While one thread ends its use of the stream, no other thread takes the stream for a cached
+    one and destroys it."""
     out = folder("cancelled") / "lending.so"
     compile_c(out, LENDING, "-O1", "-shared", "-fPIC", "-pthread", str(library()))
     ffi = FFI()

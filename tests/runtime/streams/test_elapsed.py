@@ -72,7 +72,7 @@ __attribute__((constructor)) static void load(void) {
 }
 """
 
-#: A program's own function of that name, such as mlir-air's: it prints.
+#: A program's own mgpuEventElapsedTime, like the function of mlir-air: it prints a line.
 OWN = """
 #include <stdio.h>
 int hipEventElapsedTime(float *, void *, void *);
@@ -222,7 +222,7 @@ def test_nothing_is_done_with_what_is_no_event(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_VERSION="70200000")
 def test_hip_7_has_times_too(mgpu: Mgpu) -> None:
-    """Events are not cached in that mode, so the library did not have to know."""
+    """The library caches no events on HIP 7, so it has no idle events without timing to destroy."""
     mgpu.EventElapsedTime(mgpu.null, mgpu.null, mgpu.null)
     events = recorded(mgpu, mgpu.StreamCreate())
     assert mgpu.EventElapsedTime(mgpu.ffi.new("float *"), *events).error == 0

@@ -1,4 +1,5 @@
-"""Cached events: which caller may hold one, and what ends it (shared/types.h has the states)."""
+"""Cached events: which caller may hold an event, and what ends an event (states:
+shared/types.h)."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ def test_an_event_that_is_destroyed_twice_serves_one_owner(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_an_event_that_hip_destroyed_is_forgotten(mgpu: Mgpu) -> None:
-    """HIP has given the event's handle to another owner, so HIP judges its use."""
+    """Emptying the cache has destroyed the event in HIP, so the library passes a second destroy on
+    to HIP."""
     event = mgpu.EventCreate()
     mgpu.EventDestroy(event)
     assert mgpu.lib.mgpu_rt_empty_cache() == 1
@@ -77,8 +79,8 @@ def test_an_event_that_hip_destroyed_is_forgotten(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_a_slot_serves_no_event_that_came_back_to_another_thread(mgpu: Mgpu) -> None:
-    """After a reset HIP hands its handle out again: this thread's old slot refers to that
-    handle."""
+    """After a reset HIP gives the event's handle to another thread, while this thread's old slot
+    still refers to the handle."""
     mgpu.StreamDestroy(mgpu.StreamCreate())
     spare = mgpu.EventCreate()
     mgpu.EventDestroy(spare)
@@ -147,8 +149,8 @@ def test_hip_7_is_not_asked_about_an_event_once_an_override_may_call_it(mgpu: Mg
 
 @in_child(HIPSTUB_REUSE="1")
 def test_a_reset_makes_events_unknown(mgpu: Mgpu) -> None:
-    """The program creates an event by HIP itself, which gets the handle: the library does not cache
-    that event."""
+    """After the reset HIP gives the cached handle to an event that the program creates by calling
+    HIP. The library does not hand out this event."""
     mgpu.StreamDestroy(mgpu.StreamCreate())
     spare = mgpu.EventCreate()
     mgpu.EventDestroy(spare)

@@ -128,7 +128,7 @@ int main(void) {
 """
 
 
-#: A library in place of ROCr, whose thread calls a signal's handler late.
+#: A stand-in for ROCr: its thread calls the handler of a signal late.
 ROCR = """
 #include <stdbool.h>
 #include <stdint.h>
@@ -171,7 +171,7 @@ def test_the_exit_waits_until_hip_7_has_let_go_of_the_streams(
 ) -> None:
     """Before the fix, ROCr's threads still freed modules while HIP's libraries ended, and 1 of 30
     programs crashed. ROCr's thread may take a newer handler before an older one, so the library
-    uses two."""
+    waits for two handlers in turn."""
     rocr = tmp_path / "libhsa-runtime64.so.1"
     rocr.with_suffix(".c").write_text(ROCR)
     command = ["cc", "-shared", "-fPIC", "-pthread", rocr.with_suffix(".c"), "-o", rocr]

@@ -14,7 +14,7 @@ def kernel(mgpu: Mgpu):
     return mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
 
 
-# ---- strict: nothing changes but the number of questions -----------------------------------------
+# ---- strict: only the number of queries changes --------------------------------------------------
 
 
 @in_child(MGPU_RT_EXCLUSIVE="on")

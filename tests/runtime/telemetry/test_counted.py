@@ -131,7 +131,7 @@ def test_the_reason_of_reloads_is_shown(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="off", **COUNTED)
 def test_counts_are_the_same_without_the_cache(mgpu: Mgpu) -> None:
-    """Two runs can be compared because their counts are equal."""
+    """Counts are equal with and without the cache, so two such runs can be compared."""
     image = mgpu.image(code_object("forum"))
     for _ in range(3):
         run_kernel(mgpu, image, FORUM)

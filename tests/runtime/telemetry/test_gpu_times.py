@@ -66,8 +66,8 @@ def test_no_event_goes_to_a_stream_that_hip_has_destroyed(mgpu: Mgpu) -> None:
 @in_child(**ON)
 @in_folder
 def test_a_pair_of_events_is_used_again(mgpu: Mgpu) -> None:
-    """By then the library has read the events of the pair. HIP creates one event more: the event
-    that was queried twice until it was done."""
+    """The library reads the times of a pair before it uses the pair again. HIP also creates a
+    reference event, which the library records twice."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     for _ in range(3):
         mgpu.launch(function, stream)
@@ -105,7 +105,7 @@ def test_a_full_ring_is_not_waited_for(mgpu: Mgpu) -> None:
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_a_slow_stream_does_not_keep_out_others(mgpu: Mgpu) -> None:
-    """Only an operation that reaches the slow stream's place has no time."""
+    """Work has no time only if its place in the ring still belongs to the slow stream's launch."""
     function, go_on = kernel(mgpu), threading.Event()
     slow, fast = mgpu.StreamCreate(), mgpu.StreamCreate()
     memory = mgpu.MemAlloc(4, fast, False)
@@ -136,8 +136,8 @@ def test_events_are_of_the_device_that_they_are_recorded_on(mgpu: Mgpu) -> None:
 @in_child(**ON)
 @in_folder
 def test_a_device_that_was_reset_has_none_of_the_events(mgpu: Mgpu) -> None:
-    """The reset is detected at the work that is to be timed, because the program requests no cached
-    object."""
+    """The library detects the reset when it times the memset, because the program requests no
+    cached object before."""
     mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
     mgpu.stub.hipDeviceReset()
     own = mgpu.stub_ffi.new("void *[2]")
@@ -181,8 +181,8 @@ def occupy(mgpu: Mgpu, function, stream) -> threading.Event:
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_a_first_stream_that_waits_for_the_program_is_abandoned(mgpu: Mgpu) -> None:
-    """The thread waits for the stream's first event for a second; work that is submitted during
-    that second has no time."""
+    """The library waits one second for the first event of a device. If the wait fails, the library
+    times no work of this device for 60 s."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     memory = mgpu.MemAlloc(4, stream, False)
     go_on = occupy(mgpu, function, stream)

@@ -228,7 +228,7 @@ def test_a_recording_has_the_numbers_of_the_json(program: Path, tmp_path: Path) 
     }
 
 
-# ---- one file a process and rank ----
+# ---- one file for each process and rank ----
 
 
 def test_a_child_of_fork_has_a_file_of_its_own(program: Path, tmp_path: Path) -> None:
@@ -317,7 +317,8 @@ def test_each_unwritable_path_is_named_in_one_sentence(program: Path, tmp_path: 
 
 
 def test_a_limit_of_file_sizes_does_not_end_the_program(program: Path, tmp_path: Path) -> None:
-    """SIGXFSZ would end the program; the JSON is small enough."""
+    """A write beyond the limit would end the program by SIGXFSZ; the JSON is smaller than the
+    limit."""
     done = subprocess.run(
         [program],
         env=environment(MGPU_RT_STATS="s", MGPU_RT_TRACE="t", MGPU_RT_MANAGER="off"),
@@ -455,7 +456,7 @@ def test_an_unwritable_path_of_a_trace_is_named(killed: Path) -> None:
     )
 
 
-# ---- a process that lives ----
+# ---- a running process ----
 
 
 RUNNING = """

@@ -278,7 +278,7 @@ def test_concurrent_starts_over_an_old_file_lose_none(tmp_path: Path) -> None:
 
 
 def test_a_process_of_another_container_keeps_its_file(tmp_path: Path) -> None:
-    """The number of that process means nothing in this PID namespace."""
+    """The number of a process in another container means nothing in this PID namespace."""
     apart = ("unshare", "--pid", "--fork", "--mount-proc")
     if subprocess.run([*apart, "true"], capture_output=True).returncode != 0:
         pytest.skip("no right to make a namespace of processes")
@@ -419,8 +419,8 @@ def test_a_program_without_memory_for_a_trace_goes_on(mgpu: Mgpu) -> None:
 @in_child(**FILES)
 @in_folder
 def test_a_locked_file_is_not_taken_over(mgpu: Mgpu) -> None:
-    """Another process holds the file: its number means nothing in this namespace, or it is just
-    replacing the file."""
+    """The process that has locked the file may be in another PID namespace, or may be replacing the
+    file at this moment."""
     with Path("stats.json").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         mgpu.StreamCreate()

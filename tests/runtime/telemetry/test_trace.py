@@ -265,7 +265,7 @@ def test_a_stream_beyond_the_last_row_has_none(mgpu: Mgpu) -> None:
 
 
 def test_an_unwritable_path_is_named(tmp_path: Path) -> None:
-    """One line reports that, and the program's status is unchanged."""
+    """One line reports the path."""
     executable = build("forum", 22, 3, ways()["linked"].linked)
     env = run_environment(ways()["linked"], "stub", 22, "builtin", MGPU_RT_TRACE="/nowhere/trace")
     done = subprocess.run([str(executable)], env=env, capture_output=True, text=True, timeout=HANG)

@@ -351,8 +351,8 @@ static bool miss_together(void) {
     return good && launch_once();
 }
 
-/* Continues after HIP's own exit handlers, while a policy that has created WAIT_FOR works, until
- * calls are no longer answered. */
+/* Waits until the manager stops serving. Runs after HIP's own exit handlers, while the policy that
+ * has created WAIT_FOR works. */
 static void linger(void) {
     while (is_served())
         usleep(5000);

@@ -64,7 +64,7 @@ static void destroy(void *stream) {
     mgpu.StreamDestroy(stream);
 }
 
-/* Replaces a stream, or none, by another, or none. */
+/* Puts a stream or NULL into a place of the exchange; returns the stream or NULL that was there. */
 static void *swap(unsigned place, void *stream) {
     pthread_mutex_lock(&exchange_lock);
     void *other = exchange[place % EXCHANGE];

@@ -1,7 +1,7 @@
 /* Reads files that hold several images: clang's offload bundles, NVIDIA's fatbins.
  *
- * A damaged entry does not make the reader refuse the other entries. The driver is then given the
- * whole file, uncached. */
+ * A damaged entry does not make the reader refuse the other entries. The driver then gets the whole
+ * file, and the library caches nothing of it. */
 #include "modules/image/formats.h"
 #include "proof.h"
 
@@ -114,10 +114,10 @@ bool image_is_compressed(struct view *view) {
     return view_holds(view, 0, 4) && memcmp(view->bytes, "CCOB", 4) == 0;
 }
 
-/* The header: magic (4 bytes), version and method (2 bytes each). Both sizes follow, in 4 bytes
- * each for version 2 and in 8 for version 3. Images of other versions do not store their size, or
- * store it elsewhere: then HIP judges the image. This reader would have to unpack the image to look
- * for writable globals, so it assumes that there are some. */
+/* The header: magic (4 bytes), version and method (2 bytes each). The file's size and the unpacked
+ * size follow: 4 bytes each in version 2, 8 bytes each in version 3. Images of other versions do
+ * not store their size, or store it elsewhere: then HIP judges the image. This reader would have to
+ * unpack the image to look for writable globals, so it assumes that there are some. */
 void image_describe_compressed(struct image *image, struct view *view) {
     uint16_t version;
     uint64_t size = 0;

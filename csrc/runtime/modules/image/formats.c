@@ -19,7 +19,7 @@ static void describe_text(struct image *image, struct view *view) {
     image->machine = MACHINE_CUDA;
     image->size = length + 1;
     image->head = 1;
-    image->sized_by_tables = true; /* detected by the whole image */
+    image->sized_by_tables = true; /* only the whole text shows where the text ends */
     image->writable = ptx_has(text, ".global");
     image->settable = !image->writable && ptx_has(text, ".const");
 }

@@ -15,7 +15,7 @@
  * its file. */
 struct view {
     const unsigned char *bytes;
-    size_t limit; /* nothing beyond this limit is read; SIZE_MAX: only an attempt can tell */
+    size_t limit; /* nothing beyond this limit is read; SIZE_MAX: no limit is known */
     size_t known; /* this many bytes from the start are readable */
 };
 

@@ -77,7 +77,8 @@ struct note {
     size_t head, text, length; /* length: includes the padding, which the last note may lack */
 };
 
-/* Returns false after the last note, and where the rest is damaged: HIP must report that. */
+/* Returns false after the last note, or if the rest of the segment is damaged: HIP must report the
+ * damage. */
 static bool note_at(const unsigned char *segment, size_t size, size_t at, struct note *note) {
     const size_t rest = size - at;
     if (rest < sizeof note->header)

@@ -5,8 +5,8 @@
  * can prove that it does not. LLVM attempts no such proof at -O0, or if a kernel calls a function
  * that is not optimised (as printf is). HIP 5.2.3 then crashes at the launch, because it reads a
  * queue that only OpenCL creates. So HIP gets a copy of the image whose metadata marks that
- * argument as hidden_none. The kernels are unchanged, and their argument stays 0, as it is without
- * such a queue. */
+ * argument as hidden_none. The kernels are unchanged, and the queue's argument stays 0, as in every
+ * process that has no default queue. */
 #ifndef MGPU_RT_METADATA_H
 #define MGPU_RT_METADATA_H
 

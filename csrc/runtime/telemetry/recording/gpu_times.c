@@ -18,7 +18,8 @@
 enum { RING = 1024, NEW_REFERENCE = 64000000 /* ns */ };
 
 /* The library waits for the first event of a device for `patience`, and tries again after
- * `respite`. The stream may wait for the program, whose call this is. In ns. */
+ * `respite`. The wait is limited because the stream may wait for the program, which is itself
+ * waiting in this call. In ns. */
 static const uint64_t patience = 1000000000, respite = 60 * UINT64_C(1000000000);
 
 /* A submitted piece of work between its two events. Only the thread that has changed the state to
@@ -51,7 +52,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reference references[MOST_DEVICES];
 static unsigned generations[MOST_DEVICES]; /* increases when HIP has invalidated the events */
 
-/* "Not ready" is the last error only for a moment, because the program's call follows. */
+/* Returns whether a call of HIP succeeded. If hipErrorNotReady becomes the last error, it stays so
+ * only for a moment, because the program's call to HIP follows. */
 static bool works(hipError_t error) {
     if (error != hipSuccess && error != hipErrorNotReady)
         PROOF_STEP(timing_leaves_no_error, device_forget_error(error));
@@ -195,9 +197,9 @@ static void record_times(struct work *work) {
                                     .stream = work->stream});
 }
 
-/* Returns whether the work is done, and its times were read or can never be known. The function
- * asks HIP by hipEventElapsedTime. In 6.4.3 and 7.2.4, hipEventQuery reads the stream on which the
- * event was recorded, which may have been destroyed since. */
+/* Returns whether the work is done, and its times were read or can never be known. Learns from
+ * hipEventElapsedTime whether the work is done. In 6.4.3 and 7.2.4, hipEventQuery would read the
+ * stream on which the event was recorded, and that stream may be destroyed. */
 static bool is_read(struct work *work) {
     if (is_invalid(work)) {
         note_lost();
@@ -327,7 +329,7 @@ void gpu_times_close(void) {
 static void invalidate_work(struct work *work, int which) {
     int state;
     if (!take_work(work, &state))
-        return; /* the thread of the operation will find the events invalid */
+        return; /* the thread that has taken the work will find the events invalid */
     const bool is_gone = state == SUBMITTED && of_device(which, work->device);
     if (is_gone)
         note_lost();

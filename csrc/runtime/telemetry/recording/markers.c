@@ -9,7 +9,8 @@ static int (*push)(const char *text);
 static int (*pop)(void);
 static bool looked;
 
-/* A profiler loads one of these libraries. The first is newer, and ROCm contains both. */
+/* A profiler loads one of these libraries. ROCm contains both libraries; librocprofiler-sdk-roctx
+ * is the newer library. */
 static const char *const names[] = {
     "librocprofiler-sdk-roctx.so.1",
     "librocprofiler-sdk-roctx.so.0",
@@ -30,7 +31,7 @@ static void *open_first(int mode) {
 void markers_open(void) {
     if (!options.trace_markers_on || looked)
         return;
-    looked = true;                           /* even if none is found; a forked child inherits it */
+    looked = true; /* even if no library is found; a forked child inherits `looked` */
     void *library = open_first(RTLD_NOLOAD); /* a profiler's */
     if (!library)
         library = open_first(0);

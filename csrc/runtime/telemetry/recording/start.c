@@ -33,8 +33,8 @@ void start_record(bool forked) {
         trace_start(initialised, start.nanoseconds);
 }
 
-/* NVIDIA's driver creates a device's context at a free of NULL. AMD's HIP creates what every device
- * needs with its first stream (HIP 5.2.3: 0.4 s, where hipInit takes 0.04). */
+/* NVIDIA's driver creates a device's context when hipFree(NULL) is called. AMD's HIP does most of
+ * its start when it creates the first stream (HIP 5.2.3: 0.4 s, where hipInit takes 0.04). */
 static hipError_t make_ready(void) {
     hipStream_t stream = NULL;
     hipError_t error = hip_untimed.Free(NULL);

@@ -17,7 +17,7 @@ struct row {
     struct counter counter;
 };
 
-/* The rows suffice for each of the tables. */
+/* Holds the rows of one table at a time; the array has space for any of the tables. */
 struct rows {
     size_t count;
     struct row rows[KERNELS + ABI_COUNT + HIP_COUNT];

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Streams are rows of one artificial process, and the GPU's work of another, with ids that Linux
- * never uses. */
+/* The trace shows streams as rows of one artificial process, and the GPU's work as rows of another.
+ * Linux never uses the ids of these two processes. */
 static int64_t streams_id(const struct process *process) {
     return process->id + (1 << 22);
 }

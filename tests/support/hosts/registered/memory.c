@@ -149,7 +149,7 @@ void acquire(struct range at) {
     known[known_count < RANGES ? known_count++ : (int)below(RANGES)] = at;
 }
 
-/* Copies to the device, and back into memory without an owner: checks the values that the device
+/* Copies to the device, and back into unregistered memory: checks the values that the device
  * read. */
 void check_up(const struct range *at) {
     mgpuMemcpy(block, at->address, at->bytes, stream);

@@ -27,7 +27,7 @@ TIMEOUT = 60.0  # seconds; HIP's first call takes up to 2 on a machine with 8 GP
 
 #: The remedy if the files of an installation do not match.
 HOW_TO_BUILD = (
-    "install it anew: python -m pip install --force-reinstall mgpu_rt"
+    "reinstall it: python -m pip install --force-reinstall mgpu_rt"
     if _layout.INSTALLED
     else "build it anew: make"
 )

@@ -28,8 +28,8 @@ static struct advice other_device = {
     .text = "the graph was built on device %d, and is launched on a stream of device %d: launch it "
             "on a stream of its own device"};
 static struct advice other_graph = {
-    .text = "stream %p captures: a graph of this library is no part of another graph, which would "
-            "use its memory after its end"};
+    .text = "stream %p is being captured: a graph of this library cannot be launched there, as the "
+            "captured graph could use its memory after its end"};
 static struct advice memory_changed = {
     .text = "%p, which the graph copies or fills, was %s since the graph was built, and HIP may "
             "copy as if the old memory were there: end the graph, and build it again"};

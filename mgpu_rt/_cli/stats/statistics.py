@@ -84,8 +84,9 @@ class Graphs:
         if not (self.built or self.refused or self.plain):
             return ""
         return (
-            f"graphs: built {self.built}, refused {self.refused}, launches {self.launches} in "
-            f"place of {self.nodes}, plain calls {self.plain}"
+            f"graphs: {self.built} built, {self.refused} refused; graph launches: "
+            f"{self.launches}, in place of {self.nodes} calls; calls without a graph: "
+            f"{self.plain}"
         )
 
 
@@ -184,8 +185,8 @@ class Statistics:
         if not self.overridden:
             return ""
         return (
-            f"a runtime in place of this library answered {self.overridden} calls: what it called "
-            "of the driver is not counted"
+            f"a runtime in place of this library answered {self.overridden} calls: its calls of "
+            "the driver are not counted"
         )
 
 

@@ -54,8 +54,8 @@ def test_a_missing_barrier_is_found(tmp_path: Path) -> None:
     done = diff(out, "--repeat", "--", before, "--", after)
     assert done.returncode == 1, done.stderr
     assert "launch 1 of 1 is the first that differs: kernels::reverse" in done.stdout
-    assert "(i32, a guess: --dtype says it) differ" in done.stdout
-    assert "the kernel differs on equal inputs: " in done.stdout
+    assert "(i32, a guess: --dtype sets it) differ" in done.stdout
+    assert "the cause is the kernel (its inputs are equal): " in done.stdout
     assert "non-deterministic" not in done.stdout
     assert sorted(path.name for path in out.iterdir()) == ["after", "before", "crossed"]
 
@@ -151,7 +151,7 @@ def launches(names: str) -> list[RecordedLaunch]:
         ("abc", "abd", "name", 2, "part at launch 3: c before, d after (another order, or other"),
         ("abc", "abd", "auto", 3, ""),
         ("abc", "xyz", "position", 3, ""),
-        ("abc", "xy", "position", 2, "the runs part after launch 2: 3 launches before, 2 after"),
+        ("abc", "xy", "position", 2, "the runs diverge after launch 2: 3 launches before, 2 after"),
     ],
 )
 def test_launches_are_paired(before: str, after: str, by: str, pairs: int, words: str) -> None:
@@ -262,8 +262,8 @@ def test_a_sample_reaches_from_the_first_byte_to_the_last() -> None:
         (launch("k"), ""),
         (launch("k", left="c"), "launch 2, k (its launch 1), leaves something else in a second"),
         (launch("k", found="c", left="d"), ""),  # the launch's inputs caused it
-        (launch("k", 2), ""),  # the launch before could not be noted
-        (launch("l"), "two runs differ: the runs part at launch 2: k before, l after"),
+        (launch("k", 2), ""),  # the launch before could not be recorded
+        (launch("l"), "two runs differ: the runs diverge at launch 2: k before, l after"),
     ],
 )
 def test_a_side_that_differs_from_itself_is_named(again: RecordedLaunch, words: str) -> None:

@@ -178,8 +178,8 @@ def test_an_option_that_cannot_be_is_named(
             b'{"format": "\\u001b[31m"}\n',
             r"'format' is '\x1b[31m', and has to be 2 for this mgpu_rt",
         ),
-        (b"", "holds no launch: none was recorded to its end there"),
-        (b'{"format": 2}', "holds no launch: none was recorded to its end there"),
+        (b"", "holds no launch: no recording in it is complete"),
+        (b'{"format": 2}', "holds no launch: no recording in it is complete"),
     ],
 )
 def test_another_file_than_a_manifest_is_named(

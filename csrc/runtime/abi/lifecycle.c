@@ -169,8 +169,8 @@ static void report_no_call(void) {
     if (asked_of != getpid() || !(load_acquire(&runtime_mode) & MODE_UNSTARTED))
         return;
     if (getrusage(RUSAGE_CHILDREN, &children) == 0 && children.ru_maxrss == 0)
-        report_line("'%s' called none of the library's functions, so there are no statistics: name "
-                    "a program that MLIR lowered for a GPU",
+        report_line("'%s' called none of the library's functions, so there is nothing to show: "
+                    "name a program that MLIR lowered for a GPU",
                     program_invocation_name);
 }
 

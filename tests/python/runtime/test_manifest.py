@@ -155,8 +155,8 @@ def test_arguments_that_do_not_fit_are_named(
         ({"block": [1 << 32]}, "and has to be one to three sizes"),
         ({"shared": 1 << 31}, "is no number of bytes"),
         ({"iterations": 0}, "0 iterations: make it one or more"),
-        ({"tolerance": float("nan")}, "nan is no error that can be allowed"),
-        ({"tolerance": -1.0}, "-1.0 is no error that can be allowed"),
+        ({"tolerance": float("nan")}, "the tolerance nan is not possible"),
+        ({"tolerance": -1.0}, "the tolerance -1.0 is not possible"),
         ({"dtype": "f33"}, "'f33' is no type of numbers"),
     ],
 )

@@ -152,4 +152,4 @@ def test_a_folder_that_is_no_recording_is_named(tmp_path: Path) -> None:
     done = replay(tmp_path / "nothing")
     assert_sentence(done.returncode, done.stderr, "is no folder")
     done = replay(tmp_path)
-    assert_sentence(done.returncode, done.stderr, "holds no launch: none was recorded to its end")
+    assert_sentence(done.returncode, done.stderr, "holds no launch: no recording in it is complete")

@@ -30,9 +30,9 @@ int mgpu_rt_use_stream(struct ihipStream_t *stream);
  * do. Each failure is also printed on stderr, and HIP's last error is unchanged. */
 const char *mgpu_rt_take_error(void);
 
-/* Releases by the driver all cached objects that are not in use: modules that the program does not
- * hold, idle streams, idle events, device memory. Objects that the program holds remain. Returns
- * the number of released driver objects. */
+/* Releases all cached objects that are not in use: modules that the program does not hold, idle
+ * streams, idle events, device memory. Objects that the program holds remain. Returns the number of
+ * released driver objects. */
 int mgpu_rt_empty_cache(void);
 
 /* Registers `make_room`, which the library calls before mgpuMemAlloc fails for lack of device
@@ -140,11 +140,10 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  * while the graph exists. A module stays loaded as long as a graph launches its kernels.
  *
  * A graph cannot contain: memory that host and device share, registered memory, cooperative
- * launches, kernels by host symbol, sparse matrices, a call that fails. Nor can a graph contain the
- * load or unload of a module with writable globals, or use an event or free memory from before
+ * launches, kernels by host symbol, sparse matrices, a call that fails. A graph also cannot load or
+ * unload a module with writable globals, use an event from before begin, or free memory from before
  * begin. If a call cannot be part of the graph, a line on stderr names the call. After a call that
- * a graph cannot contain, no more work runs until the end, and no graph is built.
- */
+ * a graph cannot contain, no more work runs until the end, and no graph is built. */
 struct mgpu_rt_graph;
 
 /* Begins a graph: from here on the calling thread builds it on its current device. Returns 0; or
@@ -200,7 +199,7 @@ enum mgpu_rt_graph_way {
 int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                         size_t bytes);
 
-/* Ends the building of the graph, and launches it. Returns 0; or -1 if nothing was done: then the
+/* Ends the function's graph, and launches the graph. Returns 0; or -1 if nothing was done: then the
  * function must run once more, without a graph. */
 int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
 

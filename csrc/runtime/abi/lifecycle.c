@@ -119,8 +119,8 @@ static void report_held(void) {
  * streams are destroyed, and only on HIP 7, which reports signals of other streams as leaked and
  * waits at its end anyway. hipFree waits for the device, even for work that waits for the program.
  * Before HIP 7 hipStreamDestroy waits for the stream's queue, which others share. No thread can
- * query HIP whether a device is idle. The driver frees all of it when the process ends, as with
- * stock. From here on every call behaves as in stock. */
+ * query HIP whether a device is idle. The driver frees the other objects when the process ends, as
+ * with stock. From here on every call behaves as in stock. */
 static void run_exit(void) {
     static bool ran;
     if (ran)

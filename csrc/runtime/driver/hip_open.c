@@ -115,7 +115,7 @@ static bool try_name(struct hip_library *library, const char *name, struct attem
     }
     void *handle = dlopen(name, symbols_flags(attempts->own));
     if (!handle) {
-        /* "file: cannot open ...: No such file": the name says enough. */
+        /* If the file is absent, the list needs only its name, which the loader would repeat. */
         const char *error = dlerror();
         const bool absent = error && strstr(error, "No such file");
         note(attempts, name, absent ? NULL : error);

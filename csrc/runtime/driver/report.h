@@ -29,7 +29,7 @@ struct advice {
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...);
 
 /* Reports a failed call of a library above HIP, with that library's name in place of HIP's; HIP has
- * no name for its errors. `error` is HIP's nearest error. */
+ * no names for that library's errors. `error` is HIP's nearest error. */
 void report_failure_in(const char *library, const char *expression, const char *reason,
                        hipError_t error, struct advice *advice);
 

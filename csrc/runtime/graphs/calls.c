@@ -287,7 +287,7 @@ static void add_launch(hipStream_t handle, const hipKernelNodeParams *params) {
 static void built_launch(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
                          intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
                          hipStream_t stream, void **params, void **extra, size_t params_count) {
-    static void *none[1]; /* HIP 5.2.3 and 5.7.1 need one of the two */
+    static void *none[1]; /* HIP 5.2.3 and 5.7.1 need params or extra */
     const double threads = (double)blockX * (double)blockY * (double)blockZ;
     (void)params_count;
     if (gridX < 1 || gridY < 1 || gridZ < 1 ||

@@ -79,7 +79,8 @@ static void count_builders(int change) {
 
 /* ---- ending one ---- */
 
-/* HIP destroys a graph without a wait, but memory that returns to the pools must be idle. */
+/* HIP destroys a graph without waiting for its work, but memory that returns to the pools must be
+ * idle. */
 void graph_destroy(struct mgpu_rt_graph *graph) {
     if (!graph)
         return;

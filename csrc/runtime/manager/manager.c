@@ -39,7 +39,7 @@ enum {
 };
 
 static pthread_t thread;
-static bool reading, prepared; /* one call has started to read the environment; has finished */
+static bool reading, prepared; /* the first call has begun to read the environment; has read it */
 static bool started, stopping; /* under `gate` */
 static uint32_t state = MANAGER_NONE;
 static uint32_t stop_doorbell;

@@ -1,9 +1,10 @@
 /* Evicts modules.
  *
  * Stock unloads a module when the program unloads it, right after the launch in programs of LLVM 20
- * and older. The library unloads it later, so kernels are at no greater risk. But the library's
- * unload may wait for work where stock would not wait. So modules are evicted while no stream has
- * pending work; if idle modules hold twice the limit, they are evicted at once, as with stock. */
+ * and older. The library unloads the module later than stock, so kernels are at no greater risk.
+ * But the library's unload may wait for work where stock would not wait. So modules are evicted
+ * while no stream has pending work; if idle modules hold twice the limit, they are evicted at once,
+ * as with stock. */
 #include "modules/modules_limit.h"
 #include "atomics.h"
 #include "driver/hip.h"

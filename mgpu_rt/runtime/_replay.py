@@ -159,8 +159,8 @@ class Recording:
 
     def _launch(self, number: int) -> RecordedLaunch:
         if not 0 <= number < len(self.launches):
-            held = len(self.launches)
-            raise IndexError(f"the recording has {held} launches, and no number {number + 1}")
+            numbers = f"1 to {len(self.launches)}" if len(self.launches) > 1 else "1"
+            raise IndexError(f"there is no launch {number + 1}: the recording has {numbers}")
         return self.launches[number]
 
     def _contents(self, block: Block) -> tuple[bytes, bytes]:

@@ -29,7 +29,7 @@ from mgpu_rt._cli.stats.statistics import HOW_TO_GET as HOW_TO_GET_STATISTICS
 
 # ---- traces: what MGPU_RT_TRACE=PATH writes ----
 
-HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` writes one"
+HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` writes a trace"
 
 LAYERS = ("program", "driver")
 

@@ -18,7 +18,7 @@ from mgpu_rt._images.kernel_names import full_name
 from mgpu_rt._memory_table import memory_summary
 from mgpu_rt._text import shown
 
-HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes one"
+HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes a statistics file"
 
 ENDING = ".json"  # ending of the files that `compare` and `report` make a run write
 
@@ -416,7 +416,7 @@ def _what_is_wrong(content: bytes) -> str:
     return "the recording is damaged or truncated: record the program again"
 
 
-HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` makes one"
+HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` writes a trace"
 
 
 def write_trace(file: str, out: str) -> None:

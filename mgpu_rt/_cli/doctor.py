@@ -376,7 +376,7 @@ def _lowering(checklist: Checklist) -> None:
         try:
             checklist.add(name, OK, f"{find()}, for {use}")
         except toolchain.ToolchainMissing as lacking:
-            checklist.add(name, NOTE, f"mgpu-rt lower makes no {use}", str(lacking))
+            checklist.add(name, NOTE, f"mgpu-rt lower cannot make {use}", str(lacking))
 
 
 def examine(device: str, base: Mapping[str, str] = os.environ) -> Checklist:

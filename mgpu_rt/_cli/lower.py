@@ -268,7 +268,7 @@ def _unknown_chip(pipeline: Pipeline) -> CommandError:
 
 
 def _named(failed: LoweringFailed, program: str) -> str:
-    """Returns a stdin-reading tool's message, with the name of the program inserted."""
+    """Returns the message of a tool that reads stdin, with the program's name inserted."""
     if program == "-":
         return failed.complaint
     name = program if failed.reads_source else f"{program}, lowered"

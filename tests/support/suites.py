@@ -52,7 +52,8 @@ def pytest_configure() -> None:
 
 
 def in_check(values: Iterable, chosen: Callable[..., bool]) -> list[ParameterSet]:
-    """Returns parameters for a test; only `make check` runs the test with the chosen ones."""
+    """Returns parameters for a test; only `make check` runs the test with the parameters that
+    `chosen` accepts."""
     rows = [value if isinstance(value, tuple) else (value,) for value in values]
     marks = pytest.mark.check
     return [pytest.param(*row, marks=marks if chosen(*row) else ()) for row in rows]

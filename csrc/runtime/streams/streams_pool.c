@@ -192,8 +192,8 @@ static void enforce_limit(int device) {
     }
 }
 
-/* More streams exist than may be idle, so the threads' last streams count, too. From now on each
- * destroy puts its stream into a queue (stream_stays_cached). */
+/* Called once more streams exist than may be idle: the threads' last streams now count, too. From
+ * now on each destroy puts its stream into a queue (stream_stays_cached). */
 static void queue_those_of_threads(void) {
     pthread_mutex_lock(&tables_lock);
     for (struct thread *thread = thread_list; thread; thread = thread->next) {

@@ -78,8 +78,8 @@ static inline bool stream_stays_cached(const struct stream *stream, hipStream_t 
 }
 
 /* Releases a stream that the program destroys: from now on other threads find it. While more
- * streams exist than the limit, HIP destroys one. Returns false if the program does not hold the
- * stream. */
+ * streams exist than the limit, one of them is destroyed by HIP. Returns false if the program does
+ * not hold the stream. */
 bool stream_release(struct stream *stream);
 
 /* Returns true if a stream that the program does not hold has no pending work; the program never

@@ -70,9 +70,9 @@ static inline void call_fail(hipError_t error) {
         call_now.how = CALL_FAILED;
 }
 
-/* Begins a call within the current one, which is saved in *call, and ends the inner call. If both
- * calls are of one function, an override has passed the call on, and the outcome counts for the
- * outer call. */
+/* Begins a call within the current call, and saves the current call in *call. call_leave ends the
+ * inner call. If both calls are of one function, an override has passed the call on, and the
+ * outcome counts for the outer call. */
 static inline void call_enter(struct call *call) {
     const struct call outer = call_now;
     call_now = *call;

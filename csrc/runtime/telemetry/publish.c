@@ -37,7 +37,7 @@ static struct channel_cell *take_place(struct channel *channel, uint64_t *number
     return NULL;
 }
 
-/* Rings at most once each time that the manager goes to sleep, for some milliseconds. */
+/* Rings at most once for each sleep of the manager, which lasts some milliseconds. */
 static void wake(struct channel *channel) {
     if (load_seq_cst(&channel->asleep) && exchange_seq_cst(&channel->asleep, 0))
         channel_ring(&channel->asleep);

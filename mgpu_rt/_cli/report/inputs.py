@@ -350,8 +350,8 @@ def _is_trace(raw: Any) -> bool:
 
 
 def _pairs(left: list[Contents], right: list[Contents]) -> list[tuple[Contents, Contents]]:
-    """Pairs statistics with their traces: by process if known, otherwise in order, and the last two
-    together."""
+    """Pairs statistics with their traces: by process if it is known, otherwise in order. If one
+    list is shorter, its items go with the last items of the other list."""
     count = max(len(left), len(right))
     left = [{}] * (count - len(left)) + left
     right = [{}] * (count - len(right)) + right

@@ -86,7 +86,7 @@ class Run:
     # ---- order ----
 
     def on(self, *places: object):
-        """Returns a stream on which the given places are used next."""
+        """Returns a stream for the next use of these places, ordered after their last use."""
         stream = self.chance.choice(self.streams)
         for place in places:
             before = self.last.get(place)

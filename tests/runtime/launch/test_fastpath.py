@@ -78,8 +78,8 @@ def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
     """The library caches 50 kernels of 5 modules at once: their bounds are those of one kernel.
 
     Two names may hash to one slot: one of them is then in the next slot (function_probe_thread),
-    130 instructions more. At the addresses that modules have in the stub's heap, 7 of the 50 names
-    do."""
+    130 instructions more. At the addresses of the modules in the stub's heap, 7 of the 50 names
+    hash to a slot that another name uses."""
     iterations, launches = 4, 50
     on = device.find("stub")
     program = build.executable("many", llvm, on.chip, iterations)

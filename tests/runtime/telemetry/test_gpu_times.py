@@ -105,7 +105,7 @@ def test_a_full_ring_is_not_waited_for(mgpu: Mgpu) -> None:
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_a_slow_stream_does_not_keep_out_others(mgpu: Mgpu) -> None:
-    """Only an operation that reaches the slow stream's place has no time."""
+    """Only the operation that needs the place of the slow stream's launch has no time."""
     function, go_on = kernel(mgpu), threading.Event()
     slow, fast = mgpu.StreamCreate(), mgpu.StreamCreate()
     memory = mgpu.MemAlloc(4, fast, False)

@@ -35,7 +35,7 @@ void graph_fail_call(const char *expression, hipError_t error) {
         return;
     if (DOUBT(failed_call_runs_again, graph_building->of_function)) {
         const char *name = hip.GetErrorName(error);
-        device_forget_error(error);
+        device_clear_error(error);
         graph_fail("'%s' failed with '%s'", expression, name ? name : "<unknown>");
         return;
     }
@@ -49,7 +49,7 @@ void graph_report_failure(bool of_function, const char *expression, hipError_t e
         return;
     }
     const char *name = hip.GetErrorName(error);
-    device_forget_error(error);
+    device_clear_error(error);
     report_line("a function runs without its graph: '%s' failed with '%s'", expression,
                 name ? name : "<unknown>");
 }

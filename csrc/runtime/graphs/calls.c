@@ -271,7 +271,7 @@ static bool has_local_memory(int32_t bytes) {
     const hipError_t error = hip.DeviceGetAttribute(
         &most, hipDeviceAttributeMaxSharedMemoryPerBlock, graph_building->device);
     if (error != hipSuccess)
-        device_forget_error(error);
+        device_clear_error(error);
     return error != hipSuccess || bytes <= most;
 }
 

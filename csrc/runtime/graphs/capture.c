@@ -39,7 +39,7 @@ static struct capture capture_on(struct stream *stream) {
     if (error == hipErrorNotSupported)
         return found;
     if (error != hipSuccess)
-        device_forget_error(error);
+        device_clear_error(error);
     else if (PROOF(stream_captures_now, status != hipStreamCaptureStatusNone))
         found.stream = stream;
     return found;

@@ -126,7 +126,7 @@ static void count_idle(ptrdiff_t bytes) {
 static void unregister_idle(struct registration *registration) {
     const hipError_t error = hip.HostUnregister(address_of(registration));
     if (error != hipSuccess)
-        device_forget_error(error);
+        device_clear_error(error);
     const bool changed = load_seq_cst(&registration->stale);
     registration->wasted += changed;
     (void)fetch_add_relaxed(&counts.kept.changed, changed);

@@ -54,7 +54,7 @@ static unsigned generations[MOST_DEVICES]; /* increases when HIP has invalidated
 /* "Not ready" is the last error only for a moment, because the program's call follows. */
 static bool works(hipError_t error) {
     if (error != hipSuccess && error != hipErrorNotReady)
-        PROOF_STEP(timing_leaves_no_error, device_forget_error(error));
+        PROOF_STEP(timing_leaves_no_error, device_clear_error(error));
     return error == hipSuccess;
 }
 

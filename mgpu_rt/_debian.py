@@ -135,7 +135,7 @@ def _reason(said: str) -> str:
     """Returns the line with the error's reason, from the output of apt-get or tar."""
     if "No space left on device" in said or "enough free space" in said:
         return "no space is left on the disk"
-    lines = said.strip().splitlines() or ["it says nothing"]
+    lines = said.strip().splitlines() or ["it printed nothing"]
     return next((line for line in lines if line.startswith("E:")), lines[-1])
 
 

@@ -23,7 +23,7 @@ def memory_summary(stats: dict[str, Any]) -> str:
     ]
     cache = stats["cache"]["memory"]
     counted = "{hits} hits, {misses} misses, " if stats["abi"] else "{misses} misses, "
-    last = (counted + "{evictions} given back").format(**cache)
+    last = (counted + "{evictions} evicted").format(**cache)
     return "\n".join(["Device memory", *lines, last]) + "\n"
 
 

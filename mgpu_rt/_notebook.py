@@ -33,7 +33,7 @@ class Statistics(dict[str, Any]):
             for device, held in self["memory"].items()
         ]
         parts = [
-            _table("caches", ("", "hits", "misses", "given back"), caches),
+            _table("caches", ("", "hits", "misses", "evicted"), caches),
             _table("device memory", ("", *_MEMORY.values()), memory),
             _table("calls of the program", _CALLS, _calls(self["abi"])),
             _table("calls of the driver", _CALLS, _calls(self["hip"])),

@@ -81,11 +81,11 @@ class LaunchHook(Runtime):
 
     def _why_none(self) -> str:
         if self._counted:
-            return f"no kernel that fits was launched {self.nth} times"
+            return f"no matching kernel was launched {self.nth} times"
         if not self._passed:
             return "the program launched no kernel"
         names = ", ".join(sorted(kernel.label for kernel in self._passed.values()))
-        return f"no kernel's name fits '{self.kernel}'; launched were {names}"
+        return f"no kernel's name matches '{self.kernel}'; the program launched {names}"
 
     def _is_wanted(self, launch: Launch) -> bool:
         names = launch.kernel.names
@@ -167,8 +167,8 @@ class NanCheck(LaunchHook):
     def on_launch(self, launch: Launch) -> None:
         if not launch.is_described:
             self._say_once(
-                f"the hook nan cannot look at {launch.kernel.label}: nothing is known of "
-                "the arguments that it takes"
+                f"the hook nan cannot look at {launch.kernel.label}: its image does not describe "
+                "its arguments"
             )
         before = {b.address: self._nans(b, launch) for _, b in launch.buffers()}
         super().on_launch(launch)
@@ -240,7 +240,7 @@ class Record(LaunchHook):
             why = f"'{self.output}' cannot be written: {error.strerror or error}"
             text = f" and later ones are not recorded: {why}; name another place"
         except (NotRecorded, ImportError, MemoryError) as error:
-            text = f" is not recorded: {error or 'there is no memory'}"
+            text = f" is not recorded: {error or 'out of memory'}"
             why = launch.kernel.label + text
         with self._counting:
             known, self._causes = why in self._causes, self._causes | {why}
@@ -330,8 +330,8 @@ class Faults(Runtime):
         known = function in self.CALLS and error in self.CODES
         if not known or not re.fullmatch("[1-9][0-9]*", number or "1"):
             raise ValueError(
-                f"'{self.fault}' is no fault: it is FUNCTION:NUMBER[:ERROR] with a function of "
-                f"{', '.join(self.CALLS)} and an error of {', '.join(self.CODES)}"
+                f"'{self.fault}' is no fault: write FUNCTION:NUMBER[:ERROR], with a function out "
+                f"of {', '.join(self.CALLS)} and an error out of {', '.join(self.CODES)}"
             )
         self._calls, self._chosen = itertools.count(1), int(number or 1)
         self._error = HipError(self.CALLS[function], self.CODES[error], error)
@@ -347,5 +347,8 @@ class Faults(Runtime):
         """Prints a line if the call that was to fail was never made."""
         made = next(self._calls) - 1
         if made < self._chosen:
-            say(f"mgpu_rt: the fault '{self.fault}' did not come: there were {made} such calls")
+            say(
+                f"mgpu_rt: the fault '{self.fault}' did not happen: the program made "
+                f"{made} such calls"
+            )
         super().end()

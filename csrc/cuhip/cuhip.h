@@ -97,7 +97,7 @@ hipError_t launch_cluster(const struct launch *launch, dim3 cluster, bool cooper
 hipError_t launch_symbol(const void *symbol);
 /* Clears the record of how much workgroup memory each function may use, because the driver may
  * reuse handles. */
-void launch_forget(void);
+void launch_invalidate(void);
 
 struct graph_copy {
     hipGraph_t graph;

@@ -30,7 +30,7 @@ static CUresult allow(hipFunction_t function, unsigned bytes) {
     return result;
 }
 
-void launch_forget(void) {
+void launch_invalidate(void) {
     for (int i = 0; i < ALLOWED; i++)
         atomic_store_explicit(&allowed[i], 0, memory_order_relaxed);
 }

@@ -53,7 +53,7 @@ hipError_t module_load_with(hipModule_t *module, const void *image, unsigned cou
 hipError_t module_unload(hipModule_t module) {
     if (!module)
         return hipErrorNotFound;
-    launch_forget();
+    launch_invalidate();
     return from_cuda(cuda.ModuleUnload(module));
 }
 

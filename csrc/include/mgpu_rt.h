@@ -25,7 +25,7 @@ struct ihipStream_t; /* hipStream_t is a pointer to this type */
 int mgpu_rt_use_stream(struct ihipStream_t *stream);
 
 /* Returns HIP's name of the error of the calling thread's last mgpu* call that failed, such as
- * "hipErrorInvalidValue". Forgets it. Returns NULL if no call has failed since the last call of
+ * "hipErrorInvalidValue", and clears it. Returns NULL if no call has failed since the last call of
  * this function. Static. Serves callers of functions that return nothing, as most mgpu* functions
  * do. Each failure is also printed on stderr, and HIP's last error is unchanged. */
 const char *mgpu_rt_take_error(void);
@@ -201,7 +201,7 @@ enum mgpu_rt_graph_way {
 int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                         size_t bytes);
 
-/* Ends the building of the graph, and launches it. Returns 0; or -1 if nothing was done: then the
+/* Ends the function's graph, and launches the graph. Returns 0; or -1 if nothing was done: then the
  * function must run once more, without a graph. */
 int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
 

@@ -81,7 +81,8 @@ static const char *refuse(const char *reason) {
 const char *mgpu_attach(const char *version, const char *python, int program) {
     static char text[128];
     if (!open_channel(program))
-        return "only the library starts this: it was not, or is of another version";
+        return "only the library may start this program: it was started otherwise, or by another "
+               "version of the library";
     if (channel->magic != CHANNEL_MAGIC || channel->layout != CHANNEL_LAYOUT ||
         strncmp(channel->version, version, sizeof channel->version) != 0) {
         snprintf(text, sizeof text, "the package mgpu_rt is %.32s and the library %.32s", version,

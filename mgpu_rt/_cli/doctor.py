@@ -27,7 +27,7 @@ TIMEOUT = 60.0  # seconds; HIP's first call takes up to 2 on a machine with 8 GP
 
 #: The remedy if the files of an installation do not match.
 HOW_TO_BUILD = (
-    "install it anew: python -m pip install --force-reinstall mgpu_rt"
+    "reinstall it: python -m pip install --force-reinstall mgpu_rt"
     if _layout.INSTALLED
     else "build it anew: make"
 )
@@ -376,7 +376,7 @@ def _lowering(checklist: Checklist) -> None:
         try:
             checklist.add(name, OK, f"{find()}, for {use}")
         except toolchain.ToolchainMissing as lacking:
-            checklist.add(name, NOTE, f"mgpu-rt lower makes no {use}", str(lacking))
+            checklist.add(name, NOTE, f"mgpu-rt lower cannot make {use}", str(lacking))
 
 
 def examine(device: str, base: Mapping[str, str] = os.environ) -> Checklist:

@@ -46,7 +46,7 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
         raise CommandError(f"'{program}' was not found: {where}", 127)
     if candidate.endswith(".mlir"):
         lower = f"mgpu-rt lower --emit executable '{candidate}' -o PROGRAM"
-        raise CommandError(f"'{candidate}' is no program yet: {lower}", 126)
+        raise CommandError(f"'{candidate}' is no program yet: lower it by {lower}", 126)
     raise CommandError(f"'{candidate}' is not executable: chmod +x '{candidate}'", 126)
 
 

@@ -159,7 +159,7 @@ def _read(program: str) -> str:
         return files.read(program, NAME_ONE).decode()
     except UnicodeDecodeError:
         raise CommandError(
-            f"'{program}' is not text: mlir-opt makes text of MLIR's bytecode"
+            f"'{program}' is not text: mlir-opt turns MLIR's bytecode into text"
         ) from None
 
 
@@ -268,7 +268,7 @@ def _unknown_chip(pipeline: Pipeline) -> CommandError:
 
 
 def _named(failed: LoweringFailed, program: str) -> str:
-    """Returns a stdin-reading tool's message, with the name of the program inserted."""
+    """Returns the message of a tool that reads stdin, with the program's name inserted."""
     if program == "-":
         return failed.complaint
     name = program if failed.reads_source else f"{program}, lowered"
@@ -287,7 +287,11 @@ def _refusal(failed: LoweringFailed, program: str, text: str, llvm: int) -> Comm
     if undefined := set(_UNDEFINED.findall(failed.complaint)):
         libraries, left = toolchain.defining(undefined, llvm)
         ways = ["add " + " ".join(f"--link {name}" for name in libraries)] if libraries else []
-        ways += [f"name what defines {', '.join(sorted(left))} by --link"] if left else []
+        ways += (
+            [f"name a file or library that defines {', '.join(sorted(left))} with --link"]
+            if left
+            else []
+        )
         return CommandError("; ".join([told, *ways]))
     passes = dialects.left_to_the_caller(text)
     if left := [each for each in passes if each.split()[0].rstrip("*") in failed.complaint]:

@@ -76,9 +76,9 @@ for command in (
 # Everything after PROGRAM belongs to the program, even if it looks like an option.
 @main.command(context_settings={"allow_interspersed_args": False})
 @parameters.device(
-    "hip: AMD's GPUs. softgpu: AMD's HIP on an emulated GPU, or its name: gfx906, gfx908, gfx90a, "
-    "gfx942. cuda: NVIDIA's GPUs. auto: the first of hip, cuda, softgpu that is there, and a line "
-    "that says which."
+    "hip: AMD's GPUs. softgpu: AMD's HIP on an emulated GPU, or its name: gfx906, gfx908, "
+    "gfx90a, gfx942. cuda: NVIDIA's GPUs. auto: the first of hip, cuda and softgpu that this "
+    "machine has; a line says which."
 )
 @click.option(
     "--stats",
@@ -90,17 +90,18 @@ for command in (
     "--stats-json",
     type=parameters.PATH,
     metavar="PATH",
-    help="Keep them there, as JSON from the exit on; `mgpu-rt stats PATH` reads them however the "
-    "program ended. %p in it becomes the process id, and %r MPI's rank. Without them, ranks and "
-    "children of fork get names of their own: s.json, s.rank3.json, s.12345.json.",
+    help="Write the statistics to this file, as JSON at exit; `mgpu-rt stats PATH` also reads "
+    "what a killed program left. %p becomes the process id, and %r MPI's rank. Without %p "
+    "and %r, ranks and children of fork get files of their own: s.json, s.rank3.json, "
+    "s.12345.json.",
 )
 @click.option(
     "--trace",
     type=parameters.PATH,
     metavar="[gpu,]PATH",
-    help="Record each call there, as a Chrome trace for ui.perfetto.dev (%p and %r as above). If "
-    "the program was killed, `mgpu-rt stats PATH -o OUT` makes the Chrome trace. gpu,PATH: with "
-    "the times on the GPU too.",
+    help="Record each call in this file, as a Chrome trace for ui.perfetto.dev (%p and %r as "
+    "above). If the program was killed, `mgpu-rt stats PATH -o OUT` makes the Chrome trace. "
+    "gpu,PATH: also the times on the GPU.",
 )
 @click.option(
     "--exclusive",
@@ -111,21 +112,22 @@ for command in (
 @click.option(
     "--lazy",
     is_flag=True,
-    help="With --exclusive, put off each wait whose result no host code can see. The program's "
-    "own clock then measures the submission.",
+    help="With --exclusive, postpone each wait whose result no host code can see. Times that the "
+    "program takes are then those of submitting work.",
 )
 @click.option(
     "--fail-on-error",
     is_flag=True,
-    help="End with status 1 if one of the library's calls failed and the program's own status "
-    "is 0. A program that ends by _exit keeps its own.",
+    help="End with status 1 if one of the library's calls failed and the program's own status is "
+    "0. A program that ends by _exit keeps its own status.",
 )
 @click.option(
     "--record",
     type=parameters.PATH,
     metavar="FOLDER",
-    help="Keep the first launch of each kernel there, with the memory that it read and wrote; "
-    "--kernel and --nth choose others, --nth 0 all. `mgpu-rt replay FOLDER` makes one again.",
+    help="Record the first launch of each kernel in this folder, with the memory that the launch "
+    "read and wrote. --kernel and --nth choose other launches, --nth 0 all. `mgpu-rt replay "
+    "FOLDER` repeats one.",
 )
 @parameters.overrides
 @click.argument("program", type=parameters.PATH)
@@ -158,7 +160,9 @@ def run(
     for sentence in options.misspelt():
         click.echo(f"mgpu-rt: {sentence}", err=True)
     if lazy and not exclusive:
-        raise CommandError("--lazy takes --exclusive: another user of HIP could see a wait put off")
+        raise CommandError(
+            "--lazy takes --exclusive: another user of HIP could see that a wait was postponed"
+        )
     times = "gpu," if trace and trace.startswith("gpu,") else ""
     trace = trace and trace.removeprefix("gpu,")
     if trace == "":
@@ -315,8 +319,9 @@ def _show_options() -> None:
     "version",
     metavar="VERSION",
     help="Fetch HIP of VERSION (5.7, 6.4 or 7.2) into your folder first, from Debian's packages "
-    "(60 MB); root is not needed. --device softgpu takes it for devices that this machine's HIP "
-    "does not know; MGPU_RT_HIP takes it for all. No trial run.",
+    "(60 MB); root is not needed. --device softgpu takes it for devices that this machine's "
+    "HIP does not know; set MGPU_RT_HIP to it for all devices. Then doctor makes no trial "
+    "run.",
 )
 def doctor(device: str, as_json: bool, version: str | None) -> None:
     """Make a trial run and print what a real run would do.
@@ -346,8 +351,8 @@ def doctor(device: str, as_json: bool, version: str | None) -> None:
 @click.option(
     "--llvm",
     type=click.IntRange(min=19),
-    help="The release whose MLIR made IN and takes OUT; by default the mlir-opt on PATH, else the "
-    "newest that is installed.",
+    help="The LLVM release that made IN and reads OUT; by default that of the mlir-opt on PATH, "
+    "else the newest installed one.",
 )
 def hoist(program: str, out: str, llvm: int | None) -> None:
     """Move module loads, look-ups and streams out of the launches of IN, for use without mgpu_rt.

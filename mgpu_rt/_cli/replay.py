@@ -42,20 +42,31 @@ def _is_size(word: str) -> bool:
 @parameters.device("As for `mgpu-rt run`.")
 @click.argument("recording", type=parameters.PATH)
 @click.option(
-    "--launch", type=click.IntRange(min=1), help="Which of the recording's.  [default: the first]"
+    "--launch",
+    type=click.IntRange(min=1),
+    help="The number of the launch in the recording.  [default: the first]",
 )
 @click.option("--image", type=parameters.PATH, help="Another image with the kernel, in a file.")
 @click.option("--grid", callback=_sizes, metavar="X[xY[xZ]]", help="Another grid.")
 @click.option("--block", callback=_sizes, metavar="X[xY[xZ]]", help="Another block.")
 @click.option(
-    "--shared", type=click.IntRange(0, _MOST_SHARED), help="Other bytes of dynamic memory."
+    "--shared",
+    type=click.IntRange(0, _MOST_SHARED),
+    help="Another size of dynamic memory, in bytes.",
 )
-@click.option("--iterations", type=click.IntRange(min=1), default=1, help="How often.")
-@click.option("--tolerance", type=float, help="Compare numbers, and allow this absolute error.")
 @click.option(
-    "--dtype", default="f32", show_default=True, help="The elements of blocks, for --tolerance."
+    "--iterations", type=click.IntRange(min=1), default=1, help="Repeat the launch this often."
 )
-@click.option("--script", type=parameters.PATH, help="Write this replay as a script of Python's.")
+@click.option(
+    "--tolerance", type=float, help="Compare elements as numbers, and allow this absolute error."
+)
+@click.option(
+    "--dtype",
+    default="f32",
+    show_default=True,
+    help="The type of the elements in memory, for --tolerance.",
+)
+@click.option("--script", type=parameters.PATH, help="Write this replay as a Python script.")
 def replay(
     device: str, recording: str, image: str | None, script: str | None, **options: Any
 ) -> None:
@@ -73,7 +84,7 @@ def replay(
         raise CommandError(f"--tolerance {options['tolerance']}: name a number from 0 up")
     if not os.path.isdir(recording):
         raise CommandError(
-            f"'{recording}' is no folder: name what `mgpu-rt run --record` has written"
+            f"'{recording}' is no folder: name a folder that `mgpu-rt run --record` has written"
         )
     if image:
         files.read(image, "name a file that holds an image with the kernel")
@@ -132,7 +143,7 @@ def make(
         other = _files.read(image) if image else None
         replayed = opened.replay((launch or 1) - 1, image=other, **options)
     except FAILURES as error:
-        complain(str(error) or "there is no memory")
+        complain(str(error) or "out of memory")
         return 2
     try:
         click.echo(str(replayed))
@@ -145,7 +156,7 @@ def make(
 def announce(opened: Recording, launch: int | None) -> None:
     """Prints the number of the repeated launch, and the data that the recording lacks."""
     if launch is None and len(opened.launches) > 1:
-        complain(f"launch 1 of {len(opened.launches)} in this recording; --launch chooses")
+        complain(f"launch 1 of {len(opened.launches)} in this recording; --launch chooses another")
     for words in opened.launches[: launch or 1][-1].not_recorded:
         complain(f"not recorded: {words}")
 

@@ -21,19 +21,30 @@ if TYPE_CHECKING:
               "default the first that has no screen.")  # fmt: skip
 @click.option(
     "--minutes", type=click.FloatRange(min=0.1, max=600), default=5.0, show_default=True,
-    help="How long it may take, about.",
+    help="About how long the test may take.",
 )  # fmt: skip
 @click.option(
-    "--json", "file", type=parameters.PATH, metavar="FILE", help="Keep what was found there."
+    "--json", "file", type=parameters.PATH, metavar="FILE", help="Write the results to this file."
 )
-@click.option("--page", type=parameters.PATH, metavar="FILE", help="Write a page for a browser.")
-@click.option("--harsh", is_flag=True, help="Reset the device too: others' work there ends.")
+@click.option(
+    "--page",
+    type=parameters.PATH,
+    metavar="FILE",
+    help="Write the results as a page for a browser.",
+)
+@click.option(
+    "--harsh",
+    is_flag=True,
+    help="Also reset the device, which ends the work of other programs on it.",
+)
 @click.option(
     "--only", multiple=True, metavar="NAME",
     help="Only this check, such as programs-22 or calm-03, or `time`; may be repeated.",
 )  # fmt: skip
-@click.option("--verbose", is_flag=True, help="Say each step on stderr, a line each.")
-@click.option("--image", type=parameters.PATH, metavar="FILE", help="Kernels for another chip.")
+@click.option("--verbose", is_flag=True, help="Print each step on stderr.")
+@click.option(
+    "--image", type=parameters.PATH, metavar="FILE", help="A file with kernels for another chip."
+)
 def selftest(
     device: str,
     gpu: int | None,

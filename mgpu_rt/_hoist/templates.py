@@ -215,7 +215,7 @@ def common(modules: int, functions: int, streams: bool, declared: Container[str]
         if count:
             parts.append(_variable(f"{kind}s", f"!llvm.array<{count} x ptr>"))
     if functions:
-        # proof: exit_forgets_functions
+        # proof: exit_clears_functions
         release.append(_FORGET.substitute(prefix=PREFIX, bytes=8 * functions))
     for kind in undo:
         if counts[kind]:

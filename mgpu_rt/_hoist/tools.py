@@ -92,7 +92,7 @@ def _with_own_target(text: str, ir: str) -> str:
 
 
 def _complaint(failed: LoweringFailed) -> str:
-    return failed.complaint or "it says nothing"
+    return failed.complaint or "it printed nothing"
 
 
 def _must(command: list[str | Path], given: bytes) -> bytes:

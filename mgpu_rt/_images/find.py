@@ -67,7 +67,7 @@ def contents(data: bytes, name: str) -> Contents:
         found = _contents(data, name, Budget(len(data)))
     except BudgetExceeded:
         raise NothingFound(
-            f"{name} names the same bytes of itself too often: it is damaged; build or copy it anew"
+            f"{name} refers to the same bytes too often: it is damaged; build or copy it again"
         ) from None
     if not found.images:
         raise NothingFound(
@@ -77,7 +77,7 @@ def contents(data: bytes, name: str) -> Contents:
     only = found.images[0]
     if only.damage and not only.where:
         raise NothingFound(
-            f"{name} is {with_article(only.kind)}, and {only.damage}; build or copy it anew"
+            f"{name} is {with_article(only.kind)}, and {only.damage}; build or copy it again"
         )
     return found
 
@@ -94,7 +94,7 @@ def _cannot_read(path: Path, error: OSError) -> str:
 
 def _contents(data: bytes, name: str, budget: Budget) -> Contents:
     if not data:
-        raise NothingFound(f"{name} is empty: build or copy it anew")
+        raise NothingFound(f"{name} is empty: build or copy it again")
     whole = image.at(data, 0, budget)
     if whole:
         return Contents(with_article(whole.kind), [whole])
@@ -110,10 +110,10 @@ def _other(data: bytes) -> str:
         if data.startswith(begin):
             return what
     if not data[:4096].translate(None, _TEXT):
-        return "text: name what was compiled of it"
+        return "text: name the file that was compiled from it"
     return (
-        "none of what holds images of device code: name a code object, an offload bundle, a "
-        "fatbin, PTX, or an ELF file that holds them"
+        "no file that can hold device code: name a code object, an offload bundle, a fatbin, "
+        "PTX, or an ELF file that holds them"
     )
 
 
@@ -124,13 +124,13 @@ def _host(data: bytes, name: str, budget: Budget) -> Contents:
     try:
         file = elf.read(data, budget)
     except elf.Damaged as damage:
-        raise NothingFound(f"{name}: {damage}; build or copy it anew") from None
+        raise NothingFound(f"{name}: {damage}; build or copy it again") from None
     everything = elf.Section("file", 0, elf.ALLOC, 0, 0, len(data), 0)
     sections = [s for s in file.sections or [everything] if _holds_data(s)]
     if any(s.offset + s.size > len(data) for s in sections):
         raise NothingFound(
             f"{name} is truncated or overwritten: its headers name more bytes than the "
-            f"{len(data):,} that are there; build or copy it anew"
+            f"{len(data):,} that are there; build or copy it again"
         )
     kind = f"{_TYPES.get(file.header.type, 'an ELF file')} for {file.machine}"
     found = [i for section in sections for i in _in_section(data, file, section)]

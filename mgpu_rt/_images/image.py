@@ -37,7 +37,7 @@ def at(data: bytes, offset: int = 0, budget: Budget | None = None) -> ImageDescr
     try:
         return _at(data, Budget(len(data)), offset)
     except BudgetExceeded:
-        damage = "it names the same bytes of itself too often"
+        damage = "it refers to the same bytes too often"
         return ImageDescription(OTHER, data[offset:], offset=offset, damage=damage)
 
 

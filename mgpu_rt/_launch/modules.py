@@ -33,9 +33,9 @@ class Module:
     load. If several images have a kernel of that name, give the full name that `mgpu-rt inspect`
     shows: "main_kernel_0::main_kernel".
 
-    The bytes are copied. close() unloads the module. The end of `with`, of the process, or of the
-    last reference to the module and its kernels also unloads it. The work of the module's kernels
-    must be complete before the module is unloaded.
+    The bytes are copied. close() unloads the module. The module is also unloaded at the end of
+    `with`, at exit, and when no reference to it or its kernels is left. The work of the module's
+    kernels must be complete before the module is unloaded.
 
     Raises ValueError, TypeError or OSError if there is no image, HipError if HIP refuses the image.
     """

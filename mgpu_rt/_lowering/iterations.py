@@ -29,8 +29,8 @@ def with_iterations(text: str, iterations: int | None) -> str:
     if len(loops) != 1:
         raise ValueError(
             f"the program defines %iterations {count} times, not once, and {len(loops)} of its "
-            "host's loops (scf.for) are in no other: name the number of one "
-            "`%iterations = arith.constant N : index`"
+            "host's loops (scf.for) are outermost ones: name the number of one `%iterations = "
+            "arith.constant N : index`"
         )
     number, loop = loops[0]
     kind = _TYPE.search(loop["rest"])

@@ -225,4 +225,4 @@ def advice(fast: Sequence[Timing]) -> str:
     if not found:
         return "Leave the options as they are: none of them gains more than the spread here."
     _, spared, program, llvm, words = max(found)
-    return f"{words} would spare {spared:.0%} more of {program} (LLVM {llvm}) here."
+    return f"{words} would save {spared:.0%} more of {program} (LLVM {llvm}) here."

@@ -78,7 +78,7 @@ class Recording:
         path = self.folder / MANIFEST
         self.launches = _manifest.read(path) if os.path.lexists(path) else []
         if not self.launches:
-            raise Damaged(f"'{self.folder}' holds no launch: none was recorded to its end there")
+            raise Damaged(f"'{self.folder}' holds no launch: no recording in it is complete")
 
     def blob(self, name: str) -> bytes:
         """Returns the content with this hash. Raises Damaged if the file's hash has changed."""
@@ -159,8 +159,8 @@ class Recording:
 
     def _launch(self, number: int) -> RecordedLaunch:
         if not 0 <= number < len(self.launches):
-            held = len(self.launches)
-            raise IndexError(f"the recording has {held} launches, and no number {number + 1}")
+            numbers = f"1 to {len(self.launches)}" if len(self.launches) > 1 else "1"
+            raise IndexError(f"there is no launch {number + 1}: the recording has {numbers}")
         return self.launches[number]
 
     def _contents(self, block: Block) -> tuple[bytes, bytes]:
@@ -264,7 +264,7 @@ class _Replay:
         for content in self._before:
             room = len(content) + 2 * self._guard
             place = library.mgpuMemAlloc(room, self._stream, False)
-            library.check(f"no memory for {room} bytes")
+            library.check(f"out of memory: {room} bytes")
             finally_(library.mgpuMemFree, place, self._stream)
             self._places.append(place)
         self._params = self._pointers()

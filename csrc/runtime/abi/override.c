@@ -168,8 +168,8 @@ bool override_present(void) {
 /* ---- the order ---- */
 
 static struct advice not_asked = {
-    .text = "stream %p captures: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) gets "
-            "no calls of this thread until the capture ends"};
+    .text = "stream %p is being captured: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) "
+            "gets no calls of this thread until the capture ends"};
 
 /* An override in Python may call HIP itself, or read memory into a buffer that it frees: a graph
  * can contain neither. */

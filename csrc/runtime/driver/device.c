@@ -35,14 +35,14 @@ bool device_reaches_pageable(int device) {
 
 /* HIP 7 and later keep the last error until it is read, and do not count "not ready" as an error.
  */
-void device_forget_error(hipError_t error) {
+void device_clear_error(hipError_t error) {
     if (PROOF(hip_keeps_it_as_the_last_error, error != hipErrorNotReady || hip_version < HIP_7))
         PROOF_STEP(question_leaves_no_error, (void)hip.GetLastError());
 }
 
 bool device_answered(hipError_t error) {
     if (error != hipSuccess)
-        device_forget_error(error);
+        device_clear_error(error);
     return error == hipSuccess;
 }
 

@@ -25,7 +25,7 @@ void device_choose(void);
 /* Removes the error of the runtime's own query from the thread's last error, which the program may
  * read. Up to HIP 6 a successful call clears the last error anyway, so the thread is in the state
  * after stock's own call. */
-void device_forget_error(hipError_t error);
+void device_clear_error(hipError_t error);
 
 /* Returns true if a query was answered by hipSuccess; otherwise clears its error. */
 bool device_answered(hipError_t error);

@@ -24,8 +24,8 @@ static struct advice not_as_named = {
 static struct advice two_of_them = {
     .text = "this process has two HIP libraries: the program uses %s, and mgpu_rt uses %s. Neither "
             "knows the streams and memory of the other: unset MGPU_RT_HIP, or name the first"};
-static struct advice lacks_function = {.text =
-                                           "%s has no %s: calls of it return hipErrorNotSupported"};
+static struct advice lacks_function = {
+    .text = "%s has no function %s: calls of that function return hipErrorNotSupported"};
 
 /* ---- what a library may lack ---- */
 
@@ -92,7 +92,7 @@ static bool accept(struct hip_library *library, void *handle, const char *name,
     const char *lacking = resolve(&library->functions, handle);
     if (lacking) {
         char reason[128];
-        snprintf(reason, sizeof reason, "it has no %s", lacking);
+        snprintf(reason, sizeof reason, "it has no function %s", lacking);
         note(attempts, name, reason);
         return false;
     }
@@ -115,7 +115,7 @@ static bool try_name(struct hip_library *library, const char *name, struct attem
     }
     void *handle = dlopen(name, symbols_flags(attempts->own));
     if (!handle) {
-        /* "file: cannot open ...: No such file": the name says enough. */
+        /* If the file is absent, the list needs only its name, which the loader would repeat. */
         const char *error = dlerror();
         const bool absent = error && strstr(error, "No such file");
         note(attempts, name, absent ? NULL : error);

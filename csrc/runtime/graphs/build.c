@@ -35,7 +35,7 @@ void graph_fail_call(const char *expression, hipError_t error) {
         return;
     if (DOUBT(failed_call_runs_again, graph_building->of_function)) {
         const char *name = hip.GetErrorName(error);
-        device_forget_error(error);
+        device_clear_error(error);
         graph_fail("'%s' failed with '%s'", expression, name ? name : "<unknown>");
         return;
     }
@@ -49,7 +49,7 @@ void graph_report_failure(bool of_function, const char *expression, hipError_t e
         return;
     }
     const char *name = hip.GetErrorName(error);
-    device_forget_error(error);
+    device_clear_error(error);
     report_line("a function runs without its graph: '%s' failed with '%s'", expression,
                 name ? name : "<unknown>");
 }
@@ -59,7 +59,7 @@ void graph_report_failure(bool of_function, const char *expression, hipError_t e
 void *graph_list_add(void **list, size_t size) {
     void **entry = calloc(1, size);
     if (!entry) {
-        graph_fail("no memory for a part of it");
+        graph_fail("out of memory");
         return NULL;
     }
     *entry = *list;
@@ -193,7 +193,7 @@ void graph_add(struct graph_stream *stream, const struct graph_place *place, hip
         const int room = graph->node_room ? 2 * graph->node_room : 64;
         struct graph_node *nodes = realloc(graph->nodes, (size_t)room * sizeof *nodes);
         if (!nodes) {
-            graph_fail("no memory for a node");
+            graph_fail("out of memory");
             return;
         }
         graph->nodes = nodes;

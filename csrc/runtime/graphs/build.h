@@ -93,12 +93,12 @@ extern __thread struct mgpu_rt_graph *graph_building __attribute__((tls_model("i
  * wrong graphs. */
 extern pthread_mutex_t graph_lock;
 
-/* Reports once why the graph cannot be built, and marks the building as failed. */
+/* Reports once why the graph cannot be built, and marks the graph as failed. */
 void graph_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Records that a call to HIP has failed, so that no graph is built. If the program is at fault, the
  * function's call fails again when the function runs without the graph. */
 void graph_fail_call(const char *expression, hipError_t error);
-/* Reports a failed call to HIP that is not part of the building. After a failure, a function runs
+/* Reports a failed call to HIP that creates no node. After a failure, a function runs
  * without the graph. */
 void graph_report_failure(bool of_function, const char *expression, hipError_t error);
 
@@ -138,7 +138,7 @@ void graph_add(struct graph_stream *stream, const struct graph_place *place, hip
                const char *label);
 
 /* Returns the function that answers a call of the building thread: it adds a node or an edge, or
- * ends the building. Returns NULL if the call's implementation answers. */
+ * ends the graph. Returns NULL if the call's implementation answers. */
 mgpu_rt_function graph_call(enum abi_index function);
 
 #endif

@@ -216,7 +216,7 @@ static void refuse_globals(hipModule_t handle) {
     const struct module *module = handle ? handle_find(&module_map, handle) : NULL;
     if (module && DOUBT(module_has_globals, module_state(module) == MODULE_LIVE && !module->shared))
         graph_fail("it loads or unloads a module with writable globals, or with constants that HIP "
-                   "knows by name, which each run has anew");
+                   "knows by name: each run needs the values of a new load");
 }
 
 static hipModule_t built_load(void *image, size_t size) {
@@ -272,7 +272,7 @@ static bool has_local_memory(int32_t bytes) {
     const hipError_t error = hip.DeviceGetAttribute(
         &most, hipDeviceAttributeMaxSharedMemoryPerBlock, graph_building->device);
     if (error != hipSuccess)
-        device_forget_error(error);
+        device_clear_error(error);
     return error != hipSuccess || bytes <= most;
 }
 

@@ -13,13 +13,12 @@
 #include "telemetry/counters.h"
 
 static struct advice not_captured = {
-    .text =
-        "stream %p captures, but this release of HIP runs launches of a module's kernels at once "
-        "and leaves them out of the graph (5.3 and later capture them). Build the graph by "
-        "mgpu_rt_graph_begin instead"};
+    .text = "stream %p is being captured, but this release of HIP runs launches of a module's "
+            "kernels at once and leaves them out of the graph (5.3 and later capture them). Build "
+            "the graph by mgpu_rt_graph_begin instead"};
 static struct advice no_memory_captured = {
-    .text = "no device memory for %llu bytes while stream %p captures: during a capture the caches "
-            "give nothing back"};
+    .text = "no device memory for %llu bytes while stream %p is being captured: during a capture "
+            "the caches release nothing"};
 
 /* ---- does it capture? ---- */
 
@@ -40,7 +39,7 @@ static struct capture capture_on(struct stream *stream) {
     if (error == hipErrorNotSupported)
         return found;
     if (error != hipSuccess)
-        device_forget_error(error);
+        device_clear_error(error);
     else if (PROOF(stream_captures_now, status != hipStreamCaptureStatusNone))
         found.stream = stream;
     return found;

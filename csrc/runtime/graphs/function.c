@@ -161,7 +161,7 @@ const struct cache function_graph_cache = {.name = "functions with graphs",
 static void refuse(struct replayed *state, const char *name) {
     state->refused = true;
     drop_graphs(state);
-    report_line("'%s' runs plainly from now on", name);
+    report_line("'%s' runs without a graph from now on", name);
 }
 
 /* ---- arguments ---- */

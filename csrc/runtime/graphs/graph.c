@@ -28,8 +28,8 @@ static struct advice other_device = {
     .text = "the graph was built on device %d, and is launched on a stream of device %d: launch it "
             "on a stream of its own device"};
 static struct advice other_graph = {
-    .text = "stream %p captures: a graph of this library is no part of another graph, which would "
-            "use its memory after its end"};
+    .text = "stream %p is being captured: a graph of this library cannot be launched there, as the "
+            "captured graph could use its memory after its end"};
 static struct advice memory_changed = {
     .text = "%p, which the graph copies or fills, was %s since the graph was built, and HIP may "
             "copy as if the old memory were there: end the graph, and build it again"};
@@ -79,7 +79,8 @@ static void count_builders(int change) {
 
 /* ---- ending one ---- */
 
-/* HIP destroys a graph without a wait, but memory that returns to the pools must be idle. */
+/* HIP destroys a graph without waiting for its work, but memory that returns to the pools must be
+ * idle. */
 void graph_destroy(struct mgpu_rt_graph *graph) {
     if (!graph)
         return;

@@ -25,7 +25,7 @@ static struct advice null_function = {
     .follows = NULL_FUNCTION};
 static struct advice block_too_large = {
     .text = "a block of %ld x %ld x %ld threads is more than the %ld that kernel '%s' was compiled "
-            "for: say its size by gpu.known_block_size, or launch smaller blocks"};
+            "for: give its size in gpu.known_block_size, or launch smaller blocks"};
 static struct advice bad_launch = {
     .text = "grid %ld x %ld x %ld, block %ld x %ld x %ld, %d bytes of dynamic workgroup memory: "
             "each size must be at least 1, a block may have no more threads than the kernel was "

@@ -648,7 +648,7 @@ struct block_allocated block_search(uint64_t bytes, int device, struct stream *o
         made.address = allocate_new(size, device, shared, &made.error);
     }
     if (DOUBT(device_has_no_managed_memory, shared && made.error == hipErrorNotSupported)) {
-        PROOF_STEP(attempt_leaves_no_error, device_forget_error(made.error));
+        PROOF_STEP(attempt_leaves_no_error, device_clear_error(made.error));
         return block_search(bytes, device, NULL, false);
     }
     if (shared && made.address)
@@ -740,7 +740,7 @@ struct block_freed block_free(void *address, struct stream *stream) {
     if (LIKELY(!DOUBT(nothing_says_it_is_idle, freed.error != hipSuccess))) {
         block_put_done(block);
     } else {
-        device_forget_error(freed.error);
+        device_clear_error(freed.error);
         freed.error = free_by_hip(block, address);
     }
     return freed;

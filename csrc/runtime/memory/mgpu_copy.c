@@ -45,7 +45,7 @@ static bool hip_calls_pageable(const void *address) {
         return cuda.memory_type(address) == 0;
     const hipError_t error = hip.PointerGetAttributes(&pointer.is, address);
     if (error != hipSuccess)
-        device_forget_error(error);
+        device_clear_error(error);
     return error == hipErrorInvalidValue ||
            (error == hipSuccess && !pointer.is.device_pointer && !pointer.is.is_managed);
 }

@@ -23,9 +23,8 @@
 static struct advice out_of_memory = {
     .text = "no device memory for %llu bytes: the program holds %llu bytes on device %d, and "
             "nothing is cached any more"};
-static struct advice foreign_free = {
-    .text = "mgpuMemFree was given %p, which is not the start of a device allocation, or already "
-            "freed"};
+static struct advice foreign_free = {.text = "mgpuMemFree was given %p, which is not the start of "
+                                             "a device allocation, or was freed before"};
 static struct advice freed_twice = {.text = "mgpuMemFree was given %p, which was freed before"};
 
 static const char malloc_expression[] = "hipMalloc(&ptr, sizeBytes)";

@@ -100,7 +100,7 @@ const char *page_watch_open(void (*changed)(uintptr_t begin, size_t bytes)) {
         return NULL;
     events = -1;
     close(opened);
-    return "userfaultfd does not tell of unmapped pages here";
+    return "userfaultfd does not report unmapped pages here";
 }
 
 void page_watch_forked(void) {

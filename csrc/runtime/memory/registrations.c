@@ -128,7 +128,7 @@ static void count_idle(ptrdiff_t bytes) {
 static void unregister_idle(struct registration *registration) {
     const hipError_t error = hip.HostUnregister(address_of(registration));
     if (error != hipSuccess)
-        device_forget_error(error);
+        device_clear_error(error);
     const bool changed = load_seq_cst(&registration->stale);
     registration->wasted += changed;
     (void)fetch_add_relaxed(&counts.kept.changed, changed);
@@ -257,16 +257,17 @@ static void start_watching(void) {
     const char *reason = start_trimming() ? page_watch_open(pages_changed) : "no thread";
     watches = !reason;
     if (reason)
-        report_verbose("registered memory: nothing is kept, %s", reason);
+        report_verbose("registered memory is not cached: %s", reason);
     else
-        report_verbose("registered memory: registrations outlive their unregister");
+        report_verbose(
+            "registered memory is cached: it stays registered after mgpuMemHostUnregister");
 }
 
 static void say_no_word(void) {
-    report_verbose("registered memory: nothing is kept, %s",
-                   exclusive_hip() ? "as MGPU_RT_CACHE leaves out registrations"
-                                   : "as that takes MGPU_RT_EXCLUSIVE=on, and no hook or runtime "
-                                     "in Python");
+    report_verbose("registered memory is not cached: %s",
+                   exclusive_hip()
+                       ? "MGPU_RT_CACHE leaves out registrations"
+                       : "this takes MGPU_RT_EXCLUSIVE=on, and no hook or runtime in Python");
 }
 
 static bool may_watch(void) {

@@ -116,11 +116,11 @@ static const char *open_interpreter(const char *path, void **library, struct pyt
     char real[PATH_MAX];
     const char *name = realpath(path, real) ? versioned_name(real) : NULL;
     if (!name)
-        return "it is no python3.10 or later";
+        return "it is not Python 3.10 or later";
     *library = open_library(real, name);
     if (!*library)
         return "its libpython was not found (Debian has it as libpython3-dev)";
-    return find_functions(*library, out) ? NULL : "its libpython lacks what starts it";
+    return find_functions(*library, out) ? NULL : "its libpython lacks functions that start Python";
 }
 
 static void set_flag(void *library, const char *name) {
@@ -137,8 +137,7 @@ static void start(void *library, const struct python *py, const char *program) {
     struct preconfig before;
     struct stat input;
     if (fstat(0, &input) == 0 && S_ISDIR(input.st_mode))
-        fail("standard input is a directory, with which Python does not start: give it another",
-             "");
+        fail("standard input is a directory, and Python does not start with one: redirect it", "");
     py->PyPreConfig_InitIsolatedConfig(&before);
     before.utf8_mode = 1;
     const struct status status = py->Py_PreInitialize(&before);

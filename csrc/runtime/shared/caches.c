@@ -33,17 +33,17 @@ int caches_trim(void) {
 
 /* Held by the thread that has detected a reset. All objects that are inserted after the lock is
  * released are newer than the reset. */
-static pthread_mutex_t forgetting = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t invalidating = PTHREAD_MUTEX_INITIALIZER;
 
 void caches_invalidate_if(int device, bool (*is_unseen)(void *), void *what) {
-    PROOF_STEP(one_thread_forgets_at_a_time, pthread_mutex_lock(&forgetting));
+    PROOF_STEP(one_thread_invalidates_at_a_time, pthread_mutex_lock(&invalidating));
     if (PROOF(reset_was_not_seen_before, is_unseen(what)))
         caches_invalidate(device);
-    PROOF_STEP(one_thread_forgets_at_a_time, pthread_mutex_unlock(&forgetting));
+    PROOF_STEP(one_thread_invalidates_at_a_time, pthread_mutex_unlock(&invalidating));
 }
 
 void caches_forked(void) {
-    forgetting = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    invalidating = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 void caches_invalidate(int device) {

@@ -67,7 +67,7 @@ struct stream {
     struct handle handle;
     int device;
     int state;                    /* enum stream_state */
-    uint64_t submitted;           /* the name of the last submission (fences.h) */
+    uint64_t submitted;           /* the name of the last submission (streams.h) */
     uint64_t completed;           /* the value of `submitted` when the last finished wait started */
     unsigned external_users;      /* under tables_lock */
     bool has_waiters;             /* a block waits for a fence */

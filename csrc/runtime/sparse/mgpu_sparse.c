@@ -15,8 +15,7 @@
 enum { BASE_ZERO = 0 };
 
 static struct advice sparse_no_environment = {
-    .text = "the program has not called mgpuCreateSparseEnv, which has to come before what is "
-            "computed with sparse matrices"};
+    .text = "the program computes with sparse matrices before it has called mgpuCreateSparseEnv"};
 
 /* The number of environments that the program has created and not destroyed, as in stock: for the
  * whole process. */

@@ -34,8 +34,8 @@ static struct advice needs_another_hip = {
     .text =
         "%s needs another HIP than %s, which mgpu_rt uses: install hipSPARSE from the same ROCm"};
 static struct advice sparse_too_old = {
-    .text = "%s lacks a function that is needed: nothing is computed with sparse matrices. Install "
-            "ROCm 5 or CUDA 11.3, or later"};
+    .text = "%s lacks a function that the library needs: nothing is computed with sparse matrices. "
+            "Install ROCm 5 or CUDA 11.3, or later"};
 static struct advice sparse_lacks = {.text = "%s has no %s%s: such a matrix cannot be made here"};
 
 struct sparse_functions sparse;

@@ -415,9 +415,9 @@ void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event_handle) {
 
 static const char elapsed_expression[] = "hipEventElapsedTime(&milliseconds, start, stop)";
 static struct advice no_time = {
-    .text = "there is no time between %p and %p. An event has one once it was recorded, and only "
-            "if the process had asked for times when it was made: link with mgpuEventElapsedTime, "
-            "or call it with null pointers before (docs/stock.md)"};
+    .text = "there is no time between events %p and %p. Both must be recorded, and created after "
+            "the process first asked for times: link with mgpuEventElapsedTime, or call it with "
+            "null pointers before (docs/stock.md)"};
 
 typedef struct mgpu_elapsed elapsed_function(void *, void *, void *);
 

@@ -18,11 +18,11 @@
 static const char *why(int error) {
     switch (error) {
     case ELOOP:
-        return "it is a symbolic link, and none is followed: name the file that it leads to";
+        return "it is a symbolic link, which the library does not follow: name the file itself";
     case ENXIO:
-        return "nobody has opened it to read";
+        return "no process has opened it to read";
     case ETIMEDOUT:
-        return "its reader has taken nothing for 10 seconds";
+        return "its reader has read nothing for 10 seconds";
     default:
         return strerror(error);
     }

@@ -12,15 +12,15 @@ from mgpu_rt._cli.errors import CommandError
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @parameters.device(
-    "An emulated one: softgpu, which auto is, or its name, as gfx942. On a GPU, only calls are "
-    "checked."
+    "The emulated device: softgpu or auto, or its name, such as gfx942. On a GPU (hip, cuda), "
+    "check examines only calls."
 )
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="Show so many faults.",
+    help="Show at most this many faults.",
 )
 @click.option(
     "--json", "json_file", type=parameters.PATH, metavar="FILE", help="Write the reports as JSON."
@@ -28,10 +28,12 @@ from mgpu_rt._cli.errors import CommandError
 @click.option(
     "--uninitialised/--no-uninitialised",
     default=True,
-    help="Follow values that nothing wrote, which takes most of the time.  [default: yes]",
+    help="Find uses of values that nothing wrote, which takes most of the time.  [default: yes]",
 )
 @click.option(
-    "--launch", type=click.IntRange(min=1), help="Which of a recording's.  [default: the first]"
+    "--launch",
+    type=click.IntRange(min=1),
+    help=("The number of a launch, if PROGRAM is a recording.  [default: the first]"),
 )
 @click.argument("program", type=parameters.PATH, metavar="PROGRAM|RECORDING")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)

@@ -41,7 +41,7 @@ def advice(report: Report) -> str:
     who = _LATER.get(report["kind"]) or _short(report)
     said = f"nothing orders {who} after {_short(other)}: a gpu.wait on the {other['op']}'s token"
     if report["kind"] == "early-free":
-        return f"{said} would. LLVM's library forgives it, as hipFree waits for the device"
+        return f"{said} would. LLVM's own library forgives it, as hipFree waits for the device"
     return f"{said} would"
 
 
@@ -55,10 +55,10 @@ def _short(side: Report) -> str:
 
 
 _OBJECT_TEXTS = {
-    "unrecorded-event": "{call} waits for event {number}, which nobody recorded: it waits for "
-    "nothing",
+    "unrecorded-event": "{call} waits for event {number}, which was never recorded: the call "
+    "waits for nothing",
     "stream-as-event": "{call} gets stream {number} in place of an event",
-    "use-after-destroy": "{call} gets {object} {number} after its destroy",
+    "use-after-destroy": "{call} gets {object} {number} after it was destroyed",
     "never-destroyed": "{object} {number} is never destroyed",
 }
 
@@ -74,11 +74,11 @@ def what(report: Report) -> str | None:
     if kind == "early-free":
         return f"{report['call']} frees memory that {op(report['other'])} uses"
     if kind == "early-unregister":
-        return f"{report['call']} takes memory that {op(report['other'])} uses"
+        return f"{report['call']} unregisters memory that {op(report['other'])} uses"
     if kind == "unordered":
         return (
-            "a kernel did not end within a minute, so the order of streams was not looked at from "
-            "there on: check waits for each kernel before the program goes on"
+            "a kernel ran longer than a minute, for which check waits after each launch: from "
+            "there on, check has not examined the order of streams"
         )
     return None
 
@@ -87,8 +87,9 @@ def notes(report: Report) -> list[str]:
     """Returns the lines that follow the places in a report."""
     if report["kind"] == "stream-as-event":
         return [
-            "LLVM's library waits for nothing then. LLVM 22 and older lower a gpu.wait to this if "
-            "its token is a block's argument, and some builds an async.execute (llvm #170833)"
+            "LLVM's own library then waits for nothing. LLVM 22 and older lower a gpu.wait to "
+            "this call if its token is a block's argument; some builds lower an async.execute to "
+            "it (llvm #170833)"
         ]
     if report["kind"] == "missing-wait":
         return [_missing_wait(report)]
@@ -98,12 +99,12 @@ def notes(report: Report) -> list[str]:
 def _missing_wait(report: Report) -> str:
     if report["memory"] == "pageable":
         return (
-            "a gpu.wait on its token is missing. HIP itself ends a copy to pageable memory before "
-            "it returns; one to registered memory it does not"
+            "a gpu.wait on its token is missing. HIP waits until a copy to pageable memory has "
+            "ended, but not for a copy to registered memory"
         )
     if report["forgiven"] == "yes":
         return (
-            "a gpu.wait on its token is missing. Only a free came after it: LLVM's library waits "
-            "there, and this one does not"
+            "a gpu.wait on its token is missing. After the copy the program only frees memory: "
+            "LLVM's own library waits at a free, and this library does not"
         )
     return "the host may read too early: a gpu.wait on its token would order it"

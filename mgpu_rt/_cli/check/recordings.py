@@ -43,7 +43,7 @@ def make(recording: str, launch: int | None) -> int:
         replay.announce(opened, launch)
         opened.run((launch or 1) - 1)
     except replay.FAILURES as error:
-        replay.complain(str(error) or "there is no memory")
+        replay.complain(str(error) or "out of memory")
         return NOT_MADE
     return 0
 

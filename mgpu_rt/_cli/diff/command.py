@@ -27,13 +27,19 @@ def _bytes(_context: object, _option: object, text: str) -> int:
     default="auto",
     show_default=True,
     metavar="DEVICE[,DEVICE]",
-    help="Of both sides, or of each: as for `mgpu-rt run`.",
+    help="The device of both sides, or A,B: one for each. Names as for `mgpu-rt run`.",
 )
 @click.option("--tolerance", type=float, help="Allow this absolute error of an element.")
 @click.option(
-    "--ulps", type=click.IntRange(min=0), default=0, help="Allow floats as many steps apart."
+    "--ulps",
+    type=click.IntRange(min=0),
+    default=0,
+    help=("Allow floats to differ by this many steps (units in the last place)."),
 )
-@click.option("--dtype", help="The elements, as f32; by default a guess, which is said.")
+@click.option(
+    "--dtype",
+    help="The type of the elements, such as f32.  [default: a guess, which the report names]",
+)
 @click.option(
     "--match",
     type=click.Choice(["auto", "name", "position"]),
@@ -42,13 +48,17 @@ def _bytes(_context: object, _option: object, text: str) -> int:
     help="Pair launches by kernel and count, or by position; auto: by position where names differ "
     "and there are as many launches.",
 )
-@click.option("--repeat", is_flag=True, help="Run each side twice: does it differ from itself?")
+@click.option(
+    "--repeat",
+    is_flag=True,
+    help="Run each side twice, and report whether a side differs from itself.",
+)
 @click.option(
     "--sample",
     callback=_bytes,
     default="64M",
     show_default=True,
-    help="Of larger blocks, read as much; 0: all.",
+    help="Read at most this much of each block; 0: all of it.",
 )
 @click.option(
     "-o",
@@ -57,7 +67,7 @@ def _bytes(_context: object, _option: object, text: str) -> int:
     default="diff",
     show_default=True,
     metavar="FOLDER",
-    help="For the recordings of the launch; a folder that is not there yet, or is empty.",
+    help="A new or empty folder, for the recordings of the launch.",
 )
 @click.pass_context
 def diff(
@@ -111,7 +121,7 @@ def diff(
             asked = Request(*sides, allowed, match, sample, repeat, Path(out))
             answer = search(asked, Path(work))
     except (Damaged, MemoryError) as error:
-        raise CommandError(str(error) or "there is no memory") from None
+        raise CommandError(str(error) or "out of memory") from None
     except OSError as error:
         raise files.unwritable(out, error) from None
     finally:

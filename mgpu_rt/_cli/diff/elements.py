@@ -56,7 +56,7 @@ class Differing:
 
     def lines(self) -> list[str]:
         """In words."""
-        kind = f"{self.dtype}, a guess: --dtype says it" if self.is_guess else self.dtype
+        kind = f"{self.dtype}, a guess: --dtype sets it" if self.is_guess else self.dtype
         before, after = self.values
         return [
             f"argument {self.argument}, a block of {self.size:,} bytes: {self.count:,} of "

@@ -78,8 +78,8 @@ def _comparable(pairs: list[Pair], parting: str) -> tuple[list[Pair], str]:
         if sizes[0] != sizes[1]:
             words = [f"{len(s)} of {sum(s):,} bytes" for s in sizes]
             return pairs[:at], (
-                f"the runs part at launch {pair.number}, {shown(pair.before.label)}: its arguments "
-                f"lead to other blocks of memory, {words[0]} before, {words[1]} after"
+                f"the runs diverge at launch {pair.number}, {shown(pair.before.label)}: its "
+                f"arguments lead to other blocks of memory, {words[0]} before, {words[1]} after"
             )
     return pairs, parting
 
@@ -88,7 +88,7 @@ def _parting(before: Launches, after: Launches, at: int, by: str) -> str:
     """Describes the launches of each side at which the two runs diverge."""
     counts = f"{len(before)} launches before, {len(after)} after"
     if by == "position":
-        return f"the runs part after launch {at}: {counts}"
+        return f"the runs diverge after launch {at}: {counts}"
     names = [[launch.label for launch in side[at:]] for side in (before, after)]
     opcodes = difflib.SequenceMatcher(None, *names, autojunk=False).get_opcodes()
     _, _, first, _, second = next(code for code in opcodes if code[0] != "equal")
@@ -102,8 +102,8 @@ def _parting(before: Launches, after: Launches, at: int, by: str) -> str:
         how = "another order, or other names"
     sides = [_names(side[at : at + n]) for side, n in zip((before, after), lengths, strict=True)]
     return (
-        f"the runs part at launch {at + 1}: {sides[0]} before, {sides[1]} after ({how}); {counts}; "
-        "later launches are not compared"
+        f"the runs diverge at launch {at + 1}: {sides[0]} before, {sides[1]} after ({how}); "
+        f"{counts}; later launches are not compared"
     )
 
 

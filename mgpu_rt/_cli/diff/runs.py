@@ -100,5 +100,5 @@ def _read(side: Side, folder: Path, status: int) -> Notes:
             "compares one; run one rank, or the process alone"
         )
     said = f" (its exit status is {status})" if status else ""
-    why = "could be noted: the lines above say why" if lost else "was made through this library"
+    why = "could be recorded: the lines above say why" if lost else "was made through this library"
     raise CommandError(f"{side.name}, no launch of '{side.command[0]}'{said} {why}")

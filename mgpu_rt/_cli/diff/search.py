@@ -140,8 +140,8 @@ def _unstable(side: Side, first: Notes, again: Notes) -> list[str]:
 
 def _differs_from_itself(side: Side, pair: Pair) -> str:
     return (
-        f"non-deterministic: {side.name}, launch {pair.number}, {_name(pair.before)}, leaves "
-        "something else in a second run, on equal inputs"
+        f"non-deterministic: {side.name}, launch {pair.number}, {_name(pair.before)}, writes "
+        "other results in a second run, from equal inputs"
     )
 
 
@@ -276,22 +276,22 @@ def _write(path: Path, launch: RecordedLaunch, *sources: Recording) -> None:
 def _verdict(asked: Request, pair: Pair, inputs_differ: bool, dtype: str) -> str:
     """Decides whether kernel or inputs differ, by replaying the second kernel on the first side's
     memory."""
-    replayed = "replayed on the inputs before, the kernel after leaves"
+    replayed = "on the inputs before, the kernel after writes"
     crossed = _replayed(asked, dtype)
     if crossed not in ("same", "differs"):
         kept = "its inputs are equal" if not inputs_differ else "its inputs differ"
-        return f"{kept}; it could not be replayed with the image after: {crossed}"
+        return f"{kept}; the kernel after could not be replayed on the inputs before: {crossed}"
     if crossed == "same" and inputs_differ:
-        return f"its inputs did it: {replayed} what the kernel before left"
+        return f"the cause is its inputs: {replayed} the results before"
     if crossed == "same":
         return (
-            f"it is not known what did it: its inputs are equal, and {replayed} what the kernel "
-            "before left; it is not deterministic, or reads memory that no argument leads to"
+            f"the cause is unknown: its inputs are equal, and {replayed} the results before; the "
+            "kernel is not deterministic, or reads memory that no argument leads to"
         )
     if pair.before.image == pair.after.image and asked.before.device != asked.after.device:
-        return f"the device differs: the image is one, and {replayed} something else"
-    also = ", and its inputs differ too" if inputs_differ else " on equal inputs"
-    return f"the kernel differs{also}: {replayed} something else"
+        return f"the cause is the device: both sides have one image, and {replayed} other results"
+    also = " (its inputs differ too)" if inputs_differ else " (its inputs are equal)"
+    return f"the cause is the kernel{also}: {replayed} other results"
 
 
 def _replayed(asked: Request, dtype: str) -> str:
@@ -312,7 +312,7 @@ try:
     done = Recording(sys.argv[1]).replay(**json.loads(sys.argv[2]))
     print("same" if done.same else "differs")
 except (OSError, ValueError, RuntimeError, MemoryError) as error:
-    print(printable(str(error) or "there is no memory"))
+    print(printable(str(error) or "out of memory"))
 """
 
 
@@ -321,7 +321,7 @@ except (OSError, ValueError, RuntimeError, MemoryError) as error:
 
 def _holes(notes: Sequence[Notes], pairs: Sequence[Pair]) -> list[str]:
     lost = sum(one.lost for one in notes)
-    lines = [f"not compared: {lost} launches that could not be noted"] if lost else []
+    lines = [f"not compared: {lost} launches that could not be recorded"] if lost else []
     unknown = [words for p in pairs for one in (p.before, p.after) for words in one.not_recorded]
     if unknown:
         lines.append(f"not compared, at {len(unknown)} places: {unknown[0]}")

@@ -46,7 +46,7 @@ def _no_cache(run: Run) -> Iterator[Advice]:
     if run.is_stock:
         loads = _of(run, "mgpuModuleLoad").calls
         yield Advice(
-            "No cache was at work",
+            "No cache was in use",
             f"{plural(loads, 'module load')} and no cache answered, as with MGPU_RT_CACHE=off.",
             "Leave MGPU_RT_CACHE unset.",
         )
@@ -88,7 +88,7 @@ def _streams(run: Run) -> Iterator[Advice]:
         return
     made, gone = _of(run, "mgpuStreamCreate").calls, _of(run, "mgpuStreamDestroy").calls
     step = (
-        "Destroy each stream after its last use: the next one is then the same."
+        "Destroy each stream after its last use: the library then reuses it."
         if gone < made / 2
         else "They still had work when the program created the next one: wait for a stream, or use "
         "one for more work. MGPU_RT_STREAM_LIMIT (32) bounds the streams that are kept."
@@ -124,7 +124,7 @@ def _limits(run: Run) -> Iterator[Advice]:
         if early >= MANY:
             yield Advice(
                 f"{things} leave the cache, and the program needs them again",
-                f"The cache gave {count(early)} back to the driver before it made the last one.",
+                f"The cache evicted {count(early)} before the program created the last one.",
                 f"Set {option} higher than its default if there is room.",
             )
 
@@ -149,8 +149,8 @@ def _registrations(run: Run) -> Iterator[Advice]:
     if calls.calls >= MANY and both.ns >= PART * _program_ns(run):
         yield Advice(
             "The program registers host memory again and again",
-            f"{plural(calls.calls, 'registration')} took {duration(both.ns)} with their ends, "
-            f"{share(both.ns, _program_ns(run))} of the program's calls.",
+            f"{plural(calls.calls, 'registration')} and their unregistrations took "
+            f"{duration(both.ns)}, {share(both.ns, _program_ns(run))} of the program's calls.",
             "If nothing else in the process calls HIP, run it with mgpu-rt run --exclusive: memory "
             "then stays registered. Else register it once, before the loop.",
         )
@@ -163,7 +163,9 @@ def _copies(run: Run) -> Iterator[Advice]:
     small = found.calls - found.large
     if found.large >= small:
         cause = f"{count(found.large)} of them are larger than {size(LARGE)}"
-        step = "Split them: a copy of up to 512 KB to the device and 16 MB from it can."
+        step = (
+            "Split them: the library stages copies of up to 512 KB to the device and 16 MB from it."
+        )
     elif found.behind > small / 2:
         cause = f"{count(found.behind)} of them found their stream at work"
         step = "Wait for the stream before a copy to the device."
@@ -171,7 +173,7 @@ def _copies(run: Run) -> Iterator[Advice]:
         cause = "They are small, and this trace shows no earlier work on their streams"
         step = "HIP may know their host memory, or more than 16 streams copied at once."
     yield Advice(
-        "Copies go HIP's way",
+        "Copies do not go through pinned memory",
         f"{plural(found.calls, 'copy', 'copies')} of {size(found.bytes)} in all did not pass "
         f"through memory that is already pinned. {cause}.",
         f"{step} Or register their host memory once (docs/how-it-works.md).",

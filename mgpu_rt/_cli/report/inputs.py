@@ -29,7 +29,7 @@ from mgpu_rt._cli.stats.statistics import HOW_TO_GET as HOW_TO_GET_STATISTICS
 
 # ---- traces: what MGPU_RT_TRACE=PATH writes ----
 
-HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` writes one"
+HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` writes a trace"
 
 LAYERS = ("program", "driver")
 
@@ -350,8 +350,8 @@ def _is_trace(raw: Any) -> bool:
 
 
 def _pairs(left: list[Contents], right: list[Contents]) -> list[tuple[Contents, Contents]]:
-    """Pairs statistics with their traces: by process if known, otherwise in order, and the last two
-    together."""
+    """Pairs statistics with their traces: by process if it is known, otherwise in order. If one
+    list is shorter, its items go with the last items of the other list."""
     count = max(len(left), len(right))
     left = [{}] * (count - len(left)) + left
     right = [{}] * (count - len(right)) + right

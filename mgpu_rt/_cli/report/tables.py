@@ -273,7 +273,7 @@ def caches_section(runs: Sequence[Run]) -> list[Element]:
     if run.is_stock:
         made.append(element("p", "No cache was in use in this run.", class_="quiet"))
     caption = "Caches" if len(runs) == 1 else "Caches, after"
-    heads = ["cache", "hits", "misses", "passed on", "rate", "given back"]
+    heads = ["cache", "hits", "misses", "passed on", "rate", "evicted"]
     rows = [_cache_row(run, name) for name in run.statistics.caches]
     made.append(table(caption, heads, rows))
     if graphs := run.statistics.graphs.summary:

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     "--out",
     type=parameters.PATH,
     metavar="OUT",
-    help="For the FILE of `mgpu-rt run --trace FILE`, if the program was killed: write its Chrome "
-    "trace there, for ui.perfetto.dev, - for stdout. A program that exits writes it by itself.",
+    help="If FILE is of `mgpu-rt run --trace FILE` and the program was killed: write its Chrome "
+    "trace to OUT (- for stdout), for ui.perfetto.dev. A program that exits writes the "
+    "Chrome trace itself.",
 )
 @parameters.as_json
 def stats(file: str, out: str | None, as_json: bool) -> None:

@@ -18,7 +18,7 @@ from mgpu_rt._images.kernel_names import full_name
 from mgpu_rt._memory_table import memory_summary
 from mgpu_rt._text import shown
 
-HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes one"
+HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes a statistics file"
 
 ENDING = ".json"  # ending of the files that `compare` and `report` make a run write
 
@@ -84,8 +84,9 @@ class Graphs:
         if not (self.built or self.refused or self.plain):
             return ""
         return (
-            f"graphs: built {self.built}, refused {self.refused}, launches {self.launches} in "
-            f"place of {self.nodes}, plain calls {self.plain}"
+            f"graphs: {self.built} built, {self.refused} refused; graph launches: "
+            f"{self.launches}, in place of {self.nodes} calls; calls without a graph: "
+            f"{self.plain}"
         )
 
 
@@ -184,8 +185,8 @@ class Statistics:
         if not self.overridden:
             return ""
         return (
-            f"a runtime in place of this library answered {self.overridden} calls: what it called "
-            "of the driver is not counted"
+            f"a runtime in place of this library answered {self.overridden} calls: its calls of "
+            "the driver are not counted"
         )
 
 
@@ -415,7 +416,7 @@ def _what_is_wrong(content: bytes) -> str:
     return "the recording is damaged or truncated: record the program again"
 
 
-HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` makes one"
+HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` writes a trace"
 
 
 def write_trace(file: str, out: str) -> None:

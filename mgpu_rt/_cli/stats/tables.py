@@ -57,8 +57,8 @@ REGISTRATIONS = (
 )
 
 PURPOSE = (
-    "The library asks the driver before it takes a shortcut: is the stream idle, is the block "
-    "still the program's? MGPU_RT_EXCLUSIVE=on leaves most of them out."
+    "The library asks the driver before it takes a shortcut: is the stream idle, does the "
+    "program still own the block? MGPU_RT_EXCLUSIVE=on leaves out most of these questions."
 )
 
 Counted = TypeVar("Counted")
@@ -98,7 +98,7 @@ def of_one(statistics: Statistics) -> Iterator[str]:
         head = ("image", "bytes", "loads", "by the driver", "kernels")
         yield from columns([head, *map(_module, statistics.modules)])
     yield ""
-    yield from columns([("cache", "hits", "misses", "rate", "given back"), *_caches(statistics)])
+    yield from columns([("cache", "hits", "misses", "rate", "evicted"), *_caches(statistics)])
     if statistics.memory:
         yield ""
         yield statistics.memory.rstrip()
@@ -118,7 +118,7 @@ def _copies(statistics: Statistics) -> Iterator[tuple[str, ...]]:
 
 def _module(module: Module) -> tuple[str, ...]:
     kernels = ", ".join(map(shown, module.kernels)) or NONE
-    why = f" (loaded anew each time: {shown(module.why)})" if module.why else ""
+    why = f" (loaded again each time: {shown(module.why)})" if module.why else ""
     numbers = (module.bytes, module.loads, module.driver_loads)
     return (shown(module.image), *map(str, numbers), kernels + why)
 
@@ -154,7 +154,7 @@ def reasons(before: Statistics, after: Statistics) -> dict[str, str]:
     for (left, right), waiting, waited in zip(layers, WAITING, WAITED, strict=True):
         for name in waiting:
             if source := _source(name, waited, left, right):
-                found[name] = f"The waiting for the GPU moved here from {source}."
+                found[name] = f"The program now waits for the GPU here, and not in {source}."
     for name in QUESTIONS:
         calls = [layer[name].calls if name in layer else 0 for layer in layers[1]]
         if calls[1] > calls[0]:
@@ -254,7 +254,7 @@ def of_two(names: tuple[str, str], before: Statistics, after: Statistics) -> Ite
     yield from _devices(before, after)
     if before.start is not None or after.start is not None:
         starts = (f"{run.start / 1e6:.3f}" if run.start is not None else NONE for run in runs)
-        head = ("paid once, and in no time below", "ms before", "after")
+        head = ("once, not in the times below", "ms before", "after")
         yield ""
         yield from right_aligned(head, [("HIP's start", *starts)])
     for title, left, right in (

@@ -99,8 +99,8 @@ def section(results: Mapping[str, Mapping[str, Outcome]]) -> str:
     lines = [
         "## rocRAND\n",
         f"AMD's own tests of rocRAND (`make check-amd`), on {CHIP}, {TIME_LIMIT} s for each"
-        " program: some generate\ngigabytes. A program that is late counts with the tests that"
-        " had passed by then.\n",
+        " program: some generate\ngigabytes. If a program was late, the tests that had passed by"
+        " then count.\n",
         "| HIP | programs | of them late | tests passed | failed | skipped |",
         "|---|---:|---:|---:|---:|---:|",
     ]

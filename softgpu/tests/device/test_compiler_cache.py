@@ -38,7 +38,8 @@ OFF = {"MGPU_RT_SOFTGPU": "gfx90a,compiler_cache=off"}
 
 #: HIP 5.2.3 and 5.7.1 need libamd_comgr.so.2, so the library always exists for these releases.
 pytestmark = pytest.mark.skipif(
-    not (softgpu.hip({}).parent / NAME).exists(), reason="this HIP has another libamd_comgr than 2"
+    not (softgpu.hip({}).parent / NAME).exists(),
+    reason="this HIP uses another version of libamd_comgr",
 )
 
 

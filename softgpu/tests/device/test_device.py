@@ -131,7 +131,9 @@ def test_wrong_settings_are_named(run: Run, variables: dict[str, str], message: 
     assert done.stdout == "hipInit: 101\n"
 
 
-@pytest.mark.skipif(_hip_search.knows(str(softgpu.hip({})), "gfx942"), reason="this HIP knows it")
+@pytest.mark.skipif(
+    _hip_search.knows(str(softgpu.hip({})), "gfx942"), reason="this HIP supports the chip"
+)
 def test_a_device_that_hip_does_not_know_is_none(run: Run) -> None:
     """HIP 5.2.3 would abort the process if the device were present."""
     done = run("process", "no_device", variables={"MGPU_RT_SOFTGPU": "gfx90a,gfx942"})

@@ -23,73 +23,73 @@ DIFFERENCES = (
     Difference(
         r"test_compiler_cache\.py",
         ALL,
-        "what 5.2.3's compiler makes at each start is kept; a later HIP compiles nothing there",
+        "HIP 5.2.3 compiles code at each start, which is cached; later HIPs compile nothing",
     ),
     Difference(
         r"test_an_unknown_kernel_name_is_refused",
         ALL,
-        "HIP answers 400, invalid handle, where 5.2.3 answers 500, not found",
+        "HIP returns error 400 (invalid handle), and 5.2.3 returns 500 (not found)",
     ),
     Difference(
         r"test_12_a_pending_error_survives",
         ("5.7.1", "6.4.3"),
-        "a call of HIP's that succeeds clears the thread's last error",
+        "a successful call to HIP clears the thread's last error",
     ),
     Difference(
         r"test_08_a_stream_beyond_the_limit_is_forgotten",
         ("7.2.4",),
-        "hipStreamDestroy of a stream that was destroyed already succeeds",
+        "hipStreamDestroy succeeds for a stream that was destroyed before",
     ),
     Difference(
         r"test_hip_crashes_where_it_gets_the_image_of_the_program",
         ALL,
-        "HIP takes a kernel that wants a default queue; 5.2.3 crashes",
+        "HIP accepts a kernel that needs a default queue; 5.2.3 crashes",
     ),
     Difference(
         r"test_processes_work\[exit_running\]",
         ROCR7,
-        "HIP waits at exit for a kernel that never ends",
+        "at exit HIP waits for a kernel that never ends",
     ),
     Difference(
         r"test_wrong_settings_are_named\[",
         ROCR7,
-        "HIP says hipErrorNoDevice (100) without a device, 5.2.3 hipErrorInvalidDevice (101)",
+        "without a device HIP returns error 100 (no device), 5.2.3 returns 101 (invalid device)",
     ),
     Difference(
         r"test_a_fault_ends_the_process_and_names_the_kernel",
         ("7.2.4",),
-        "HIP returns error 700 and goes on: test_release.py",
+        "HIP returns error 700 and continues: test_release.py",
     ),
     Difference(
         r"test_a_failed_check_ends_the_program",
         ("7.2.4",),
-        "HIP returns the error of a trap and goes on",
+        "HIP returns the error of a trap and continues",
     ),
     Difference(
         r"test_jit\.py.*(test_the_guard_proves_something|test_the_compiler_is_the_one)",
         ROCR7,
-        "of Debian 12's compiler library, which HIP 6 and later do not open",
+        "a test of Debian 12's compiler library, which HIP 6 and later do not open",
     ),
     Difference(
         r"test_the_command_runs_the_runner",
         ALL,
         "mgpu-rt run would have to start the release's own loader",
     ),
-    Difference(r"test_the_process_has_one_hip", ALL, "of the machine's own HIP"),
+    Difference(r"test_the_process_has_one_hip", ALL, "a test of the machine's own HIP"),
     Difference(
         r"test_copies_come_back_unchanged",
         ("7.2.4",),
-        "a copy of 4 MiB or more to pageable memory goes on after HIP's call: programs synchronise",
+        "HIP's call may return before a copy of 4 MiB or more to pageable memory is done",
     ),
     Difference(
         r"test_a_release_that_leaves_launches_out_says_so_once",
         ALL,
-        "HIP captures launches of a module's kernels, which 5.2.3 leaves out",
+        "HIP captures launches of a module's kernels, which 5.2.3 omits",
     ),
     Difference(
         r"test_an_idle_process_costs_next_to_no_cpu",
         ROCR7,
-        "with DTIF, ROCr has no interrupts: its own thread spins",
+        "with DTIF, ROCr has no interrupts, so its thread polls",
     ),
 )
 

@@ -169,8 +169,8 @@ nothing of its hardware's speed. Counts and faults come from a recording stub of
 A person runs the suites marked `gpu` on an NVIDIA H100 (driver 580), through
 [csrc/cuhip](../../csrc/cuhip/README.md). The suites have programs lowered by LLVM 22 and 19 to
 cubins and to PTX, bad input, memory and copies. Other suites have random programs on 8 streams and
-4 threads, kernels that wait for each other, and one that writes out of bounds. compute-sanitizer
-watches the programs.
+4 threads, kernels that wait for each other, and a kernel that writes out of bounds.
+compute-sanitizer watches the programs.
 
 `make soak` compares random programs with stock on all of these ([soak.md](soak.md)). `make fuzz`
 runs the readers of images and settings under libFuzzer

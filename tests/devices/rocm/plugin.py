@@ -102,7 +102,7 @@ def install_for_stub() -> None:
             plain_run(module, name, env)
         except AssertionError as problem:
             if str(problem).startswith(f"exit status {STUB_ONLY}\n"):
-                pytest.skip("asks for what only the stub of HIP knows")
+                pytest.skip("needs the stub of HIP")
             raise
 
     child.environment, child.run_child = environment, run_child

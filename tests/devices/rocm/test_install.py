@@ -110,7 +110,7 @@ FAILURES = {
         "E: You don't have enough free space in /home/a/archives/.\n",
         "no space is left on the disk",
     ),
-    "silence": ("", "it says nothing"),
+    "silence": ("", "it printed nothing"),
 }
 
 

@@ -93,8 +93,8 @@ void explore_fail(const char *what) {
     _exit(1);
 }
 
-/* Among threads with equal numbers of operations and equal first operations, the lowest begins
- * first, because their order makes no difference. */
+/* Of two threads with equal numbers of operations and equal first operations, the thread with the
+ * lower number begins first, because their order makes no difference. */
 static bool waits_for_its_turn(int thread) {
     return thread && is_new(&now, thread) && is_new(&now, thread - 1) &&
            operations[thread - 1] == operations[thread] &&

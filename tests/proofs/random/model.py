@@ -53,7 +53,7 @@ class Ending(enum.Enum):
 
     @property
     def word(self) -> str:
-        """Returns the name of this ending in a device's list of actions that it lacks."""
+        """Returns the ending's name, as in a device's list of actions that the device lacks."""
         return f"end-{self.value}"
 
     @property

@@ -54,8 +54,8 @@ def test_a_missing_barrier_is_found(tmp_path: Path) -> None:
     done = diff(out, "--repeat", "--", before, "--", after)
     assert done.returncode == 1, done.stderr
     assert "launch 1 of 1 is the first that differs: kernels::reverse" in done.stdout
-    assert "(i32, a guess: --dtype says it) differ" in done.stdout
-    assert "the kernel differs on equal inputs: " in done.stdout
+    assert "(i32, a guess: --dtype sets it) differ" in done.stdout
+    assert "the cause is the kernel (its inputs are equal): " in done.stdout
     assert "non-deterministic" not in done.stdout
     assert sorted(path.name for path in out.iterdir()) == ["after", "before", "crossed"]
 
@@ -97,7 +97,7 @@ def test_equal_programs_leave_nothing(tmp_path: Path) -> None:
         (("--", "a", "--"), "name two programs"),
         ((), "name two programs"),
         (("--device", "gfx90a,fx", "--", "a"), "'fx' is none of auto, hip, softgpu, cuda"),
-        (("--tolerance", "-1", "--", "a", "--", "b"), "is no error that can be allowed"),
+        (("--tolerance", "-1", "--", "a", "--", "b"), "the tolerance -1.0 is not possible"),
         (("--dtype", "f33", "--", "a", "--", "b"), "'f33' is no type of numbers"),
         (("--", "./none", "--", "./none"), "'./none' was not found"),
         (("--", "true", "--", "true"), "before, no launch of 'true' was made through this library"),
@@ -144,14 +144,26 @@ def launches(names: str) -> list[RecordedLaunch]:
     [
         ("abab", "abab", "auto", 4, ""),
         ("aab", "aba", "auto", 3, ""),  # by kernel and count, as threads may launch
-        ("abcd", "aed", "auto", 1, "part at launch 2: b, c before, e after (fused?)"),
-        ("aed", "abcd", "name", 1, "part at launch 2: e before, b, c after (split?)"),
-        ("abd", "ad", "auto", 1, "part at launch 2: b before, nothing after (left out, or fused?)"),
-        ("ab", "abc", "auto", 2, "part at launch 3: nothing before, c after (added, or split?)"),
-        ("abc", "abd", "name", 2, "part at launch 3: c before, d after (another order, or other"),
+        ("abcd", "aed", "auto", 1, "diverge at launch 2: b, c before, e after (fused?)"),
+        ("aed", "abcd", "name", 1, "diverge at launch 2: e before, b, c after (split?)"),
+        (
+            "abd",
+            "ad",
+            "auto",
+            1,
+            "diverge at launch 2: b before, nothing after (left out, or fused?)",
+        ),
+        ("ab", "abc", "auto", 2, "diverge at launch 3: nothing before, c after (added, or split?)"),
+        (
+            "abc",
+            "abd",
+            "name",
+            2,
+            "diverge at launch 3: c before, d after (another order, or other",
+        ),
         ("abc", "abd", "auto", 3, ""),
         ("abc", "xyz", "position", 3, ""),
-        ("abc", "xy", "position", 2, "the runs part after launch 2: 3 launches before, 2 after"),
+        ("abc", "xy", "position", 2, "the runs diverge after launch 2: 3 launches before, 2 after"),
     ],
 )
 def test_launches_are_paired(before: str, after: str, by: str, pairs: int, words: str) -> None:
@@ -173,7 +185,7 @@ def test_a_launch_on_other_blocks_parts_the_runs() -> None:
     other = dataclasses.replace(launch("b"), blocks=(Block(0, 32, "a", "b"),))
     found, parting, _ = matched(launches("ab"), [launch("a"), other], "auto")
     assert len(found) == 1
-    assert "part at launch 2, b: its arguments lead to other blocks of memory" in parting
+    assert "diverge at launch 2, b: its arguments lead to other blocks of memory" in parting
 
 
 @pytest.mark.parametrize(
@@ -260,10 +272,10 @@ def test_a_sample_reaches_from_the_first_byte_to_the_last() -> None:
     ("again", "words"),
     [
         (launch("k"), ""),
-        (launch("k", left="c"), "launch 2, k (its launch 1), leaves something else in a second"),
+        (launch("k", left="c"), "launch 2, k (its launch 1), writes other results in a second"),
         (launch("k", found="c", left="d"), ""),  # the launch's inputs caused it
-        (launch("k", 2), ""),  # the launch before could not be noted
-        (launch("l"), "two runs differ: the runs part at launch 2: k before, l after"),
+        (launch("k", 2), ""),  # the launch before could not be recorded
+        (launch("l"), "two runs differ: the runs diverge at launch 2: k before, l after"),
     ],
 )
 def test_a_side_that_differs_from_itself_is_named(again: RecordedLaunch, words: str) -> None:

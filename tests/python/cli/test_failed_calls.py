@@ -84,7 +84,7 @@ def _lead(folder: Path, runs: dict[str, dict]) -> list[str]:
 
 def test_a_runtime_in_python_has_uncounted_calls_of_the_driver(tmp_path: Path) -> None:
     whole = recorded.statistics(overridden=300, hip={})
-    told = "a runtime in place of this library answered 300 calls: what it called of the driver "
+    told = "a runtime in place of this library answered 300 calls: its calls of the driver "
     (name,) = files(tmp_path, python=whole)
     assert f"before: {told}" in invoke("compare", name, name).stdout
     assert f"this run: {told}" in invoke("compare", "--report", "-", name).stdout

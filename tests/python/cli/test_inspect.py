@@ -284,18 +284,21 @@ def truncated(content: bytes) -> bytes:
     ("make", "words"),
     [
         (lambda: b"", "is empty"),
-        (lambda: b"func.func @main() { return }\n", "is text: name what was compiled of it"),
+        (
+            lambda: b"func.func @main() { return }\n",
+            "is text: name the file that was compiled from it",
+        ),
         (lambda: b"BC\xc0\xde" + bytes(60), "is LLVM bitcode, which no driver loads"),
         (lambda: b"!<arch>\n" + bytes(60), "is an archive: take its object files out"),
         (lambda: b"MZ" + bytes(60), "is a Windows program"),
-        (lambda: bytes(range(256)), "is none of what holds images"),
+        (lambda: bytes(range(256)), "is no file that can hold device code"),
         (lambda: truncated(code_object("forum")), "is an AMDGPU code object, and it is truncated"),
         (lambda: truncated(bundle(code_object("forum"))), "is an offload bundle, and its table"),
         (lambda: truncated(Path(sys.executable).resolve().read_bytes()), "its ELF headers cannot"),
         (lambda: b"\x7fELF\x02\x01", "its ELF headers cannot be read"),
         (lambda: b"\x7fELF\x01\x01" + bytes(10), "its ELF headers cannot be read"),
         (lambda: b"__CLANG_OFFLOAD_BUNDLE__", "is an offload bundle, and its table"),
-        (lambda: b"CCOB\2\0\1\0", "is none of what holds images"),
+        (lambda: b"CCOB\2\0\1\0", "is no file that can hold device code"),
     ],
 )
 def test_bad_files_are_named(make: Callable[[], bytes], words: str, tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     said = f"mgpu-rt: '{missing}' is empty: {way_out}\n"
     assert complaint(missing, "-o", tmp_path / "x.o") == said
     missing.write_bytes(b"ML\xefR")
-    assert "is not text: mlir-opt makes text" in complaint(missing, "-o", tmp_path / "x.o")
+    assert "is not text: mlir-opt turns" in complaint(missing, "-o", tmp_path / "x.o")
 
 
 def test_an_unwritable_file_is_named(tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_an_unresolved_function_names_link(tmp_path: Path) -> None:
     text = LAUNCHES.replace("func.call @printF32", "func.call @unheard_of")
     text = text.replace("func.func private @printF32", "func.func private @unheard_of")
     said = complaint("-", "-o", out, "--emit", "executable", stdin=text.encode())
-    assert said.endswith("; name what defines unheard_of by --link\n")
+    assert said.endswith("; name a file or library that defines unheard_of with --link\n")
     said = complaint(FORUM, "-o", out, "--emit", "executable", "--link", "none.o")
     assert said == "mgpu-rt: --link none.o: there is no such file\n"
     assert "--link is for --emit executable" in complaint(FORUM, "-o", out, "--link", "m")

@@ -397,7 +397,7 @@ def test_a_longer_call_has_its_reason(tmp_path: Path) -> None:
     before, after = recorded.stock(), recorded.statistics()
     before["abi"] |= {wait: {"calls": 9, "ns": 100}, destroy: {"calls": 9, "ns": 900_000}}
     after["abi"] |= {wait: {"calls": 9, "ns": 900_000}, destroy: {"calls": 9, "ns": 100}}
-    reason = f"{wait}: The waiting for the GPU moved here from {destroy}."
+    reason = f"{wait}: The program now waits for the GPU here, and not in {destroy}."
     assert reason in report(tmp_path, a=before, b=after).text
     before["abi"][destroy]["ns"] = 400_000
     assert reason not in report(tmp_path, a=before, b=after).text

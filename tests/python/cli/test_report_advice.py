@@ -35,7 +35,7 @@ COPY = [call("mgpuMemcpy", n, bytes=1 << 20, result="bypass") for n in range(10)
 
 FINDINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     # the title; files that prove the finding; files that almost prove it
-    ("No cache was at work", {"s": recorded.stock()}, {"s": recorded.statistics()}),
+    ("No cache was in use", {"s": recorded.stock()}, {"s": recorded.statistics()}),
     (
         "A module is loaded 100 times: writable globals",
         {"s": with_modules(driver_loads=100, why="writable globals")},
@@ -62,7 +62,7 @@ FINDINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"s": counted("abi", "mgpuMemHostRegisterMemRef", calls=9, ns=10_000)},
     ),
     (
-        "Copies go HIP's way",
+        "Copies do not go through pinned memory",
         {"s": recorded.statistics(), "t": recorded.trace(*COPY)},
         {"s": recorded.statistics(), "t": recorded.trace(*COPY[1:])},
     ),
@@ -140,7 +140,7 @@ def test_advice_on_copies_names_their_cause(tmp_path: Path) -> None:
 
 def test_no_copy_advice_for_stock_runs(tmp_path: Path) -> None:
     shown = titles(tmp_path, s=recorded.stock(), t=recorded.trace(*COPY))
-    assert shown == ["No cache was at work"]
+    assert shown == ["No cache was in use"]
 
 
 def test_advice_on_streams_tells_why(tmp_path: Path) -> None:
@@ -174,4 +174,4 @@ def test_no_cache_advice_for_stock_runs(tmp_path: Path) -> None:
     private = recorded.module(driver_loads=100, why="writable globals")
     whole = recorded.stock(modules=[private])
     whole["hip"]["hipStreamQuery"] = {"calls": 100, "ns": 5_000_000}
-    assert titles(tmp_path, s=whole) == ["No cache was at work"]
+    assert titles(tmp_path, s=whole) == ["No cache was in use"]

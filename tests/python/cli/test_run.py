@@ -253,7 +253,7 @@ def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
         ("./no-such-program-there", 127, "there is no such file"),
         (tmp_path, 126, "is a directory"),
         (text, 126, "is not executable: chmod +x"),
-        (source, 126, f"is no program yet: mgpu-rt lower --emit executable '{source}'"),
+        (source, 126, f"is no program yet: lower it by mgpu-rt lower --emit executable '{source}'"),
         (headless, 126, "a script with a #! line"),
         (orphan, 126, "interpreter or loader that it names is missing"),
     ]:

@@ -192,7 +192,7 @@ def test_tools_without_a_number_come_first(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("tool", "words"),
     [
-        ("#!/bin/sh\nexit 1\n", "it says nothing"),
+        ("#!/bin/sh\nexit 1\n", "it printed nothing"),
         ("\x7fELF", "{}/mlir-translate cannot be run: Exec format error"),
     ],
 )

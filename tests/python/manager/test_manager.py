@@ -462,7 +462,7 @@ def test_a_manager_started_by_hand_refuses() -> None:
         text=True,
         timeout=HANG,
     )
-    assert "only the library starts this" in done.stdout + done.stderr
+    assert "only the library may start this program" in done.stdout + done.stderr
     assert done.returncode == 2
 
 
@@ -485,4 +485,4 @@ def test_a_program_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
         timeout=HANG,
     )
     os.close(channel)
-    assert (done.returncode, b"only the library starts this" in done.stderr) == (2, True)
+    assert (done.returncode, b"only the library may start this program" in done.stderr) == (2, True)

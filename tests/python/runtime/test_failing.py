@@ -185,7 +185,7 @@ def test_a_setting_of_another_type_is_named(setting: str) -> None:
 def test_a_fault_that_did_not_come_is_named() -> None:
     done = run("mgpu_rt.hooks:Faults?fault=mgpuStreamCreate:3")
     assert (done.returncode, done.stdout) == (0, "ok\n")
-    words = "the fault 'mgpuStreamCreate:3' did not come: there were 2 such calls"
+    words = "the fault 'mgpuStreamCreate:3' did not happen: the program made 2 such calls"
     assert done.stderr == f"mgpu_rt: {words}\n"
 
 

@@ -112,8 +112,8 @@ def test_the_hook_of_the_page_reads_a_block_of_each_launch(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--kernel", "hal"), "no kernel's name fits 'hal'; launched were halve, spoil"),
-        (("--nth", 3), "no kernel that fits was launched 3 times"),
+        (("--kernel", "hal"), "no kernel's name matches 'hal'; the program launched halve, spoil"),
+        (("--nth", 3), "no matching kernel was launched 3 times"),
     ],
 )
 def test_a_hook_that_saw_no_launch_says_why(words: tuple[object, ...], why: str) -> None:
@@ -139,7 +139,7 @@ def test_a_launch_keeps_its_number_while_others_are_counted() -> None:
 
 def test_a_recording_of_nothing_says_why(tmp_path: Path) -> None:
     words = ("run", "--device", "softgpu", "--kernel", "x", "--record", tmp_path / "x")
-    assert "no kernel's name fits 'x'" in command(*words, "--", program(), **hip()).stderr
+    assert "no kernel's name matches 'x'" in command(*words, "--", program(), **hip()).stderr
 
 
 def test_an_unknown_fault_is_named() -> None:

@@ -155,8 +155,8 @@ def test_arguments_that_do_not_fit_are_named(
         ({"block": [1 << 32]}, "and has to be one to three sizes"),
         ({"shared": 1 << 31}, "is no number of bytes"),
         ({"iterations": 0}, "0 iterations: make it one or more"),
-        ({"tolerance": float("nan")}, "nan is no error that can be allowed"),
-        ({"tolerance": -1.0}, "-1.0 is no error that can be allowed"),
+        ({"tolerance": float("nan")}, "the tolerance nan is not possible"),
+        ({"tolerance": -1.0}, "the tolerance -1.0 is not possible"),
         ({"dtype": "f33"}, "'f33' is no type of numbers"),
     ],
 )
@@ -178,8 +178,8 @@ def test_an_option_that_cannot_be_is_named(
             b'{"format": "\\u001b[31m"}\n',
             r"'format' is '\x1b[31m', and has to be 2 for this mgpu_rt",
         ),
-        (b"", "holds no launch: none was recorded to its end there"),
-        (b'{"format": 2}', "holds no launch: none was recorded to its end there"),
+        (b"", "holds no launch: no recording in it is complete"),
+        (b'{"format": 2}', "holds no launch: no recording in it is complete"),
     ],
 )
 def test_another_file_than_a_manifest_is_named(

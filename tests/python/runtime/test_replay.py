@@ -21,7 +21,7 @@ def test_a_replay_of_several_launches_says_which_it_makes(tmp_path: Path) -> Non
     words = ("run", "--device", "softgpu", "--nth", 0, "--kernel", "halve", "--record", out)
     assert command(*words, "--", program(), **hip()).returncode == 0
     first, second = replay(out), replay(out, "--launch", 2)
-    assert first.stderr == "mgpu-rt: launch 1 of 2 in this recording; --launch chooses\n"
+    assert first.stderr == "mgpu-rt: launch 1 of 2 in this recording; --launch chooses another\n"
     assert (first.returncode, second.returncode, second.stderr) == (0, 0, "")
 
 
@@ -152,4 +152,4 @@ def test_a_folder_that_is_no_recording_is_named(tmp_path: Path) -> None:
     done = replay(tmp_path / "nothing")
     assert_sentence(done.returncode, done.stderr, "is no folder")
     done = replay(tmp_path)
-    assert_sentence(done.returncode, done.stderr, "holds no launch: none was recorded to its end")
+    assert_sentence(done.returncode, done.stderr, "holds no launch: no recording in it is complete")

@@ -132,7 +132,7 @@ def test_each_unusable_hip_is_named_with_its_fault(tmp_path: Path) -> None:
     env = bare(LD_LIBRARY_PATH=str(Path(_hip_search.probe()).parent))
     env = {**env, "MGPU_RT_HIP": str(hip), "MGPU_RT_MANAGER": "off"}
     result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
-    assert f"MGPU_RT_HIP names {hip} (it has no hip" in result.stderr
+    assert f"MGPU_RT_HIP names {hip} (it has no function hip" in result.stderr
 
 
 def test_two_hips_in_one_process_are_named(tmp_path: Path) -> None:

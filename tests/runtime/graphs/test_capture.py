@@ -250,4 +250,4 @@ def test_a_release_that_leaves_launches_out_says_so_once(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipStreamBeginCapture(capture.own[0], THREAD_LOCAL) == 0
     for _ in range(2):
         mgpu.launch(function, capture.stream)
-    assert mgpu.stderr().count("captures, but this release of HIP") == 1
+    assert mgpu.stderr().count("is being captured, but this release of HIP") == 1

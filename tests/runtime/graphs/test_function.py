@@ -329,7 +329,7 @@ def test_a_function_that_cannot_be_in_a_graph_runs_plainly(mgpu: Mgpu) -> None:
     said = mgpu.stderr().splitlines()
     assert len(said) == 2, said
     assert "mgpuMemHostRegister" in said[0] and "the graph is not built" in said[0]
-    assert said[1] == "mgpu_rt: 'registered' runs plainly from now on"
+    assert said[1] == "mgpu_rt: 'registered' runs without a graph from now on"
     assert counted(mgpu) == (0, 0, 5)
     assert mgpu.stats()["graphs"]["refused"] == 1
 
@@ -538,7 +538,10 @@ def test_statistics_and_the_report_say_how_often_it_was_replayed(tmp_path: Path)
     program, counted = tmp_path / "program", tmp_path / "stats.json"
     lowered = command("lower", SOURCE, "--graph", "scale", "--emit", "executable", "-o", program)
     assert lowered.returncode == 0, lowered.stderr
-    words = "graphs: built 1, refused 0, launches 9 in place of 27, plain calls 1"
+    words = (
+        "graphs: 1 built, 0 refused; graph launches: 9, in place of 27 calls; "
+        "calls without a graph: 1"
+    )
     run = command("run", "--device", "softgpu", "--stats", "--", program)
     assert f"mgpu_rt: {words}\n" in run.stderr
     command("run", "--device", "softgpu", "--stats-json", counted, "--", program)

@@ -239,7 +239,8 @@ def test_the_library_answers_while_a_lent_stream_captures(mgpu: Mgpu) -> None:
             assert getattr(override, "seen", [1, 9, 9]) == [1, 9, 9]
     (line,) = mgpu.stderr().splitlines()
     assert (
-        "captures: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) gets no calls" in line
+        "is being captured: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) gets no calls"
+        in line
     )
 
 

@@ -85,13 +85,13 @@ HOSTILE: list[Callable[[], bytes]] = [
 
 @pytest.mark.parametrize("make", HOSTILE, ids=lambda make: make.__name__.strip("_"))
 def test_overlapping_parts_are_read_in_bounded_time(make: Callable[[], bytes]) -> None:
-    with pytest.raises(find.NothingFound, match="names the same bytes of itself too often"):
+    with pytest.raises(find.NothingFound, match="refers to the same bytes too often"):
         find.contents(make(), "the file")
 
 
 def test_an_image_by_itself_is_called_damaged() -> None:
     found = image.at(_shared_notes())
-    assert found and found.damage == "it names the same bytes of itself too often"
+    assert found and found.damage == "it refers to the same bytes too often"
 
 
 BEGIN = b".version 8.0\n.target sm_90\n"

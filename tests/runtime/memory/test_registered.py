@@ -173,8 +173,8 @@ def test_statistics_count_what_was_kept(path: Path, tmp_path: Path) -> None:
     assert cache == {"hits": 198, "misses": 2, "evictions": 0}
     assert now == {"ranges": 2, "bytes": 4 * PAGE + 8, "changed": 0, "limited": 0}
     assert line == (
-        "mgpu_rt: registered memory: hits 198, misses 2, kept 2 (16392 bytes), "
-        "given back 0: 0 as pages changed, 0 for the limit"
+        "mgpu_rt: registered memory: hits 198, misses 2, cached 2 (16392 bytes), "
+        "evicted 0: 0 because pages changed, 0 for the limit"
     )
 
 
@@ -202,16 +202,18 @@ def test_statistics_count_no_miss_where_nothing_is_kept(path: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     "variables, reason",
     [
-        ({}, "registrations outlive their unregister"),
-        ({"exclusive": "off"}, "nothing is kept, as that takes MGPU_RT_EXCLUSIVE=on"),
-        ({"MGPU_RT_CACHE": "memory"}, "nothing is kept, as MGPU_RT_CACHE leaves out registrations"),
+        ({}, "is cached: it stays registered after"),
+        ({"exclusive": "off"}, "is not cached: this takes MGPU_RT_EXCLUSIVE=on"),
+        ({"MGPU_RT_CACHE": "memory"}, "is not cached: MGPU_RT_CACHE leaves out registrations"),
     ],
 )
 def test_the_library_says_whether_memory_stays_registered(
     path: Path, variables: dict, reason: str
 ) -> None:
     said, _ = run(path, "case", "passes", MGPU_RT_VERBOSE="1", **variables)
-    assert said.count(f"mgpu_rt: registered memory: {reason}") == said.count("registered") == 1
+    assert (
+        said.count(f"mgpu_rt: registered memory {reason}") == said.count("registered memory") == 1
+    )
 
 
 @in_child(MGPU_RT_EXCLUSIVE="on")

@@ -306,7 +306,7 @@ def test_a_sparse_call_without_an_environment_fails_as_stock(mgpu: Mgpu) -> None
     sums.spmm()
     text = mgpu.stderr()
     assert text.count("failed with 'the library was not initialized'") == 2
-    assert text.count("has not called mgpuCreateSparseEnv") == 1
+    assert text.count("before it has called mgpuCreateSparseEnv") == 1
     mgpu.DestroySparseEnv()
     assert "'hipsparseDestroy(hipsparse_env)' failed" in mgpu.stderr()
     assert stub.violations() == 0

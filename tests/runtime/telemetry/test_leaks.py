@@ -62,7 +62,7 @@ def test_nothing_is_printed_unless_asked_for(tmp_path: Path) -> None:
 def test_the_table_counts_device_memory(tmp_path: Path) -> None:
     result, _ = run(1, tmp_path, MGPU_RT_STATS="/dev/null")
     assert "Device memory" in result.stdout
-    assert "0 hits, 3 misses, 0 given back" in result.stdout
+    assert "0 hits, 3 misses, 0 evicted" in result.stdout
     for text in ("1.0 kB", "6.1 kB"):
         assert text in result.stdout
 

@@ -45,7 +45,7 @@ def test_a_fifo_that_nobody_reads_is_not_waited_for(program: Path, tmp_path: Pat
     path = tmp_path / "fifo"
     assert (
         done.stderr
-        == f"mgpu_rt: MGPU_RT_STATS: cannot write '{path}': nobody has opened it to read\n"
+        == f"mgpu_rt: MGPU_RT_STATS: cannot write '{path}': no process has opened it to read\n"
     )
     assert names(tmp_path) == ["fifo"]
 
@@ -84,7 +84,7 @@ def test_a_reader_that_takes_nothing_is_given_up(program: Path, tmp_path: Path) 
     os.close(reader)
     os.close(writer)
     assert done.returncode == 0
-    assert done.stderr.endswith("fifo': its reader has taken nothing for 10 seconds\n")
+    assert done.stderr.endswith("fifo': its reader has read nothing for 10 seconds\n")
 
 
 def test_a_reader_that_leaves_ends_no_program(program: Path, tmp_path: Path) -> None:
@@ -168,7 +168,8 @@ def test_a_planted_link_is_not_followed(how: str, program: Path, tmp_path: Path)
     done = run(program, tmp_path, how, MGPU_RT_STATS="link.json")
     assert done.returncode == 0
     assert done.stderr.endswith(
-        "/link.json': it is a symbolic link, and none is followed: name the file that it leads to\n"
+        "/link.json': it is a symbolic link, which the library does not follow: "
+        "name the file itself\n"
     )
     assert (tmp_path / "victim").read_text() == "precious"
     assert names(tmp_path) == ["link.json", "victim"]

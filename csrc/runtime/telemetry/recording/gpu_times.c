@@ -56,7 +56,7 @@ static unsigned generations[MOST_DEVICES]; /* increases when HIP has invalidated
  * only for a moment, because the program's call to HIP follows. */
 static bool works(hipError_t error) {
     if (error != hipSuccess && error != hipErrorNotReady)
-        PROOF_STEP(timing_leaves_no_error, device_forget_error(error));
+        PROOF_STEP(timing_leaves_no_error, device_clear_error(error));
     return error == hipSuccess;
 }
 

@@ -89,15 +89,15 @@ static void print_overridden(FILE *out, const struct counts *record) {
     if (record->overridden)
         fprintf(out,
                 "mgpu_rt: a runtime in place of this library answered %" PRIu64
-                " calls: what it called of the driver is not counted\n",
+                " calls: its calls of the driver are not counted\n",
                 record->overridden);
 }
 
 static void print_graphs(FILE *out, const struct graph_counter *graphs) {
     if (graphs->built || graphs->refused || graphs->plain)
         fprintf(out,
-                "mgpu_rt: graphs: built %" PRIu64 ", refused %" PRIu64 ", launches %" PRIu64
-                " in place of %" PRIu64 ", plain calls %" PRIu64 "\n",
+                "mgpu_rt: graphs: %" PRIu64 " built, %" PRIu64 " refused; graph launches: %" PRIu64
+                ", in place of %" PRIu64 " calls; calls without a graph: %" PRIu64 "\n",
                 graphs->built, graphs->refused, graphs->launches, graphs->nodes, graphs->plain);
 }
 
@@ -106,9 +106,9 @@ static void print_registrations(FILE *out, const struct counts *record) {
     const struct cache_counter *cache = &record->caches[CACHE_REGISTRATIONS];
     if (cache->misses)
         fprintf(out,
-                "mgpu_rt: registered memory: hits %" PRIu64 ", misses %" PRIu64 ", kept %" PRIu64
-                " (%" PRIu64 " bytes), given back %" PRIu64 ": %" PRIu64
-                " as pages changed, %" PRIu64 " for the limit\n",
+                "mgpu_rt: registered memory: hits %" PRIu64 ", misses %" PRIu64 ", cached %" PRIu64
+                " (%" PRIu64 " bytes), evicted %" PRIu64 ": %" PRIu64
+                " because pages changed, %" PRIu64 " for the limit\n",
                 cache->hits, cache->misses, kept->ranges, kept->bytes, cache->evictions,
                 kept->changed, kept->limited);
 }
@@ -120,7 +120,7 @@ static void print_start(FILE *out, const struct counts *record) {
     const bool emulated = strstr(record->start.device, "(emulated)") != NULL;
     (void)gmtime_r(&began, &utc);
     strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &utc);
-    fprintf(out, "mgpu_rt: HIP's start, paid once and in no time above: %.6f s\n",
+    fprintf(out, "mgpu_rt: HIP's start, once, not in the times above: %.6f s\n",
             (double)record->start.nanoseconds / 1e9);
     fprintf(out, "mgpu_rt: on %s, HIP %s, %s%s\n",
             record->start.device[0] ? record->start.device : "an unknown device",

@@ -117,7 +117,7 @@ def section(outcomes: Mapping[str, Outcome]) -> str:
     passed = sum(outcome == "passed" for outcome, _ in outcomes.values())
     lines = [f"## rocrtst {HIP}\n", f"AMD's own tests of ROCr (`make check-amd`), on {CHIP}:"]
     lines += [
-        f"{passed} of {len(outcomes)} pass. The other tests do not:\n",
+        f"{passed} of {len(outcomes)} pass. The other tests do not pass:\n",
         "| test | why |",
         "|---|---|",
     ]

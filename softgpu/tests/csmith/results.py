@@ -45,9 +45,10 @@ def section(outcomes: Outcomes) -> str:
     lines = [
         "## Random C programs\n",
         f"Csmith's programs of the seeds {min(outcomes)} to {max(outcomes)} run beside the same"
-        " program on the processor\n(`make check-amd`). clang 22 compiles each as a kernel that"
-        f" writes the checksum of all globals.\n{len(right):,} of {len(ended):,} that end give"
-        f" the right sums; {len(outcomes) - len(ended)} do not end on the processor either.\n",
+        " program on the processor\n(`make check-amd`). clang 22 compiles each program as a kernel"
+        f" that writes the checksum of all globals.\n{len(right):,} of the {len(ended):,} programs"
+        f" that end give the right checksums; {len(outcomes) - len(ended)} end neither as a kernel"
+        " nor on the processor.\n",
         "| device | " + " | ".join(f"-O{n}, HIP {hip}" for n, hip in enumerate(HIPS)) + " |",
         "|---|" + "---:|" * len(HIPS),
     ]

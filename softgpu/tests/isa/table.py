@@ -48,7 +48,8 @@ Made by `python -m softgpu.tests.isa.table`; a test keeps it up to date. One lin
 - **checked against** AMD's pseudocode; exact arithmetic of the project's own; NumPy through whole
   kernels (`softgpu/tests/kernels`); or by a test that is named. Random operands with the special
   values of each type, execution masks, VCC and SCC
-- **corpus**: how often the kernels of the tests and AMD's device libraries 5.2.3 contain it
+- **corpus**: how often the kernels of the tests and AMD's device libraries 5.2.3 contain the
+  opcode
 
 """
 
@@ -121,7 +122,7 @@ def text() -> str:
         f"{len(names)} opcodes are decoded, {len(executed)} executed, {len(by_pseudocode)} of them "
         f"checked against the pseudocode. The corpus has {total:,} instructions of {len(seen)} "
         f"opcodes ({', '.join(f'{t} {n:,}' for t, n in counts()['instructions'].items())}); "
-        f"{len(seen & executed)} of these are executed. Those it has and that fault: "
+        f"{len(seen & executed)} of these are executed. These opcodes of the corpus fault: "
         f"{', '.join(f'`{n}`' for n in sorted(seen - executed))}.\n",
     ]
     for family, title in TITLES.items():

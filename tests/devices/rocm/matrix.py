@@ -124,8 +124,8 @@ def _table(results: Mapping) -> str:
     releases = [release.hip for release in RELEASES]
     lines = [
         "## Passed, failed, skipped\n",
-        "Each number is of tests that passed. If some failed or were skipped, their numbers follow,"
-        "\nwith the reason in brackets.\n",
+        "Each number counts the tests that passed. If tests failed or were skipped, their numbers"
+        "\nfollow, with the reason in brackets.\n",
         f"| suite | device | code object | LLVM | {' | '.join(f'HIP {hip}' for hip in releases)} |",
         "|---|---|---|---|" + "---|" * len(releases),
     ]
@@ -161,9 +161,9 @@ def _suites() -> str:
 _INTRODUCTION = """# What was tested on what
 
 `make check-rocm` fetches releases of AMD's HIP as Debian has them, without installing them. The
-command runs the tests of the emulated device ([softgpu](../../softgpu/README.md)) on each, and
-writes this page from bench/results/suites/rocm.json ({date}). `make test` runs HIP 5.2.3, which is
-Debian 12's. No AMD GPU was measured: an emulated device shows what AMD's HIP does at each call, and
+command runs the tests of the emulated device ([softgpu](../../softgpu/README.md)) on each release,
+and writes this page from bench/results/suites/rocm.json ({date}). `make test` runs HIP 5.2.3, which
+is Debian 12's. No AMD GPU was measured: an emulated device shows what AMD's HIP does at each call, and
 nothing of its hardware's speed. Counts and faults come from a recording stub of HIP.
 
 A person runs the suites marked `gpu` on an NVIDIA H100 (driver 580), through
@@ -172,8 +172,8 @@ cubins and to PTX, bad input, memory and copies. Other suites have random progra
 4 threads, kernels that wait for each other, and a kernel that writes out of bounds.
 compute-sanitizer watches the programs.
 
-`make soak` compares random programs with stock on all of these ([soak.md](soak.md)). `make fuzz`
-runs the readers of images and settings under libFuzzer
+`make soak` compares random programs with stock on all of these devices ([soak.md](soak.md)). `make
+fuzz` runs the readers of images and settings under libFuzzer
 ([tests/proofs/fuzz](../../tests/proofs/fuzz/README.md)). `make sanitize` runs the runtime, by gcc
 12 and clang 22, under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
 """

@@ -162,9 +162,9 @@ _INTRODUCTION = """# What was tested on what
 
 `make check-rocm` fetches releases of AMD's HIP as Debian has them, without installing them. The
 command runs the tests of the emulated device ([softgpu](../../softgpu/README.md)) on each release,
-and writes this page from bench/results/suites/rocm.json ({date}). `make test` runs HIP 5.2.3, which
-is Debian 12's. No AMD GPU was measured: an emulated device shows what AMD's HIP does at each call, and
-nothing of its hardware's speed. Counts and faults come from a recording stub of HIP.
+and writes this page from bench/results/suites/rocm.json ({date}). `make test` runs HIP 5.2.3,
+which is Debian 12's. No AMD GPU was measured: an emulated device shows what AMD's HIP does at each
+call, and nothing of its hardware's speed. Counts and faults come from a recording stub of HIP.
 
 A person runs the suites marked `gpu` on an NVIDIA H100 (driver 580), through
 [csrc/cuhip](../../csrc/cuhip/README.md). The suites have programs lowered by LLVM 22 and 19 to

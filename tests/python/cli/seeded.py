@@ -13,7 +13,7 @@ from bench.setup import build, models
 from mgpu_rt._lowering import lower
 from tests.support.folders import folder
 
-KERNEL, INPUTS = "the kernel differs on equal inputs", "its inputs did it"
+KERNEL, INPUTS = "the cause is the kernel (its inputs are equal)", "the cause is its inputs"
 
 #: Leaves the last of 16 elements of the third dimension unchanged.
 _ONE_LESS = """%at = linalg.index 2 : index
